@@ -1,0 +1,70 @@
+/* error.c - one error per thread: the library's only mutable global state. */
+#include "core/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local struct tune_error last;
+
+static void set(enum tune_error_kind kind, const char *format, va_list args)
+{
+    char text[sizeof last.text]; /* apart: the arguments may point into the old text */
+    int n = vsnprintf(text, sizeof text, format, args);
+    if (n >= (int)sizeof text)
+        memcpy(text + sizeof text - 4, "...", 4);
+    memcpy(last.text, text, sizeof text);
+    last.kind = kind;
+}
+
+void tune_error_set(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(TUNE_ERROR_FAILED, format, args);
+    va_end(args);
+}
+
+void tune_error_set_kind(enum tune_error_kind kind, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(kind, format, args);
+    va_end(args);
+}
+
+void tune_error_prefix(const char *format, ...)
+{
+    char before[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(before, sizeof before, format, args);
+    va_end(args);
+    tune_error_set_kind(last.kind ? last.kind : TUNE_ERROR_FAILED, "%s%s", before, last.text);
+}
+
+const char *tune_error_message(void)
+{
+    return last.text;
+}
+
+enum tune_error_kind tune_error_kind(void)
+{
+    return last.kind;
+}
+
+void tune_error_clear(void)
+{
+    last.kind = TUNE_ERROR_NONE;
+    last.text[0] = 0;
+}
+
+void tune_error_save(struct tune_error *to)
+{
+    *to = last;
+}
+
+void tune_error_restore(const struct tune_error *from)
+{
+    last = *from;
+}

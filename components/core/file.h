@@ -1,0 +1,84 @@
+/* file.h - files as the rest of the library needs them: mapped for reading, replaced whole for writing. */
+#ifndef TUNE_CORE_FILE_H
+#define TUNE_CORE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TUNE_PATH_MAX 4096
+
+/* A read-only mapping. An empty file maps to size 0 and a data pointer that may not be read. */
+struct tune_mapping {
+    const char *data;
+    size_t size;
+};
+
+/* tune_file_map - map a regular file (symbolic links are followed). 0, or -1: absent, a folder, no permission.
+ * tune_file_unmap - give it back; a zeroed mapping is fine. */
+int tune_file_map(struct tune_mapping *m, const char *path);
+void tune_file_unmap(struct tune_mapping *m);
+
+/* tune_file_read - a whole file of at most limit bytes, NUL after it; the caller frees *text. */
+int tune_file_read(const char *path, size_t limit, char **text, size_t *size);
+
+bool tune_file_exists(const char *path);
+bool tune_file_is_folder(const char *path);
+
+/* tune_file_make_folder - the folder and those above it; there already is fine. */
+int tune_file_make_folder(const char *path);
+
+/* tune_file_remove_folder - a folder with all that is in it; symbolic links are removed, not followed.
+ * One that is not there is fine. */
+int tune_file_remove_folder(const char *path);
+
+/* Replacing a file: what is written goes to "<path>.tmp-<pid>"; commit flushes, fsyncs, renames it over path and
+ * fsyncs the folder; until then path is as it was. cancel (also after a failed commit) removes the temporary one. */
+struct tune_file_writer {
+    FILE *file;
+    char path[TUNE_PATH_MAX], temporary[TUNE_PATH_MAX];
+};
+int tune_file_begin(struct tune_file_writer *w, const char *path);
+int tune_file_commit(struct tune_file_writer *w);
+void tune_file_cancel(struct tune_file_writer *w);
+
+/* tune_file_write - begin, write size bytes, commit. */
+int tune_file_write(const char *path, const void *data, size_t size);
+
+/* tune_file_copy - from's bytes to a replaced to. */
+int tune_file_copy(const char *to, const char *from);
+
+/* tune_file_link - make (or replace, by rename) the symbolic link path -> target. */
+int tune_file_link(const char *path, const char *target);
+
+/* tune_file_sync_folder - fsync a folder, so that renames in it last. */
+int tune_file_sync_folder(const char *path);
+
+/* tune_path - printf into path[TUNE_PATH_MAX]; -1 with an error if it does not fit. */
+int tune_path(char *path, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+/* tune_defaults_path - "<defaults>/<name>" into path, where defaults is the folder of values this distribution ships:
+ * $TUNE_DEFAULTS, else ../defaults or ../share/tune.c/defaults beside the program's own folder. -1: none found. */
+int tune_defaults_path(char *path, const char *name);
+
+/* tune_file_fingerprint - a hash of a file's content that costs the same at any size: 64 blocks of 16 KiB spread
+ * evenly over it (all of it where it is smaller), its size and its last name. The hash continues from *hash,
+ * so several files make one; start with 0. */
+int tune_file_fingerprint(const char *path, uint64_t *hash);
+
+/* tune_hash64 - 64-bit hash of bytes, continuing from seed; for tables and fingerprints, not for secrets. */
+uint64_t tune_hash64(const void *data, size_t size, uint64_t seed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

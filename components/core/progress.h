@@ -1,0 +1,35 @@
+/* progress.h - where a run stands: the one struct the loop hands around.
+ *
+ * fraction is steps done over the steps planned, known before the first step from
+ * the row count, so schedules and the ETA are functions of it and nothing needs a
+ * pass over the data. */
+#ifndef TUNE_CORE_PROGRESS_H
+#define TUNE_CORE_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tune_progress {
+    int64_t step;          /* optimizer steps finished */
+    int64_t planned_steps; /* by --epochs or --max-steps; set by tune_loader_more */
+    int64_t rows;          /* rows consumed, over all epochs */
+    int64_t tokens;        /* tokens that went through the model: real ones, no padding */
+    int64_t labels;        /* trained tokens among them */
+    int64_t padded_tokens; /* B*T summed: what was computed */
+    double epoch;          /* rows consumed / rows of the set */
+    double fraction;       /* step / planned_steps, 0..1 */
+    int64_t eval_step;     /* step of the last evaluation; -1: none yet */
+    double eval_loss;      /* its loss, nats per token */
+    double best_loss;      /* lowest eval_loss so far */
+    bool best;             /* the last evaluation, at this very step, is the best so far */
+    bool finished;         /* the loop came to its planned end */
+    int signal;            /* the signal that ended it, or 0 */
+};
+
+/* tune_every - true when n is positive and divides step (and step > 0): "once in a while". */
+static inline bool tune_every(int64_t step, int64_t n)
+{
+    return n > 0 && step > 0 && step % n == 0;
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* dataset.h - rows of text as training examples, tokenised when they are read.
+ *
+ * A dataset knows how many rows it has (one pass that only finds line ends) and turns row
+ * i into tokens and a mask. It never holds the file: rows are read from a mapping. A set of
+ * the caller's own is two callbacks (tune_dataset_from). Example:
+ *
+ *     struct tune_dataset *d = tune_dataset_open("my.jsonl", &(struct tune_dataset_options){.max_length = 512}, tok);
+ *     struct tune_example x = {0};
+ *     tune_dataset_get(d, 0, &x);
+ *     tune_example_free(&x); */
+#ifndef TUNE_DATASET_H
+#define TUNE_DATASET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_dataset;
+struct tune_flags;
+struct tune_tokenizer;
+
+/* One row as the model sees it; reused from call to call. */
+struct tune_example {
+    int32_t *ids;      /* [count] */
+    uint8_t *trained;  /* [count]; 1: the loss of predicting this token counts. The first token is never predicted. */
+    int64_t count, room;
+    int64_t full_count; /* before the cut to max_length */
+    bool bad;           /* the row could not be read and bad rows are skipped: count is 0 */
+};
+void tune_example_free(struct tune_example *x);
+/* tune_example_reserve - room for count tokens in ids and trained. */
+int tune_example_reserve(struct tune_example *x, int64_t count);
+
+enum tune_dataset_format { TUNE_DATASET_BY_NAME, TUNE_DATASET_JSONL, TUNE_DATASET_JSON, TUNE_DATASET_TEXT };
+
+struct tune_dataset_options {
+    enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, else text */
+    const char *text_field;          /* NULL: found from the first row: "text", else "output", "content", else the only
+                                        string field; otherwise an error that lists the fields */
+    const char *response_template;   /* NULL: train on everything. Else only tokens after its first occurrence */
+    int max_length;                  /* tokens; longer rows are cut on the right */
+    bool skip_bad_rows;
+};
+
+/* tune_dataset_open - map the file and index its rows. options and tok are read; tok is borrowed until free.
+ * NULL with an error: no file, no rows, no such field. */
+struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
+                                       struct tune_tokenizer *tok);
+
+/* tune_dataset_from - a set of the caller's own: count rows; get fills x for row i (ids, trained, count; see
+ * tune_example_reserve) and returns 0, or -1 after tune_error_set. get is called from a helper thread, one call at a time. */
+struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),
+                                       void *context);
+void tune_dataset_free(struct tune_dataset *d);
+
+int64_t tune_dataset_rows(const struct tune_dataset *d);
+
+/* tune_dataset_get - row's tokens into *x (emptied first). Thread-safe. -1: the row is bad (file, line, what). */
+int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
+
+/* What was met so far, counted once per tune_dataset_get. */
+struct tune_dataset_counts {
+    int64_t rows, truncated, truncated_away, bad; /* truncated_away: had trained tokens, lost all of them to the cut */
+};
+struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
+
+/* tune_dataset_text_field - the field in use, NULL for text files and callbacks.
+ * tune_dataset_source - "my.jsonl:17" for messages, into text.
+ * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks. */
+const char *tune_dataset_text_field(const struct tune_dataset *d);
+const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);
+uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
+
+/* tune_dataset_held_out - whether (seed, row) falls to the held-out part when share of the rows is trained on: a hash of the two,
+ * so it does not change when rows are appended. */
+bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
+
+/* tune_get_dataset - by --dataset, --text-field, --response-template, --max-length, --skip-bad-rows. */
+struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
+
+/* tune_dataset_show - the first n training rows as the model sees them onto stream, one token a line: position, id,
+ * token, trained or masked. */
+int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n, FILE *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

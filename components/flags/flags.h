@@ -1,0 +1,209 @@
+/* flags.h - one table of options gives the parser, --help, --config, run.json and --describe.
+ *
+ * A program declares two tables in its own file: options and reported properties. Shared
+ * groups come from the macros below; a later row with a shared name replaces that row's
+ * default, range and help. Nothing repeats an option's name or default elsewhere. Example:
+ *
+ *     static struct { struct tune_flags tune; double noise; } my;
+ *     static const struct tune_option my_options[] = {
+ *         TUNE_TRAINING_OPTIONS(my.tune),
+ *         {"grad-noise", TUNE_DOUBLE, &my.noise, "0", "[0,1]", "", "noise on the gradient"},
+ *         {0}
+ *     };
+ *
+ * Precedence: the table's default < defaults/<program>/<model>.json < --config FILE < flag.
+ * The boundary: getters read struct tune_flags; below them nobody knows flags exist. */
+#ifndef TUNE_FLAGS_H
+#define TUNE_FLAGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cJSON;
+
+enum tune_option_type {
+    TUNE_INT,    /* int */
+    TUNE_INT64,  /* int64_t */
+    TUNE_DOUBLE, /* double */
+    TUNE_BOOL,   /* bool; --x, --x=true, --x=false, --no-x */
+    TUNE_STRING, /* const char *; NULL where the default is NULL and nothing was given */
+    TUNE_CHOICE, /* const char *; range is "a|b|c" */
+};
+
+struct tune_option {
+    const char *name;             /* "batch-size"; on the command line - and _ are equal */
+    enum tune_option_type type;
+    void *at;                     /* where the value goes */
+    const char *value;            /* the default, as one would type it; NULL: none */
+    const char *range;            /* "[1,4096]", "(0,1]", "[0,inf)", "a|b|c"; NULL or "": any */
+    const char *unit;             /* "tokens", "s"; "": none */
+    const char *help;             /* one line */
+    const char *group;            /* heading in --help; NULL: the program's own */
+};
+
+/* A number the program reports in report.json. */
+struct tune_property {
+    const char *name, *unit, *help;
+};
+
+/* Where a value came from. */
+enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_CONFIG, TUNE_FROM_FLAG };
+
+struct tune_flags {
+    /* model */
+    const char *model, *dtype, *device, *activation_checkpointing;
+    int threads;
+    int64_t seed;
+    /* data */
+    const char *dataset, *text_field, *response_template;
+    double train_split;
+    int max_length, batch_size, accumulate, show_tokens;
+    bool shuffle, skip_bad_rows;
+    /* optimizer and schedule */
+    const char *optimizer, *decay, *schedule;
+    double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds;
+    int64_t warmup_steps, max_steps;
+    /* run */
+    const char *output, *save_dtype;
+    bool overwrite;
+    int log_every, eval_every, save_every;
+    /* filled by tune_flags_parse */
+    const char *program;                     /* the last part of argv[0] */
+    int argc;
+    char **argv;
+    const struct tune_option *options;       /* the program's tables */
+    const struct tune_property *properties;
+    struct tune_flags_state *state;          /* sources and owned strings */
+    /* filled by tune_program_start (program.h); 0 in a foreign program */
+    const char *source;                      /* the recipe's own source as it was compiled; NULL: unknown */
+    size_t source_size;
+    double started_s;                        /* monotonic clock at program start */
+    const volatile int *stop_signal;         /* where the program's handler notes the signal that shall end the run */
+};
+
+/* The shared groups; f is the struct tune_flags. */
+#define TUNE_MODEL_OPTIONS(f) \
+    {"model", TUNE_STRING, &(f).model, NULL, "", "", \
+     "model folder, known name (see --list-models) or Hub id", "model"}, \
+    {"dtype", TUNE_CHOICE, &(f).dtype, "float32", "float32|bfloat16", "", \
+     "activations and frozen weights; trained weights are float32 on the CPU", "model"}, \
+    {"activation-checkpointing", TUNE_CHOICE, &(f).activation_checkpointing, "none", "none|full", "", \
+     "full: keep each layer's input only and compute the rest again in backward", "model"}, \
+    {"device", TUNE_CHOICE, &(f).device, "cpu", "cpu", "", "where to compute", "model"}, \
+    {"threads", TUNE_INT, &(f).threads, "0", "[0,4096]", "threads", \
+     "0: as many as this process may use", "model"}, \
+    {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", "of the data order and every random draw", "model"}
+
+#define TUNE_DATA_OPTIONS(f) \
+    {"dataset", TUNE_STRING, &(f).dataset, NULL, "", "", \
+     "a .jsonl, .json (array) or .txt file; a row of text is a paragraph", "data"}, \
+    {"text-field", TUNE_STRING, &(f).text_field, NULL, "", "", \
+     "the field to train on; found from the first row if not given", "data"}, \
+    {"response-template", TUNE_STRING, &(f).response_template, NULL, "", "", \
+     "train only on what follows this text in a row", "data"}, \
+    {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
+     "share of rows to train on; the others are held out for evaluation", "data"}, \
+    {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted", "data"}, \
+    {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch", "data"}, \
+    {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step", "data"}, \
+    {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch", "data"}, \
+    {"skip-bad-rows", TUNE_BOOL, &(f).skip_bad_rows, "false", "", "", \
+     "leave rows out that cannot be read, and count them, instead of stopping", "data"}, \
+    {"show-tokens", TUNE_INT, &(f).show_tokens, "0", "[0,inf)", "rows", \
+     "print that many rows as the model sees them, and stop", "data"}
+
+#define TUNE_OPTIMIZER_OPTIONS(f) \
+    {"optimizer", TUNE_CHOICE, &(f).optimizer, "adamw", "adamw|sgd", "", "update rule", "optimizer"}, \
+    {"lr", TUNE_DOUBLE, &(f).lr, "2e-5", "[0,1000]", "", "peak learning rate", "optimizer"}, \
+    {"schedule", TUNE_CHOICE, &(f).schedule, "cosine", "constant|linear|cosine", "", \
+     "of the learning rate, after warm-up", "optimizer"}, \
+    {"warmup-ratio", TUNE_DOUBLE, &(f).warmup_ratio, "0.03", "[0,1]", "", \
+     "share of the steps in which lr rises linearly", "optimizer"}, \
+    {"warmup-steps", TUNE_INT64, &(f).warmup_steps, "-1", "[-1,inf)", "steps", \
+     "-1: by --warmup-ratio", "optimizer"}, \
+    {"beta1", TUNE_DOUBLE, &(f).beta1, "0.9", "[0,1)", "", "AdamW, first moment", "optimizer"}, \
+    {"beta2", TUNE_DOUBLE, &(f).beta2, "0.999", "[0,1)", "", "AdamW, second moment", "optimizer"}, \
+    {"eps", TUNE_DOUBLE, &(f).eps, "1e-8", "(0,1]", "", "AdamW, added to the root", "optimizer"}, \
+    {"momentum", TUNE_DOUBLE, &(f).momentum, "0", "[0,1)", "", "SGD", "optimizer"}, \
+    {"weight-decay", TUNE_DOUBLE, &(f).weight_decay, "0.01", "[0,1000]", "", "decoupled from the gradient", "optimizer"}, \
+    {"decay", TUNE_CHOICE, &(f).decay, "matrices", "matrices|all", "", \
+     "what decays; matrices: no norm, no bias", "optimizer"}, \
+    {"clip-norm", TUNE_DOUBLE, &(f).clip_norm, "1", "[0,inf]", "", \
+     "largest gradient norm over all parameters; 0: no clipping", "optimizer"}, \
+    {"epochs", TUNE_DOUBLE, &(f).epochs, "1", "(0,inf)", "epochs", "passes over the training rows", "optimizer"}, \
+    {"max-steps", TUNE_INT64, &(f).max_steps, "-1", "[-1,inf)", "steps", \
+     "end after that many steps instead, -1: by --epochs", "optimizer"}, \
+    {"stop-after-seconds", TUNE_DOUBLE, &(f).stop_after_seconds, "-1", "[-1,inf)", "s", \
+     "stop at the first step that ends this long after the first began; the schedule is untouched; -1: never", \
+     "optimizer"}
+
+#define TUNE_RUN_OPTIONS(f) \
+    {"output", TUNE_STRING, &(f).output, NULL, "", "", \
+     "run folder to make; default runs/<program>-<date>-<time>", "run"}, \
+    {"overwrite", TUNE_BOOL, &(f).overwrite, "false", "", "", "remove the run folder that is there first", "run"}, \
+    {"log-every", TUNE_INT, &(f).log_every, "1", "[1,100000]", "steps", "steps between log lines", "run"}, \
+    {"eval-every", TUNE_INT, &(f).eval_every, "0", "[0,inf)", "steps", \
+     "steps between evaluations on the held-out rows; 0: at the end only", "run"}, \
+    {"save-every", TUNE_INT, &(f).save_every, "0", "[0,inf)", "steps", \
+     "steps between checkpoints; 0: at the end only", "run"}, \
+    {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
+     "of the saved weights", "run"}
+
+#define TUNE_TRAINING_OPTIONS(f) \
+    TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_RUN_OPTIONS(f)
+
+/* What every training recipe reports. */
+#define TUNE_TRAINING_PROPERTIES \
+    {"train_runtime", "s", "step loop, from the first step's begin to the last one's end"}, \
+    {"train_samples_per_second", "1/s", "rows of finished steps / train_runtime"}, \
+    {"train_steps_per_second", "1/s", "finished steps / train_runtime"}, \
+    {"train_tokens_per_second", "tokens/s", "positions computed, padding included, / train_runtime"}, \
+    {"train_tokens_per_gpu_per_second", "tokens/s", "the same / max(1, GPUs)"}, \
+    {"dataset_tokens_per_second", "tokens/s", "tokens of the rows of finished steps, cut to max-length, / train_runtime"}, \
+    {"dataset_tokens_per_second_per_gpu", "tokens/s", "the same / max(1, GPUs)"}, \
+    {"cpu_compute_utilization", "%", "process time / train_runtime; 100 is one core"}, \
+    {"cpu_memory_utilization", "%", "memory of the machine in use, average over train_runtime"}, \
+    {"is_valid", "", "1: the run came to its end and its figures hold"}, \
+    {"training_steps", "steps", "optimizer steps finished"}, \
+    {"model_load_time", "s", "opening and reading the model folder"}, \
+    {"time_to_first_step_s", "s", "from program start to the end of the first step"}, \
+    {"peak_memory_bytes", "bytes", "highest resident memory of the process"}, \
+    {"model_flops_per_second", "FLOP/s", "6N per token + 6LTHD causal attention, no recompute, / train_runtime"}, \
+    {"loss_first", "nats/token", "training loss of the first step"}, \
+    {"loss_last", "nats/token", "training loss of the last step"}, \
+    {"eval_loss", "nats/token", "token-weighted loss on the held-out rows; absent without any"}
+
+/* tune_flags_parse - defaults, the model's defaults, --config and flags into the places the table names.
+ * argv strings are borrowed for the life of flags. Missing required things (model, dataset) are the getters' to miss.
+ * 0, or -1 with kind USAGE: unknown flag (names the nearest), value that is no number or outside its range, bad config.
+ * tune_flags_free - the strings parsing made. */
+int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const struct tune_option *options,
+                     const struct tune_property *properties);
+void tune_flags_free(struct tune_flags *flags);
+
+/* tune_flags_source - where the named option's value came from.
+ * tune_flags_given - it came from a flag or --config. */
+enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
+bool tune_flags_given(const struct tune_flags *flags, const char *name);
+
+/* tune_flags_json - the resolved options as an object {name: value}; names with '_'. The caller frees it.
+ * tune_flags_describe - what --describe prints: {program, options: [{name, type, default, value, range, choices, unit,
+ * help, group}], properties: [{name, unit, help}]}. */
+struct cJSON *tune_flags_json(const struct tune_flags *flags);
+struct cJSON *tune_flags_describe(const struct tune_flags *flags);
+
+/* tune_flags_help - the text of --help, live values as defaults, onto stream. */
+void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *stream);
+
+/* tune_flags_command - the shell command line that repeats this run, into text (cut to size). */
+const char *tune_flags_command(const struct tune_flags *flags, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+#!/bin/sh
+# configure.sh FILE - find the libraries and write what make needs to FILE and, for people, to FILE.found.
+# By pkg-config first, then by compiling and linking four lines. Never fails: what is missing is said, and the
+# compiler's own message follows when something really needs it.
+out=$1
+CC=${CC:-cc}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+mkdir -p "$(dirname "$out")"
+: >"$out.new"
+: >"$out.found.new"
+
+# look NAME pkg "default cflags" "default libs" "header" "expression" package
+look() {
+    name=$1 pkg=$2 cflags=$3 libs=$4 header=$5 expression=$6 package=$7 how=
+    printf '#include <stdio.h>\n#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <%s>\nint main(void) { return (%s) == 12345; }\n' "$header" "$expression" >"$tmp/t.c"
+    if command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "$pkg" 2>/dev/null; then
+        c=$(pkg-config --cflags "$pkg") l=$(pkg-config --libs "$pkg")
+        $CC $c "$tmp/t.c" $l -o "$tmp/t" 2>/dev/null && how="pkg-config $pkg $(pkg-config --modversion "$pkg")" cflags=$c libs=$l
+    fi
+    if [ -z "$how" ] && $CC $cflags "$tmp/t.c" $libs -o "$tmp/t" 2>/dev/null; then
+        how="compiles with $libs"
+    fi
+    printf '%s_CFLAGS ?= %s\n%s_LIBS ?= %s\n' "$name" "$cflags" "$name" "$libs" >>"$out.new"
+    if [ -n "$how" ]; then
+        printf '# %-8s found: %s\n' "$name" "$how" >>"$out.found.new"
+    else
+        printf '# %-8s NOT FOUND: make setup (Debian: apt-get install %s), or set %s_CFLAGS and %s_LIBS\n' \
+            "$name" "$package" "$name" "$name" >>"$out.found.new"
+    fi
+}
+look CJSON libcjson "" "-lcjson" cjson/cJSON.h 'cJSON_Parse("1") != NULL' libcjson-dev
+look OPENBLAS openblas "" "-lopenblas" cblas.h 'openblas_get_num_threads()' libopenblas-dev
+look CMOCKA cmocka "" "-lcmocka" cmocka.h 'cmocka_set_message_output(CM_OUTPUT_TAP), 0' libcmocka-dev
+# Unchanged results leave the files, and so all objects, as they are.
+for f in "$out.found" "$out"; do
+    if [ -f "$f" ] && cmp -s "$f.new" "$f"; then rm -f "$f.new"; else mv "$f.new" "$f"; fi
+done
+touch "$out.found"
+[ "$out" -nt "$0" ] || touch "$out"

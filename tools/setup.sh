@@ -1,0 +1,34 @@
+#!/bin/sh
+# setup.sh - install what building and testing need: by apt as root or through sudo, else print the exact list.
+CC=${CC:-cc}
+missing=
+need() { # package, then a command that succeeds when it is there
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+have() { printf '#include <%s>\nint main(void) { return 0; }\n' "$1" | $CC -include stdarg.h -include stddef.h -include stdint.h -include setjmp.h -x c - $2 -o /dev/null; }
+need gcc command -v "$CC"
+need libc6-dev have stdio.h
+need binutils command -v ar
+need pkg-config command -v pkg-config
+need libcjson-dev have cjson/cJSON.h -lcjson
+need libopenblas-dev have cblas.h -lopenblas
+need libcmocka-dev have cmocka.h -lcmocka
+need curl command -v curl
+need python3 command -v python3
+[ -z "$missing" ] && exit 0
+echo "# missing:$missing"
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "install these packages (names as in Debian):$missing" >&2
+    exit 1
+fi
+sudo=
+if [ "$(id -u)" != 0 ]; then
+    if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then sudo="sudo -n"; else
+        echo "as root, run: apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+        exit 1
+    fi
+fi
+$sudo apt-get update -q || exit 1
+DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends $missing || exit 1
