@@ -18,9 +18,9 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define TUNE_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define TUNE_PRINTF(string, first) __attribute__((format(printf, string, first)))
 #else
-#define TUNE_PRINTF(format, first)
+#define TUNE_PRINTF(string, first)
 #endif
 
 /* The kind of an error; its number is the exit code programs use for it. */
