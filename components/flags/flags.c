@@ -129,6 +129,19 @@ static int put_defaults(struct tune_flags_state *state)
     return 0;
 }
 
+/* The option whose help speaks of the name's words: "learning-rate" is lr. NULL: none. */
+static const char *by_help(const struct tune_flags_state *state, const char *name)
+{
+    char words[128];
+    snprintf(words, sizeof words, "%s", name);
+    for (char *c = words; *c; c++)
+        *c = *c == '-' || *c == '_' ? ' ' : *c;
+    for (int i = 0; i < state->count; i++)
+        if (!positional(state->rows + i) && state->rows[i].help && strcasestr(state->rows[i].help, words))
+            return state->rows[i].name;
+    return NULL;
+}
+
 /* An unknown name: says the nearest of all names, as it would be written there. */
 static int unknown(const struct tune_flags_state *state, const char *where, const char *dashes, const char *name)
 {
@@ -141,7 +154,9 @@ static int unknown(const struct tune_flags_state *state, const char *where, cons
             names[n++] = state->rows[i].name;
     for (int i = 0; i < BUILTINS && *dashes; i++)
         names[n++] = builtin[i].name;
-    const char *nearest = tune_nearest(name, names, n);
+    int distance;
+    const char *nearest = tune_nearest(name, names, n, &distance), *explained = distance > 3 ? by_help(state, name) : NULL;
+    nearest = explained ? explained : nearest;
     tune_error_set_kind(TUNE_ERROR_USAGE, "%sunknown option \"%s%s\"%s%s%s", where, dashes, name,
                         nearest ? "; the nearest is " : "", nearest ? dashes : "", nearest ? nearest : "");
     free(names);

@@ -70,12 +70,13 @@ static void one_option(FILE *out, const struct tune_option *row, const char *tex
         fprintf(words, "; unit %s", row->unit);
     if (number && row->range && *row->range)
         fprintf(words, "; in %s", row->range);
-    if (text && *text) {
+    const char *table = row->value && *row->value ? row->value : "none";
+    if (source >= TUNE_FROM_CONFIG)
+        fprintf(words, "; now %s by %s, default %s", text, source == TUNE_FROM_FLAG ? "flag" : "--config", table);
+    else if (source == TUNE_FROM_MODEL_DEFAULTS)
+        fprintf(words, "; default %s for this model, otherwise %s", text, table);
+    else if (text && *text)
         fprintf(words, "; default %s", text);
-        if (source != TUNE_FROM_DEFAULT)
-            fprintf(words, " (from %s%s%s)", source == TUNE_FROM_MODEL_DEFAULTS ? "the " : "a ", tune_source_name(source),
-                    source == TUNE_FROM_CONFIG ? " file" : "");
-    }
     fclose(words);
     int column = left_column(out, row);
     if (column + 2 > INDENT) {

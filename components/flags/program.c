@@ -77,9 +77,10 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     flags->started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-    if (&tune_recipe_source[0]) {
-        flags->source = tune_recipe_source;
-        flags->source_size = (size_t)(&tune_recipe_source_end[0] - &tune_recipe_source[0]);
+    const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* absent: both at 0 */
+    if (source < source_end) {
+        flags->source = source;
+        flags->source_size = (size_t)(source_end - source);
     }
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     program = argc <= 0 ? program : slash ? slash + 1 : argv[0];

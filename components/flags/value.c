@@ -149,18 +149,23 @@ static int edits(const char *a, const char *b)
     return d[n % 3][m];
 }
 
-const char *tune_nearest(const char *name, const char *const *names, int count)
+const char *tune_nearest(const char *name, const char *const *names, int count, int *distance)
 {
     const char *best = NULL;
-    int least = 0;
+    char typed[128];
+    int least = 0, likest = 0;
+    snprintf(typed, sizeof typed, "%s", name);
+    for (char *c = typed; *c; c++)
+        *c = *c == '_' ? '-' : *c;
     for (int i = 0; i < count; i++) {
-        int distance = edits(name, names[i]);
-        /* "per-device-batch-size" means "batch-size", however many letters are too many */
-        if (distance > 1 && strlen(names[i]) > 3 && strlen(name) > 3 &&
-            (strcasestr(name, names[i]) || strcasestr(names[i], name)))
-            distance = 1;
-        if (!best || distance < least)
-            best = names[i], least = distance;
+        int away = edits(name, names[i]), size = (int)strlen(names[i]), like = 0;
+        /* "per-device-train-batch-size" means "batch-size", however many letters are too many */
+        if (away > 1 && size > 3 && strlen(name) > 3 && (strcasestr(typed, names[i]) || strcasestr(names[i], typed)))
+            away = 1, like = size;
+        if (!best || away < least || (away == least && like > likest))
+            best = names[i], least = away, likest = like;
     }
+    if (distance)
+        *distance = least;
     return best;
 }

@@ -128,7 +128,7 @@ static int no_such_name(const char *name)
     const char **names = calloc((size_t)count + 1, sizeof *names);
     for (int i = 0; names && i < count; i++)
         names[i] = models[i].name;
-    const char *nearest = names ? tune_nearest(name, names, count) : NULL;
+    const char *nearest = names ? tune_nearest(name, names, count, NULL) : NULL;
     tune_error_set_kind(TUNE_ERROR_USAGE,
                         "model \"%s\": neither a folder, nor a known name%s%s%s, nor a Hub id such as ORG/NAME; "
                         "--list-models shows the known ones", name, nearest ? " (the nearest is " : "",
