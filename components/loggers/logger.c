@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "core/version.h"
 #include "flags/property.h"
@@ -89,6 +90,12 @@ static bool put_whole(cJSON *object, const char *key, int64_t value)
     char text[32];
     snprintf(text, sizeof text, "%" PRId64, value);
     return put(object, key, cJSON_CreateRaw(text));
+}
+
+static bool put_number(cJSON *object, const char *key, double value)
+{
+    char text[32];
+    return put(object, key, cJSON_CreateRaw(tune_number_text(text, value)));
 }
 
 static bool put_hash(cJSON *object, const char *key, uint64_t hash)
@@ -365,12 +372,12 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
         TRY(write_run(log));
     count(log, r, loss);
     cJSON *json = cJSON_CreateObject();
-    bool good = put_whole(json, "step", r->step) && put(json, "loss", cJSON_CreateNumber(loss)) &&
-                put(json, "grad_norm", cJSON_CreateNumber(r->grad_norm)) && put(json, "lr", cJSON_CreateNumber(r->lr)) &&
-                put(json, "step_s", cJSON_CreateNumber(seconds)) && put_whole(json, "tokens", r->tokens) &&
+    bool good = put_whole(json, "step", r->step) && put_number(json, "loss", loss) &&
+                put_number(json, "grad_norm", r->grad_norm) && put_number(json, "lr", r->lr) &&
+                put_number(json, "step_s", seconds) && put_whole(json, "tokens", r->tokens) &&
                 put_whole(json, "labels", (int64_t)r->labels) &&
-                put(json, "tokens_per_s", cJSON_CreateNumber(seconds > 0 ? (double)r->tokens / seconds : 0)) &&
-                put(json, "epoch", cJSON_CreateNumber(r->epoch));
+                put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
+                put_number(json, "epoch", r->epoch);
     TRY(write_metrics(log, json, good));
     return at->step == r->step ? show(log, at, r, loss) : 0;
 }
@@ -387,9 +394,9 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     log->eval_step = at->eval_step;
     log->eval_loss = at->eval_loss;
     cJSON *json = cJSON_CreateObject();
-    bool good = put_whole(json, "step", at->eval_step) && put(json, "eval_loss", cJSON_CreateNumber(at->eval_loss));
+    bool good = put_whole(json, "step", at->eval_step) && put_number(json, "eval_loss", at->eval_loss);
     if (isfinite(perplexity))
-        good = good && put(json, "eval_perplexity", cJSON_CreateNumber(perplexity));
+        good = good && put_number(json, "eval_perplexity", perplexity);
     TRY(write_metrics(log, json, good));
     return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f | perplexity %.4g%s",
                                                      at->eval_step, at->eval_loss, perplexity, at->best ? " | best" : "");
@@ -463,7 +470,7 @@ static int write_report(struct tune_logger *log)
     bool good = report != NULL;
     for (int i = 0; p && p[i].name && good; i++)
         if (!isnan(log->values[i]))
-            good = put(report, p[i].name, cJSON_CreateNumber(log->values[i]));
+            good = put_number(report, p[i].name, log->values[i]);
     if (weights)
         good = good && put(report, "weights", cJSON_Duplicate(weights, true));
     if (nonce && *nonce)

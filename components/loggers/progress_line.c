@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/print.h"
+
 void tune_line_start(struct tune_line *line, FILE *out)
 {
     const char *term = getenv("TERM");
@@ -111,12 +113,19 @@ int tune_line_step(struct tune_line *line, const struct tune_line_step *s, doubl
 int tune_line_print(struct tune_line *line, const char *format, ...)
 {
     va_list args;
+    char *text = NULL;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a progress line");
+        return -1;
+    }
     if (line->drawn)
         fputs("\033[1A\r\033[K", line->out); /* the next step draws the bar again below this line */
     line->drawn = false;
-    va_start(args, format);
-    vfprintf(line->out, format, args);
-    va_end(args);
+    tune_print_line_of(line->out, text);
     fputc('\n', line->out);
+    free(text);
     return flushed(line);
 }
