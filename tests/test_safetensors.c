@@ -211,11 +211,11 @@ static void many_tensors(void **s)
 {
     (void)s;
     enum { N = 300000 };
-    char *text = malloc(N * 64), name[16];
+    char *text = malloc(N * 80), name[16];
     size_t at = (size_t)sprintf(text, "{");
     for (int i = 0; i < N; i++) /* the last one first: sorted by nothing */
         at += (size_t)sprintf(text + at, "%s\"n%d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%d,%d]}", i ? "," : "",
-                              (i * 7919) % N, N - 1 - i, N - i);
+                              (int)(i * 7919LL % N), N - 1 - i, N - i);
     at += (size_t)sprintf(text + at, "}");
     put(at, text, at, N);
     free(text);
@@ -223,7 +223,7 @@ static void many_tensors(void **s)
     assert_got(f);
     assert_int_equal(tune_safetensors_count(f), N);
     for (int i = 0; i < N; i += 997) {
-        sprintf(name, "n%d", (i * 7919) % N);
+        sprintf(name, "n%d", (int)(i * 7919LL % N));
         const struct tune_tensor *t = tune_safetensors_find(f, name);
         assert_non_null(t);
         assert_int_equal(*(unsigned char *)t->data, (N - 1 - i) & 255);
