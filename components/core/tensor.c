@@ -24,7 +24,7 @@ static const struct {
     [TUNE_U32] = {"U32", "uint32", 32},
     [TUNE_U16] = {"U16", "uint16", 16},
     [TUNE_U8] = {"U8", "uint8", 8},
-    [TUNE_BOOL] = {"BOOL", "bool", 8},
+    [TUNE_BOOL8] = {"BOOL", "bool", 8},
     [TUNE_F8_E4M3] = {"F8_E4M3", "float8_e4m3fn", 8},
     [TUNE_F8_E5M2] = {"F8_E5M2", "float8_e5m2", 8},
     [TUNE_F8_E8M0] = {"F8_E8M0", "float8_e8m0fnu", 8},
