@@ -26,7 +26,7 @@ enum tune_dtype {
     TUNE_U32,
     TUNE_U16,
     TUNE_U8,
-    TUNE_BOOL,
+    TUNE_BOOL8,
     TUNE_F8_E4M3,
     TUNE_F8_E5M2,
     TUNE_F8_E8M0,

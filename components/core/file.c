@@ -1,0 +1,333 @@
+/* file.c - mapping, replacing, folders, fingerprints. */
+#include "core/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/hash.h"
+#include "core/try.h"
+
+static int fail(const char *what, const char *path)
+{
+    int code = errno;
+    tune_error_set_kind(code == ENOMEM ? TUNE_ERROR_CANNOT : TUNE_ERROR_FAILED, "cannot %s %s: %s%s", what, path,
+                        strerror(code), code == ENOSPC ? "; free space or choose another folder" : "");
+    return -1;
+}
+
+/* A descriptor of a regular file and its size. */
+static int open_regular(const char *path, size_t *size)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block us */
+    if (fd < 0)
+        return fail("open", path);
+    if (fstat(fd, &st) < 0) {
+        fail("examine", path);
+    } else if (!S_ISREG(st.st_mode)) {
+        tune_error_set("%s is %s, expected a file", path, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+    } else {
+        *size = (size_t)st.st_size;
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+int tune_file_map(struct tune_mapping *m, const char *path)
+{
+    *m = (struct tune_mapping){"", 0};
+    size_t size = 0;
+    int fd = open_regular(path, &size);
+    if (fd < 0)
+        return -1;
+    if (size > 0) {
+        void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (data == MAP_FAILED) {
+            close(fd);
+            return fail("map", path);
+        }
+        *m = (struct tune_mapping){data, size};
+    }
+    close(fd);
+    return 0;
+}
+
+void tune_file_unmap(struct tune_mapping *m)
+{
+    if (m->size > 0)
+        munmap((void *)(uintptr_t)m->data, m->size);
+    *m = (struct tune_mapping){0};
+}
+
+int tune_file_read(const char *path, size_t limit, char **text, size_t *size)
+{
+    size_t n = 0, done = 0;
+    int fd = open_regular(path, &n);
+    if (fd < 0)
+        return -1;
+    if (n > limit) {
+        close(fd);
+        tune_error_set("%s has %zu bytes, more than the %zu that such a file may have", path, n, limit);
+        return -1;
+    }
+    char *data = malloc(n + 1);
+    while (data && done < n) {
+        ssize_t got = read(fd, data + done, n - done);
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    if (!data || done < n) {
+        if (data && errno == 0)
+            errno = EIO;
+        fail("read", path);
+        free(data);
+        close(fd);
+        return -1;
+    }
+    close(fd);
+    data[n] = 0;
+    *text = data;
+    *size = n;
+    return 0;
+}
+
+bool tune_file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+bool tune_file_is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int tune_file_make_folder(const char *path)
+{
+    char part[TUNE_PATH_MAX];
+    TRY(tune_path(part, "%s", path));
+    for (char *p = part + 1;; p++) {
+        if (*p != '/' && *p != 0)
+            continue;
+        char c = *p;
+        *p = 0;
+        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+            return fail("make folder", part);
+        *p = c;
+        if (c == 0)
+            break;
+    }
+    if (!tune_file_is_folder(path)) {
+        errno = ENOTDIR;
+        return fail("make folder", path);
+    }
+    return 0;
+}
+
+int tune_file_remove_folder(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? 0 : fail("examine", path);
+    if (!S_ISDIR(st.st_mode))
+        return unlink(path) < 0 ? fail("remove", path) : 0;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return fail("open folder", path);
+    struct dirent *entry;
+    int status = 0;
+    while (status == 0 && (entry = readdir(folder))) {
+        char inner[TUNE_PATH_MAX];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        status = tune_path(inner, "%s/%s", path, entry->d_name);
+        if (status == 0)
+            status = tune_file_remove_folder(inner);
+    }
+    closedir(folder);
+    if (status == 0 && rmdir(path) < 0)
+        status = fail("remove folder", path);
+    return status;
+}
+
+int tune_file_sync_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail("open folder", path);
+    int status = fsync(fd) < 0 && errno != EINVAL ? fail("sync folder", path) : 0; /* EINVAL: the file system has none */
+    close(fd);
+    return status;
+}
+
+/* The folder a path lies in, into folder. */
+static int parent(char *folder, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? tune_path(folder, "%.*s", slash == path ? 1 : (int)(slash - path), path) : tune_path(folder, ".");
+}
+
+int tune_file_begin(struct tune_file_writer *w, const char *path)
+{
+    *w = (struct tune_file_writer){0};
+    TRY(tune_path(w->path, "%s", path));
+    TRY(tune_path(w->temporary, "%s.tmp-%ld", path, (long)getpid()));
+    w->file = fopen(w->temporary, "wbe");
+    if (!w->file)
+        return fail("write", w->temporary);
+    return 0;
+}
+
+int tune_file_commit(struct tune_file_writer *w)
+{
+    char folder[TUNE_PATH_MAX];
+    TRY(parent(folder, w->path));
+    FILE *f = w->file;
+    w->file = NULL;
+    errno = 0;
+    int bad = ferror(f);
+    bad |= fflush(f) != 0 || fsync(fileno(f)) < 0;
+    int code = errno;
+    if (fclose(f) != 0 && !bad) {
+        bad = 1;
+        code = errno;
+    }
+    if (bad) {
+        errno = code ? code : EIO;
+        return fail("write", w->path);
+    }
+    if (rename(w->temporary, w->path) < 0)
+        return fail("rename to", w->path);
+    w->temporary[0] = 0;
+    return tune_file_sync_folder(folder);
+}
+
+void tune_file_cancel(struct tune_file_writer *w)
+{
+    if (w->file)
+        fclose(w->file);
+    if (w->temporary[0])
+        unlink(w->temporary);
+    *w = (struct tune_file_writer){0};
+}
+
+int tune_file_write(const char *path, const void *data, size_t size)
+{
+    struct tune_file_writer w;
+    TRY(tune_file_begin(&w, path));
+    if (fwrite(data, 1, size, w.file) == size && tune_file_commit(&w) == 0)
+        return 0;
+    if (w.file)
+        fail("write", path);
+    tune_file_cancel(&w);
+    return -1;
+}
+
+int tune_file_copy(const char *to, const char *from)
+{
+    struct tune_mapping m;
+    TRY(tune_file_map(&m, from));
+    int status = tune_file_write(to, m.data, m.size);
+    tune_file_unmap(&m);
+    return status;
+}
+
+int tune_file_link(const char *path, const char *target)
+{
+    char temporary[TUNE_PATH_MAX];
+    TRY(tune_path(temporary, "%s.tmp-%ld", path, (long)getpid()));
+    unlink(temporary);
+    if (symlink(target, temporary) < 0)
+        return fail("link", path);
+    if (rename(temporary, path) < 0) {
+        fail("rename to", path);
+        unlink(temporary);
+        return -1;
+    }
+    return 0;
+}
+
+int tune_path(char *path, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(path, TUNE_PATH_MAX, format, args);
+    va_end(args);
+    if (n >= 0 && n < TUNE_PATH_MAX)
+        return 0;
+    tune_error_set("the path %.60s... is longer than %d bytes", path, TUNE_PATH_MAX - 1);
+    return -1;
+}
+
+int tune_defaults_path(char *path, const char *name)
+{
+    char program[TUNE_PATH_MAX];
+    const char *set = getenv("TUNE_DEFAULTS");
+    if (set && *set)
+        return tune_path(path, "%s/%s", set, name);
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n > 0) {
+        program[n] = 0;
+        /* build/x and build/tests/x in the source tree, bin/x where it is installed */
+        static const char *const beside[] = {"../defaults", "../../defaults", "../share/tune.c/defaults"};
+        char *slash = strrchr(program, '/');
+        *slash = 0;
+        for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+            TRY(tune_path(path, "%s/%s", program, beside[i]));
+            if (tune_file_is_folder(path))
+                return tune_path(path, "%s/%s/%s", program, beside[i], name);
+        }
+    }
+    tune_error_set("no folder of defaults beside the program; set TUNE_DEFAULTS to the defaults folder of tune.c");
+    return -1;
+}
+
+uint64_t tune_hash64(const void *data, size_t size, uint64_t seed)
+{
+    /* Multiply-and-fold over 16 bytes at a time; the tail is read into zeroed words, the size is mixed in last. */
+    const unsigned char *p = data;
+    uint64_t hash = seed ^ 0x9E3779B97F4A7C15u, high, low, word[2];
+    for (size_t left = size;; p += 16, left -= 16) {
+        size_t take = left < 16 ? left : 16;
+        word[0] = word[1] = 0;
+        if (take > 0)
+            memcpy(word, p, take);
+        low = tune_multiply(word[0] ^ hash ^ 0xA0761D6478BD642Fu, word[1] ^ 0xE7037ED1A0B428DBu, &high);
+        hash = (low ^ high) + 0x8EBC6AF09C88C6E3u;
+        if (left <= 16)
+            break;
+    }
+    low = tune_multiply(hash ^ size, 0x589965CC75374CC3u, &high);
+    return low ^ high;
+}
+
+int tune_file_fingerprint(const char *path, uint64_t *hash)
+{
+    enum { BLOCKS = 64, BLOCK = 16384 };
+    struct tune_mapping m;
+    TRY(tune_file_map(&m, path));
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    uint64_t h = tune_hash64(name, strlen(name), *hash), size = m.size;
+    h = tune_hash64(&size, sizeof size, h);
+    if (m.size <= (size_t)BLOCKS * BLOCK)
+        h = tune_hash64(m.data, m.size, h);
+    else
+        for (uint64_t i = 0; i < BLOCKS; i++) {
+            uint64_t at = (m.size - BLOCK) * i / (BLOCKS - 1); /* from the first byte to the last, evenly */
+            h = tune_hash64(m.data + at, BLOCK, h);
+        }
+    tune_file_unmap(&m);
+    *hash = h;
+    return 0;
+}

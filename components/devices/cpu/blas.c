@@ -1,0 +1,191 @@
+/* blas.c - matrix products: OpenBLAS's single-thread kernels, split over our own threads.
+ *
+ * One pool: OpenBLAS's pthread build brings threads of its own, which fight with OpenMP's
+ * for the cores; its OpenMP build would fork inside our region. So each of our threads
+ * multiplies a panel of its own with a one-thread sgemm, whatever the build. */
+#include <cblas.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "devices/cpu/cpu.h"
+
+/* How new a kernel set is: 0 before AVX, 2 AVX, 3 AVX2 and FMA, 4 AVX-512; -1 unknown to us, left alone. */
+static int kernel_rank(const char *core)
+{
+    static const struct {
+        const char *name;
+        int rank;
+    } known[] = {{"Katmai", 0},      {"Coppermine", 0}, {"Northwood", 0}, {"Prescott", 0},   {"Banias", 0},
+                 {"Atom", 0},        {"Core2", 0},      {"Penryn", 0},    {"Dunnington", 0}, {"Nehalem", 0},
+                 {"Athlon", 0},      {"Opteron", 0},    {"Barcelona", 0}, {"Nano", 0},       {"Bobcat", 0},
+                 {"Sandybridge", 2}, {"Bulldozer", 2},  {"Piledriver", 2}, {"Steamroller", 2}, {"Excavator", 3},
+                 {"Haswell", 3},     {"Zen", 3},        {"SkylakeX", 4},  {"Cooperlake", 4}, {"SapphireRapids", 4}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcasecmp(core, known[i].name) == 0)
+            return known[i].rank;
+    return -1;
+}
+
+/* The best kernel set this CPU can run, NULL where there is nothing to choose. */
+static const char *best_kernel(int *rank)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd")) {
+        *rank = 4;
+        return "SKYLAKEX";
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        *rank = 3;
+        return "HASWELL";
+    }
+    if (__builtin_cpu_supports("avx")) {
+        *rank = 2;
+        return "SANDYBRIDGE";
+    }
+#endif
+    *rank = -1;
+    return NULL;
+}
+
+/* OpenBLAS chooses its kernels when it is loaded, before any of our code runs; the two functions its builds with
+ * run-time choice export make it choose again. */
+static void choose_kernel(struct tune_device *dev)
+{
+    int have = kernel_rank(openblas_get_corename()), rank;
+    const char *best = best_kernel(&rank);
+    if (!best || have < 0 || have >= rank || getenv("OPENBLAS_CORETYPE"))
+        return;
+    void (*quit)(void), (*init)(void);
+    *(void **)&quit = dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit");
+    *(void **)&init = dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init");
+    if (quit && init && setenv("OPENBLAS_CORETYPE", best, 1) == 0) {
+        quit();
+        init();
+        unsetenv("OPENBLAS_CORETYPE");
+    }
+    if (kernel_rank(openblas_get_corename()) < rank)
+        snprintf(dev->warning, sizeof dev->warning,
+                 "OpenBLAS uses its %s kernel, older than this CPU, several times slower; set OPENBLAS_CORETYPE=%s",
+                 openblas_get_corename(), best);
+}
+
+static void processor_name(char *name, size_t size)
+{
+    char line[256];
+    snprintf(name, size, "CPU");
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
+            snprintf(name, size, "%.100s", strchr(line, ':') + 2);
+            name[strcspn(name, "\n")] = 0;
+            break;
+        }
+    if (f)
+        fclose(f);
+}
+
+void tune_cpu_blas_start(struct tune_device *dev)
+{
+    static const char *const pools[] = {"serial", "pthread", "openmp"};
+    char name[112];
+    int parallel = openblas_get_parallel();
+    choose_kernel(dev);
+    if (parallel == 1)
+        openblas_set_num_threads(1);
+    processor_name(name, sizeof name);
+    snprintf(dev->description, sizeof dev->description, "%s, %d thread%s, OpenBLAS %s (%s)", name, dev->threads,
+             dev->threads == 1 ? "" : "s", openblas_get_corename(), pools[parallel]);
+}
+
+/* The piece [r0,r1) x [c0,c1) of c by one thread. bfloat16 operands are widened block by block into work. */
+struct product {
+    struct tune_tensor *c;
+    const struct tune_tensor *a, *b;
+    bool at, bt;
+    float alpha, beta;
+    int64_t M, N, K;
+};
+
+enum { BLOCK = 256 }; /* rows, columns and depth of a widened block */
+
+static void f32_piece(const struct product *p, int64_t r0, int64_t r1, int64_t c0, int64_t c1)
+{
+    int64_t lda = p->a->shape[1], ldb = p->b->shape[1], ldc = p->N;
+    const float *a = (const float *)p->a->data + (p->at ? r0 : r0 * lda);
+    const float *b = (const float *)p->b->data + (p->bt ? c0 * ldb : c0);
+    cblas_sgemm(CblasRowMajor, p->at ? CblasTrans : CblasNoTrans, p->bt ? CblasTrans : CblasNoTrans, (blasint)(r1 - r0),
+                (blasint)(c1 - c0), (blasint)p->K, p->alpha, a, (blasint)lda, b, (blasint)ldb, p->beta,
+                (float *)p->c->data + r0 * ldc + c0, (blasint)ldc);
+}
+
+/* A block of rows x columns of t, from (r,c), as float32 in room (or in place), and its leading dimension. */
+static const float *block(const struct tune_tensor *t, int64_t r, int64_t c, int64_t rows, int64_t columns, float *room,
+                          int64_t *ld)
+{
+    int64_t width = t->shape[1];
+    if (t->dtype == TUNE_F32) {
+        *ld = width;
+        return (const float *)t->data + r * width + c;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        tune_cpu_in(t, (r + i) * width + c, columns, room + i * columns);
+    *ld = columns;
+    return room;
+}
+
+static void mixed_piece(const struct product *p, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *work)
+{
+    float *wa = work, *wb = wa + BLOCK * BLOCK, *wc = wb + BLOCK * BLOCK;
+    bool narrow = p->c->dtype != TUNE_F32;
+    for (int64_t r = r0; r < r1; r += BLOCK)
+        for (int64_t c = c0; c < c1; c += BLOCK) {
+            int64_t rows = r1 - r < BLOCK ? r1 - r : BLOCK, columns = c1 - c < BLOCK ? c1 - c : BLOCK;
+            int64_t ldc = narrow ? columns : p->N, lda, ldb;
+            float *out = narrow ? wc : (float *)p->c->data + r * p->N + c;
+            if (narrow && p->beta != 0)
+                for (int64_t i = 0; i < rows; i++)
+                    tune_cpu_in(p->c, (r + i) * p->N + c, columns, out + i * columns);
+            for (int64_t k = 0; k < p->K; k += BLOCK) {
+                int64_t depth = p->K - k < BLOCK ? p->K - k : BLOCK;
+                const float *a = p->at ? block(p->a, k, r, depth, rows, wa, &lda) : block(p->a, r, k, rows, depth, wa, &lda);
+                const float *b =
+                    p->bt ? block(p->b, c, k, columns, depth, wb, &ldb) : block(p->b, k, c, depth, columns, wb, &ldb);
+                cblas_sgemm(CblasRowMajor, p->at ? CblasTrans : CblasNoTrans, p->bt ? CblasTrans : CblasNoTrans,
+                            (blasint)rows, (blasint)columns, (blasint)depth, p->alpha, a, (blasint)lda, b, (blasint)ldb,
+                            k == 0 ? p->beta : 1, out, (blasint)ldc);
+            }
+            for (int64_t i = 0; narrow && i < rows; i++)
+                tune_cpu_out(p->c, (r + i) * p->N + c, columns, out + i * columns);
+        }
+}
+
+int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+                  const struct tune_tensor *b, bool bt, float alpha, float beta)
+{
+    struct product p = {c, a, b, at, bt, alpha, beta, c->shape[0], c->shape[1], a->shape[!at]};
+    bool mixed = a->dtype != TUNE_F32 || b->dtype != TUNE_F32 || c->dtype != TUNE_F32;
+    if (p.M == 0 || p.N == 0)
+        return 0;
+    if (mixed && tune_cpu_reserve(dev, 3 * BLOCK * BLOCK) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        omp_set_num_threads(1); /* of this implicit task: OpenBLAS's OpenMP build asks for it */
+        int64_t r0 = 0, r1 = p.M, c0 = 0, c1 = p.N;
+        if (p.M >= p.N) /* the longer side is split */
+            tune_cpu_piece(p.M, 16, &r0, &r1);
+        else
+            tune_cpu_piece(p.N, 16, &c0, &c1);
+        if (r1 > r0 && c1 > c0) {
+            if (mixed)
+                mixed_piece(&p, r0, r1, c0, c1, tune_cpu_work(dev));
+            else
+                f32_piece(&p, r0, r1, c0, c1);
+        }
+    }
+    return 0;
+}

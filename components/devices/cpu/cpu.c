@@ -1,0 +1,130 @@
+/* cpu.c - the CPU's table, its memory and its threads' working memory. */
+#include "devices/cpu/cpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "core/try.h"
+
+enum { HUGE_PAGE = 2 << 20 };
+
+/* Anonymous pages come zeroed and are given back whole; large ones may become huge pages, which matrix products like. */
+static void *cpu_alloc(struct tune_device *dev, int64_t bytes)
+{
+    (void)dev;
+    void *memory = mmap(NULL, bytes > 0 ? (size_t)bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    if (bytes >= HUGE_PAGE)
+        madvise(memory, (size_t)bytes, MADV_HUGEPAGE); /* a wish: failing is fine */
+    return memory;
+}
+
+static void cpu_free(struct tune_device *dev, void *memory, int64_t bytes)
+{
+    (void)dev;
+    munmap(memory, bytes > 0 ? (size_t)bytes : 1);
+}
+
+int tune_cpu_reserve(struct tune_device *dev, int64_t floats)
+{
+    struct tune_cpu *cpu = dev->state;
+    floats = (floats + 1023) / 1024 * 1024; /* whole pages: no two threads share one */
+    if (floats <= cpu->floats)
+        return 0;
+    float *work = tune_device_alloc(dev, floats * 4 * dev->threads, "working memory of the threads");
+    if (!work)
+        return -1;
+    tune_device_free(dev, cpu->work, cpu->floats * 4 * dev->threads);
+    cpu->work = work;
+    cpu->floats = floats;
+    return 0;
+}
+
+static int cpu_copy(struct tune_device *dev, void *to, const void *from, int64_t bytes)
+{
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(bytes, 4096, &begin, &end);
+        if (end > begin)
+            memcpy((char *)to + begin, (const char *)from + begin, (size_t)(end - begin));
+    }
+    return 0;
+}
+
+static int cpu_zero(struct tune_device *dev, void *to, int64_t bytes)
+{
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(bytes, 4096, &begin, &end);
+        if (end > begin)
+            memset((char *)to + begin, 0, (size_t)(end - begin));
+    }
+    return 0;
+}
+
+static int cpu_sync(struct tune_device *dev)
+{
+    (void)dev;
+    return 0;
+}
+
+static void cpu_close(struct tune_device *dev)
+{
+    struct tune_cpu *cpu = dev->state;
+    tune_device_free(dev, cpu->work, cpu->floats * 4 * dev->threads);
+    free(cpu->partial);
+    free(cpu);
+}
+
+static const struct tune_kernels cpu_kernels = {
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .reserve = tune_cpu_reserve,
+    .upload = cpu_copy,
+    .download = cpu_copy,
+    .copy = cpu_copy,
+    .zero = cpu_zero,
+    .sync = cpu_sync,
+    .gemm = tune_cpu_gemm,
+    .bias_forward = tune_cpu_bias_forward,
+    .bias_backward = tune_cpu_bias_backward,
+    .embed_forward = tune_cpu_embed_forward,
+    .embed_backward = tune_cpu_embed_backward,
+    .rmsnorm_forward = tune_cpu_rmsnorm_forward,
+    .rmsnorm_backward = tune_cpu_rmsnorm_backward,
+    .headnorm_forward = tune_cpu_headnorm_forward,
+    .headnorm_backward = tune_cpu_headnorm_backward,
+    .rope = tune_cpu_rope,
+    .attention_forward = tune_cpu_attention_forward,
+    .attention_backward = tune_cpu_attention_backward,
+    .swiglu_forward = tune_cpu_swiglu_forward,
+    .swiglu_backward = tune_cpu_swiglu_backward,
+    .gather = tune_cpu_gather,
+    .scatter = tune_cpu_scatter,
+    .cross_entropy = tune_cpu_cross_entropy,
+    .sum_squares = tune_cpu_sum_squares,
+    .adamw = tune_cpu_adamw,
+    .sgd = tune_cpu_sgd,
+};
+
+int tune_cpu_open(struct tune_device *dev)
+{
+    struct tune_cpu *cpu = calloc(1, sizeof *cpu);
+    if (cpu)
+        cpu->partial = calloc((size_t)dev->threads, sizeof *cpu->partial);
+    if (!cpu || !cpu->partial) {
+        free(cpu);
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the CPU device");
+        return -1;
+    }
+    dev->state = cpu;
+    dev->kernels = &cpu_kernels;
+    dev->name = "cpu";
+    tune_cpu_blas_start(dev);
+    return 0;
+}

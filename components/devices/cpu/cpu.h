@@ -1,0 +1,142 @@
+/* cpu.h - what the files of the CPU device share. Inside this folder only.
+ *
+ * Every kernel splits its rows over dev->threads OpenMP threads in fixed pieces, so the same
+ * thread count gives the same bits. A row in bfloat16 is widened into the thread's working
+ * memory, computed in float32, and narrowed at the end; a float32 row is used where it lies. */
+#ifndef TUNE_CPU_H
+#define TUNE_CPU_H
+
+#include <omp.h>
+#include <string.h>
+
+#include "core/float16.h"
+#include "devices/device.h"
+
+int tune_cpu_open(struct tune_device *dev);
+
+/* The OpenBLAS rules of device.h: right kernel, one pool. Fills description and warning. */
+void tune_cpu_blas_start(struct tune_device *dev);
+
+struct tune_cpu {
+    float *work;          /* threads * floats */
+    int64_t floats;       /* each thread's working memory, a multiple of 16 */
+    double *partial;      /* [threads] */
+    int team;             /* threads the last region with partial sums really had */
+};
+
+/* Called first in a region whose threads leave partial sums: how many there are to add afterwards. */
+static inline void tune_cpu_team(struct tune_device *dev)
+{
+    if (omp_get_thread_num() == 0)
+        ((struct tune_cpu *)dev->state)->team = omp_get_num_threads();
+}
+
+static inline float *tune_cpu_work(struct tune_device *dev)
+{
+    struct tune_cpu *cpu = dev->state;
+    return cpu->work + omp_get_thread_num() * cpu->floats;
+}
+
+/* Make sure each thread has so many floats; only ever grows. 0 or -1. */
+int tune_cpu_reserve(struct tune_device *dev, int64_t floats);
+
+/* This thread's piece of 0..n-1, whole multiples of grain but the last. */
+static inline void tune_cpu_piece(int64_t n, int64_t grain, int64_t *begin, int64_t *end)
+{
+    int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+    int64_t grains = (n + grain - 1) / grain;
+    *begin = grains * me / threads * grain;
+    *end = grains * (me + 1) / threads * grain;
+    *begin = *begin < n ? *begin : n;
+    *end = *end < n ? *end : n;
+}
+
+/* n numbers of a tensor from element at, as float32: in place, or widened into room. */
+static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, int64_t n, float *room)
+{
+    if (t->dtype == TUNE_F32)
+        return (const float *)t->data + at;
+    const uint16_t *h = (const uint16_t *)t->data + at;
+    for (int64_t i = 0; i < n; i++)
+        room[i] = tune_bf16_to_float(h[i]);
+    return room;
+}
+
+/* Where to write n numbers of a tensor from element at: in place, or room, to be narrowed by tune_cpu_out. */
+static inline float *tune_cpu_place(struct tune_tensor *t, int64_t at, float *room)
+{
+    return t->dtype == TUNE_F32 ? (float *)t->data + at : room;
+}
+
+static inline void tune_cpu_out(struct tune_tensor *t, int64_t at, int64_t n, const float *room)
+{
+    if (t->dtype == TUNE_F32)
+        return;
+    uint16_t *h = (uint16_t *)t->data + at;
+    for (int64_t i = 0; i < n; i++)
+        h[i] = tune_float_to_bf16(room[i]);
+}
+
+/* exp to about 1 ulp, in plain arithmetic the compiler can make vectors of. NaN stays NaN; below -87.3 it is 0's
+ * neighbour, above 88.7 infinity. Cody & Waite's reduction, Taylor's polynomial of degree 7 on |r| <= ln2/2. */
+static inline float tune_cpu_exp(float x)
+{
+    float t = x < -87.3f ? -87.3f : x;
+    t = t > 88.8f ? 88.8f : t;
+    float n = t * 1.44269504f + 12582912.f; /* the addition rounds to an integer, left in the low bits */
+    int32_t k = (int32_t)(tune_float_bits(n) - 0x4B400000u);
+    n -= 12582912.f;
+    float r = t - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = 1.9841270e-4f;
+    p = p * r + 1.3888889e-3f;
+    p = p * r + 8.3333333e-3f;
+    p = p * r + 4.1666667e-2f;
+    p = p * r + 1.6666667e-1f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    /* 2^k in two factors, so that k = 128 does not overflow early */
+    int32_t half = k >> 1;
+    return p * tune_float_from_bits((uint32_t)(half + 127) << 23) * tune_float_from_bits((uint32_t)(k - half + 127) << 23);
+}
+
+int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+                  const struct tune_tensor *b, bool bt, float alpha, float beta);
+int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale);
+int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, const struct tune_tensor *dy, float scale);
+int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids,
+                           float scale);
+int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
+                            const int32_t *ids, float scale);
+int tune_cpu_rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                             const struct tune_tensor *x, const struct tune_tensor *w, float eps);
+int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
+                              const struct tune_tensor *dy, const struct tune_tensor *x, const struct tune_tensor *w,
+                              const struct tune_tensor *rstd);
+int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                              const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps);
+int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw,
+                               const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
+                               int first, int heads);
+int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
+                  bool backward);
+int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
+                               const struct tune_tensor *qkv, const struct tune_attention *size);
+int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work,
+                                const struct tune_tensor *dout, const struct tune_tensor *qkv,
+                                const struct tune_tensor *out, const struct tune_tensor *lse,
+                                const struct tune_attention *size);
+int tune_cpu_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, const struct tune_tensor *gate_up);
+int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_up, const struct tune_tensor *dh,
+                             const struct tune_tensor *gate_up);
+int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
+int tune_cpu_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
+int tune_cpu_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
+                           const int32_t *labels, float scale, bool backward);
+int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum);
+int tune_cpu_adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
+                   const struct tune_update *update, const double *gradient_scale);
+int tune_cpu_sgd(struct tune_device *dev, float *w, const float *g, float *m, int64_t n, const struct tune_update *update,
+                 const double *gradient_scale);
+
+#endif

@@ -1,0 +1,196 @@
+/* elementwise.c - embedding, bias, rope, swiglu, gather: what is bound by memory. */
+#include "devices/cpu/cpu.h"
+
+int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids,
+                           float scale)
+{
+    int64_t N = x->shape[0], C = x->shape[1];
+    if (tune_cpu_reserve(dev, 2 * C) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++) {
+            const float *in = tune_cpu_in(w, ids[n] * C, C, work);
+            float *out = tune_cpu_place(x, n * C, work + C);
+            for (int64_t i = 0; i < C; i++)
+                out[i] = scale * in[i];
+            tune_cpu_out(x, n * C, C, out);
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
+                            const int32_t *ids, float scale)
+{
+    int64_t N = dx->shape[0], C = dx->shape[1];
+    if (tune_cpu_reserve(dev, C) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        /* Each thread adds its own columns of every row: no two write one number, and rows come in order. */
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(C, 16, &begin, &end);
+        for (int64_t n = 0; n < N; n++) {
+            const float *in = tune_cpu_in(dx, n * C + begin, end - begin, work);
+            float *out = (float *)dw->data + ids[n] * C + begin;
+            for (int64_t i = 0; i < end - begin; i++)
+                out[i] += scale * in[i];
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale)
+{
+    int64_t N = y->shape[0], C = y->shape[1];
+    const float *b = bias->data;
+    if (tune_cpu_reserve(dev, C) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++) {
+            float *out = tune_cpu_place(y, n * C, work);
+            tune_cpu_in(y, n * C, C, out);
+            for (int64_t i = 0; i < C; i++)
+                out[i] += scale * b[i];
+            tune_cpu_out(y, n * C, C, out);
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, const struct tune_tensor *dy, float scale)
+{
+    int64_t N = dy->shape[0], C = dy->shape[1];
+    if (tune_cpu_reserve(dev, C) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev), *sum = dbias->data;
+        tune_cpu_piece(C, 16, &begin, &end);
+        for (int64_t n = 0; n < N; n++) {
+            const float *in = tune_cpu_in(dy, n * C + begin, end - begin, work);
+            for (int64_t i = 0; i < end - begin; i++)
+                sum[begin + i] += scale * in[i];
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
+                  bool backward)
+{
+    int64_t N = x->shape[0], Q = x->shape[1], half = D / 2;
+    float sign = backward ? -1.0f : 1.0f;
+    if (tune_cpu_reserve(dev, D) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++) {
+            const float *cosine = (const float *)table->data + n % T * D, *sine = cosine + half;
+            for (int64_t h = 0; h < heads; h++) {
+                float *v = tune_cpu_place(x, n * Q + h * D, work);
+                tune_cpu_in(x, n * Q + h * D, D, v);
+                for (int64_t i = 0; i < half; i++) {
+                    float a = v[i], b = v[i + half], s = sign * sine[i];
+                    v[i] = a * cosine[i] - b * s;
+                    v[i + half] = b * cosine[i] + a * s;
+                }
+                tune_cpu_out(x, n * Q + h * D, D, v);
+            }
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, const struct tune_tensor *gate_up)
+{
+    int64_t N = h->shape[0], F = h->shape[1];
+    if (tune_cpu_reserve(dev, 3 * F) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++) {
+            const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
+            float *out = tune_cpu_place(h, n * F, work + 2 * F);
+#pragma omp simd
+            for (int64_t i = 0; i < F; i++)
+                out[i] = gate[i] / (1.0f + tune_cpu_exp(-gate[i])) * up[i];
+            tune_cpu_out(h, n * F, F, out);
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_up, const struct tune_tensor *dh,
+                             const struct tune_tensor *gate_up)
+{
+    int64_t N = dh->shape[0], F = dh->shape[1];
+    if (tune_cpu_reserve(dev, 5 * F) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++) {
+            const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
+            const float *d = tune_cpu_in(dh, n * F, F, work + 2 * F);
+            float *dgate = tune_cpu_place(dgate_up, 2 * n * F, work + 3 * F), *dup = dgate + F;
+#pragma omp simd
+            for (int64_t i = 0; i < F; i++) { /* dgate_up may be gate_up: read first, then write */
+                float g = gate[i], u = up[i], s = 1.0f / (1.0f + tune_cpu_exp(-g));
+                dgate[i] = d[i] * u * s * (1.0f + g * (1.0f - s));
+                dup[i] = d[i] * g * s;
+            }
+            tune_cpu_out(dgate_up, 2 * n * F, 2 * F, dgate);
+        }
+    }
+    return 0;
+}
+
+/* One row from x to y, whatever their dtypes. */
+static void copy_row(struct tune_tensor *y, int64_t to, const struct tune_tensor *x, int64_t from, int64_t C, float *work)
+{
+    float *out = tune_cpu_place(y, to * C, work + C);
+    const float *in = tune_cpu_in(x, from * C, C, work);
+    memcpy(out, in, (size_t)C * 4);
+    tune_cpu_out(y, to * C, C, out);
+}
+
+int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows)
+{
+    int64_t N = y->shape[0], C = y->shape[1];
+    if (tune_cpu_reserve(dev, 2 * C) < 0)
+        return -1;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++)
+        copy_row(y, n, x, rows[n], C, tune_cpu_work(dev));
+    return 0;
+}
+
+int tune_cpu_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows)
+{
+    int64_t N = x->shape[0], C = x->shape[1];
+    if (tune_cpu_reserve(dev, 2 * C) < 0)
+        return -1;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++)
+        copy_row(y, rows[n], x, n, C, tune_cpu_work(dev));
+    return 0;
+}

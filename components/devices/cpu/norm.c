@@ -1,0 +1,151 @@
+/* norm.c - RMSNorm over rows, and over the heads of a row. */
+#include "devices/cpu/cpu.h"
+
+#include <math.h>
+
+static float row_rstd(const float *x, int64_t n, float eps)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return 1.0f / sqrtf(sum / (float)n + eps);
+}
+
+/* dx from g = dy w of one row; add: onto what is there. */
+static void row_backward(float *dx, bool add, float *dw, const float *dy, const float *x, const float *w, float rstd,
+                         int64_t n)
+{
+    float dot = 0;
+#pragma omp simd reduction(+ : dot)
+    for (int64_t i = 0; i < n; i++)
+        dot += dy[i] * w[i] * x[i];
+    float mean = dot / (float)n * rstd * rstd;
+    if (dw)
+        for (int64_t i = 0; i < n; i++)
+            dw[i] += dy[i] * x[i] * rstd;
+    if (add)
+        for (int64_t i = 0; i < n; i++)
+            dx[i] += rstd * (dy[i] * w[i] - x[i] * mean);
+    else
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = rstd * (dy[i] * w[i] - x[i] * mean);
+}
+
+int tune_cpu_rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                             const struct tune_tensor *x, const struct tune_tensor *w, float eps)
+{
+    int64_t N = x->shape[0], C = x->shape[1];
+    const float *weight = w->data;
+    if (tune_cpu_reserve(dev, 2 * C) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++) {
+            const float *in = tune_cpu_in(x, n * C, C, work);
+            float *out = tune_cpu_place(y, n * C, work + C), s = row_rstd(in, C, eps);
+            if (rstd)
+                ((float *)rstd->data)[n] = s;
+            for (int64_t i = 0; i < C; i++)
+                out[i] = weight[i] * (in[i] * s);
+            tune_cpu_out(y, n * C, C, out);
+        }
+    }
+    return 0;
+}
+
+/* The threads' own sums of dw, [width] at the front of each one's working memory, added in the threads' order. */
+static void add_partial(struct tune_device *dev, float *dw, int64_t width)
+{
+    struct tune_cpu *cpu = dev->state;
+    for (int t = 0; t < cpu->team; t++)
+        for (int64_t i = 0; i < width; i++)
+            dw[i] += cpu->work[t * cpu->floats + i];
+}
+
+int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
+                              const struct tune_tensor *dy, const struct tune_tensor *x, const struct tune_tensor *w,
+                              const struct tune_tensor *rstd)
+{
+    int64_t N = x->shape[0], C = x->shape[1];
+    const float *s = rstd->data;
+    if (tune_cpu_reserve(dev, 4 * C) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_team(dev);
+        memset(work, 0, (size_t)C * 4);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++) {
+            float *out = tune_cpu_place(dx, n * C, work + C);
+            tune_cpu_in(dx, n * C, C, out); /* added to */
+            row_backward(out, true, dw ? work : NULL, tune_cpu_in(dy, n * C, C, work + 2 * C),
+                         tune_cpu_in(x, n * C, C, work + 3 * C), w->data, s[n], C);
+            tune_cpu_out(dx, n * C, C, out);
+        }
+    }
+    if (dw)
+        add_partial(dev, dw->data, C);
+    return 0;
+}
+
+int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                              const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps)
+{
+    int64_t N = x->shape[0], Q = x->shape[1], D = w->shape[0];
+    const float *weight = w->data;
+    if (tune_cpu_reserve(dev, 2 * D) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++)
+            for (int64_t h = 0; h < heads; h++) {
+                int64_t at = n * Q + (first + h) * D;
+                const float *in = tune_cpu_in(x, at, D, work);
+                float *out = tune_cpu_place(y, at, work + D), s = row_rstd(in, D, eps);
+                ((float *)rstd->data)[n * heads + h] = s;
+                for (int64_t i = 0; i < D; i++)
+                    out[i] = weight[i] * (in[i] * s);
+                tune_cpu_out(y, at, D, out);
+            }
+    }
+    return 0;
+}
+
+int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw,
+                               const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
+                               int first, int heads)
+{
+    int64_t N = x->shape[0], Q = x->shape[1], D = w->shape[0];
+    const float *s = rstd->data;
+    if (tune_cpu_reserve(dev, 3 * D) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_team(dev);
+        memset(work, 0, (size_t)D * 4);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++)
+            for (int64_t h = 0; h < heads; h++) {
+                int64_t at = n * Q + (first + h) * D;
+                float *g = tune_cpu_place(dy, at, work + D);
+                tune_cpu_in(dy, at, D, g);
+                row_backward(g, false, dw ? work : NULL, g, tune_cpu_in(x, at, D, work + 2 * D), w->data,
+                             s[n * heads + h], D);
+                tune_cpu_out(dy, at, D, g);
+            }
+    }
+    if (dw)
+        add_partial(dev, dw->data, D);
+    return 0;
+}

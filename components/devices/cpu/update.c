@@ -1,0 +1,69 @@
+/* update.c - gradient norm, AdamW, SGD: one pass over the flat buffers. */
+#include "devices/cpu/cpu.h"
+
+#include <math.h>
+
+int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum)
+{
+    struct tune_cpu *cpu = dev->state;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        double total = 0;
+        tune_cpu_team(dev);
+        tune_cpu_piece(n, 4096, &begin, &end);
+#pragma omp simd reduction(+ : total)
+        for (int64_t i = begin; i < end; i++)
+            total += (double)x[i] * x[i];
+        cpu->partial[omp_get_thread_num()] = total;
+    }
+    for (int t = 0; t < cpu->team; t++)
+        *sum += cpu->partial[t];
+    return 0;
+}
+
+int tune_cpu_adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
+                   const struct tune_update *u, const double *gradient_scale)
+{
+    float scale = (float)*gradient_scale, b1 = (float)u->beta1, b2 = (float)u->beta2, eps = (float)u->eps;
+    float a1 = (float)(1 - u->beta1), a2 = (float)(1 - u->beta2);
+    float keep = (float)(1 - u->lr * u->weight_decay), rate = (float)(u->lr / u->correction1);
+    float root = (float)(1 / sqrt(u->correction2));
+    if (scale == 0)
+        return 0;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(n, 4096, &begin, &end);
+#pragma omp simd
+        for (int64_t i = begin; i < end; i++) {
+            float grad = g[i] * scale;
+            float m1 = b1 * m[i] + a1 * grad, v1 = b2 * v[i] + a2 * grad * grad;
+            m[i] = m1;
+            v[i] = v1;
+            w[i] = w[i] * keep - rate * m1 / (sqrtf(v1) * root + eps);
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_sgd(struct tune_device *dev, float *w, const float *g, float *m, int64_t n, const struct tune_update *u,
+                 const double *gradient_scale)
+{
+    float scale = (float)*gradient_scale, momentum = (float)u->momentum, lr = (float)u->lr;
+    float keep = (float)(1 - u->lr * u->weight_decay);
+    if (scale == 0)
+        return 0;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(n, 4096, &begin, &end);
+        for (int64_t i = begin; i < end; i++) {
+            float grad = g[i] * scale;
+            if (m)
+                grad = m[i] = momentum * m[i] + grad;
+            w[i] = w[i] * keep - lr * grad;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,125 @@
+/* device.h - where tensors live and what computes on them: a table of kernels, filled by each kind of device.
+ *
+ * Model code, losses and optimizers are written once against this table; the CPU fills it
+ * with OpenBLAS and OpenMP loops. The functions that check shapes and then call the table
+ * are in kernels.h; call those. Work on a device may be asynchronous: download and sync wait.
+ *
+ *     struct tune_device *dev = tune_device_open("cpu", 0);
+ *     float *x = tune_device_alloc(dev, bytes, "activations");
+ *
+ * The CPU device and OpenBLAS (for those who link this into a program of their own): opening
+ * it sets OpenBLAS to one thread where that build has a thread pool of its own (matrix
+ * products are split over our OpenMP threads; two pools side by side are several times
+ * slower), and, where OpenBLAS took a kernel older than the CPU and OPENBLAS_CORETYPE is
+ * unset, makes it take the right one. Open the device before other threads call BLAS. */
+#ifndef TUNE_DEVICE_H
+#define TUNE_DEVICE_H
+
+#include <stdbool.h>
+
+#include "core/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_device;
+struct tune_flags;
+
+/* Sizes of an attention: B sequences of T positions, H query heads in groups that share one of K key/value heads, each D
+ * wide. Key i is visible to query j of the same sequence when i <= j and, with a window > 0, j - window < i. */
+struct tune_attention {
+    int B, T, H, K, D;
+    int window;  /* 0: none */
+    float scale; /* on the scores; 1/sqrt(D) mostly */
+};
+
+/* One AdamW or SGD step over n parameters. */
+struct tune_update {
+    double lr, beta1, beta2, eps, weight_decay, momentum;
+    double correction1, correction2; /* 1 - beta^t */
+};
+
+/* The table. N rows, C width; tensors are contiguous. Arguments were checked by kernels.c. "set" or "add" says what happens
+ * to an output. See kernels.h for shapes and formulas. */
+struct tune_kernels {
+    void (*close)(struct tune_device *dev);
+    void *(*alloc)(struct tune_device *dev, int64_t bytes); /* 64-byte aligned, zeroed; NULL: no memory */
+    void (*free)(struct tune_device *dev, void *memory, int64_t bytes);
+    int (*reserve)(struct tune_device *dev, int64_t floats); /* working memory of each thread */
+    int (*upload)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
+    int (*download)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
+    int (*copy)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
+    int (*zero)(struct tune_device *dev, void *to, int64_t bytes);
+    int (*sync)(struct tune_device *dev);
+
+    int (*gemm)(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+                const struct tune_tensor *b, bool bt, float alpha, float beta);
+    int (*bias_forward)(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale);
+    int (*bias_backward)(struct tune_device *dev, struct tune_tensor *dbias, const struct tune_tensor *dy, float scale);
+    int (*embed_forward)(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids,
+                         float scale);
+    int (*embed_backward)(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
+                          const int32_t *ids, float scale);
+    int (*rmsnorm_forward)(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                           const struct tune_tensor *x, const struct tune_tensor *w, float eps);
+    int (*rmsnorm_backward)(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
+                            const struct tune_tensor *dy, const struct tune_tensor *x, const struct tune_tensor *w,
+                            const struct tune_tensor *rstd);
+    int (*headnorm_forward)(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                            const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps);
+    int (*headnorm_backward)(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw,
+                             const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
+                             int first, int heads);
+    int (*rope)(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
+                bool backward);
+    int (*attention_forward)(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
+                             const struct tune_tensor *qkv, const struct tune_attention *size);
+    int (*attention_backward)(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work,
+                              const struct tune_tensor *dout, const struct tune_tensor *qkv,
+                              const struct tune_tensor *out, const struct tune_tensor *lse,
+                              const struct tune_attention *size);
+    int (*swiglu_forward)(struct tune_device *dev, struct tune_tensor *h, const struct tune_tensor *gate_up);
+    int (*swiglu_backward)(struct tune_device *dev, struct tune_tensor *dgate_up, const struct tune_tensor *dh,
+                           const struct tune_tensor *gate_up);
+    int (*gather)(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
+    int (*scatter)(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
+    int (*cross_entropy)(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
+                         const int32_t *labels, float scale, bool backward);
+    int (*sum_squares)(struct tune_device *dev, const float *x, int64_t n, double *sum);
+    int (*adamw)(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
+                 const struct tune_update *update, const double *gradient_scale);
+    int (*sgd)(struct tune_device *dev, float *w, const float *g, float *m, int64_t n,
+               const struct tune_update *update, const double *gradient_scale);
+};
+
+struct tune_device {
+    const struct tune_kernels *kernels;
+    const char *name;         /* "cpu" */
+    char description[192];    /* processor, threads, kernel of the matrix library: for the run header */
+    char warning[256];        /* something the user should know, or "" */
+    int threads;
+    int64_t bytes, bytes_peak; /* tensor memory held now and at most */
+    void *state;              /* the backend's */
+};
+
+/* tune_device_open - "cpu"; threads 0: as many as this process may use (affinity, cgroup quota).
+ * NULL with an error: an unknown device, no such backend built. Close it after everything made on it is freed. */
+struct tune_device *tune_device_open(const char *name, int threads);
+void tune_device_close(struct tune_device *dev);
+
+/* tune_device_threads - the CPUs this process may use: the lesser of its affinity and its cgroup's quota, at least 1. */
+int tune_device_threads(void);
+
+/* tune_device_alloc - zeroed, 64-byte aligned, counted memory on the device. NULL with kind CANNOT, naming what for.
+ * tune_device_free - bytes as allocated; NULL is fine. */
+void *tune_device_alloc(struct tune_device *dev, int64_t bytes, const char *what);
+void tune_device_free(struct tune_device *dev, void *memory, int64_t bytes);
+
+/* tune_get_device - by --device and --threads. */
+struct tune_device *tune_get_device(const struct tune_flags *flags);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,111 @@
+/* kernels.h - the operations of a transformer, forward and backward, on any device.
+ *
+ * Shapes and dtypes are checked here, once; then the device's table is called. Outputs come
+ * first, then inputs, then scalars. The gradient of x is dx. Parameter gradients always add;
+ * every other output says "set" or "add". Activations are F32 or BF16 (all of one call
+ * alike); parameters, their gradients, statistics and tables are F32. Sums are in F32 or
+ * better whatever the storage.
+ *
+ * N rows (B*T), C width, F ffn width, H query heads, K key/value heads, D head width,
+ * Q = (H + 2K) D, V vocabulary. 0, or -1 with an error naming the operation and the shapes. */
+#ifndef TUNE_KERNELS_H
+#define TUNE_KERNELS_H
+
+#include "devices/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* tune_gemm - c = alpha op(a) op(b) + beta c, where op transposes if asked.
+ *   c [M,N] set (beta 0) or add (beta 1)   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed */
+int tune_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+              const struct tune_tensor *b, bool bt, float alpha, float beta);
+
+/* tune_linear_forward - y = scale (x w^T + bias) + beta y:  y [N,M]  x [N,C]  w [M,C]  bias [M] or NULL.
+ * tune_linear_backward - dx = scale dy w + dx_beta dx;  dw += scale dy^T x;  dbias += scale sum of dy's rows.
+ *   dx, dw, dbias: NULL where not wanted. */
+int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
+                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta);
+int tune_linear_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
+                         struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x,
+                         const struct tune_tensor *w, float scale, float dx_beta);
+
+/* tune_embed_forward - x[n] = scale w[ids[n]]:  x [N,C] set  w [V,C]  ids [N], each in 0..V-1 (the caller's to check).
+ * tune_embed_backward - dw[ids[n]] += scale dx[n], in the order of n: the same bits whatever the threads do. */
+int tune_embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids,
+                       float scale);
+int tune_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
+                        const int32_t *ids, float scale);
+
+/* tune_rmsnorm_forward - y = w x / sqrt(mean(x^2) + eps), each row by itself.
+ *   y [N,C] set   rstd [N] set, or NULL: 1/sqrt(..), kept for backward   x [N,C]   w [C]
+ * tune_rmsnorm_backward - with s = rstd, g = dy w:  dx += s (g - x s^2 mean(g x));  dw += sum over rows of dy x s.
+ * Source: Zhang & Sennrich 2019, eq. 4. */
+int tune_rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                         const struct tune_tensor *x, const struct tune_tensor *w, float eps);
+int tune_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
+                          const struct tune_tensor *dy, const struct tune_tensor *x, const struct tune_tensor *w,
+                          const struct tune_tensor *rstd);
+
+/* tune_headnorm_forward - RMSNorm over each head by itself (Qwen 3): heads first .. first+heads-1 of rows of Q numbers.
+ *   y [N,Q] those heads set, the others left   rstd [N,heads] set   x [N,Q]   w [D]
+ * tune_headnorm_backward - in place: dy [N,Q] becomes the gradient of x in those heads;  dw [D] add. */
+int tune_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                          const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps);
+int tune_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw,
+                           const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
+                           int first, int heads);
+
+/* tune_rope_forward - rotate the first heads of each row by its position n mod T, in place; half-split pairs (i, i + D/2).
+ *   x [N,Q]   table [positions >= T, D]: D/2 cosines, then D/2 sines
+ * tune_rope_backward - by the opposite angle, in place. Source: Su et al. 2021, eq. 34. */
+int tune_rope_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads,
+                      int D);
+int tune_rope_backward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads,
+                       int D);
+
+/* tune_attention_forward - out = softmax(scale q k^T + causal mask) v for each head; query head h uses key/value head
+ * h / (H/K). Scores exist for one block of queries of one head at a time.
+ *   out [N,HD] set   lse [N,H] set: log of the sum of exp, for backward   qkv [N,Q]: H queries, K keys, K values
+ * tune_attention_backward - dqkv [N,Q] set   work [N, 2HD] F32, overwritten   dout, out [N,HD].
+ * Source: Dao et al. 2022, algorithm 4 (recomputes the probabilities from lse). */
+int tune_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
+                           const struct tune_tensor *qkv, const struct tune_attention *size);
+int tune_attention_backward(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work,
+                            const struct tune_tensor *dout, const struct tune_tensor *qkv,
+                            const struct tune_tensor *out, const struct tune_tensor *lse,
+                            const struct tune_attention *size);
+
+/* tune_swiglu_forward - h = silu(gate) up:  h [N,F] set   gate_up [N,2F]: gate, then up. silu(x) = x / (1 + exp(-x)).
+ * tune_swiglu_backward - dgate_up [N,2F] set, may be gate_up itself   dh [N,F]. Source: Shazeer 2020, eq. 6. */
+int tune_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, const struct tune_tensor *gate_up);
+int tune_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_up, const struct tune_tensor *dh,
+                         const struct tune_tensor *gate_up);
+
+/* tune_gather - y[i] = x[rows[i]], set.  tune_scatter - y[rows[i]] = x[i], set; rows differ. y, x [*,C]. */
+int tune_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
+int tune_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
+
+/* tune_cross_entropy - for each row of logits [M,V] F32, -log softmax(scale logits)[label]: their sum is added to
+ * *loss_sum, and log_probs [M], where not NULL, set to log softmax(..)[label]. With backward, logits become the gradient
+ * of the sum: scale (softmax - onehot). labels [M], each in 0..V-1. loss_sum, log_probs, labels are device memory. */
+int tune_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
+                       const int32_t *labels, float scale, bool backward);
+
+/* tune_sum_squares - *sum += sum of x[i]^2, in float64, in an order that depends on n and the threads alone. */
+int tune_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum);
+
+/* tune_adamw - with g scaled by *gradient_scale (device memory; a scale of 0 leaves everything as it is):
+ *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr wd w;  w -= lr (m/c1) / (sqrt(v/c2) + eps)
+ * Source: Loshchilov & Hutter 2019, algorithm 2; eps outside the root, as PyTorch.
+ * tune_sgd - w -= lr wd w;  m = momentum m + g;  w -= lr m. m NULL: no momentum. */
+int tune_adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
+               const struct tune_update *update, const double *gradient_scale);
+int tune_sgd(struct tune_device *dev, float *w, const float *g, float *m, int64_t n, const struct tune_update *update,
+             const double *gradient_scale);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

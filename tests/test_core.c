@@ -1,0 +1,227 @@
+/* test_core.c - error, file, json, random, tensor. */
+#include "test.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "core/float16.h"
+#include "core/json.h"
+#include "core/random.h"
+#include "core/tensor.h"
+
+static int whole(const char *text, size_t size)
+{
+    struct tune_json j;
+    tune_json_start(&j, "t", text, size, 1);
+    int status = tune_json_skip(&j) < 0 || tune_json_end(&j) < 0 ? -1 : 0;
+    tune_json_free(&j);
+    return status;
+}
+
+static void json_accepts_and_refuses(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"{}", "[]", " [1, -2.5e+3, 0, 0.1, true, false, null, \"\\u00e9\\ud83d\\ude00\\n\"] ",
+                                       "{\"a\":{\"b\":[[],{}]},\"\":1}", "\"\xc3\xa9\"", "0", "-0.0"};
+    static const char *const bad[] = {"", "{", "[1,]", "{\"a\":1,}", "{a:1}", "01", "1.", ".5", "+1", "-", "1e", "NaN", "nul",
+                                      "\"\\x\"", "\"\n\"", "\"\\ud800\"", "\"\\ud800x\"", "\"\\u12g4\"", "[1 2]", "{\"a\" 1}",
+                                      "1 2", "\xef\xbb\xbf{}", "\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc0\xaf\"", "\"abc", "]", "[}",
+                                      "{\"a\":1]"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_ok(whole(good[i], strlen(good[i])));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (whole(bad[i], strlen(bad[i])) == 0)
+            fail_msg("accepted %s", bad[i]);
+    char deep[400];
+    memset(deep, '[', 200);
+    memset(deep + 200, ']', 200);
+    assert_int_equal(whole(deep + 100, 200), 0);
+    assert_int_equal(whole(deep + 50, 300), -1);
+    assert_error_has("deeper than 128");
+}
+
+static void json_values_and_places(void **state)
+{
+    (void)state;
+    const char *text = "{\"n\": 18446744073709551615,\n \"x\": 1.5, \"s\": \"a\\u0000b\", \"k\": 18446744073709551616}";
+    struct tune_json j;
+    struct tune_text key, s;
+    uint64_t n;
+    double x;
+    tune_json_start(&j, "f.json", text, strlen(text), 7);
+    assert_ok(tune_json_object(&j));
+    assert_int_equal(tune_json_key(&j, &key), 1);
+    assert_true(tune_text_equal(key, "n"));
+    assert_ok(tune_json_u64(&j, &n));
+    assert_true(n == UINT64_MAX);
+    assert_int_equal(tune_json_key(&j, &key), 1);
+    assert_ok(tune_json_double(&j, &x));
+    assert_true(x == 1.5);
+    assert_int_equal(tune_json_key(&j, &key), 1);
+    assert_ok(tune_json_string(&j, &s));
+    assert_int_equal(s.size, 3);
+    assert_memory_equal(s.data, "a\0b", 4);
+    assert_int_equal(tune_json_key(&j, &key), 1);
+    assert_int_equal(tune_json_u64(&j, &n), -1);
+    assert_error_has("f.json:8:");
+    tune_json_free(&j);
+}
+
+static void float16_round_trips(void **state)
+{
+    (void)state;
+    for (uint32_t h = 0; h < 65536; h++) {
+        uint16_t f = (uint16_t)h;
+        bool f16_nan = (h & 0x7c00) == 0x7c00 && (h & 1023), bf16_nan = (h & 0x7f80) == 0x7f80 && (h & 127);
+        if (f16_nan)
+            assert_true(isnan(tune_f16_to_float(f)) && isnan(tune_f16_to_float(tune_float_to_f16(tune_f16_to_float(f)))));
+        else
+            assert_int_equal(tune_float_to_f16(tune_f16_to_float(f)), h);
+        if (bf16_nan)
+            assert_true(isnan(tune_bf16_to_float(tune_float_to_bf16(tune_bf16_to_float(f)))));
+        else
+            assert_int_equal(tune_float_to_bf16(tune_bf16_to_float(f)), h);
+    }
+    assert_int_equal(tune_float_to_bf16(1.00390625f), 0x3f80);  /* halfway, even below */
+    assert_int_equal(tune_float_to_bf16(1.01171875f), 0x3f82);  /* halfway, even above */
+    assert_int_equal(tune_float_to_f16(65519.f), 0x7bff);
+    assert_int_equal(tune_float_to_f16(65520.f), 0x7c00);
+    assert_int_equal(tune_float_to_f16(0x1p-25f), 0);           /* halfway to the least subnormal, even below */
+    assert_int_equal(tune_float_to_f16(0x1.8p-25f), 1);
+}
+
+static void random_is_a_function(void **state)
+{
+    (void)state;
+    /* Known answers of Philox 2x64-10: the paper's own test vectors. */
+    assert_true(tune_random_u64(0, 0, 0) == 0xca00a0459843d731u);
+    assert_true(tune_random_u64(UINT64_MAX, UINT64_MAX, UINT64_MAX) == 0x65b021d60cd8310fu);
+    double sum = 0, square = 0;
+    for (int i = 0; i < 20000; i++) {
+        double x = tune_random_normal(3, 1, (uint64_t)i);
+        sum += x;
+        square += x * x;
+    }
+    assert_true(fabs(sum / 20000) < 0.03 && fabs(square / 20000 - 1) < 0.05);
+    static const uint64_t sizes[] = {1, 2, 3, 5, 64, 100, 1000, 65537};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        char *seen = calloc(sizes[s], 1);
+        uint64_t moved = 0;
+        for (uint64_t i = 0; i < sizes[s]; i++) {
+            uint64_t to = tune_random_permute(7, 1, sizes[s], i);
+            assert_true(to < sizes[s] && !seen[to]);
+            seen[to] = 1;
+            moved += to != i;
+        }
+        assert_true(sizes[s] < 64 || moved > sizes[s] * 9 / 10);
+        free(seen);
+    }
+    assert_true(tune_random_permute(1, 1, (uint64_t)1 << 63, 5) < (uint64_t)1 << 63);
+}
+
+static void files_are_replaced_whole(void **state)
+{
+    (void)state;
+    const char *folder = test_folder();
+    char path[TUNE_PATH_MAX], link[TUNE_PATH_MAX], *text;
+    size_t size;
+    assert_ok(tune_path(path, "%s/a/b", folder));
+    assert_ok(tune_file_make_folder(path));
+    assert_ok(tune_path(path, "%s/a/b/f", folder));
+    assert_ok(tune_file_write(path, "one", 3));
+    struct tune_file_writer w;
+    assert_ok(tune_file_begin(&w, path));
+    fputs("two", w.file);
+    assert_ok(tune_file_read(path, 100, &text, &size));
+    assert_string_equal(text, "one"); /* until commit the old one is there */
+    free(text);
+    tune_file_cancel(&w);
+    assert_ok(tune_file_write(path, "three", 5));
+    assert_int_equal(tune_file_read(path, 4, &text, &size), -1);
+    assert_error_has("more than the 4");
+    assert_ok(tune_path(link, "%s/a/l", folder));
+    assert_ok(tune_file_link(link, "b/f"));
+    assert_ok(tune_file_link(link, "b/f"));
+    assert_ok(tune_file_read(link, 100, &text, &size));
+    assert_string_equal(text, "three");
+    free(text);
+    assert_int_equal(tune_file_write("/proc/no/such", "x", 1), -1);
+    assert_error_has("/proc/no/such");
+    struct tune_mapping m;
+    assert_int_equal(tune_file_map(&m, folder), -1);
+    assert_error_has("a folder");
+    assert_ok(tune_file_remove_folder(folder));
+    assert_false(tune_file_exists(folder));
+}
+
+static void full_disk_is_an_error(void **state)
+{
+    (void)state;
+    /* /dev/full takes nothing: the failure shows at flush, as on a full disk. */
+    struct tune_file_writer w = {.file = fopen("/dev/full", "w")};
+    if (!w.file)
+        skip();
+    snprintf(w.path, sizeof w.path, "/tmp/x");
+    fputs("some bytes", w.file);
+    assert_int_equal(tune_file_commit(&w), -1);
+    assert_error_has("No space left");
+    tune_file_cancel(&w);
+}
+
+static void fingerprint_sees_changes(void **state)
+{
+    (void)state;
+    const char *folder = test_folder();
+    char path[TUNE_PATH_MAX];
+    size_t size = 5 << 20;
+    char *data = calloc(size, 1);
+    uint64_t a = 0, b = 0, c = 0;
+    assert_ok(tune_path(path, "%s/f", folder));
+    test_write(folder, "f", data, size);
+    assert_ok(tune_file_fingerprint(path, &a));
+    assert_ok(tune_file_fingerprint(path, &b));
+    assert_true(a == b);
+    data[size - 1] = 1; /* the last byte is looked at */
+    test_write(folder, "f", data, size);
+    assert_ok(tune_file_fingerprint(path, &c));
+    assert_true(a != c);
+    free(data);
+    assert_ok(tune_file_remove_folder(folder));
+    assert_true(tune_hash64("", 0, 0) != tune_hash64("\0", 1, 0));
+}
+
+static void *other_thread(void *text)
+{
+    tune_error_set("%s", (char *)text);
+    return NULL;
+}
+
+static void errors_are_the_threads_own(void **state)
+{
+    (void)state;
+    pthread_t t;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "mine");
+    pthread_create(&t, NULL, other_thread, "theirs");
+    pthread_join(t, NULL);
+    assert_string_equal(tune_error_message(), "mine");
+    tune_error_prefix("here: ");
+    assert_string_equal(tune_error_message(), "here: mine");
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    char long_text[5000];
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = 0;
+    tune_error_set("%s", long_text);
+    assert_int_equal(strlen(tune_error_message()), 2047);
+    assert_string_equal(tune_error_message() + 2044, "...");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_accepts_and_refuses), cmocka_unit_test(json_values_and_places),
+        cmocka_unit_test(float16_round_trips),      cmocka_unit_test(random_is_a_function),
+        cmocka_unit_test(files_are_replaced_whole), cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
