@@ -527,6 +527,7 @@ static void callbacks(void **state)
     tune_example_free(&x);
     tune_dataset_free(d);
     assert_null(tune_dataset_from(0, own_row, &mistake, 4));
+    assert_null(tune_dataset_from(INT64_MAX, own_row, &mistake, 4));
     assert_null(tune_dataset_from(1, own_row, &mistake, 0));
 }
 

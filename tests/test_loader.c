@@ -647,11 +647,12 @@ static void nonsense(void **state)
     REFUSED(epochs, NAN, "epochs is");
     REFUSED(epochs, 1e300, "too many rows");
     REFUSED(stop_after_seconds, NAN, "stop_after_seconds");
+    tune_dataset_free(d);
     struct tune_loader_options o = options();
     o.batch_size = o.max_length = o.accumulate = 0x7fffffff;
-    struct tune_loader *load = tune_loader_new(d, &o); /* 4 rows of 2^31 tokens: may be had, or not; no overflow */
-    assert_true(load != NULL || tune_error_kind() == TUNE_ERROR_CANNOT);
-    tune_loader_free(load);
+    assert_null(loader_of(&own, (int64_t)1 << 52, o, &d)); /* 2^52 rows a step, 2^62 tokens a batch: no product may overflow */
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    assert_error_has("no memory for batches");
     tune_dataset_free(d);
 }
 

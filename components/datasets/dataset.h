@@ -60,7 +60,7 @@ struct tune_dataset_options {
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
-/* tune_dataset_from - a set of the caller's own: count rows; get fills x for row i (0 <= i < count) and returns 0, or -1
+/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns 0, or -1
  * after tune_error_set. It calls tune_example_reserve, then sets ids, trained and count; or x->bad, to leave the row
  * out. Rows longer than max_length are cut and counted like a file's. get may be called from a helper thread, and from
  * several at once where the caller uses the set from several (a loader makes one call at a time). */

@@ -21,6 +21,7 @@
 #include "core/try.h"
 #include "datasets/dataset.h"
 
+#define SENSIBLE ((size_t)1 << 40) /* tokens of a batch, rows of a step: no machine holds more */
 enum { SEGMENTS = 3, COUNTED = 256 }; /* rows between two remembered counts of the part's rows */
 
 /* Where one stands in the plan: at the begin of a step. */
@@ -317,15 +318,18 @@ static int empty_part(const struct tune_loader *load)
 static int make_buffers(struct tune_loader *load)
 {
     size_t B = (size_t)smaller(load->o.batch_size, load->rows), tokens = B * (size_t)load->o.max_length;
-    load->ids = calloc(tokens, sizeof *load->ids);
-    load->labels = calloc(tokens, sizeof *load->labels);
-    load->lengths = calloc(B, sizeof *load->lengths);
-    load->batch_rows = calloc(B, sizeof *load->batch_rows);
-    load->examples = calloc((size_t)load->step_rows, SEGMENTS * sizeof *load->examples);
+    if (tokens <= SENSIBLE && (size_t)load->step_rows <= SENSIBLE) { /* no product below overflows */
+        load->ids = calloc(tokens, sizeof *load->ids);
+        load->labels = calloc(tokens, sizeof *load->labels);
+        load->lengths = calloc(B, sizeof *load->lengths);
+        load->batch_rows = calloc(B, sizeof *load->batch_rows);
+        load->examples = calloc((size_t)load->step_rows, SEGMENTS * sizeof *load->examples);
+    }
     if (load->ids && load->labels && load->lengths && load->batch_rows && load->examples)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for batches of %d rows of %d tokens; choose a smaller --batch-size "
-                        "or --max-length", load->o.batch_size, load->o.max_length);
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for batches of %d rows of %d tokens; %d to "
+                        "a step; choose a smaller --batch-size, --max-length or --accumulate", load->o.batch_size,
+                        load->o.max_length, load->o.accumulate);
     return -1;
 }
 
