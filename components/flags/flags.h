@@ -2,15 +2,19 @@
  *
  * A program declares two tables in its own file: options and reported properties. Shared
  * groups come from the macros below; a later row with a shared name replaces that row's
- * default, range and help. Nothing repeats an option's name or default elsewhere. Example:
+ * default, range, unit and help, each where it is not NULL (and, if its `at` is not NULL, type
+ * and place). Nothing repeats an option's name or default elsewhere. Example:
  *
  *     static struct { struct tune_flags tune; double noise; } my;
  *     static const struct tune_option my_options[] = {
  *         TUNE_TRAINING_OPTIONS(my.tune),
  *         {"grad-noise", TUNE_DOUBLE, &my.noise, "0", "[0,1]", "", "noise on the gradient"},
+ *         {"lr", .value = "1e-4"},
+ *         {"<folder>", TUNE_STRING, &my.folder, NULL, "", "", "taken without a flag, in order"},
  *         {0}
  *     };
  *
+ * A row whose name begins with '<' is positional; it must be given unless it has a default.
  * Precedence: the table's default < defaults/<program>/<model>.json < --config FILE < flag.
  * The boundary: getters read struct tune_flags; below them nobody knows flags exist. */
 #ifndef TUNE_FLAGS_H
@@ -36,7 +40,7 @@ enum tune_option_type {
 };
 
 struct tune_option {
-    const char *name;             /* "batch-size"; on the command line - and _ are equal */
+    const char *name;             /* "batch-size"; on the command line - and _ are equal; "<folder>": positional */
     enum tune_option_type type;
     void *at;                     /* where the value goes */
     const char *value;            /* the default, as one would type it; NULL: none */
@@ -53,6 +57,9 @@ struct tune_property {
 
 /* Where a value came from. */
 enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_CONFIG, TUNE_FROM_FLAG };
+
+/* What the command line asks for instead of a run; tune_program_start serves it, a foreign main() may. */
+enum tune_wish { TUNE_WISH_RUN, TUNE_WISH_HELP, TUNE_WISH_DESCRIBE, TUNE_WISH_LIST_MODELS, TUNE_WISH_VERSION };
 
 struct tune_flags {
     /* model */
@@ -179,25 +186,39 @@ struct tune_flags {
     {"eval_loss", "nats/token", "token-weighted loss on the held-out rows; absent without any"}
 
 /* tune_flags_parse - defaults, the model's defaults, --config and flags into the places the table names.
- * argv strings are borrowed for the life of flags. Missing required things (model, dataset) are the getters' to miss.
+ * flags starts zeroed. argv is borrowed for the life of flags. Flags are --name value, --name=value, --name and --no-name
+ * (bool), -- (only positional ones follow); of a flag given twice the last one holds. --config FILE holds an object
+ * {option: value} (names with - or _; null: not given), so a run.json's "options" can be used again; it may be given
+ * more than once. Missing required things (model, dataset) are the getters' to miss.
  * 0, or -1 with kind USAGE: unknown flag (names the nearest), value that is no number or outside its range, bad config.
- * tune_flags_free - the strings parsing made. */
+ * tune_flags_free - the strings parsing made: what TUNE_STRING and TUNE_CHOICE places point to. */
 int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const struct tune_option *options,
                      const struct tune_property *properties);
 void tune_flags_free(struct tune_flags *flags);
 
-/* tune_flags_source - where the named option's value came from.
- * tune_flags_given - it came from a flag or --config. */
+/* tune_flags_wish - what --help, -h, --describe, --list-models or --version asked for. */
+enum tune_wish tune_flags_wish(const struct tune_flags *flags);
+
+/* tune_flags_source - where the named option's value came from; no such option: TUNE_FROM_DEFAULT.
+ * tune_flags_given - it came from a flag or --config.
+ * tune_source_name - "default", "model defaults", "config", "flag". */
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
+const char *tune_source_name(enum tune_source source);
 
-/* tune_flags_json - the resolved options as an object {name: value}; names with '_'. The caller frees it.
- * tune_flags_describe - what --describe prints: {program, options: [{name, type, default, value, range, choices, unit,
- * help, group}], properties: [{name, unit, help}]}. */
+/* tune_flags_each - the i-th option (rows of one name are merged into one) and its value as it was written (NULL: none)
+ * for showing; NULL after the last. Borrowed until tune_flags_free. */
+const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i, const char **text);
+
+/* tune_flags_json - the resolved options as an object {name: value}; names with '_'; an infinity is the string "inf".
+ * tune_flags_sources_json - {name: "default" | "model defaults" | "config" | "flag"}, same order.
+ * tune_flags_describe - what --describe prints: {program, options: [{name, flag, type, default, value, source, range,
+ * choices, unit, help, group, positional}], properties: [{name, unit, help}]}; range is the table's text. The caller frees each; NULL with an error: out of memory. */
 struct cJSON *tune_flags_json(const struct tune_flags *flags);
+struct cJSON *tune_flags_sources_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_describe(const struct tune_flags *flags);
 
-/* tune_flags_help - the text of --help, live values as defaults, onto stream. */
+/* tune_flags_help - the text of --help, live values as defaults, at most 100 columns, onto stream. */
 void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *stream);
 
 /* tune_flags_command - the shell command line that repeats this run, into text (cut to size). */

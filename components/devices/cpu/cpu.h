@@ -21,7 +21,15 @@ struct tune_cpu {
     float *work;          /* threads * floats */
     int64_t floats;       /* each thread's working memory, a multiple of 16 */
     double *partial;      /* [threads] */
+    int team;             /* threads the last region with partial sums really had */
 };
+
+/* Called first in a region whose threads leave partial sums: how many there are to add afterwards. */
+static inline void tune_cpu_team(struct tune_device *dev)
+{
+    if (omp_get_thread_num() == 0)
+        ((struct tune_cpu *)dev->state)->team = omp_get_num_threads();
+}
 
 static inline float *tune_cpu_work(struct tune_device *dev)
 {

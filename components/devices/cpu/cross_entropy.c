@@ -29,6 +29,7 @@ int tune_cpu_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, 
     {
         int64_t begin, end;
         double loss = 0;
+        tune_cpu_team(dev);
         tune_cpu_piece(M, 1, &begin, &end);
         for (int64_t m = begin; m < end; m++) {
             float *x = (float *)logits->data + m * V, sum, label_logit = x[labels[m]] * scale;
@@ -45,7 +46,7 @@ int tune_cpu_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, 
         }
         cpu->partial[omp_get_thread_num()] = loss;
     }
-    for (int t = 0; t < dev->threads; t++)
+    for (int t = 0; t < cpu->team; t++)
         *loss_sum += cpu->partial[t];
     return 0;
 }

@@ -61,7 +61,7 @@ int tune_cpu_rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y, str
 static void add_partial(struct tune_device *dev, float *dw, int64_t width)
 {
     struct tune_cpu *cpu = dev->state;
-    for (int t = 0; t < dev->threads; t++)
+    for (int t = 0; t < cpu->team; t++)
         for (int64_t i = 0; i < width; i++)
             dw[i] += cpu->work[t * cpu->floats + i];
 }
@@ -78,6 +78,7 @@ int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, s
     {
         int64_t begin, end;
         float *work = tune_cpu_work(dev);
+        tune_cpu_team(dev);
         memset(work, 0, (size_t)C * 4);
         tune_cpu_piece(N, 1, &begin, &end);
         for (int64_t n = begin; n < end; n++) {
@@ -131,6 +132,7 @@ int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, 
     {
         int64_t begin, end;
         float *work = tune_cpu_work(dev);
+        tune_cpu_team(dev);
         memset(work, 0, (size_t)D * 4);
         tune_cpu_piece(N, 1, &begin, &end);
         for (int64_t n = begin; n < end; n++)

@@ -10,13 +10,14 @@ int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, dou
     {
         int64_t begin, end;
         double total = 0;
+        tune_cpu_team(dev);
         tune_cpu_piece(n, 4096, &begin, &end);
 #pragma omp simd reduction(+ : total)
         for (int64_t i = begin; i < end; i++)
             total += (double)x[i] * x[i];
         cpu->partial[omp_get_thread_num()] = total;
     }
-    for (int t = 0; t < dev->threads; t++)
+    for (int t = 0; t < cpu->team; t++)
         *sum += cpu->partial[t];
     return 0;
 }

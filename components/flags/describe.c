@@ -1,0 +1,180 @@
+/* describe.c - the resolved options for other programs: JSON, and the command line that repeats the run. */
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "flags/state.h"
+
+/* A number as JSON has it: whole ones digit by digit (cJSON keeps doubles), infinities as a string. */
+static cJSON *number(const struct tune_option *row, const void *at)
+{
+    char text[32];
+    switch (row->type) {
+    case TUNE_INT:
+        return cJSON_CreateNumber(*(const int *)at);
+    case TUNE_INT64:
+        snprintf(text, sizeof text, "%" PRId64, *(const int64_t *)at);
+        return cJSON_CreateRaw(text);
+    default: {
+        double value = *(const double *)at;
+        return isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateString(value > 0 ? "inf" : "-inf");
+    }
+    }
+}
+
+/* The value that lies at `at`, which is of the row's type. */
+static cJSON *value_json(const struct tune_option *row, const void *at)
+{
+    if (row->type == TUNE_BOOL)
+        return cJSON_CreateBool(*(const bool *)at);
+    if (row->type != TUNE_STRING && row->type != TUNE_CHOICE)
+        return number(row, at);
+    const char *text = *(const char *const *)at;
+    return text ? cJSON_CreateString(text) : cJSON_CreateNull();
+}
+
+/* The table's default, through a copy of the row that points elsewhere. */
+static cJSON *default_json(const struct tune_option *row)
+{
+    union {
+        int i;
+        int64_t l;
+        double d;
+        bool b;
+        const char *s;
+    } place;
+    struct tune_option copy = *row;
+    copy.at = &place;
+    if (!row->value || tune_flags_put(&copy, row->value, row->name) < 0)
+        return cJSON_CreateNull();
+    return value_json(&copy, &place);
+}
+
+static cJSON *checked(cJSON *json, bool good)
+{
+    if (good)
+        return json;
+    cJSON_Delete(json);
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while writing the options as JSON");
+    return NULL;
+}
+
+struct cJSON *tune_flags_json(const struct tune_flags *flags)
+{
+    const struct tune_flags_state *state = flags->state;
+    cJSON *json = cJSON_CreateObject();
+    bool good = json != NULL;
+    for (int i = 0; state && i < state->count && good; i++) {
+        char key[128];
+        tune_flags_key(state->rows + i, key, sizeof key);
+        good = cJSON_AddItemToObject(json, key, value_json(state->rows + i, state->rows[i].at));
+    }
+    return checked(json, good);
+}
+
+struct cJSON *tune_flags_sources_json(const struct tune_flags *flags)
+{
+    const struct tune_flags_state *state = flags->state;
+    cJSON *json = cJSON_CreateObject();
+    bool good = json != NULL;
+    for (int i = 0; state && i < state->count && good; i++) {
+        char key[128];
+        tune_flags_key(state->rows + i, key, sizeof key);
+        good = cJSON_AddStringToObject(json, key, tune_source_name(state->sources[i]));
+    }
+    return checked(json, good);
+}
+
+static bool add_text(cJSON *json, const char *key, const char *text)
+{
+    return cJSON_AddStringToObject(json, key, text ? text : "");
+}
+
+static bool add_choices(cJSON *json, const struct tune_option *row)
+{
+    cJSON *choices = cJSON_AddArrayToObject(json, "choices");
+    bool good = choices != NULL;
+    for (const char *at = row->type == TUNE_CHOICE ? row->range : NULL; at && *at && good;) {
+        char text[128];
+        size_t n = strcspn(at, "|");
+        snprintf(text, sizeof text, "%.*s", (int)n, at);
+        good = cJSON_AddItemToArray(choices, cJSON_CreateString(text));
+        at += n + (at[n] == '|');
+    }
+    return good;
+}
+
+static cJSON *option_json(const struct tune_flags_state *state, int i)
+{
+    static const char *const types[] = {"int", "int64", "double", "bool", "string", "choice"};
+    const struct tune_option *row = state->rows + i;
+    bool positional = *row->name == '<';
+    char key[128], flag[160];
+    tune_flags_key(row, key, sizeof key);
+    snprintf(flag, sizeof flag, "%s%s", positional ? "" : "--", row->name);
+    cJSON *json = cJSON_CreateObject();
+    bool good = json && add_text(json, "name", key) && add_text(json, "flag", flag) &&
+                add_text(json, "type", types[row->type]) &&
+                cJSON_AddItemToObject(json, "default", default_json(row)) &&
+                cJSON_AddItemToObject(json, "value", value_json(row, row->at)) &&
+                add_text(json, "source", tune_source_name(state->sources[i])) &&
+                add_text(json, "range", row->type == TUNE_CHOICE ? "" : row->range) && add_choices(json, row) &&
+                add_text(json, "unit", row->unit) && add_text(json, "help", row->help) &&
+                add_text(json, "group", row->group) && cJSON_AddBoolToObject(json, "positional", positional);
+    return checked(json, good);
+}
+
+struct cJSON *tune_flags_describe(const struct tune_flags *flags)
+{
+    const struct tune_flags_state *state = flags->state;
+    cJSON *json = cJSON_CreateObject();
+    bool good = json && add_text(json, "program", flags->program);
+    cJSON *options = good ? cJSON_AddArrayToObject(json, "options") : NULL;
+    good = options != NULL;
+    for (int i = 0; state && i < state->count && good; i++)
+        good = cJSON_AddItemToArray(options, option_json(state, i));
+    cJSON *properties = good ? cJSON_AddArrayToObject(json, "properties") : NULL;
+    good = good && properties;
+    for (const struct tune_property *p = flags->properties; p && p->name && good; p++) {
+        cJSON *one = cJSON_CreateObject();
+        good = one && add_text(one, "name", p->name) && add_text(one, "unit", p->unit) && add_text(one, "help", p->help);
+        good = cJSON_AddItemToArray(properties, one) && good;
+    }
+    return checked(json, good);
+}
+
+/* One word as a POSIX shell reads it back. */
+static void quote(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
+    if (*word && !word[strspn(word, plain)]) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    fputc('\'', out);
+}
+
+const char *tune_flags_command(const struct tune_flags *flags, char *text, size_t size)
+{
+    FILE *out = size ? fmemopen(text, size, "w") : NULL;
+    if (size)
+        *text = 0;
+    for (int i = 0; out && i < flags->argc; i++) {
+        if (i)
+            fputc(' ', out);
+        quote(out, flags->argv[i]);
+    }
+    if (out)
+        fclose(out);
+    if (size)
+        text[size - 1] = 0;
+    return text;
+}

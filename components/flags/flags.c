@@ -1,0 +1,458 @@
+/* flags.c - the command line, --config and the model's defaults into the places the option table names.
+ *
+ * Order matters only through sources: defaults first, then every --config, then the flags;
+ * then --model is known, and its defaults fill what is still at the table's default. */
+#include "flags/flags.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/try.h"
+#include "flags/known.h"
+#include "flags/state.h"
+
+static const struct tune_option builtin[] = {
+    {"config", TUNE_STRING, NULL, NULL, "", "", "", NULL},
+    {"help", TUNE_BOOL, NULL, NULL, "", "", "", NULL},
+    {"describe", TUNE_BOOL, NULL, NULL, "", "", "", NULL},
+    {"list-models", TUNE_BOOL, NULL, NULL, "", "", "", NULL},
+    {"version", TUNE_BOOL, NULL, NULL, "", "", "", NULL},
+};
+enum { CONFIG, BUILTINS = sizeof builtin / sizeof *builtin };
+
+static bool positional(const struct tune_option *row)
+{
+    return *row->name == '<';
+}
+
+const char *tune_flags_key(const struct tune_option *row, char *text, size_t size)
+{
+    size_t n = 0;
+    for (const char *c = row->name; *c && n + 1 < size; c++)
+        if (*c != '<' && *c != '>')
+            text[n++] = *c == '-' ? '_' : *c;
+    text[n] = 0;
+    return text;
+}
+
+static bool same_name(const struct tune_option *row, const char *name, size_t size)
+{
+    char key[128];
+    tune_flags_key(row, key, sizeof key);
+    if (strlen(key) != size)
+        return false;
+    for (size_t i = 0; i < size; i++)
+        if (key[i] != (name[i] == '-' ? '_' : name[i]))
+            return false;
+    return true;
+}
+
+int tune_flags_row(const struct tune_flags_state *state, const char *name, size_t size)
+{
+    for (int i = 0; i < state->count; i++)
+        if (same_name(state->rows + i, name, size))
+            return i;
+    return -1;
+}
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while reading the flags");
+    return -1;
+}
+
+/* Where a place was filled from, its text; the text is copied, strings point to the copy. */
+static int put(struct tune_flags_state *state, int i, const char *text, enum tune_source source, const char *where)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        return no_memory();
+    if (tune_flags_put(state->rows + i, copy, where) < 0) {
+        free(copy);
+        return -1;
+    }
+    free(state->texts[i]);
+    state->texts[i] = copy;
+    state->sources[i] = source;
+    return 0;
+}
+
+/* One row per name: a later one overrides what it names. */
+static int merge(struct tune_flags_state *state, const struct tune_option *options)
+{
+    int n = 0;
+    while (options[n].name)
+        n++;
+    state->rows = calloc((size_t)n + 1, sizeof *state->rows);
+    state->texts = calloc((size_t)n + 1, sizeof *state->texts);
+    state->sources = calloc((size_t)n + 1, sizeof *state->sources);
+    if (!state->rows || !state->texts || !state->sources)
+        return no_memory();
+    for (const struct tune_option *o = options; o->name; o++) {
+        int i = tune_flags_row(state, o->name, strlen(o->name));
+        if (i < 0) {
+            state->rows[state->count++] = *o;
+            continue;
+        }
+        struct tune_option *row = state->rows + i;
+        row->value = o->value ? o->value : row->value;
+        row->range = o->range ? o->range : row->range;
+        row->unit = o->unit ? o->unit : row->unit;
+        row->help = o->help ? o->help : row->help;
+        if (o->at) {
+            row->at = o->at;
+            row->type = o->type;
+        }
+    }
+    return 0;
+}
+
+static int put_defaults(struct tune_flags_state *state)
+{
+    for (int i = 0; i < state->count; i++) {
+        struct tune_option *row = state->rows + i;
+        char where[160];
+        snprintf(where, sizeof where, "the default of --%s", row->name);
+        if (!row->at) {
+            tune_error_set("option --%s: its row in the program's table names no place (at is NULL)", row->name);
+            return -1;
+        }
+        if (row->value)
+            TRY(put(state, i, row->value, TUNE_FROM_DEFAULT, where));
+        else if (row->type == TUNE_STRING || row->type == TUNE_CHOICE)
+            *(const char **)row->at = NULL;
+    }
+    return 0;
+}
+
+/* The option whose help speaks of the name's words: "learning-rate" is lr. NULL: none. */
+static const char *by_help(const struct tune_flags_state *state, const char *name)
+{
+    char words[128];
+    snprintf(words, sizeof words, "%s", name);
+    for (char *c = words; *c; c++)
+        *c = *c == '-' || *c == '_' ? ' ' : *c;
+    for (int i = 0; i < state->count; i++)
+        if (!positional(state->rows + i) && state->rows[i].help && strcasestr(state->rows[i].help, words))
+            return state->rows[i].name;
+    return NULL;
+}
+
+/* An unknown name: says the nearest of all names, as it would be written there. */
+static int unknown(const struct tune_flags_state *state, const char *where, const char *dashes, const char *name)
+{
+    const char **names = calloc((size_t)state->count + BUILTINS, sizeof *names);
+    int n = 0;
+    if (!names)
+        return no_memory();
+    for (int i = 0; i < state->count; i++)
+        if (!positional(state->rows + i))
+            names[n++] = state->rows[i].name;
+    for (int i = 0; i < BUILTINS && *dashes; i++)
+        names[n++] = builtin[i].name;
+    int distance;
+    const char *nearest = tune_nearest(name, names, n, &distance), *explained = distance > 3 ? by_help(state, name) : NULL;
+    nearest = explained ? explained : nearest;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%sunknown option \"%s%s\"%s%s%s", where, dashes, name,
+                        nearest ? "; the nearest is " : "", nearest ? dashes : "", nearest ? nearest : "");
+    free(names);
+    return -1;
+}
+
+/* ---- config files ---- */
+
+/* The value that comes next as the text one would type for this row, into *text (malloc'd); NULL: null, not given. */
+static int config_value(struct tune_json *j, const struct tune_option *row, char **text)
+{
+    enum tune_json_type type = tune_json_peek(j);
+    struct tune_text string;
+    bool yes;
+    *text = NULL;
+    bool number = row->type == TUNE_INT || row->type == TUNE_INT64 || row->type == TUNE_DOUBLE;
+    const char *expected = number                     ? "a number"
+                           : row->type == TUNE_BOOL ? "true or false"
+                                                      : "a string";
+    if (type == TUNE_JSON_ERROR)
+        return -1;
+    if (type == TUNE_JSON_NULL)
+        return tune_json_null(j);
+    if (type == TUNE_JSON_NUMBER && number) {
+        const char *from = j->at;
+        TRY(tune_json_skip(j));
+        while (from < j->at && isspace((unsigned char)*from))
+            from++;
+        *text = strndup(from, (size_t)(j->at - from)); /* its spelling: a seed above 2^53 stays exact */
+    } else if (type == TUNE_JSON_BOOL && row->type == TUNE_BOOL) {
+        TRY(tune_json_bool(j, &yes));
+        *text = strdup(yes ? "true" : "false");
+    } else if (type == TUNE_JSON_STRING && (row->type == TUNE_STRING || row->type == TUNE_CHOICE || row->type == TUNE_DOUBLE)) {
+        TRY(tune_json_string(j, &string));
+        /* JSON has no infinity; run.json writes "inf" */
+        if (row->type == TUNE_DOUBLE && !tune_text_equal(string, "inf") && !tune_text_equal(string, "-inf"))
+            return tune_json_fail(j, "%s: expected a number, found the string \"%s\"", row->name, string.data);
+        if (strlen(string.data) != string.size)
+            return tune_json_fail(j, "%s: a NUL in the string", row->name);
+        *text = strdup(string.data);
+    } else {
+        static const char *const names[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
+        return tune_json_fail(j, "%s: expected %s, found %s", row->name, expected, names[type]);
+    }
+    return *text ? 0 : no_memory();
+}
+
+/* One key and its value. only_defaults: leave alone what something else has set (the model's defaults come last). */
+static int config_pair(struct tune_flags_state *state, struct tune_json *j, bool *seen, enum tune_source source)
+{
+    struct tune_text key;
+    char where[TUNE_PATH_MAX + 256], *text;
+    int more = tune_json_key(j, &key);
+    if (more <= 0)
+        return more;
+    snprintf(where, sizeof where, "%s:%lld: ", j->name, (long long)tune_json_line(j));
+    int i = tune_flags_row(state, key.data, key.size);
+    if (i < 0)
+        return unknown(state, where, "", key.data);
+    if (seen[i])
+        return tune_json_fail(j, "%s: the key stands there twice", key.data);
+    seen[i] = true;
+    TRY(config_value(j, state->rows + i, &text));
+    snprintf(where, sizeof where, "%s:%lld: %s", j->name, (long long)tune_json_line(j), state->rows[i].name);
+    int result = 0;
+    if (text && (source != TUNE_FROM_MODEL_DEFAULTS || state->sources[i] == TUNE_FROM_DEFAULT))
+        result = put(state, i, text, source, where);
+    free(text);
+    return result < 0 ? -1 : 1;
+}
+
+static int apply_file(struct tune_flags_state *state, const char *path, enum tune_source source)
+{
+    char *text = NULL;
+    size_t size;
+    struct tune_json j;
+    if (tune_file_read(path, 1 << 24, &text, &size) < 0) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--config: %s", tune_error_message());
+        return -1;
+    }
+    bool *seen = calloc((size_t)state->count + 1, sizeof *seen);
+    tune_json_start(&j, path, text, size, 1);
+    int result = !seen ? no_memory() : tune_json_object(&j);
+    if (result == 0)
+        while ((result = config_pair(state, &j, seen, source)) == 1)
+            ;
+    if (result == 0)
+        result = tune_json_end(&j);
+    if (result < 0 && tune_error_kind() != TUNE_ERROR_CANNOT)
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s", tune_error_message()); /* what the user wrote, though in a file */
+    tune_json_free(&j);
+    free(seen);
+    free(text);
+    return result;
+}
+
+/* defaults/<program>/<known model>.json, where --model means a known model and there is such a file. */
+static int apply_model_defaults(struct tune_flags *flags)
+{
+    struct tune_flags_state *state = flags->state;
+    struct tune_known_model known;
+    char name[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
+    int i = tune_flags_row(state, "model", 5);
+    if (i < 0 || state->rows[i].type != TUNE_STRING || !state->texts[i])
+        return 0;
+    int found = tune_known_model(state->texts[i], &known);
+    if (found <= 0)
+        return found;
+    TRY(tune_path(name, "%s/%s.json", flags->program, known.name));
+    if (tune_defaults_path(path, name) < 0) {
+        tune_error_clear();
+        return 0;
+    }
+    if (!tune_file_exists(path))
+        return 0;
+    state->model_defaults = strdup(path);
+    return state->model_defaults ? apply_file(state, path, TUNE_FROM_MODEL_DEFAULTS) : no_memory();
+}
+
+/* ---- the command line ---- */
+
+struct reader {
+    struct tune_flags *flags;
+    int at;             /* next word of argv */
+    int next_positional;
+    bool only_positional; /* after -- */
+    bool configs;       /* this pass takes --config and nothing else; the next one takes the rest */
+};
+
+static int take_positional(struct reader *r, const char *word)
+{
+    struct tune_flags_state *state = r->flags->state;
+    int i = r->next_positional;
+    while (i < state->count && !positional(state->rows + i))
+        i++;
+    r->next_positional = i + 1;
+    if (i < state->count)
+        return r->configs ? 0 : put(state, i, word, TUNE_FROM_FLAG, state->rows[i].name);
+    bool yes = !strcmp(word, "true") || !strcmp(word, "false");
+    tune_error_set_kind(TUNE_ERROR_USAGE, "unexpected argument \"%s\": %s", word,
+                        yes ? "a switch takes its value after =, as in --shuffle=false"
+                            : "options begin with --, see --help");
+    return -1;
+}
+
+/* Its value: after '=', or the next word; NULL with an error if there is none. */
+static const char *take_value(struct reader *r, const char *equal, const char *name)
+{
+    if (equal)
+        return equal + 1;
+    const char *word = r->at < r->flags->argc ? r->flags->argv[r->at] : NULL;
+    if (word && strncmp(word, "--", 2)) {
+        r->at++;
+        return word;
+    }
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--%s: expected a value, found %s%s%s%s%s", name, word ? "\"" : "nothing",
+                        word ? word : "", word ? "\"; a value that begins so is written --" : "", word ? name : "",
+                        word ? "=VALUE" : "");
+    return NULL;
+}
+
+static int take_builtin(struct reader *r, int b, const char *equal)
+{
+    struct tune_flags_state *state = r->flags->state;
+    if (b == CONFIG) {
+        const char *path = take_value(r, equal, "config");
+        if (!path)
+            return -1;
+        return r->configs ? apply_file(state, path, TUNE_FROM_CONFIG) : 0;
+    }
+    if (equal) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s takes no value", builtin[b].name);
+        return -1;
+    }
+    state->wish = (enum tune_wish)b; /* same order */
+    return 0;
+}
+
+static int take_option(struct reader *r, const char *word)
+{
+    struct tune_flags_state *state = r->flags->state;
+    const char *name = word + 2, *equal = strchr(name, '='), *value;
+    size_t size = equal ? (size_t)(equal - name) : strlen(name);
+    char where[160];
+    int i = tune_flags_row(state, name, size);
+    bool negated = false;
+    for (int b = 0; i < 0 && b < BUILTINS; b++)
+        if (same_name(builtin + b, name, size))
+            return take_builtin(r, b, equal);
+    if (i < 0 && !equal && size > 3 && (!strncmp(name, "no-", 3) || !strncmp(name, "no_", 3))) {
+        i = tune_flags_row(state, name + 3, size - 3);
+        negated = i >= 0 && state->rows[i].type == TUNE_BOOL;
+        i = negated ? i : -1;
+    }
+    if (i < 0 || positional(state->rows + i)) {
+        snprintf(where, sizeof where, "%.*s", (int)size, name);
+        return unknown(state, "", "--", where);
+    }
+    if (state->rows[i].type == TUNE_BOOL && !equal)
+        value = negated ? "false" : "true";
+    else if (!(value = take_value(r, equal, state->rows[i].name)))
+        return -1;
+    snprintf(where, sizeof where, "--%s", state->rows[i].name);
+    return r->configs ? 0 : put(state, i, value, TUNE_FROM_FLAG, where);
+}
+
+static int take_words(struct tune_flags *flags, bool configs)
+{
+    struct reader r = {.flags = flags, .at = 1, .configs = configs};
+    while (r.at < flags->argc) {
+        const char *word = flags->argv[r.at++];
+        if (r.only_positional || *word != '-' || !word[1]) {
+            TRY(take_positional(&r, word));
+        } else if (!strcmp(word, "--")) {
+            r.only_positional = true;
+        } else if (!strcmp(word, "-h")) {
+            flags->state->wish = TUNE_WISH_HELP;
+        } else if (word[1] != '-') {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "unknown option \"%s\"; options begin with --, see --help", word);
+            return -1;
+        } else {
+            TRY(take_option(&r, word));
+        }
+    }
+    return 0;
+}
+
+static int miss_positional(const struct tune_flags_state *state)
+{
+    for (int i = 0; i < state->count && state->wish == TUNE_WISH_RUN; i++)
+        if (positional(state->rows + i) && !state->texts[i]) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s is missing: %s", state->rows[i].name, state->rows[i].help);
+            return -1;
+        }
+    return 0;
+}
+
+int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const struct tune_option *options,
+                     const struct tune_property *properties)
+{
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    flags->program = argc <= 0 ? "program" : slash ? slash + 1 : argv[0];
+    flags->argc = argc;
+    flags->argv = argv;
+    flags->options = options;
+    flags->properties = properties;
+    flags->state = calloc(1, sizeof *flags->state);
+    if (!flags->state)
+        return no_memory();
+    if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, true) < 0 ||
+        take_words(flags, false) < 0 || apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0)
+        return -1; /* what was read so far stays until tune_flags_free: a program may still want its name */
+    return 0;
+}
+
+void tune_flags_free(struct tune_flags *flags)
+{
+    struct tune_flags_state *state = flags ? flags->state : NULL;
+    if (!state)
+        return;
+    for (int i = 0; i < state->count; i++)
+        free(state->texts[i]);
+    free(state->rows);
+    free(state->texts);
+    free(state->sources);
+    free(state->model_defaults);
+    free(state);
+    flags->state = NULL;
+}
+
+enum tune_wish tune_flags_wish(const struct tune_flags *flags)
+{
+    return flags->state ? flags->state->wish : TUNE_WISH_RUN;
+}
+
+enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name)
+{
+    int i = flags->state ? tune_flags_row(flags->state, name, strlen(name)) : -1;
+    return i < 0 ? TUNE_FROM_DEFAULT : flags->state->sources[i];
+}
+
+bool tune_flags_given(const struct tune_flags *flags, const char *name)
+{
+    return tune_flags_source(flags, name) >= TUNE_FROM_CONFIG;
+}
+
+const char *tune_source_name(enum tune_source source)
+{
+    static const char *const names[] = {"default", "model defaults", "config", "flag"};
+    return names[source];
+}
+
+const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i, const char **text)
+{
+    if (!flags->state || i >= flags->state->count)
+        return NULL;
+    *text = flags->state->texts[i];
+    return flags->state->rows + i;
+}

@@ -1,0 +1,141 @@
+/* program.c - what only programs may do: print help, end with an exit code, catch signals.
+ *
+ * Not part of libtune.a. The two variables here belong to the process, as signals do. */
+#include "flags/program.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/version.h"
+#include "flags/known.h"
+#include "models/find.h"
+
+/* The Makefile links an object with these into a recipe; a tool has none. */
+extern const char tune_recipe_source[] __attribute__((weak));
+extern const char tune_recipe_source_end[] __attribute__((weak));
+
+static const char *program = "program";
+static volatile int stop_signal;
+
+/* What was printed has arrived, or the program fails: a full disk behind `> help.txt` is not a success. */
+static void end_well(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        exit(0);
+    fprintf(stderr, "%s: cannot write to standard output: %s\n", program, strerror(errno));
+    exit(1);
+}
+
+static void describe(const struct tune_flags *flags)
+{
+    cJSON *json = GET(tune_flags_describe(flags));
+    char *text = cJSON_Print(json);
+    if (!text) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while printing --describe");
+        tune_program_fail();
+    }
+    puts(text);
+    free(text);
+    cJSON_Delete(json);
+}
+
+static void list_models(void)
+{
+    struct tune_known_model *models;
+    int count = MUST(tune_known_models(&models));
+    printf("%-24s %-44s %10s %9s  %s\n", "name", "Hub id", "parameters", "context", "here");
+    for (int i = 0; i < count; i++) {
+        char folder[TUNE_PATH_MAX];
+        bool here = tune_model_locate(models[i].hub_id, folder);
+        printf("%-24s %-44s %9.1fM %9d  %s\n", models[i].name, models[i].hub_id, (double)models[i].parameters / 1e6,
+               models[i].context, here ? folder : "no");
+    }
+    if (count == 0)
+        puts("(none: no defaults/models beside this program; set TUNE_DEFAULTS)");
+    free(models);
+}
+
+static void print_version(void)
+{
+    printf("%s, tune.c %s, compiled with "
+#if defined(__clang__)
+           "clang "
+#elif defined(__GNUC__)
+           "gcc "
+#endif
+           "%s\n", program, TUNE_VERSION, __VERSION__);
+}
+
+void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
+                        const struct tune_property *properties, const char *what)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    flags->started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* absent: both at 0 */
+    if (source < source_end) {
+        flags->source = source;
+        flags->source_size = (size_t)(source_end - source);
+    }
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    program = argc <= 0 ? program : slash ? slash + 1 : argv[0];
+    MUST(tune_flags_parse(flags, argc, argv, options, properties));
+    switch (tune_flags_wish(flags)) {
+    case TUNE_WISH_RUN:
+        return;
+    case TUNE_WISH_HELP:
+        tune_flags_help(flags, what, stdout);
+        break;
+    case TUNE_WISH_DESCRIBE:
+        describe(flags);
+        break;
+    case TUNE_WISH_LIST_MODELS:
+        list_models();
+        break;
+    case TUNE_WISH_VERSION:
+        print_version();
+        break;
+    }
+    end_well();
+}
+
+void tune_program_fail(void)
+{
+    const char *text = tune_error_message();
+    enum tune_error_kind kind = tune_error_kind();
+    fflush(stdout); /* in order, where both go to one place */
+    fprintf(stderr, "%s: %s\n", program, *text ? text : "failed without saying why, which is our own bug");
+    if (kind == TUNE_ERROR_USAGE)
+        fprintf(stderr, "%s: see %s --help\n", program, program);
+    exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
+}
+
+static void note_signal(int number)
+{
+    if (stop_signal)
+        _exit(128 + number);
+    stop_signal = number;
+}
+
+void tune_program_catch_signals(struct tune_flags *flags)
+{
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    flags->stop_signal = &stop_signal;
+}
+
+int tune_program_exit(const struct tune_progress *at)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "%s: cannot write to standard output: %s\n", program, strerror(errno));
+        return 1;
+    }
+    return at->signal ? 128 + at->signal : 0;
+}

@@ -1,0 +1,171 @@
+/* value.c - one value as text, checked against its option's type and range, into its place. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "flags/known.h"
+#include "flags/state.h"
+
+/* "[1,4096]", "(0,1]", "[0,inf)"; no or an empty text: any. */
+struct range {
+    double low, high;
+    bool low_open, high_open;
+};
+
+static struct range read_range(const char *text)
+{
+    struct range r = {-INFINITY, INFINITY, false, false};
+    if (!text || (*text != '[' && *text != '('))
+        return r;
+    char *end;
+    r.low_open = *text == '(';
+    r.low = strtod(text + 1, &end);
+    if (*end == ',')
+        r.high = strtod(end + 1, &end);
+    r.high_open = *end == ')';
+    return r;
+}
+
+static bool in_range(struct range r, double value)
+{
+    return (r.low_open ? value > r.low : value >= r.low) && (r.high_open ? value < r.high : value <= r.high);
+}
+
+/* "a whole number of rows in [1,4096]" */
+static int refuse(const struct tune_option *row, const char *text, const char *where, const char *why)
+{
+    bool whole = row->type != TUNE_DOUBLE;
+    const char *unit = row->unit && *row->unit ? row->unit : NULL, *range = row->range && *row->range ? row->range : NULL;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%s\" %s; expected a %s%s%s%s%s", where, text, why,
+                        whole ? "whole number" : "number", unit ? ", unit " : "", unit ? unit : "",
+                        range ? ", in " : "", range ? range : "");
+    return -1;
+}
+
+static int put_whole(const struct tune_option *row, const char *text, const char *where)
+{
+    size_t sign = *text == '-' || *text == '+';
+    size_t digits = strspn(text + sign, "0123456789");
+    if (digits == 0 || text[sign + digits])
+        return refuse(row, text, where, "is not a whole number");
+    errno = 0;
+    long long value = strtoll(text, NULL, 10);
+    bool narrow = row->type == TUNE_INT;
+    if (errno == ERANGE || (narrow && (value < INT32_MIN || value > INT32_MAX)))
+        return refuse(row, text, where, narrow ? "does not fit 32 bits" : "does not fit 64 bits");
+    if (!in_range(read_range(row->range), (double)value))
+        return refuse(row, text, where, "is outside its range");
+    if (narrow)
+        *(int *)row->at = (int)value;
+    else
+        *(int64_t *)row->at = value;
+    return 0;
+}
+
+static int put_double(const struct tune_option *row, const char *text, const char *where)
+{
+    size_t sign = *text == '-' || *text == '+';
+    bool infinite = !strcmp(text + sign, "inf") || !strcmp(text + sign, "infinity");
+    char *end = NULL;
+    errno = 0;
+    double value = strtod(text, &end);
+    /* strtod takes leading space, hexadecimal and nan: nobody types these on purpose */
+    if (!infinite && (!*text || *end || text[strspn(text, "+-.0123456789eE")]))
+        return refuse(row, text, where, "is not a number");
+    if (errno == ERANGE && (value == 0 || !isfinite(value)))
+        return refuse(row, text, where, value == 0 ? "is too small to be told from 0" : "is too large");
+    if (!in_range(read_range(row->range), value))
+        return refuse(row, text, where, "is outside its range");
+    *(double *)row->at = value;
+    return 0;
+}
+
+static int put_choice(const struct tune_option *row, const char *text, const char *where)
+{
+    size_t size = strlen(text);
+    for (const char *at = row->range; at && *at;) {
+        size_t n = strcspn(at, "|");
+        if (n == size && !memcmp(at, text, n)) {
+            *(const char **)row->at = text;
+            return 0;
+        }
+        at += n + (at[n] == '|');
+    }
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%s\" is no choice; expected one of %s", where, text,
+                        row->range ? row->range : "");
+    return -1;
+}
+
+int tune_flags_put(const struct tune_option *row, const char *text, const char *where)
+{
+    switch (row->type) {
+    case TUNE_INT:
+    case TUNE_INT64:
+        return put_whole(row, text, where);
+    case TUNE_DOUBLE:
+        return put_double(row, text, where);
+    case TUNE_CHOICE:
+        return put_choice(row, text, where);
+    case TUNE_STRING:
+        *(const char **)row->at = text;
+        return 0;
+    case TUNE_BOOL:
+        if (strcmp(text, "true") && strcmp(text, "false")) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%s\" is neither true nor false", where, text);
+            return -1;
+        }
+        *(bool *)row->at = *text == 't';
+        return 0;
+    }
+    tune_error_set("%s: the option's row has the unknown type %d", where, row->type);
+    return -1;
+}
+
+/* Edits between a and b (insert, delete, replace, swap of neighbours), '-' and '_' equal. */
+static int edits(const char *a, const char *b)
+{
+    enum { MOST = 64 };
+    int d[3][MOST + 1], n = (int)strnlen(a, MOST), m = (int)strnlen(b, MOST);
+    for (int j = 0; j <= m; j++)
+        d[0][j] = j;
+    for (int i = 1; i <= n; i++) {
+        int *now = d[i % 3], *last = d[(i + 2) % 3], *before = d[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= m; j++) {
+            char x = a[i - 1] == '_' ? '-' : a[i - 1], y = b[j - 1] == '_' ? '-' : b[j - 1];
+            int best = last[j - 1] + (x != y);
+            if (last[j] + 1 < best)
+                best = last[j] + 1;
+            if (now[j - 1] + 1 < best)
+                best = now[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            now[j] = best;
+        }
+    }
+    return d[n % 3][m];
+}
+
+const char *tune_nearest(const char *name, const char *const *names, int count, int *distance)
+{
+    const char *best = NULL;
+    char typed[128];
+    int least = 0, likest = 0;
+    snprintf(typed, sizeof typed, "%s", name);
+    for (char *c = typed; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    for (int i = 0; i < count; i++) {
+        int away = edits(name, names[i]), size = (int)strlen(names[i]), like = 0;
+        /* "per-device-train-batch-size" means "batch-size", however many letters are too many */
+        if (away > 1 && size > 3 && strlen(name) > 3 && (strcasestr(typed, names[i]) || strcasestr(names[i], typed)))
+            away = 1, like = size;
+        if (!best || away < least || (away == least && like > likest))
+            best = names[i], least = away, likest = like;
+    }
+    if (distance)
+        *distance = least;
+    return best;
+}

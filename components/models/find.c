@@ -1,0 +1,284 @@
+/* find.c - from what --model says to a folder of files, and which weights lie in it. */
+#include "models/find.h"
+
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/try.h"
+#include "flags/known.h"
+
+static bool has(const char *folder, const char *name)
+{
+    char path[TUNE_PATH_MAX];
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && tune_file_exists(path);
+}
+
+static bool has_weights(const char *folder)
+{
+    return has(folder, "model.safetensors") || has(folder, "model.safetensors.index.json");
+}
+
+/* ORG/NAME in the letters the Hub allows; no path like ./x, ../x or a/b/c. */
+static bool hub_shaped(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    if (!slash || slash == name || !slash[1] || strchr(slash + 1, '/') || *name == '.' || slash[1] == '.')
+        return false;
+    for (const char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("-_./", *c))
+            return false;
+    return strlen(name) < 128;
+}
+
+/* ---- the Hub client's cache ---- */
+
+/* Its folder of repositories; "" if there is no home. */
+static void cache_folder(char folder[TUNE_PATH_MAX])
+{
+    static const struct {
+        const char *variable, *below;
+    } places[] = {{"HF_HUB_CACHE", ""},
+                  {"HUGGINGFACE_HUB_CACHE", ""}, /* its older name */
+                  {"HF_HOME", "/hub"},
+                  {"XDG_CACHE_HOME", "/huggingface/hub"},
+                  {"HOME", "/.cache/huggingface/hub"}};
+    *folder = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const char *value = getenv(places[i].variable);
+        if (!value || !*value)
+            continue;
+        if (snprintf(folder, TUNE_PATH_MAX, "%s%s", value, places[i].below) >= TUNE_PATH_MAX)
+            *folder = 0;
+        return;
+    }
+}
+
+static bool is_commit(const char *text, size_t size)
+{
+    return size > 0 && size <= 64 && strspn(text, "0123456789abcdef") >= size;
+}
+
+/* models--ORG--NAME/refs/main holds a commit; its files lie below snapshots/<commit> as links into blobs. */
+static bool in_cache(const char *hub_id, char folder[TUNE_PATH_MAX])
+{
+    char cache[TUNE_PATH_MAX], repository[TUNE_PATH_MAX], path[TUNE_PATH_MAX], *commit = NULL;
+    size_t size = 0;
+    const char *slash = strchr(hub_id, '/');
+    cache_folder(cache);
+    if (!*cache || !slash ||
+        tune_path(repository, "%s/models--%.*s--%s", cache, (int)(slash - hub_id), hub_id, slash + 1) < 0 ||
+        tune_path(path, "%s/refs/main", repository) < 0 || !tune_file_exists(path) ||
+        tune_file_read(path, 4096, &commit, &size) < 0)
+        return false;
+    size = strcspn(commit, " \t\r\n");
+    bool found = is_commit(commit, size) && tune_path(folder, "%s/snapshots/%.*s", repository, (int)size, commit) == 0 &&
+                 has(folder, "config.json") && has_weights(folder); /* a tokenizer alone is often cached */
+    free(commit);
+    return found;
+}
+
+int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX])
+{
+    struct tune_error before; /* what is looked for in vain is no error */
+    tune_error_save(&before);
+    bool found = (tune_path(folder, "models/%s", tune_hub_name(hub_id)) == 0 && has(folder, "config.json")) ||
+                 in_cache(hub_id, folder);
+    tune_error_restore(&before);
+    return found;
+}
+
+/* ---- names ---- */
+
+static int no_config(const char *folder)
+{
+    if (has(folder, "adapter_config.json"))
+        tune_error_set("%s: no config.json, but an adapter_config.json: this is a LoRA adapter; merge it into its base "
+                       "model first (build/merge_adapter --help)", folder);
+    else
+        tune_error_set("%s: no config.json in this folder; expected a model in Hugging Face layout: config.json, "
+                       "tokenizer.json and model.safetensors", folder);
+    return -1;
+}
+
+static int absent(const char *name, const char *hub_id, const struct tune_known_model *known)
+{
+    const char *last = tune_hub_name(hub_id);
+    char half[TUNE_PATH_MAX], like[256] = "";
+    if (tune_path(half, "models/%s", last) == 0 && tune_file_is_folder(half))
+        return no_config(half);
+    if (known)
+        snprintf(like, sizeof like, "\nor, with random weights, to measure speed only:\n"
+                 "  build/init_model --like %s --seed 1 models/%s", known->name, last);
+    tune_error_set("model \"%s\": neither in models/%s nor in the Hub client's cache. To get it:\n"
+                   "  tools/download.sh %s models/%s%s", name, last, hub_id, last, like);
+    return -1;
+}
+
+static int no_such_name(const char *name)
+{
+    struct tune_known_model *models;
+    int count = tune_known_models(&models);
+    if (count < 0)
+        return -1;
+    const char **names = calloc((size_t)count + 1, sizeof *names);
+    for (int i = 0; names && i < count; i++)
+        names[i] = models[i].name;
+    const char *nearest = names ? tune_nearest(name, names, count, NULL) : NULL;
+    tune_error_set_kind(TUNE_ERROR_USAGE,
+                        "model \"%s\": neither a folder, nor a known name%s%s%s, nor a Hub id such as ORG/NAME; "
+                        "--list-models shows the known ones", name, nearest ? " (the nearest is " : "",
+                        nearest ? nearest : "", nearest ? ")" : "");
+    free(names);
+    free(models);
+    return -1;
+}
+
+int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
+{
+    struct tune_known_model known;
+    if (!name || !*name) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--model is missing: a model folder, a known name (see --list-models) or a "
+                            "Hub id such as HuggingFaceTB/SmolLM2-135M");
+        return -1;
+    }
+    bool there = tune_file_is_folder(name);
+    if (there && has(name, "config.json"))
+        return tune_path(folder, "%s", name);
+    int found = tune_known_model(name, &known);
+    if (found < 0)
+        return -1;
+    bool named = found && (!strcasecmp(name, known.name) || !strcasecmp(name, known.hub_id));
+    if (there && !named)
+        return no_config(name);
+    if (!there && tune_file_exists(name)) {
+        tune_error_set("%s is a file; expected the folder it lies in, with config.json beside the weights", name);
+        return -1;
+    }
+    if (!found && !hub_shaped(name)) {
+        if (!strchr(name, '/'))
+            return no_such_name(name);
+        tune_error_set("%s: no such folder; expected a model folder, a known name (see --list-models) or a Hub id "
+                       "such as HuggingFaceTB/SmolLM2-135M", name);
+        return -1;
+    }
+    const char *hub_id = found ? known.hub_id : name;
+    /* /elsewhere/SmolLM2-135M that is not there must not quietly become another folder */
+    if ((!found || named) && tune_model_locate(hub_id, folder))
+        return 0;
+    return absent(name, hub_id, found ? &known : NULL);
+}
+
+/* ---- which weights ---- */
+
+static bool is_weights(const char *name, bool model_only)
+{
+    size_t n = strlen(name), end = strlen(".safetensors");
+    return n > end && !strcmp(name + n - end, ".safetensors") && *name != '.' &&
+           (!model_only || !strncmp(name, "model", 5));
+}
+
+static int only_model(const struct dirent *entry)
+{
+    return is_weights(entry->d_name, true);
+}
+
+static int any(const struct dirent *entry)
+{
+    return is_weights(entry->d_name, false);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name); /* not alphasort: the locale must not change a hash */
+}
+
+static int fingerprint(const char *folder, uint64_t *hash)
+{
+    struct dirent **files = NULL;
+    int count = scandir(folder, &files, only_model, by_name), result = 0;
+    if (count == 0) {
+        free(files);
+        count = scandir(folder, &files, any, by_name);
+    }
+    if (count <= 0) {
+        free(files);
+        tune_error_set("%s: no weights in this folder; expected model.safetensors, or model-00001-of-0000N.safetensors "
+                       "with their index", folder);
+        return -1;
+    }
+    *hash = 0;
+    for (int i = 0; i < count; i++) {
+        char path[TUNE_PATH_MAX];
+        if (result == 0)
+            result = tune_path(path, "%s/%s", folder, files[i]->d_name);
+        if (result == 0)
+            result = tune_file_fingerprint(path, hash);
+        free(files[i]);
+    }
+    free(files);
+    return result;
+}
+
+/* From a snapshot's own path, else from what the Hub client leaves beside files it downloads to a folder. */
+static int read_revision(const char *folder, char revision[65])
+{
+    char path[TUNE_PATH_MAX], *text = NULL, *real = realpath(folder, NULL);
+    const char *at = real ? strstr(real, "/snapshots/") : NULL;
+    size_t size = 0;
+    *revision = 0;
+    if (at && strstr(real, "/models--")) {
+        at += strlen("/snapshots/");
+        size = strcspn(at, "/");
+        if (is_commit(at, size))
+            snprintf(revision, 65, "%.*s", (int)size, at);
+    }
+    free(real);
+    if (*revision)
+        return 0;
+    TRY(tune_path(path, "%s/.cache/huggingface/download/config.json.metadata", folder));
+    if (!tune_file_exists(path))
+        return 0;
+    TRY(tune_file_read(path, 65536, &text, &size));
+    size = strcspn(text, " \t\r\n");
+    if (is_commit(text, size))
+        snprintf(revision, 65, "%.*s", (int)size, text);
+    free(text);
+    return 0;
+}
+
+static int read_random(const char *folder, struct tune_model_identity *identity)
+{
+    char path[TUNE_PATH_MAX], *text = NULL;
+    size_t size;
+    TRY(tune_path(path, "%s/tune_weights.json", folder));
+    if (!tune_file_exists(path))
+        return 0;
+    TRY(tune_file_read(path, 65536, &text, &size));
+    cJSON *json = cJSON_ParseWithLength(text, size);
+    free(text);
+    const cJSON *weights = cJSON_GetObjectItemCaseSensitive(json, "weights");
+    const cJSON *seed = cJSON_GetObjectItemCaseSensitive(json, "seed");
+    bool good = cJSON_IsString(weights);
+    if (good)
+        identity->random = !strcmp(weights->valuestring, "random");
+    if (cJSON_IsNumber(seed) && seed->valuedouble >= 0 && seed->valuedouble < 9e15)
+        identity->seed = (int64_t)seed->valuedouble;
+    cJSON_Delete(json);
+    if (good)
+        return 0;
+    tune_error_set("%s: expected {\"weights\": \"random\", \"seed\": N}", path);
+    return -1;
+}
+
+int tune_model_identity(const char *folder, struct tune_model_identity *identity)
+{
+    memset(identity, 0, sizeof *identity);
+    TRY(read_random(folder, identity));
+    TRY(read_revision(folder, identity->revision));
+    return fingerprint(folder, &identity->fingerprint);
+}
