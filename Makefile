@@ -26,6 +26,7 @@ OBJECTS  = $(SOURCES:%.c=$(BUILD)/obj/%.o)
 PROGRAM  = $(BUILD)/obj/components/flags/program.o
 RECIPES  = $(patsubst recipes/%.c,$(BUILD)/%,$(wildcard recipes/*.c))
 TOOLS    = $(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c)) $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
+PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 
 all: found $(RECIPES) $(TOOLS) $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
@@ -82,6 +83,11 @@ test: setup
 	@$(MAKE) --no-print-directory all $(TESTS)
 	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
 
+# Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
+test-peers: setup
+	@$(MAKE) --no-print-directory all $(PEERS)
+	@BUILD=$(BUILD) sh tests/peers.sh
+
 asan:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 SAN="-fsanitize=address,undefined -fno-omit-frame-pointer" all tests
 
@@ -94,5 +100,5 @@ help:
 	@cat tools/make_help.txt
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all found setup test tests asan clean help
+.PHONY: all found setup test test-peers tests asan clean help
 .SECONDARY:
