@@ -25,6 +25,7 @@ extern "C" {
 
 struct tune_device;
 struct tune_flags;
+struct tune_scalars;
 
 /* Sizes of an attention: B sequences of T positions, H query heads in groups that share one of K key/value heads, each D
  * wide. Key i is visible to query j of the same sequence when i <= j and, with a window > 0, j - window < i. */
@@ -87,6 +88,8 @@ struct tune_kernels {
     int (*cross_entropy)(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
                          const int32_t *labels, float scale, bool backward);
     int (*sum_squares)(struct tune_device *dev, const float *x, int64_t n, double *sum);
+    int (*add_scalar)(struct tune_device *dev, double *to, double value);
+    int (*finish_step)(struct tune_device *dev, struct tune_scalars *scalars, double clip_norm);
     int (*adamw)(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
                  const struct tune_update *update, const double *gradient_scale);
     int (*sgd)(struct tune_device *dev, float *w, const float *g, float *m, int64_t n,

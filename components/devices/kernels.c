@@ -214,6 +214,11 @@ int tune_sum_squares(struct tune_device *dev, const float *x, int64_t n, double 
     return dev->kernels->sum_squares(dev, x, n, sum);
 }
 
+int tune_finish_step(struct tune_device *dev, struct tune_scalars *scalars, double clip_norm)
+{
+    return dev->kernels->finish_step(dev, scalars, clip_norm);
+}
+
 int tune_adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
                const struct tune_update *update, const double *gradient_scale)
 {

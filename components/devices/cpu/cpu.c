@@ -108,6 +108,8 @@ static const struct tune_kernels cpu_kernels = {
     .scatter = tune_cpu_scatter,
     .cross_entropy = tune_cpu_cross_entropy,
     .sum_squares = tune_cpu_sum_squares,
+    .add_scalar = tune_cpu_add_scalar,
+    .finish_step = tune_cpu_finish_step,
     .adamw = tune_cpu_adamw,
     .sgd = tune_cpu_sgd,
 };

@@ -134,6 +134,8 @@ int tune_cpu_scatter(struct tune_device *dev, struct tune_tensor *y, const struc
 int tune_cpu_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
                            const int32_t *labels, float scale, bool backward);
 int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum);
+int tune_cpu_add_scalar(struct tune_device *dev, double *to, double value);
+int tune_cpu_finish_step(struct tune_device *dev, struct tune_scalars *scalars, double clip_norm);
 int tune_cpu_adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
                    const struct tune_update *update, const double *gradient_scale);
 int tune_cpu_sgd(struct tune_device *dev, float *w, const float *g, float *m, int64_t n, const struct tune_update *update,

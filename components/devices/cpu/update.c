@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "devices/sums.h"
+
 int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum)
 {
     struct tune_cpu *cpu = dev->state;
@@ -19,6 +21,23 @@ int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, dou
     }
     for (int t = 0; t < cpu->team; t++)
         *sum += cpu->partial[t];
+    return 0;
+}
+
+int tune_cpu_add_scalar(struct tune_device *dev, double *to, double value)
+{
+    (void)dev;
+    *to += value;
+    return 0;
+}
+
+int tune_cpu_finish_step(struct tune_device *dev, struct tune_scalars *s, double clip_norm)
+{
+    (void)dev;
+    s->grad_norm = sqrt(s->square_sum) / s->labels;
+    s->not_finite = !isfinite(s->grad_norm) || !isfinite(s->loss_sum);
+    double factor = clip_norm > 0 ? clip_norm / (s->grad_norm + 1e-6) : 1;
+    s->gradient_scale = s->not_finite ? 0 : (factor < 1 ? factor : 1) / s->labels;
     return 0;
 }
 

@@ -1,0 +1,190 @@
+/* loss.c - the chunks: gather, project, softmax, and back. */
+#include "losses/loss.h"
+
+#include <stdlib.h>
+
+#include "core/try.h"
+#include "devices/kernels.h"
+
+enum { CHUNK_BYTES = 32 << 20 }; /* of logits: enough rows for a good matrix product, small beside the activations */
+
+struct tune_loss {
+    struct tune_model *m;
+    struct tune_device *dev;
+    enum tune_dtype dtype; /* of activations */
+    int64_t C, V;
+    float scale;           /* on the logits */
+    int64_t N, chunk;     /* largest batch; labelled rows at a time */
+    int32_t *host;        /* [2N] rows, then labels, of the present batch */
+    void *memory;
+    int64_t memory_bytes;
+    int32_t *index;       /* [2N] the same on the device */
+    float *logits;        /* [chunk,V] */
+    void *h, *dh;         /* [chunk,C] gathered hidden states and their gradient */
+    void *dhidden;        /* [N,C] */
+    float *log_probs;     /* [N] */
+    struct tune_scalars *scalars; /* evaluation's own */
+    struct tune_tensor dhidden_tensor;
+};
+
+static char *take(char **at, int64_t bytes)
+{
+    char *p = *at;
+    *at += (bytes + 63) / 64 * 64;
+    return p;
+}
+
+/* Every buffer from base; returns the bytes they take. */
+static int64_t place(struct tune_loss *l, char *base, bool training)
+{
+    int64_t e = tune_dtype_bits(l->dtype) / 8, C = l->C;
+    char *at = base;
+    l->index = (int32_t *)take(&at, 2 * l->N * 4);
+    l->logits = (float *)take(&at, l->chunk * l->V * 4);
+    l->h = take(&at, l->chunk * C * e);
+    l->log_probs = (float *)take(&at, l->N * 4);
+    l->scalars = (struct tune_scalars *)take(&at, sizeof *l->scalars);
+    if (training) {
+        l->dh = take(&at, l->chunk * C * e);
+        l->dhidden = take(&at, l->N * C * e);
+    }
+    return at - base;
+}
+
+struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
+{
+    struct tune_loss *l = calloc(1, sizeof *l);
+    if (!l) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the loss");
+        return NULL;
+    }
+    l->m = m;
+    l->dev = tune_model_device(m);
+    l->dtype = tune_model_dtype(m);
+    l->C = tune_model_config(m)->hidden;
+    l->V = tune_model_config(m)->vocabulary;
+    l->scale = 1 / tune_model_config(m)->logits_scaling;
+    l->N = tune_model_max_tokens(m);
+    l->chunk = CHUNK_BYTES / (4 * l->V);
+    l->chunk = l->chunk < 16 ? 16 : l->chunk;
+    l->chunk = l->chunk > l->N ? l->N : l->chunk;
+    l->host = malloc(2 * (size_t)l->N * sizeof *l->host);
+    l->memory_bytes = place(l, NULL, training);
+    l->memory = tune_device_alloc(l->dev, l->memory_bytes, "the loss");
+    if (!l->host || !l->memory) {
+        if (!l->host)
+            tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the loss");
+        tune_loss_free(l);
+        return NULL;
+    }
+    place(l, l->memory, training);
+    return l;
+}
+
+void tune_loss_free(struct tune_loss *l)
+{
+    if (!l)
+        return;
+    tune_device_free(l->dev, l->memory, l->memory_bytes);
+    free(l->host);
+    free(l);
+}
+
+/* The labelled rows and their labels, checked, onto the device. Their number, or -1. */
+static int64_t select_rows(struct tune_loss *l, const struct tune_batch *b)
+{
+    int64_t n = 0, N = (int64_t)b->B * b->T, V = l->V;
+    for (int64_t i = 0; i < N; i++) {
+        if (b->labels[i] == TUNE_NO_LABEL)
+            continue;
+        if (b->labels[i] < 0 || b->labels[i] >= V) {
+            tune_error_set("row %lld, position %lld: label %d is outside the vocabulary of %lld", (long long)(i / b->T),
+                           (long long)(i % b->T), b->labels[i], (long long)V);
+            return -1;
+        }
+        l->host[n] = (int32_t)i;
+        l->host[l->N + n] = b->labels[i];
+        n++;
+    }
+    const struct tune_kernels *k = l->dev->kernels;
+    TRY(k->upload(l->dev, l->index, l->host, n * 4));
+    TRY(k->upload(l->dev, l->index + l->N, l->host + l->N, n * 4));
+    return n;
+}
+
+/* All chunks. dhidden NULL: no backward. */
+static int run(struct tune_loss *l, const struct tune_tensor *hidden, int64_t labels, double *loss_sum, float *log_probs,
+               struct tune_tensor *dhidden)
+{
+    struct tune_device *dev = l->dev;
+    struct tune_tensor w, dw;
+    int64_t C = l->C, V = l->V;
+    tune_model_output_weight(l->m, &w, &dw);
+    for (int64_t at = 0; at < labels; at += l->chunk) {
+        int64_t n = labels - at < l->chunk ? labels - at : l->chunk;
+        const int32_t *rows = l->index + at, *label = l->index + l->N + at;
+        struct tune_tensor h = tune_tensor_2d(l->h, l->dtype, n, C), dh = tune_tensor_2d(l->dh, l->dtype, n, C);
+        struct tune_tensor logits = tune_tensor_2d(l->logits, TUNE_F32, n, V);
+        TRY(tune_gather(dev, &h, hidden, rows));
+        TRY(tune_gemm(dev, &logits, &h, false, &w, true, 1, 0));
+        TRY(tune_cross_entropy(dev, &logits, loss_sum, log_probs ? log_probs + at : NULL, label, l->scale, dhidden != NULL));
+        if (!dhidden)
+            continue;
+        TRY(tune_linear_backward(dev, &dh, dw.data ? &dw : NULL, NULL, &logits, &h, &w, 1, 0));
+        TRY(tune_scatter(dev, dhidden, &dh, rows));
+    }
+    return 0;
+}
+
+int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
+                               struct tune_sums *sums, struct tune_tensor **dhidden)
+{
+    const struct tune_kernels *k = l->dev->kernels;
+    if (!l->dhidden) {
+        tune_error_set("this loss was made for evaluation; tune_loss_new(model, true) makes one that trains");
+        return -1;
+    }
+    int64_t n = select_rows(l, batch);
+    TRY(n);
+    if (sums)
+        TRY(tune_sums_count(sums, batch));
+    struct tune_scalars *scalars = sums ? tune_sums_device(sums) : l->scalars;
+    l->dhidden_tensor = tune_tensor_2d(l->dhidden, l->dtype, hidden->shape[0], hidden->shape[1]);
+    TRY(k->zero(l->dev, l->dhidden, tune_tensor_bytes(&l->dhidden_tensor)));
+    TRY(run(l, hidden, n, &scalars->loss_sum, NULL, &l->dhidden_tensor));
+    *dhidden = &l->dhidden_tensor;
+    return k->add_scalar(l->dev, &scalars->labels, (double)n);
+}
+
+int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
+                      double *loss_sum)
+{
+    const struct tune_kernels *k = l->dev->kernels;
+    double sum;
+    int64_t n = select_rows(l, batch);
+    TRY(n);
+    TRY(k->zero(l->dev, l->scalars, sizeof *l->scalars));
+    TRY(run(l, hidden, n, &l->scalars->loss_sum, NULL, NULL));
+    TRY(k->download(l->dev, &sum, &l->scalars->loss_sum, sizeof sum));
+    TRY(k->sync(l->dev));
+    *loss_sum += sum;
+    return 0;
+}
+
+int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
+                        float *log_probs)
+{
+    const struct tune_kernels *k = l->dev->kernels;
+    int64_t n = select_rows(l, batch);
+    TRY(n);
+    TRY(k->zero(l->dev, l->scalars, sizeof *l->scalars));
+    TRY(run(l, hidden, n, &l->scalars->loss_sum, l->log_probs, NULL));
+    TRY(k->download(l->dev, log_probs, l->log_probs, n * 4));
+    return k->sync(l->dev);
+}
+
+struct tune_loss *tune_get_loss(const struct tune_flags *flags, struct tune_model *m)
+{
+    (void)flags; /* one loss today; the getter keeps its place for those that take options */
+    return tune_loss_new(m, true);
+}

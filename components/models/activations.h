@@ -1,0 +1,50 @@
+/* activations.h - the buffers of forward and backward, sized once. Inside this folder only. */
+#ifndef TUNE_ACTIVATIONS_H
+#define TUNE_ACTIVATIONS_H
+
+#include "models/model.h"
+
+/* What forward keeps of one layer. N rows. */
+struct layer_state {
+    void *qkv;     /* [N,Q] after bias and rope: what attention read */
+    void *raw;     /* [N,Q] before the heads' norms (qk_norm only) */
+    void *att;     /* [N,HD] attention's output */
+    void *mid;     /* [N,C] between attention and feed-forward */
+    void *gate_up; /* [N,2F] */
+    float *rstd1, *rstd2; /* [N] */
+    float *rstd_q, *rstd_k; /* [N,H], [N,K] (qk_norm only) */
+    float *lse;    /* [N,H] */
+};
+
+struct tune_model {
+    struct tune_model_config config;
+    struct tune_device *dev;
+    enum tune_dtype dtype;           /* of activations */
+    struct tune_parameters parameters;
+    struct tune_parameter **first;   /* [layers+2] first row of each unit */
+    float *weights, *gradients;
+    double load_seconds;
+    int max_B, max_T;
+    bool training, checkpointing;
+    void *memory;                    /* one allocation for all below */
+    int64_t memory_bytes;
+    float *rope;                     /* [max_T, D] */
+    int32_t *ids;                    /* [N] */
+    void **x;                        /* [layers+1] the residual stream [N,C]; one shared buffer when not training */
+    struct layer_state *layer;       /* [layers]; all the same buffers when not training or checkpointing */
+    float *rstd;                     /* [N] of the final norm */
+    void *hidden;                    /* [N,C] */
+    void *norm, *h;                  /* [N,C], [N,F]: a norm's and swiglu's output, made again in backward */
+    void *dnorm, *dqkv, *datt, *dh;  /* [N,C], [N,Q], [N,HD], [N,F] */
+    float *attention_work;           /* [N,2HD] */
+    struct tune_tensor hidden_tensor;
+    int B, T;                        /* of the last forward */
+};
+
+/* The sizes of x rows, by name. */
+static inline int64_t tune_model_q(const struct tune_model_config *c)
+{
+    return (int64_t)(c->heads + 2 * c->kv_heads) * c->head_dim;
+}
+
+#endif

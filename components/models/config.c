@@ -1,0 +1,354 @@
+/* config.c - config.json of transformers 4 and 5 into struct tune_model_config. */
+#include "models/config.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "core/try.h"
+
+enum { MAX_CONFIG = 4 << 20 }; /* bytes; real ones have a few thousand */
+
+static const char supported[] = "supported: llama, qwen2, qwen3, mistral, granite";
+
+struct reader {
+    const cJSON *json;
+    const char *name;
+};
+
+static const cJSON *get(const cJSON *object, const char *key)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNull(v) ? NULL : v;
+}
+
+/* A number within [low, high]; absent: missing, or an error where it is needed (missing is NaN). */
+static int number(const struct reader *r, const cJSON *object, const char *key, double low, double high, double missing,
+                  double *value)
+{
+    const cJSON *v = get(object, key);
+    if (!v) {
+        *value = missing;
+        if (!isnan(missing))
+            return 0;
+        tune_error_set("%s: no \"%s\"; a model cannot be built without it", r->name, key);
+        return -1;
+    }
+    if (!cJSON_IsNumber(v) || !(v->valuedouble >= low && v->valuedouble <= high)) {
+        char *text = cJSON_PrintUnformatted(v);
+        tune_error_set("%s: \"%s\" is %.60s, expected a number from %g to %g", r->name, key, text ? text : "?", low, high);
+        cJSON_free(text);
+        return -1;
+    }
+    *value = v->valuedouble;
+    return 0;
+}
+
+static int whole(const struct reader *r, const char *key, int low, int high, double missing, int *value)
+{
+    double d;
+    TRY(number(r, r->json, key, low, high, missing, &d));
+    if (d != floor(d)) {
+        tune_error_set("%s: \"%s\" is %g, expected a whole number", r->name, key, d);
+        return -1;
+    }
+    *value = (int)d;
+    return 0;
+}
+
+static int flag(const struct reader *r, const char *key, bool missing, bool *value)
+{
+    const cJSON *v = get(r->json, key);
+    if (v && !cJSON_IsBool(v)) {
+        tune_error_set("%s: \"%s\" is not true or false", r->name, key);
+        return -1;
+    }
+    *value = v ? cJSON_IsTrue(v) : missing;
+    return 0;
+}
+
+static int scalar(const struct reader *r, const char *key, double missing, float *value)
+{
+    double d;
+    TRY(number(r, r->json, key, -1e30, 1e30, missing, &d));
+    *value = (float)d;
+    return 0;
+}
+
+static const char *text(const cJSON *object, const char *key)
+{
+    const cJSON *v = get(object, key);
+    return cJSON_IsString(v) ? v->valuestring : NULL;
+}
+
+/* model_type and architectures name the family. */
+static int read_family(struct tune_model_config *c, const struct reader *r)
+{
+    static const char *const known[][2] = {{"llama", "LlamaForCausalLM"},
+                                           {"qwen2", "Qwen2ForCausalLM"},
+                                           {"qwen3", "Qwen3ForCausalLM"},
+                                           {"mistral", "MistralForCausalLM"},
+                                           {"granite", "GraniteForCausalLM"}};
+    const char *type = text(r->json, "model_type");
+    const cJSON *first = cJSON_GetArrayItem(get(r->json, "architectures"), 0);
+    const char *class = cJSON_IsString(first) ? first->valuestring : NULL;
+    if (!type) {
+        tune_error_set("%s: no \"model_type\"; %s", r->name, supported);
+        return -1;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(type, known[i][0]) != 0)
+            continue;
+        if (class && strcmp(class, known[i][1]) != 0) {
+            tune_error_set("%s: architecture \"%.60s\" is not supported; for model_type %s: %s", r->name, class, type,
+                           known[i][1]);
+            return -1;
+        }
+        strcpy(c->family, type);
+        return 0;
+    }
+    tune_error_set("%s: model_type \"%.60s\" is not supported; %s", r->name, type, supported);
+    return -1;
+}
+
+static int read_rope(struct tune_model_config *c, const struct reader *r)
+{
+    double original, top_theta;
+    const cJSON *rope = get(r->json, "rope_parameters");
+    if (!rope)
+        rope = get(r->json, "rope_scaling");
+    if (rope && !cJSON_IsObject(rope)) {
+        tune_error_set("%s: \"rope_parameters\" or \"rope_scaling\" is not an object", r->name);
+        return -1;
+    }
+    TRY(number(r, r->json, "rope_theta", 1, 1e12, 10000, &top_theta));
+    TRY(number(r, rope, "rope_theta", 1, 1e12, top_theta, &c->rope_theta));
+    TRY(number(r, r->json, "partial_rotary_factor", 0, 1, 1, &original));
+    if (original == 1)
+        TRY(number(r, rope, "partial_rotary_factor", 0, 1, 1, &original));
+    if (original != 1) {
+        tune_error_set("%s: \"partial_rotary_factor\" %g is not supported; supported: 1", r->name, original);
+        return -1;
+    }
+    const char *type = text(rope, "rope_type");
+    if (!type)
+        type = text(rope, "type");
+    if (!type || strcmp(type, "default") == 0) {
+        c->rope = TUNE_ROPE_DEFAULT;
+        return 0;
+    }
+    c->rope = strcmp(type, "linear") == 0 ? TUNE_ROPE_LINEAR : TUNE_ROPE_LLAMA3;
+    if (c->rope == TUNE_ROPE_LLAMA3 && strcmp(type, "llama3") != 0) {
+        tune_error_set("%s: rope type \"%.40s\" is not supported; supported: default, linear, llama3", r->name, type);
+        return -1;
+    }
+    TRY(number(r, rope, "factor", 1e-6, 1e6, NAN, &c->rope_factor));
+    if (c->rope == TUNE_ROPE_LINEAR)
+        return 0;
+    TRY(number(r, rope, "low_freq_factor", 1e-6, 1e6, NAN, &c->rope_low));
+    TRY(number(r, rope, "high_freq_factor", 1e-6, 1e6, NAN, &c->rope_high));
+    TRY(number(r, rope, "original_max_position_embeddings", 1, 1 << 28, NAN, &original));
+    c->rope_original = (int)original;
+    if (c->rope_high <= c->rope_low) {
+        tune_error_set("%s: \"high_freq_factor\" %g is not above \"low_freq_factor\" %g", r->name, c->rope_high, c->rope_low);
+        return -1;
+    }
+    return 0;
+}
+
+/* Which layers slide, and how far they see. */
+static int read_window(struct tune_model_config *c, const struct reader *r)
+{
+    bool mistral = strcmp(c->family, "mistral") == 0, uses = mistral;
+    int from = 0;
+    if (strncmp(c->family, "qwen", 4) == 0) {
+        TRY(flag(r, "use_sliding_window", false, &uses));
+        TRY(whole(r, "max_window_layers", 0, INT_MAX, 28, &from));
+    }
+    if (!uses)
+        return 0;
+    bool null = cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(r->json, "sliding_window"));
+    if (null)
+        return 0;
+    TRY(whole(r, "sliding_window", 1, INT_MAX, 4096, &c->window));
+    const cJSON *types = mistral ? NULL : get(r->json, "layer_types");
+    for (int i = 0; i < c->layers; i++) {
+        const cJSON *type = cJSON_GetArrayItem(types, i);
+        c->sliding[i] = types ? cJSON_IsString(type) && strcmp(type->valuestring, "sliding_attention") == 0 : i >= from;
+    }
+    return 0;
+}
+
+static int read_sizes(struct tune_model_config *c, const struct reader *r)
+{
+    TRY(whole(r, "vocab_size", 1, 1 << 24, NAN, &c->vocabulary));
+    TRY(whole(r, "hidden_size", 1, 1 << 17, NAN, &c->hidden));
+    TRY(whole(r, "intermediate_size", 1, 1 << 20, NAN, &c->ffn));
+    TRY(whole(r, "num_hidden_layers", 1, TUNE_MAX_LAYERS, NAN, &c->layers));
+    TRY(whole(r, "num_attention_heads", 1, 1 << 14, NAN, &c->heads));
+    TRY(whole(r, "num_key_value_heads", 1, 1 << 14, strcmp(c->family, "mistral") == 0 ? 8 : c->heads, &c->kv_heads));
+    TRY(whole(r, "max_position_embeddings", 1, 1 << 28, 2048, &c->max_positions));
+    if (!get(r->json, "head_dim") && c->hidden % c->heads != 0) {
+        tune_error_set("%s: \"hidden_size\" %d does not divide by \"num_attention_heads\" %d and there is no \"head_dim\"",
+                       r->name, c->hidden, c->heads);
+        return -1;
+    }
+    /* Qwen 3 is the one family whose class default for head_dim is a number */
+    double missing = strcmp(c->family, "qwen3") == 0 ? 128 : c->hidden / c->heads;
+    TRY(whole(r, "head_dim", 2, 1 << 14, missing, &c->head_dim));
+    if (c->heads % c->kv_heads != 0) {
+        tune_error_set("%s: \"num_attention_heads\" %d does not divide by \"num_key_value_heads\" %d", r->name, c->heads,
+                       c->kv_heads);
+        return -1;
+    }
+    if (c->head_dim % 2 != 0) {
+        tune_error_set("%s: \"head_dim\" %d is odd; rotary embedding needs pairs", r->name, c->head_dim);
+        return -1;
+    }
+    return 0;
+}
+
+/* What would change the numbers and is not written here. */
+static int refuse_unsupported(const struct reader *r)
+{
+    const char *act = text(r->json, "hidden_act");
+    double dropout;
+    if (act && strcmp(act, "silu") != 0 && strcmp(act, "swish") != 0) {
+        tune_error_set("%s: \"hidden_act\" \"%.40s\" is not supported; supported: silu", r->name, act);
+        return -1;
+    }
+    TRY(number(r, r->json, "attention_dropout", 0, 1, 0, &dropout));
+    if (dropout != 0) {
+        tune_error_set("%s: \"attention_dropout\" %g is not supported; set it to 0", r->name, dropout);
+        return -1;
+    }
+    if (get(r->json, "quantization_config")) {
+        tune_error_set("%s: \"quantization_config\": quantised weights are not supported; use the model's F32, F16 or BF16 "
+                       "folder",
+                       r->name);
+        return -1;
+    }
+    return 0;
+}
+
+static int read_numbers(struct tune_model_config *c, const struct reader *r)
+{
+    bool qwen2 = strcmp(c->family, "qwen2") == 0, granite = strcmp(c->family, "granite") == 0, attention_bias;
+    TRY(scalar(r, "rms_norm_eps", 1e-6, &c->norm_eps));
+    TRY(scalar(r, "initializer_range", 0.02, &c->initializer_range));
+    TRY(flag(r, "tie_word_embeddings", false, &c->tied));
+    TRY(flag(r, "attention_bias", false, &attention_bias));
+    TRY(flag(r, "mlp_bias", false, &c->mlp_bias));
+    if (strcmp(c->family, "mistral") == 0 || qwen2)
+        attention_bias = c->mlp_bias = false; /* those classes do not look */
+    if (strcmp(c->family, "qwen3") == 0)
+        c->mlp_bias = false;
+    c->qkv_bias = attention_bias || qwen2;
+    c->out_bias = attention_bias;
+    c->qk_norm = strcmp(c->family, "qwen3") == 0;
+    c->embedding_multiplier = c->residual_multiplier = c->logits_scaling = 1;
+    c->attention_scale = (float)(1 / sqrt((double)c->head_dim));
+    if (granite) {
+        TRY(scalar(r, "embedding_multiplier", 1, &c->embedding_multiplier));
+        TRY(scalar(r, "attention_multiplier", 1, &c->attention_scale));
+        TRY(scalar(r, "residual_multiplier", 1, &c->residual_multiplier));
+        TRY(scalar(r, "logits_scaling", 1, &c->logits_scaling));
+        if (c->logits_scaling == 0) {
+            tune_error_set("%s: \"logits_scaling\" is 0; logits are divided by it", r->name);
+            return -1;
+        }
+    }
+    const char *dtype = text(r->json, "dtype");
+    if (!dtype)
+        dtype = text(r->json, "torch_dtype");
+    int found = dtype ? tune_dtype_from(dtype) : TUNE_F32;
+    c->dtype = found >= 0 && found <= TUNE_F16 ? (enum tune_dtype)found : TUNE_F32;
+    return 0;
+}
+
+int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *json, const char *name)
+{
+    struct reader r = {json, name};
+    *c = (struct tune_model_config){0};
+    if (!cJSON_IsObject(json)) {
+        tune_error_set("%s: expected a JSON object", name);
+        return -1;
+    }
+    TRY(read_family(c, &r));
+    TRY(read_sizes(c, &r));
+    TRY(refuse_unsupported(&r));
+    TRY(read_numbers(c, &r));
+    TRY(read_window(c, &r));
+    return read_rope(c, &r);
+}
+
+int tune_model_config_read(struct tune_model_config *c, const char *folder)
+{
+    char path[TUNE_PATH_MAX], *data;
+    size_t size;
+    TRY(tune_path(path, "%s/config.json", folder));
+    TRY(tune_file_read(path, MAX_CONFIG, &data, &size));
+    cJSON *json = cJSON_ParseWithLength(data, size);
+    free(data);
+    if (!json) {
+        tune_error_set("%s: not JSON; expected a model's config.json", path);
+        return -1;
+    }
+    int status = tune_model_config_parse(c, json, path);
+    cJSON_Delete(json);
+    return status;
+}
+
+int tune_model_config_window(const struct tune_model_config *c, int layer)
+{
+    return c->sliding[layer] ? c->window : 0;
+}
+
+/* Weights that are multiplied with every token, the output projection apart. */
+static int64_t matmul_weights(const struct tune_model_config *c)
+{
+    int64_t q = (int64_t)c->heads * c->head_dim, k = (int64_t)c->kv_heads * c->head_dim, C = c->hidden;
+    return c->layers * (C * (2 * q + 2 * k) + 3 * C * c->ffn);
+}
+
+int64_t tune_model_config_parameters(const struct tune_model_config *c)
+{
+    int64_t q = (int64_t)c->heads * c->head_dim, k = (int64_t)c->kv_heads * c->head_dim, C = c->hidden;
+    int64_t layer = 2 * C + (c->qkv_bias ? q + 2 * k : 0) + (c->out_bias ? C : 0) + (c->qk_norm ? 2 * c->head_dim : 0) +
+                    (c->mlp_bias ? 2 * c->ffn + C : 0);
+    return matmul_weights(c) + c->layers * layer + C + (int64_t)c->vocabulary * C * (c->tied ? 1 : 2);
+}
+
+double tune_model_config_flops(const struct tune_model_config *c, double T)
+{
+    double weights = (double)matmul_weights(c) + (double)c->vocabulary * c->hidden;
+    return 6 * weights + 6.0 * c->layers * T * c->heads * c->head_dim;
+}
+
+void tune_rope_table(const struct tune_model_config *c, int T, float *table)
+{
+    int half = c->head_dim / 2;
+    const float two_pi = 6.28318530717958648f;
+    for (int i = 0; i < half; i++) {
+        float inverse = 1.0f / powf((float)c->rope_theta, (float)(2 * i) / (float)c->head_dim);
+        if (c->rope == TUNE_ROPE_LINEAR)
+            inverse /= (float)c->rope_factor;
+        if (c->rope == TUNE_ROPE_LLAMA3) {
+            float wave = two_pi / inverse, original = (float)c->rope_original;
+            if (wave > original / (float)c->rope_low) {
+                inverse /= (float)c->rope_factor;
+            } else if (wave >= original / (float)c->rope_high) {
+                float s = (original / wave - (float)c->rope_low) / (float)(c->rope_high - c->rope_low);
+                inverse = (1 - s) * inverse / (float)c->rope_factor + s * inverse;
+            }
+        }
+        for (int t = 0; t < T; t++) { /* the angle in float32 as the reference has it; its sine exactly */
+            float angle = (float)t * inverse;
+            table[(int64_t)t * c->head_dim + i] = (float)cos((double)angle);
+            table[(int64_t)t * c->head_dim + half + i] = (float)sin((double)angle);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+/* model.c - making, loading and sizing a model; forward and backward are in transformer.c. */
+#include "models/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/try.h"
+#include "devices/kernels.h"
+#include "models/activations.h"
+#include "models/weights.h"
+
+enum { PIECE = 1 << 20 };
+
+static struct tune_model *no_memory(struct tune_model *m)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a model");
+    tune_model_free(m);
+    return NULL;
+}
+
+/* Everything but the weights' values. */
+static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
+{
+    struct tune_model *m = calloc(1, sizeof *m);
+    if (!m)
+        return no_memory(m);
+    m->config = *config;
+    m->dev = dev;
+    m->dtype = dtype;
+    if (dtype != TUNE_F32 && dtype != TUNE_BF16) {
+        tune_error_set("activations in %s: supported are F32 and BF16", tune_dtype_name(dtype));
+        goto fail;
+    }
+    if (tune_parameters_new(&m->parameters, config) < 0)
+        goto fail;
+    m->first = calloc((size_t)config->layers + 2, sizeof *m->first);
+    if (!m->first)
+        return no_memory(m);
+    for (int i = m->parameters.count - 1; i >= 0; i--)
+        m->first[m->parameters.at[i].unit] = &m->parameters.at[i];
+    m->weights = tune_device_alloc(dev, m->parameters.weights * 4, "the weights");
+    if (!m->weights)
+        goto fail;
+    return m;
+fail:
+    tune_model_free(m);
+    return NULL;
+}
+
+struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
+{
+    struct tune_model *m = make(config, dev, dtype);
+    for (int i = 0; m && i < m->parameters.count; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        float one = 1;
+        for (int64_t k = 0; p->norm && k < p->count; k++)
+            if (dev->kernels->upload(dev, m->weights + p->offset + k, &one, sizeof one) < 0) {
+                tune_model_free(m);
+                return NULL;
+            }
+    }
+    return m;
+}
+
+/* One tensor of a file, of any alignment and float type, to its place as float32. */
+static int load_tensor(struct tune_model *m, const struct tune_parameter *p, const struct tune_tensor *t, float *room)
+{
+    int64_t size = tune_dtype_bits(t->dtype) / 8;
+    for (int64_t at = 0; at < p->count; at += PIECE) {
+        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
+        TRY(tune_convert(room, TUNE_F32, (const char *)t->data + at * size, t->dtype, n));
+        TRY(m->dev->kernels->upload(m->dev, m->weights + p->offset + at, room, n * 4));
+    }
+    return 0;
+}
+
+static int load_all(struct tune_model *m, const struct tune_weights *w)
+{
+    float *room = malloc(PIECE * sizeof *room);
+    int status = room ? 0 : -1;
+    if (!room)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read weights");
+    for (int i = 0; i < m->parameters.count && status == 0; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        status = load_tensor(m, p, tune_weights_find(w, p->name), room);
+    }
+    free(room);
+    return status;
+}
+
+struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations)
+{
+    double begin = tune_moment_now().wall_s;
+    struct tune_model_config config;
+    if (tune_model_config_read(&config, folder) < 0)
+        return NULL;
+    struct tune_weights *w = tune_weights_open(folder);
+    if (!w)
+        return NULL;
+    struct tune_parameters table = {0}; /* checked before anything as large as the weights is allocated */
+    struct tune_model *m = NULL;
+    if (tune_parameters_new(&table, &config) == 0 && tune_weights_check(w, &table, config.tied) == 0)
+        m = make(&config, dev, activations);
+    if (m) {
+        for (int i = 0; i < table.count; i++)
+            m->parameters.at[i].read_dtype = table.at[i].read_dtype;
+        if (load_all(m, w) < 0) {
+            tune_model_free(m);
+            m = NULL;
+        } else {
+            m->load_seconds = tune_moment_now().wall_s - begin;
+        }
+    }
+    tune_parameters_free(&table);
+    tune_weights_close(w);
+    return m;
+}
+
+void tune_model_free(struct tune_model *m)
+{
+    if (!m)
+        return;
+    tune_device_free(m->dev, m->weights, m->parameters.weights * 4);
+    tune_device_free(m->dev, m->gradients, m->parameters.gradients * 4);
+    tune_device_free(m->dev, m->memory, m->memory_bytes);
+    tune_parameters_free(&m->parameters);
+    free(m->first);
+    free(m->x);
+    free(m->layer);
+    free(m);
+}
+
+/* Hands out pieces of one block; with base NULL it only adds up. */
+struct cursor {
+    char *base;
+    int64_t at;
+};
+
+static void *take(struct cursor *c, int64_t bytes)
+{
+    void *p = c->base ? c->base + c->at : NULL;
+    c->at += (bytes + 63) / 64 * 64;
+    return p;
+}
+
+static void place_layer(const struct tune_model *m, struct layer_state *s, struct cursor *c, int64_t N)
+{
+    const struct tune_model_config *g = &m->config;
+    int64_t e = tune_dtype_bits(m->dtype) / 8, Q = tune_model_q(g);
+    s->qkv = take(c, N * Q * e);
+    s->raw = g->qk_norm ? take(c, N * Q * e) : NULL;
+    s->att = take(c, N * g->heads * g->head_dim * e);
+    s->mid = take(c, N * g->hidden * e);
+    s->gate_up = take(c, N * 2 * g->ffn * e);
+    s->rstd1 = take(c, N * 4);
+    s->rstd2 = take(c, N * 4);
+    s->rstd_q = g->qk_norm ? take(c, N * g->heads * 4) : NULL;
+    s->rstd_k = g->qk_norm ? take(c, N * g->kv_heads * 4) : NULL;
+    s->lse = take(c, N * g->heads * 4);
+}
+
+/* Every buffer's place. Not training: one layer's state and two residual buffers serve all layers in turn. */
+static void place(struct tune_model *m, struct cursor *c)
+{
+    const struct tune_model_config *g = &m->config;
+    int64_t N = (int64_t)m->max_B * m->max_T, e = tune_dtype_bits(m->dtype) / 8, HD = (int64_t)g->heads * g->head_dim;
+    m->rope = take(c, (int64_t)m->max_T * g->head_dim * 4);
+    m->ids = take(c, N * 4);
+    for (int i = 0; i <= g->layers; i++)
+        m->x[i] = m->training || i < 2 ? take(c, N * g->hidden * e) : m->x[i - 2];
+    for (int i = 0; i < g->layers; i++)
+        if (i == 0 || (m->training && !m->checkpointing))
+            place_layer(m, &m->layer[i], c, N);
+        else
+            m->layer[i] = m->layer[0];
+    m->rstd = take(c, N * 4);
+    m->hidden = take(c, N * g->hidden * e);
+    m->norm = take(c, N * g->hidden * e);
+    m->h = take(c, N * g->ffn * e);
+    if (!m->training)
+        return;
+    m->dnorm = take(c, N * g->hidden * e);
+    m->dqkv = take(c, N * tune_model_q(g) * e);
+    m->datt = take(c, N * HD * e);
+    m->dh = take(c, N * g->ffn * e);
+    m->attention_work = take(c, N * 2 * HD * 4);
+}
+
+/* Working memory of the threads: the largest any kernel asks for, so that none asks later. */
+static int64_t thread_floats(const struct tune_model *m)
+{
+    const struct tune_model_config *g = &m->config;
+    int64_t attention = 2 * 64 * (int64_t)m->max_T + 5 * (int64_t)m->max_T * g->head_dim + 64 + 2 * 64 * g->head_dim;
+    int64_t rows = 5 * (int64_t)(g->ffn > g->hidden ? g->ffn : g->hidden), mixed = m->dtype == TUNE_F32 ? 0 : 3 * 256 * 256;
+    int64_t most = attention > rows ? attention : rows;
+    return most > mixed ? most : mixed;
+}
+
+int tune_model_reserve(struct tune_model *m, int B, int T, int what)
+{
+    if (B < 1 || T < 1 || m->memory) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "tune_model_reserve: %s", m->memory ? "called twice for one model"
+                                                                      : "batch and length must be at least 1");
+        return -1;
+    }
+    if (T > m->config.max_positions) {
+        tune_error_set_kind(TUNE_ERROR_USAGE,
+                            "length %d is above the model's context of %d (max_position_embeddings); lower --max-length", T,
+                            m->config.max_positions);
+        return -1;
+    }
+    m->max_B = B;
+    m->max_T = T;
+    m->training = what & TUNE_FOR_TRAINING;
+    m->checkpointing = what & TUNE_CHECKPOINTING;
+    m->x = calloc((size_t)m->config.layers + 1, sizeof *m->x);
+    m->layer = calloc((size_t)m->config.layers, sizeof *m->layer);
+    float *table = malloc(sizeof *table * (size_t)T * (size_t)m->config.head_dim);
+    int status = m->x && m->layer && table ? 0 : -1;
+    if (status < 0)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a batch of %d rows of %d", B, T);
+    struct cursor count = {0};
+    if (status == 0) {
+        place(m, &count);
+        m->memory = tune_device_alloc(m->dev, count.at, "the activations");
+        m->memory_bytes = count.at;
+        status = m->memory ? 0 : -1;
+    }
+    if (status == 0) {
+        struct cursor c = {m->memory, 0};
+        place(m, &c);
+        tune_rope_table(&m->config, T, table);
+        status = m->dev->kernels->upload(m->dev, m->rope, table, (int64_t)T * m->config.head_dim * 4);
+    }
+    free(table);
+    return status < 0 ? -1 : m->dev->kernels->reserve(m->dev, thread_floats(m));
+}
+
+const struct tune_model_config *tune_model_config(const struct tune_model *m)
+{
+    return &m->config;
+}
+
+struct tune_device *tune_model_device(const struct tune_model *m)
+{
+    return m->dev;
+}
+
+int64_t tune_model_vocabulary(const struct tune_model *m)
+{
+    return m->config.vocabulary;
+}
+
+enum tune_dtype tune_model_dtype(const struct tune_model *m)
+{
+    return m->dtype;
+}
+
+int64_t tune_model_max_tokens(const struct tune_model *m)
+{
+    return (int64_t)m->max_B * m->max_T;
+}
+
+struct tune_parameters *tune_model_parameters(struct tune_model *m)
+{
+    return &m->parameters;
+}
+
+float *tune_model_weight(struct tune_model *m, const struct tune_parameter *p)
+{
+    return m->weights + p->offset;
+}
+
+float *tune_model_gradient(struct tune_model *m, const struct tune_parameter *p)
+{
+    return m->gradients && p->gradient >= 0 ? m->gradients + p->gradient : NULL;
+}
+
+double tune_model_load_seconds(const struct tune_model *m)
+{
+    return m->load_seconds;
+}
+
+void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw)
+{
+    const struct tune_parameter *p = m->config.tied ? &m->parameters.at[0] : &m->parameters.at[m->parameters.count - 1];
+    *w = tune_tensor_2d(tune_model_weight(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
+    *dw = tune_tensor_2d(tune_model_gradient(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
+}
+
+int tune_model_gradients(struct tune_model *m)
+{
+    if (m->gradients)
+        return 0;
+    tune_parameters_place(&m->parameters);
+    if (m->parameters.gradients == 0) {
+        tune_error_set("no parameter is trainable");
+        return -1;
+    }
+    m->gradients = tune_device_alloc(m->dev, m->parameters.gradients * 4, "the gradients");
+    return m->gradients ? 0 : -1;
+}
+
+int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums)
+{
+    TRY(tune_model_gradients(m));
+    TRY(m->dev->kernels->zero(m->dev, m->gradients, m->parameters.gradients * 4));
+    return sums ? tune_sums_begin(sums) : 0;
+}

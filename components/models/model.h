@@ -1,0 +1,89 @@
+/* model.h - a transformer of the llama kind on a device: weights, forward, hand-written backward.
+ *
+ *     x = scale E[ids]                                                       [N,C]
+ *     each layer:   x = x + r (attention(rope(norm1(x) Wqkv^T + b)) Wo^T + bo)
+ *                   x = x + r (swiglu(norm2(x) Wgu^T + b) Wd^T + bd)
+ *     hidden = norm(x)                     what the loss projects on the vocabulary
+ *
+ * The model needs no flags and no files to be used in a loop of one's own:
+ *
+ *     struct tune_model *m = tune_model_load("models/SmolLM2-135M", dev, TUNE_F32);
+ *     tune_model_reserve(m, 1, 512, TUNE_FOR_TRAINING);
+ *     tune_model_zero_grad(m, sums);
+ *     tune_model_forward(m, &batch, &hidden);
+ *     tune_loss_forward_backward(loss, hidden, &batch, sums, &dhidden);
+ *     tune_model_backward(m, &batch, dhidden);
+ *
+ * B rows, T positions, N = B T, C width, V vocabulary. */
+#ifndef TUNE_MODEL_H
+#define TUNE_MODEL_H
+
+#include "core/batch.h"
+#include "devices/sums.h"
+#include "models/parameters.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_model;
+struct tune_flags;
+struct tune_tokenizer;
+
+/* tune_model_load - read a Hugging Face folder (config.json, model.safetensors or shards with an index) onto dev.
+ * activations: F32 or BF16, how values between operations are kept; weights are F32. NULL with an error naming file and
+ * tensor. tune_model_new - the same shape with all weights 0 and norms 1. tune_model_free frees what lies on the device. */
+struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations);
+struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev,
+                                  enum tune_dtype activations);
+void tune_model_free(struct tune_model *m);
+
+/* tune_model_reserve - allocate all that batches of up to B rows of up to T positions need; nothing grows afterwards.
+ * Once per model. FOR_TRAINING: keep what backward needs; with CHECKPOINTING: each layer's input only, the rest is
+ * computed again. -1: no memory; T above the model's context; B or T below 1. */
+enum { TUNE_FOR_TRAINING = 1, TUNE_CHECKPOINTING = 2 };
+int tune_model_reserve(struct tune_model *m, int B, int T, int what);
+
+const struct tune_model_config *tune_model_config(const struct tune_model *m);
+struct tune_device *tune_model_device(const struct tune_model *m);
+int64_t tune_model_vocabulary(const struct tune_model *m);
+enum tune_dtype tune_model_dtype(const struct tune_model *m); /* of activations */
+int64_t tune_model_max_tokens(const struct tune_model *m);    /* B*T that was reserved */
+
+/* tune_model_parameters - the table; freeze rows (trainable = false) before the first zero_grad or optimizer.
+ * tune_model_weight, tune_model_gradient - a parameter's place on the device; NULL gradient: frozen, or none made yet.
+ * tune_model_output_weight - the matrix [V,C] that projects on the vocabulary, and its gradient (NULL data: frozen). */
+struct tune_parameters *tune_model_parameters(struct tune_model *m);
+float *tune_model_weight(struct tune_model *m, const struct tune_parameter *p);
+float *tune_model_gradient(struct tune_model *m, const struct tune_parameter *p);
+void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw);
+
+/* tune_model_gradients - allocate the gradient buffer for what is trainable now; again is fine. */
+int tune_model_gradients(struct tune_model *m);
+
+/* tune_model_zero_grad - gradients to 0, and a new step's record begins in sums (NULL: none kept). */
+int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums);
+
+/* tune_model_forward - *hidden [N,C]: the final norm's output, the model's until the next forward.
+ * -1: an id outside the vocabulary (row, position), a batch larger than reserved. */
+int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
+
+/* tune_model_backward - add the gradients of the batch last put through forward; dhidden [N,C] is overwritten. */
+int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden);
+
+/* tune_model_logits - logits [rows,V] F32 of the given rows (0..N-1) of hidden, to host memory. For generation, tests and
+ * people's own losses; training never makes them all. */
+int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *rows, int count,
+                      float *logits);
+
+/* tune_model_load_seconds - what reading the folder took. */
+double tune_model_load_seconds(const struct tune_model *m);
+
+/* tune_get_model - by --model, --dtype, --batch-size, --max-length, --activation-checkpointing; ready to train. tok's ids must
+ * all be in its vocabulary. */
+struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,53 @@
+/* parameters.h - one table of a model's parameters: it drives allocation, loading, saving, freezing, decay and counts.
+ *
+ * Ordered by unit (0 the embedding, 1..L the layers, L+1 the final norm and an untied
+ * projection). Offsets are elements in one flat buffer; each unit begins on 64 bytes, and
+ * q, k, v (weights and biases), gate and up lie side by side so that each group is one
+ * matrix product. Names and shapes are Hugging Face's. */
+#ifndef TUNE_PARAMETERS_H
+#define TUNE_PARAMETERS_H
+
+#include "models/config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_parameter {
+    char name[96];             /* "model.layers.0.self_attn.q_proj.weight" */
+    int ndim;                  /* 1 or 2 */
+    int64_t shape[2];          /* [out, in], or [n] */
+    int64_t count;             /* elements */
+    int unit;                  /* 0, 1..layers, layers+1 */
+    int64_t offset;            /* in the weights, elements */
+    int64_t gradient;          /* in the gradients and moments, elements; -1: frozen. Set by tune_parameters_place */
+    bool trainable;            /* true until somebody freezes it, before the gradients are made */
+    bool norm;                 /* of an RMSNorm: starts at 1 */
+    enum tune_dtype read_dtype; /* as the file had it; F32 for a new model */
+};
+
+struct tune_parameters {
+    struct tune_parameter *at;
+    int count;
+    int64_t weights;           /* elements of the weights buffer, padding included */
+    int64_t gradients;         /* elements of the gradient buffer, padding included; by tune_parameters_place */
+};
+
+/* tune_parameters_new - the table of a model. 0, or -1: no memory. tune_parameters_free - its rows. */
+int tune_parameters_new(struct tune_parameters *p, const struct tune_model_config *c);
+void tune_parameters_free(struct tune_parameters *p);
+
+/* tune_parameters_find - the row of that name, NULL if there is none. */
+struct tune_parameter *tune_parameters_find(const struct tune_parameters *p, const char *name);
+
+/* tune_parameters_place - give the trainable ones places in the gradient buffer; call again after freezing. */
+void tune_parameters_place(struct tune_parameters *p);
+
+/* tune_parameters_total, _trainable - elements without padding. */
+int64_t tune_parameters_total(const struct tune_parameters *p);
+int64_t tune_parameters_trainable(const struct tune_parameters *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

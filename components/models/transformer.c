@@ -1,0 +1,287 @@
+/* transformer.c - forward and hand-written backward.
+ *
+ *            x[i] ──norm1── Wqkv ──rope── attention ── Wo ──(+)── mid ──norm2── Wgu ──swiglu── Wd ──(+)── x[i+1]
+ *              └───────────────────────────────────────────┘  └──────────────────────────────────┘
+ *   kept:    x[i]  rstd1    qkv          att, lse              mid   rstd2    gate_up
+ *
+ * Norm and swiglu outputs are made again in backward: elementwise work against 8 bytes per
+ * element kept. With checkpointing only x[i] is kept and the layer runs forward again, with
+ * the same operations on the same numbers, so the gradients have the same bits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/try.h"
+#include "devices/kernels.h"
+#include "models/activations.h"
+
+/* A parameter, or a group that is one matrix: its view and its gradient's (data NULL: frozen). */
+struct weight {
+    struct tune_tensor w, dw;
+};
+
+struct layer_weights {
+    struct weight norm1, qkv, qkv_bias, q_norm, k_norm, o, o_bias, norm2, gate_up, gate_up_bias, down, down_bias;
+};
+
+/* The next count rows of the table as one view; moves *p behind them. */
+static struct weight view(struct tune_model *m, const struct tune_parameter **p, int count)
+{
+    const struct tune_parameter *first = *p;
+    int64_t rows = 0;
+    for (int i = 0; i < count; i++)
+        rows += (*p)++->shape[0];
+    struct weight v = {.w = tune_tensor_1d(tune_model_weight(m, first), TUNE_F32, rows)};
+    if (first->ndim == 2)
+        v.w = tune_tensor_2d(tune_model_weight(m, first), TUNE_F32, rows, first->shape[1]);
+    v.dw = v.w;
+    v.dw.data = tune_model_gradient(m, first);
+    return v;
+}
+
+static struct layer_weights layer_view(struct tune_model *m, int i)
+{
+    const struct tune_model_config *c = &m->config;
+    const struct tune_parameter *p = m->first[i + 1];
+    struct layer_weights w;
+    memset(&w, 0, sizeof w);
+    w.norm1 = view(m, &p, 1);
+    w.qkv = view(m, &p, 3);
+    if (c->qkv_bias)
+        w.qkv_bias = view(m, &p, 3);
+    if (c->qk_norm) {
+        w.q_norm = view(m, &p, 1);
+        w.k_norm = view(m, &p, 1);
+    }
+    w.o = view(m, &p, 1);
+    if (c->out_bias)
+        w.o_bias = view(m, &p, 1);
+    w.norm2 = view(m, &p, 1);
+    w.gate_up = view(m, &p, 2);
+    if (c->mlp_bias)
+        w.gate_up_bias = view(m, &p, 2);
+    w.down = view(m, &p, 1);
+    if (c->mlp_bias)
+        w.down_bias = view(m, &p, 1);
+    return w;
+}
+
+static const struct tune_tensor *present(const struct weight *w)
+{
+    return w->w.data ? &w->w : NULL;
+}
+
+static struct tune_tensor *gradient(struct weight *w)
+{
+    return w->dw.data ? &w->dw : NULL;
+}
+
+static struct tune_tensor rows(const struct tune_model *m, void *data, int64_t width)
+{
+    return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
+}
+
+static struct tune_tensor stat(const struct tune_model *m, float *data)
+{
+    return tune_tensor_1d(data, TUNE_F32, (int64_t)m->B * m->T);
+}
+
+static struct tune_attention attention_size(const struct tune_model *m, int layer)
+{
+    const struct tune_model_config *c = &m->config;
+    return (struct tune_attention){m->B, m->T, c->heads, c->kv_heads, c->head_dim,
+                                   tune_model_config_window(c, layer), c->attention_scale};
+}
+
+static int copy(struct tune_model *m, const struct tune_tensor *to, const struct tune_tensor *from)
+{
+    return m->dev->kernels->copy(m->dev, to->data, from->data, tune_tensor_bytes(to));
+}
+
+/* x[i] to qkv, with bias, heads' norms and rotation. */
+static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
+{
+    const struct tune_model_config *c = &m->config;
+    struct layer_state *s = &m->layer[i];
+    int64_t N = (int64_t)m->B * m->T, Q = tune_model_q(c);
+    struct tune_tensor x = rows(m, m->x[i], c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
+    struct tune_tensor qkv = rows(m, s->qkv, Q), raw = rows(m, c->qk_norm ? s->raw : s->qkv, Q);
+    struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim);
+    TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &x, &w->norm1.w, c->norm_eps));
+    TRY(tune_linear_forward(m->dev, &raw, &norm, &w->qkv.w, present(&w->qkv_bias), 1, 0));
+    if (c->qk_norm) {
+        struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
+        struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, c->kv_heads);
+        TRY(copy(m, &qkv, &raw)); /* for the values; queries and keys are written over */
+        TRY(tune_headnorm_forward(m->dev, &qkv, &rq, &raw, &w->q_norm.w, 0, c->heads, c->norm_eps));
+        TRY(tune_headnorm_forward(m->dev, &qkv, &rk, &raw, &w->k_norm.w, c->heads, c->kv_heads, c->norm_eps));
+    }
+    return tune_rope_forward(m->dev, &qkv, &table, m->T, c->heads + c->kv_heads, c->head_dim);
+}
+
+/* Layer i from x[i] to x[i+1]; again: in backward, only as far as what backward reads. */
+static int layer_forward(struct tune_model *m, int i, bool again)
+{
+    const struct tune_model_config *c = &m->config;
+    struct layer_weights w = layer_view(m, i);
+    struct layer_state *s = &m->layer[i];
+    struct tune_attention size = attention_size(m, i);
+    struct tune_tensor x = rows(m, m->x[i], c->hidden), out = rows(m, m->x[i + 1], c->hidden);
+    struct tune_tensor qkv = rows(m, s->qkv, tune_model_q(c)), att = rows(m, s->att, (int64_t)c->heads * c->head_dim);
+    struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, (int64_t)m->B * m->T, c->heads);
+    struct tune_tensor mid = rows(m, s->mid, c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
+    struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn);
+    TRY(project_qkv(m, i, &w));
+    TRY(tune_attention_forward(m->dev, &att, &lse, &qkv, &size));
+    TRY(copy(m, &mid, &x));
+    TRY(tune_linear_forward(m->dev, &mid, &att, &w.o.w, present(&w.o_bias), c->residual_multiplier, 1));
+    TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &mid, &w.norm2.w, c->norm_eps));
+    TRY(tune_linear_forward(m->dev, &gate_up, &norm, &w.gate_up.w, present(&w.gate_up_bias), 1, 0));
+    if (again)
+        return 0;
+    TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
+    TRY(copy(m, &out, &mid));
+    return tune_linear_forward(m->dev, &out, &h, &w.down.w, present(&w.down_bias), c->residual_multiplier, 1);
+}
+
+static int check_batch(const struct tune_model *m, const struct tune_batch *b)
+{
+    if (b->B < 1 || b->T < 1 || b->B > m->max_B || b->T > m->max_T) {
+        tune_error_set("a batch of %d rows of %d positions; tune_model_reserve made room for %d of %d", b->B, b->T, m->max_B,
+                       m->max_T);
+        return -1;
+    }
+    for (int64_t i = 0; i < (int64_t)b->B * b->T; i++)
+        if (b->ids[i] < 0 || b->ids[i] >= m->config.vocabulary) {
+            tune_error_set("row %lld, position %lld: token id %d is outside the model's vocabulary of %d; the tokenizer "
+                           "belongs to another model",
+                           (long long)(i / b->T), (long long)(i % b->T), b->ids[i], m->config.vocabulary);
+            return -1;
+        }
+    return 0;
+}
+
+int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+{
+    const struct tune_model_config *c = &m->config;
+    TRY(check_batch(m, batch));
+    m->B = batch->B;
+    m->T = batch->T;
+    int64_t N = (int64_t)m->B * m->T;
+    TRY(m->dev->kernels->upload(m->dev, m->ids, batch->ids, N * 4));
+    struct tune_tensor x = rows(m, m->x[0], c->hidden), last = rows(m, m->x[c->layers], c->hidden);
+    struct tune_tensor rstd = stat(m, m->rstd);
+    struct tune_tensor table = tune_tensor_2d(m->weights, TUNE_F32, c->vocabulary, c->hidden);
+    const struct tune_parameter *p = m->first[c->layers + 1];
+    struct weight norm = view(m, &p, 1);
+    TRY(tune_embed_forward(m->dev, &x, &table, m->ids, c->embedding_multiplier));
+    for (int i = 0; i < c->layers; i++)
+        TRY(layer_forward(m, i, false));
+    m->hidden_tensor = rows(m, m->hidden, c->hidden);
+    TRY(tune_rmsnorm_forward(m->dev, &m->hidden_tensor, &rstd, &last, &norm.w, c->norm_eps));
+    *hidden = &m->hidden_tensor;
+    return 0;
+}
+
+/* dx goes from the layer's output past the feed-forward half; tmp is written over. */
+static int feed_forward_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,
+                                 struct tune_tensor *tmp)
+{
+    const struct tune_model_config *c = &m->config;
+    struct layer_state *s = &m->layer[i];
+    struct tune_tensor mid = rows(m, s->mid, c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
+    struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn), dh = rows(m, m->dh, c->ffn);
+    TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
+    TRY(tune_linear_backward(m->dev, &dh, gradient(&w->down), gradient(&w->down_bias), dx, &h, &w->down.w,
+                             c->residual_multiplier, 0));
+    TRY(tune_swiglu_backward(m->dev, &gate_up, &dh, &gate_up)); /* in place: gate_up is now its own gradient */
+    TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &mid, &w->norm2.w, c->norm_eps));
+    TRY(tune_linear_backward(m->dev, tmp, gradient(&w->gate_up), gradient(&w->gate_up_bias), &gate_up, &norm,
+                             &w->gate_up.w, 1, 0));
+    return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm2), tmp, &mid, &w->norm2.w, &rstd);
+}
+
+static int attention_half_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,
+                                   struct tune_tensor *tmp)
+{
+    const struct tune_model_config *c = &m->config;
+    struct layer_state *s = &m->layer[i];
+    struct tune_attention size = attention_size(m, i);
+    int64_t N = (int64_t)m->B * m->T, HD = (int64_t)c->heads * c->head_dim, Q = tune_model_q(c);
+    struct tune_tensor x = rows(m, m->x[i], c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
+    struct tune_tensor qkv = rows(m, s->qkv, Q), att = rows(m, s->att, HD), dqkv = rows(m, m->dqkv, Q), datt = rows(m, m->datt, HD);
+    struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, N, c->heads);
+    struct tune_tensor work = tune_tensor_2d(m->attention_work, TUNE_F32, N, 2 * HD);
+    struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim);
+    TRY(tune_linear_backward(m->dev, &datt, gradient(&w->o), gradient(&w->o_bias), dx, &att, &w->o.w,
+                             c->residual_multiplier, 0));
+    TRY(tune_attention_backward(m->dev, &dqkv, &work, &datt, &qkv, &att, &lse, &size));
+    TRY(tune_rope_backward(m->dev, &dqkv, &table, m->T, c->heads + c->kv_heads, c->head_dim));
+    if (c->qk_norm) {
+        struct tune_tensor raw = rows(m, s->raw, Q);
+        struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
+        struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, c->kv_heads);
+        TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->q_norm), &raw, &w->q_norm.w, &rq, 0, c->heads));
+        TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->k_norm), &raw, &w->k_norm.w, &rk, c->heads, c->kv_heads));
+    }
+    TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &x, &w->norm1.w, c->norm_eps));
+    TRY(tune_linear_backward(m->dev, tmp, gradient(&w->qkv), gradient(&w->qkv_bias), &dqkv, &norm, &w->qkv.w, 1, 0));
+    return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm1), tmp, &x, &w->norm1.w, &rstd);
+}
+
+/* The lowest unit with a gradient: nothing below it is wanted. */
+static int lowest_trainable(const struct tune_model *m)
+{
+    for (int i = 0; i < m->parameters.count; i++)
+        if (m->parameters.at[i].gradient >= 0)
+            return m->parameters.at[i].unit;
+    return m->config.layers + 2;
+}
+
+int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)
+{
+    const struct tune_model_config *c = &m->config;
+    if (!m->training || !m->gradients || batch->B != m->B || batch->T != m->T) {
+        tune_error_set("backward: %s", !m->training    ? "the model was not reserved with TUNE_FOR_TRAINING"
+                                       : !m->gradients ? "there are no gradients; call tune_model_zero_grad first"
+                                                       : "the batch is not the one last put through forward");
+        return -1;
+    }
+    const struct tune_parameter *p = m->first[c->layers + 1];
+    struct weight norm = view(m, &p, 1);
+    struct tune_tensor last = rows(m, m->x[c->layers], c->hidden), rstd = stat(m, m->rstd), dx = rows(m, m->dnorm, c->hidden);
+    TRY(m->dev->kernels->zero(m->dev, dx.data, tune_tensor_bytes(&dx)));
+    TRY(tune_rmsnorm_backward(m->dev, &dx, gradient(&norm), dhidden, &last, &norm.w, &rstd));
+    int lowest = lowest_trainable(m);
+    for (int i = c->layers - 1; i >= 0 && i + 1 >= lowest; i--) {
+        struct layer_weights w = layer_view(m, i);
+        if (m->checkpointing)
+            TRY(layer_forward(m, i, true));
+        TRY(feed_forward_backward(m, i, &w, &dx, dhidden));
+        TRY(attention_half_backward(m, i, &w, &dx, dhidden));
+    }
+    if (m->parameters.at[0].gradient < 0)
+        return 0;
+    struct tune_tensor dw = tune_tensor_2d(tune_model_gradient(m, &m->parameters.at[0]), TUNE_F32, c->vocabulary, c->hidden);
+    return tune_embed_backward(m->dev, &dw, &dx, m->ids, c->embedding_multiplier);
+}
+
+int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *chosen, int count, float *logits)
+{
+    const struct tune_model_config *c = &m->config;
+    struct tune_tensor w, dw;
+    int64_t e = tune_dtype_bits(m->dtype) / 8, V = c->vocabulary;
+    tune_model_output_weight(m, &w, &dw);
+    float *out = tune_device_alloc(m->dev, V * 4, "logits");
+    int status = out ? 0 : -1;
+    for (int i = 0; i < count && status == 0; i++) {
+        struct tune_tensor row = tune_tensor_2d((char *)hidden->data + chosen[i] * c->hidden * e, m->dtype, 1, c->hidden);
+        struct tune_tensor y = tune_tensor_2d(out, TUNE_F32, 1, V);
+        status = tune_gemm(m->dev, &y, &row, false, &w, true, 1 / c->logits_scaling, 0);
+        if (status == 0)
+            status = m->dev->kernels->download(m->dev, logits + i * V, out, V * 4);
+    }
+    if (status == 0)
+        status = m->dev->kernels->sync(m->dev);
+    tune_device_free(m->dev, out, V * 4);
+    return status;
+}

@@ -1,0 +1,358 @@
+/* weights.c - opening, checking and writing the weight files of a folder. */
+#include "models/weights.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "core/safetensors.h"
+#include "core/try.h"
+
+enum { MAX_SHARDS = 4096, MAX_INDEX = 100000000, PIECE = 1 << 20 };
+
+static const char single[] = "model.safetensors", index_name[] = "model.safetensors.index.json";
+
+struct tune_weights {
+    char folder[TUNE_PATH_MAX];
+    int shards;
+    char (*name)[256]; /* [shards] */
+    struct tune_safetensors **shard;
+};
+
+void tune_weights_close(struct tune_weights *w)
+{
+    if (!w)
+        return;
+    for (int i = 0; i < w->shards; i++)
+        tune_safetensors_close(w->shard[i]);
+    free(w->name);
+    free(w->shard);
+    free(w);
+}
+
+/* The shard of that file name, opened if it is new: its number, or -1. */
+static int open_shard(struct tune_weights *w, const char *name)
+{
+    char path[TUNE_PATH_MAX];
+    for (int i = w->shards - 1; i >= 0; i--) /* neighbours in the index mostly share a file */
+        if (strcmp(w->name[i], name) == 0)
+            return i;
+    if (w->shards == MAX_SHARDS) {
+        tune_error_set("%s/%s names more than %d files", w->folder, index_name, MAX_SHARDS);
+        return -1;
+    }
+    void *names = realloc(w->name, sizeof *w->name * (size_t)(w->shards + 1));
+    if (names)
+        w->name = names;
+    void *shards = realloc(w->shard, sizeof *w->shard * (size_t)(w->shards + 1));
+    if (shards)
+        w->shard = shards;
+    if (!names || !shards) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to open %s/%s", w->folder, name);
+        return -1;
+    }
+    TRY(tune_path(path, "%s/%s", w->folder, name));
+    struct tune_safetensors *f = tune_safetensors_open(path);
+    if (!f)
+        return -1;
+    snprintf(w->name[w->shards], sizeof *w->name, "%s", name);
+    w->shard[w->shards] = f;
+    return w->shards++;
+}
+
+/* One entry of weight_map: a plain file name in this folder that holds the tensor. */
+static int read_entry(struct tune_weights *w, struct tune_json *j, struct tune_text key)
+{
+    struct tune_text file;
+    TRY(tune_json_string(j, &file));
+    if (file.size == 0 || file.size > 255 || memchr(file.data, 0, file.size) || memchr(file.data, '/', file.size) ||
+        memchr(file.data, '\\', file.size) || tune_text_equal(file, "..") || tune_text_equal(file, "."))
+        return tune_json_fail(j, "\"%.60s\" is not the name of a file in this folder", file.data);
+    int shard = open_shard(w, file.data);
+    TRY(shard);
+    if (!tune_safetensors_find(w->shard[shard], key.data))
+        return tune_json_fail(j, "tensor \"%.90s\" is not in %.200s", key.data, file.data);
+    return 0;
+}
+
+static int read_index(struct tune_weights *w, struct tune_json *j)
+{
+    struct tune_text key;
+    bool found = false;
+    int got;
+    TRY(tune_json_object(j));
+    while ((got = tune_json_key(j, &key)) == 1) {
+        if (!tune_text_equal(key, "weight_map")) {
+            TRY(tune_json_skip(j));
+            continue;
+        }
+        found = true;
+        TRY(tune_json_object(j));
+        while ((got = tune_json_key(j, &key)) == 1)
+            TRY(read_entry(w, j, key));
+        TRY(got);
+    }
+    TRY(got);
+    TRY(tune_json_end(j));
+    return found && w->shards > 0 ? 0 : tune_json_fail(j, "no \"weight_map\" with files in it");
+}
+
+/* No tensor in two files: which one to believe would be a guess. */
+static int check_no_doubles(const struct tune_weights *w)
+{
+    for (int i = 1; i < w->shards; i++)
+        for (int64_t t = 0; t < tune_safetensors_count(w->shard[i]); t++)
+            for (int k = 0; k < i; k++) {
+                const char *name = tune_safetensors_name(w->shard[i], t);
+                if (!tune_safetensors_find(w->shard[k], name))
+                    continue;
+                tune_error_set("%s: tensor \"%.90s\" is in %s and in %s; remove one", w->folder, name, w->name[k], w->name[i]);
+                return -1;
+            }
+    return 0;
+}
+
+static int open_index(struct tune_weights *w, const char *path)
+{
+    char *text;
+    size_t size;
+    struct tune_json j;
+    TRY(tune_file_read(path, MAX_INDEX, &text, &size));
+    tune_json_start(&j, path, text, size, 1);
+    int status = read_index(w, &j);
+    tune_json_free(&j);
+    free(text);
+    return status < 0 ? -1 : check_no_doubles(w);
+}
+
+struct tune_weights *tune_weights_open(const char *folder)
+{
+    char path[TUNE_PATH_MAX];
+    struct tune_weights *w = calloc(1, sizeof *w);
+    if (!w) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to open %s", folder);
+        return NULL;
+    }
+    if (tune_path(w->folder, "%s", folder) < 0 || tune_path(path, "%s/%s", folder, single) < 0)
+        goto fail;
+    if (tune_file_exists(path)) {
+        if (open_shard(w, single) < 0)
+            goto fail;
+        return w;
+    }
+    if (tune_path(path, "%s/%s", folder, index_name) < 0)
+        goto fail;
+    if (!tune_file_exists(path)) {
+        tune_error_set("%s: no weights: neither %s nor %s%s", folder, single, index_name,
+                       tune_path(path, "%s/pytorch_model.bin", folder) == 0 && tune_file_exists(path)
+                           ? "; pytorch_model.bin is not read, convert it to safetensors"
+                           : "");
+        goto fail;
+    }
+    if (open_index(w, path) < 0)
+        goto fail;
+    return w;
+fail:
+    tune_weights_close(w);
+    return NULL;
+}
+
+const struct tune_tensor *tune_weights_find(const struct tune_weights *w, const char *name)
+{
+    for (int i = 0; i < w->shards; i++) {
+        const struct tune_tensor *t = tune_safetensors_find(w->shard[i], name);
+        if (t)
+            return t;
+    }
+    return NULL;
+}
+
+static bool ignored(const char *name, bool tied)
+{
+    const char *tail = ".rotary_emb.inv_freq";
+    size_t n = strlen(name), k = strlen(tail);
+    return (n > k && strcmp(name + n - k, tail) == 0) || (tied && strcmp(name, "lm_head.weight") == 0);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A tensor that the model has no place for changes the numbers if it is left out. */
+static int check_no_strangers(const struct tune_weights *w, const struct tune_parameters *p, bool tied)
+{
+    const char **names = malloc(sizeof *names * (size_t)p->count);
+    int status = 0;
+    if (!names) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to check %s", w->folder);
+        return -1;
+    }
+    for (int i = 0; i < p->count; i++)
+        names[i] = p->at[i].name;
+    qsort(names, (size_t)p->count, sizeof *names, compare_names);
+    for (int i = 0; i < w->shards && status == 0; i++)
+        for (int64_t t = 0; t < tune_safetensors_count(w->shard[i]) && status == 0; t++) {
+            const char *name = tune_safetensors_name(w->shard[i], t);
+            if (ignored(name, tied) || bsearch(&name, names, (size_t)p->count, sizeof *names, compare_names))
+                continue;
+            tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes", w->folder,
+                           w->name[i], name);
+            status = -1;
+        }
+    free(names);
+    return status;
+}
+
+int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, bool tied)
+{
+    for (int i = 0; i < p->count; i++) {
+        struct tune_parameter *r = &p->at[i];
+        const struct tune_tensor *t = tune_weights_find(w, r->name);
+        char have[64], want[64];
+        if (!t) {
+            tune_error_set("%s: no tensor \"%s\"; config.json asks for it%s", w->folder, r->name,
+                           strcmp(r->name, "lm_head.weight") == 0 ? " because \"tie_word_embeddings\" is not true" : "");
+            return -1;
+        }
+        if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16) {
+            tune_error_set("%s: tensor \"%s\" is %s; supported: F32, F16, BF16", w->folder, r->name, tune_dtype_name(t->dtype));
+            return -1;
+        }
+        struct tune_tensor expected = {.ndim = r->ndim, .shape = {r->shape[0], r->shape[1]}};
+        if (t->ndim != r->ndim || t->shape[0] != r->shape[0] || (r->ndim == 2 && t->shape[1] != r->shape[1])) {
+            tune_error_set("%s: tensor \"%s\" is %s, config.json says %s", w->folder, r->name,
+                           tune_tensor_shape_text(t, have, sizeof have), tune_tensor_shape_text(&expected, want, sizeof want));
+            return -1;
+        }
+        r->read_dtype = t->dtype;
+    }
+    return check_no_strangers(w, p, tied);
+}
+
+/* --- writing --- */
+
+static enum tune_dtype dtype_of(const struct tune_parameter *p, enum tune_dtype as)
+{
+    return as == TUNE_DTYPES ? p->read_dtype : as;
+}
+
+static int64_t bytes_of(const struct tune_parameter *p, enum tune_dtype as)
+{
+    return p->count * tune_dtype_bits(dtype_of(p, as)) / 8;
+}
+
+struct item {
+    const struct tune_parameter *p;
+    int bits, shard;
+};
+
+/* Wider types first, so that all is aligned; then by name. */
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    if (x->shard != y->shard)
+        return x->shard - y->shard;
+    if (x->bits != y->bits)
+        return y->bits - x->bits;
+    return strcmp(x->p->name, y->p->name);
+}
+
+static int write_tensor(struct tune_safetensors_writer *f, const struct tune_parameter *p, enum tune_dtype dtype,
+                        const struct tune_weights_source *source, float *room)
+{
+    for (int64_t at = 0; at < p->count; at += PIECE) {
+        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
+        TRY(source->read(source->context, p, at, n, room));
+        if (dtype != TUNE_F32)
+            TRY(tune_convert(room + PIECE, dtype, room, TUNE_F32, n));
+        TRY(tune_safetensors_writer_write(f, dtype == TUNE_F32 ? room : room + PIECE, n * tune_dtype_bits(dtype) / 8));
+    }
+    return 0;
+}
+
+static int write_file(const char *path, const struct item *items, int count, enum tune_dtype as,
+                      const struct tune_weights_source *source, float *room)
+{
+    struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
+    int status = f ? 0 : -1;
+    for (int i = 0; i < count && status == 0; i++)
+        status = tune_safetensors_writer_declare(f, items[i].p->name, dtype_of(items[i].p, as), items[i].p->ndim,
+                                                 items[i].p->shape);
+    for (int i = 0; i < count && status == 0; i++)
+        status = write_tensor(f, items[i].p, dtype_of(items[i].p, as), source, room);
+    if (status == 0)
+        status = tune_safetensors_writer_finish(f);
+    tune_safetensors_writer_free(f);
+    return status;
+}
+
+static void shard_file(char *name, size_t size, int shard, int shards)
+{
+    snprintf(name, size, "model-%05d-of-%05d.safetensors", shard + 1, shards);
+}
+
+static int write_index(const char *folder, const struct item *items, int count, int shards, int64_t bytes)
+{
+    char path[TUNE_PATH_MAX], name[64];
+    cJSON *root = cJSON_CreateObject(), *metadata = cJSON_AddObjectToObject(root, "metadata");
+    cJSON_AddNumberToObject(metadata, "total_size", (double)bytes);
+    cJSON *map = cJSON_AddObjectToObject(root, "weight_map");
+    for (int i = 0; i < count; i++) {
+        shard_file(name, sizeof name, items[i].shard, shards);
+        cJSON_AddStringToObject(map, items[i].p->name, name);
+    }
+    char *text = cJSON_Print(root);
+    cJSON_Delete(root);
+    int status = -1;
+    if (!text)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", index_name);
+    else if (tune_path(path, "%s/%s", folder, index_name) == 0)
+        status = tune_file_write(path, text, strlen(text));
+    cJSON_free(text);
+    return status;
+}
+
+int tune_weights_write(const char *folder, const struct tune_parameters *p, enum tune_dtype as, int64_t shard_bytes,
+                       const struct tune_weights_source *source)
+{
+    char path[TUNE_PATH_MAX], name[64];
+    int64_t total = 0, in_shard = 0, limit = shard_bytes > 0 ? shard_bytes : 5000000000;
+    int shards = 1, status = 0;
+    struct item *items = malloc(sizeof *items * (size_t)p->count);
+    float *room = malloc(2 * PIECE * sizeof *room);
+    if (!items || !room) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", folder);
+        status = -1;
+    }
+    for (int i = 0; i < p->count && status == 0; i++) { /* greedy, in the model's order, as transformers splits */
+        int64_t bytes = bytes_of(&p->at[i], as);
+        if (in_shard > 0 && in_shard + bytes > limit) {
+            shards++;
+            in_shard = 0;
+        }
+        in_shard += bytes;
+        total += bytes;
+        items[i] = (struct item){&p->at[i], tune_dtype_bits(dtype_of(&p->at[i], as)), shards - 1};
+    }
+    if (status == 0)
+        qsort(items, (size_t)p->count, sizeof *items, compare_items);
+    for (int i = 0, first = 0; i < shards && status == 0; i++) {
+        int n = 0;
+        while (first + n < p->count && items[first + n].shard == i)
+            n++;
+        shard_file(name, sizeof name, i, shards);
+        status = tune_path(path, "%s/%s", folder, shards == 1 ? single : name);
+        if (status == 0)
+            status = write_file(path, items + first, n, as, source, room);
+        first += n;
+    }
+    if (status == 0 && shards > 1)
+        status = write_index(folder, items, p->count, shards, total);
+    free(items);
+    free(room);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* weights.h - the weight files of a Hugging Face folder: one model.safetensors, or shards with an index. */
+#ifndef TUNE_WEIGHTS_H
+#define TUNE_WEIGHTS_H
+
+#include "core/tensor.h"
+#include "models/parameters.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_weights;
+
+/* tune_weights_open - map the folder's files and check every header. NULL with an error: no weights (names what was
+ * looked for), an index that names a file outside the folder, a tensor that its file does not hold or two files do. */
+struct tune_weights *tune_weights_open(const char *folder);
+void tune_weights_close(struct tune_weights *w);
+
+/* tune_weights_find - the tensor of that name, NULL if there is none; a view until close. */
+const struct tune_tensor *tune_weights_find(const struct tune_weights *w, const char *name);
+
+/* tune_weights_check - the files hold exactly the table's tensors in their shapes, as F32, F16 or BF16; sets each row's
+ * read_dtype. Ignored: rotary_emb.inv_freq, and lm_head.weight of a tied model. -1 names the tensor. */
+int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, bool tied);
+
+/* Writing a folder's weights: one model.safetensors, or shards of at most shard_bytes with an index (0: 5 GB).
+ * Tensors lie in the order transformers gives them. read is called for pieces of a parameter, in order: count floats from
+ * element at into out. dtype of a row: as, or its read_dtype where as is TUNE_DTYPES. */
+struct tune_weights_source {
+    int (*read)(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out);
+    void *context;
+};
+int tune_weights_write(const char *folder, const struct tune_parameters *p, enum tune_dtype as, int64_t shard_bytes,
+                       const struct tune_weights_source *source);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

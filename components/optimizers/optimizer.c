@@ -1,0 +1,129 @@
+/* optimizer.c - runs of parameters that decay alike, updated in one pass each. */
+#include "optimizers/optimizer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/try.h"
+#include "devices/kernels.h"
+
+/* Neighbours in weights and gradients with the same decay. */
+struct run {
+    int64_t weight, gradient, count;
+    bool decays;
+};
+
+struct tune_optimizer {
+    struct tune_model *m;
+    struct tune_device *dev;
+    struct tune_optimizer_options options;
+    int64_t steps, elements;
+    float *moment[2];
+    struct run *runs;
+    int run_count;
+};
+
+static void make_runs(struct tune_optimizer *opt)
+{
+    const struct tune_parameters *p = tune_model_parameters(opt->m);
+    for (int i = 0; i < p->count; i++) {
+        const struct tune_parameter *r = &p->at[i];
+        bool decays = opt->options.decay_all || r->ndim == 2;
+        if (r->gradient < 0)
+            continue;
+        struct run *last = opt->run_count > 0 ? &opt->runs[opt->run_count - 1] : NULL;
+        /* padding between two rows is zero in weights, gradients and moments, and stays zero: runs may span it */
+        if (last && last->decays == decays && r->offset - last->weight == r->gradient - last->gradient)
+            last->count = r->offset - last->weight + r->count;
+        else
+            opt->runs[opt->run_count++] = (struct run){r->offset, r->gradient, r->count, decays};
+    }
+}
+
+struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options)
+{
+    if (tune_model_gradients(m) < 0)
+        return NULL;
+    struct tune_optimizer *opt = calloc(1, sizeof *opt);
+    if (!opt || !(opt->runs = calloc((size_t)tune_model_parameters(m)->count, sizeof *opt->runs))) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the optimizer");
+        free(opt);
+        return NULL;
+    }
+    opt->m = m;
+    opt->dev = tune_model_device(m);
+    opt->options = *options;
+    opt->elements = tune_model_parameters(m)->gradients;
+    int moments = options->kind == TUNE_ADAMW ? 2 : options->momentum > 0;
+    for (int i = 0; i < moments; i++)
+        if (!(opt->moment[i] = tune_device_alloc(opt->dev, opt->elements * 4, "the optimizer's moments"))) {
+            tune_optimizer_free(opt);
+            return NULL;
+        }
+    make_runs(opt);
+    return opt;
+}
+
+void tune_optimizer_free(struct tune_optimizer *opt)
+{
+    if (!opt)
+        return;
+    for (int i = 0; i < 2; i++)
+        tune_device_free(opt->dev, opt->moment[i], opt->elements * 4);
+    free(opt->runs);
+    free(opt);
+}
+
+/* The first trainable row's gradient: all of them are one buffer from there. */
+static float *gradients(struct tune_optimizer *opt)
+{
+    const struct tune_parameters *p = tune_model_parameters(opt->m);
+    for (int i = 0; i < p->count; i++)
+        if (p->at[i].gradient >= 0)
+            return tune_model_gradient(opt->m, &p->at[i]) - p->at[i].gradient;
+    return NULL;
+}
+
+int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_sums *sums)
+{
+    struct tune_scalars *s = tune_sums_device(sums);
+    TRY(tune_sum_squares(opt->dev, gradients(opt), opt->elements, &s->square_sum));
+    return tune_finish_step(opt->dev, s, clip_norm);
+}
+
+int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums)
+{
+    const struct tune_optimizer_options *o = &opt->options;
+    const double *scale = &tune_sums_device(sums)->gradient_scale;
+    float *w = tune_model_weight(opt->m, &tune_model_parameters(opt->m)->at[0]), *g = gradients(opt);
+    opt->steps++;
+    struct tune_update u = {.lr = lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum,
+                            .correction1 = 1 - pow(o->beta1, (double)opt->steps),
+                            .correction2 = 1 - pow(o->beta2, (double)opt->steps)};
+    for (int i = 0; i < opt->run_count; i++) {
+        const struct run *r = &opt->runs[i];
+        float *m = opt->moment[0] ? opt->moment[0] + r->gradient : NULL;
+        u.weight_decay = r->decays ? o->weight_decay : 0;
+        if (o->kind == TUNE_ADAMW)
+            TRY(tune_adamw(opt->dev, w + r->weight, g + r->gradient, m, opt->moment[1] + r->gradient, r->count, &u, scale));
+        else
+            TRY(tune_sgd(opt->dev, w + r->weight, g + r->gradient, m, r->count, &u, scale));
+    }
+    tune_sums_end(sums, lr);
+    return 0;
+}
+
+int64_t tune_optimizer_steps(const struct tune_optimizer *opt)
+{
+    return opt->steps;
+}
+
+float *tune_optimizer_moment(struct tune_optimizer *opt, int which)
+{
+    return opt->moment[which];
+}
+
+struct tune_model *tune_optimizer_model(const struct tune_optimizer *opt)
+{
+    return opt->m;
+}

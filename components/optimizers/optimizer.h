@@ -1,0 +1,56 @@
+/* optimizer.h - AdamW and SGD over the model's flat gradient buffer; clipping by one global norm.
+ *
+ * Gradients arrive as those of the loss sum; 1/labels and the clip factor are one number on
+ * the device that the update reads, so nothing waits for them. Moments lie at the gradients'
+ * offsets. What decays is part of the result: matrices only (no norm, no bias), or all.
+ *
+ *     tune_optimizer_clip(opt, 1.0, sums);
+ *     tune_optimizer_step(opt, lr, sums);
+ */
+#ifndef TUNE_OPTIMIZER_H
+#define TUNE_OPTIMIZER_H
+
+#include "models/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_optimizer;
+struct tune_flags;
+
+enum tune_optimizer_kind { TUNE_ADAMW, TUNE_SGD };
+
+struct tune_optimizer_options {
+    enum tune_optimizer_kind kind;
+    double beta1, beta2, eps, weight_decay; /* AdamW; SGD takes weight_decay */
+    double momentum;                        /* SGD */
+    bool decay_all;                         /* else matrices only */
+};
+
+/* tune_optimizer_new - moments, zero, for what is trainable now; makes the model's gradients if there are none yet.
+ * m is borrowed until free. */
+struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options);
+void tune_optimizer_free(struct tune_optimizer *opt);
+
+/* tune_optimizer_clip - the norm of the mean loss's gradient over all parameters into sums' present step, and the factor that
+ * brings it down to clip_norm (0: measured, not clipped). Before every step, also without clipping.
+ * tune_optimizer_step - one update at learning rate lr; a step whose loss or gradient is not finite changes nothing. Ends the
+ * step's record. */
+int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_sums *sums);
+int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums);
+
+/* tune_optimizer_steps - updates so far (the t of AdamW's bias correction).
+ * tune_optimizer_moment - 0: first (or SGD's momentum), 1: second; NULL: this optimizer has none. Device memory,
+ * tune_model_parameters(m)->gradients elements. */
+int64_t tune_optimizer_steps(const struct tune_optimizer *opt);
+float *tune_optimizer_moment(struct tune_optimizer *opt, int which);
+struct tune_model *tune_optimizer_model(const struct tune_optimizer *opt);
+
+/* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay. */
+struct tune_optimizer *tune_get_optimizer(const struct tune_flags *flags, struct tune_model *m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

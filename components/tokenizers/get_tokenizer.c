@@ -1,0 +1,29 @@
+/* get_tokenizer.c - the tokenizer that --model names. */
+#include "core/error.h"
+#include "core/file.h"
+#include "flags/flags.h"
+#include "flags/find.h"
+#include "tokenizers/tokenizer.h"
+
+struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags)
+{
+    char folder[TUNE_PATH_MAX], file[TUNE_PATH_MAX];
+    const char *path = flags->model;
+    if (!path) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--model is missing: expected a folder with a tokenizer.json, a known name or a Hub id");
+        return NULL;
+    }
+    /* A tokenizer.json, or a folder with nothing else in it, needs no model around it. */
+    bool here = tune_file_exists(path) && !tune_file_is_folder(path);
+    if (!here && tune_file_is_folder(path)) {
+        if (tune_path(file, "%s/tokenizer.json", path) < 0)
+            return NULL;
+        here = tune_file_exists(file);
+    }
+    if (!here) {
+        if (tune_model_find(path, folder) < 0)
+            return NULL;
+        path = folder;
+    }
+    return tune_tokenizer_open(path);
+}

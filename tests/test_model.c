@@ -1,0 +1,250 @@
+/* test_model.c - whole models against PyTorch's float64 numbers (tests/reference) and a real pretrained one. */
+#include "test.h"
+
+#include <dirent.h>
+
+#include "core/safetensors.h"
+#include "devices/kernels.h"
+#include "losses/loss.h"
+#include "models/model.h"
+#include "optimizers/optimizer.h"
+
+/* A reference: inputs and what they must give. */
+struct reference {
+    struct tune_safetensors *file;
+    int B, T;
+    int32_t *ids, *labels, *lengths;
+    int64_t label_count;
+    struct tune_batch batch;
+};
+
+static int64_t integer(const struct tune_tensor *t, int64_t i)
+{
+    int64_t v;
+    int32_t w;
+    if (t->dtype == TUNE_I32) {
+        memcpy(&w, (char *)t->data + 4 * i, 4);
+        return w;
+    }
+    memcpy(&v, (char *)t->data + 8 * i, 8);
+    return v;
+}
+
+static double real(const struct tune_tensor *t, int64_t i)
+{
+    double v;
+    float f;
+    if (t->dtype == TUNE_F32) {
+        memcpy(&f, (char *)t->data + 4 * i, 4);
+        return f;
+    }
+    memcpy(&v, (char *)t->data + 8 * i, 8);
+    return v;
+}
+
+static void reference_open(struct reference *r, const char *path)
+{
+    memset(r, 0, sizeof *r);
+    r->file = tune_safetensors_open(path);
+    assert_got(r->file);
+    const struct tune_tensor *ids = tune_safetensors_find(r->file, "input_ids"),
+                             *labels = tune_safetensors_find(r->file, "labels_shifted");
+    assert_non_null(ids);
+    assert_non_null(labels);
+    r->B = ids->ndim == 2 ? (int)ids->shape[0] : 1;
+    r->T = (int)ids->shape[ids->ndim - 1];
+    int64_t N = (int64_t)r->B * r->T;
+    r->ids = calloc((size_t)N, 4);
+    r->labels = calloc((size_t)N, 4);
+    r->lengths = calloc((size_t)r->B, 4);
+    for (int64_t i = 0; i < N; i++) {
+        r->ids[i] = (int32_t)integer(ids, i);
+        r->labels[i] = (int32_t)integer(labels, i);
+        r->label_count += r->labels[i] != TUNE_NO_LABEL;
+    }
+    for (int b = 0; b < r->B; b++)
+        r->lengths[b] = r->T;
+    r->batch = (struct tune_batch){.B = r->B, .T = r->T, .ids = r->ids, .labels = r->labels, .lengths = r->lengths,
+                                   .tokens = N, .label_count = r->label_count};
+}
+
+static void reference_close(struct reference *r)
+{
+    tune_safetensors_close(r->file);
+    free(r->ids);
+    free(r->labels);
+    free(r->lengths);
+}
+
+struct worst {
+    double logits, loss, gradient; /* largest absolute; relative; largest ||d||/||ref|| of a tensor */
+    double adamw;                  /* ||d||/||ref|| of the losses before each of five steps and after the last */
+    double adamw_each[6];          /* relative, of each */
+    char name[128];
+};
+
+static void check_logits(struct reference *r, struct tune_model *m, struct tune_tensor *hidden, struct worst *worst)
+{
+    const struct tune_tensor *want = tune_safetensors_find(r->file, "logits");
+    int64_t V = tune_model_vocabulary(m), N = (int64_t)r->B * r->T;
+    float *got = malloc((size_t)V * 4);
+    assert_int_equal(tune_tensor_elements(want), N * V);
+    for (int32_t n = 0; n < N; n++) {
+        assert_ok(tune_model_logits(m, hidden, &n, 1, got));
+        for (int64_t v = 0; v < V; v++)
+            worst->logits = fmax(worst->logits, fabs(got[v] - real(want, n * V + v)));
+    }
+    free(got);
+}
+
+/* Every gradient tensor of the mean loss. */
+static void check_gradients(struct reference *r, struct tune_model *m, struct worst *worst)
+{
+    struct tune_parameters *p = tune_model_parameters(m);
+    for (int i = 0; i < p->count; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "grad.%s", p->at[i].name);
+        const struct tune_tensor *want = tune_safetensors_find(r->file, name);
+        if (!want)
+            fail_msg("the reference has no %s", name);
+        const float *got = tune_model_gradient(m, &p->at[i]);
+        double d = 0, s = 0;
+        for (int64_t k = 0; k < p->at[i].count; k++) {
+            double w = real(want, k), e = got[k] / (double)r->label_count - w;
+            d += e * e;
+            s += w * w;
+        }
+        double error = s > 0 ? sqrt(d / s) : sqrt(d);
+        if (error >= worst->gradient) {
+            worst->gradient = error;
+            snprintf(worst->name, sizeof worst->name, "%s", p->at[i].name);
+        }
+    }
+}
+
+static void check_training(struct reference *r, struct tune_model *m, struct tune_loss *loss, struct tune_sums *sums,
+                           const struct tune_tensor *losses, struct worst *worst)
+{
+    struct tune_optimizer *opt = tune_optimizer_new(m, &(struct tune_optimizer_options){
+        .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .01, .decay_all = true});
+    assert_got(opt);
+    double d = 0, norm = 0;
+    for (int step = 0; step < 6; step++) {
+        struct tune_tensor *hidden, *dhidden;
+        double sum = 0;
+        assert_ok(tune_model_forward(m, &r->batch, &hidden));
+        assert_ok(tune_loss_forward(loss, hidden, &r->batch, &sum));
+        double want = real(losses, step);
+        double error = sum / (double)r->label_count - want;
+        worst->adamw_each[step] = fabs(error) / want;
+        d += error * error;
+        norm += want * want;
+        const struct tune_step_sums *records;
+        assert_ok(tune_model_zero_grad(m, sums));
+        assert_ok(tune_model_forward(m, &r->batch, &hidden));
+        assert_ok(tune_loss_forward_backward(loss, hidden, &r->batch, sums, &dhidden));
+        assert_ok(tune_model_backward(m, &r->batch, dhidden));
+        assert_ok(tune_optimizer_clip(opt, 0, sums));
+        assert_ok(tune_optimizer_step(opt, 1e-3, sums));
+        assert_ok(tune_sums_read(sums, &records));
+    }
+    worst->adamw = sqrt(d / norm);
+    tune_optimizer_free(opt);
+}
+
+/* Logits, loss, gradients and five AdamW steps of one folder. */
+static struct worst check(const char *folder, const char *state, const char *steps, int what)
+{
+    struct reference r, s;
+    struct worst worst = {0};
+    struct tune_tensor *hidden, *dhidden;
+    double sum = 0;
+    reference_open(&r, state);
+    s.file = steps ? tune_safetensors_open(steps) : NULL;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    assert_got(dev);
+    struct tune_model *m = tune_model_load(folder, dev, TUNE_F32);
+    assert_got(m);
+    assert_ok(tune_model_reserve(m, r.B, r.T, what));
+    struct tune_loss *loss = tune_loss_new(m, true);
+    struct tune_sums *sums = tune_sums_new(dev, 1);
+    assert_got(loss);
+    assert_got(sums);
+    assert_ok(tune_model_zero_grad(m, sums));
+    assert_ok(tune_model_forward(m, &r.batch, &hidden));
+    check_logits(&r, m, hidden, &worst);
+    assert_ok(tune_loss_forward(loss, hidden, &r.batch, &sum));
+    double want = real(tune_safetensors_find(r.file, "loss"), 0);
+    worst.loss = fabs(sum / (double)r.label_count - want) / want;
+    assert_ok(tune_loss_forward_backward(loss, hidden, &r.batch, sums, &dhidden));
+    assert_ok(tune_model_backward(m, &r.batch, dhidden));
+    check_gradients(&r, m, &worst);
+    const struct tune_tensor *losses =
+        s.file ? tune_safetensors_find(s.file, "losses") : tune_safetensors_find(r.file, "adamw_losses");
+    assert_non_null(losses);
+    check_training(&r, m, loss, sums, losses, &worst);
+    tune_sums_free(sums);
+    tune_loss_free(loss);
+    tune_model_free(m);
+    assert_int_equal(dev->bytes >= 0, 1);
+    tune_device_close(dev);
+    tune_safetensors_close(s.file);
+    reference_close(&r);
+    return worst;
+}
+
+static void assert_within(const char *what, struct worst w, double logits, double loss, double gradient, double adamw)
+{
+    print_message("# %s: logits %.1e, loss %.1e, gradients %.1e (%s), AdamW losses %.1e (%.1e %.1e %.1e %.1e %.1e %.1e)\n", what, w.logits,
+                  w.loss, w.gradient, w.name, w.adamw, w.adamw_each[0], w.adamw_each[1], w.adamw_each[2], w.adamw_each[3],
+                  w.adamw_each[4], w.adamw_each[5]);
+    if (!(w.logits <= logits && w.loss <= loss && w.gradient <= gradient && w.adamw <= adamw))
+        fail_msg("%s: above logits %.1e, loss %.1e, gradients %.1e, AdamW losses %.1e", what, logits, loss, gradient, adamw);
+}
+
+static void pretrained_stories260K(void **state)
+{
+    (void)state;
+    char folder[TUNE_PATH_MAX], reference[TUNE_PATH_MAX], steps[TUNE_PATH_MAX];
+    if (!test_shared()) {
+        print_message("# skipped: no folder of real material ($TUNE_SHARED, ../shared/data)\n");
+        skip();
+    }
+    snprintf(folder, sizeof folder, "%.3000s/stories260K-hf", test_shared());
+    snprintf(reference, sizeof reference, "%.3900s/reference_state.safetensors", folder);
+    snprintf(steps, sizeof steps, "%.3900s/reference_fullft_5steps.safetensors", folder);
+    for (int checkpointing = 0; checkpointing < 2; checkpointing++)
+        assert_within("stories260K", check(folder, reference, steps, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)),
+                      1e-4, 1e-6, 1e-4, 1e-5);
+}
+
+static void every_family(void **state)
+{
+    (void)state;
+    DIR *d = opendir("tests/reference");
+    struct dirent *e;
+    int count = 0;
+    assert_non_null(d);
+    while ((e = readdir(d))) {
+        char folder[TUNE_PATH_MAX], reference[TUNE_PATH_MAX];
+        snprintf(folder, sizeof folder, "tests/reference/%s", e->d_name);
+        snprintf(reference, sizeof reference, "%.3900s/expected.safetensors", folder);
+        if (e->d_name[0] == '.' || !tune_file_exists(reference))
+            continue;
+        for (int checkpointing = 0; checkpointing < 2; checkpointing++)
+            assert_within(e->d_name, check(folder, reference, NULL, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)),
+                          1e-4, 1e-6, 1e-4, 1e-5);
+        count++;
+    }
+    closedir(d);
+    assert_true(count >= 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pretrained_stories260K),
+        cmocka_unit_test(every_family),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
