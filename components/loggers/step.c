@@ -1,5 +1,6 @@
 /* step.c - from what device, model and data know of themselves to what the logger keeps. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "core/file.h"
@@ -57,6 +58,7 @@ int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, st
     int n = tune_sums_read(sums, &steps);
     TRY(n);
     int64_t rows = at->rows; /* consumed after the i-th of them: from behind */
+    double set = at->epoch > 0 ? nearbyint((double)at->rows / at->epoch) : 0;
     for (int i = 0; i < n; i++)
         rows -= steps[i].rows;
     for (int i = 0; i < n; i++) {
@@ -68,7 +70,7 @@ int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, st
             .tokens = s->tokens,
             .padded_tokens = s->padded_tokens,
             .labels = s->scalars.labels,
-            .epoch = at->rows > 0 ? at->epoch * (double)rows / (double)at->rows : 0,
+            .epoch = set > 0 ? (double)rows / set : 0,
             .loss_sum = s->scalars.loss_sum,
             .grad_norm = s->scalars.grad_norm,
             .lr = s->lr,

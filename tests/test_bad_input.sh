@@ -1,0 +1,108 @@
+#!/bin/sh
+# test_bad_input.sh - what users write wrong and what the world does wrong: the message, the exit code, nothing written over.
+. tests/shell.sh
+data=$here/datasets/stories.jsonl
+cd "$tmp" || exit 1
+tiny_model model
+full=$BUILD/finetune_full
+fit() { "$full" --model model --dataset good.jsonl --max-length 64 --max-steps 1 --output run "$@"; }
+head -20 "$data" >good.jsonl
+# a changed copy of the model: broken NAME SED-EXPRESSION
+broken() { rm -rf "$1" && cp -r model "$1" && sed -i "$2" "$1/config.json"; }
+
+# flags
+refused "unknown flag names the nearest" 2 "--batch-size" fit --batchsize 2
+for v in 0 -1 x 1.5 99999999999999999999 ""; do refused "--batch-size '$v'" 2 "batch-size" fit --batch-size "$v"; done
+for v in 0 -3 nan; do refused "--max-length '$v'" 2 "max-length" fit --max-length "$v"; done
+for v in nan inf -1 1e; do refused "--lr '$v'" 2 "lr" fit --lr "$v"; done
+refused "--max-length above the context" 2 "128" fit --max-length 129
+refused "--dtype int8" 2 "float32" fit --dtype int8
+refused "--device cuda" 2 "cpu" fit --device cuda
+refused "no --dataset" 2 "--dataset" "$full" --model model --output run
+refused "no --model" 2 "--model" "$full" --dataset good.jsonl --output run
+refused "--config without file" 2 "absent.json" fit --config absent.json
+echo '{"learning_rate": 1}' >c.json
+refused "--config with an unknown key" 2 "learning_rate" fit --config c.json
+
+# model folders
+refused "known name, absent: the two commands" 1 "build/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M" fit --model smollm2-135m
+refused "Hub id, absent: the download" 1 "tools/download.sh HuggingFaceTB/SmolLM2-135M" env HF_HOME="$tmp/none" "$full" --model HuggingFaceTB/SmolLM2-135M --dataset good.jsonl
+refused "absent folder" 2 "no-such-folder" fit --model ./no-such-folder
+mkdir empty && refused "folder without config.json" 1 "config.json" fit --model empty
+cp -r model cut && truncate -s 1000 cut/model.safetensors
+refused "weights cut short" 1 "cut/model.safetensors" fit --model cut
+cp -r model gone && rm gone/model.safetensors
+refused "no weights" 1 "model.safetensors" fit --model gone
+cp -r model toothless && rm toothless/tokenizer.json
+refused "no tokenizer" 1 "tokenizer.json" fit --model toothless
+cp -r model junk && echo junk >junk/config.json
+refused "config.json is no JSON" 1 "junk/config.json" fit --model junk
+for key in vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads model_type; do
+    broken part "/\"$key\"/d"
+    refused "config without $key" 1 "$key" fit --model part
+done
+broken part 's/"num_key_value_heads":[^,]*/"num_key_value_heads": 2/'
+refused "heads that do not divide" 1 "does not divide" fit --model part
+broken part 's/"num_attention_heads":[^,]*/"num_attention_heads": 5/'
+refused "hidden size that does not divide" 1 "divide" fit --model part
+broken part 's/"vocab_size":[^,]*/"vocab_size": 300/'
+refused "vocabulary smaller than the tokenizer's ids" 1 "vocab_size" fit --model part
+broken part 's/"vocab_size":[^,]*/"vocab_size": 500/'
+refused "tensor of another shape" 1 "[400, 48]" fit --model part
+broken part 's/"hidden_size":[^,]*/"hidden_size": -4/'
+refused "negative size" 1 "hidden_size" fit --model part
+broken part 's/"model_type":[^,]*/"model_type": "gemma2"/; /"architectures"/,/\]/d'
+refused "unsupported family says what is supported" 1 "llama, qwen2, qwen3, mistral, granite" fit --model part
+broken part 's/"rope_scaling":[^,]*/"rope_scaling": {"rope_type": "yarn", "factor": 4}/'
+refused "unsupported rope" 1 "yarn" fit --model part
+broken part 's/"hidden_act":[^,]*/"hidden_act": "gelu"/'
+refused "unsupported activation" 1 "gelu" fit --model part
+
+# data
+bad() { # NAME CODE TEXT printf-FORMAT
+    printf "$4" >bad.jsonl
+    refused "$1" "$2" "$3" fit --dataset bad.jsonl --no-shuffle --batch-size 8
+}
+bad "broken JSON line: file and line" 1 "bad.jsonl:2:" '{"text": "a b c"}\n{"text": "a b c"\n'
+bad "invalid UTF-8" 1 "bad.jsonl:1:" '{"text": "a \377 c"}\n'
+bad "a lone surrogate" 1 "surrogate" '{"text": "a \\ud800 c"}\n'
+bad "missing field names those there are" 1 "text" '{"text": "a b c"}\n{"prompt": "x", "answer": "y"}\n'
+bad "a field that is no string" 1 "bad.jsonl:2:" '{"text": "a b c"}\n{"text": 5}\n'
+bad "a control character in a string" 1 "bad.jsonl:1:" '{"text": "a\001b"}\n'
+bad "not an object" 1 "bad.jsonl:1:" '[1, 2]\n'
+: >bad.jsonl && refused "an empty set" 1 "bad.jsonl" fit --dataset bad.jsonl
+printf '\n\n' >bad.jsonl && refused "a set of empty lines" 1 "bad.jsonl" fit --dataset bad.jsonl
+refused "no such file" 1 "absent.jsonl" fit --dataset absent.jsonl
+refused "a folder as data" 1 "a folder" fit --dataset model
+refused "no such --text-field" 1 "text" fit --text-field nonsense
+printf '{"text": "one two three"}\n' >bad.jsonl
+refused "a step without a label names its rows" 1 "bad.jsonl:1" fit --dataset bad.jsonl --max-length 1
+refused "a response template that never comes" 1 "good.jsonl:" fit --response-template '### nothing'
+printf '\357\273\277{"text": "one two three four"}\r\n{"text": "five \\u0000 six seven"}\r\n' >odd.jsonl
+check "BOM, CRLF and NUL are read" fit --dataset odd.jsonl --output odd
+printf '{"text": "one two three four"}\nbroken\n{"text": "five six seven"}\n' >some.jsonl
+check "--skip-bad-rows" fit --dataset some.jsonl --skip-bad-rows --batch-size 3 --output some
+printf '{"text": "' >long.jsonl && head -c 1100000000 /dev/zero | tr '\0' 'x' >>long.jsonl && printf '"}\n{"text": "a b c d"}\n' >>long.jsonl
+refused "a line of a gigabyte, in little memory" 1 "long.jsonl:1" sh -c "ulimit -v 4000000; exec $full --threads 1 --model model --dataset long.jsonl --max-length 64 --max-steps 1 --output run --no-shuffle"
+rm -f long.jsonl
+
+# the run folder
+mkdir kept && echo precious >kept/file
+refused "an output folder that is there" 2 "kept" fit --output kept
+refused "one that is no run folder, even with --overwrite" 2 "kept" fit --output kept --overwrite
+check "is untouched" grep -q precious kept/file
+check "a run" fit --output again
+refused "a run folder that is there" 2 "--overwrite" fit --output again
+check "--overwrite replaces it" fit --output again --overwrite
+if [ "$(id -u)" != 0 ]; then mkdir ro && chmod 500 ro && refused "a folder without permission" 1 "ro" fit --output ro/run; else
+    refused "a folder that cannot be made" 1 "/proc/nothing" fit --output /proc/nothing/run
+fi
+check "no failed run left a folder" test ! -e run
+
+# training
+refused "a diverged step ends the run, naming it" 1 "diverged at step" fit --optimizer sgd --lr 1000 --clip-norm 0 --schedule constant --max-steps 60 --warmup-ratio 0 --output diverged
+check "and run.json says why" grep -q '"failed"' diverged/run.json
+refused "more memory than there is" 3 "memory" sh -c "ulimit -v 400000; exec $full --threads 1 --model model --dataset good.jsonl --max-length 128 --batch-size 4096 --output run2"
+refused "init_model replaces nothing" 1 "there already" "$BUILD/init_model" --like smollm2-135m model
+refused "init_model --like nonsense" 2 "nonsense" "$BUILD/init_model" --like nonsense x
+finish
