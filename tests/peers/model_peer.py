@@ -6,7 +6,8 @@ step's label count, clipping at 1, AdamW with decay on matrices only, warm-up an
   - each step's loss, gradient norm and learning rate as reported equal the loop's;
   - transformers loads checkpoint-final, model and tokenizer, and computes on the held-out rows the loss we reported;
   - the saved weights are the loop's.
-Tolerances: we compute in float32, so 1e-5 of the loss; observed errors are printed.
+Tolerances: a float32 loop of PyTorch's stays within 6e-8, 3e-7 and 7e-7 of its float64 loop (loss, gradient norm, weights); ours may
+be some ten times further. What is observed is printed.
 """
 import json
 import math
@@ -26,7 +27,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 PROGRAM = os.path.join(os.environ.get("BUILD", "build"), "finetune_full")
 STEPS, BATCH, ACCUMULATE, LENGTH, SPLIT, SEED = 10, 2, 2, 24, 0.4, 3
 LR, WARMUP, DECAY, CLIP = 1e-3, 3, 0.1, 1.0
-LOSS_LIMIT, NORM_LIMIT, WEIGHT_LIMIT = 1e-5, 1e-4, 1e-4
+LOSS_LIMIT, NORM_LIMIT, WEIGHT_LIMIT = 1e-6, 5e-6, 1e-5
 
 BASE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
             max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=True, bos_token_id=0, eos_token_id=0)
