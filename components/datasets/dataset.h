@@ -23,43 +23,55 @@ struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
 
-/* One row as the model sees it; reused from call to call. */
+/* One row as the model sees it; reused from call to call; start with a zeroed one. */
 struct tune_example {
-    int32_t *ids;      /* [count] */
-    uint8_t *trained;  /* [count]; 1: the loss of predicting this token counts. The first token is never predicted. */
+    int32_t *ids;       /* [count] */
+    uint8_t *trained;   /* [count]; 1: the loss of predicting this token counts. Never 1 for the first token of a row:
+                           nothing predicts it. */
     int64_t count, room;
     int64_t full_count; /* before the cut to max_length */
     bool bad;           /* the row could not be read and bad rows are skipped: count is 0 */
 };
 void tune_example_free(struct tune_example *x);
-/* tune_example_reserve - room for count tokens in ids and trained. */
+/* tune_example_reserve - room for at least count tokens in ids and trained; what was in them may be lost. 0, or -1. */
 int tune_example_reserve(struct tune_example *x, int64_t count);
 
 enum tune_dataset_format { TUNE_DATASET_BY_NAME, TUNE_DATASET_JSONL, TUNE_DATASET_JSON, TUNE_DATASET_TEXT };
 
+/* Special tokens: a row gets what the tokenizer's template adds (beginning of sequence and the like; not twice where the
+ * row's text begins with it already), and the spelling of a special token in the text is that token, as Hugging Face
+ * has it. Nothing else is appended unless append_token says so. */
 struct tune_dataset_options {
     enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, else text */
     const char *text_field;          /* NULL: found from the first row: "text", else "output", "content", else the only
                                         string field; otherwise an error that lists the fields */
-    const char *response_template;   /* NULL: train on everything. Else only tokens after its first occurrence */
-    int max_length;                  /* tokens; longer rows are cut on the right */
-    bool skip_bad_rows;
+    const char *response_template;   /* NULL: train on everything. Else only on the tokens that begin at or after the end
+                                        of its first occurrence in the text; a row without it is a bad row */
+    const char *append_token;        /* NULL: none. Spelling of a token put after the text (not after an empty one) and
+                                        trained, "<|endoftext|>" for one: the model learns where texts end */
+    int max_length;                  /* tokens, at least 1; longer rows are cut on the right and counted */
+    bool skip_bad_rows;              /* a row that cannot be read is given out as bad and counted, not an error */
 };
 
-/* tune_dataset_open - map the file and index its rows. options and tok are read; tok is borrowed until free.
- * NULL with an error: no file, no rows, no such field. */
+#define TUNE_ROW_LIMIT ((size_t)16 << 20) /* bytes; a longer row is a bad row */
+
+/* tune_dataset_open - map the file and index its rows. options and their strings are read, not kept; tok is borrowed
+ * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field or append_token. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
-/* tune_dataset_from - a set of the caller's own: count rows; get fills x for row i (ids, trained, count; see
- * tune_example_reserve) and returns 0, or -1 after tune_error_set. get is called from a helper thread, one call at a time. */
+/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns 0, or -1
+ * after tune_error_set. It calls tune_example_reserve, then sets ids, trained and count; or x->bad, to leave the row
+ * out. Rows longer than max_length are cut and counted like a file's. get may be called from a helper thread, and from
+ * several at once where the caller uses the set from several (a loader makes one call at a time). */
 struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),
-                                       void *context);
+                                       void *context, int max_length);
 void tune_dataset_free(struct tune_dataset *d);
 
 int64_t tune_dataset_rows(const struct tune_dataset *d);
 
-/* tune_dataset_get - row's tokens into *x (emptied first). Thread-safe. -1: the row is bad (file, line, what). */
+/* tune_dataset_get - row's tokens into *x (emptied first). Any number of threads. -1: the row is bad (file, line, what):
+ * no JSON object, its field missing, twice or no string, invalid UTF-8, a lone surrogate escape, too long. */
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 
 /* What was met so far, counted once per tune_dataset_get. */
@@ -69,9 +81,10 @@ struct tune_dataset_counts {
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
 /* tune_dataset_text_field - the field in use, NULL for text files and callbacks.
- * tune_dataset_source - "my.jsonl:17" for messages, into text.
+ * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
  * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
+#define TUNE_DATASET_SOURCE_SIZE 4160
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
 
@@ -79,11 +92,14 @@ uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
  * so it does not change when rows are appended. */
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
 
-/* tune_get_dataset - by --dataset, --text-field, --response-template, --max-length, --skip-bad-rows. */
+/* tune_get_dataset - by --dataset, --text-field, --response-template, --append-token, --max-length, --skip-bad-rows.
+ * No --dataset is an error of kind USAGE. */
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 
-/* tune_dataset_show - the first n training rows as the model sees them onto stream, one token a line: position, id,
- * token, trained or masked. */
+/* tune_dataset_show - the first n rows as the model sees them onto stream, one token a line: position, id, trained or
+ * masked, the text it stands for (control characters escaped; the vocabulary's own spelling where a token is part of a
+ * character), and where the cut to max_length fell. These rows are counted like any others. -1: a bad row, or the
+ * stream cannot be written. */
 int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n, FILE *stream);
 
 #ifdef __cplusplus

@@ -5,7 +5,10 @@
  *             tune_loader_next(load, &batch);                  one micro-batch, borrowed until the next call
  *
  * Steps do not cross epochs; the last step of an epoch may have fewer micro-batches and its
- * last micro-batch fewer rows. Order is a function of (seed, epoch): nothing to store. */
+ * last micro-batch fewer rows. Order is a function of (seed, epoch): nothing to store.
+ *
+ * The helper thread starts at the first tune_loader_more, sleeps while it is two steps ahead, takes no signals, and what
+ * it fails at is handed over at the tune_loader_next that would have given that row. A loader belongs to one thread. */
 #ifndef TUNE_LOADER_H
 #define TUNE_LOADER_H
 
@@ -25,20 +28,25 @@ struct tune_flags;
 
 enum tune_part { TUNE_TRAIN, TUNE_HELD_OUT, TUNE_ALL };
 
+/* Nothing here has a default: a zeroed max_steps is no step at all. */
 struct tune_loader_options {
     enum tune_part part;
-    double train_split;  /* share trained on; see tune_dataset_held_out */
+    double train_split;        /* share trained on, (0,1]; see tune_dataset_held_out. ALL: not read */
     uint64_t seed;
-    bool shuffle;
-    int batch_size, accumulate, max_length; /* max_length: longest row, for the buffers */
-    double epochs;       /* planned rows = ceil(rows * epochs) */
-    int64_t max_steps;   /* -1: by epochs; else exactly that many, over as many epochs as it takes */
-    double stop_after_seconds; /* -1: never */
+    bool shuffle;              /* a new order each epoch */
+    int batch_size, accumulate;
+    int max_length;            /* tokens of the longest row, for the buffers: the data set's */
+    double epochs;             /* above 0; planned rows = ceil(rows * epochs) */
+    int64_t max_steps;         /* -1: by epochs; else exactly that many, over as many epochs as it takes */
+    double stop_after_seconds; /* stop at the first step boundary this long after the first tune_loader_more began,
+                                  after one step at least; -1: never */
     const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught */
-    bool ahead;          /* tokenise in a helper thread; otherwise in tune_loader_next */
+    bool unlabelled;           /* a step without a label is fine (evaluation); otherwise an error */
+    bool ahead;                /* tokenise in a helper thread; otherwise in the calls themselves */
 };
 
-/* tune_loader_new - d is borrowed until free. NULL with an error: the part is empty, nonsense options. */
+/* tune_loader_new - d is borrowed until free. Buffers for batch_size * max_length tokens are made here; the rows of the
+ * steps ahead take as many bytes as they have tokens, times 5. NULL with an error: the part is empty, nonsense options. */
 struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 
@@ -46,15 +54,17 @@ void tune_loader_free(struct tune_loader *load);
 int64_t tune_loader_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 
-/* tune_loader_more - micro-batches of the next step; 0 to stop (planned end, time, signal: says which in at); -1.
- * Sets at->planned_steps; at->finished at the planned end, at->signal after a signal. */
+/* tune_loader_more - micro-batches of the next step; 0 to stop; -1: not one row can be read.
+ * Sets at->planned_steps; at->finished at the planned end, at->signal after a signal, neither when time is up.
+ * A step all of whose rows are bad (and skipped) is left out: its rows are added to at->rows, and by --epochs the
+ * plan is a step shorter. Other bad rows stay in their batch with length 0. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);
 
-/* tune_loader_next - the next micro-batch into *batch, borrowed until the next call. -1: a bad row, or a whole step
- * without a label (said at its last micro-batch, naming the rows). */
+/* tune_loader_next - the next micro-batch into *batch, borrowed until the next call; T is at least 1. -1: a bad row, a
+ * row longer than max_length, or a whole step without a label (said at its last micro-batch, naming the rows). */
 int tune_loader_next(struct tune_loader *load, struct tune_batch *batch);
 
-/* tune_progress_step - a step is done: advance at by what the loader handed out for it. */
+/* tune_progress_step - a step is done: advance at by what the loader handed out for it. Once a step. */
 void tune_progress_step(struct tune_progress *at, const struct tune_loader *load);
 
 /* tune_loader_rewind - begin again at the first row of epoch 0 (evaluation). */

@@ -24,6 +24,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "flags/property.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -50,11 +52,6 @@ struct tune_option {
     const char *group;            /* heading in --help; NULL: the program's own */
 };
 
-/* A number the program reports in report.json. */
-struct tune_property {
-    const char *name, *unit, *help;
-};
-
 /* Where a value came from. */
 enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_CONFIG, TUNE_FROM_FLAG };
 
@@ -67,7 +64,7 @@ struct tune_flags {
     int threads;
     int64_t seed;
     /* data */
-    const char *dataset, *text_field, *response_template;
+    const char *dataset, *text_field, *response_template, *append_token;
     double train_split;
     int max_length, batch_size, accumulate, show_tokens;
     bool shuffle, skip_bad_rows;
@@ -113,6 +110,8 @@ struct tune_flags {
      "the field to train on; found from the first row if not given", "data"}, \
     {"response-template", TUNE_STRING, &(f).response_template, NULL, "", "", \
      "train only on what follows this text in a row", "data"}, \
+    {"append-token", TUNE_STRING, &(f).append_token, NULL, "", "", \
+     "a token to put, and train on, after each text: \"<|endoftext|>\" for one, so that the model learns to end", "data"}, \
     {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
      "share of rows to train on; the others are held out for evaluation", "data"}, \
     {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted", "data"}, \

@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,13 +63,7 @@ static void list_models(void)
 
 static void print_version(void)
 {
-    printf("%s, tune.c %s, compiled with "
-#if defined(__clang__)
-           "clang "
-#elif defined(__GNUC__)
-           "gcc "
-#endif
-           "%s\n", program, TUNE_VERSION, __VERSION__);
+    printf("%s, tune.c %s, %s\n", program, TUNE_VERSION, TUNE_COMPILER);
 }
 
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
@@ -82,6 +77,10 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
         flags->source = source;
         flags->source_size = (size_t)(source_end - source);
     }
+    /* a closed standard stream would become the next file that is opened, and what is printed would land in it */
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
+            exit(1);
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     program = argc <= 0 ? program : slash ? slash + 1 : argv[0];
     MUST(tune_flags_parse(flags, argc, argv, options, properties));

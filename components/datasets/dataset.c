@@ -1,0 +1,510 @@
+/* dataset.c - from a row of a file, or from the caller, to tokens and a mask. */
+#include "datasets/dataset.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/random.h"
+#include "core/try.h"
+#include "datasets/rows.h"
+#include "tokenizers/tokenizer.h"
+
+enum { PROBED_ROWS = 1000 };            /* searched for a readable one when bad rows are skipped */
+#define TOUCHED_LIMIT ((size_t)64 << 20) /* bytes of mapping that rows may make resident before they are given back */
+#define TOUCHED_ROW ((size_t)64 << 10)   /* what a page fault brings in around it */
+#define HELD_OUT_STREAM 0x68656c64u      /* keeps these draws apart from those of the orders of epochs */
+
+struct tune_dataset {
+    struct tune_rows rows; /* of a file; else zeroed, and get gives the rows */
+    int (*get)(void *context, int64_t row, struct tune_example *x);
+    void *context;
+    int64_t count;
+    struct tune_tokenizer *tok;
+    char *field, *response;
+    size_t response_size;
+    int32_t append_id; /* -1: none */
+    int max_length;
+    bool skip_bad_rows;
+    uint64_t fingerprint;
+    pthread_mutex_t lock; /* of what follows */
+    struct tune_dataset_counts counts;
+    size_t touched;
+};
+
+/* What reading one row needs; of the call, so that any number of threads may read. */
+struct scratch {
+    struct tune_json json;
+    char *plain; /* a paragraph with CRLF made LF */
+    struct tune_encoding tokens;
+};
+
+static void scratch_free(struct scratch *s)
+{
+    tune_json_free(&s->json);
+    free(s->plain);
+    tune_encoding_free(&s->tokens);
+}
+
+static int no_memory(const char *what)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", what);
+    return -1;
+}
+
+void tune_example_free(struct tune_example *x)
+{
+    free(x->ids);
+    free(x->trained);
+    memset(x, 0, sizeof *x);
+}
+
+int tune_example_reserve(struct tune_example *x, int64_t count)
+{
+    if (count <= x->room)
+        return 0;
+    int32_t *ids = realloc(x->ids, (size_t)count * sizeof *ids);
+    if (ids)
+        x->ids = ids;
+    uint8_t *trained = ids ? realloc(x->trained, (size_t)count) : NULL;
+    if (!trained)
+        return no_memory("the tokens of a row");
+    x->trained = trained;
+    x->room = count;
+    return 0;
+}
+
+/* ---- fields of a JSON row ---- */
+
+static int check_size(const struct tune_dataset *d, const struct tune_row *row)
+{
+    if (row->size <= TUNE_ROW_LIMIT)
+        return 0;
+    tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", d->rows.path, (long long)row->line, row->size,
+                   TUNE_ROW_LIMIT,
+                   d->rows.format == TUNE_DATASET_TEXT ? "; part the text into paragraphs by empty lines" : "");
+    return -1;
+}
+
+struct fields {
+    char names[512]; /* "a, b, c", cut where it is too long */
+    char chosen[256];
+    int strings;     /* how many hold strings */
+    int rank;        /* of the chosen: 3 text, 2 output, 1 content, 0 a string field */
+};
+
+/* Every field of the object at j; its value is skipped. */
+static int read_fields(struct tune_json *j, struct fields *f)
+{
+    static const char *const known[] = {"content", "output", "text"};
+    struct tune_text key;
+    size_t used = 0;
+    int more;
+    *f = (struct fields){.rank = -1};
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        int rank = -1;
+        size_t begin = used;
+        int written = snprintf(f->names + used, sizeof f->names - used, "%s%.100s", used ? ", " : "", key.data);
+        used = used + (size_t)written < sizeof f->names ? used + (size_t)written : sizeof f->names - 1;
+        for (; begin < used; begin++)
+            if ((unsigned char)f->names[begin] < 0x20 || f->names[begin] == 0x7f)
+                f->names[begin] = '?'; /* a message must not carry somebody's escape sequences to a terminal */
+        if (tune_json_peek(j) == TUNE_JSON_STRING) {
+            f->strings++;
+            rank = 0;
+        }
+        for (int k = 0; k < 3; k++)
+            if (tune_text_equal(key, known[k]))
+                rank = k + 1; /* whatever it holds: a null "text" is an error of its row, not a reason for another field */
+        if (rank > f->rank && key.size < sizeof f->chosen && strlen(key.data) == key.size) {
+            f->rank = rank;
+            memcpy(f->chosen, key.data, key.size + 1);
+        }
+        TRY(tune_json_skip(j));
+    }
+    TRY(more);
+    return tune_json_end(j);
+}
+
+/* The value of the dataset's field into *text, borrowed until the reader is freed. The whole row is checked. */
+static int read_field(const struct tune_dataset *d, const struct tune_row *row, struct tune_json *j,
+                      struct tune_text *text)
+{
+    static const char *const types[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
+    struct tune_text key;
+    const char *value = NULL;
+    int more;
+    tune_json_start(j, d->rows.path, row->text, row->size, row->line);
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        if (tune_text_equal(key, d->field)) {
+            int type = tune_json_peek(j);
+            TRY(type);
+            if (value)
+                return tune_json_fail(j, "the field \"%s\" stands here a second time", d->field);
+            if (type != TUNE_JSON_STRING)
+                return tune_json_fail(j, "the field \"%s\" is %s, expected a string", d->field, types[type]);
+            value = j->at;
+        }
+        TRY(tune_json_skip(j));
+    }
+    TRY(more);
+    TRY(tune_json_end(j));
+    if (value) {
+        j->at = value; /* a second look: skipping what followed it needed the reader's buffer */
+        return tune_json_string(j, text);
+    }
+    struct fields f;
+    tune_json_free(j);
+    tune_json_start(j, d->rows.path, row->text, row->size, row->line);
+    TRY(read_fields(j, &f));
+    j->at = row->text;
+    return tune_json_fail(j, "no field \"%s\"; this row has: %s (choose with --text-field)", d->field,
+                          f.names[0] ? f.names : "none");
+}
+
+/* With no field named: which one this row offers. */
+static int choose_field(struct tune_dataset *d, const struct tune_row *row)
+{
+    struct tune_json j;
+    struct fields f;
+    TRY(check_size(d, row));
+    tune_json_start(&j, d->rows.path, row->text, row->size, row->line);
+    int status = read_fields(&j, &f);
+    tune_json_free(&j);
+    TRY(status);
+    if (f.rank < 0 || (f.rank == 0 && f.strings > 1)) {
+        tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s (choose with --text-field)",
+                       d->rows.path, (long long)row->line, f.names[0] ? f.names : "none");
+        return -1;
+    }
+    d->field = strdup(f.chosen);
+    return d->field ? 0 : no_memory("a field name");
+}
+
+/* ---- from a row to tokens ---- */
+
+/* A paragraph as text: checked UTF-8, lines ending in LF. */
+static int read_paragraph(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s,
+                          struct tune_text *text)
+{
+    size_t bad;
+    if (!tune_utf8_valid(row->text, row->size, &bad)) {
+        int64_t line = row->line;
+        const char *begin = row->text;
+        for (const char *p = row->text; p < row->text + bad; p++)
+            if (*p == '\n') {
+                line++;
+                begin = p + 1;
+            }
+        tune_error_set("%s:%lld:%lld: invalid UTF-8 (byte 0x%02x)", d->rows.path, (long long)line,
+                       (long long)(row->text + bad - begin) + 1, (unsigned char)row->text[bad]);
+        return -1;
+    }
+    *text = (struct tune_text){row->text, row->size};
+    if (!memmem(row->text, row->size, "\r\n", 2))
+        return 0;
+    s->plain = malloc(row->size);
+    if (!s->plain)
+        return no_memory("a paragraph");
+    size_t n = 0;
+    for (size_t i = 0; i < row->size; i++)
+        if (row->text[i] != '\r' || i + 1 == row->size || row->text[i + 1] != '\n')
+            s->plain[n++] = row->text[i];
+    *text = (struct tune_text){s->plain, n};
+    return 0;
+}
+
+static int read_text(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s,
+                     struct tune_text *text)
+{
+    TRY(check_size(d, row));
+    if (d->rows.format == TUNE_DATASET_TEXT)
+        return read_paragraph(d, row, s, text);
+    return read_field(d, row, &s->json, text);
+}
+
+static bool has_label(const struct tune_example *x)
+{
+    return x->count > 0 && memchr(x->trained, 1, (size_t)x->count) != NULL;
+}
+
+/* Tokens and mask of a text whose training begins at byte from, cut to max_length; *lost: it had labels, all beyond the
+ * cut. A token that the template added has no place in the text: before the text it is masked with the prompt, after
+ * it, it is trained with the answer. */
+static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, int64_t from,
+                struct tune_example *x, bool *lost)
+{
+    int64_t first = 0, have = 0;
+    bool in_text = false, beyond = false;
+    if (e->count >= 2 && e->starts[0] < 0 && e->starts[1] == 0 && e->ids[0] == e->ids[1])
+        first = 1; /* the text brings its own beginning-of-sequence token: one is enough */
+    x->full_count = e->count - first + append;
+    x->count = x->full_count < d->max_length ? x->full_count : d->max_length;
+    TRY(tune_example_reserve(x, x->count));
+    for (int64_t i = first; i < e->count + append; i++, have++) {
+        bool appended = i == e->count;
+        bool own = !appended && e->starts[i] >= 0;
+        bool trained = own ? e->starts[i] >= from : in_text || appended || from == 0;
+        in_text = in_text || own;
+        if (have >= x->count) {
+            beyond = beyond || trained;
+            continue;
+        }
+        x->ids[have] = appended ? d->append_id : e->ids[i];
+        x->trained[have] = trained && have > 0;
+    }
+    *lost = beyond && !has_label(x);
+    return 0;
+}
+
+/* found: what else is known of a row than its tokens. */
+struct found {
+    bool lost;      /* its labels, to the cut */
+    size_t touched; /* bytes of the mapping that were read */
+};
+
+static int read_row(struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
+{
+    struct scratch s = {0};
+    struct tune_row row = tune_rows_get(&d->rows, i);
+    struct tune_text text;
+    int64_t from = 0;
+    int status = read_text(d, &row, &s, &text);
+    found->touched = TOUCHED_ROW + row.size;
+    if (status == 0 && d->response) {
+        const char *at = memmem(text.data, text.size, d->response, d->response_size);
+        if (at) {
+            from = (int64_t)(at - text.data) + (int64_t)d->response_size;
+        } else {
+            tune_error_set("%s:%lld: the response template \"%.200s\" does not occur in this row's text", d->rows.path,
+                           (long long)row.line, d->response);
+            status = -1;
+        }
+    }
+    if (status == 0) {
+        status = tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s.tokens);
+        if (status < 0)
+            tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row.line);
+    }
+    if (status == 0)
+        status = fill(d, &s.tokens, d->append_id >= 0 && text.size > 0, from, x, &found->lost);
+    scratch_free(&s);
+    return status;
+}
+
+/* What a callback gave, checked: it is the caller's code, and its mistakes shall be named. */
+static int check_callback(struct tune_dataset *d, int64_t row, struct tune_example *x, struct found *found)
+{
+    if (x->bad)
+        return 0;
+    if (x->count < 0 || x->count > x->room) {
+        tune_error_set("row %lld: the callback set %lld tokens but tune_example_reserve made room for %lld",
+                       (long long)row, (long long)x->count, (long long)x->room);
+        return -1;
+    }
+    for (int64_t i = 0; i < x->count; i++) {
+        if (x->ids[i] < 0) {
+            tune_error_set("row %lld: the callback's token %lld has the id %d, expected 0 or more", (long long)row,
+                           (long long)i, x->ids[i]);
+            return -1;
+        }
+        x->trained[i] = x->trained[i] != 0;
+    }
+    x->full_count = x->count;
+    if (x->count > 0)
+        x->trained[0] = 0;
+    bool had = has_label(x);
+    if (x->count > d->max_length)
+        x->count = d->max_length;
+    found->lost = had && !has_label(x);
+    return 0;
+}
+
+int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x)
+{
+    struct found found = {0};
+    int status;
+    x->count = x->full_count = 0;
+    x->bad = false;
+    if (row < 0 || row >= d->count) {
+        tune_error_set("row %lld of a set of %lld rows", (long long)row, (long long)d->count);
+        return -1;
+    }
+    if (d->get) {
+        status = d->get(d->context, row, x);
+        if (status == 0)
+            status = check_callback(d, row, x, &found);
+    } else {
+        status = read_row(d, row, x, &found);
+    }
+    if (status < 0 && d->skip_bad_rows && tune_error_kind() != TUNE_ERROR_CANNOT) {
+        tune_error_clear();
+        x->bad = true;
+        status = 0;
+    }
+    if (status < 0 || x->bad)
+        x->count = x->full_count = 0;
+    pthread_mutex_lock(&d->lock);
+    d->counts.rows++;
+    d->counts.bad += status < 0 || x->bad;
+    d->counts.truncated += x->count < x->full_count;
+    d->counts.truncated_away += found.lost;
+    d->touched += found.touched;
+    bool release = d->touched > TOUCHED_LIMIT;
+    if (release)
+        d->touched = 0;
+    pthread_mutex_unlock(&d->lock);
+    if (release)
+        tune_rows_release(&d->rows);
+    return status < 0 ? -1 : 0;
+}
+
+/* ---- open and close ---- */
+
+/* Settle the field on the first row, the first that can be read where bad ones are skipped: what is misspelt is said
+ * now, not after the model is loaded. */
+static int probe(struct tune_dataset *d)
+{
+    int64_t rows = !d->skip_bad_rows ? 1 : d->count < PROBED_ROWS ? d->count : PROBED_ROWS;
+    for (int64_t i = 0; i < rows; i++) {
+        struct tune_row row = tune_rows_get(&d->rows, i);
+        struct tune_text text;
+        struct scratch s = {0};
+        int status = d->field ? read_text(d, &row, &s, &text) : choose_field(d, &row);
+        scratch_free(&s);
+        if (status == 0)
+            return 0;
+    }
+    if (rows > 1)
+        tune_error_prefix("none of the first %lld rows can be read; the last one: ", (long long)rows);
+    return -1;
+}
+
+static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
+{
+    d->skip_bad_rows = o->skip_bad_rows;
+    if (o->response_template) {
+        if (!*o->response_template) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "the response template is empty; leave it out to train on everything");
+            return -1;
+        }
+        d->response_size = strlen(o->response_template);
+        if (!(d->response = strdup(o->response_template)))
+            return no_memory("the response template");
+    }
+    if (o->append_token && (d->append_id = tune_tokenizer_id(d->tok, o->append_token)) < 0) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "the tokenizer has no token \"%s\" to append", o->append_token);
+        return -1;
+    }
+    if (d->rows.format == TUNE_DATASET_TEXT) {
+        if (!o->text_field)
+            return 0;
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no field \"%s\"; leave --text-field out",
+                            d->rows.path, o->text_field);
+        return -1;
+    }
+    if (o->text_field && !(d->field = strdup(o->text_field)))
+        return no_memory("a field name");
+    return probe(d);
+}
+
+static struct tune_dataset *dataset_new(int max_length)
+{
+    if (max_length < 1) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "max_length is %d tokens, expected at least 1", max_length);
+        return NULL;
+    }
+    struct tune_dataset *d = calloc(1, sizeof *d);
+    if (!d) {
+        no_memory("a dataset");
+        return NULL;
+    }
+    pthread_mutex_init(&d->lock, NULL);
+    d->max_length = max_length;
+    d->append_id = -1;
+    return d;
+}
+
+struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
+                                       struct tune_tokenizer *tok)
+{
+    struct tune_dataset *d = dataset_new(options->max_length);
+    if (!d)
+        return NULL;
+    d->tok = tok;
+    if (tune_rows_open(&d->rows, path, options->format) == 0) {
+        d->count = d->rows.count;
+        if (settle(d, options) == 0 && tune_file_fingerprint(path, &d->fingerprint) == 0)
+            return d;
+    }
+    tune_dataset_free(d);
+    return NULL;
+}
+
+struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),
+                                       void *context, int max_length)
+{
+    if (count < 1 || count > (int64_t)1 << 52) { /* epochs of rows are counted in doubles */
+        tune_error_set("a set of %lld rows, expected from 1 to 2^52", (long long)count);
+        return NULL;
+    }
+    struct tune_dataset *d = dataset_new(max_length);
+    if (d) {
+        d->count = count;
+        d->get = get;
+        d->context = context;
+    }
+    return d;
+}
+
+void tune_dataset_free(struct tune_dataset *d)
+{
+    if (!d)
+        return;
+    tune_rows_close(&d->rows);
+    pthread_mutex_destroy(&d->lock);
+    free(d->field);
+    free(d->response);
+    free(d);
+}
+
+int64_t tune_dataset_rows(const struct tune_dataset *d)
+{
+    return d->count;
+}
+
+struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d)
+{
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&d->lock; /* reading a count changes nothing one can see */
+    pthread_mutex_lock(lock);
+    struct tune_dataset_counts counts = d->counts;
+    pthread_mutex_unlock(lock);
+    return counts;
+}
+
+const char *tune_dataset_text_field(const struct tune_dataset *d)
+{
+    return d->field;
+}
+
+const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size)
+{
+    if (d->get || row < 0 || row >= d->count)
+        snprintf(text, (size_t)size, "row %lld", (long long)row);
+    else
+        snprintf(text, (size_t)size, "%s:%lld", d->rows.path, (long long)tune_rows_get(&d->rows, row).line);
+    return text;
+}
+
+uint64_t tune_dataset_fingerprint(const struct tune_dataset *d)
+{
+    return d->fingerprint;
+}
+
+bool tune_dataset_held_out(uint64_t seed, int64_t row, double share)
+{
+    return tune_random_uniform(seed, HELD_OUT_STREAM, (uint64_t)row) >= share;
+}

@@ -1,0 +1,96 @@
+/* dataset_show.c - rows as the model sees them, for people. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/try.h"
+#include "datasets/dataset.h"
+#include "tokenizers/tokenizer.h"
+
+/* In quotes; what would move the cursor or cannot be seen as an escape. */
+static void put_quoted(const char *text, size_t size, FILE *stream)
+{
+    static const char plain[] = "\n\r\t\"\\", letters[] = "nrt\"\\";
+    fputc('"', stream);
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        const char *known = c ? strchr(plain, c) : NULL;
+        if (known)
+            fprintf(stream, "\\%c", letters[known - plain]);
+        else if (c < 0x20 || c == 0x7f)
+            fprintf(stream, "\\x%02x", c);
+        else if (c == 0xc2 && i + 1 < size && (unsigned char)text[i + 1] < 0xa0) /* U+0080..9F: control characters too */
+            fprintf(stream, "\\u00%02x", (unsigned char)text[++i]);
+        else
+            fputc(c, stream);
+    }
+    fputc('"', stream);
+}
+
+/* The text that one token adds behind the one before it (which decides about leading spaces). Part of a character
+ * decodes to U+FFFD and tells nothing: then the vocabulary's spelling, without quotes. */
+static int put_token(struct tune_tokenizer *tok, const int32_t *ids, int64_t i, FILE *stream)
+{
+    char *before = NULL, *both = NULL;
+    size_t skip = 0, size = 0;
+    const char *spelling = tune_tokenizer_token(tok, ids[i]);
+    int status = 0;
+    if (i > 0)
+        status = tune_tokenizer_decode(tok, ids + i - 1, 1, false, &before, &skip);
+    if (status == 0)
+        status = tune_tokenizer_decode(tok, ids + i - (i > 0), i > 0 ? 2 : 1, false, &both, &size);
+    if (status == 0) {
+        bool clean = size > skip && (skip == 0 || memcmp(before, both, skip) == 0) &&
+                     !memmem(both + skip, size - skip, "\xef\xbf\xbd", 3);
+        if (clean)
+            put_quoted(both + skip, size - skip, stream);
+        else
+            fputs(spelling ? spelling : "(not in the vocabulary)", stream);
+    }
+    free(before);
+    free(both);
+    return status;
+}
+
+static int show_row(struct tune_dataset *d, struct tune_tokenizer *tok, int64_t row, struct tune_example *x, FILE *stream)
+{
+    char where[TUNE_DATASET_SOURCE_SIZE];
+    int64_t trained = 0;
+    TRY(tune_dataset_get(d, row, x));
+    for (int64_t i = 0; i < x->count; i++)
+        trained += x->trained[i];
+    fprintf(stream, "%srow %lld, %s: ", row > 0 ? "\n" : "", (long long)row,
+            tune_dataset_source(d, row, where, sizeof where));
+    if (x->bad) {
+        fputs("a bad row, left out\n", stream);
+        return 0;
+    }
+    fprintf(stream, "%lld tokens, %lld trained", (long long)x->count, (long long)trained);
+    if (x->count < x->full_count)
+        fprintf(stream, ", cut from %lld", (long long)x->full_count);
+    fprintf(stream, "\n%8s %8s  %-7s  %s\n", "position", "id", "loss", "token");
+    for (int64_t i = 0; i < x->count; i++) {
+        fprintf(stream, "%8lld %8d  %-7s  ", (long long)i, x->ids[i], x->trained[i] ? "trained" : "masked");
+        TRY(put_token(tok, x->ids, i, stream));
+        fputc('\n', stream);
+    }
+    if (x->count < x->full_count)
+        fprintf(stream, "-------- cut here: the model does not see the row's other %lld tokens\n",
+                (long long)(x->full_count - x->count));
+    return 0;
+}
+
+int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n, FILE *stream)
+{
+    struct tune_example x = {0};
+    int64_t rows = n < tune_dataset_rows(d) ? n : tune_dataset_rows(d);
+    int status = 0;
+    for (int64_t i = 0; status == 0 && i < rows; i++)
+        status = show_row(d, tok, i, &x, stream);
+    tune_example_free(&x);
+    TRY(status);
+    if (fflush(stream) == 0 && !ferror(stream))
+        return 0;
+    tune_error_set("cannot write the shown rows");
+    return -1;
+}

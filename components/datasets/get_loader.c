@@ -1,0 +1,22 @@
+/* get_loader.c - the training rows as the flags want them. */
+#include "datasets/loader.h"
+#include "flags/flags.h"
+
+struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data)
+{
+    struct tune_loader_options options = {
+        .part = TUNE_TRAIN,
+        .train_split = flags->train_split,
+        .seed = (uint64_t)flags->seed,
+        .shuffle = flags->shuffle,
+        .batch_size = flags->batch_size,
+        .accumulate = flags->accumulate,
+        .max_length = flags->max_length,
+        .epochs = flags->epochs,
+        .max_steps = flags->max_steps,
+        .stop_after_seconds = flags->stop_after_seconds,
+        .stop_signal = flags->stop_signal,
+        .ahead = true,
+    };
+    return tune_loader_new(data, &options);
+}

@@ -1,0 +1,316 @@
+/* rows.c - the same walk from row to row builds the index and finds a row from the nearest indexed one. */
+#include "datasets/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/try.h"
+
+enum { ROWS_APART = 16 };
+#define WINDOW ((size_t)16 << 20) /* bytes scanned before their pages are given back */
+
+static const char *file_end(const struct tune_rows *rows)
+{
+    return rows->file.data + rows->file.size;
+}
+
+/* The pages that lie wholly in [begin, end) leave resident memory; the page cache keeps them. */
+static void release(const char *begin, const char *end)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)begin + page - 1) / page * page, last = (uintptr_t)end / page * page;
+    if (first < last)
+        (void)madvise((void *)first, last - first, MADV_DONTNEED); /* advice: nothing depends on it */
+}
+
+void tune_rows_release(const struct tune_rows *rows)
+{
+    if (rows->file.size > 0)
+        release(rows->file.data, file_end(rows));
+}
+
+/* memchr that does not make a gigabyte resident when the byte is that far; end if there is none. */
+static const char *find(const char *p, const char *end, char c)
+{
+    while (p < end) {
+        size_t n = (size_t)(end - p) < WINDOW ? (size_t)(end - p) : WINDOW;
+        const char *found = memchr(p, c, n);
+        if (found)
+            return found;
+        if (n == WINDOW)
+            release(p, p + n);
+        p += n;
+    }
+    return end;
+}
+
+static int64_t count_lines(const char *p, const char *end)
+{
+    int64_t lines = 0;
+    while (p < end) { /* in pieces, so that the inner count fits the type the compiler vectorises best */
+        const char *stop = end - p > 4096 ? p + 4096 : end;
+        unsigned n = 0;
+        for (; p < stop; p++)
+            n += *p == '\n';
+        lines += n;
+    }
+    return lines;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static bool blank(const char *p, const char *end)
+{
+    while (p < end && is_space(*p))
+        p++;
+    return p == end;
+}
+
+static struct tune_row_place place(const struct tune_rows *rows, const char *p, int64_t line)
+{
+    return (struct tune_row_place){(uint64_t)(p - rows->file.data), line};
+}
+
+/* The three walks: from *at to the row at or after it, *at moves behind it. 1 with *row, 0 at the end, -1. */
+
+static int next_line(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+{
+    const char *p = rows->file.data + at->offset, *end = file_end(rows);
+    int64_t line = at->line;
+    for (; p < end; line++) {
+        const char *stop = find(p, end, '\n'), *after = stop < end ? stop + 1 : end;
+        if (!blank(p, stop)) {
+            *row = (struct tune_row){p, (size_t)(stop - p), line};
+            *at = place(rows, after, line + 1);
+            return 1;
+        }
+        p = after;
+    }
+    *at = place(rows, end, line);
+    return 0;
+}
+
+static int next_paragraph(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+{
+    const char *p, *end = file_end(rows), *last;
+    struct tune_row line;
+    if (next_line(rows, at, row) == 0)
+        return 0;
+    last = row->text + row->size;
+    for (p = rows->file.data + at->offset; p < end; p = rows->file.data + at->offset) {
+        const char *stop = find(p, end, '\n');
+        if (blank(p, stop))
+            break;
+        next_line(rows, at, &line);
+        last = line.text + line.size;
+    }
+    while (last > row->text && is_space(last[-1]))
+        last--;
+    row->size = (size_t)(last - row->text);
+    return 1;
+}
+
+/* p stands after an opening quote: behind the closing one, or NULL. */
+static const char *skip_string(const char *p, const char *end)
+{
+    for (;;) {
+        const char *quote = find(p, end, '"'), *slash = quote;
+        if (quote == end)
+            return NULL;
+        while (slash > p && slash[-1] == '\\')
+            slash--;
+        if ((quote - slash) % 2 == 0)
+            return quote + 1;
+        p = quote + 1; /* an escaped quote */
+    }
+}
+
+/* The ',' or ']' that ends the array's element at p, or NULL. */
+static const char *element_end(const char *p, const char *end)
+{
+    int64_t depth = 0;
+    while (p && p < end) {
+        switch (*p) {
+        case '"':
+            p = skip_string(p + 1, end);
+            continue;
+        case '{': case '[':
+            depth++;
+            break;
+        case '}': case ']':
+            if (depth == 0)
+                return *p == ']' ? p : NULL;
+            depth--;
+            break;
+        case ',':
+            if (depth == 0)
+                return p;
+            break;
+        default:
+            break;
+        }
+        p++;
+    }
+    return NULL;
+}
+
+static int json_fail(const struct tune_rows *rows, const struct tune_row_place *from, const char *p, const char *what)
+{
+    int64_t line = from->line + count_lines(rows->file.data + from->offset, p);
+    tune_error_set("%s:%lld: %s", rows->path, (long long)line, what);
+    return -1;
+}
+
+/* *at stands on an element's first byte, or at the end of the file behind the array. */
+static int next_element(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+{
+    const char *begin = rows->file.data + at->offset, *end = file_end(rows);
+    if (begin == end)
+        return 0;
+    const char *stop = element_end(begin, end);
+    if (!stop)
+        return json_fail(rows, at, begin, "this element of the array never ends: a quote or bracket too many or too few; "
+                                          "expected [ {...}, {...} ]");
+    if (stop == begin)
+        return json_fail(rows, at, begin, "an element of the array is missing here (a comma too many?)");
+    const char *last = stop, *next = stop + 1;
+    while (last > begin && is_space(last[-1]))
+        last--;
+    while (next < end && is_space(*next))
+        next++;
+    if (*stop == ']' && next < end)
+        return json_fail(rows, at, next, "something follows the array's closing bracket, expected the end of the file");
+    if (*stop == ',' && next == end)
+        return json_fail(rows, at, stop, "the file ends inside its array: no closing bracket");
+    *row = (struct tune_row){begin, (size_t)(last - begin), at->line};
+    *at = place(rows, next, at->line + count_lines(begin, next));
+    return 1;
+}
+
+static int next_row(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+{
+    switch (rows->format) {
+    case TUNE_DATASET_JSON: return next_element(rows, at, row);
+    case TUNE_DATASET_TEXT: return next_paragraph(rows, at, row);
+    default: return next_line(rows, at, row);
+    }
+}
+
+/* By the name's ending; a .json that does not begin with '[' is taken as JSONL, for many are. */
+static int settle_format(struct tune_rows *rows, const char *first)
+{
+    static const char *const unread[] = {".parquet", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".zip", ".bz2", ".xz"};
+    const char *name = strrchr(rows->path, '/'), *ending = strrchr(name ? name : rows->path, '.');
+    if (rows->format != TUNE_DATASET_BY_NAME)
+        return 0;
+    rows->format = TUNE_DATASET_TEXT;
+    if (!ending)
+        return 0;
+    for (size_t i = 0; i < sizeof unread / sizeof *unread; i++) {
+        if (strcasecmp(ending, unread[i]) != 0)
+            continue;
+        tune_error_set("%s: %s files are not read; expected .jsonl (one object a line), .json (an array of objects) or "
+                       ".txt (paragraphs)", rows->path, ending);
+        return -1;
+    }
+    if (strcasecmp(ending, ".jsonl") == 0 || strcasecmp(ending, ".ndjson") == 0)
+        rows->format = TUNE_DATASET_JSONL;
+    else if (strcasecmp(ending, ".json") == 0)
+        rows->format = first < file_end(rows) && *first == '{' ? TUNE_DATASET_JSONL : TUNE_DATASET_JSON;
+    return 0;
+}
+
+/* Behind the byte order mark and, in a JSON file, the opening bracket. */
+static int begin(struct tune_rows *rows, struct tune_row_place *at)
+{
+    const char *p = rows->file.data, *end = file_end(rows);
+    if (rows->file.size >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0)) {
+        tune_error_set("%s: is UTF-16 by its first bytes, expected UTF-8; save it as UTF-8", rows->path);
+        return -1;
+    }
+    if (rows->file.size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+        p += 3;
+    *at = place(rows, p, 1);
+    while (p < end && is_space(*p))
+        p++;
+    TRY(settle_format(rows, p));
+    if (rows->format != TUNE_DATASET_JSON || p == end)
+        return 0;
+    if (*p != '[')
+        return json_fail(rows, at, p, "expected '[': a .json file holds an array of objects (one object a line is .jsonl)");
+    for (p++; p < end && is_space(*p); p++)
+        ;
+    if (p == end)
+        return json_fail(rows, at, p, "the file ends inside its array: no closing bracket");
+    if (*p == ']' && blank(p + 1, end))
+        p = end; /* an empty array: no rows */
+    *at = place(rows, p, 1 + count_lines(rows->file.data, p));
+    return 0;
+}
+
+static int index_rows(struct tune_rows *rows)
+{
+    struct tune_row_place at, here;
+    struct tune_row row;
+    int64_t room = 0;
+    int got;
+    uint64_t released = 0;
+    TRY(begin(rows, &at));
+    while (here = at, (got = next_row(rows, &at, &row)) == 1) {
+        if (rows->count % ROWS_APART == 0) {
+            if (rows->count / ROWS_APART == room) {
+                room = room ? room * 2 : 1024;
+                struct tune_row_place *grown = realloc(rows->places, (size_t)room * sizeof *grown);
+                if (!grown) {
+                    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory for the index of its rows", rows->path);
+                    return -1;
+                }
+                rows->places = grown;
+            }
+            rows->places[rows->count / ROWS_APART] = here;
+        }
+        rows->count++;
+        if (at.offset - released > WINDOW) {
+            release(rows->file.data + released, rows->file.data + at.offset);
+            released = at.offset;
+        }
+    }
+    TRY(got);
+    if (rows->count > 0)
+        return 0;
+    tune_error_set("%s: has no rows (%zu bytes), expected at least one", rows->path, rows->file.size);
+    return -1;
+}
+
+int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format)
+{
+    memset(rows, 0, sizeof *rows);
+    rows->format = format;
+    if (tune_path(rows->path, "%s", path) < 0 || tune_file_map(&rows->file, path) < 0 || index_rows(rows) < 0) {
+        tune_rows_close(rows);
+        return -1;
+    }
+    return 0;
+}
+
+void tune_rows_close(struct tune_rows *rows)
+{
+    free(rows->places);
+    tune_file_unmap(&rows->file);
+    memset(rows, 0, sizeof *rows);
+}
+
+struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i)
+{
+    struct tune_row row = {0};
+    struct tune_row_place at = rows->places[i / ROWS_APART];
+    for (int64_t k = i - i % ROWS_APART; k <= i; k++)
+        next_row(rows, &at, &row); /* each was found at open */
+    return row;
+}

@@ -1,0 +1,226 @@
+/* decode.c - ids to text: the tokens' spellings through the decoder's steps, each a list of strings to a list of strings. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizers/parts.h"
+
+/* Strings one after another: the i-th ends at ends[i]. */
+struct strings {
+    char *bytes;
+    size_t size, room;
+    size_t *ends;
+    size_t count;
+};
+
+static int put(struct strings *s, const char *bytes, size_t size)
+{
+    if (s->room - s->size < size) {
+        size_t room = (s->size + size) * 2 + 64;
+        char *grown = realloc(s->bytes, room);
+        if (!grown)
+            return tune_no_memory("decoded text", room);
+        s->bytes = grown;
+        s->room = room;
+    }
+    if (size > 0)
+        memcpy(s->bytes + s->size, bytes, size);
+    s->size += size;
+    return 0;
+}
+
+/* UTF-8 with U+FFFD for every maximal piece that is none (Unicode, chapter 3.9, as Rust's from_utf8_lossy). */
+static int put_lossy(struct strings *to, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        size_t bad;
+        if (tune_utf8_valid(bytes, size, &bad))
+            return put(to, bytes, size);
+        TRY(put(to, bytes, bad));
+        const unsigned char *p = (const unsigned char *)bytes + bad, *end = (const unsigned char *)bytes + size;
+        int more = p[0] >= 0xC2 && p[0] <= 0xDF ? 1 : p[0] >= 0xE0 && p[0] <= 0xEF ? 2 : p[0] >= 0xF0 && p[0] <= 0xF4 ? 3 : 0;
+        unsigned char low = p[0] == 0xE0 ? 0xA0 : p[0] == 0xF0 ? 0x90 : 0x80;
+        unsigned char high = p[0] == 0xED ? 0x9F : p[0] == 0xF4 ? 0x8F : 0xBF;
+        for (p++; more > 0 && p < end && *p >= low && *p <= high; more--, p++)
+            low = 0x80, high = 0xBF;
+        TRY(put(to, "\xEF\xBF\xBD", 3));
+        size = (size_t)(end - p);
+        bytes = (const char *)p;
+    }
+    return 0;
+}
+
+/* Every token whose characters all stand for bytes gives those bytes, any other its own; all of it one string. */
+static int byte_level(const struct strings *from, struct strings *to)
+{
+    char *all = malloc(from->size + 1);
+    size_t n = 0, at = 0;
+    if (!all)
+        return tune_no_memory("decoded text", from->size);
+    for (size_t i = 0; i < from->count; at = from->ends[i++]) {
+        size_t begin = n;
+        for (const char *p = from->bytes + at, *end = from->bytes + from->ends[i]; p < end;) {
+            int byte = tune_char_byte(tune_utf8_next(&p));
+            if (byte < 0) {
+                n = begin + (from->ends[i] - at);
+                memcpy(all + begin, from->bytes + at, from->ends[i] - at);
+                break;
+            }
+            all[n++] = (char)byte;
+        }
+    }
+    int failed = put_lossy(to, all, n);
+    free(all);
+    to->ends[0] = to->size;
+    to->count = 1;
+    return failed;
+}
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* "<0xHH>" -> HH, else -1. The reference's parser of numbers takes "+H" for H. */
+static int byte_token(const char *s, size_t size)
+{
+    if (size != 6 || memcmp(s, "<0x", 3) != 0 || s[5] != '>' || hex(s[4]) < 0)
+        return -1;
+    return s[3] == '+' ? hex(s[4]) : hex(s[3]) < 0 ? -1 : hex(s[3]) * 16 + hex(s[4]);
+}
+
+/* Runs of byte tokens: text if they are UTF-8 as a whole, else one U+FFFD for each. */
+static int byte_fallback(const struct strings *from, struct strings *to)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < from->count;) {
+        size_t last = i, mark = to->size, size = from->ends[i] - at;
+        int byte = byte_token(from->bytes + at, size);
+        if (byte < 0) {
+            TRY(put(to, from->bytes + at, size));
+            to->ends[to->count++] = to->size;
+            at = from->ends[i++];
+            continue;
+        }
+        for (; byte >= 0; byte = last < from->count ? byte_token(from->bytes + at, from->ends[last] - at) : -1) {
+            TRY(put(to, &(char){(char)byte}, 1));
+            at = from->ends[last++];
+        }
+        if (tune_utf8_valid(to->bytes + mark, to->size - mark, NULL)) {
+            to->ends[to->count++] = to->size;
+        } else {
+            to->size = mark;
+            for (size_t k = i; k < last; k++) {
+                TRY(put(to, "\xEF\xBF\xBD", 3));
+                to->ends[to->count++] = to->size;
+            }
+        }
+        i = last;
+    }
+    return 0;
+}
+
+static int replace(const struct tune_decode *d, const char *s, size_t size, struct strings *to)
+{
+    size_t n = strlen(d->from);
+    for (const char *end = s + size; s < end;) {
+        const char *hit = memmem(s, (size_t)(end - s), d->from, n);
+        TRY(put(to, s, (size_t)((hit ? hit : end) - s)));
+        if (!hit)
+            return 0;
+        TRY(put(to, d->to, strlen(d->to)));
+        s = hit + n;
+    }
+    return 0;
+}
+
+static int strip(const struct tune_decode *d, const char *s, size_t size, struct strings *to)
+{
+    size_t n = strlen(d->from), from = 0, end = size;
+    for (uint64_t i = 0; i < d->start && size - from >= n && memcmp(s + from, d->from, n) == 0; i++)
+        from += n;
+    for (uint64_t i = 0; i < d->stop && end - from >= n && memcmp(s + end - n, d->from, n) == 0; i++)
+        end -= n;
+    return put(to, s + from, end - from);
+}
+
+static int apply(const struct tune_decode *d, const struct strings *from, struct strings *to)
+{
+    size_t at = 0;
+    if (d->kind == TUNE_DECODE_BYTE_LEVEL)
+        return byte_level(from, to);
+    if (d->kind == TUNE_DECODE_BYTES)
+        return byte_fallback(from, to);
+    if (d->kind == TUNE_DECODE_FUSE) {
+        TRY(put(to, from->bytes, from->size));
+        to->ends[to->count++] = to->size;
+        return 0;
+    }
+    for (size_t i = 0; i < from->count; at = from->ends[i++]) {
+        if (d->kind == TUNE_DECODE_REPLACE)
+            TRY(replace(d, from->bytes + at, from->ends[i] - at, to));
+        else
+            TRY(strip(d, from->bytes + at, from->ends[i] - at, to));
+        to->ends[to->count++] = to->size;
+    }
+    return 0;
+}
+
+static bool is_special(const struct tune_tokenizer *t, int32_t id)
+{
+    const struct tune_added *a = t->added_of[id] >= 0 ? &t->added[t->added_of[id]] : NULL;
+    /* The reference asks whether the spelling it decodes is that of a special token; one that its normalizer
+     * changed is not. */
+    return a && a->special && a->match.data == a->content.data;
+}
+
+static int spell(const struct tune_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, struct strings *s)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int32_t id = ids[i];
+        if (id < 0 || id >= t->size || (t->added_of[id] < 0 && !t->vocab[id].data)) {
+            tune_error_set("%s: id %d (the %lld-th to decode) is not in the vocabulary of %d", t->path, (int)id,
+                           (long long)i + 1, (int)t->size);
+            return -1;
+        }
+        if (skip_special && is_special(t, id))
+            continue;
+        struct tune_text word = t->added_of[id] >= 0 ? t->added[t->added_of[id]].match : t->vocab[id];
+        if (t->decode_steps == 0 && s->count > 0)
+            TRY(put(s, " ", 1));
+        TRY(put(s, word.data, word.size));
+        s->ends[s->count++] = s->size;
+    }
+    return 0;
+}
+
+int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, char **text,
+                          size_t *size)
+{
+    struct strings s[2] = {0};
+    int now = 0, failed = -1;
+    *text = NULL;
+    for (int i = 0; i < 2; i++)
+        if (!(s[i].ends = malloc(((size_t)count + 1) * sizeof *s[i].ends))) {
+            tune_no_memory("decoded text", (size_t)count * sizeof *s[i].ends);
+            goto end;
+        }
+    if (spell(t, ids, count, skip_special, &s[0]) < 0)
+        goto end;
+    for (int i = 0; i < t->decode_steps; i++, now = !now) {
+        s[!now].size = s[!now].count = 0;
+        if (apply(&t->decode[i], &s[now], &s[!now]) < 0)
+            goto end;
+    }
+    if (put(&s[now], "", 1) < 0) /* the NUL, not counted */
+        goto end;
+    *text = s[now].bytes;
+    *size = s[now].size - 1;
+    s[now].bytes = NULL;
+    failed = 0;
+end:
+    for (int i = 0; i < 2; i++) {
+        free(s[i].bytes);
+        free(s[i].ends);
+    }
+    return failed;
+}

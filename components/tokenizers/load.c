@@ -1,0 +1,444 @@
+/* load.c - tokenizer.json: its parts, the model's vocabulary and merges, the added tokens.
+ *
+ * The strict pull reader walks the file once to find the parts, then each part in the order in which they are needed,
+ * whatever their order in the file. The vocabulary may hold any string. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "tokenizers/parts.h"
+
+enum { VERSION, MODEL, ADDED, NORMALIZER, PRETOKENIZER, PROCESSOR, DECODER, PARTS };
+enum { MODEL_TYPE, VOCAB, MERGES, DROPOUT, UNK, PREFIX, SUFFIX, FUSE, FALLBACK, IGNORE, MODEL_PARTS };
+
+int tune_no_memory(const char *what, size_t bytes)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "tokenizer: no memory for %s (%zu bytes)", what, bytes);
+    return -1;
+}
+
+static void begin(const struct tune_tokenizer *t, struct tune_json *j, const struct tune_part *part)
+{
+    tune_json_start(j, t->path, part->begin, (size_t)(part->end - part->begin), part->line);
+}
+
+/* Notes where the values of these keys of an object stand; others are checked and left. A known key twice is an error. */
+static int find_parts(struct tune_json *j, const char *const *keys, int count, struct tune_part *parts)
+{
+    struct tune_text key;
+    int got;
+    TRY(tune_json_object(j));
+    while ((got = tune_json_key(j, &key)) == 1) {
+        int k = 0;
+        while (k < count && !tune_text_equal(key, keys[k]))
+            k++;
+        if (k < count && parts[k].begin)
+            return tune_json_fail(j, "the key \"%s\" stands there twice", keys[k]);
+        struct tune_part part = {j->at, NULL, tune_json_line(j)};
+        TRY(tune_json_skip(j));
+        part.end = j->at;
+        if (k < count)
+            parts[k] = part;
+    }
+    return got;
+}
+
+static bool absent(const struct tune_part *part)
+{
+    const char *p = part->begin;
+    while (p && p < part->end && strchr(" \t\r\n", *p))
+        p++;
+    return !p || (part->end - p >= 4 && memcmp(p, "null", 4) == 0);
+}
+
+static int read_bool(const struct tune_tokenizer *t, const struct tune_part *part, bool *value)
+{
+    struct tune_json j;
+    if (absent(part))
+        return 0;
+    begin(t, &j, part);
+    return tune_json_bool(&j, value);
+}
+
+/* A short string; "" where absent. */
+static int read_short(const struct tune_tokenizer *t, const struct tune_part *part, char text[64])
+{
+    struct tune_json j;
+    struct tune_text s;
+    text[0] = 0;
+    if (absent(part))
+        return 0;
+    begin(t, &j, part);
+    int failed = tune_json_string(&j, &s);
+    if (!failed && (s.size > 63 || memchr(s.data, 0, s.size)))
+        failed = tune_json_fail(&j, "a string of %zu bytes; expected at most 63 and no NUL", s.size);
+    if (!failed)
+        memcpy(text, s.data, s.size + 1);
+    tune_json_free(&j);
+    return failed;
+}
+
+static int grow_vocab(struct tune_tokenizer *t, int32_t size, int32_t *room)
+{
+    if (size <= *room)
+        return 0;
+    int32_t more = size + size / 2 + 1024;
+    struct tune_text *grown = realloc(t->vocab, (size_t)more * sizeof *grown);
+    if (!grown)
+        return tune_no_memory("the vocabulary", (size_t)more * sizeof *grown);
+    memset(grown + *room, 0, (size_t)(more - *room) * sizeof *grown);
+    t->vocab = grown;
+    *room = more;
+    return 0;
+}
+
+static int read_vocab(struct tune_tokenizer *t, struct tune_json *j)
+{
+    struct tune_text key;
+    int32_t room = 0;
+    int got;
+    size_t used = 0;
+    t->spellings = malloc((size_t)(j->end - j->text) + 1); /* decoded strings with a NUL each are never longer */
+    if (!t->spellings)
+        return tune_no_memory("the vocabulary", (size_t)(j->end - j->text));
+    TRY(tune_json_object(j));
+    while ((got = tune_json_key(j, &key)) == 1) {
+        uint64_t id;
+        TRY(tune_json_u64(j, &id));
+        if (id >= TUNE_MAX_ID)
+            return tune_json_fail(j, "the id %llu of \"%.60s\" is too large; expected less than %d",
+                                  (unsigned long long)id, key.data, TUNE_MAX_ID);
+        TRY(grow_vocab(t, (int32_t)id + 1, &room));
+        if (t->vocab[id].data)
+            return tune_json_fail(j, "the id %d belongs to \"%.60s\" and to \"%.60s\"", (int)id, t->vocab[id].data, key.data);
+        memcpy(t->spellings + used, key.data, key.size + 1);
+        t->vocab[id] = (struct tune_text){t->spellings + used, key.size};
+        used += key.size + 1;
+        t->vocab_count++;
+        if ((int32_t)id >= t->size)
+            t->size = (int32_t)id + 1;
+    }
+    TRY(got);
+    return tune_vocab_index(t);
+}
+
+static int32_t part_id(struct tune_tokenizer *t, struct tune_json *j, int64_t rank, const char *text, size_t size)
+{
+    int32_t id = tune_vocab_find(t, text, size);
+    if (id < 0)
+        return tune_json_fail(j, "merge %lld needs the token \"%.*s\", which is not in the vocabulary", (long long)rank,
+                              (int)(size > 60 ? 60 : size), text);
+    return id;
+}
+
+/* One merge, "a b" or ["a", "b"]. 1: read; 0: a "#version" line. */
+static int read_merge(struct tune_tokenizer *t, struct tune_json *j, int64_t rank, int32_t *left, int32_t *right)
+{
+    struct tune_text s;
+    if (tune_json_peek(j) == TUNE_JSON_STRING) {
+        TRY(tune_json_string(j, &s));
+        if (s.size >= 8 && memcmp(s.data, "#version", 8) == 0)
+            return 0;
+        const char *space = memchr(s.data, ' ', s.size);
+        if (!space || memchr(space + 1, ' ', (size_t)(s.data + s.size - space - 1)))
+            return tune_json_fail(j, "merge %lld is \"%.60s\"; expected two tokens and one space", (long long)rank, s.data);
+        TRY(*left = part_id(t, j, rank, s.data, (size_t)(space - s.data)));
+        TRY(*right = part_id(t, j, rank, space + 1, (size_t)(s.data + s.size - space - 1)));
+        return 1;
+    }
+    TRY(tune_json_array(j));
+    int32_t *parts[2] = {left, right};
+    int n = 0, got;
+    while ((got = tune_json_item(j)) == 1) {
+        TRY(tune_json_string(j, &s));
+        if (n == 2)
+            return tune_json_fail(j, "merge %lld has more than two tokens", (long long)rank);
+        TRY(*parts[n++] = part_id(t, j, rank, s.data, s.size));
+    }
+    TRY(got);
+    return n == 2 ? 1 : tune_json_fail(j, "merge %lld has %d tokens; expected two", (long long)rank, n);
+}
+
+/* How many items an array has at most: its commas and one. Sizes the table before the merges are read. */
+static size_t count_items(const struct tune_json *j)
+{
+    size_t commas = 1;
+    for (const char *p = j->text; (p = memchr(p, ',', (size_t)(j->end - p))); p++)
+        commas++;
+    return commas;
+}
+
+static int read_merges(struct tune_tokenizer *t, struct tune_json *j)
+{
+    int got;
+    uint32_t rank = 0;
+    TRY(tune_pairs_new(t, count_items(j)));
+    char *joined = malloc(2 * t->longest + 1);
+    if (!joined)
+        return tune_no_memory("a merge", 2 * t->longest);
+    if ((got = tune_json_array(j)) == 0)
+        while ((got = tune_json_item(j)) == 1) {
+            int32_t left, right, read = read_merge(t, j, rank, &left, &right);
+            if (read < 0) {
+                got = -1;
+                break;
+            }
+            if (read == 0)
+                continue;
+            struct tune_text a = t->vocab[left], b = t->vocab[right];
+            memcpy(joined, a.data, a.size);
+            memcpy(joined + a.size, b.data, b.size);
+            int32_t id = part_id(t, j, rank, joined, a.size + b.size);
+            if (id < 0) {
+                got = -1;
+                break;
+            }
+            tune_pairs_set(t, left, right, rank++, id);
+        }
+    free(joined);
+    return got;
+}
+
+/* Parts of the model this program does not have; absent, null and "" (and a dropout of 0) mean none. */
+static int refuse_affixes(struct tune_tokenizer *t, const struct tune_part *parts)
+{
+    char text[64];
+    struct tune_json j;
+    double dropout = 0;
+    static const char *const names[] = {"continuing_subword_prefix", "end_of_word_suffix"};
+    for (int i = 0; i < 2; i++) {
+        TRY(read_short(t, &parts[PREFIX + i], text));
+        if (text[0]) {
+            tune_error_set("%s: the model's %s is \"%s\"; expected none, as in the models this program knows", t->path,
+                           names[i], text);
+            return -1;
+        }
+    }
+    if (!absent(&parts[DROPOUT])) {
+        begin(t, &j, &parts[DROPOUT]);
+        TRY(tune_json_double(&j, &dropout));
+        if (dropout != 0) {
+            tune_error_set("%s: the model's dropout is %g: ids would be drawn by chance; set it to null", t->path, dropout);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int read_model(struct tune_tokenizer *t, const struct tune_part *model)
+{
+    static const char *const keys[MODEL_PARTS] = {"type", "vocab", "merges", "dropout", "unk_token",
+        "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"};
+    struct tune_part parts[MODEL_PARTS] = {0};
+    struct tune_json j;
+    char type[64];
+    begin(t, &j, model);
+    int failed = find_parts(&j, keys, MODEL_PARTS, parts);
+    tune_json_free(&j);
+    TRY(failed);
+    TRY(read_short(t, &parts[MODEL_TYPE], type)); /* absent in old files */
+    if (type[0] && strcmp(type, "BPE") != 0) {
+        tune_error_set("%s: the model is of type \"%s\"; this program knows BPE", t->path, type);
+        return -1;
+    }
+    if (absent(&parts[VOCAB]) || absent(&parts[MERGES])) {
+        tune_error_set("%s: the model has no \"%s\"; expected a BPE model with vocab and merges", t->path,
+                       absent(&parts[VOCAB]) ? "vocab" : "merges");
+        return -1;
+    }
+    TRY(refuse_affixes(t, parts));
+    TRY(read_short(t, &parts[UNK], t->unk_text));
+    TRY(read_bool(t, &parts[FUSE], &t->fuse_unk));
+    TRY(read_bool(t, &parts[FALLBACK], &t->byte_fallback));
+    TRY(read_bool(t, &parts[IGNORE], &t->ignore_merges));
+    begin(t, &j, &parts[VOCAB]);
+    failed = read_vocab(t, &j);
+    tune_json_free(&j);
+    TRY(failed);
+    begin(t, &j, &parts[MERGES]);
+    failed = read_merges(t, &j);
+    tune_json_free(&j);
+    t->unk = t->unk_text[0] ? tune_vocab_find(t, t->unk_text, strlen(t->unk_text)) : -1;
+    return failed;
+}
+
+static int read_added(struct tune_json *j, struct tune_added *a)
+{
+    struct tune_text key, s;
+    int got;
+    a->normalized = true;
+    TRY(tune_json_object(j));
+    while ((got = tune_json_key(j, &key)) == 1) {
+        bool *flag = tune_text_equal(key, "single_word") ? &a->single_word : tune_text_equal(key, "lstrip") ? &a->lstrip
+                   : tune_text_equal(key, "rstrip") ? &a->rstrip : tune_text_equal(key, "normalized") ? &a->normalized
+                   : tune_text_equal(key, "special") ? &a->special : NULL;
+        if (flag) {
+            TRY(tune_json_bool(j, flag));
+        } else if (tune_text_equal(key, "content")) {
+            TRY(tune_json_string(j, &s));
+            if (a->content.data)
+                return tune_json_fail(j, "an added token with two contents");
+            char *copy = malloc(s.size + 1);
+            if (!copy)
+                return tune_no_memory("an added token", s.size);
+            memcpy(copy, s.data, s.size + 1);
+            a->content = a->match = (struct tune_text){copy, s.size};
+        } else {
+            TRY(tune_json_skip(j)); /* the stored id among them: it does not place a token */
+        }
+    }
+    TRY(got);
+    return a->content.data ? 0 : tune_json_fail(j, "an added token without content");
+}
+
+static int find_added(const struct tune_tokenizer *t, struct tune_text content, uint64_t mask, const int32_t *slots, uint64_t *at)
+{
+    for (uint64_t i = tune_hash64(content.data, content.size, t->seed);; i++) {
+        int32_t k = slots[i & mask];
+        *at = i & mask;
+        if (k < 0 || (t->added[k].content.size == content.size && !memcmp(t->added[k].content.data, content.data, content.size)))
+            return k;
+    }
+}
+
+/* One token by the reference's rules: a content of the vocabulary keeps that id; others are numbered on from the
+ * number of the vocabulary's entries, in file order; a content listed again takes the later properties; special stays. */
+static void place_added(struct tune_tokenizer *t, struct tune_added *a, uint64_t mask, int32_t *slots, int32_t *next)
+{
+    uint64_t at;
+    int k = find_added(t, a->content, mask, slots, &at);
+    if (k >= 0) {
+        struct tune_added *old = &t->added[k];
+        a->special |= old->special;
+        a->id = old->id;
+        free((char *)a->content.data);
+        a->content = a->match = old->content;
+        *old = *a;
+        return;
+    }
+    a->id = tune_vocab_find(t, a->content.data, a->content.size);
+    if (a->id < 0)
+        a->id = (*next)++;
+    slots[at] = t->added_count;
+    t->added[t->added_count++] = *a;
+}
+
+static int add_tokens(struct tune_tokenizer *t, struct tune_json *j, uint64_t room, int32_t *slots)
+{
+    int32_t next = t->vocab_count;
+    int got;
+    TRY(tune_json_array(j));
+    while ((got = tune_json_item(j)) == 1) {
+        struct tune_added a = {0};
+        if (read_added(j, &a) < 0) {
+            free((char *)a.content.data);
+            return -1;
+        }
+        if (a.content.size == 0)
+            free((char *)a.content.data);
+        else
+            place_added(t, &a, room - 1, slots, &next);
+    }
+    return got;
+}
+
+static int read_all_added(struct tune_tokenizer *t, const struct tune_part *part)
+{
+    struct tune_json j;
+    if (absent(part))
+        return 0;
+    begin(t, &j, part);
+    size_t items = 1;
+    for (const char *p = j.text; (p = memchr(p, '{', (size_t)(j.end - p))); p++)
+        items++;
+    if (items > TUNE_MAX_ID) {
+        tune_error_set("%s: more than %d added tokens", t->path, TUNE_MAX_ID);
+        return -1;
+    }
+    uint64_t room = 16;
+    while (room < items * 2)
+        room *= 2;
+    int32_t *slots = malloc(room * sizeof *slots);
+    t->added = calloc(items, sizeof *t->added);
+    if (!slots || !t->added) {
+        free(slots);
+        return tune_no_memory("the added tokens", items * sizeof *t->added);
+    }
+    memset(slots, 0xFF, room * sizeof *slots);
+    int failed = add_tokens(t, &j, room, slots);
+    tune_json_free(&j);
+    free(slots);
+    return failed;
+}
+
+/* Normalized spellings, the table from id to added token, the tries. */
+static int settle_added(struct tune_tokenizer *t)
+{
+    int32_t vocab_size = t->size;
+    for (int i = 0; i < t->added_count; i++)
+        if (t->added[i].id >= t->size)
+            t->size = t->added[i].id + 1;
+    struct tune_text *vocab = realloc(t->vocab, (size_t)(t->size + 1) * sizeof *vocab);
+    t->vocab = vocab ? vocab : t->vocab;
+    t->added_of = malloc((size_t)(t->size + 1) * sizeof *t->added_of);
+    if (!vocab || !t->added_of)
+        return tune_no_memory("the vocabulary", (size_t)t->size * sizeof *vocab);
+    memset(vocab + vocab_size, 0, (size_t)(t->size + 1 - vocab_size) * sizeof *vocab);
+    memset(t->added_of, 0xFF, (size_t)(t->size + 1) * sizeof *t->added_of);
+    struct tune_work w = {.t = t};
+    int failed = 0;
+    for (int i = 0; i < t->added_count && !failed; i++) {
+        struct tune_added *a = &t->added[i];
+        struct tune_piece piece;
+        t->added_of[a->id] = i;
+        if (!a->normalized)
+            continue;
+        failed = tune_normalize(&w, a->content.data, a->content.size, 0, &piece);
+        if (!failed && piece.text != a->content.data) {
+            char *copy = malloc(piece.size + 1);
+            if (!copy) {
+                failed = tune_no_memory("an added token", piece.size);
+                break;
+            }
+            memcpy(copy, piece.text, piece.size);
+            copy[piece.size] = 0;
+            a->match = (struct tune_text){copy, piece.size};
+        }
+    }
+    free(w.text);
+    free(w.low);
+    free(w.high);
+    return failed ? failed : tune_added_ready(t);
+}
+
+int tune_load(struct tune_tokenizer *t, const char *text, size_t size)
+{
+    static const char *const keys[PARTS] = {"version", "model", "added_tokens", "normalizer", "pre_tokenizer",
+        "post_processor", "decoder"};
+    struct tune_part parts[PARTS] = {0};
+    struct tune_json j;
+    char version[64];
+    tune_json_start(&j, t->path, text, size, 1);
+    int failed = find_parts(&j, keys, PARTS, parts);
+    if (!failed)
+        failed = tune_json_end(&j);
+    tune_json_free(&j);
+    TRY(failed);
+    TRY(read_short(t, &parts[VERSION], version));
+    if (version[0] && strcmp(version, "1.0") != 0) {
+        tune_error_set("%s: version \"%s\"; this program knows \"1.0\"", t->path, version);
+        return -1;
+    }
+    if (absent(&parts[MODEL])) {
+        tune_error_set("%s: no \"model\"; expected a tokenizer.json with a BPE model", t->path);
+        return -1;
+    }
+    TRY(tune_load_normalizer(t, &parts[NORMALIZER]));
+    TRY(tune_load_pretokenizer(t, &parts[PRETOKENIZER]));
+    TRY(tune_load_decoder(t, &parts[DECODER]));
+    TRY(read_model(t, &parts[MODEL]));
+    TRY(read_all_added(t, &parts[ADDED]));
+    TRY(settle_added(t));
+    TRY(tune_load_processor(t, &parts[PROCESSOR]));
+    return tune_pairs_ready(t);
+}

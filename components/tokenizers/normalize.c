@@ -1,0 +1,168 @@
+/* normalize.c - NFC (Qwen), or "prepend U+2581, spaces become U+2581" (Llama 2), remembering where each byte came from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizers/parts.h"
+
+static int reserve(struct tune_work *w, size_t need)
+{
+    if (need <= w->room)
+        return 0;
+    size_t room = need + need / 2 + 64;
+    char *text = realloc(w->text, room);
+    w->text = text ? text : w->text;
+    uint32_t *low = realloc(w->low, room * sizeof *low);
+    w->low = low ? low : w->low;
+    uint32_t *high = realloc(w->high, room * sizeof *high);
+    w->high = high ? high : w->high;
+    if (!text || !low || !high)
+        return tune_no_memory("text being normalized", room * 9);
+    w->room = room;
+    return 0;
+}
+
+static void put(struct tune_work *w, size_t *n, const char *bytes, size_t size, size_t low, size_t high)
+{
+    for (size_t i = 0; i < size; i++, ++*n) {
+        w->text[*n] = bytes[i];
+        w->low[*n] = (uint32_t)low;
+        w->high[*n] = (uint32_t)high;
+    }
+}
+
+static int space_marks(struct tune_work *w, const char *text, size_t size, struct tune_piece *piece)
+{
+    size_t spaces = 0, n = 0;
+    for (size_t i = 0; i < size; i++)
+        spaces += text[i] == ' ';
+    TRY(reserve(w, size + 2 * spaces + 3));
+    if (w->t->prepend && size > 0)
+        put(w, &n, TUNE_SPACE_MARK, 3, 0, 0);
+    for (size_t i = 0; i < size; i++)
+        if (text[i] == ' ' && w->t->replace) {
+            put(w, &n, TUNE_SPACE_MARK, 3, i, i + 1);
+        } else {
+            w->text[n] = text[i];
+            w->low[n] = (uint32_t)i;
+            w->high[n++] = (uint32_t)(i + 1);
+        }
+    piece->text = w->text;
+    piece->size = n;
+    piece->low = w->low;
+    piece->high = w->high;
+    return 0;
+}
+
+struct mark {
+    uint32_t c;
+    int rank;
+    uint32_t at; /* makes qsort stable */
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct mark *x = a, *y = b;
+    return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank) : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Canonical order, then composition (Unicode Standard Annex 15): a character joins the last starter unless one of the
+ * same or a higher class stands between. Returns how many are left. */
+static size_t compose(struct mark *m, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        size_t j = i;
+        while (j < n && m[j].rank > 0)
+            j++;
+        if (j - i > 1)
+            qsort(m + i, j - i, sizeof *m, by_rank);
+        i = j + 1;
+    }
+    size_t out = 0, starter = SIZE_MAX;
+    int last = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t joined = 0;
+        if (starter != SIZE_MAX && (last == 0 || last < m[i].rank))
+            joined = tune_unicode_compose(m[starter].c, m[i].c);
+        if (joined) {
+            m[starter].c = joined;
+            continue;
+        }
+        if (m[i].rank == 0)
+            starter = out;
+        last = m[i].rank;
+        m[out++] = m[i];
+    }
+    return out;
+}
+
+/* The characters from `from` to `to` (a stable one and what may join it) to NFC. */
+static int cluster(struct tune_work *w, const char *text, size_t from, size_t to, size_t *n)
+{
+    size_t count = 0;
+    struct mark few[64], *m = few;
+    size_t most = (to - from) * 2 + 4; /* a byte pair decomposes to at most four characters */
+    if (most > sizeof few / sizeof *few && !(m = malloc(most * sizeof *m)))
+        return tune_no_memory("NFC", most * sizeof *m);
+    for (const char *p = text + from; p < text + to;) {
+        uint32_t d[4];
+        int parts = tune_unicode_decompose(tune_utf8_next(&p), d);
+        for (int i = 0; i < parts; i++, count++)
+            m[count] = (struct mark){d[i], tune_unicode_rank(d[i]), (uint32_t)count};
+    }
+    count = compose(m, count);
+    int failed = reserve(w, *n + count * 4);
+    for (size_t i = 0; i < count && !failed; i++) {
+        char bytes[4];
+        put(w, n, bytes, (size_t)tune_utf8_put(bytes, m[i].c), from, to);
+    }
+    if (m != few)
+        free(m);
+    return failed;
+}
+
+static int nfc(struct tune_work *w, const char *text, size_t size, struct tune_piece *piece)
+{
+    const uint8_t *class = w->t->class;
+    const char *p = text, *end = text + size;
+    while (p < end && ((unsigned char)*p < 0xCC || !(class[tune_utf8_next(&(const char *){p})] & TUNE_UNSTABLE)))
+        tune_utf8_next(&p);
+    if (p == end)
+        return 0; /* nothing that NFC could change: by far most text */
+    TRY(reserve(w, size + 64));
+    size_t n = 0;
+    for (p = text; p < end;) {
+        size_t from = (size_t)(p - text);
+        const char *after = p;
+        tune_utf8_next(&after);
+        const char *next = after;
+        while (next < end) {
+            const char *peek = next;
+            if (!(class[tune_utf8_next(&peek)] & TUNE_UNSTABLE))
+                break;
+            next = peek;
+        }
+        if (next == after && !(class[tune_utf8_next(&p)] & TUNE_UNSTABLE)) {
+            TRY(reserve(w, n + (size_t)(after - text) - from));
+            for (size_t i = from; i < (size_t)(after - text); i++)
+                put(w, &n, text + i, 1, i, i + 1);
+        } else {
+            TRY(cluster(w, text, from, (size_t)(next - text), &n));
+        }
+        p = next;
+    }
+    piece->text = w->text;
+    piece->size = n;
+    piece->low = w->low;
+    piece->high = w->high;
+    return 0;
+}
+
+int tune_normalize(struct tune_work *w, const char *text, size_t size, int64_t base, struct tune_piece *piece)
+{
+    *piece = (struct tune_piece){.text = text, .size = size, .base = base};
+    if (w->t->nfc)
+        return nfc(w, text, size, piece);
+    if (w->t->prepend || w->t->replace)
+        return space_marks(w, text, size, piece);
+    return 0;
+}

@@ -1,0 +1,188 @@
+/* pretokenize.c - one-pass scanners for the known patterns. Alternatives are tried in the pattern's order.
+ *
+ *   GPT-2    's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+ *   Llama 3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
+ *            |\s*[\r\n]+|\s+(?!\S)|\s+
+ *   Qwen 2   Llama 3's with \p{N} in place of \p{N}{1,3}
+ *
+ * Each pattern takes every character, so a scanner only says where the match that begins here ends. */
+#include "tokenizers/parts.h"
+
+enum { SOLID = TUNE_LETTER | TUNE_NUMBER | TUNE_SPACE };
+
+static inline int class_at(const uint8_t *class, const char *p)
+{
+    return class[tune_utf8_next(&p)];
+}
+
+/* Over characters whose class has exactly these of the bits L, N and space: 0 is punctuation and all else. */
+static const char *over(const uint8_t *class, const char *p, const char *end, int bits)
+{
+    while (p < end) {
+        const char *next = p;
+        if ((class[tune_utf8_next(&next)] & SOLID) != bits)
+            break;
+        p = next;
+    }
+    return p;
+}
+
+/* \s+(?!\S)|\s+ : all of a run at the end, else all but its last character, else that one. */
+static const char *over_space(const uint8_t *class, const char *p, const char *end)
+{
+    const char *stop = over(class, p, end, TUNE_SPACE), *last = stop;
+    if (stop == end)
+        return stop;
+    do
+        last--;
+    while (((unsigned char)*last & 0xC0) == 0x80);
+    return last > p ? last : stop;
+}
+
+/* 's 't 'm 'd 're 've 'll after the apostrophe at p: where it ends, or p. fold: in any case, and U+017F as s. */
+static const char *contraction(const char *p, const char *end, bool fold)
+{
+    int a = p + 1 < end ? (unsigned char)p[1] : 0, b = p + 2 < end ? (unsigned char)p[2] : 0;
+    if (fold && a == 0xC5 && b == 0xBF)
+        return p + 3;
+    if (fold && a >= 'A' && a <= 'Z')
+        a += 32;
+    if (fold && b >= 'A' && b <= 'Z')
+        b += 32;
+    if (a == 's' || a == 't' || a == 'm' || a == 'd')
+        return p + 2;
+    return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? p + 3 : p;
+}
+
+static const char *gpt2(const uint8_t *class, const char *p, const char *end)
+{
+    if (*p == '\'') {
+        const char *q = contraction(p, end, false);
+        if (q > p)
+            return q;
+    }
+    const char *from = p;
+    int bits = class_at(class, p) & SOLID;
+    if (*p == ' ' && p + 1 < end) { /* " ?" */
+        from = p + 1;
+        bits = class_at(class, from) & SOLID;
+    }
+    if (bits != TUNE_SPACE)
+        return over(class, from, end, bits);
+    return over_space(class, p, end);
+}
+
+static const char *numbers(const uint8_t *class, const char *p, const char *end, int most)
+{
+    for (int i = 0; i < most && p < end && (class_at(class, p) & TUNE_NUMBER); i++)
+        tune_utf8_next(&p);
+    return p;
+}
+
+static const char *llama3(const uint8_t *class, const char *p, const char *end, int digits)
+{
+    if (*p == '\'') {
+        const char *q = contraction(p, end, true);
+        if (q > p)
+            return q;
+    }
+    int bits = class_at(class, p) & SOLID;
+    if (bits == TUNE_LETTER)
+        return over(class, p, end, TUNE_LETTER);
+    if (bits == TUNE_NUMBER)
+        return numbers(class, p, end, digits);
+    bool line = *p == '\r' || *p == '\n';
+    const char *after = p;
+    tune_utf8_next(&after);
+    if (!line && after < end && (class_at(class, after) & SOLID) == TUNE_LETTER)
+        return over(class, after, end, TUNE_LETTER);
+    const char *from = *p == ' ' ? p + 1 : p;
+    if (from < end && (class_at(class, from) & SOLID) == 0) {
+        const char *q = over(class, from, end, 0);
+        while (q < end && (*q == '\r' || *q == '\n'))
+            q++;
+        return q;
+    }
+    const char *stop = over(class, p, end, TUNE_SPACE);
+    for (const char *q = stop; q > p; q--)
+        if (q[-1] == '\r' || q[-1] == '\n')
+            return q;
+    return over_space(class, p, end);
+}
+
+/* Digits(individual): every numeric character alone; what lies between is split apart from it. */
+static int digits_gpt2(struct tune_work *w, const struct tune_piece *piece, const char *p, const char *end)
+{
+    const uint8_t *class = w->t->class;
+    while (p < end) {
+        const char *stop = p, *next = p;
+        while (next < end && !(class[tune_utf8_next(&next)] & TUNE_NUMERIC))
+            stop = next;
+        while (p < stop) {
+            const char *q = gpt2(class, p, stop);
+            TRY(w->word(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), true));
+            p = q;
+        }
+        if (stop < end) {
+            TRY(w->word(w, piece, (size_t)(stop - piece->text), (size_t)(next - piece->text), true));
+            p = next;
+        }
+    }
+    return 0;
+}
+
+/* Up to the first point at which no merge can join (vocabulary.c, cuts). */
+static const char *uncut(const struct tune_tokenizer *t, const char *p, const char *end)
+{
+    uint32_t a = tune_utf8_next(&p);
+    while (p < end) {
+        const char *next = p;
+        uint32_t b = tune_utf8_next(&next);
+        int i = a < 128 ? (int)a : a == 0x2581 ? 128 : -1, k = b < 128 ? (int)b : b == 0x2581 ? 128 : -1;
+        if (i >= 0 && k >= 0) {
+            if (!(t->joins_small[i][k / 64] >> k % 64 & 1))
+                return p;
+        } else {
+            uint64_t key = (uint64_t)a << 32 | b, h = tune_mix(key, t->seed);
+            while (t->joins[h & t->join_mask] != key && t->joins[h & t->join_mask] != UINT64_MAX)
+                h++;
+            if (t->joins[h & t->join_mask] != key)
+                return p;
+        }
+        a = b;
+        p = next;
+    }
+    return end;
+}
+
+static int whole(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b)
+{
+    const struct tune_tokenizer *t = w->t;
+    if (!t->cuts || (t->ignore_merges && b - a <= t->longest))
+        return w->word(w, piece, a, b, true);
+    for (const char *p = piece->text + a, *end = piece->text + b; p < end;) {
+        const char *q = uncut(t, p, end);
+        TRY(w->word(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), false));
+        p = q;
+    }
+    return 0;
+}
+
+int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b)
+{
+    const uint8_t *class = w->t->class;
+    enum tune_pretokenizer pre = w->t->pre;
+    const char *p = piece->text + a, *end = piece->text + b;
+    if (p >= end)
+        return 0;
+    if (pre == TUNE_PRE_NONE)
+        return whole(w, piece, a, b);
+    if (pre == TUNE_PRE_DIGITS_GPT2)
+        return digits_gpt2(w, piece, p, end);
+    while (p < end) {
+        const char *q = pre == TUNE_PRE_GPT2 ? gpt2(class, p, end) : llama3(class, p, end, pre == TUNE_PRE_LLAMA3 ? 3 : 1);
+        TRY(w->word(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), true));
+        p = q;
+    }
+    return 0;
+}

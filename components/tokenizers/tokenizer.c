@@ -1,0 +1,180 @@
+/* tokenizer.c - opening, the way of a text through the stages, and small questions. */
+#include "tokenizers/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/file.h"
+#include "tokenizers/parts.h"
+
+enum { FILE_LIMIT = 1 << 29 };
+
+void tune_encoding_free(struct tune_encoding *e)
+{
+    free(e->ids);
+    free(e->starts);
+    free(e->ends);
+    *e = (struct tune_encoding){0};
+}
+
+int tune_encoding_reserve(struct tune_encoding *e, int64_t more)
+{
+    int64_t need = e->count + more;
+    if (need <= e->room)
+        return 0;
+    int64_t room = need + need / 2 + 64;
+    int32_t *ids = realloc(e->ids, (size_t)room * sizeof *ids);
+    e->ids = ids ? ids : e->ids;
+    int64_t *starts = realloc(e->starts, (size_t)room * sizeof *starts);
+    e->starts = starts ? starts : e->starts;
+    int64_t *ends = realloc(e->ends, (size_t)room * sizeof *ends);
+    e->ends = ends ? ends : e->ends;
+    if (!ids || !starts || !ends)
+        return tune_no_memory("token ids", (size_t)room * 20);
+    e->room = room;
+    return 0;
+}
+
+struct tune_tokenizer *tune_tokenizer_open(const char *path)
+{
+    char file[TUNE_PATH_MAX], *text = NULL;
+    size_t size;
+    if (tune_path(file, tune_file_is_folder(path) ? "%s/tokenizer.json" : "%s", path) < 0 ||
+        tune_file_read(file, FILE_LIMIT, &text, &size) < 0)
+        return NULL;
+    struct tune_tokenizer *t = calloc(1, sizeof *t);
+    if (!t || !(t->path = strdup(file)) || !(t->class = tune_unicode_classes()) ||
+        !(t->words = calloc(TUNE_WORDS, sizeof *t->words))) {
+        tune_no_memory("a tokenizer", sizeof *t);
+        goto fail;
+    }
+    t->unk = -1;
+    if (getrandom(&t->seed, sizeof t->seed, GRND_NONBLOCK) != sizeof t->seed)
+        t->seed = (uint64_t)(uintptr_t)t; /* worse, never wrong */
+    if (tune_load(t, text, size) < 0)
+        goto fail;
+    free(text);
+    return t;
+fail:
+    free(text);
+    tune_tokenizer_free(t);
+    return NULL;
+}
+
+void tune_tokenizer_free(struct tune_tokenizer *t)
+{
+    if (!t)
+        return;
+    tune_added_free(t);
+    free(t->added_of);
+    free(t->spellings);
+    free(t->vocab);
+    free(t->slots);
+    free(t->pairs);
+    free(t->joins);
+    free(t->class);
+    free(t->words);
+    free(t->path);
+    free(t);
+}
+
+/* What lies between raw added tokens: normalize it, take the normalized added tokens out, split and merge the rest. */
+static int between(struct tune_work *w, const char *text, size_t size, int64_t base)
+{
+    struct tune_piece piece;
+    TRY(tune_normalize(w, text, size, base, &piece));
+    struct tune_added_scan s = {.trie = &w->t->normal, .text = piece.text, .size = piece.size};
+    do {
+        tune_added_next(w, &s);
+        TRY(tune_pretokenize(w, &piece, s.gap, s.gap_end));
+        if (s.token >= 0) {
+            TRY(tune_encoding_reserve(w->e, 1));
+            tune_encoding_put(w->e, w->t->added[s.token].id, &piece, s.begin, s.end);
+        }
+    } while (s.token >= 0);
+    return 0;
+}
+
+static int put_template(struct tune_encoding *e, const int32_t *ids, int count)
+{
+    TRY(tune_encoding_reserve(e, count));
+    for (int i = 0; i < count; i++) {
+        e->ids[e->count] = ids[i];
+        e->starts[e->count] = e->ends[e->count] = -1;
+        e->count++;
+    }
+    return 0;
+}
+
+static int encode(struct tune_work *w, const char *text, size_t size)
+{
+    struct tune_piece whole = {.text = text, .size = size};
+    struct tune_added_scan s = {.trie = &w->t->raw, .text = text, .size = size};
+    if (w->options & TUNE_ADD_SPECIAL)
+        TRY(put_template(w->e, w->t->before, w->t->befores));
+    do {
+        tune_added_next(w, &s);
+        if (s.gap < s.gap_end)
+            TRY(between(w, text + s.gap, s.gap_end - s.gap, (int64_t)s.gap));
+        if (s.token >= 0) {
+            TRY(tune_encoding_reserve(w->e, 1));
+            tune_encoding_put(w->e, w->t->added[s.token].id, &whole, s.begin, s.end);
+        }
+    } while (s.token >= 0);
+    if (w->options & TUNE_ADD_SPECIAL)
+        TRY(put_template(w->e, w->t->after, w->t->afters));
+    return 0;
+}
+
+int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t size, int options, struct tune_encoding *e)
+{
+    size_t bad;
+    e->count = 0;
+    if (size > INT32_MAX / 4) {
+        tune_error_set("tokenizer: a text of %zu bytes; expected at most %d at once", size, INT32_MAX / 4);
+        return -1;
+    }
+    if (!tune_utf8_valid(text, size, &bad)) {
+        tune_error_set("tokenizer: the text is not UTF-8: byte 0x%02x at offset %zu", (unsigned char)text[bad], bad);
+        return -1;
+    }
+    struct tune_work w = {.t = t, .word = tune_bpe, .e = e, .options = options};
+    int failed = encode(&w, text, size);
+    free(w.text);
+    free(w.low);
+    free(w.high);
+    free(w.ids);
+    free(w.sizes);
+    free(w.next);
+    free(w.previous);
+    free(w.heap);
+    return failed;
+}
+
+int32_t tune_tokenizer_size(const struct tune_tokenizer *t)
+{
+    return t->size;
+}
+
+int32_t tune_tokenizer_id(const struct tune_tokenizer *t, const char *token)
+{
+    size_t size = strlen(token);
+    int32_t id = tune_vocab_find(t, token, size);
+    for (int i = 0; id < 0 && i < t->added_count; i++)
+        if (t->added[i].content.size == size && memcmp(t->added[i].content.data, token, size) == 0)
+            id = t->added[i].id;
+    return id;
+}
+
+const char *tune_tokenizer_token(const struct tune_tokenizer *t, int32_t id)
+{
+    if (id < 0 || id >= t->size)
+        return NULL;
+    return t->added_of[id] >= 0 ? t->added[t->added_of[id]].content.data : t->vocab[id].data;
+}
+
+const char *tune_tokenizer_pipeline(const struct tune_tokenizer *t)
+{
+    return t->pipeline;
+}

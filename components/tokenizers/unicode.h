@@ -1,0 +1,74 @@
+/* unicode.h - what the pipelines ask of a character, and NFC; the tables come from probing the reference library. */
+#ifndef TUNE_TOKENIZERS_UNICODE_H
+#define TUNE_TOKENIZERS_UNICODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bits of a character's class. */
+enum {
+    TUNE_LETTER = 1,   /* \p{L} */
+    TUNE_NUMBER = 2,   /* \p{N} */
+    TUNE_SPACE = 4,    /* \s */
+    TUNE_NUMERIC = 8,  /* what Digits takes apart: newer Unicode than \p{N} */
+    TUNE_WORD = 16,    /* \w of single_word */
+    TUNE_UNSTABLE = 32 /* NFC may change it, or join it to what stands before it */
+};
+
+#define TUNE_POINTS 0x110000
+
+/* tune_unicode_classes - a table of TUNE_POINTS classes for the caller to free; NULL: no memory (no error text). */
+uint8_t *tune_unicode_classes(void);
+
+/* tune_unicode_rank - canonical combining class; 0: a starter.
+ * tune_unicode_decompose - full canonical decomposition into d, its length (1: the character itself).
+ * tune_unicode_compose - the character that a then b compose to, 0 if none. */
+int tune_unicode_rank(uint32_t c);
+int tune_unicode_decompose(uint32_t c, uint32_t d[4]);
+uint32_t tune_unicode_compose(uint32_t a, uint32_t b);
+
+/* tune_utf8_next - the character at *p, which moves past it; valid UTF-8 only.
+ * tune_utf8_before - the one that ends at p.
+ * tune_utf8_put - c as UTF-8 into to[4]; returns the bytes written. */
+static inline uint32_t tune_utf8_next(const char **p)
+{
+    const unsigned char *s = (const unsigned char *)*p;
+    if (s[0] < 0x80) {
+        *p += 1;
+        return s[0];
+    }
+    if (s[0] < 0xE0) {
+        *p += 2;
+        return (uint32_t)(s[0] & 31) << 6 | (s[1] & 63);
+    }
+    if (s[0] < 0xF0) {
+        *p += 3;
+        return (uint32_t)(s[0] & 15) << 12 | (uint32_t)(s[1] & 63) << 6 | (s[2] & 63);
+    }
+    *p += 4;
+    return (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 63) << 12 | (uint32_t)(s[2] & 63) << 6 | (s[3] & 63);
+}
+
+static inline uint32_t tune_utf8_before(const char *p)
+{
+    do
+        p--;
+    while (((unsigned char)*p & 0xC0) == 0x80);
+    return tune_utf8_next(&p);
+}
+
+static inline int tune_utf8_put(char *to, uint32_t c)
+{
+    if (c < 0x80) {
+        to[0] = (char)c;
+        return 1;
+    }
+    int n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (int i = n - 1; i > 0; i--, c >>= 6)
+        to[i] = (char)(0x80 | (c & 63));
+    to[0] = (char)((n == 2 ? 0xC0 : n == 3 ? 0xE0 : 0xF0) | c);
+    return n;
+}
+
+#endif

@@ -1,0 +1,714 @@
+/* test_loader.c - the plan, the order, the batches, and what the helper thread may and may not do. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "datasets/dataset.h"
+#include "datasets/loader.h"
+#include "flags/flags.h"
+#include "test.h"
+
+enum { NO = TUNE_NO_LABEL };
+
+/* A set of our own. Token t of row i has the id 100 * i + t. */
+struct own {
+    int64_t bad_from, bad_to;  /* rows that are bad */
+    int64_t fails, unlabelled; /* a row that fails, one without labels; -1: none */
+    int length;                /* of every row; 0: 2 + i % 7 */
+    _Atomic int64_t calls;
+    atomic_bool signals_open;  /* the calling thread takes signals */
+    pthread_t main;
+};
+
+static int64_t length_of(const struct own *own, int64_t row)
+{
+    return own->length ? own->length : 2 + row % 7;
+}
+
+static int own_row(void *context, int64_t row, struct tune_example *x)
+{
+    struct own *own = context;
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    if (!pthread_equal(own->main, pthread_self()) && !(sigismember(&mask, SIGINT) && sigismember(&mask, SIGTERM)))
+        atomic_store(&own->signals_open, true);
+    atomic_fetch_add(&own->calls, 1);
+    if (row == own->fails) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "row %lld broke", (long long)row);
+        return -1;
+    }
+    x->bad = row >= own->bad_from && row < own->bad_to;
+    if (x->bad)
+        return 0;
+    int64_t n = length_of(own, row);
+    if (tune_example_reserve(x, n) < 0)
+        return -1;
+    for (int64_t t = 0; t < n; t++) {
+        x->ids[t] = (int32_t)(100 * (row % 1000000) + t); /* whatever the row, an id */
+        x->trained[t] = row != own->unlabelled;
+    }
+    x->count = n;
+    return 0;
+}
+
+static struct own own_new(void)
+{
+    return (struct own){.fails = -1, .unlabelled = -1, .main = pthread_self()};
+}
+
+static struct tune_loader_options options(void)
+{
+    return (struct tune_loader_options){.part = TUNE_ALL, .batch_size = 2, .accumulate = 2, .max_length = 16, .epochs = 1,
+                                        .max_steps = -1, .stop_after_seconds = -1, .ahead = true};
+}
+
+static struct tune_loader *loader_of(struct own *own, int64_t rows, struct tune_loader_options o, struct tune_dataset **d)
+{
+    *d = tune_dataset_from(rows, own_row, own, o.max_length);
+    assert_got(*d);
+    return tune_loader_new(*d, &o);
+}
+
+static void done(struct tune_loader *load, struct tune_dataset *d)
+{
+    tune_loader_free(load);
+    tune_dataset_free(d);
+}
+
+static void pause_ms(int ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
+}
+
+/* One whole run: the rows in their order into rows (room for most of them); returns how many. */
+static int64_t run(struct tune_loader *load, struct tune_progress *at, int64_t *rows, int64_t most)
+{
+    struct tune_batch batch;
+    int64_t n = 0;
+    int micros;
+    while ((micros = tune_loader_more(load, at)) > 0) {
+        while (micros-- > 0) {
+            assert_ok(tune_loader_next(load, &batch));
+            for (int b = 0; b < batch.B; b++, n++)
+                if (n < most)
+                    rows[n] = batch.rows[b];
+        }
+        assert_int_equal(tune_loader_next(load, &batch), -1); /* the step gave what it had */
+        tune_progress_step(at, load);
+    }
+    assert_ok(micros);
+    return n;
+}
+
+/* Rows, batches, accumulation and epochs in many combinations, against the plan spelt out in a loop. */
+static void plans(void **state)
+{
+    (void)state;
+    static const double epochs[] = {0.1, 0.5, 1, 1.4, 2, 3.01};
+    struct own own = own_new();
+    for (int rows = 1; rows <= 13; rows += 3)
+        for (int B = 1; B <= 5; B += 2)
+            for (int accumulate = 1; accumulate <= 4; accumulate++)
+                for (size_t e = 0; e < sizeof epochs / sizeof *epochs; e++) {
+                    struct tune_dataset *d;
+                    struct tune_loader_options o = options();
+                    struct tune_progress at = {0};
+                    int64_t total = (int64_t)ceil(rows * epochs[e] - 1e-9), steps = 0, seen[64];
+                    o.batch_size = B;
+                    o.accumulate = accumulate;
+                    o.epochs = epochs[e];
+                    o.shuffle = true;
+                    o.ahead = (rows + B) % 2;
+                    struct tune_loader *load = loader_of(&own, rows, o, &d);
+                    assert_got(load);
+                    for (int64_t used = 0; used < total; steps++) {
+                        int64_t left = rows - used % rows, full = (int64_t)B * accumulate;
+                        int64_t step = left < full ? left : full;
+                        used += step < total - used ? step : total - used;
+                    }
+                    assert_int_equal(tune_loader_planned_steps(load), steps);
+                    assert_int_equal(run(load, &at, seen, 64), total);
+                    assert_true(at.finished);
+                    assert_int_equal(at.step, steps);
+                    assert_int_equal(at.planned_steps, steps);
+                    assert_int_equal(at.rows, total);
+                    assert_true(at.fraction == 1 && fabs(at.epoch - (double)total / rows) < 1e-12);
+                    for (int64_t first = 0; first + rows <= total; first += rows) { /* each row once per epoch */
+                        int count[16] = {0};
+                        for (int64_t i = first; i < first + rows; i++)
+                            count[seen[i]]++;
+                        for (int i = 0; i < rows; i++)
+                            assert_int_equal(count[i], 1);
+                    }
+                    done(load, d);
+                }
+}
+
+static void partial_steps(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_dataset *d;
+    struct tune_loader_options o = options(); /* 7 rows, 4 a step: 2+2, then 2+1 */
+    struct tune_loader *load = loader_of(&own, 7, o, &d);
+    struct tune_progress at = {0};
+    struct tune_batch batch;
+    static const int B[] = {2, 2, 2, 1};
+    assert_got(load);
+    for (int step = 0; step < 2; step++) {
+        assert_int_equal(tune_loader_more(load, &at), 2);
+        for (int m = 0; m < 2; m++) {
+            assert_ok(tune_loader_next(load, &batch));
+            assert_int_equal(batch.B, B[2 * step + m]);
+            assert_int_equal(batch.rows[0], 4 * step + 2 * m); /* not shuffled: the file's order */
+        }
+    }
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    assert_true(at.finished);
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    done(load, d);
+    o.accumulate = 3; /* 7 rows, 6 a step: 3 micro-batches, then one of one row */
+    load = loader_of(&own, 7, o, &d);
+    assert_int_equal(tune_loader_more(load, &at), 3);
+    assert_int_equal(tune_loader_more(load, &at), 1);
+    assert_ok(tune_loader_next(load, &batch));
+    assert_int_equal(batch.B, 1);
+    done(load, d);
+}
+
+static void batches(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_dataset *d;
+    struct tune_loader_options o = options();
+    struct tune_progress at = {0};
+    struct tune_batch batch;
+    o.batch_size = 3;
+    o.accumulate = 1;
+    o.max_length = 4;
+    struct tune_loader *load = loader_of(&own, 3, o, &d); /* rows of 2, 3, 4 tokens */
+    assert_got(load);
+    assert_int_equal(tune_loader_more(load, &at), 1);
+    assert_ok(tune_loader_next(load, &batch));
+    static const int32_t ids[] = {0, 1, 0, 0, 100, 101, 102, 0, 200, 201, 202, 203};
+    static const int32_t labels[] = {1, NO, NO, NO, 101, 102, NO, NO, 201, 202, 203, NO};
+    assert_int_equal(batch.B, 3);
+    assert_int_equal(batch.T, 4);
+    assert_memory_equal(batch.ids, ids, sizeof ids);
+    assert_memory_equal(batch.labels, labels, sizeof labels);
+    assert_int_equal(batch.lengths[0], 2);
+    assert_int_equal(batch.lengths[2], 4);
+    assert_int_equal(batch.tokens, 9);
+    assert_int_equal(batch.label_count, 6);
+    tune_progress_step(&at, load);
+    assert_int_equal(at.step, 1);
+    assert_int_equal(at.rows, 3);
+    assert_int_equal(at.tokens, 9);
+    assert_int_equal(at.labels, 6);
+    assert_int_equal(at.padded_tokens, 12);
+    done(load, d);
+
+    o.batch_size = 1; /* the same buffers hold a short row after a long one */
+    o.shuffle = false;
+    load = loader_of(&own, 3, o, &d);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tune_loader_more(load, &at), 1);
+        assert_ok(tune_loader_next(load, &batch));
+        assert_int_equal(batch.T, 2 + i); /* padded to the longest of the batch, not to max_length */
+        assert_int_equal(batch.labels[1 + i], NO);
+    }
+    done(load, d);
+}
+
+static void orders(void **state)
+{
+    (void)state;
+    enum { N = 50 };
+    int64_t rows[4][2 * N];
+    struct own own = own_new();
+    for (int k = 0; k < 4; k++) {
+        struct tune_dataset *d;
+        struct tune_progress at = {0};
+        struct tune_loader_options o = options();
+        o.shuffle = true;
+        o.seed = k == 2 ? 6 : 5;
+        o.epochs = 2;
+        o.ahead = k != 1;
+        o.batch_size = k == 3 ? 7 : 2; /* the order does not know of batches */
+        struct tune_loader *load = loader_of(&own, N, o, &d);
+        assert_got(load);
+        assert_int_equal(run(load, &at, rows[k], 2 * N), 2 * N);
+        done(load, d);
+    }
+    assert_memory_equal(rows[0], rows[1], sizeof rows[0]);
+    assert_memory_equal(rows[0], rows[3], sizeof rows[0]);
+    assert_memory_not_equal(rows[0], rows[2], sizeof rows[0]);
+    assert_memory_not_equal(rows[0], rows[0] + N, sizeof rows[0] / 2); /* another order in the second epoch */
+}
+
+static void max_steps(void **state)
+{
+    (void)state;
+    static const int64_t wanted[] = {0, 1, 2, 3, 11};
+    struct own own = own_new();
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        struct tune_dataset *d;
+        struct tune_progress at = {0};
+        struct tune_loader_options o = options(); /* 6 rows, 4 a step: 4, 2, 4, 2, .. */
+        o.max_steps = wanted[i];
+        struct tune_loader *load = loader_of(&own, 6, o, &d);
+        assert_got(load);
+        assert_int_equal(tune_loader_planned_steps(load), wanted[i]);
+        own.calls = 0;
+        int64_t rows = run(load, &at, NULL, 0);
+        assert_int_equal(at.step, wanted[i]);
+        assert_int_equal(rows, wanted[i] / 2 * 6 + wanted[i] % 2 * 4);
+        assert_true(at.finished);
+        done(load, d);
+        assert_int_equal(own.calls, rows); /* nothing is tokenised that no step wants */
+    }
+}
+
+static void stops(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_dataset *d;
+    struct tune_progress at = {0};
+    struct tune_batch batch;
+    volatile int caught = 0;
+    struct tune_loader_options o = options();
+    o.stop_signal = &caught;
+    struct tune_loader *load = loader_of(&own, 100, o, &d);
+    assert_int_equal(tune_loader_more(load, &at), 2);
+    caught = SIGTERM;
+    assert_ok(tune_loader_next(load, &batch)); /* the step may end */
+    assert_ok(tune_loader_next(load, &batch));
+    tune_progress_step(&at, load);
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    assert_int_equal(at.signal, SIGTERM);
+    assert_false(at.finished);
+    assert_int_equal(at.planned_steps, 25);
+    done(load, d);
+
+    o.stop_signal = NULL;
+    o.stop_after_seconds = 0; /* one step at least */
+    at = (struct tune_progress){0};
+    load = loader_of(&own, 100, o, &d);
+    assert_int_equal(tune_loader_more(load, &at), 2);
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    assert_false(at.finished);
+    assert_int_equal(at.signal, 0);
+    assert_int_equal(at.planned_steps, 25); /* the schedule is untouched */
+    done(load, d);
+
+    o.stop_after_seconds = 0.1;
+    load = loader_of(&own, 100, o, &d);
+    pause_ms(150); /* counted from the first step, not from here */
+    assert_int_equal(tune_loader_more(load, &at), 2);
+    assert_int_equal(tune_loader_more(load, &at), 2);
+    pause_ms(150);
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    done(load, d);
+}
+
+static void parts(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    struct own own = own_new();
+    int count[N + 500] = {0};
+    int64_t held[N], later[N + 500], n_held = 0;
+    for (int pass = 0; pass < 3; pass++) { /* train, held out, held out after rows were appended */
+        struct tune_dataset *d;
+        struct tune_progress at = {0};
+        struct tune_loader_options o = options();
+        int64_t rows[N + 500], all = pass == 2 ? N + 500 : N;
+        o.part = pass == 0 ? TUNE_TRAIN : TUNE_HELD_OUT;
+        o.train_split = 0.8;
+        o.seed = 9;
+        o.shuffle = pass == 0;
+        struct tune_loader *load = loader_of(&own, all, o, &d);
+        assert_got(load);
+        int64_t n = run(load, &at, rows, N + 500);
+        assert_int_equal(tune_loader_rows(load), n);
+        for (int64_t i = 0; i < n; i++) {
+            assert_true(tune_dataset_held_out(9, rows[i], 0.8) == (pass > 0));
+            count[rows[i]] += pass < 2;
+            if (pass > 0 && i > 0)
+                assert_true(rows[i] > rows[i - 1]);
+        }
+        if (pass == 1) {
+            n_held = n;
+            memcpy(held, rows, sizeof held);
+            assert_in_range(n, 150, 250);
+        }
+        memcpy(later, rows, sizeof later);
+        done(load, d);
+    }
+    for (int i = 0; i < N; i++)
+        assert_int_equal(count[i], 1); /* disjoint and complete */
+    assert_memory_equal(held, later, (size_t)n_held * sizeof *held);
+
+    struct tune_dataset *d;
+    struct tune_loader_options o = options();
+    o.part = TUNE_HELD_OUT;
+    o.train_split = 1;
+    assert_null(loader_of(&own, 10, o, &d));
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    assert_error_has("no row held out of 10");
+    tune_dataset_free(d);
+    o.part = TUNE_TRAIN;
+    o.train_split = 1e-9;
+    assert_null(loader_of(&own, 10, o, &d));
+    assert_error_has("no row to train on of 10");
+    tune_dataset_free(d);
+}
+
+/* The helper makes the step at hand and two more, then sleeps; every row is asked for once. */
+static void two_ahead(void **state)
+{
+    (void)state;
+    enum { N = 42, PER_STEP = 4, STEPS = 11 };
+    struct own own = own_new();
+    struct tune_dataset *d;
+    struct tune_progress at = {0};
+    struct tune_batch batch;
+    struct tune_loader *load = loader_of(&own, N, options(), &d);
+    assert_got(load);
+    pause_ms(20);
+    assert_int_equal(own.calls, 0); /* before the first step nothing is read */
+    for (int step = 0; step < STEPS; step++) {
+        int64_t most = (step + 3) * PER_STEP < N ? (step + 3) * PER_STEP : N;
+        assert_true(tune_loader_more(load, &at) > 0);
+        for (int wait = 0; own.calls < most && wait < 10000; wait++)
+            pause_ms(1);
+        assert_int_equal(own.calls, most);
+        pause_ms(5);
+        assert_int_equal(own.calls, most);
+        while (tune_loader_next(load, &batch) == 0)
+            ;
+        assert_int_equal(own.calls, most);
+    }
+    struct timespec before, after;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    pause_ms(300);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    double busy_s = (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
+    assert_true(busy_s < 0.1); /* a spinning helper would use 0.3 s */
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    assert_false(own.signals_open);
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    assert_false(sigismember(&mask, SIGINT)); /* the caller's own are as they were */
+    done(load, d);
+}
+
+static void hand_over(void **state)
+{
+    (void)state;
+    for (int ahead = 0; ahead < 2; ahead++)
+        for (int64_t fails = 0; fails < 9; fails++) {
+            struct own own = own_new();
+            struct tune_dataset *d;
+            struct tune_progress at = {0};
+            struct tune_batch batch;
+            struct tune_loader_options o = options();
+            int64_t given = 0;
+            int micros, status = 0;
+            own.fails = fails;
+            o.ahead = ahead;
+            struct tune_loader *load = loader_of(&own, 9, o, &d);
+            while (status == 0 && (micros = tune_loader_more(load, &at)) > 0)
+                while (status == 0 && micros-- > 0) {
+                    tune_error_clear();
+                    status = tune_loader_next(load, &batch);
+                    given += status == 0 ? batch.B : 0;
+                }
+            assert_int_equal(status, -1);
+            assert_int_equal(given, fails / 2 * 2); /* every batch before the one that needs the row */
+            assert_error_has("broke");
+            assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+            tune_error_clear();
+            assert_int_equal(tune_loader_next(load, &batch), -1); /* and it stays so */
+            assert_error_has("broke");
+            done(load, d);
+        }
+}
+
+static void frees(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 12; k++) {
+        struct own own = own_new();
+        struct tune_dataset *d;
+        struct tune_progress at = {0};
+        struct tune_batch batch;
+        own.fails = k % 3 == 2 ? 5 : -1;
+        struct tune_loader *load = loader_of(&own, 1000000, options(), &d);
+        assert_got(load);
+        for (int step = 0; step < k / 3; step++) {
+            assert_int_equal(tune_loader_more(load, &at), 2);
+            if (step < k / 3 - 1 || k % 3 == 1)
+                while (tune_loader_next(load, &batch) == 0)
+                    ;
+        }
+        if (k % 2)
+            pause_ms(3);
+        done(load, d);
+    }
+    tune_loader_free(NULL);
+}
+
+static void bad_rows(void **state)
+{
+    (void)state;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        struct own own = own_new();
+        struct tune_dataset *d;
+        struct tune_progress at = {0};
+        struct tune_batch batch;
+        struct tune_loader_options o = options();
+        o.ahead = ahead;
+        own.bad_from = 3;
+        own.bad_to = 13; /* row 3, the steps 4..7 and 8..11, row 12; of 18 */
+        struct tune_loader *load = loader_of(&own, 18, o, &d);
+        assert_int_equal(tune_loader_planned_steps(load), 5);
+        assert_int_equal(tune_loader_more(load, &at), 2);
+        assert_ok(tune_loader_next(load, &batch));
+        assert_ok(tune_loader_next(load, &batch));
+        assert_int_equal(batch.B, 2);
+        assert_int_equal(batch.lengths[1], 0);
+        assert_int_equal(batch.labels[batch.T], NO);
+        tune_progress_step(&at, load);
+        assert_int_equal(at.planned_steps, 5);
+        assert_int_equal(tune_loader_more(load, &at), 2); /* over two steps with nothing in them */
+        assert_int_equal(at.planned_steps, 3);
+        assert_int_equal(at.rows, 12);
+        assert_ok(tune_loader_next(load, &batch));
+        assert_int_equal(batch.rows[0], 12);
+        assert_int_equal(batch.lengths[0], 0);
+        assert_ok(tune_loader_next(load, &batch));
+        tune_progress_step(&at, load);
+        assert_int_equal(tune_loader_more(load, &at), 1);
+        assert_ok(tune_loader_next(load, &batch));
+        tune_progress_step(&at, load);
+        assert_int_equal(tune_loader_more(load, &at), 0);
+        assert_true(at.finished);
+        assert_int_equal(at.rows, 18);
+        assert_int_equal(at.step, 3);
+        assert_true(at.fraction == 1);
+        done(load, d);
+
+        at = (struct tune_progress){0};
+        o.max_steps = 7; /* left-out steps do not count */
+        load = loader_of(&own, 18, o, &d);
+        assert_int_equal(run(load, &at, NULL, 0), 4 + 4 + 2 + 4 + 4 + 2 + 4);
+        assert_int_equal(at.step, 7);
+        done(load, d);
+
+        own.bad_from = 0;
+        own.bad_to = 18;
+        for (o.max_steps = -1; o.max_steps < 5; o.max_steps += 5) {
+            load = loader_of(&own, 18, o, &d);
+            assert_int_equal(tune_loader_more(load, &at), -1);
+            assert_error_has("none of the rows can be read");
+            done(load, d);
+        }
+    }
+}
+
+static void no_labels(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_dataset *d;
+    struct tune_progress at = {0};
+    struct tune_batch batch;
+    struct tune_loader_options o = options();
+    own.unlabelled = 2;
+    o.batch_size = 1;
+    struct tune_loader *load = loader_of(&own, 4, o, &d); /* beside a labelled row it is fine */
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tune_loader_more(load, &at), 2);
+        assert_ok(tune_loader_next(load, &batch));
+        assert_int_equal(batch.label_count, i == 0 ? 1 : 0);
+        assert_ok(tune_loader_next(load, &batch));
+    }
+    done(load, d);
+    o.accumulate = 1;
+    load = loader_of(&own, 4, o, &d);
+    assert_int_equal(tune_loader_more(load, &at), 1);
+    assert_ok(tune_loader_next(load, &batch));
+    assert_int_equal(tune_loader_more(load, &at), 1);
+    assert_int_equal(tune_loader_more(load, &at), 1);
+    assert_int_equal(tune_loader_next(load, &batch), -1);
+    assert_error_has("without a token to train on: row 2 (4 tokens)");
+    done(load, d);
+    o.unlabelled = true;
+    load = loader_of(&own, 4, o, &d);
+    assert_int_equal(run(load, &at, NULL, 0), 4);
+    done(load, d);
+
+    own = own_new();
+    own.length = 1; /* a single token predicts nothing */
+    o = options();
+    o.batch_size = 6;
+    load = loader_of(&own, 20, o, &d);
+    assert_int_equal(tune_loader_more(load, &at), 2);
+    assert_ok(tune_loader_next(load, &batch));
+    assert_int_equal(tune_loader_next(load, &batch), -1);
+    assert_error_has("row 0 (1 tokens), row 1 (1 tokens), row 2 (1 tokens), row 3 (1 tokens) and 8 more");
+    done(load, d);
+}
+
+static void rewinds(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_dataset *d;
+    struct tune_batch batch;
+    struct tune_loader_options o = options();
+    int64_t first[40], again[40];
+    o.shuffle = true;
+    own.bad_from = 0;
+    own.bad_to = 1;
+    o.batch_size = o.accumulate = 1;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        struct tune_progress at = {0};
+        o.ahead = ahead;
+        struct tune_loader *load = loader_of(&own, 40, o, &d);
+        assert_int_equal(run(load, &at, first, 40), 39);
+        assert_int_equal(tune_loader_planned_steps(load), 39);
+        for (int turn = 0; turn < 3; turn++) {
+            assert_ok(tune_loader_rewind(load));
+            assert_int_equal(tune_loader_planned_steps(load), 40);
+            if (turn == 1) { /* from amidst a step too */
+                assert_int_equal(tune_loader_more(load, &at), 1);
+                assert_ok(tune_loader_next(load, &batch));
+                assert_int_equal(tune_loader_more(load, &at), 1);
+                continue;
+            }
+            at = (struct tune_progress){0};
+            assert_int_equal(run(load, &at, again, 40), 39);
+            assert_memory_equal(first, again, 39 * sizeof *first);
+        }
+        done(load, d);
+    }
+}
+
+static void too_long(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_progress at = {0};
+    struct tune_batch batch;
+    struct tune_loader_options o = options();
+    struct tune_dataset *d = tune_dataset_from(4, own_row, &own, 100);
+    o.max_length = 3;
+    struct tune_loader *load = tune_loader_new(d, &o);
+    assert_got(load);
+    assert_int_equal(tune_loader_more(load, &at), 2);
+    assert_ok(tune_loader_next(load, &batch));
+    assert_int_equal(tune_loader_next(load, &batch), -1);
+    assert_error_has("row 2 has 4 tokens, the loader was made for max_length 3");
+    done(load, d);
+}
+
+static void nonsense(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_dataset *d = tune_dataset_from(4, own_row, &own, 16);
+#define REFUSED(field, number, words)                              \
+    do {                                                           \
+        struct tune_loader_options o = options();                  \
+        o.part = TUNE_TRAIN;                                       \
+        o.train_split = 1;                                         \
+        o.field = number;                                          \
+        assert_null(tune_loader_new(d, &o));                       \
+        assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);     \
+        assert_error_has(words);                                   \
+    } while (0)
+    REFUSED(batch_size, 0, "batch_size is 0");
+    REFUSED(batch_size, -3, "batch_size is -3");
+    REFUSED(accumulate, 0, "accumulate is 0");
+    REFUSED(max_length, 0, "max_length is 0");
+    REFUSED(max_length, -1, "max_length is -1");
+    REFUSED(train_split, 0, "train_split is 0");
+    REFUSED(train_split, 1.5, "train_split is 1.5");
+    REFUSED(train_split, NAN, "train_split is");
+    REFUSED(max_steps, -2, "max_steps is -2");
+    REFUSED(epochs, 0, "epochs is 0");
+    REFUSED(epochs, -1, "epochs is -1");
+    REFUSED(epochs, INFINITY, "epochs is inf");
+    REFUSED(epochs, NAN, "epochs is");
+    REFUSED(epochs, 1e300, "too many rows");
+    REFUSED(stop_after_seconds, NAN, "stop_after_seconds");
+    tune_dataset_free(d);
+    struct tune_loader_options o = options();
+    o.batch_size = o.max_length = o.accumulate = 0x7fffffff;
+    assert_null(loader_of(&own, (int64_t)1 << 52, o, &d)); /* 2^52 rows a step, 2^62 tokens a batch: no product may overflow */
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    assert_error_has("no memory for batches");
+    tune_dataset_free(d);
+}
+
+/* A set far larger than memory: nothing is stored per row. */
+static void huge(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_dataset *d;
+    struct tune_progress at = {0};
+    struct tune_batch batch;
+    struct tune_loader_options o = options();
+    own.length = 4;
+    o.shuffle = true;
+    struct tune_loader *load = loader_of(&own, (int64_t)1 << 40, o, &d);
+    assert_got(load);
+    assert_int_equal(tune_loader_planned_steps(load), (int64_t)1 << 38);
+    assert_int_equal(tune_loader_more(load, &at), 2);
+    assert_ok(tune_loader_next(load, &batch));
+    assert_true(batch.rows[0] != batch.rows[1] && batch.rows[0] >= 0 && batch.rows[1] < (int64_t)1 << 40);
+    done(load, d);
+}
+
+static void by_flags(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    volatile int caught = 0;
+    struct tune_flags flags = {.train_split = 0.5, .seed = 4, .batch_size = 3, .accumulate = 2, .max_length = 16,
+                               .epochs = 2, .max_steps = -1, .stop_after_seconds = -1, .stop_signal = &caught};
+    struct tune_dataset *d = tune_dataset_from(100, own_row, &own, 16);
+    struct tune_loader *load = tune_get_loader(&flags, d);
+    struct tune_progress at = {0};
+    int64_t rows[200];
+    assert_got(load);
+    int64_t n = run(load, &at, rows, 200);
+    assert_int_equal(n, 2 * tune_loader_rows(load));
+    for (int64_t i = 0; i < n; i++)
+        assert_false(tune_dataset_held_out(4, rows[i], 0.5));
+    tune_loader_free(load);
+    caught = SIGINT;
+    load = tune_get_loader(&flags, d);
+    at = (struct tune_progress){0};
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    assert_int_equal(at.signal, SIGINT);
+    done(load, d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans), cmocka_unit_test(partial_steps), cmocka_unit_test(batches), cmocka_unit_test(orders),
+        cmocka_unit_test(max_steps), cmocka_unit_test(stops), cmocka_unit_test(parts), cmocka_unit_test(two_ahead),
+        cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels),
+        cmocka_unit_test(rewinds), cmocka_unit_test(too_long), cmocka_unit_test(nonsense), cmocka_unit_test(huge),
+        cmocka_unit_test(by_flags),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
