@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "flags/known.h"
-#include "models/find.h"
+#include "flags/find.h"
 
 static char home[64];
 static const char commit[] = "0123456789abcdef0123456789abcdef01234567";

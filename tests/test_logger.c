@@ -13,7 +13,7 @@
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
-#include "models/find.h"
+#include "flags/find.h"
 
 static char home[64];
 static const struct tune_property properties[] = {TUNE_TRAINING_PROPERTIES, {"sharpness", "1", "of the minimum"}, {0}};

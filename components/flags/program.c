@@ -14,7 +14,7 @@
 
 #include "core/version.h"
 #include "flags/known.h"
-#include "models/find.h"
+#include "flags/find.h"
 
 /* The Makefile links an object with these into a recipe; a tool has none. */
 extern const char tune_recipe_source[] __attribute__((weak));
