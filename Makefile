@@ -29,14 +29,20 @@ SOURCES  = $(filter-out components/flags/program.c,$(wildcard components/*/*.c c
 OBJECTS  = $(SOURCES:%.c=$(BUILD)/obj/%.o)
 PROGRAM  = $(BUILD)/obj/components/flags/program.o
 RECIPES  = $(patsubst recipes/%.c,$(BUILD)/%,$(wildcard recipes/*.c))
-TOOLS    = $(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c)) $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
+TOOLS    = $(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c))
+MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
 PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 
-all: found $(RECIPES) $(TOOLS) $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
+all: found $(RECIPES) $(TOOLS) $(MAKERS) $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
 
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
+
+# Programs have static pattern rules, and built-in rules are off: with patterns that match any file under $(BUILD), make
+# searches for ways to make every header and .d file, a minute before the first compiler runs.
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
@@ -52,16 +58,16 @@ $(BUILD)/obj/%.source.o: %.c
 	$(call say,text,$<)printf '.section .rodata\n.global tune_recipe_source, tune_recipe_source_end\ntune_recipe_source:\n.incbin "%s"\ntune_recipe_source_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' '$<' \
 	  | $(CC) -x assembler -c - -o $@
 
-$(BUILD)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) $(LIBRARY)
+$(RECIPES): $(BUILD)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
-$(BUILD)/%: $(BUILD)/obj/tools/%.o $(PROGRAM) $(LIBRARY)
+$(TOOLS): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
-$(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
+$(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
+$(TESTS) $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CMOCKA_LIBS) $(LIBS) -o $@
 
