@@ -39,6 +39,11 @@ all: found $(RECIPES) $(TOOLS) $(MAKERS) $(if $(RECIPE),$(BUILD)/$(basename $(no
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
 
+# Programs have static pattern rules, and built-in rules are off: with patterns that match any file under $(BUILD), make
+# searches for ways to make every header and .d file, a minute before the first compiler runs.
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(OPENBLAS_CFLAGS) $(CFLAGS) -c $< -o $@
@@ -53,7 +58,6 @@ $(BUILD)/obj/%.source.o: %.c
 	$(call say,text,$<)printf '.section .rodata\n.global tune_recipe_source, tune_recipe_source_end\ntune_recipe_source:\n.incbin "%s"\ntune_recipe_source_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' '$<' \
 	  | $(CC) -x assembler -c - -o $@
 
-# Static pattern rules: each target is named, so make never searches chains of implicit rules through $(BUILD)/%.
 $(RECIPES): $(BUILD)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
@@ -86,12 +90,12 @@ setup:
 	@CC="$(CC)" sh tools/configure.sh $(BUILD)/config.mk
 
 test: setup
-	@$(MAKE) --no-print-directory all $(TESTS)
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(TESTS)
 	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
 
 # Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
 test-peers: setup
-	@$(MAKE) --no-print-directory all $(PEERS)
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(PEERS)
 	@BUILD=$(BUILD) sh tests/peers.sh
 
 # Everything from nothing: set-up, build, a model, a training, its result.
@@ -109,9 +113,6 @@ clean:
 
 help:
 	@cat tools/make_help.txt
-
-# no implicit rules of make's own
-MAKEFLAGS += -r
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .PHONY: all quickstart found setup test test-peers tests asan clean help

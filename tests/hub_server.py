@@ -101,8 +101,9 @@ class Hub(Handler):
         allowed = self.headers.get("Authorization") == "Bearer " + TOKEN
         if "auth" in m and not allowed:
             return self.answer(401, b'{"error":"Invalid credentials"}', X_Error_Code="GatedRepo")
-        if url.path in (f"/api/models/owner/tiny/revision/{r}" for r in ("main", "v1", "refs%2Fpr%2F1")):
-            model = {"_id": "1", "siblings": [{"rfilename": "a", "sha": "wrong"}], "sha": COMMIT, "tags": ["x\\\"}]{"]}
+        if url.path in (f"/api/models/owner/tiny/revision/{r}" for r in ("main", "v1", "refs%2Fpr%2F1", COMMIT)):
+            files = [{"rfilename": e["path"], "sha": "wrong"} for e in listing() if e["type"] == "file"]
+            model = {"_id": "1", "id": "owner/tiny", "siblings": files, "sha": COMMIT, "tags": ["x\\\"}]{"]}
             return self.answer(200, json.dumps(model).encode())
         if url.path == f"/api/models/owner/tiny/tree/{COMMIT}":
             return self.tree(parse_qs(url.query), m)
@@ -111,7 +112,7 @@ class Hub(Handler):
             return self.resolve(url.path[len(prefix):], m)
         if url.path.startswith("/cache/"):
             data = read(url.path[7:])
-            return self.answer(200, data, ETag=f'W/"{blob(data)}"')
+            return self.answer(200, data, ETag=f'W/"{blob(data)}"', X_Repo_Commit=COMMIT)
         self.answer(404, b"{}")
 
     def tree(self, query, m):

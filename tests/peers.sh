@@ -9,7 +9,7 @@ requirements=tests/requirements.txt
 BUILD=${BUILD:-build}
 # What the system's Python or the user's home has must not leak in.
 unset PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX
-export BUILD PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+export BUILD PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 HF_HUB_DISABLE_PROGRESS_BARS=1 TOKENIZERS_PARALLELISM=false
 
 right() {
     [ -x "$venv/bin/python" ] && "$venv/bin/python" - "$requirements" <<'PYTHON'
