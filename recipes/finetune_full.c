@@ -39,6 +39,7 @@ int main(int argc, char **argv)
     struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data));
     struct tune_sums *sums = GET(tune_sums_new(dev, flags->log_every)); /* the steps' scalars, on the device */
     struct tune_logger *log = GET(tune_get_logger(flags));              /* makes the run folder */
+    tune_program_on_failure(tune_logger_failed, log);                   /* run.json says why a run ended */
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load)); /* what runs, on what: screen and run.json */
 

@@ -22,6 +22,8 @@ extern const char tune_recipe_source_end[] __attribute__((weak));
 
 static const char *program = "program";
 static volatile int stop_signal;
+static int (*tell_failure)(struct tune_logger *log, const char *why);
+static struct tune_logger *failing;
 
 /* What was printed has arrived, or the program fails: a full disk behind `> help.txt` is not a success. */
 static void end_well(void)
@@ -117,6 +119,8 @@ void tune_program_fail(void)
     fprintf(stderr, "%s: %s\n", program, *text ? text : "failed without saying why, which is our own bug");
     if (kind == TUNE_ERROR_USAGE)
         fprintf(stderr, "%s: see %s --help\n", program, program);
+    if (tell_failure && tell_failure(failing, text) < 0) /* after what it is about was said */
+        fprintf(stderr, "%s: and %s\n", program, tune_error_message());
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
 }
 
@@ -125,6 +129,12 @@ static void note_signal(int number)
     if (stop_signal)
         _exit(128 + number);
     stop_signal = number;
+}
+
+void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *why), struct tune_logger *log)
+{
+    tell_failure = tell;
+    failing = log;
 }
 
 void tune_program_catch_signals(struct tune_flags *flags)

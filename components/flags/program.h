@@ -36,6 +36,11 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
 /* tune_program_fail - print "<program>: <tune_error_message()>" on stderr and exit with the kind's code. */
 __attribute__((noreturn)) void tune_program_fail(void);
 
+/* tune_program_on_failure - what tune_program_fail calls first, with the message: tune_logger_failed, so that run.json says
+ * why the run ended. */
+struct tune_logger;
+void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *why), struct tune_logger *log);
+
 /* tune_program_catch_signals - SIGINT and SIGTERM are noted where flags->stop_signal points: finish the step, save,
  * exit; a second one ends the program at once. */
 void tune_program_catch_signals(struct tune_flags *flags);

@@ -221,6 +221,13 @@ void tune_logger_free(struct tune_logger *log)
     free(log);
 }
 
+int tune_logger_failed(struct tune_logger *log, const char *why)
+{
+    char text[2048]; /* why may be the error text, which writing can change */
+    snprintf(text, sizeof text, "%s", why);
+    return log->ended ? 0 : put_status(log, "failed", text);
+}
+
 const char *tune_logger_folder(const struct tune_logger *log)
 {
     return log->folder;

@@ -60,6 +60,9 @@ struct tune_logger_options {
 struct tune_logger *tune_logger_new(const struct tune_logger_options *options);
 void tune_logger_free(struct tune_logger *log);
 
+/* tune_logger_failed - mark the run failed in run.json, with the reason; one that ended is left as it is. */
+int tune_logger_failed(struct tune_logger *log, const char *why);
+
 /* tune_logger_folder - the run folder; borrowed until free. */
 const char *tune_logger_folder(const struct tune_logger *log);
 
