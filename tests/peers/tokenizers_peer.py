@@ -23,6 +23,7 @@ R3 = (
 )
 R1 = R3.replace("{1,3}", "")
 MARK = "\u2581"
+VOCAB = 1500
 
 ADDED = [
     AddedToken("<|a|>", special=True, normalized=False),
@@ -137,7 +138,7 @@ def byte_level(pre, normalizer=None, post=None, ignore=False):
         special = ["<|endoftext|>"]
         t.train_from_iterator(
             lines,
-            trainers.BpeTrainer(vocab_size=1500, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False),
+            trainers.BpeTrainer(vocab_size=VOCAB, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False),
         )
         spec = json.loads(t.to_str())
         if ignore:  # words that no merge reaches
@@ -170,7 +171,7 @@ def llama2(words, missing=(), ignore=False):
         special = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256) if b not in missing]
         t.train_from_iterator(
             [line[:80] for line in lines if line],
-            trainers.BpeTrainer(vocab_size=1200, special_tokens=special, limit_alphabet=120, max_token_length=8, show_progress=False),
+            trainers.BpeTrainer(vocab_size=VOCAB, special_tokens=special, limit_alphabet=120, max_token_length=8, show_progress=False),
         )
         spec = json.loads(t.to_str())
         spec["pre_tokenizer"] = None
