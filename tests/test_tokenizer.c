@@ -48,7 +48,7 @@ static char *copy_text(struct tune_json *j, size_t *size)
 
 static void same_ids(const char *name, const char *text, const struct tune_encoding *e, const struct ids *ids)
 {
-    bool same = e->count == ids->count && memcmp(e->ids, ids->id, (size_t)ids->count * sizeof *ids->id) == 0;
+    bool same = e->count == ids->count && (e->count == 0 || 0 == memcmp(e->ids, ids->id, (size_t)ids->count * sizeof *ids->id));
     if (!same) {
         for (int64_t i = 0; i < e->count || i < ids->count; i++)
             print_error("%lld: ours %d, reference %d\n", (long long)i, i < e->count ? (int)e->ids[i] : -1,

@@ -43,8 +43,8 @@ ADDED = [
 ]
 
 
-def corpus(rng):
-    """Words from this repository's own text, with some of many scripts."""
+def corpus(rng, hostile):
+    """This repository's own text, some of many scripts, and strings as those that will be compared."""
     text = []
     for root in ("README.md", "LICENSE", "Makefile", "components/tokenizers", "components/core", "tests/reference"):
         files = [root] if os.path.isfile(root) else [os.path.join(root, f) for f in sorted(os.listdir(root))] if os.path.isdir(root) else []
@@ -55,7 +55,8 @@ def corpus(rng):
     alphabet = "абвгдежзиклмнопрстуфхцчшщьюя αβγδεζηθικλμν 日本語中文字漢 한국어조선말 עברית العربية हिन्दी ไทย é à ü ß ñ"
     text += ["".join(rng.choice(alphabet) for _ in range(40)) for _ in range(400)]
     text += ["it's we're I'll don't they've I'd I'm 2024 12345 3.14159 x = y + 10; " * 3] * 40
-    return text
+    text += ["'\u017f x'\u017fa 's'S 't're've'm'll'd 'RE'Ve 1234567 \u0663\u0664\u0665 \u2167\u00bd  \n\n \r\n!\r\n\t x"] * 40
+    return text + [hostile.text() for _ in range(3000)]
 
 
 class Hostile:
@@ -133,13 +134,15 @@ def byte_level(pre, normalizer=None, post=None, ignore=False):
         t = Tokenizer(models.BPE())
         if normalizer:
             t.normalizer = normalizer
-        t.pre_tokenizer = pre
+        # Learnt without the pattern, merges lie across its boundaries: a word cut at another place gives other ids.
+        t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         t.decoder = decoders.ByteLevel()
         special = ["<|endoftext|>"]
         t.train_from_iterator(
-            lines,
-            trainers.BpeTrainer(vocab_size=VOCAB, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False),
+            [line[:80] for line in lines if line],
+            trainers.BpeTrainer(vocab_size=VOCAB, max_token_length=8, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False),
         )
+        t.pre_tokenizer = pre
         spec = json.loads(t.to_str())
         if ignore:  # words that no merge reaches
             spec["model"]["ignore_merges"] = True
@@ -267,7 +270,7 @@ def trained(report, folder, lines, rng, strings):
     with open(f"{folder}/train.c", "w") as f:
         f.write(TRAIN)
     with open(f"{folder}/sample.txt", "w", encoding="utf-8") as f:
-        f.write("\n".join(lines))
+        f.write("\n".join(lines).replace("\0", ""))
     flags = ["-fsanitize=address,undefined"] if "asan" in BUILD else []
     cc = [os.environ.get("CC", "cc"), "-std=c11", *flags, "-Icomponents", f"{folder}/train.c", f"{BUILD}/libtune.a", "-fopenmp", "-lpthread", "-lm", "-o", f"{folder}/train"]
     subprocess.run(cc, check=True)
@@ -279,7 +282,8 @@ def trained(report, folder, lines, rng, strings):
 
 def main():
     rng = random.Random(20)
-    strings, report, lines = Hostile(rng), Report(), corpus(rng)
+    strings, report = Hostile(rng), Report()
+    lines = corpus(rng, strings)
     for name, make in SHAPES.items():
         with tempfile.TemporaryDirectory(prefix="tune-peer-") as folder:
             t = make(lines)

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tokenizers_peer as peer  # noqa: E402
 
 TEXTS = [
-    "", " ", "Hello World, it's  two spaces", "don't DON'T we'Ve '\u017f x'll", "\r\n\r\n  x\n \n\ty  ", "1234567 \u0663\u0664 \u2167\u00bd 3.14",
+    "", " ", "Hello World, it's  two spaces", "don't DON'T we'Ve '\u017f x'll", "\r\n\r\n  x\n \n\ty  ", "12345678 x'\u017fa '\u017f  \r\n!\r\n\tx 1234567 \u0663\u0664 \u2167\u00bd 3.14",
     "caf\u00e9 cafe\u0301 \u1100\u1161\u11a8 \u212b a\u0328\u0301", "<|a|><|b|><|b|b", "x <left> y <right>  z <both> w", "single singles \u00e9single single.",
     "norm normal abnormal cafe\u0301", "a\0b", "\U0001f468\u200d\U0001f469 \u65e5\u672c\u8a9e \ud55c\uad6d\uc5b4", "\u2581 a\u2581b  c", "a" * 200,
     "</s>x <unk> <0x41>", "\u00a0\u3000 \u2028x", "\tif (x) return;\n\t\treturn const static",
@@ -24,8 +24,9 @@ TEXTS = [
 
 def main():
     rng = random.Random(7)
-    hostile, lines = peer.Hostile(rng), peer.corpus(rng)
-    peer.VOCAB = 420
+    hostile = peer.Hostile(rng)
+    lines = peer.corpus(rng, hostile)
+    peer.VOCAB = 700
     for name, make in peer.SHAPES.items():
         t = make(lines)
         cases = []
