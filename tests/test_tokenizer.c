@@ -399,6 +399,18 @@ static void offsets(void **state)
     }
     tune_encoding_free(&e);
     tune_tokenizer_free(t);
+    /* A special token that the normalizer respells is decoded so, and not known as special: measured. */
+    char *back;
+    size_t size;
+    text = HEAD "\"added_tokens\":[{\"id\":6,\"content\":\"<q>\",\"special\":true,\"normalized\":true},"
+           "{\"id\":7,\"content\":\"<p>\",\"special\":true,\"normalized\":false}]," LLAMA2_STAGES LLAMA2_POST
+           "\"decoder\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xE2\x96\x81\"},\"content\":\"_\"}," LLAMA2_MODEL;
+    assert_got(t = open_text(folder, text, strlen(text)));
+    expect(t, "<q>a<p><q>", 0, "6 2 7 6");
+    assert_ok(tune_tokenizer_decode(t, (int32_t[]){6, 7, 4}, 3, true, &back, &size));
+    assert_string_equal(back, "_<q>_a");
+    free(back);
+    tune_tokenizer_free(t);
     tune_file_remove_folder(folder);
 }
 

@@ -56,6 +56,7 @@ def corpus(rng, hostile):
     text += ["".join(rng.choice(alphabet) for _ in range(40)) for _ in range(400)]
     text += ["it's we're I'll don't they've I'd I'm 2024 12345 3.14159 x = y + 10; " * 3] * 40
     text += ["'\u017f x'\u017fa 's'S 't're've'm'll'd 'RE'Ve 1234567 \u0663\u0664\u0665 \u2167\u00bd  \n\n \r\n!\r\n\t x"] * 40
+    text += ["'\u017f x'\u017fa\nreturn \rconst\n\nif\r\nx"] * 400
     return text + [hostile.text() for _ in range(3000)]
 
 

@@ -27,10 +27,12 @@ def main():
     hostile = peer.Hostile(rng)
     lines = peer.corpus(rng, hostile)
     peer.VOCAB = 700
+    words = "tokenizer return const static while the struct for of an ing uint32_t".split()
+    long = ["".join(rng.choice(words) for _ in range(50)) for _ in range(4)]
     for name, make in peer.SHAPES.items():
         t = make(lines)
         cases = []
-        for text in TEXTS + [hostile.text() for _ in range(25)]:
+        for text in TEXTS + long + [hostile.text() for _ in range(25)]:
             ids = t.encode(text, add_special_tokens=False).ids
             cases.append({"text": text, "ids": ids, "special_ids": t.encode(text).ids, "decoded": t.decode(ids, skip_special_tokens=False)})
         print(json.dumps({"name": name, "tokenizer": t.to_str(), "cases": cases}))
