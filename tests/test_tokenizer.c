@@ -316,6 +316,37 @@ static void merging(void **state)
     tune_file_remove_folder(folder);
 }
 
+/* Vocabularies in which a word cut one character too late or too early gives another id. */
+static void patterns(void **state)
+{
+    (void)state;
+    const char *folder = test_folder();
+#define SPLIT(numbers) "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":" \
+    "\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|" numbers "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|" \
+    "\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"},\"behavior\":\"Isolated\",\"invert\":false}," \
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},"
+    /* 0 newline, 1 a, 2 newline+a, 3 digit 1, 4 "11", 5 space, 6 space+a, 7 "!", 8 "!"+newline, 9 "'", 10 s, 11 "'s", 12 "'sa", 13 "sa" */
+#define EDGES "\"model\":{\"vocab\":{\"\\u010a\":0,\"a\":1,\"\\u010aa\":2,\"1\":3,\"11\":4,\"\\u0120\":5,\"\\u0120a\":6,\"!\":7," \
+    "\"!\\u010a\":8,\"'\":9,\"s\":10,\"'s\":11,\"'sa\":12,\"sa\":13},\"merges\":[\"\\u010a a\",\"1 1\",\"\\u0120 a\",\"! \\u010a\"," \
+    "\"' s\",\"'s a\",\"s a\"]}}"
+    const char *texts[] = {HEAD SPLIT("\\\\p{N}{1,3}") EDGES, HEAD SPLIT("\\\\p{N}") EDGES, HEAD GPT2_STAGES EDGES};
+    static const char *const names[] = {"llama3", "qwen2", "gpt2"};
+    for (int i = 0; i < 3; i++) {
+        struct tune_tokenizer *t = open_text(folder, texts[i], strlen(texts[i]));
+        assert_got(t);
+        assert_string_equal(tune_tokenizer_pipeline(t), names[i]);
+        expect(t, "\na", 0, "0 1");                    /* a line end is never glued to letters */
+        expect(t, "11111", 0, i == 0 ? "4 3 4" : i == 1 ? "3 3 3 3 3" : "4 4 3");
+        expect(t, "a  a", 0, "1 5 6");
+        expect(t, "a  ", 0, "1 5 5");
+        expect(t, "!\n\na", 0, i == 2 ? "7 0 0 1" : "8 0 1"); /* punctuation takes its line ends */
+        expect(t, "a'sa", 0, "1 11 1");
+        expect(t, "!a", 0, "7 1");
+        tune_tokenizer_free(t);
+    }
+    tune_file_remove_folder(folder);
+}
+
 static void added_tokens(void **state)
 {
     (void)state;
@@ -662,7 +693,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_cases), cmocka_unit_test(real_tokenizers), cmocka_unit_test(unicode_facts),
-        cmocka_unit_test(merging),        cmocka_unit_test(added_tokens),    cmocka_unit_test(offsets),
+        cmocka_unit_test(merging),        cmocka_unit_test(patterns),
+        cmocka_unit_test(added_tokens),    cmocka_unit_test(offsets),
         cmocka_unit_test(refused_files),  cmocka_unit_test(damaged_files),   cmocka_unit_test(training),
         cmocka_unit_test(long_words),     cmocka_unit_test(threads),         cmocka_unit_test(getter),
     };

@@ -18,7 +18,8 @@ TEXTS = [
     "", " ", "Hello World, it's  two spaces", "don't DON'T we'Ve '\u017f x'll", "\r\n\r\n  x\n \n\ty  ", "12345678 x'\u017fa '\u017f  \r\n!\r\n\tx 1234567 \u0663\u0664 \u2167\u00bd 3.14",
     "caf\u00e9 cafe\u0301 \u1100\u1161\u11a8 \u212b a\u0328\u0301", "<|a|><|b|><|b|b", "x <left> y <right>  z <both> w", "single singles \u00e9single single.",
     "norm normal abnormal cafe\u0301", "a\0b", "\U0001f468\u200d\U0001f469 \u65e5\u672c\u8a9e \ud55c\uad6d\uc5b4", "\u2581 a\u2581b  c", "a" * 200,
-    "</s>x <unk> <0x41>", "\u00a0\u3000 \u2028x", "\tif (x) return;\n\t\treturn const static",
+    "</s>x <unk> <0x41>", "\u00a0\u3000 \u2028x", "a\u0310\u0301 a\u0301\u0310 e\u0323\u0302\u0302",
+    "\nreturn\rconst \nif\n\n x\r\nx \u00e9\nreturn", "'\u017f x'\u017fa 'S", "\tif (x) return;\n\t\treturn const static",
 ]
 
 
