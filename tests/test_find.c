@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "flags/known.h"
-#include "models/find.h"
+#include "flags/find.h"
 
 static char home[64];
 static const char commit[] = "0123456789abcdef0123456789abcdef01234567";
@@ -111,7 +111,10 @@ static void cached(void **state)
     folder("hub/models--Org--Tiny-1M/blobs");
     snprintf(path, sizeof path, "hub/models--Org--Tiny-1M/snapshots/%s", commit);
     folder(path);
-    put("hub/models--Org--Tiny-1M/refs/main", "../../../etc");
+    folder("hub/models--Org--Tiny-1M/trap"); /* a commit that is a path leads nowhere */
+    put("hub/models--Org--Tiny-1M/trap/config.json", "{}");
+    put("hub/models--Org--Tiny-1M/trap/model.safetensors", "x");
+    put("hub/models--Org--Tiny-1M/refs/main", "../trap");
     assert_int_equal(tune_model_find("tiny-1m", found), -1);
     put("hub/models--Org--Tiny-1M/refs/main", commit);
     assert_int_equal(tune_model_find("tiny-1m", found), -1); /* nothing in the snapshot yet */

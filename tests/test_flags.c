@@ -204,6 +204,26 @@ static void model_defaults(void **state)
     tune_file_remove_folder(folder);
 }
 
+/* What this distribution ships: each file's keys are options, its values in range. */
+static void shipped_defaults(void **state)
+{
+    (void)state;
+    struct tune_known_model *models;
+    int count = tune_known_models(&models), applied = 0;
+    assert_true(count >= 0);
+    for (int i = 0; i < count; i++) {
+        char *argv[] = {"finetune_full", "--model", models[i].hub_id};
+        tune_flags_free(&my.tune);
+        assert_ok(tune_flags_parse(&my.tune, 3, argv, options, properties));
+        applied += tune_flags_source(&my.tune, "lr") == TUNE_FROM_MODEL_DEFAULTS;
+        assert_true(models[i].parameters > 0 && models[i].context > 0);
+    }
+    free(models);
+    if (count == 0)
+        skip();
+    assert_true(applied > 0);
+}
+
 static void as_json(void **state)
 {
     (void)state;
@@ -383,7 +403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes),        cmocka_unit_test(refuses), cmocka_unit_test(configs),
-        cmocka_unit_test(model_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
+        cmocka_unit_test(model_defaults), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
         cmocka_unit_test(program_ends),
     };
     return cmocka_run_group_tests(tests, NULL, end);

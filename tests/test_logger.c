@@ -13,7 +13,7 @@
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
-#include "models/find.h"
+#include "flags/find.h"
 
 static char home[64];
 static const struct tune_property properties[] = {TUNE_TRAINING_PROPERTIES, {"sharpness", "1", "of the minimum"}, {0}};
@@ -60,8 +60,8 @@ static struct tune_step_record step(int64_t i, double begin_s, double end_s)
 {
     struct tune_step_record r = {.step = i, .rows = 4, .tokens = 100, .padded_tokens = 120, .labels = 80, .epoch = 0.1 * (double)i,
                                  .loss_sum = 80 * (2 - 0.1 * (double)i), .grad_norm = 0.91, .lr = 1.9e-5};
-    r.begin.wall_s = 1000 + begin_s, r.begin.cpu_s = begin_s * 1.5;
-    r.end.wall_s = 1000 + end_s, r.end.cpu_s = end_s * 1.5;
+    r.begin.wall_s = 1000 + begin_s, r.begin.cpu_s = 50 + begin_s * 1.5;
+    r.end.wall_s = 1000 + end_s, r.end.cpu_s = 50 + end_s * 1.5;
     return r;
 }
 

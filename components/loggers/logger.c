@@ -19,7 +19,7 @@
 #include "loggers/host.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
-#include "models/find.h"
+#include "flags/find.h"
 
 struct tune_logger {
     struct tune_logger_options options; /* its strings are not used after tune_logger_new */
@@ -36,8 +36,9 @@ struct tune_logger {
     struct tune_moment begin, end; /* of the first, of the last */
     double first_end_s, loss_first, loss_last;
     double memory_sum, memory_s, memory_at_s; /* percent * seconds */
-    int64_t eval_step;    /* of the last evaluation; -1: none */
+    int64_t eval_step;    /* of the last evaluation; 0: none */
     double eval_loss;
+    double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
     /* since the last line */
     int64_t line_steps, line_tokens;
     double line_s;
@@ -176,7 +177,6 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
         return NULL;
     }
     log->options = *options;
-    log->eval_step = -1;
     if (log->options.log_every <= 0)
         log->options.log_every = 1;
     if (log->options.started_s <= 0)
@@ -384,7 +384,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
 
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at)
 {
-    if (at->eval_step < 0 || at->eval_step == log->eval_step)
+    if (at->eval_step == log->eval_step)
         return 0;
     if (!isfinite(at->eval_loss)) {
         tune_error_set("the evaluation at step %" PRId64 " gave a loss that is not finite; lower --lr", at->eval_step);
@@ -411,6 +411,12 @@ static int declared(const struct tune_logger *log, const char *name)
         if (!strcmp(p[i].name, name))
             return i;
     return -1;
+}
+
+void tune_logger_flops(struct tune_logger *log, double per_token, double per_length)
+{
+    log->flops_token = per_token;
+    log->flops_length = per_length;
 }
 
 int tune_logger_property(struct tune_logger *log, const char *name, double value)
@@ -443,7 +449,7 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know(log, "is_valid", log->steps > 0 && at->signal == 0);
     know(log, "training_steps", (double)log->steps);
     know(log, "peak_memory_bytes", (double)tune_host_peak_memory());
-    if (log->eval_step >= 0)
+    if (log->eval_step > 0)
         know(log, "eval_loss", log->eval_loss);
     if (log->steps == 0 || !(s > 0))
         return;
@@ -457,6 +463,9 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / s);
     know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_host_memory_used());
     know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
+    if (log->flops_token > 0 && log->rows > 0)
+        know(log, "model_flops_per_second",
+             (double)log->tokens * (log->flops_token + log->flops_length * (double)log->tokens / (double)log->rows) / s);
     know(log, "loss_first", log->loss_first);
     know(log, "loss_last", log->loss_last);
 }

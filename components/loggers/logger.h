@@ -29,7 +29,11 @@
 extern "C" {
 #endif
 
+struct tune_dataset;
 struct tune_flags;
+struct tune_loader;
+struct tune_model;
+struct tune_sums;
 struct tune_model_identity;
 struct tune_property;
 struct tune_logger;
@@ -65,6 +69,11 @@ int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
 int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity);
 int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
 
+/* tune_logger_run - all of that for a training run: device, model, weights, data, steps planned. Sets model_load_time and
+ * lets the report know the model's FLOPs. */
+int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
+                    const struct tune_dataset *data, const struct tune_loader *load);
+
 /* One finished step. Counts are this step's own. */
 struct tune_step_record {
     int64_t step;            /* 1, 2, ... */
@@ -82,8 +91,15 @@ struct tune_step_record {
  * -1: the step was not finite (the run diverged: says at which step, and what to do), or a file cannot be written. */
 int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r);
 
+/* tune_logger_step - every step finished since the last look at sums, through tune_logger_record; waits for the device. */
+int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_sums *sums);
+
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);
+
+/* tune_logger_flops - model FLOPs of training on one token in rows of T tokens are per_token + per_length * T, for
+ * model_flops_per_second. */
+void tune_logger_flops(struct tune_logger *log, double per_token, double per_length);
 
 /* tune_logger_property - a measured property for report.json; setting it again replaces the value.
  * -1: not declared in the program's table, or not finite. */

@@ -73,9 +73,9 @@ const char *tune_tokenizer_pipeline(const struct tune_tokenizer *t);
 int tune_tokenizer_train(const char *path, const char *text, size_t size, int32_t vocabulary,
                          const char *const *special, int specials);
 
-/* tune_get_tokenizer - the tokenizer of the folder that --model names. vocabulary is the model's: a tokenizer with a
- * larger id is an error; INT64_MAX: any will do. --model may also be a tokenizer.json, or a folder with nothing else. */
-struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags, int64_t vocabulary);
+/* tune_get_tokenizer - the tokenizer of the folder that --model names, which need hold nothing else; --model may also
+ * be the tokenizer.json itself. Whether its ids fit the model is the caller's to compare (tune_tokenizer_size). */
+struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags);
 
 #ifdef __cplusplus
 }
