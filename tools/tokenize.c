@@ -139,11 +139,13 @@ int main(int argc, char **argv)
     size_t room = 0;
     ssize_t size;
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
-    for (int64_t number = 1; (size = getline(&text, &room, stdin)) >= 0; number++)
-        if (strspn(text, " \t\r\n") < (size_t)size && line(t, text, (size_t)size, number, &e) < 0) {
+    for (int64_t number = 1; (size = getline(&text, &room, stdin)) >= 0; number++) {
+        size -= text[size - 1] == '\n'; /* else an error at the line's end would name the next */
+        if (strspn(text, " \t\r") < (size_t)size && line(t, text, (size_t)size, number, &e) < 0) {
             fflush(stdout); /* what came before the bad line is good */
             tune_program_fail();
         }
+    }
     if (ferror(stdin) || fflush(stdout) != 0 || ferror(stdout)) {
         tune_error_set("tokenize: %s", strerror(errno));
         tune_program_fail();

@@ -178,7 +178,7 @@ static int spell(const struct tune_tokenizer *t, const int32_t *ids, int64_t cou
     for (int64_t i = 0; i < count; i++) {
         int32_t id = ids[i];
         if (id < 0 || id >= t->size || (t->added_of[id] < 0 && !t->vocab[id].data)) {
-            tune_error_set("%s: id %d (the %lld-th to decode) is not in the vocabulary of %d", t->path, (int)id,
+            tune_error_set("%s: id %d (number %lld of those to decode) is not in the vocabulary of %d", t->path, (int)id,
                            (long long)i + 1, (int)t->size);
             return -1;
         }

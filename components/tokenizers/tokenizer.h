@@ -39,16 +39,20 @@ enum { TUNE_ADD_SPECIAL = 1,   /* what the post-processor's template adds: BOS a
 };
 
 /* tune_tokenizer_open - read <path>, or <path>/tokenizer.json where path is a folder. NULL with an error.
- * A tokenizer is read-only after opening apart from a cache under its own lock: any number of threads may use it. */
+ * A tokenizer is read-only after opening, apart from a table of words whose entries are written once, without locks:
+ * any number of threads may use it. */
 struct tune_tokenizer *tune_tokenizer_open(const char *path);
 void tune_tokenizer_free(struct tune_tokenizer *t);
 
-/* tune_tokenizer_encode - size bytes of text (valid UTF-8; may hold NUL) into *e, which is emptied first.
- * 0, or -1 with an error: invalid UTF-8 (its offset), no memory. */
+/* tune_tokenizer_encode - size bytes of text (valid UTF-8, at most 512 MiB; may hold NUL) into *e, which is emptied first.
+ * Starts and ends are of the caller's text: a byte-level token may begin inside a character; where a normalizer
+ * changed the text they are those of the characters it came from; an added token's hold the white space it took.
+ * 0, or -1 with an error: invalid UTF-8 (its offset), too long, no memory. */
 int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t size, int options, struct tune_encoding *e);
 
 /* tune_tokenizer_decode - ids to text: *text is set to a malloc'd NUL-terminated string of *size bytes, which the
- * caller frees. skip_special leaves special tokens out. -1: an id outside the vocabulary. */
+ * caller frees. skip_special leaves special tokens out. -1: an id outside the vocabulary (the reference leaves those
+ * out without a word), no memory. */
 int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, char **text,
                           size_t *size);
 
@@ -64,11 +68,13 @@ const char *tune_tokenizer_pipeline(const struct tune_tokenizer *t);
 /* tune_tokenizer_train - make a tokenizer.json of exactly vocabulary entries in the smollm pipeline (byte-level BPE,
  * digits alone): the special tokens first (ids 0..), the 256 bytes, then merges learnt from the size bytes of text;
  * where the text has no more pairs that occur twice, the rest are systematic merges, each of them valid. The same input gives the
- * same file. Written to path by replacement. -1: vocabulary below specials + 256, cannot write. */
+ * same file. Written to path by replacement. -1: vocabulary below specials + 256, a special token twice or one that
+ * spells a byte, cannot write. */
 int tune_tokenizer_train(const char *path, const char *text, size_t size, int32_t vocabulary,
                          const char *const *special, int specials);
 
-/* tune_get_tokenizer - the tokenizer of the folder that --model names, or the tokenizer.json itself. */
+/* tune_get_tokenizer - the tokenizer of the folder that --model names, which need hold nothing else; --model may also
+ * be the tokenizer.json itself. Whether its ids fit the model is the caller's to compare (tune_tokenizer_size). */
 struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags);
 
 #ifdef __cplusplus
