@@ -119,6 +119,8 @@ struct tune_piece {
 /* One call's own memory. */
 struct tune_work {
     struct tune_tokenizer *t;
+    /* what each word is handed to: tune_bpe, or training's count */
+    int (*word)(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b, bool whole);
     struct tune_encoding *e;
     int options;
     char *text;              /* normalized piece */
@@ -192,7 +194,7 @@ void tune_added_next(const struct tune_work *w, struct tune_added_scan *s);
 /* normalize.c: size bytes at text, from base in the caller's text, into *piece, which borrows w's memory or text. */
 int tune_normalize(struct tune_work *w, const char *text, size_t size, int64_t base, struct tune_piece *piece);
 
-/* pretokenize.c: the piece's bytes from a to b into words, and those to ids. */
+/* pretokenize.c: the piece's bytes from a to b into words, each to w->word. */
 int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b);
 
 /* bpe.c: one word. whole: it is all that a pre-tokenizer would hand over (ignore_merges looks at no less). */

@@ -120,11 +120,11 @@ static int digits_gpt2(struct tune_work *w, const struct tune_piece *piece, cons
             stop = next;
         while (p < stop) {
             const char *q = gpt2(class, p, stop);
-            TRY(tune_bpe(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), true));
+            TRY(w->word(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), true));
             p = q;
         }
         if (stop < end) {
-            TRY(tune_bpe(w, piece, (size_t)(stop - piece->text), (size_t)(next - piece->text), true));
+            TRY(w->word(w, piece, (size_t)(stop - piece->text), (size_t)(next - piece->text), true));
             p = next;
         }
     }
@@ -159,10 +159,10 @@ static int whole(struct tune_work *w, const struct tune_piece *piece, size_t a, 
 {
     const struct tune_tokenizer *t = w->t;
     if (!t->cuts || (t->ignore_merges && b - a <= t->longest))
-        return tune_bpe(w, piece, a, b, true);
+        return w->word(w, piece, a, b, true);
     for (const char *p = piece->text + a, *end = piece->text + b; p < end;) {
         const char *q = uncut(t, p, end);
-        TRY(tune_bpe(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), false));
+        TRY(w->word(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), false));
         p = q;
     }
     return 0;
@@ -181,7 +181,7 @@ int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t
         return digits_gpt2(w, piece, p, end);
     while (p < end) {
         const char *q = pre == TUNE_PRE_GPT2 ? gpt2(class, p, end) : llama3(class, p, end, pre == TUNE_PRE_LLAMA3 ? 3 : 1);
-        TRY(tune_bpe(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), true));
+        TRY(w->word(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), true));
         p = q;
     }
     return 0;

@@ -139,7 +139,7 @@ int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t siz
         tune_error_set("tokenizer: the text is not UTF-8: byte 0x%02x at offset %zu", (unsigned char)text[bad], bad);
         return -1;
     }
-    struct tune_work w = {.t = t, .e = e, .options = options};
+    struct tune_work w = {.t = t, .word = tune_bpe, .e = e, .options = options};
     int failed = encode(&w, text, size);
     free(w.text);
     free(w.low);
