@@ -563,7 +563,7 @@ static void show(void **state)
     struct tune_dataset *d = OPEN_AS("show.jsonl", "{\"text\": \"Q\\nA:\\\"\\u001b\\u00e9xy\"}\n{\"text\": \"none\"}\n{\"text\": \"\"}",
                                      .response_template = "A:", .max_length = 9, .skip_bad_rows = true);
     assert_got(d);
-    char *text = shown(d, bytes, 2), line[256];
+    char *text = shown(d, bytes, 2), line[TUNE_PATH_MAX + 64];
     snprintf(line, sizeof line, "row 0, %s:1: 9 tokens, 5 trained, cut from 10\n", path_of("show.jsonl"));
     assert_non_null(strstr(text, line));
     assert_non_null(strstr(text, "position       id  loss     token\n"));
@@ -582,7 +582,7 @@ static void show(void **state)
     tune_dataset_free(d);
 }
 
-/* GPT-2's tokens of a real row, checked by hand: " 12" begins at the template's last byte and is prompt. */
+/* GPT-2's tokens of a real row, checked by hand: How| many|?| #|###| 12| eggs. */
 static void real_mask(void **state)
 {
     (void)state;
@@ -601,7 +601,7 @@ static void real_mask(void **state)
     o.response_template = "#### 1";
     d = tune_dataset_open(path_of("q.jsonl"), &o, tok);
     assert_got(d);
-    assert_string_equal(mask_of(d, 0), "......T");
+    assert_string_equal(mask_of(d, 0), "......T"); /* " 12" begins inside the template: prompt */
     tune_dataset_free(d);
     tune_tokenizer_free(tok);
 }
@@ -684,7 +684,7 @@ static void damaged(void **state)
     static const char *const names[] = {"d.json", "d.jsonl", "d.txt"};
     static const char bytes_in[] = "[]{}\",\\\n\r :\xff\xc3\0ua1";
     struct tune_example x = {0};
-    for (uint64_t k = 0; k < 3000; k++) {
+    for (uint64_t k = 0; k < 1500; k++) {
         char data[sizeof good];
         size_t n = sizeof good - 1;
         memcpy(data, good, n);
