@@ -133,7 +133,7 @@ static int line(struct tune_tokenizer *t, const char *text, size_t size, int64_t
 int main(int argc, char **argv)
 {
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "text to token ids and back, JSON lines on stdin");
-    struct tune_tokenizer *t = GET(tune_get_tokenizer(&my.tune, INT64_MAX));
+    struct tune_tokenizer *t = GET(tune_get_tokenizer(&my.tune));
     struct tune_encoding e = {0};
     char *text = NULL;
     size_t room = 0;

@@ -18,7 +18,7 @@ struct tune_progress {
     int64_t padded_tokens; /* B*T summed: what was computed */
     double epoch;          /* rows consumed / rows of the set */
     double fraction;       /* step / planned_steps, 0..1 */
-    int64_t eval_step;     /* step of the last evaluation; -1: none yet */
+    int64_t eval_step;     /* step of the last evaluation; 0: none yet */
     double eval_loss;      /* its loss, nats per token */
     double best_loss;      /* lowest eval_loss so far */
     bool best;             /* the last evaluation, at this very step, is the best so far */

@@ -4,4 +4,12 @@
 
 #define TUNE_VERSION "0.1.0"
 
+#if defined(__clang__)
+#define TUNE_COMPILER "clang " __clang_version__
+#elif defined(__GNUC__)
+#define TUNE_COMPILER "gcc " __VERSION__
+#else
+#define TUNE_COMPILER "unknown compiler"
+#endif
+
 #endif

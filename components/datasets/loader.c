@@ -545,6 +545,7 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
 void tune_progress_step(struct tune_progress *at, const struct tune_loader *load)
 {
     at->step++;
+    at->best = false; /* it was of the step before */
     at->rows += load->given;
     at->tokens += load->tokens;
     at->labels += load->label_count;

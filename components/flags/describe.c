@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/print.h"
 #include "flags/state.h"
 
 /* A number as JSON has it: whole ones digit by digit (cJSON keeps doubles), infinities as a string. */
@@ -19,7 +20,7 @@ static cJSON *number(const struct tune_option *row, const void *at)
         return cJSON_CreateRaw(text);
     default: {
         double value = *(const double *)at;
-        return isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateString(value > 0 ? "inf" : "-inf");
+        return isfinite(value) ? cJSON_CreateRaw(tune_number_text(text, value)) : cJSON_CreateString(value > 0 ? "inf" : "-inf");
     }
     }
 }

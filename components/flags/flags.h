@@ -24,6 +24,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "flags/property.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -48,11 +50,6 @@ struct tune_option {
     const char *unit;             /* "tokens", "s"; "": none */
     const char *help;             /* one line */
     const char *group;            /* heading in --help; NULL: the program's own */
-};
-
-/* A number the program reports in report.json. */
-struct tune_property {
-    const char *name, *unit, *help;
 };
 
 /* Where a value came from. */

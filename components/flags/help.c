@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/print.h"
 #include "flags/state.h"
 
 enum { WIDTH = 100, INDENT = 36 };
@@ -71,12 +72,14 @@ static void one_option(FILE *out, const struct tune_option *row, const char *tex
     if (number && row->range && *row->range)
         fprintf(words, "; in %s", row->range);
     const char *table = row->value && *row->value ? row->value : "none";
+    if (text && *text) {
+        fputs(source >= TUNE_FROM_CONFIG ? "; now " : "; default ", words);
+        tune_print_line_of(words, text);
+    }
     if (source >= TUNE_FROM_CONFIG)
-        fprintf(words, "; now %s by %s, default %s", text, source == TUNE_FROM_FLAG ? "flag" : "--config", table);
+        fprintf(words, " by %s, default %s", source == TUNE_FROM_FLAG ? "flag" : "--config", table);
     else if (source == TUNE_FROM_MODEL_DEFAULTS)
-        fprintf(words, "; default %s for this model, otherwise %s", text, table);
-    else if (text && *text)
-        fprintf(words, "; default %s", text);
+        fprintf(words, " for this model, otherwise %s", table);
     fclose(words);
     int column = left_column(out, row);
     if (column + 2 > INDENT) {

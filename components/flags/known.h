@@ -2,7 +2,7 @@
  *
  * A file is {"name", "hub_id", "parameters", "config": {config.json as on the Hub}}. It stands
  * with the flags because a known model's own defaults are part of parsing them; finding the
- * model's files is models/find.h's. */
+ * model's files is flags/find.h's. */
 #ifndef TUNE_FLAGS_KNOWN_H
 #define TUNE_FLAGS_KNOWN_H
 

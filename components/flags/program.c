@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #include "core/version.h"
 #include "flags/known.h"
-#include "models/find.h"
+#include "flags/find.h"
 
 /* The Makefile links an object with these into a recipe; a tool has none. */
 extern const char tune_recipe_source[] __attribute__((weak));
@@ -48,12 +49,18 @@ static void list_models(void)
 {
     struct tune_known_model *models;
     int count = MUST(tune_known_models(&models));
-    printf("%-24s %-44s %10s %9s  %s\n", "name", "Hub id", "parameters", "context", "here");
+    int name = 4, id = 6;
+    for (int i = 0; i < count; i++) {
+        int n = (int)strlen(models[i].name), m = (int)strlen(models[i].hub_id);
+        name = n > name ? n : name;
+        id = m > id ? m : id;
+    }
+    printf("%-*s  %-*s  parameters   context  here\n", name, "name", id, "Hub id");
     for (int i = 0; i < count; i++) {
         char folder[TUNE_PATH_MAX];
         bool here = tune_model_locate(models[i].hub_id, folder);
-        printf("%-24s %-44s %9.1fM %9d  %s\n", models[i].name, models[i].hub_id, (double)models[i].parameters / 1e6,
-               models[i].context, here ? folder : "no");
+        printf("%-*s  %-*s  %8.1f M  %8d  %s\n", name, models[i].name, id, models[i].hub_id,
+               (double)models[i].parameters / 1e6, models[i].context, here ? folder : "no");
     }
     if (count == 0)
         puts("(none: no defaults/models beside this program; set TUNE_DEFAULTS)");
@@ -62,13 +69,7 @@ static void list_models(void)
 
 static void print_version(void)
 {
-    printf("%s, tune.c %s, compiled with "
-#if defined(__clang__)
-           "clang "
-#elif defined(__GNUC__)
-           "gcc "
-#endif
-           "%s\n", program, TUNE_VERSION, __VERSION__);
+    printf("%s, tune.c %s, %s\n", program, TUNE_VERSION, TUNE_COMPILER);
 }
 
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
@@ -82,6 +83,10 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
         flags->source = source;
         flags->source_size = (size_t)(source_end - source);
     }
+    /* a closed standard stream would become the next file that is opened, and what is printed would land in it */
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
+            exit(1);
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     program = argc <= 0 ? program : slash ? slash + 1 : argv[0];
     MUST(tune_flags_parse(flags, argc, argv, options, properties));

@@ -28,6 +28,7 @@ extern "C" {
 
 struct tune_model;
 struct tune_flags;
+struct tune_tokenizer;
 
 /* tune_model_load - read a Hugging Face folder (config.json, model.safetensors or shards with an index) onto dev.
  * activations: F32 or BF16, how values between operations are kept; weights are F32. NULL with an error naming file and
@@ -78,8 +79,9 @@ int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, co
 /* tune_model_load_seconds - what reading the folder took. */
 double tune_model_load_seconds(const struct tune_model *m);
 
-/* tune_get_model - by --model, --dtype, --batch-size, --max-length, --activation-checkpointing; ready to train. */
-struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_device *dev);
+/* tune_get_model - by --model, --dtype, --batch-size, --max-length, --activation-checkpointing; ready to train. tok's ids must
+ * all be in its vocabulary. */
+struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
 
 #ifdef __cplusplus
 }

@@ -2,10 +2,10 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "flags/flags.h"
-#include "models/find.h"
+#include "flags/find.h"
 #include "tokenizers/tokenizer.h"
 
-struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags, int64_t vocabulary)
+struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags)
 {
     char folder[TUNE_PATH_MAX], file[TUNE_PATH_MAX];
     const char *path = flags->model;
@@ -25,12 +25,5 @@ struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags, int64_
             return NULL;
         path = folder;
     }
-    struct tune_tokenizer *t = tune_tokenizer_open(path);
-    if (t && tune_tokenizer_size(t) > vocabulary) {
-        tune_error_set("%s: the tokenizer has ids up to %d and the model a vocabulary of %lld; they do not belong together",
-                       path, (int)tune_tokenizer_size(t) - 1, (long long)vocabulary);
-        tune_tokenizer_free(t);
-        return NULL;
-    }
-    return t;
+    return tune_tokenizer_open(path);
 }

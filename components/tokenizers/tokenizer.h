@@ -68,9 +68,8 @@ const char *tune_tokenizer_pipeline(const struct tune_tokenizer *t);
 int tune_tokenizer_train(const char *path, const char *text, size_t size, int32_t vocabulary,
                          const char *const *special, int specials);
 
-/* tune_get_tokenizer - the tokenizer of the folder that --model names. vocabulary is the model's: a tokenizer with a
- * larger id is an error. */
-struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags, int64_t vocabulary);
+/* tune_get_tokenizer - the tokenizer of the folder that --model names, or the tokenizer.json itself. */
+struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* log of the sum of exp(scale x), leaving exp(scale x - max) in x; *sum is their sum. */
+/* exp(scale x - max) in x's place; *sum is their sum. Returns max. */
 static float row_exp(float *x, int64_t V, float scale, float *sum)
 {
     float max = -INFINITY, total = 0;
@@ -17,7 +17,7 @@ static float row_exp(float *x, int64_t V, float scale, float *sum)
         total += x[i];
     }
     *sum = total;
-    return max + logf(total);
+    return max;
 }
 
 int tune_cpu_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
@@ -33,10 +33,12 @@ int tune_cpu_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, 
         tune_cpu_piece(M, 1, &begin, &end);
         for (int64_t m = begin; m < end; m++) {
             float *x = (float *)logits->data + m * V, sum, label_logit = x[labels[m]] * scale;
-            float log_prob = label_logit - row_exp(x, V, scale, &sum);
+            float max = row_exp(x, V, scale, &sum);
+            /* the difference first: the logarithm of a sum near 1 would drown in a large max */
+            double log_prob = (double)label_logit - max - log((double)sum);
             loss -= log_prob;
             if (log_probs)
-                log_probs[m] = log_prob;
+                log_probs[m] = (float)log_prob;
             if (!backward)
                 continue;
             float factor = scale / sum;

@@ -5,22 +5,22 @@
 
 static float row_rstd(const float *x, int64_t n, float eps)
 {
-    float sum = 0;
+    double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    return 1.0f / sqrtf(sum / (float)n + eps);
+        sum += (double)x[i] * x[i];
+    return (float)(1.0 / sqrt(sum / (double)n + (double)eps));
 }
 
 /* dx from g = dy w of one row; add: onto what is there. */
 static void row_backward(float *dx, bool add, float *dw, const float *dy, const float *x, const float *w, float rstd,
                          int64_t n)
 {
-    float dot = 0;
+    double dot = 0;
 #pragma omp simd reduction(+ : dot)
     for (int64_t i = 0; i < n; i++)
-        dot += dy[i] * w[i] * x[i];
-    float mean = dot / (float)n * rstd * rstd;
+        dot += (double)(dy[i] * w[i]) * x[i];
+    float mean = (float)(dot / (double)n * rstd * rstd);
     if (dw)
         for (int64_t i = 0; i < n; i++)
             dw[i] += dy[i] * x[i] * rstd;

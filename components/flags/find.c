@@ -1,5 +1,5 @@
 /* find.c - from what --model says to a folder of files, and which weights lie in it. */
-#include "models/find.h"
+#include "flags/find.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>

@@ -6,8 +6,8 @@
  *
  *     char folder[TUNE_PATH_MAX];
  *     if (tune_model_find("smollm2-135m", folder) < 0) ...      models/SmolLM2-135M */
-#ifndef TUNE_MODELS_FIND_H
-#define TUNE_MODELS_FIND_H
+#ifndef TUNE_FLAGS_FIND_H
+#define TUNE_FLAGS_FIND_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,17 @@
+/* get_checkpoint.c - checkpoints by the flags, in the run's folder. */
+#include <string.h>
+
+#include "checkpoints/checkpoint.h"
+#include "flags/find.h"
+#include "flags/flags.h"
+#include "loggers/logger.h"
+
+struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, const struct tune_logger *log)
+{
+    char folder[TUNE_PATH_MAX];
+    if (tune_model_find(flags->model, folder) < 0)
+        return NULL;
+    bool as_read = strcmp(flags->save_dtype, "as-read") == 0;
+    return tune_checkpoint_new(tune_logger_folder(log), folder,
+                               as_read ? TUNE_DTYPES : (enum tune_dtype)tune_dtype_from(flags->save_dtype));
+}

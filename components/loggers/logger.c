@@ -1,0 +1,505 @@
+/* logger.c - the run folder's files and the lines on the screen. */
+#include "loggers/logger.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/print.h"
+#include "core/try.h"
+#include "core/version.h"
+#include "flags/property.h"
+#include "loggers/host.h"
+#include "loggers/progress_line.h"
+#include "loggers/run_folder.h"
+#include "flags/find.h"
+
+struct tune_logger {
+    struct tune_logger_options options; /* its strings are not used after tune_logger_new */
+    char folder[TUNE_PATH_MAX];
+    cJSON *run;           /* what run.json holds */
+    bool run_changed;     /* since it was written; written again at the next step */
+    bool ended;           /* reported or failed */
+    FILE *metrics;
+    struct tune_line line;
+    double *values;       /* per declared property; NaN: never set */
+
+    /* finished steps */
+    int64_t steps, rows, tokens, padded_tokens;
+    struct tune_moment begin, end; /* of the first, of the last */
+    double first_end_s, loss_first, loss_last;
+    double memory_sum, memory_s, memory_at_s; /* percent * seconds */
+    int64_t eval_step;    /* of the last evaluation; 0: none */
+    double eval_loss;
+    double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
+    /* since the last line */
+    int64_t line_steps, line_tokens;
+    double line_s;
+};
+
+/* ---- run.json ---- */
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory in the logger");
+    return -1;
+}
+
+static int write_json(const struct tune_logger *log, const char *name, const cJSON *json)
+{
+    char path[TUNE_PATH_MAX], *text = cJSON_Print(json);
+    if (!text)
+        return no_memory();
+    int result = tune_path(path, "%s/%s", log->folder, name);
+    size_t n = strlen(text);
+    text[n] = '\n'; /* in the NUL's place: the file ends in a newline */
+    if (result == 0)
+        result = tune_file_write(path, text, n + 1);
+    free(text);
+    return result;
+}
+
+static int write_run(struct tune_logger *log)
+{
+    log->run_changed = false;
+    return write_json(log, "run.json", log->run);
+}
+
+static bool put(cJSON *object, const char *key, cJSON *value)
+{
+    if (!value || !object)
+        return false;
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    return cJSON_AddItemToObject(object, key, value);
+}
+
+static bool put_text(cJSON *object, const char *key, const char *text)
+{
+    return put(object, key, cJSON_CreateString(text));
+}
+
+/* cJSON keeps doubles: whole numbers go in digit by digit. */
+static bool put_whole(cJSON *object, const char *key, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return put(object, key, cJSON_CreateRaw(text));
+}
+
+static bool put_number(cJSON *object, const char *key, double value)
+{
+    char text[32];
+    return put(object, key, cJSON_CreateRaw(tune_number_text(text, value)));
+}
+
+static bool put_hash(cJSON *object, const char *key, uint64_t hash)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    return put_text(object, key, text);
+}
+
+static bool put_now(cJSON *object, const char *key)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    return put_text(object, key, text);
+}
+
+static int put_status(struct tune_logger *log, const char *status, const char *reason)
+{
+    log->ended = true;
+    if (!put_text(log->run, "status", status) || !put_now(log->run, "ended") ||
+        (reason && !put_text(log->run, "reason", reason)))
+        return no_memory();
+    return write_run(log);
+}
+
+static bool put_host(cJSON *run, const struct tune_host *host)
+{
+    cJSON *h = cJSON_AddObjectToObject(run, "host"), *build = cJSON_AddObjectToObject(run, "build");
+    return put_text(h, "class", host->class_name) && put_text(h, "name", host->name) &&
+           put_text(h, "system", host->system) && put_text(h, "machine", host->machine) && put_text(h, "cpu", host->cpu) &&
+           put_whole(h, "cores", host->cores) && put_whole(h, "cpus", host->cpus) &&
+           put_whole(h, "memory_bytes", host->memory_bytes) && put_text(build, "compiler", TUNE_COMPILER) &&
+           put_text(build, "id", host->build_id);
+}
+
+static int start_run(struct tune_logger *log, const struct tune_logger_options *o)
+{
+    struct tune_host host;
+    tune_host_read(&host);
+    log->run = cJSON_CreateObject();
+    bool good = put_text(log->run, "program", o->program) && put_text(log->run, "version", TUNE_VERSION) &&
+                put_text(log->run, "status", "running") && put_now(log->run, "started") &&
+                put_whole(log->run, "pid", getpid());
+    const cJSON *item;
+    cJSON_ArrayForEach(item, o->settings)
+        good = good && put(log->run, item->string, cJSON_Duplicate(item, true));
+    good = good && put_host(log->run, &host);
+    if (!good)
+        return no_memory();
+    TRY(write_run(log));
+    if (o->quiet)
+        return 0;
+    TRY(tune_line_print(&log->line, "# %-26s %s, tune.c %s, %s", "program", o->program, TUNE_VERSION, TUNE_COMPILER));
+    TRY(tune_line_print(&log->line, "# %-26s %s", "run folder", log->folder));
+    return tune_line_print(&log->line, "# %-26s %s, %d cores, %.1f GiB", "host", host.class_name, host.cores,
+                           (double)host.memory_bytes / (1 << 30));
+}
+
+static int copy_properties(struct tune_logger *log, const struct tune_property *properties)
+{
+    int n = 0;
+    while (properties && properties[n].name)
+        n++;
+    log->values = malloc(((size_t)n + 1) * sizeof *log->values);
+    for (int i = 0; i < n && log->values; i++)
+        log->values[i] = NAN;
+    return log->values ? 0 : no_memory();
+}
+
+struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
+{
+    char path[TUNE_PATH_MAX];
+    struct tune_logger *log = calloc(1, sizeof *log);
+    if (!log) {
+        no_memory();
+        return NULL;
+    }
+    log->options = *options;
+    if (log->options.log_every <= 0)
+        log->options.log_every = 1;
+    if (log->options.started_s <= 0)
+        log->options.started_s = tune_moment_now().wall_s;
+    tune_line_start(&log->line, options->stream ? options->stream : stdout);
+    if (copy_properties(log, options->properties) < 0 ||
+        tune_run_folder_make(log->folder, options->folder, options->program, options->overwrite) < 0)
+        goto fail;
+    if (tune_path(path, "%s/metrics.jsonl", log->folder) < 0)
+        goto fail;
+    log->metrics = fopen(path, "wxe");
+    if (!log->metrics) {
+        tune_error_set("cannot write %s: %s", path, strerror(errno));
+        goto fail;
+    }
+    if (start_run(log, options) < 0)
+        goto fail;
+    if (options->source && (tune_path(path, "%s/recipe.c", log->folder) < 0 ||
+                            tune_file_write(path, options->source, options->source_size) < 0))
+        goto fail;
+    return log;
+fail:
+    log->ended = true; /* its error is the caller's to show; nothing more is written */
+    tune_logger_free(log);
+    return NULL;
+}
+
+void tune_logger_free(struct tune_logger *log)
+{
+    if (!log)
+        return;
+    if (!log->ended) {
+        struct tune_error before; /* what ended the run is what the caller wants to read */
+        tune_error_save(&before);
+        put_status(log, "unfinished", NULL);
+        tune_error_restore(&before);
+    }
+    if (log->metrics)
+        fclose(log->metrics);
+    cJSON_Delete(log->run);
+    free(log->values);
+    free(log);
+}
+
+const char *tune_logger_folder(const struct tune_logger *log)
+{
+    return log->folder;
+}
+
+static int header(struct tune_logger *log, const char *key, const char *text)
+{
+    log->run_changed = true;
+    return log->options.quiet ? 0 : tune_line_print(&log->line, "# %-26s %s", key, text);
+}
+
+int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
+{
+    cJSON *notes = cJSON_GetObjectItemCaseSensitive(log->run, "notes");
+    if (!notes)
+        notes = cJSON_AddObjectToObject(log->run, "notes");
+    if (!put_text(notes, key, text))
+        return no_memory();
+    return header(log, key, text);
+}
+
+int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity)
+{
+    char text[TUNE_PATH_MAX + 256];
+    cJSON *w = cJSON_CreateObject();
+    bool good = put_text(w, "folder", folder) && put(w, "random", cJSON_CreateBool(identity->random)) &&
+                put_text(w, "revision", identity->revision) && put_hash(w, "fingerprint", identity->fingerprint);
+    if (good && identity->random)
+        good = put_whole(w, "seed", identity->seed);
+    if (!put(log->run, "weights", w) || !good)
+        return no_memory();
+    if (identity->random)
+        snprintf(text, sizeof text, "%s, RANDOM weights by seed %" PRId64, folder, identity->seed);
+    else
+        snprintf(text, sizeof text, "%s, %s%s", folder, *identity->revision ? "revision " : "weights ",
+                 *identity->revision ? identity->revision : "of unknown origin");
+    snprintf(text + strlen(text), sizeof text - strlen(text), ", fingerprint %016" PRIx64, identity->fingerprint);
+    return header(log, "weights", text);
+}
+
+int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint)
+{
+    char text[TUNE_PATH_MAX + 128];
+    cJSON *d = cJSON_CreateObject();
+    bool good = put_text(d, "path", path) && put_whole(d, "rows", rows) && put_hash(d, "fingerprint", fingerprint);
+    if (!put(log->run, "data", d) || !good)
+        return no_memory();
+    snprintf(text, sizeof text, "%s, %" PRId64 " rows, fingerprint %016" PRIx64, path, rows, fingerprint);
+    return header(log, "data", text);
+}
+
+/* ---- steps ---- */
+
+/* Writes the object and frees it. good: nothing failed while it was built. */
+static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
+{
+    char *text = good ? cJSON_PrintUnformatted(json) : NULL;
+    cJSON_Delete(json);
+    if (!text)
+        return no_memory();
+    errno = 0;
+    fprintf(log->metrics, "%s\n", text);
+    free(text);
+    /* each line at once: a run that is killed leaves every step it finished */
+    if (fflush(log->metrics) == 0 && !ferror(log->metrics))
+        return 0;
+    tune_error_set("cannot write %s/metrics.jsonl: %s", log->folder, errno ? strerror(errno) : "write error");
+    return -1;
+}
+
+/* The run ends here; run.json says why, then the error is the caller's. */
+static int diverged(struct tune_logger *log, const struct tune_step_record *r)
+{
+    struct tune_error why;
+    tune_error_set("diverged at step %" PRId64 ": the %s is not finite (that step left the weights as they were); lower "
+                   "--lr (it was %g), or raise --warmup-steps or lower --clip-norm", r->step,
+                   isfinite(r->loss_sum) ? "gradient" : "loss", r->lr);
+    tune_error_save(&why);
+    put_status(log, "failed", why.text);
+    tune_error_restore(&why);
+    return -1;
+}
+
+/* System memory in use, weighed by the time each sample stands for; at most one sample a second. */
+static void sample_memory(struct tune_logger *log, const struct tune_step_record *r)
+{
+    double from = log->steps == 1 ? r->begin.wall_s : log->memory_at_s, s = r->end.wall_s - from;
+    if (log->steps > 1 && s < 1)
+        return;
+    double percent = tune_host_memory_used();
+    log->memory_at_s = r->end.wall_s;
+    if (percent < 0 || s <= 0)
+        return;
+    log->memory_sum += percent * s;
+    log->memory_s += s;
+}
+
+static void count(struct tune_logger *log, const struct tune_step_record *r, double loss)
+{
+    if (log->steps++ == 0) {
+        log->begin = r->begin;
+        log->first_end_s = r->end.wall_s;
+        log->loss_first = loss;
+    }
+    log->end = r->end;
+    log->loss_last = loss;
+    log->rows += r->rows;
+    log->tokens += r->tokens;
+    log->padded_tokens += r->padded_tokens;
+    log->line_steps++;
+    log->line_tokens += r->tokens;
+    log->line_s += r->end.wall_s - r->begin.wall_s;
+    sample_memory(log, r);
+}
+
+/* Remaining steps at the pace so far (evaluations and saves included), or to the time limit if that is sooner. */
+static double eta(const struct tune_logger *log, const struct tune_progress *at)
+{
+    double gone = log->end.wall_s - log->begin.wall_s, left = -1;
+    if (at->planned_steps > 0 && log->steps > 0)
+        left = gone / (double)log->steps * (double)(at->planned_steps - at->step);
+    double limit = log->options.stop_after_seconds;
+    if (limit > 0 && (left < 0 || limit - gone < left))
+        left = limit > gone ? limit - gone : 0;
+    return left;
+}
+
+static int show(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r, double loss)
+{
+    struct tune_line_step s = {.step = r->step, .planned = at->planned_steps, .loss = loss, .norm = r->grad_norm,
+                               .lr = r->lr, .eta_s = eta(log, at)};
+    s.step_s = log->line_steps ? log->line_s / (double)log->line_steps : 0;
+    s.tokens_per_s = log->line_s > 0 ? (double)log->line_tokens / log->line_s : 0;
+    log->line_steps = log->line_tokens = 0;
+    log->line_s = 0;
+    return log->options.quiet ? 0 : tune_line_step(&log->line, &s, r->end.wall_s);
+}
+
+int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r)
+{
+    double seconds = r->end.wall_s - r->begin.wall_s, loss = r->labels > 0 ? r->loss_sum / r->labels : NAN;
+    if (r->not_finite || !isfinite(r->loss_sum) || !isfinite(r->grad_norm))
+        return diverged(log, r);
+    if (!isfinite(loss)) {
+        tune_error_set("step %" PRId64 " has no label to train on, so no loss", r->step);
+        return -1;
+    }
+    if (log->run_changed)
+        TRY(write_run(log));
+    count(log, r, loss);
+    cJSON *json = cJSON_CreateObject();
+    bool good = put_whole(json, "step", r->step) && put_number(json, "loss", loss) &&
+                put_number(json, "grad_norm", r->grad_norm) && put_number(json, "lr", r->lr) &&
+                put_number(json, "step_s", seconds) && put_whole(json, "tokens", r->tokens) &&
+                put_whole(json, "labels", (int64_t)r->labels) &&
+                put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
+                put_number(json, "epoch", r->epoch);
+    TRY(write_metrics(log, json, good));
+    return at->step == r->step ? show(log, at, r, loss) : 0;
+}
+
+int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at)
+{
+    if (at->eval_step == log->eval_step)
+        return 0;
+    if (!isfinite(at->eval_loss)) {
+        tune_error_set("the evaluation at step %" PRId64 " gave a loss that is not finite; lower --lr", at->eval_step);
+        return -1;
+    }
+    double perplexity = exp(at->eval_loss);
+    log->eval_step = at->eval_step;
+    log->eval_loss = at->eval_loss;
+    cJSON *json = cJSON_CreateObject();
+    bool good = put_whole(json, "step", at->eval_step) && put_number(json, "eval_loss", at->eval_loss);
+    if (isfinite(perplexity))
+        good = good && put_number(json, "eval_perplexity", perplexity);
+    TRY(write_metrics(log, json, good));
+    return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f | perplexity %.4g%s",
+                                                     at->eval_step, at->eval_loss, perplexity, at->best ? " | best" : "");
+}
+
+/* ---- the report ---- */
+
+static int declared(const struct tune_logger *log, const char *name)
+{
+    const struct tune_property *p = log->options.properties;
+    for (int i = 0; p && p[i].name; i++)
+        if (!strcmp(p[i].name, name))
+            return i;
+    return -1;
+}
+
+void tune_logger_flops(struct tune_logger *log, double per_token, double per_length)
+{
+    log->flops_token = per_token;
+    log->flops_length = per_length;
+}
+
+int tune_logger_property(struct tune_logger *log, const char *name, double value)
+{
+    int i = declared(log, name);
+    if (i < 0) {
+        tune_error_set("property \"%s\" is not declared; add {\"%s\", \"unit\", \"help\"} to the program's table of "
+                       "properties", name, name);
+        return -1;
+    }
+    if (!isfinite(value)) {
+        tune_error_set("property \"%s\": expected a finite number, got %f", name, value);
+        return -1;
+    }
+    log->values[i] = value;
+    return 0;
+}
+
+/* A property this logger knows: if the program declares it and has not set it itself. */
+static void know(struct tune_logger *log, const char *name, double value)
+{
+    int i = declared(log, name);
+    if (i >= 0 && isnan(log->values[i]) && isfinite(value))
+        log->values[i] = value;
+}
+
+static void know_standard(struct tune_logger *log, const struct tune_progress *at)
+{
+    double s = log->end.wall_s - log->begin.wall_s;
+    know(log, "is_valid", log->steps > 0 && at->signal == 0);
+    know(log, "training_steps", (double)log->steps);
+    know(log, "peak_memory_bytes", (double)tune_host_peak_memory());
+    if (log->eval_step > 0)
+        know(log, "eval_loss", log->eval_loss);
+    if (log->steps == 0 || !(s > 0))
+        return;
+    know(log, "train_runtime", s);
+    know(log, "train_samples_per_second", (double)log->rows / s);
+    know(log, "train_steps_per_second", (double)log->steps / s);
+    know(log, "train_tokens_per_second", (double)log->padded_tokens / s);
+    know(log, "train_tokens_per_gpu_per_second", (double)log->padded_tokens / s);
+    know(log, "dataset_tokens_per_second", (double)log->tokens / s);
+    know(log, "dataset_tokens_per_second_per_gpu", (double)log->tokens / s);
+    know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / s);
+    know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_host_memory_used());
+    know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
+    if (log->flops_token > 0 && log->rows > 0)
+        know(log, "model_flops_per_second",
+             (double)log->tokens * (log->flops_token + log->flops_length * (double)log->tokens / (double)log->rows) / s);
+    know(log, "loss_first", log->loss_first);
+    know(log, "loss_last", log->loss_last);
+}
+
+static int write_report(struct tune_logger *log)
+{
+    const struct tune_property *p = log->options.properties;
+    const char *nonce = getenv("TUNE_NONCE"); /* by it a parent knows that this very run wrote the report */
+    const cJSON *weights = cJSON_GetObjectItemCaseSensitive(log->run, "weights");
+    cJSON *report = cJSON_CreateObject();
+    bool good = report != NULL;
+    for (int i = 0; p && p[i].name && good; i++)
+        if (!isnan(log->values[i]))
+            good = put_number(report, p[i].name, log->values[i]);
+    if (weights)
+        good = good && put(report, "weights", cJSON_Duplicate(weights, true));
+    if (nonce && *nonce)
+        good = good && put_text(report, "nonce", nonce);
+    int result = good ? write_json(log, "report.json", report) : no_memory();
+    cJSON_Delete(report);
+    return result;
+}
+
+int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
+{
+    double s = log->end.wall_s - log->begin.wall_s;
+    know_standard(log, at);
+    TRY(write_report(log));
+    TRY(put_status(log, at->signal ? "stopped" : "finished", NULL));
+    if (log->options.quiet)
+        return 0;
+    if (log->steps > 0)
+        TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, loss %.4f -> %.4f",
+                            at->signal ? "stopped by a signal" : "finished", log->steps, s,
+                            s > 0 ? (double)log->tokens / s : 0, log->loss_first, log->loss_last));
+    return tune_line_print(&log->line, "# %-26s %s/report.json", "report", log->folder);
+}

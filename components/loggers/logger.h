@@ -1,0 +1,120 @@
+/* logger.h - the run folder and the lines on the screen: what a run says about itself.
+ *
+ *     runs/<program>-<date>-<time>/
+ *       run.json        what ran: argv, options and where each came from, host, weights, data, status
+ *       recipe.c        the program's own source as it was compiled
+ *       metrics.jsonl   one object per step, one per evaluation; units in the names
+ *       report.json     the measured properties, once the run has ended
+ *
+ * The one component that may print: `#` lines, then one line per logged step; in a terminal a
+ * bar drawn in place. Nothing is ever written over: the folder is new, or removed first when
+ * that was asked for. Figures count finished steps, never planned ones. Example (a foreign loop):
+ *
+ *     struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "mine", .folder = "runs/a"});
+ *     struct tune_step_record r = {.step = 1, .begin = tune_moment_now()}; ... r.end = tune_moment_now();
+ *     tune_logger_record(log, &at, &r);
+ *     tune_logger_report(log, &at);
+ *     tune_logger_free(log); */
+#ifndef TUNE_LOGGER_H
+#define TUNE_LOGGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/clock.h"
+#include "core/progress.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_dataset;
+struct tune_flags;
+struct tune_loader;
+struct tune_model;
+struct tune_sums;
+struct tune_model_identity;
+struct tune_property;
+struct tune_logger;
+struct cJSON;
+
+struct tune_logger_options {
+    const char *program;                    /* "finetune_full" */
+    const char *folder;                     /* the run folder to make; NULL: runs/<program>-<date>-<time> */
+    bool overwrite;                         /* remove folder first if it is a run folder (has a run.json) or empty */
+    int log_every;                          /* steps between lines; 0: 1. metrics.jsonl has every step anyway */
+    const struct tune_property *properties; /* declared ones, ends with a row without name; NULL: none. Borrowed */
+    const struct cJSON *settings;           /* members for the top of run.json, copied; NULL: none */
+    const char *source;                     /* for recipe.c; NULL: no such file */
+    size_t source_size;
+    double started_s;                       /* monotonic clock at program start; 0: now */
+    double stop_after_seconds;              /* for the ETA; <= 0: none */
+    FILE *stream;                           /* where lines go; NULL: stdout */
+    bool quiet;                             /* no lines at all */
+};
+
+/* tune_logger_new - make the folder, write run.json (status "running") and recipe.c, open metrics.jsonl, print the first
+ * `#` lines. NULL with an error: the folder is there already, or is no run folder to overwrite, or cannot be written.
+ * tune_logger_free - a run that was not reported is marked "unfinished" in run.json. */
+struct tune_logger *tune_logger_new(const struct tune_logger_options *options);
+void tune_logger_free(struct tune_logger *log);
+
+/* tune_logger_folder - the run folder; borrowed until free. */
+const char *tune_logger_folder(const struct tune_logger *log);
+
+/* What else the run stands on: a `#` line each, and a member of run.json ("notes" {key: text}, "weights", "data").
+ * Call them before the first step. folder and path as they were opened. */
+int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
+int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity);
+int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
+
+/* tune_logger_run - all of that for a training run: device, model, weights, data, steps planned. Sets model_load_time and
+ * lets the report know the model's FLOPs. */
+int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
+                    const struct tune_dataset *data, const struct tune_loader *load);
+
+/* One finished step. Counts are this step's own. */
+struct tune_step_record {
+    int64_t step;            /* 1, 2, ... */
+    int64_t rows, tokens;    /* rows consumed, their tokens */
+    int64_t padded_tokens;   /* positions computed */
+    double labels;           /* trained tokens */
+    double epoch;            /* after it */
+    double loss_sum;         /* -log p summed over the labels, nats */
+    double grad_norm, lr;
+    bool not_finite;         /* the loss or the gradient was; the step left the weights alone */
+    struct tune_moment begin, end;
+};
+
+/* tune_logger_record - one object into metrics.jsonl; a line, or the bar, if at->step is this step. at: for planned_steps.
+ * -1: the step was not finite (the run diverged: says at which step, and what to do), or a file cannot be written. */
+int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r);
+
+/* tune_logger_step - every step finished since the last look at sums, through tune_logger_record; waits for the device. */
+int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_sums *sums);
+
+/* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
+int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);
+
+/* tune_logger_flops - model FLOPs of training on one token in rows of T tokens are per_token + per_length * T, for
+ * model_flops_per_second. */
+void tune_logger_flops(struct tune_logger *log, double per_token, double per_length);
+
+/* tune_logger_property - a measured property for report.json; setting it again replaces the value.
+ * -1: not declared in the program's table, or not finite. */
+int tune_logger_property(struct tune_logger *log, const char *name, double value);
+
+/* tune_logger_report - the standard training properties this logger knows (those the program declares), report.json,
+ * the closing lines, and run.json's status: "finished", or "stopped" after a signal. Properties set through
+ * tune_logger_property stand as they were set; declared ones without a value are left out. */
+int tune_logger_report(struct tune_logger *log, const struct tune_progress *at);
+
+/* tune_get_logger - by --output, --overwrite, --log-every, --stop-after-seconds; run.json gets argv, the command line
+ * and every option with its source. Refuses to remove a folder that holds --model or --dataset. */
+struct tune_logger *tune_get_logger(const struct tune_flags *flags);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

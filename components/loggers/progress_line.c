@@ -1,0 +1,131 @@
+/* progress_line.c - one line per logged step, or a bar drawn in place. */
+#include "loggers/progress_line.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/print.h"
+
+void tune_line_start(struct tune_line *line, FILE *out)
+{
+    const char *term = getenv("TERM");
+    *line = (struct tune_line){.out = out};
+    line->terminal = isatty(fileno(out)) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+/* $COLUMNS where it is set on purpose, else what the terminal says, else 80. */
+static int columns(FILE *out)
+{
+    const char *set = getenv("COLUMNS");
+    int n = set ? atoi(set) : 0;
+    struct winsize w;
+    if (n <= 0 && ioctl(fileno(out), TIOCGWINSZ, &w) == 0)
+        n = w.ws_col;
+    return n > 0 ? n : 80;
+}
+
+static const char *eta_text(char text[32], double s)
+{
+    if (!(s >= 0 && s < 3.6e9))
+        return "-:--:--";
+    long long t = (long long)(s + 0.5);
+    snprintf(text, 32, "%lld:%02lld:%02lld", t / 3600, t / 60 % 60, t % 60);
+    return text;
+}
+
+static const char *step_text(char text[64], const struct tune_line_step *s)
+{
+    char planned[24];
+    int width = snprintf(planned, sizeof planned, "%lld", (long long)s->planned);
+    if (s->planned > 0)
+        snprintf(text, 64, "%*lld/%s", width, (long long)s->step, planned);
+    else
+        snprintf(text, 64, "%lld", (long long)s->step);
+    return text;
+}
+
+/* The widest of three spellings that fits; what room is left goes to the bar. */
+void tune_line_bar(char *text, size_t size, const struct tune_line_step *s, int width)
+{
+    char eta[32], step[64], figures[160];
+    int room = width > 1 ? width - 1 : 0; /* the last column makes some terminals wrap */
+    const char *left = eta_text(eta, s->eta_s);
+    double share = s->planned > 0 ? (double)s->step / (double)s->planned : 0;
+    share = share > 1 ? 1 : share;
+    step_text(step, s);
+    int n = snprintf(figures, sizeof figures, "step %s  loss %.4f  %.0f tok/s  ETA %s", step, s->loss, s->tokens_per_s, left);
+    if (n > room)
+        n = snprintf(figures, sizeof figures, "%s %.4f %.0f/s %s", step, s->loss, s->tokens_per_s, left);
+    if (n > room)
+        n = snprintf(figures, sizeof figures, "%s %.4f %s", step, s->loss, left);
+    if (n > room)
+        n = snprintf(figures, sizeof figures, "%s %.4f", step, s->loss);
+    int bar = room - n - (int)strlen("100% [] ");
+    bar = bar > 40 ? 40 : bar;
+    if (s->planned <= 0 || bar < 6) {
+        snprintf(text, size, "%.*s", room, figures);
+        return;
+    }
+    char drawn[41];
+    int full = (int)(share * bar);
+    memset(drawn, '.', sizeof drawn);
+    memset(drawn, '#', (size_t)full);
+    drawn[bar] = 0;
+    snprintf(text, size, "%3d%% [%s] %s", (int)(share * 100), drawn, figures);
+}
+
+static int flushed(struct tune_line *line)
+{
+    if (fflush(line->out) == 0 && !ferror(line->out))
+        return 0;
+    tune_error_set("cannot write the progress lines to standard output: %s", strerror(errno));
+    return -1;
+}
+
+/* One write, so that the terminal never shows half of it: up, erase, draw, down. */
+static int draw(struct tune_line *line, const struct tune_line_step *s)
+{
+    char bar[512];
+    tune_line_bar(bar, sizeof bar, s, columns(line->out));
+    fprintf(line->out, "%s\r%s\033[K\n", line->drawn ? "\033[1A" : "", bar);
+    line->drawn = true;
+    return flushed(line);
+}
+
+int tune_line_step(struct tune_line *line, const struct tune_line_step *s, double now_s)
+{
+    if (line->terminal) {
+        if (line->drawn && s->step != s->planned && now_s - line->drawn_s < 0.1)
+            return 0;
+        line->drawn_s = now_s;
+        return draw(line, s);
+    }
+    char eta[32], step[64];
+    fprintf(line->out, "step %s | loss %7.4f | norm %6.2f | lr %.1e | %6.0f ms | %7.0f tok/s | ETA %s\n", step_text(step, s),
+            s->loss, s->norm, s->lr, s->step_s * 1e3, s->tokens_per_s, eta_text(eta, s->eta_s));
+    return flushed(line);
+}
+
+int tune_line_print(struct tune_line *line, const char *format, ...)
+{
+    va_list args;
+    char *text = NULL;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a progress line");
+        return -1;
+    }
+    if (line->drawn)
+        fputs("\033[1A\r\033[K", line->out); /* the next step draws the bar again below this line */
+    line->drawn = false;
+    tune_print_line_of(line->out, text);
+    fputc('\n', line->out);
+    free(text);
+    return flushed(line);
+}

@@ -1,0 +1,81 @@
+/* init.c - random weights, piece by piece. */
+#include "models/init.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "core/random.h"
+#include "core/try.h"
+#include "models/weights.h"
+
+struct source {
+    uint64_t seed;
+    double range;
+    int64_t done, total;
+    void (*progress)(void *context, int64_t done, int64_t total);
+    void *context;
+};
+
+/* A parameter's stream is its name's hash: the values do not depend on the order or the shape of the others. */
+static int draw(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct source *s = context;
+    uint64_t stream = tune_hash64(p->name, strlen(p->name), 0);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; i++)
+        out[i] = p->norm ? 1.0f : p->ndim == 1 ? 0.0f : (float)(s->range * tune_random_normal(s->seed, stream, (uint64_t)(at + i)));
+    s->done += count;
+    if (s->progress)
+        s->progress(s->context, s->done, s->total);
+    return 0;
+}
+
+static int write_json(const char *folder, const char *name, const cJSON *json)
+{
+    char path[TUNE_PATH_MAX], *text = cJSON_Print(json);
+    if (!text) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", name);
+        return -1;
+    }
+    int status = tune_path(path, "%s/%s", folder, name);
+    if (status == 0)
+        status = tune_file_write(path, text, strlen(text));
+    cJSON_free(text);
+    return status;
+}
+
+static int write_texts(const char *folder, const cJSON *config, const char *name, uint64_t seed, enum tune_dtype dtype)
+{
+    cJSON *copy = cJSON_Duplicate(config, true), *random = cJSON_CreateObject();
+    const char *key = cJSON_HasObjectItem(config, "torch_dtype") ? "torch_dtype" : "dtype";
+    const char *spelled = dtype == TUNE_BF16 ? "bfloat16" : dtype == TUNE_F16 ? "float16" : "float32";
+    cJSON_DeleteItemFromObjectCaseSensitive(copy, key);
+    cJSON_AddStringToObject(copy, key, spelled);
+    cJSON_AddStringToObject(random, "weights", "random");
+    cJSON_AddNumberToObject(random, "seed", (double)seed);
+    cJSON_AddStringToObject(random, "like", name);
+    int status = write_json(folder, "config.json", copy);
+    if (status == 0)
+        status = write_json(folder, "tune_weights.json", random);
+    cJSON_Delete(copy);
+    cJSON_Delete(random);
+    return status;
+}
+
+int tune_model_init(const char *folder, const struct cJSON *config, const char *name, uint64_t seed, enum tune_dtype dtype,
+                    void (*progress)(void *context, int64_t done, int64_t total), void *context)
+{
+    struct tune_model_config c;
+    struct tune_parameters table;
+    TRY(tune_model_config_parse(&c, config, name));
+    TRY(tune_file_make_folder(folder));
+    TRY(write_texts(folder, config, name, seed, dtype));
+    TRY(tune_parameters_new(&table, &c));
+    struct source s = {seed, c.initializer_range, 0, tune_parameters_total(&table), progress, context};
+    struct tune_weights_source source = {draw, &s};
+    int status = tune_weights_write(folder, &table, dtype, 0, &source);
+    tune_parameters_free(&table);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* schedule.h - the learning rate as a function of progress: nothing to save, nothing to step.
+ *
+ * Of S planned steps the first W warm up: lr (s+1)/W at step s = 0, 1, ... (the first step is
+ * not wasted on 0). After that, with q = (s - W) / (S - W): constant lr; linear lr (1 - q);
+ * cosine lr (1 + cos(pi q)) / 2. */
+#ifndef TUNE_SCHEDULE_H
+#define TUNE_SCHEDULE_H
+
+#include "core/progress.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_flags;
+
+enum tune_schedule_kind { TUNE_CONSTANT, TUNE_LINEAR, TUNE_COSINE };
+
+struct tune_schedule {
+    enum tune_schedule_kind kind;
+    double lr;            /* the peak */
+    double warmup_ratio;  /* of the planned steps, rounded up; used where warmup_steps is -1 */
+    int64_t warmup_steps;
+};
+
+/* tune_schedule_lr - the rate of the step that follows at->step finished ones of at->planned_steps. */
+double tune_schedule_lr(const struct tune_schedule *s, const struct tune_progress *at);
+
+/* tune_get_schedule - by --schedule, --lr, --warmup-ratio, --warmup-steps; by value, there is nothing to free. */
+struct tune_schedule tune_get_schedule(const struct tune_flags *flags);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

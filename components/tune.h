@@ -1,0 +1,22 @@
+/* tune.h - everything a recipe takes from the library, in the order it takes it. */
+#ifndef TUNE_H
+#define TUNE_H
+
+#include "core/batch.h"
+#include "core/error.h"
+#include "core/progress.h"
+#include "flags/flags.h"
+#include "tokenizers/tokenizer.h"
+#include "datasets/dataset.h"
+#include "datasets/loader.h"
+#include "devices/device.h"
+#include "devices/sums.h"
+#include "models/model.h"
+#include "losses/loss.h"
+#include "optimizers/optimizer.h"
+#include "optimizers/schedule.h"
+#include "loggers/logger.h"
+#include "checkpoints/checkpoint.h"
+#include "evaluators/evaluator.h"
+
+#endif

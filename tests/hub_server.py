@@ -1,0 +1,174 @@
+"""hub_server.py FOLDER - a hub and its CDN on two loopback ports, for test_download.sh; badly behaved on request.
+
+FOLDER holds the files of the one repository, owner/tiny; names ending in .safetensors are LFS: their resolve address
+redirects to the CDN's port. What was asked is written to FOLDER/../log, one line each: server, method, path, Range,
+Authorization. Behaviour is read from the file FOLDER/../mode at each request, any of these words:
+  auth         resolve and tree answer 401 without the right token     gated   403 even with it
+  break        the CDN closes the connection in the middle, once per file
+  norange      the CDN ignores Range                                   garble  the CDN changes a byte
+  wrongetag    resolve sends another ETag than the tree lists          notree  the tree answers no JSON
+  pages        the tree comes in pages of two files                    silent  the CDN never sends more than half
+Prints its two ports on one line, then serves for at most two minutes.
+"""
+import hashlib
+import json
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+ROOT = sys.argv[1]
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+TOKEN = "hf_secretForTests"
+broken = set()
+
+
+def beside(name):
+    return os.path.join(ROOT, "..", name)
+
+
+def mode():
+    try:
+        with open(beside("mode")) as f:
+            return f.read().split()
+    except OSError:
+        return []
+
+
+def read(name):
+    path = os.path.join(ROOT, name)
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def blob(data):
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def lfs(name):
+    return name.endswith(".safetensors")
+
+
+def listing():
+    entries = [{"type": "directory", "oid": "0" * 40, "size": 0, "path": "onnx"}]
+    for folder, _, names in sorted(os.walk(ROOT)):
+        for name in sorted(names):
+            data = read(os.path.relpath(os.path.join(folder, name), ROOT))
+            e = {"type": "file", "oid": blob(data), "size": len(data)}
+            if lfs(name):
+                e["oid"] = blob(b"pointer")
+                e["lfs"] = {"oid": sha256(data), "size": len(data), "pointerSize": 134}
+                e["xetHash"] = "f" * 64
+            e["path"] = os.path.relpath(os.path.join(folder, name), ROOT)
+            entries.append(e)
+    return entries
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, code, body=b"", **headers):
+        self.send_response(code)
+        for k, v in headers.items():
+            self.send_header(k.replace("_", "-"), v)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_GET(self):
+        with open(beside("log"), "a") as f:
+            f.write(" ".join([type(self).__name__, self.command, self.path, self.headers.get("Range", "-"),
+                              self.headers.get("Authorization", "-").replace(" ", "_")]) + "\n")
+        self.serve(urlsplit(self.path), mode())
+
+
+class Hub(Handler):
+    def serve(self, url, m):
+        allowed = self.headers.get("Authorization") == "Bearer " + TOKEN
+        if "auth" in m and not allowed:
+            return self.answer(401, b'{"error":"Invalid credentials"}', X_Error_Code="GatedRepo")
+        if url.path in (f"/api/models/owner/tiny/revision/{r}" for r in ("main", "v1", "refs%2Fpr%2F1")):
+            model = {"_id": "1", "siblings": [{"rfilename": "a", "sha": "wrong"}], "sha": COMMIT, "tags": ["x\\\"}]{"]}
+            return self.answer(200, json.dumps(model).encode())
+        if url.path == f"/api/models/owner/tiny/tree/{COMMIT}":
+            return self.tree(parse_qs(url.query), m)
+        prefix = f"/owner/tiny/resolve/{COMMIT}/"
+        if url.path.startswith(prefix):
+            return self.resolve(url.path[len(prefix):], m)
+        if url.path.startswith("/cache/"):
+            data = read(url.path[7:])
+            return self.answer(200, data, ETag=f'W/"{blob(data)}"')
+        self.answer(404, b"{}")
+
+    def tree(self, query, m):
+        if "notree" in m:
+            return self.answer(200, b'[{"type":"file","path":"config.json')
+        entries = listing()
+        if "pages" not in m:
+            return self.answer(200, json.dumps(entries, indent=1).encode())
+        at = int(query.get("cursor", ["0"])[0])
+        link = f'<http://127.0.0.1:{hub.server_port}/api/models/owner/tiny/tree/{COMMIT}?recursive=true&cursor={at + 2}>; rel="next"'
+        self.answer(200, json.dumps(entries[at : at + 2]).encode(), **({"Link": link} if at + 2 < len(entries) else {}))
+
+    def resolve(self, name, m):
+        data = read(name)
+        if data is None:
+            return self.answer(404)
+        if "gated" in m:
+            return self.answer(403, X_Error_Code="GatedRepo")
+        etag = sha256(data) if lfs(name) else blob(data)
+        if "wrongetag" in m:
+            etag = "1" * len(etag)
+        to = f"http://127.0.0.1:{cdn.server_port}/{name}?sign=a%2Fb&c=d" if lfs(name) else f"/cache/{name}"
+        self.answer(302, Location=to, X_Linked_Etag=f'"{etag}"', X_Linked_Size=str(len(data)), X_Repo_Commit=COMMIT)
+
+
+class Cdn(Handler):
+    def serve(self, url, m):
+        if self.command == "HEAD":  # as signed addresses do
+            return self.answer(403)
+        name = url.path[1:]
+        data = read(name)
+        if data is None:
+            return self.answer(404)
+        if "garble" in m:
+            data = data[:-1] + bytes([data[-1] ^ 1])
+        begin = 0
+        if "norange" not in m and self.headers.get("Range", "").startswith("bytes="):
+            begin = int(self.headers["Range"][6:].split("-")[0])
+            if begin >= len(data):
+                return self.answer(416)
+        self.send_response(206 if begin else 200)
+        if begin:
+            self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
+        self.send_header("ETag", '"' + "9" * 64 + '"')
+        self.send_header("Content-Length", str(len(data) - begin))
+        self.end_headers()
+        end = len(data)
+        if ("break" in m and name not in broken) or "silent" in m:
+            broken.add(name)
+            end = max(begin, len(data) // 2)
+        self.wfile.write(data[begin:end])
+        self.close_connection = True
+
+
+hub = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+cdn = ThreadingHTTPServer(("127.0.0.1", 0), Cdn)
+for s in (hub, cdn):
+    threading.Thread(target=s.serve_forever, daemon=True).start()
+print(hub.server_port, cdn.server_port, flush=True)
+threading.Event().wait(120)

@@ -1,0 +1,410 @@
+/* test_flags.c - the option table: what is taken, what is refused and in which words; and program.c, in child processes. */
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "test.h"
+
+#include "../components/flags/program.c" /* not in the library; its exits are met in children */
+
+struct mine {
+    struct tune_flags tune;
+    double noise;
+    const char *folder, *other;
+};
+static struct mine my;
+static const struct tune_option options[] = {
+    TUNE_TRAINING_OPTIONS(my.tune),
+    {"grad-noise", TUNE_DOUBLE, &my.noise, "0", "[0,1]", "", "noise on the gradient"},
+    {"max-length", .value = "1024", .range = "[1,8192]"},
+    {"<folder>", TUNE_STRING, &my.folder, "none", "", "", "where to"},
+    {0},
+};
+static const struct tune_option needy[] = {
+    TUNE_MODEL_OPTIONS(my.tune),
+    {"<folder>", TUNE_STRING, &my.folder, NULL, "", "", "where to"},
+    {"<other>", TUNE_STRING, &my.other, NULL, "", "", "where from"},
+    {0},
+};
+static const struct tune_property properties[] = {TUNE_TRAINING_PROPERTIES, {"sharpness", "1", "of the minimum"}, {0}};
+
+/* Parse words given as one text, split at spaces. */
+static char words[1024], *argv_[64];
+static int parse_with(const struct tune_option *table, const char *line)
+{
+    int argc = 0;
+    tune_flags_free(&my.tune);
+    memset(&my, 0, sizeof my);
+    tune_error_clear();
+    snprintf(words, sizeof words, "%s", line);
+    argv_[argc++] = "build/prog";
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
+        argv_[argc++] = w;
+    argv_[argc] = NULL;
+    return tune_flags_parse(&my.tune, argc, argv_, table, properties);
+}
+static int parse(const char *line)
+{
+    return parse_with(options, line);
+}
+static void refused(const char *line, const char *text)
+{
+    if (parse(line) == 0)
+        fail_msg("\"%s\" was taken", line);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    assert_error_has(text);
+}
+
+static void takes(void **state)
+{
+    (void)state;
+    assert_ok(parse(""));
+    assert_string_equal(my.tune.program, "prog");
+    assert_true(my.tune.lr == 2e-5 && my.tune.shuffle && my.tune.batch_size == 1);
+    assert_int_equal(my.tune.max_length, 1024); /* the later row's default, in the first row's place */
+    assert_null(my.tune.model);
+    assert_ok(parse("--lr=1e-3 --batch_size 7 --no-shuffle --overwrite --seed 9223372036854775807 --model x --dtype bfloat16"));
+    assert_true(my.tune.lr == 1e-3 && my.tune.batch_size == 7 && !my.tune.shuffle && my.tune.overwrite);
+    assert_true(my.tune.seed == INT64_MAX);
+    assert_string_equal(my.tune.model, "x");
+    assert_string_equal(my.tune.dtype, "bfloat16");
+    assert_ok(parse("--shuffle=false --lr 1 --lr 2 --clip-norm inf --max-steps -1"));
+    assert_true(!my.tune.shuffle && my.tune.lr == 2 && isinf(my.tune.clip_norm) && my.tune.max_steps == -1);
+    assert_ok(parse("--grad-noise .5 here"));
+    assert_true(my.noise == 0.5);
+    assert_string_equal(my.folder, "here");
+    assert_ok(parse("-- --strange"));
+    assert_string_equal(my.folder, "--strange");
+    assert_int_equal(tune_flags_source(&my.tune, "folder"), TUNE_FROM_FLAG);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    refused("--lr nan", "--lr: \"nan\" is not a number");
+    refused("--lr NaN", "is not a number");
+    refused("--lr 1x", "in [0,1000]");
+    refused("--lr 0x10", "is not a number");
+    refused("--lr= 1", "is not a number");
+    refused("--lr 1e999", "too large");
+    refused("--lr 1e-999", "too small");
+    refused("--lr -1", "outside its range");
+    refused("--lr inf", "outside its range");
+    refused("--epochs 0", "unit epochs, in (0,inf)");
+    refused("--epochs inf", "outside its range");
+    refused("--lr", "expected a value, found nothing");
+    refused("--model --lr 1", "found \"--lr\"");
+    refused("--batch-size 4097", "unit rows, in [1,4096]");
+    refused("--batch-size 0", "outside its range");
+    refused("--batch-size 1e2", "whole number");
+    refused("--batch-size 4294967297", "32 bits");
+    refused("--seed 9223372036854775808", "64 bits");
+    refused("--max-length 9000", "in [1,8192]");
+    refused("--beta1 1", "[0,1)");
+    refused("--dtype fp16", "expected one of float32|bfloat16");
+    refused("--shuffle=maybe", "neither true nor false");
+    refused("--no-shuffle=false", "unknown option");
+    refused("--no-lr", "unknown option \"--no-lr\"");
+    refused("--batchsize 1", "the nearest is --batch-size");
+    refused("--overwirte", "the nearest is --overwrite");
+    refused("--grad_nois 1", "the nearest is --grad-noise");
+    refused("--per_device_train_batch_size 1", "the nearest is --batch-size");
+    refused("--learning-rate 1", "the nearest is --lr");
+    refused("--hepl", "the nearest is --help");
+    refused("-x", "begin with --");
+    refused("here there", "unexpected argument \"there\"");
+    refused("here --shuffle false", "a switch takes its value after =");
+    assert_int_equal(parse_with(needy, "a"), -1);
+    assert_error_has("<other> is missing");
+    assert_ok(parse_with(needy, "a --seed 3 b"));
+    assert_string_equal(my.other, "b");
+}
+
+static void config(const char *folder, const char *text)
+{
+    test_write(folder, "c.json", text, strlen(text));
+}
+
+static void bad_config(const char *folder, const char *text, const char *message)
+{
+    char line[256];
+    config(folder, text);
+    snprintf(line, sizeof line, "--config %s/c.json", folder);
+    refused(line, message);
+    if (strcmp(message, "cannot"))
+        assert_error_has("c.json:");
+}
+
+static void configs(void **state)
+{
+    (void)state;
+    char folder[64], line[256];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    snprintf(line, sizeof line, "--lr 3 --config %s/c.json", folder);
+    config(folder, "{\"lr\": 1e-3, \"batch-size\": 5, \"grad_noise\": 1, \"seed\": 9007199254740993, \"shuffle\": false,"
+                   " \"dataset\": null, \"clip_norm\": \"inf\", \"folder\": \"\\u00e9\"}");
+    assert_ok(parse(line));
+    assert_true(my.tune.lr == 3 && my.tune.batch_size == 5 && my.noise == 1 && !my.tune.shuffle && isinf(my.tune.clip_norm));
+    assert_true(my.tune.seed == 9007199254740993); /* no double holds it */
+    assert_null(my.tune.dataset);
+    assert_string_equal(my.folder, "\xc3\xa9");
+    assert_int_equal(tune_flags_source(&my.tune, "lr"), TUNE_FROM_FLAG);
+    assert_int_equal(tune_flags_source(&my.tune, "batch_size"), TUNE_FROM_CONFIG);
+    assert_int_equal(tune_flags_source(&my.tune, "eps"), TUNE_FROM_DEFAULT);
+    assert_true(tune_flags_given(&my.tune, "batch-size") && !tune_flags_given(&my.tune, "eps"));
+    bad_config(folder, "{\"lrr\": 1}", "unknown option \"lrr\"; the nearest is lr");
+    bad_config(folder, "{\"lr\": \"1\"}", "lr: expected a number, found the string");
+    bad_config(folder, "{\"lr\": true}", "lr: expected a number, found true or false");
+    bad_config(folder, "{\"lr\": 1, \"lr\": 2}", "twice");
+    bad_config(folder, "{\"batch-size\": 1, \"batch_size\": 2}", "twice");
+    bad_config(folder, "{\"batch_size\": 1.5}", "batch-size: \"1.5\"");
+    bad_config(folder, "{\"shuffle\": 1}", "expected true or false");
+    bad_config(folder, "{\n\"lr\": -1}", "c.json:2: lr: \"-1\" is outside");
+    bad_config(folder, "{\"lr\": NaN}", "c.json:1");
+    bad_config(folder, "{\"lr\": 1", "c.json:1");
+    bad_config(folder, "{} x", "c.json:1");
+    bad_config(folder, "[1]", "expected an object");
+    bad_config(folder, "{\"model\": \"a\\u0000b\"}", "NUL");
+    refused("--config /nowhere/c.json", "/nowhere/c.json");
+    tune_file_remove_folder(folder);
+}
+
+static void model_defaults(void **state)
+{
+    (void)state;
+    char folder[64], path[128], line[256];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    setenv("TUNE_DEFAULTS", folder, 1);
+    assert_ok(parse("--model tiny")); /* no defaults at all: fine */
+    snprintf(path, sizeof path, "%s/models", folder);
+    assert_ok(tune_file_make_folder(path));
+    snprintf(path, sizeof path, "%s/prog", folder);
+    assert_ok(tune_file_make_folder(path));
+    const char *known = "{\"name\": \"tiny\", \"hub_id\": \"Org/Tiny-1M\", \"config\": {}}";
+    test_write(folder, "models/tiny.json", known, strlen(known));
+    const char *values = "{\"lr\": 0.5, \"max_length\": 77, \"batch_size\": 9}";
+    test_write(folder, "prog/tiny.json", values, strlen(values));
+    config(folder, "{\"max_length\": 88, \"model\": \"org/tiny-1m\"}");
+    const char *const names[] = {"tiny", "Tiny", "org/tiny-1m", "/elsewhere/Tiny-1M/", "/c/models--Org--Tiny-1M/snapshots/1"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(line, sizeof line, "--batch-size 3 --model %s", names[i]);
+        assert_ok(parse(line));
+        assert_true(my.tune.lr == 0.5 && my.tune.max_length == 77 && my.tune.batch_size == 3);
+    }
+    assert_int_equal(tune_flags_source(&my.tune, "lr"), TUNE_FROM_MODEL_DEFAULTS);
+    assert_ok(parse("--model tiny-other"));
+    assert_true(my.tune.lr == 2e-5);
+    snprintf(line, sizeof line, "--config %s/c.json --batch-size 1", folder); /* a flag equal to the table's default */
+    assert_ok(parse(line));
+    assert_true(my.tune.lr == 0.5 && my.tune.max_length == 88 && my.tune.batch_size == 1);
+    test_write(folder, "prog/tiny.json", "{\"lrr\": 1}", 10);
+    refused("--model tiny", "tiny.json:1: unknown option \"lrr\"");
+    unsetenv("TUNE_DEFAULTS");
+    tune_file_remove_folder(folder);
+}
+
+/* What this distribution ships: each file's keys are options, its values in range. */
+static void shipped_defaults(void **state)
+{
+    (void)state;
+    struct tune_known_model *models;
+    int count = tune_known_models(&models), applied = 0;
+    assert_true(count >= 0);
+    for (int i = 0; i < count; i++) {
+        char *argv[] = {"finetune_full", "--model", models[i].hub_id};
+        tune_flags_free(&my.tune);
+        assert_ok(tune_flags_parse(&my.tune, 3, argv, options, properties));
+        applied += tune_flags_source(&my.tune, "lr") == TUNE_FROM_MODEL_DEFAULTS;
+        assert_true(models[i].parameters > 0 && models[i].context > 0);
+    }
+    free(models);
+    if (count == 0)
+        skip();
+    assert_true(applied > 0);
+}
+
+static void as_json(void **state)
+{
+    (void)state;
+    char text[256];
+    assert_ok(parse("--clip-norm inf --seed 9007199254740993 --lr 3e-4"));
+    cJSON *json = tune_flags_json(&my.tune);
+    char *printed = cJSON_PrintUnformatted(json);
+    assert_non_null(strstr(printed, "\"seed\":9007199254740993"));
+    assert_non_null(strstr(printed, "\"clip_norm\":\"inf\""));
+    assert_non_null(strstr(printed, "\"lr\":0.0003,"));
+    assert_non_null(strstr(printed, "\"model\":null"));
+    /* what it writes, --config reads */
+    char folder[64], line[128];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    config(folder, printed);
+    free(printed);
+    cJSON_Delete(json);
+    snprintf(line, sizeof line, "--config %s/c.json", folder);
+    assert_ok(parse(line));
+    assert_true(isinf(my.tune.clip_norm) && my.tune.seed == 9007199254740993 && my.tune.lr == 3e-4);
+    tune_file_remove_folder(folder);
+
+    assert_ok(parse("--max-length 5"));
+    json = tune_flags_describe(&my.tune);
+    const cJSON *o, *all = cJSON_GetObjectItemCaseSensitive(json, "options");
+    int seen = 0;
+    cJSON_ArrayForEach(o, all)
+        if (!strcmp(cJSON_GetObjectItemCaseSensitive(o, "name")->valuestring, "max_length")) {
+            seen++;
+            assert_true(cJSON_GetObjectItemCaseSensitive(o, "default")->valuedouble == 1024);
+            assert_true(cJSON_GetObjectItemCaseSensitive(o, "value")->valueint == 5);
+            assert_string_equal(cJSON_GetObjectItemCaseSensitive(o, "source")->valuestring, "flag");
+            assert_string_equal(cJSON_GetObjectItemCaseSensitive(o, "range")->valuestring, "[1,8192]");
+            assert_string_equal(cJSON_GetObjectItemCaseSensitive(o, "unit")->valuestring, "tokens");
+        }
+    assert_int_equal(seen, 1);
+    const cJSON *p = cJSON_GetObjectItemCaseSensitive(json, "properties");
+    assert_string_equal(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(p, cJSON_GetArraySize(p) - 1), "name")->valuestring,
+                        "sharpness");
+    cJSON_Delete(json);
+
+    char *odd[] = {"./p", "it's", "", "a b", "$x", "--lr=1"};
+    my.tune.argv = odd;
+    my.tune.argc = 6;
+    assert_string_equal(tune_flags_command(&my.tune, text, sizeof text), "./p 'it'\\''s' '' 'a b' '$x' --lr=1");
+    assert_string_equal(tune_flags_command(&my.tune, text, 5), "./p ");
+}
+
+static void help(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size;
+    assert_ok(parse("--lr 0.25 --help"));
+    assert_int_equal(tune_flags_wish(&my.tune), TUNE_WISH_HELP);
+    FILE *out = open_memstream(&text, &size);
+    tune_flags_help(&my.tune, "trains a model", out);
+    fclose(out);
+    assert_non_null(strstr(text, "prog - trains a model"));
+    assert_non_null(strstr(text, "now 0.25 by flag"));
+    assert_non_null(strstr(text, "--[no-]shuffle"));
+    assert_non_null(strstr(text, "sharpness"));
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        if (strlen(line) > 100)
+            fail_msg("wider than 100 columns: %s", line);
+    free(text);
+}
+
+/* ---- program.c, in a child: its exit code, and what it wrote ---- */
+
+static char said[65536];
+static int child(void (*run)(int argc, char **argv), const char *line)
+{
+    int ends[2], argc = 1, status;
+    char copy[512];
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], 1);
+        dup2(ends[1], 2);
+        close(ends[0]);
+        close(ends[1]);
+        snprintf(copy, sizeof copy, "%s", line);
+        argv_[0] = "build/prog";
+        for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
+            argv_[argc++] = w;
+        argv_[argc] = NULL;
+        run(argc, argv_);
+        _exit(99);
+    }
+    close(ends[1]);
+    size_t n = 0;
+    for (ssize_t got; n < sizeof said - 1 && (got = read(ends[0], said + n, sizeof said - 1 - n)) > 0;)
+        n += (size_t)got;
+    said[n] = 0;
+    close(ends[0]);
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void run_start(int argc, char **argv)
+{
+    tune_flags_free(&my.tune);
+    memset(&my, 0, sizeof my);
+    tune_program_start(argc, argv, &my.tune, options, properties, "a test");
+    printf("started %d\n", my.tune.started_s > 0);
+    struct tune_progress at = {0};
+    exit(tune_program_exit(&at));
+}
+static void run_full_disk(int argc, char **argv)
+{
+    dup2(open("/dev/full", O_WRONLY), 1);
+    run_start(argc, argv);
+}
+static void run_cannot(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "needs 3 bytes more");
+    int result = -1;
+    MUST(result);
+}
+static void run_signalled(int argc, char **argv)
+{
+    tune_flags_free(&my.tune);
+    tune_program_start(argc, argv, &my.tune, options, properties, "a test");
+    tune_program_catch_signals(&my.tune);
+    raise(SIGTERM);
+    struct tune_progress at = {.signal = *my.tune.stop_signal};
+    printf("finished the step\n");
+    exit(tune_program_exit(&at));
+}
+static void run_twice_signalled(int argc, char **argv)
+{
+    tune_flags_free(&my.tune);
+    tune_program_start(argc, argv, &my.tune, options, properties, "a test");
+    tune_program_catch_signals(&my.tune);
+    raise(SIGINT);
+    raise(SIGINT);
+}
+
+static void program_ends(void **state)
+{
+    (void)state;
+    if (child(run_start, "--lr 1") != 0)
+        fail_msg("%s", said);
+    assert_string_equal(said, "started 1\n");
+    assert_int_equal(child(run_start, "--lrr 1"), 2);
+    assert_string_equal(said, "prog: unknown option \"--lrr\"; the nearest is --lr\nprog: see prog --help\n");
+    assert_int_equal(child(run_start, "--help"), 0);
+    assert_non_null(strstr(said, "prog - a test"));
+    assert_int_equal(child(run_start, "-h --lrr"), 2);
+    assert_int_equal(child(run_start, "--describe"), 0);
+    cJSON *json = cJSON_Parse(said);
+    assert_non_null(json);
+    cJSON_Delete(json);
+    assert_int_equal(child(run_start, "--version"), 0);
+    assert_non_null(strstr(said, TUNE_VERSION));
+    assert_int_equal(child(run_start, "--list-models"), 0);
+    assert_int_equal(child(run_full_disk, "--help"), 1);
+    assert_non_null(strstr(said, "No space left"));
+    assert_int_equal(child(run_cannot, ""), 3);
+    assert_string_equal(said, "program: needs 3 bytes more\n");
+    assert_int_equal(child(run_signalled, ""), 128 + SIGTERM);
+    assert_string_equal(said, "finished the step\n");
+    assert_int_equal(child(run_twice_signalled, ""), 128 + SIGINT);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    tune_flags_free(&my.tune);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes),        cmocka_unit_test(refuses), cmocka_unit_test(configs),
+        cmocka_unit_test(model_defaults), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
+        cmocka_unit_test(program_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, end);
+}

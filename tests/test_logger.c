@@ -1,0 +1,420 @@
+/* test_logger.c - the run folder, what is in it, and what is on the screen (a pipe, a full disk, a terminal). */
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <termios.h>
+
+#include "test.h"
+
+#include "core/json.h"
+#include "flags/flags.h"
+#include "loggers/host.h"
+#include "loggers/logger.h"
+#include "loggers/progress_line.h"
+#include "loggers/run_folder.h"
+#include "flags/find.h"
+
+static char home[64];
+static const struct tune_property properties[] = {TUNE_TRAINING_PROPERTIES, {"sharpness", "1", "of the minimum"}, {0}};
+
+static int begin(void **state)
+{
+    (void)state;
+    snprintf(home, sizeof home, "%s", test_folder());
+    return chdir(home);
+}
+static int end(void **state)
+{
+    (void)state;
+    return chdir("/") < 0 ? -1 : tune_file_remove_folder(home);
+}
+
+static cJSON *read_json(const char *path)
+{
+    char *text;
+    size_t size;
+    assert_ok(tune_file_read(path, 1 << 20, &text, &size));
+    struct tune_json j; /* what we write must pass our strict reader */
+    tune_json_start(&j, path, text, size, 1);
+    assert_ok(tune_json_skip(&j));
+    assert_ok(tune_json_end(&j));
+    tune_json_free(&j);
+    cJSON *json = cJSON_Parse(text);
+    free(text);
+    assert_non_null(json);
+    return json;
+}
+static const char *text_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsString(item) ? item->valuestring : "(none)";
+}
+static double number_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : -12345;
+}
+
+static struct tune_step_record step(int64_t i, double begin_s, double end_s)
+{
+    struct tune_step_record r = {.step = i, .rows = 4, .tokens = 100, .padded_tokens = 120, .labels = 80, .epoch = 0.1 * (double)i,
+                                 .loss_sum = 80 * (2 - 0.1 * (double)i), .grad_norm = 0.91, .lr = 1.9e-5};
+    r.begin.wall_s = 1000 + begin_s, r.begin.cpu_s = 50 + begin_s * 1.5;
+    r.end.wall_s = 1000 + end_s, r.end.cpu_s = 50 + end_s * 1.5;
+    return r;
+}
+
+/* All that was written to a stream. */
+static FILE *screen;
+static char *shown(void)
+{
+    static char text[65536];
+    fflush(screen);
+    rewind(screen);
+    text[fread(text, 1, sizeof text - 1, screen)] = 0;
+    return text;
+}
+
+static void a_run(void **state)
+{
+    (void)state;
+    screen = tmpfile();
+    setenv("TUNE_NONCE", "n-123", 1);
+    struct tune_logger_options o = {.program = "prog", .folder = "runs/a/", .log_every = 2, .properties = properties,
+                                    .source = "int main;\n", .source_size = 10, .started_s = 990, .stream = screen};
+    struct tune_logger *log = tune_logger_new(&o);
+    assert_got(log);
+    assert_string_equal(tune_logger_folder(log), "runs/a");
+    assert_ok(tune_logger_note(log, "kernel", "SkylakeX"));
+    assert_ok(tune_logger_note(log, "template", "a\n\033[2Jb"));
+    struct tune_model_identity id = {.random = true, .seed = 7, .fingerprint = 0xabc};
+    assert_ok(tune_logger_weights(log, "models/x", &id));
+    assert_ok(tune_logger_data(log, "my \"rows\".jsonl", 12, UINT64_MAX));
+    cJSON *json = read_json("runs/a/run.json");
+    assert_string_equal(text_of(json, "status"), "running");
+    cJSON_Delete(json);
+    struct tune_progress at = {.planned_steps = 10, .eval_step = -1};
+    for (int i = 0; i < 4; i += 2) { /* two steps per line; half a second each, one second between */
+        struct tune_step_record r = step(i + 1, i, i + 0.5), s = step(i + 2, i + 1, i + 1.5);
+        at.step = i + 2;
+        assert_ok(tune_logger_record(log, &at, &r));
+        assert_ok(tune_logger_record(log, &at, &s));
+    }
+    at.eval_step = 4, at.eval_loss = 1.5, at.best = true;
+    assert_ok(tune_logger_evaluation(log, &at));
+    assert_ok(tune_logger_evaluation(log, &at)); /* the same one again: nothing */
+    assert_ok(tune_logger_property(log, "sharpness", 0.1f));
+    assert_ok(tune_logger_property(log, "model_load_time", 0.25));
+    assert_int_equal(tune_logger_property(log, "sharpnes", 1), -1);
+    assert_error_has("\"sharpnes\" is not declared");
+    assert_int_equal(tune_logger_property(log, "sharpness", NAN), -1);
+    assert_ok(tune_logger_report(log, &at));
+    tune_logger_free(log);
+
+    json = read_json("runs/a/report.json");
+    assert_true(number_of(json, "train_runtime") == 3.5 && number_of(json, "training_steps") == 4);
+    assert_true(number_of(json, "train_samples_per_second") == 16 / 3.5);
+    assert_true(number_of(json, "train_steps_per_second") == 4 / 3.5);
+    assert_true(number_of(json, "train_tokens_per_second") == 480 / 3.5);
+    assert_true(number_of(json, "dataset_tokens_per_second") == 400 / 3.5);
+    assert_true(fabs(number_of(json, "cpu_compute_utilization") - 150) < 1e-9);
+    assert_true(number_of(json, "cpu_memory_utilization") > 0 && number_of(json, "cpu_memory_utilization") < 100);
+    assert_true(number_of(json, "is_valid") == 1 && number_of(json, "time_to_first_step_s") == 10.5);
+    assert_true(number_of(json, "peak_memory_bytes") > 1e6);
+    assert_true(fabs(number_of(json, "loss_first") - 1.9) < 1e-12 && fabs(number_of(json, "loss_last") - 1.6) < 1e-12);
+    assert_true(number_of(json, "eval_loss") == 1.5 && number_of(json, "sharpness") == (double)0.1f);
+    assert_null(cJSON_GetObjectItemCaseSensitive(json, "model_flops_per_second")); /* never set: left out */
+    assert_string_equal(json->child->string, "train_runtime");                     /* the table's order */
+    assert_string_equal(text_of(json, "nonce"), "n-123");
+    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "weights"), "fingerprint"), "0000000000000abc");
+    cJSON_Delete(json);
+    json = read_json("runs/a/run.json");
+    assert_string_equal(text_of(json, "status"), "finished");
+    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "data"), "fingerprint"), "ffffffffffffffff");
+    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "data"), "path"), "my \"rows\".jsonl");
+    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "notes"), "kernel"), "SkylakeX");
+    assert_true(number_of(cJSON_GetObjectItemCaseSensitive(json, "host"), "cpus") >= 1);
+    assert_int_equal(strlen(text_of(json, "started")), 20);
+    cJSON_Delete(json);
+
+    char *text;
+    size_t size;
+    assert_ok(tune_file_read("runs/a/recipe.c", 100, &text, &size));
+    assert_string_equal(text, "int main;\n");
+    free(text);
+    assert_ok(tune_file_read("runs/a/metrics.jsonl", 1 << 20, &text, &size));
+    int lines = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+        json = cJSON_Parse(line);
+        assert_non_null(json);
+        assert_true(number_of(json, "step") == (lines < 4 ? lines + 1 : 4));
+        if (lines < 4)
+            assert_true(number_of(json, "step_s") == 0.5 && number_of(json, "tokens_per_s") == 200 &&
+                        number_of(json, "lr") == 1.9e-5 && number_of(json, "labels") == 80);
+        else
+            assert_true(number_of(json, "eval_loss") == 1.5 && fabs(number_of(json, "eval_perplexity") - exp(1.5)) < 1e-12);
+        cJSON_Delete(json);
+    }
+    free(text);
+    assert_int_equal(lines, 5); /* every step, though a line was printed every second one */
+
+    text = shown();
+    assert_non_null(strstr(text, "\nstep  2/10 | loss  1.8000 | norm   0.91 | lr 1.9e-05 |    500 ms |     200 tok/s | ETA 0:00:06\n"));
+    assert_non_null(strstr(text, "\nstep  4/10 | loss  1.6000 |"));
+    assert_null(strstr(text, "step  1/10"));
+    assert_non_null(strstr(text, "\neval 4 | loss  1.5000 | perplexity 4.482 | best\n"));
+    assert_non_null(strstr(text, "RANDOM"));
+    assert_non_null(strstr(text, "a\\n\\x1b[2Jb\n"));
+    assert_null(strchr(text, '\033'));
+    fclose(screen);
+    unsetenv("TUNE_NONCE");
+}
+
+static void folders(void **state)
+{
+    (void)state;
+    char path[TUNE_PATH_MAX], other[TUNE_PATH_MAX];
+    assert_ok(tune_run_folder_make(path, "deep/down/b", "prog", false));
+    assert_int_equal(tune_run_folder_make(path, "deep/down/b", "prog", false), -1);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    assert_error_has("--overwrite");
+    assert_ok(tune_run_folder_make(path, "deep/down/b", "prog", true)); /* empty: nothing is lost */
+    test_write(home, "deep/down/b/precious.txt", "x", 1);
+    assert_int_equal(tune_run_folder_make(path, "deep/down/b", "prog", true), -1);
+    assert_error_has("no run.json");
+    assert_true(tune_file_exists("deep/down/b/precious.txt"));
+    assert_int_equal(symlink("deep/down/b", "link"), 0);
+    test_write(home, "deep/down/b/run.json", "{}", 2);
+    assert_ok(tune_run_folder_make(path, "link/", "prog", true)); /* the link goes, not what it points at */
+    assert_true(tune_file_exists("deep/down/b/precious.txt"));
+    assert_ok(tune_run_folder_make(path, "deep/down/b", "prog", true));
+    assert_false(tune_file_exists("deep/down/b/precious.txt"));
+    assert_int_equal(tune_run_folder_make(path, "", "prog", false), -1);
+    assert_int_equal(tune_run_folder_make(path, "/proc/x/y", "prog", false), -1);
+    assert_ok(tune_run_folder_make(path, NULL, "prog", false));
+    assert_ok(tune_run_folder_make(other, NULL, "prog", false)); /* in the same second */
+    assert_string_not_equal(path, other);
+    assert_int_equal(strncmp(path, "runs/prog-20", 12), 0);
+    test_write(home, "deep/m.txt", "x", 1);
+    assert_true(tune_run_folder_holds("deep", "deep/m.txt") && tune_run_folder_holds("deep", "deep/"));
+    assert_false(tune_run_folder_holds("deep/down", "deep/m.txt") || tune_run_folder_holds("dee", "deep/m.txt"));
+}
+
+static void diverges(void **state)
+{
+    (void)state;
+    screen = tmpfile();
+    struct tune_logger_options o = {.program = "prog", .folder = "runs/d", .properties = properties, .stream = screen};
+    struct tune_progress at = {.step = 1, .planned_steps = 10, .eval_step = -1};
+    struct tune_logger *log = tune_logger_new(&o);
+    struct tune_step_record r = step(1, 0, 1);
+    assert_got(log);
+    assert_ok(tune_logger_record(log, &at, &r));
+    r = step(2, 1, 2);
+    r.loss_sum = NAN;
+    at.step = 2;
+    assert_int_equal(tune_logger_record(log, &at, &r), -1);
+    assert_error_has("diverged at step 2: the loss is not finite");
+    assert_error_has("lower --lr (it was 1.9e-05)");
+    at.eval_step = 2, at.eval_loss = INFINITY;
+    assert_int_equal(tune_logger_evaluation(log, &at), -1);
+    tune_logger_free(log);
+    cJSON *json = read_json("runs/d/run.json");
+    assert_string_equal(text_of(json, "status"), "failed");
+    assert_non_null(strstr(text_of(json, "reason"), "diverged at step 2"));
+    cJSON_Delete(json);
+    assert_false(tune_file_exists("runs/d/report.json"));
+    char *text;
+    size_t size;
+    assert_ok(tune_file_read("runs/d/metrics.jsonl", 1 << 20, &text, &size));
+    assert_null(strstr(text, "nan"));
+    free(text);
+    o.folder = "runs/s"; /* a signal: measured, but not valid */
+    log = tune_logger_new(&o);
+    assert_got(log);
+    r = step(1, 0, 1);
+    at = (struct tune_progress){.step = 1, .planned_steps = 10, .eval_step = -1, .signal = 15};
+    assert_ok(tune_logger_record(log, &at, &r));
+    assert_ok(tune_logger_report(log, &at));
+    tune_logger_free(log);
+    json = read_json("runs/s/report.json");
+    assert_true(number_of(json, "is_valid") == 0 && number_of(json, "training_steps") == 1);
+    cJSON_Delete(json);
+    o.folder = "runs/u";
+    tune_error_set("what ended it");
+    log = tune_logger_new(&o);
+    assert_got(log);
+    tune_logger_free(log);
+    assert_string_equal(tune_error_message(), "what ended it");
+    json = read_json("runs/u/run.json");
+    assert_string_equal(text_of(json, "status"), "unfinished");
+    cJSON_Delete(json);
+    fclose(screen);
+}
+
+static void full_disk(void **state)
+{
+    (void)state;
+    FILE *full = fopen("/dev/full", "w");
+    struct tune_logger_options o = {.program = "prog", .folder = "runs/f", .stream = full};
+    assert_null(tune_logger_new(&o));
+    assert_error_has("No space left");
+    fclose(full);
+}
+
+static struct {
+    struct tune_flags tune;
+} my;
+static const struct tune_option options[] = {TUNE_TRAINING_OPTIONS(my.tune), {0}};
+
+static void by_flags(void **state)
+{
+    (void)state;
+    char out[128], *text, *argv[] = {"build/prog", "--lr", "3e-4", "--output", "runs/g", "--seed", "9007199254740993", "--overwrite",
+                                     "--dataset", "it's.jsonl"};
+    size_t size;
+    memset(&my, 0, sizeof my);
+    assert_ok(tune_flags_parse(&my.tune, 10, argv, options, properties));
+    snprintf(out, sizeof out, "%s/out.txt", home);
+    fflush(stdout);
+    int kept = dup(1), to = open(out, O_RDWR | O_CREAT, 0600);
+    dup2(to, 1);
+    struct tune_logger *log = tune_get_logger(&my.tune);
+    fflush(stdout);
+    dup2(kept, 1);
+    close(kept);
+    close(to);
+    assert_got(log);
+    tune_logger_free(log);
+    assert_ok(tune_file_read(out, 1 << 20, &text, &size));
+    assert_non_null(strstr(text, "# --lr                       3e-4  (flag; default 2e-5)\n"));
+    assert_null(strstr(text, "--beta1"));
+    free(text);
+    cJSON *json = read_json("runs/g/run.json");
+    assert_string_equal(text_of(json, "command"), "build/prog --lr 3e-4 --output runs/g --seed 9007199254740993 --overwrite "
+                                                  "--dataset 'it'\\''s.jsonl'");
+    assert_true(number_of(cJSON_GetObjectItemCaseSensitive(json, "options"), "lr") == 3e-4);
+    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "sources"), "lr"), "flag");
+    assert_true(number_of(json, "threads") >= 1);
+    assert_string_equal(text_of(json, "device"), "cpu");
+    cJSON_Delete(json);
+    assert_ok(tune_file_read("runs/g/run.json", 1 << 20, &text, &size));
+    assert_non_null(strstr(text, "9007199254740993")); /* exact, though no double holds it */
+    free(text);
+    test_write(home, "runs/g/rows.jsonl", "x", 1);
+    my.tune.dataset = "runs/g/rows.jsonl";
+    assert_null(tune_get_logger(&my.tune));
+    assert_error_has("would remove");
+    assert_true(tune_file_exists("runs/g/rows.jsonl"));
+    tune_flags_free(&my.tune);
+}
+
+static void bar(void **state)
+{
+    (void)state;
+    char text[512];
+    struct tune_line_step s = {.step = 12, .planned = 1170, .loss = 1.8432, .norm = 1, .lr = 1, .step_s = 1,
+                               .tokens_per_s = 9943, .eta_s = 751};
+    for (int width = 0; width < 300; width++) {
+        tune_line_bar(text, sizeof text, &s, width);
+        if ((int)strlen(text) >= (width ? width : 1))
+            fail_msg("%d columns: \"%s\"", width, text);
+    }
+    tune_line_bar(text, sizeof text, &s, 80);
+    assert_string_equal(text, "  1% [...................] step   12/1170  loss 1.8432  9943 tok/s  ETA 0:12:31");
+    tune_line_bar(text, sizeof text, &s, 40);
+    assert_string_equal(text, "  12/1170 1.8432 9943/s 0:12:31");
+    tune_line_bar(text, sizeof text, &s, 20);
+    assert_string_equal(text, "  12/1170 1.8432");
+    s.planned = 0, s.eta_s = -1;
+    tune_line_bar(text, sizeof text, &s, 80);
+    assert_string_equal(text, "step 12  loss 1.8432  9943 tok/s  ETA -:--:--");
+}
+
+/* A terminal of our own: what the run writes to it comes out at the other end. */
+static char *in_terminal(const char *term, int columns_)
+{
+    static char text[65536];
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0)
+        return NULL;
+    FILE *slave = fopen(ptsname(master), "w");
+    if (!slave)
+        return NULL;
+    struct winsize w = {.ws_row = 24, .ws_col = (unsigned short)columns_};
+    ioctl(fileno(slave), TIOCSWINSZ, &w);
+    setenv("TERM", term, 1);
+    unsetenv("COLUMNS");
+    tune_file_remove_folder("runs/t");
+    struct tune_logger_options o = {.program = "prog", .folder = "runs/t", .stream = slave};
+    struct tune_logger *log = tune_logger_new(&o);
+    assert_got(log);
+    struct tune_progress at = {.planned_steps = 20, .eval_step = -1};
+    for (int i = 1; i <= 20; i++) {
+        struct tune_step_record r = step(i, 0.06 * (i - 1), 0.06 * i);
+        at.step = i;
+        assert_ok(tune_logger_record(log, &at, &r));
+        if (i == 10) {
+            at.eval_step = i, at.eval_loss = 1;
+            assert_ok(tune_logger_evaluation(log, &at));
+        }
+    }
+    assert_ok(tune_logger_report(log, &at));
+    tune_logger_free(log);
+    fcntl(master, F_SETFL, O_NONBLOCK);
+    size_t n = 0;
+    for (ssize_t got; n < sizeof text - 1 && (got = read(master, text + n, sizeof text - 1 - n)) > 0;)
+        n += (size_t)got;
+    text[n] = 0;
+    fclose(slave);
+    close(master);
+    return text;
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    for (; (text = strstr(text, part)); text++)
+        n++;
+    return n;
+}
+
+static void terminal(void **state)
+{
+    (void)state;
+    char *text = in_terminal("xterm", 100);
+    if (!text)
+        skip();
+    if (getenv("TUNE_SHOW"))
+        fputs(text, stderr);
+    /* drawn at most ten times a second (every second step here), moved below the evaluation's line, ended by the last step */
+    assert_in_range(count_of(text, "tok/s  ETA"), 10, 13);
+    assert_int_equal(count_of(text, "\033[1A"), count_of(text, "tok/s  ETA")); /* redraws, and two lines that took its place */
+    assert_non_null(strstr(text, "\033[1A\r\033[Keval 10 | loss"));
+    assert_null(strstr(text, " | norm"));
+    assert_non_null(strstr(text, "step 20/20  loss 0.0000  1667 tok/s  ETA 0:00:00\033[K\r\n"));
+    text = in_terminal("xterm", 24);
+    assert_non_null(strstr(text, "\r20/20 0.0000 0:00:00\033[K"));
+    text = in_terminal("dumb", 100);
+    assert_null(strchr(text, '\033'));
+    assert_int_equal(count_of(text, " | norm"), 20);
+}
+
+static void host(void **state)
+{
+    (void)state;
+    struct tune_host h;
+    tune_host_read(&h);
+    assert_true(h.cpus >= 1 && h.memory_bytes > 1 << 20 && *h.class_name && *h.machine);
+    assert_in_range((int)tune_host_memory_used(), 0, 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run),    cmocka_unit_test(folders), cmocka_unit_test(diverges), cmocka_unit_test(full_disk),
+        cmocka_unit_test(by_flags), cmocka_unit_test(bar),     cmocka_unit_test(terminal), cmocka_unit_test(host),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,331 @@
+#!/bin/sh
+# download.sh REPO DIR [--revision REV] - bring a model's folder from a Hugging Face hub.
+#
+#     tools/download.sh HuggingFaceTB/SmolLM2-135M models/SmolLM2-135M
+#
+# Takes what a recipe reads: config, tokenizer, chat template and safetensors weights; no pickles, no other formats.
+# Every file is checked against the hub's hash before it gets its name. A broken download goes on where it stopped; a
+# file that is here and right is kept; one that is here and different is an error, nothing is replaced.
+# HF_TOKEN: for gated models; it goes to the hub alone, not to the host a download is redirected to, and not onto a
+# command line. HF_ENDPOINT: another hub (default https://huggingface.co). Exit codes: 0, 1 failed, 2 usage.
+set -u
+LC_ALL=C
+export LC_ALL
+name=download.sh
+retries=5
+
+usage() {
+    echo "$name: $1" >&2
+    echo "usage: $name REPO DIR [--revision REV], e.g. $name HuggingFaceTB/SmolLM2-135M models/SmolLM2-135M" >&2
+    exit 2
+}
+die() {
+    echo "$name: $1" >&2
+    exit 1
+}
+
+repo='' dir='' revision=main
+while [ $# -gt 0 ]; do
+    case $1 in
+    -h | --help) sed -n '2,/^set -u/{/^set/d;s/^# \{0,1\}//;p;}' "$0"; exit 0 ;;
+    --revision) [ $# -ge 2 ] || usage "--revision needs a branch, tag or commit"; revision=$2; shift ;;
+    --revision=*) revision=${1#*=} ;;
+    -*) usage "unknown flag $1" ;;
+    *) if [ -z "$repo" ]; then repo=$1; elif [ -z "$dir" ]; then dir=$1; else usage "unexpected argument $1"; fi ;;
+    esac
+    shift
+done
+[ -n "$dir" ] || usage "a repository and a folder are needed"
+case $repo in
+*[!A-Za-z0-9._/-]* | */*/* | /* | */ | *..*) usage "\"$repo\" is no repository's name; expected OWNER/NAME" ;;
+*/*) ;;
+*) usage "\"$repo\" is no repository's name; expected OWNER/NAME" ;;
+esac
+case $revision in
+'' | *[!A-Za-z0-9._/-]* | *..*) usage "\"$revision\" is no branch, tag or commit" ;;
+esac
+case $dir in -*) dir=./$dir ;; esac
+endpoint=${HF_ENDPOINT:-https://huggingface.co}
+endpoint=${endpoint%/}
+case $endpoint in
+*[!A-Za-z0-9._:/-]*) usage "HF_ENDPOINT \"$endpoint\" is no plain URL" ;;
+http://?* | https://?*) ;;
+*) usage "HF_ENDPOINT \"$endpoint\" does not begin with https:// or http://" ;;
+esac
+case ${HF_TOKEN:-} in *[!A-Za-z0-9._~+/=-]*) usage "HF_TOKEN holds characters that no token has; is a line end in it?" ;; esac
+command -v curl >/dev/null 2>&1 || die "curl is not installed (Debian: apt-get install curl)"
+
+mkdir -p "$dir/.cache/huggingface/download" || die "cannot make the folder $dir"
+cache=$dir/.cache/huggingface/download
+[ -f "$dir/.cache/huggingface/.gitignore" ] || echo '*' >"$dir/.cache/huggingface/.gitignore"
+tmp=$(mktemp -d) || die "cannot make a temporary folder"
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+origin() { echo "$1" | sed 's|^\([a-z]*://[^/?#]*\).*|\1|'; }
+
+# request URL CURL_ARGUMENTS... - one request, no redirects followed; the HTTP code, or 000, goes into $code, curl's
+# exit code into $curl. URL and token reach curl through its standard input: command lines are everybody's to read.
+# The token goes to the hub's own origin only.
+request() {
+    url=$1
+    shift
+    case $url in *[\"\\\ ]* | *[![:print:]]*) die "the hub sent an address that cannot be right: $(echo "$url" | tr -cd '[:print:]' | cut -c1-200)" ;; esac
+    {
+        printf 'url = "%s"\n' "$url"
+        if [ -n "${HF_TOKEN:-}" ] && [ "$(origin "$url")" = "$(origin "$endpoint")" ]; then
+            printf 'header = "Authorization: Bearer %s"\n' "$HF_TOKEN"
+        fi
+    } | curl -q --config - --proto '=http,https' --connect-timeout 20 --speed-limit 1 --speed-time 60 \
+        -A tune.c --suppress-connect-headers -w '%{http_code}' "$@" >"$tmp/code"
+    curl=$?
+    code=$(cat "$tmp/code")
+}
+
+# explain WHAT - end with what the last request met.
+explain() {
+    case $code in
+    401 | 403)
+        if [ -n "${HF_TOKEN:-}" ]; then
+            die "$1: the hub refuses (HTTP $code): accept the licence on $endpoint/$repo with the account HF_TOKEN belongs to, and check the token and the name"
+        fi
+        die "$1: the hub refuses (HTTP $code): no such model, or it is private or gated. For a gated one accept its licence on $endpoint/$repo and set HF_TOKEN"
+        ;;
+    404) die "$1: not found (HTTP 404): check the name, and --revision (\"$revision\")" ;;
+    429) die "$1: too many requests (HTTP 429): wait, or set HF_TOKEN" ;;
+    000 | '' | 2*) ;;
+    *) die "$1: the hub answers HTTP $code" ;;
+    esac
+    case $curl in
+    5 | 6) die "$1: cannot find the host of $endpoint: is there a network?" ;;
+    7) die "$1: cannot connect to $(origin "$url"): is there a network?" ;;
+    23) die "$1: cannot write to $dir: is the disk full?" ;;
+    35 | 51 | 58 | 60 | 77) die "$1: no trusted connection to $(origin "$url") (curl exit $curl): are the certificates installed (Debian: ca-certificates) and the clock right?" ;;
+    *) die "$1: the connection broke (curl exit $curl); run the same command again to go on" ;;
+    esac
+}
+
+# api PATH FILE - an answer of the hub into FILE, tried again where the network fails.
+api() {
+    tries=0
+    while :; do
+        request "$endpoint/api/models/$repo/$1" -sS -D "$tmp/headers" --max-filesize 50000000 -o "$2" 2>"$tmp/error"
+        [ "$curl" = 0 ] && [ "$code" = 200 ] && return 0
+        tries=$((tries + 1))
+        case $code in 000 | 5*) [ $tries -lt $retries ] && [ "$curl" != 6 ] && [ "$curl" != 7 ] && [ "$curl" != 60 ] && sleep 1 && continue ;; esac
+        explain "$repo"
+    done
+}
+
+# Walks JSON and prints "depth<TAB>path of keys<TAB>value" for every string and number, a line "end" for each object
+# two deep: no JSON tool is part of a bare system.
+cat >"$tmp/json.awk" <<'AWK'
+{ text = text $0 "\n" }
+END {
+    n = length(text); depth = 0; key[0] = ""
+    for (i = 1; i <= n; i++) {
+        c = substr(text, i, 1)
+        if (c == "\"") {
+            s = ""
+            for (i++; i <= n; i++) {
+                c = substr(text, i, 1)
+                if (c == "\"") break
+                if (c == "\\") {
+                    i++; c = substr(text, i, 1)
+                    if (c == "u") { s = s "?"; i += 4; continue }  # no name we take holds one
+                    if (c != "\"" && c != "\\" && c != "/") c = "?"
+                }
+                s = s c
+            }
+            if (i > n) exit 1
+            rest = substr(text, i + 1, 16); sub(/^[ \t\r\n]*/, "", rest)
+            if (substr(rest, 1, 1) == ":") key[depth] = s; else value(s)
+        } else if (c == "{" || c == "[") {
+            depth++; key[depth] = ""
+        } else if (c == "}" || c == "]") {
+            key[depth] = ""; depth--
+            if (depth < 0) exit 1
+            if (depth == 1 && c == "}") print "end"
+        } else if (c ~ /[0-9]/) {
+            s = ""
+            while (c ~ /[0-9.eE+-]/ && i <= n) { s = s c; i++; c = substr(text, i, 1) }
+            i--; value(s)
+        }
+    }
+    if (depth != 0) exit 1
+}
+function value(s,    p, j) {
+    gsub(/[\t\r\n]/, "?", s)
+    p = ""
+    for (j = 1; j <= depth; j++) if (key[j] != "") p = p (p == "" ? "" : ".") key[j]
+    print depth "\t" p "\t" s
+}
+AWK
+json() { awk -f "$tmp/json.awk" "$1" || die "$repo: the hub's answer is no JSON"; }
+
+# The commit, so that every file comes from the same one whatever is pushed meanwhile.
+encoded=$(echo "$revision" | sed 's|/|%2F|g')
+api "revision/$encoded" "$tmp/model"
+commit=$(json "$tmp/model" | awk -F '\t' '$1 == 1 && $2 == "sha" { print $3; exit }')
+case $commit in *[!0-9a-f]* | '') die "$repo: the hub names no commit for \"$revision\"" ;; esac
+
+# The files: "size hash name" of those we take, by the page.
+page="tree/$commit?recursive=true"
+pages=0
+while [ -n "$page" ]; do
+    api "$page" "$tmp/tree"
+    json "$tmp/tree" >"$tmp/values"
+    awk -F '\t' '
+        $1 == 2 && $2 == "type" { type = $3 }
+        $1 == 2 && $2 == "path" { path = $3 }
+        $1 == 2 && $2 == "size" { size = $3 }
+        $1 == 2 && $2 == "oid" { oid = $3 }
+        $1 == 3 && $2 == "lfs.oid" { lfs = $3; sub(/^sha256:/, "", lfs) }
+        $1 == "end" { if (type == "file") print size, (lfs == "" ? oid : lfs), path; type = path = size = oid = lfs = "" }
+    ' "$tmp/values" >>"$tmp/files"
+    page=$(sed -n 's/^[Ll][Ii][Nn][Kk]:.*<[^>]*\/\(tree\/[^>]*\)>; *rel="next".*/\1/p' "$tmp/headers" | tr -d '\r' | head -n 1)
+    pages=$((pages + 1))
+    [ $pages -lt 100 ] || die "$repo: more than 100 pages of files"
+done
+while read -r size hash file; do
+    case $file in
+    *[!A-Za-z0-9._-]* | .* | -*) continue ;; # of a sub-folder, or a name we would not write
+    consolidated*) continue ;;               # the same weights once more
+    config.json | generation_config.json | tokenizer*.json | tokenizer.model | vocab.json | merges.txt | added_tokens.json | \
+        special_tokens_map.json | chat_template.jinja | chat_template.json | adapter_config.json | *.safetensors | \
+        *.safetensors.index.json) ;;
+    *) continue ;;
+    esac
+    case $size in *[!0-9]* | '') die "$repo: the hub gives no size for $file" ;; esac
+    case $hash in *[!0-9a-f]* | '') die "$repo: the hub gives no hash for $file" ;; esac
+    case ${#hash} in 40 | 64) ;; *) die "$repo: the hub gives no hash for $file" ;; esac
+    echo "$size $hash $file"
+done <"$tmp/files" >"$tmp/wanted" || exit 1
+grep -q ' config\.json$' "$tmp/wanted" || grep -q ' adapter_config\.json$' "$tmp/wanted" ||
+    die "$repo: no config.json among its files; is it a model for transformers?"
+grep -q '\.safetensors$' "$tmp/wanted" || die "$repo: it holds no safetensors weights at \"$revision\"; other formats are not read"
+
+# hash_of FILE LIKE - the file's hash of the kind LIKE is: 64 digits sha256, 40 git's of a blob.
+hash_of() {
+    if [ ${#2} = 64 ]; then
+        sha256sum <"$1" | cut -d ' ' -f 1
+    else
+        { printf 'blob %s\0' "$(size_of "$1")"; cat "$1"; } | sha1sum | cut -d ' ' -f 1
+    fi
+}
+size_of() { wc -c <"$1" | tr -d ' '; }
+
+# First what is here: a conflict should not show after ten gigabytes.
+needed=0
+: >"$tmp/missing"
+while read -r size hash file; do
+    if [ -e "$dir/$file" ] || [ -L "$dir/$file" ]; then
+        if [ -f "$dir/$file" ] && [ "$(size_of "$dir/$file")" = "$size" ] && [ "$(hash_of "$dir/$file" "$hash")" = "$hash" ]; then
+            echo "$file: here already"
+            printf '%s\n%s\n%s\n' "$commit" "$hash" "$(date +%s)" >"$cache/$file.metadata"
+            continue
+        fi
+        die "$dir/$file is there and differs from the hub's at \"$revision\"; nothing was changed. Move it away, or choose another folder"
+    fi
+    part=$cache/$file.$hash.incomplete
+    have=0
+    [ -f "$part" ] && have=$(size_of "$part")
+    needed=$((needed + size - have))
+    echo "$size $hash $file" >>"$tmp/missing"
+done <"$tmp/wanted"
+room=$(df -Pk "$dir" | awk 'NR == 2 { print $4 }')
+if [ -n "$room" ] && [ $((needed / 1024)) -gt "$room" ]; then
+    die "$dir: $((needed / 1048576)) MiB are to come, the disk has $((room / 1024)) MiB free"
+fi
+
+# locate FILE HASH - where the file's bytes are, into $url: by HEAD, following redirects ourselves while they stay on the
+# hub. An address elsewhere is taken as it is: signed ones often allow nothing but GET, and their ETag is their own.
+locate() {
+    url=$endpoint/$repo/resolve/$commit/$1
+    hops=0
+    while :; do
+        request "$url" -sS -I -o "$tmp/headers" 2>"$tmp/error"
+        [ "$curl" = 0 ] || return 1
+        etag=$(header X-Linked-Etag)
+        [ -n "$etag" ] || case $code in 2*) etag=$(header ETag) ;; esac
+        etag=$(echo "$etag" | sed 's|^W/||; s|^"||; s|"$||')
+        case $etag in
+        *[!0-9a-f]*) ;;
+        *) case ${#etag} in 40 | 64) [ "$etag" = "$2" ] || die "$1: the hub lists the hash $2 but sends $etag; try again later" ;; esac ;;
+        esac
+        case $code in
+        2*) return 0 ;;
+        301 | 302 | 303 | 307 | 308) ;;
+        5*) return 1 ;;
+        *) explain "$1" ;;
+        esac
+        to=$(header Location)
+        case $to in
+        https://*) url=$to ;;
+        http://*)
+            case $url in https://*) die "$1: the hub redirects to an unencrypted address" ;; esac
+            url=$to
+            ;;
+        //*) url=${url%%//*}$to ;;
+        /*) url=$(origin "$url")$to ;;
+        *) die "$1: the hub redirects to nowhere" ;;
+        esac
+        [ "$(origin "$url")" = "$(origin "$endpoint")" ] || return 0
+        hops=$((hops + 1))
+        [ $hops -lt 8 ] || die "$1: the hub redirects in circles"
+    done
+}
+header() { awk -v name="$1" 'tolower(substr($0, 1, length(name) + 1)) == tolower(name) ":" { sub(/^[^:]*:[ \t]*/, ""); sub(/[ \t\r]*$/, ""); print; exit }' "$tmp/headers"; }
+
+# fetch SIZE HASH FILE
+fetch() {
+    part=$cache/$3.$2.incomplete
+    tries=0
+    while :; do
+        have=0
+        [ -f "$part" ] && have=$(size_of "$part")
+        if [ "$have" -gt "$1" ]; then
+            rm -f "$part"
+            have=0
+        fi
+        [ "$have" = "$1" ] && [ -f "$part" ] && break
+        if locate "$3" "$2"; then
+            if [ -t 2 ]; then bar=--progress-bar; else bar=-sS; fi
+            # On another host, where no token is sent, curl may follow what redirects there are.
+            follow=
+            [ "$(origin "$url")" = "$(origin "$endpoint")" ] || follow="-L --max-redirs 8 --proto-redir =${url%%:*},https"
+            # shellcheck disable=SC2086
+            request "$url" "$bar" $follow --fail --max-filesize "$1" -C - -o "$part" 2>"${tty:-$tmp/error}"
+            case $curl in
+            0) [ "$1" = 0 ] && : >>"$part" ;; # an empty file
+            33 | 36) rm -f "$part" ;; # no ranges there: from the beginning
+            23) explain "$3" ;;
+            63) die "$3: the host sends more than the $1 bytes the hub lists" ;;
+            22) case $code in 416) rm -f "$part" ;; 408 | 429 | 5*) ;; *) explain "$3" ;; esac ;;
+            esac
+        fi
+        [ -f "$part" ] && [ "$(size_of "$part")" = "$1" ] && break
+        now=0
+        [ -f "$part" ] && now=$(size_of "$part")
+        if [ "$now" -gt "$have" ]; then tries=0; else tries=$((tries + 1)); fi # progress counts as no failure
+        [ $tries -lt $retries ] || explain "$3"
+        echo "$3: the connection broke at $now of $1 bytes; going on" >&2
+        sleep 1
+    done
+    if [ "$(hash_of "$part" "$2")" != "$2" ]; then
+        rm -f "$part"
+        die "$3: what came is not what the hub lists (its hash differs); it was removed, run the same command again"
+    fi
+    mv "$part" "$dir/$3" || die "cannot write $dir/$3"
+    printf '%s\n%s\n%s\n' "$commit" "$2" "$(date +%s)" >"$cache/$3.metadata"
+    echo "$3: $1 bytes"
+}
+
+tty=
+[ -t 2 ] && tty=/dev/stderr
+echo "$repo at $commit: $(wc -l <"$tmp/missing" | tr -d ' ') files, $((needed / 1048576)) MiB to come"
+while read -r size hash file; do
+    fetch "$size" "$hash" "$file" </dev/null || exit 1
+done <"$tmp/missing"
+echo "$dir is complete"

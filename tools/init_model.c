@@ -1,0 +1,205 @@
+/* init_model.c - make a model folder with random weights: the exact shape of a known model, or a smaller one like it.
+ *
+ *     build/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M
+ *
+ * With it everything but the quality can be tried before anything is downloaded: memory, speed, the whole path of the
+ * data. The folder says that its weights are random, and so does every run on it. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "core/try.h"
+#include "flags/known.h"
+#include "flags/program.h"
+#include "models/init.h"
+#include "tokenizers/tokenizer.h"
+
+static struct {
+    struct tune_flags tune;
+    const char *folder, *like, *dtype, *text;
+    int64_t seed;
+    int hidden, layers, heads, kv_heads, head_dim, ffn, vocabulary, positions;
+} my;
+
+static const struct tune_option my_options[] = {
+    {"<folder>", TUNE_STRING, &my.folder, NULL, "", "", "the model folder to make"},
+    {"like", TUNE_STRING, &my.like, "smollm2-135m", "", "", "the known model whose config it takes (see --list-models)"},
+    {"seed", TUNE_INT64, &my.seed, "0", "[0,inf)", "", "of the weights"},
+    {"dtype", TUNE_CHOICE, &my.dtype, "as-config", "as-config|float32|bfloat16|float16", "", "of the weights"},
+    {"tokenizer-text", TUNE_STRING, &my.text, NULL, "", "",
+     "text its vocabulary is learnt from, .txt or .jsonl with \"text\"; default: the sample set of this distribution"},
+    {"layers", TUNE_INT, &my.layers, "0", "[0,1024]", "", "instead of the known model's; 0: its own"},
+    {"hidden-size", TUNE_INT, &my.hidden, "0", "[0,131072]", "", "likewise"},
+    {"intermediate-size", TUNE_INT, &my.ffn, "0", "[0,1048576]", "", "likewise"},
+    {"heads", TUNE_INT, &my.heads, "0", "[0,16384]", "", "likewise"},
+    {"kv-heads", TUNE_INT, &my.kv_heads, "0", "[0,16384]", "", "likewise"},
+    {"head-dim", TUNE_INT, &my.head_dim, "0", "[0,16384]", "", "likewise"},
+    {"vocab-size", TUNE_INT, &my.vocabulary, "0", "[0,16777216]", "tokens", "likewise, at least 259"},
+    {"max-positions", TUNE_INT, &my.positions, "0", "[0,268435456]", "tokens", "likewise"},
+    {0},
+};
+
+static const struct tune_property my_properties[] = {{0}};
+
+/* The config of the known model, with what the flags change. */
+static cJSON *make_config(const struct tune_known_model *known)
+{
+    const struct {
+        const char *key;
+        int value;
+    } change[] = {{"num_hidden_layers", my.layers},    {"hidden_size", my.hidden},     {"intermediate_size", my.ffn},
+                  {"num_attention_heads", my.heads},   {"num_key_value_heads", my.kv_heads},
+                  {"head_dim", my.head_dim},           {"vocab_size", my.vocabulary},  {"max_position_embeddings", my.positions}};
+    char path[TUNE_PATH_MAX], name[96], *text;
+    size_t size;
+    snprintf(name, sizeof name, "models/%s.json", known->name);
+    if (tune_defaults_path(path, name) < 0 || tune_file_read(path, (size_t)1 << 20, &text, &size) < 0)
+        return NULL;
+    cJSON *json = cJSON_ParseWithLength(text, size);
+    free(text);
+    cJSON *config = cJSON_DetachItemFromObjectCaseSensitive(json, "config");
+    cJSON_Delete(json);
+    if (!config) {
+        tune_error_set("%s: no \"config\"", path);
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof change / sizeof *change; i++)
+        if (change[i].value > 0) {
+            cJSON_DeleteItemFromObjectCaseSensitive(config, change[i].key);
+            cJSON_AddNumberToObject(config, change[i].key, change[i].value);
+        }
+    if ((my.hidden > 0 || my.heads > 0) && my.head_dim == 0) /* then it follows from them */
+        cJSON_DeleteItemFromObjectCaseSensitive(config, "head_dim");
+    static const char *const ends[] = {"bos_token_id", "eos_token_id"}; /* those of the tokenizer made here */
+    for (int i = 0; i < 2; i++) {
+        cJSON_DeleteItemFromObjectCaseSensitive(config, ends[i]);
+        cJSON_AddNumberToObject(config, ends[i], 0);
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(config, "pad_token_id");
+    return config;
+}
+
+/* The "text" of every line of JSON, one after the other, in place of the lines. */
+static int plain_text(const char *path, char *text, size_t *size)
+{
+    size_t out = 0;
+    int64_t line = 1;
+    for (char *p = text, *end = text + *size; p < end; line++) {
+        char *stop = memchr(p, '\n', (size_t)(end - p));
+        stop = stop ? stop : end;
+        struct tune_json j;
+        struct tune_text key, value;
+        int status = 0, more = 0;
+        tune_json_start(&j, path, p, (size_t)(stop - p), line);
+        if (stop > p)
+            status = tune_json_object(&j);
+        while (status == 0 && stop > p && (more = tune_json_key(&j, &key)) == 1) {
+            if (!tune_text_equal(key, "text")) {
+                status = tune_json_skip(&j);
+            } else if ((status = tune_json_string(&j, &value)) == 0) {
+                memmove(text + out, value.data, value.size); /* shorter than the JSON it came from */
+                out += value.size;
+                text[out++] = '\n';
+            }
+        }
+        tune_json_free(&j);
+        TRY(status);
+        TRY(more);
+        p = stop + 1;
+    }
+    *size = out;
+    return 0;
+}
+
+static int make_tokenizer(const char *folder, int vocabulary)
+{
+    static const char *const special[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
+    static const char settings[] = "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"<|endoftext|>\",\n"
+                                   "  \"eos_token\": \"<|endoftext|>\",\n  \"clean_up_tokenization_spaces\": false\n}\n";
+    static const char generation[] = "{\n  \"bos_token_id\": 0,\n  \"eos_token_id\": 0\n}\n";
+    char path[TUNE_PATH_MAX], sample[TUNE_PATH_MAX], *text;
+    size_t size;
+    const char *from = my.text;
+    if (!from) {
+        TRY(tune_defaults_path(sample, "../datasets/stories.jsonl"));
+        from = sample;
+    }
+    TRY(tune_file_read(from, (size_t)256 << 20, &text, &size));
+    const char *dot = strrchr(from, '.');
+    int status = dot && strcmp(dot, ".jsonl") == 0 ? plain_text(from, text, &size) : 0;
+    if (status == 0 && (status = tune_path(path, "%s/tokenizer.json", folder)) == 0)
+        status = tune_tokenizer_train(path, text, size, vocabulary, special, 3);
+    free(text);
+    TRY(status);
+    TRY(tune_path(path, "%s/tokenizer_config.json", folder));
+    TRY(tune_file_write(path, settings, sizeof settings - 1));
+    TRY(tune_path(path, "%s/generation_config.json", folder));
+    return tune_file_write(path, generation, sizeof generation - 1);
+}
+
+static void show_progress(void *context, int64_t done, int64_t total)
+{
+    int *percent = context, now = (int)(100.0 * (double)done / (double)total);
+    if (!isatty(2) || now == *percent)
+        return;
+    *percent = now;
+    fprintf(stderr, "\r%3d %% of %.1fM weights%s", now, (double)total / 1e6, done == total ? "\n" : "");
+}
+
+static int make(const char *folder, const cJSON *config, const char *name)
+{
+    struct tune_model_config c;
+    int percent = -1;
+    TRY(tune_model_config_parse(&c, config, "the config asked for"));
+    if (c.vocabulary < 259) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--vocab-size %d: a vocabulary has at least 256 bytes and 3 special tokens",
+                            c.vocabulary);
+        return -1;
+    }
+    enum tune_dtype dtype = strcmp(my.dtype, "as-config") == 0 ? c.dtype : (enum tune_dtype)tune_dtype_from(my.dtype);
+    TRY(tune_file_make_folder(folder));
+    TRY(make_tokenizer(folder, c.vocabulary));
+    return tune_model_init(folder, config, name, (uint64_t)my.seed, dtype, show_progress, &percent);
+}
+
+int main(int argc, char **argv)
+{
+    struct tune_known_model known;
+    char beside[TUNE_PATH_MAX];
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Make a model folder with random weights.");
+    if (MUST(tune_known_model(my.like, &known)) == 0) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--like %s: no known model; --list-models names them", my.like);
+        tune_program_fail();
+    }
+    size_t n = strlen(my.folder);
+    while (n > 1 && my.folder[n - 1] == '/')
+        n--;
+    char *folder = strndup(my.folder, n);
+    if (tune_file_exists(folder)) {
+        tune_error_set("%s is there already; nothing is replaced, remove it or give another folder", folder);
+        tune_program_fail();
+    }
+    cJSON *config = GET(make_config(&known));
+    MUST(tune_path(beside, "%s.tmp-%ld", folder, (long)getpid())); /* appears under its name when it is whole */
+    int status = make(beside, config, known.name);
+    if (status == 0 && rename(beside, folder) < 0) {
+        tune_error_set("cannot rename %s to %s: %s", beside, folder, strerror(errno));
+        status = -1;
+    }
+    if (status < 0) {
+        struct tune_error why;
+        tune_error_save(&why);
+        tune_file_remove_folder(beside);
+        tune_error_restore(&why);
+        tune_program_fail();
+    }
+    printf("%s: like %s, random weights by seed %lld\n", folder, known.name, (long long)my.seed);
+    cJSON_Delete(config);
+    free(folder);
+    tune_flags_free(&my.tune);
+    return 0;
+}
