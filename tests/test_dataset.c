@@ -704,6 +704,26 @@ static void damaged(void **state)
     tune_example_free(&x);
 }
 
+/* Somebody cuts the file while it is mapped: an error, not SIGBUS; and no bad row to be skipped. */
+static void cut_short(void **state)
+{
+    (void)state;
+    enum { N = 100000 };
+    char *data = malloc(N);
+    memset(data, 'a', N);
+    for (int i = 99; i < N; i += 100)
+        data[i] = data[i - 1] = '\n';
+    struct tune_dataset *d = open_with("short.txt", data, N, (struct tune_dataset_options){.skip_bad_rows = true});
+    struct tune_example x = {0};
+    assert_got(d);
+    assert_ok(tune_dataset_get(d, 999, &x));
+    assert_int_equal(truncate(path_of("short.txt"), 10), 0);
+    assert_row_fails(d, 999, "was cut from 100000 to 10 bytes");
+    tune_example_free(&x);
+    tune_dataset_free(d);
+    free(data);
+}
+
 static void fingerprint(void **state)
 {
     (void)state;
@@ -742,7 +762,7 @@ int main(void)
         cmocka_unit_test(giant_line), cmocka_unit_test(cuts), cmocka_unit_test(response_template),
         cmocka_unit_test(append_token), cmocka_unit_test(callbacks), cmocka_unit_test(held_out), cmocka_unit_test(show),
         cmocka_unit_test(real_mask), cmocka_unit_test(real_begin), cmocka_unit_test(threads), cmocka_unit_test(damaged),
-        cmocka_unit_test(fingerprint), cmocka_unit_test(by_flags),
+        cmocka_unit_test(cut_short), cmocka_unit_test(fingerprint), cmocka_unit_test(by_flags),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
