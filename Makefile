@@ -1,4 +1,6 @@
 # tune.c - see `make help`
+# Without this GNU make tries its built-in rules in chains with ours: over a minute and a gigabyte, before the first command.
+MAKEFLAGS += --no-builtin-rules
 .DEFAULT_GOAL := all
 BUILD  ?= build
 CC     ?= cc

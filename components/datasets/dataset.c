@@ -268,6 +268,7 @@ struct found {
 
 static int read_row(struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
 {
+    TRY(tune_rows_whole(&d->rows));
     struct scratch s = {0};
     struct tune_row row = tune_rows_get(&d->rows, i);
     struct tune_text text;
@@ -492,7 +493,7 @@ const char *tune_dataset_text_field(const struct tune_dataset *d)
 
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size)
 {
-    if (d->get || row < 0 || row >= d->count)
+    if (d->get || row < 0 || row >= d->count || tune_rows_whole(&d->rows) < 0)
         snprintf(text, (size_t)size, "row %lld", (long long)row);
     else
         snprintf(text, (size_t)size, "%s:%lld", d->rows.path, (long long)tune_rows_get(&d->rows, row).line);

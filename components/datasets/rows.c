@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/try.h"
@@ -304,6 +305,16 @@ void tune_rows_close(struct tune_rows *rows)
     free(rows->places);
     tune_file_unmap(&rows->file);
     memset(rows, 0, sizeof *rows);
+}
+
+int tune_rows_whole(const struct tune_rows *rows)
+{
+    struct stat st;
+    if (stat(rows->path, &st) < 0 || (size_t)st.st_size >= rows->file.size)
+        return 0; /* removed or replaced whole: the mapping keeps the old file */
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s was cut from %zu to %lld bytes while it was being read; start again with "
+                        "the file as it shall be", rows->path, rows->file.size, (long long)st.st_size);
+    return -1;
 }
 
 struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i)
