@@ -4,6 +4,8 @@
 # A program is an executable, a .sh or a .py (run by $TUNE_PYTHON).
 # TUNE_TEST_TIMEOUT: seconds for one program (default 900). TUNE_TEST_TOTALS: file the three counts are added to.
 passed=0 failed=0 skipped=0
+# Threads that wait asleep: tests keep their pace on a machine that is busy with something else.
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for t in "$@"; do
