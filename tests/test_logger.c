@@ -127,7 +127,7 @@ static void a_run(void **state)
     assert_null(cJSON_GetObjectItemCaseSensitive(json, "model_flops_per_second")); /* never set: left out */
     assert_string_equal(json->child->string, "train_runtime");                     /* the table's order */
     assert_string_equal(text_of(json, "nonce"), "n-123");
-    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "weights"), "fingerprint"), "0000000000000abc");
+    assert_string_equal(text_of(json, "weights_hash"), "0000000000000abc");
     cJSON_Delete(json);
     json = read_json("runs/a/run.json");
     assert_string_equal(text_of(json, "status"), "finished");

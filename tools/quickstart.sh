@@ -12,7 +12,7 @@ if [ ! -d $model ]; then
         --heads 3 --kv-heads 1 --vocab-size 2048 --max-positions 512 $model
 fi
 set -- $BUILD/finetune_full --model $model --dataset $data --train-split 0.9 --max-length 256 --batch-size 8 \
-    --lr 3e-3 --epochs 4 --eval-every 50 --log-every 10 --seed 1 --output $run --overwrite
+    --lr 3e-3 --epochs 2 --eval-every 40 --log-every 10 --seed 1 --output $run --overwrite
 echo "\$ $*"
 "$@"
 

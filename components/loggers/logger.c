@@ -249,22 +249,20 @@ int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
     return header(log, key, text);
 }
 
+/* The members that say which weights a figure belongs to, in run.json and in report.json alike. */
+static const char *const weight_keys[] = {"weights", "weights_hash", "weights_folder", "weights_seed"};
+
 int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity)
 {
     char text[TUNE_PATH_MAX + 256];
-    cJSON *w = cJSON_CreateObject();
-    bool good = put_text(w, "folder", folder) && put(w, "random", cJSON_CreateBool(identity->random)) &&
-                put_text(w, "revision", identity->revision) && put_hash(w, "fingerprint", identity->fingerprint);
+    const char *what = identity->random ? "random" : *identity->revision ? identity->revision : "unknown revision";
+    bool good = put_text(log->run, "weights", what) && put_hash(log->run, "weights_hash", identity->fingerprint) &&
+                put_text(log->run, "weights_folder", folder);
     if (good && identity->random)
-        good = put_whole(w, "seed", identity->seed);
-    if (!put(log->run, "weights", w) || !good)
+        good = put_whole(log->run, "weights_seed", identity->seed);
+    if (!good)
         return no_memory();
-    if (identity->random)
-        snprintf(text, sizeof text, "%s, RANDOM weights by seed %" PRId64, folder, identity->seed);
-    else
-        snprintf(text, sizeof text, "%s, %s%s", folder, *identity->revision ? "revision " : "weights ",
-                 *identity->revision ? identity->revision : "of unknown origin");
-    snprintf(text + strlen(text), sizeof text - strlen(text), ", fingerprint %016" PRIx64, identity->fingerprint);
+    snprintf(text, sizeof text, "%s, %s, hash %016" PRIx64, folder, identity->random ? "RANDOM" : what, identity->fingerprint);
     return header(log, "weights", text);
 }
 
@@ -481,14 +479,15 @@ static int write_report(struct tune_logger *log)
 {
     const struct tune_property *p = log->options.properties;
     const char *nonce = getenv("TUNE_NONCE"); /* by it a parent knows that this very run wrote the report */
-    const cJSON *weights = cJSON_GetObjectItemCaseSensitive(log->run, "weights");
     cJSON *report = cJSON_CreateObject();
     bool good = report != NULL;
     for (int i = 0; p && p[i].name && good; i++)
         if (!isnan(log->values[i]))
             good = put_number(report, p[i].name, log->values[i]);
-    if (weights)
-        good = good && put(report, "weights", cJSON_Duplicate(weights, true));
+    for (size_t i = 0; i < sizeof weight_keys / sizeof *weight_keys; i++) {
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(log->run, weight_keys[i]);
+        good = good && (!value || put(report, weight_keys[i], cJSON_Duplicate(value, true)));
+    }
     if (nonce && *nonce)
         good = good && put_text(report, "nonce", nonce);
     int result = good ? write_json(log, "report.json", report) : no_memory();
