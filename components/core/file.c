@@ -279,8 +279,8 @@ int tune_defaults_path(char *path, const char *name)
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n > 0) {
         program[n] = 0;
-        /* build/x and build/tests/x in the source tree, bin/x where it is installed */
-        static const char *const beside[] = {"../defaults", "../../defaults", "../share/tune.c/defaults"};
+        /* build/x, build/tests/x and build/asan/tests/x in the source tree, bin/x where it is installed */
+        static const char *const beside[] = {"../defaults", "../../defaults", "../../../defaults", "../share/tune.c/defaults"};
         char *slash = strrchr(program, '/');
         *slash = 0;
         for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
