@@ -153,4 +153,11 @@ static inline void get_bytes(struct tune_device *dev, void *to, const void *from
     assert_ok(dev->kernels->sync(dev));
 }
 
+/* More threads than free cores: those that wait must sleep. libgomp reads this when it is loaded, so the program starts anew. */
+static inline void sleep_while_waiting(char **argv)
+{
+    if (!getenv("OMP_WAIT_POLICY") && setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
+        execv("/proc/self/exe", argv);
+}
+
 #endif

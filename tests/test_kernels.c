@@ -906,13 +906,6 @@ static void device_memory(void **state)
     assert_error_has("abacus");
 }
 
-/* Five threads on two cores: those that wait must sleep. libgomp reads this when it is loaded, so the program starts anew. */
-static void sleep_while_waiting(char **argv)
-{
-    if (!getenv("OMP_WAIT_POLICY") && setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
-        execv("/proc/self/exe", argv);
-}
-
 int main(int argc, char **argv)
 {
     (void)argc;
