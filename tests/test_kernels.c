@@ -511,8 +511,8 @@ static void cross_entropy(void **state)
         cross_entropy_case(&huge, sizes[s][0], sizes[s][1], 1, 1e4);
         cross_entropy_case(&huge, sizes[s][0], sizes[s][1], 3, 1e30);
     }
-    assert_worst("cross_entropy", &w, 4, 0);    /* 0.75 */
-    assert_worst("  huge logits", &huge, 4, 0); /* 1.1 */
+    assert_worst("cross_entropy", &w, 16, 0);   /* 0.75; 4.2 without vectors: one running sum of 50257 */
+    assert_worst("  huge logits", &huge, 16, 0); /* 1.1 */
 }
 
 /* A NaN or an infinity must reach the loss: that is how a step is found not to be finite. */
