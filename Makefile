@@ -106,7 +106,7 @@ quickstart: setup
 	@BUILD=$(BUILD) sh tools/quickstart.sh
 
 asan:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 SAN="-fsanitize=address,undefined -fno-omit-frame-pointer" all tests
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 SAN="-fsanitize=address,undefined -fno-omit-frame-pointer -Wno-pass-failed" all tests
 
 tests: $(TESTS)
 

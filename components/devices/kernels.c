@@ -3,9 +3,15 @@
 
 #include "core/try.h"
 
+/* A matrix of activations; of statistics, parameters or tables: F32. */
 static bool is(const struct tune_tensor *t, int64_t rows, int64_t columns)
 {
     return t->ndim == 2 && t->shape[0] == rows && t->shape[1] == columns;
+}
+
+static bool is_f32(const struct tune_tensor *t, int64_t rows, int64_t columns)
+{
+    return is(t, rows, columns) && t->dtype == TUNE_F32;
 }
 
 static bool is_row(const struct tune_tensor *t, int64_t n)
@@ -38,22 +44,27 @@ static int refuse(const char *op, const struct tune_tensor *a, const struct tune
             return refuse(op, a, b, c);     \
     } while (0)
 
+static bool gemm_fits(const struct tune_tensor *c, const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt)
+{
+    return a->ndim == 2 && b->ndim == 2 && c->ndim == 2 && is_float(a) && is_float(b) && is_float(c) &&
+           a->shape[!at] == b->shape[bt] && c->shape[0] == a->shape[at] && c->shape[1] == b->shape[!bt];
+}
+
 int tune_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
               const struct tune_tensor *b, bool bt, float alpha, float beta)
 {
-    CHECK(a->ndim == 2 && b->ndim == 2 && c->ndim == 2 && is_float(a) && is_float(b) && is_float(c) &&
-              a->shape[!at] == b->shape[bt] && c->shape[0] == a->shape[at] && c->shape[1] == b->shape[!bt],
-          "gemm", c, a, b);
+    CHECK(gemm_fits(c, a, at, b, bt), "gemm", c, a, b);
     return dev->kernels->gemm(dev, c, a, at, b, bt, alpha, beta);
 }
 
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
                         const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta)
 {
+    CHECK(gemm_fits(y, x, false, w, true), "linear_forward", y, x, w);
+    CHECK(!bias || is_row(bias, y->shape[1]), "linear_forward", y, bias, NULL);
     TRY(tune_gemm(dev, y, x, false, w, true, scale, beta));
     if (!bias)
         return 0;
-    CHECK(is_row(bias, y->shape[1]), "linear_forward", y, bias, NULL);
     return dev->kernels->bias_forward(dev, y, bias, scale);
 }
 
@@ -61,13 +72,15 @@ int tune_linear_backward(struct tune_device *dev, struct tune_tensor *dx, struct
                          struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x,
                          const struct tune_tensor *w, float scale, float dx_beta)
 {
+    CHECK(!dx || gemm_fits(dx, dy, false, w, false), "linear_backward", dx, dy, w);
+    CHECK(!dw || (gemm_fits(dw, dy, true, x, false) && dw->dtype == TUNE_F32), "linear_backward", dw, dy, x);
+    CHECK(!dbias || (dy->ndim == 2 && is_float(dy) && is_row(dbias, dy->shape[1])), "linear_backward", dbias, dy, NULL);
     if (dx)
         TRY(tune_gemm(dev, dx, dy, false, w, false, scale, dx_beta));
     if (dw)
         TRY(tune_gemm(dev, dw, dy, true, x, false, scale, 1));
     if (!dbias)
         return 0;
-    CHECK(is_row(dbias, dy->shape[1]), "linear_backward", dbias, dy, NULL);
     return dev->kernels->bias_backward(dev, dbias, dy, scale);
 }
 
@@ -111,7 +124,8 @@ int tune_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct
                           const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps)
 {
     CHECK(x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && x->dtype == y->dtype && is_float(x) && w->ndim == 1 &&
-              (first + heads) * w->shape[0] <= x->shape[1] && is(rstd, x->shape[0], heads),
+              w->dtype == TUNE_F32 && first >= 0 && heads > 0 && (first + heads) * w->shape[0] <= x->shape[1] &&
+              is_f32(rstd, x->shape[0], heads),
           "headnorm_forward", y, x, w);
     return dev->kernels->headnorm_forward(dev, y, rstd, x, w, first, heads, eps);
 }
@@ -121,7 +135,8 @@ int tune_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, stru
                            int first, int heads)
 {
     CHECK(x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && x->dtype == dy->dtype && is_float(x) && w->ndim == 1 &&
-              (first + heads) * w->shape[0] <= x->shape[1] && is(rstd, x->shape[0], heads) &&
+              w->dtype == TUNE_F32 && first >= 0 && heads > 0 && (first + heads) * w->shape[0] <= x->shape[1] &&
+              is_f32(rstd, x->shape[0], heads) &&
               (!dw || is_row(dw, w->shape[0])),
           "headnorm_backward", dy, x, w);
     return dev->kernels->headnorm_backward(dev, dy, dw, x, w, rstd, first, heads);
@@ -130,8 +145,8 @@ int tune_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, stru
 static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
                 bool backward)
 {
-    CHECK(x->ndim == 2 && is_float(x) && (int64_t)heads * D <= x->shape[1] && table->ndim == 2 &&
-              table->shape[0] >= T && table->shape[1] == D && D % 2 == 0 && x->shape[0] % T == 0,
+    CHECK(x->ndim == 2 && is_float(x) && (int64_t)heads * D <= x->shape[1] && table->ndim == 2 && table->dtype == TUNE_F32 &&
+              table->shape[0] >= T && table->shape[1] == D && D % 2 == 0 && T > 0 && x->shape[0] % T == 0,
           "rope", x, table, NULL);
     return dev->kernels->rope(dev, x, table, T, heads, D, backward);
 }
@@ -153,7 +168,7 @@ static bool attention_fits(const struct tune_attention *s, const struct tune_ten
 {
     int64_t n = (int64_t)s->B * s->T;
     return s->K > 0 && s->H % s->K == 0 && is(qkv, n, (int64_t)(s->H + 2 * s->K) * s->D) &&
-           is(out, n, (int64_t)s->H * s->D) && is(lse, n, s->H) && is_float(qkv) && out->dtype == qkv->dtype;
+           is(out, n, (int64_t)s->H * s->D) && is_f32(lse, n, s->H) && is_float(qkv) && out->dtype == qkv->dtype;
 }
 
 int tune_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
@@ -169,7 +184,7 @@ int tune_attention_backward(struct tune_device *dev, struct tune_tensor *dqkv, s
                             const struct tune_attention *size)
 {
     CHECK(attention_fits(size, qkv, out, lse) && attention_fits(size, dqkv, dout, lse) && dqkv->dtype == qkv->dtype &&
-              is(work, out->shape[0], 2 * out->shape[1]) && work->dtype == TUNE_F32,
+              is_f32(work, out->shape[0], 2 * out->shape[1]),
           "attention_backward", dqkv, dout, work);
     return dev->kernels->attention_backward(dev, dqkv, work, dout, qkv, out, lse, size);
 }

@@ -294,6 +294,14 @@ int tune_model_gradients(struct tune_model *m)
 {
     if (m->gradients)
         return 0;
+    for (int i = 1; i < m->parameters.count; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        if (p->glued && p->trainable != p[-1].trainable) {
+            tune_error_set("%s is %s and %s is not; they are one matrix: freeze both or none", p->name,
+                           p->trainable ? "trainable" : "frozen", p[-1].name);
+            return -1;
+        }
+    }
     tune_parameters_place(&m->parameters);
     if (m->parameters.gradients == 0) {
         tune_error_set("no parameter is trainable");

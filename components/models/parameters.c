@@ -20,7 +20,7 @@ static void add(struct tune_parameters *p, int unit, bool glued, int64_t rows, i
 {
     struct tune_parameter *r = &p->at[p->count++];
     va_list args;
-    *r = (struct tune_parameter){.unit = unit, .trainable = true, .gradient = -1, .read_dtype = TUNE_F32};
+    *r = (struct tune_parameter){.unit = unit, .trainable = true, .glued = glued, .gradient = -1, .read_dtype = TUNE_F32};
     va_start(args, format);
     vsnprintf(r->name, sizeof r->name, format, args);
     va_end(args);

@@ -22,6 +22,7 @@ struct tune_parameter {
     int64_t offset;            /* in the weights, elements */
     int64_t gradient;          /* in the gradients and moments, elements; -1: frozen. Set by tune_parameters_place */
     bool trainable;            /* true until somebody freezes it, before the gradients are made */
+    bool glued;                /* one matrix product with the row before it (k, v, up): frozen together or not at all */
     bool norm;                 /* of an RMSNorm: starts at 1 */
     enum tune_dtype read_dtype; /* as the file had it; F32 for a new model */
 };

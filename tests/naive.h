@@ -1,0 +1,219 @@
+/* naive.h - every operation of kernels.h as plain float64 loops: the reference of the tests.
+ *
+ * Nothing here is fast or clever; each function is the formula of kernels.h written down.
+ * The backward ones are themselves checked against central differences of the forward ones
+ * (test_kernels.c, "naive_backward"), so they cannot be wrong together with the kernels. */
+#ifndef TUNE_TEST_NAIVE_H
+#define TUNE_TEST_NAIVE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices/device.h"
+
+/* c [M,N] = alpha op(a) op(b) + beta c */
+static inline void naive_gemm(double *c, const double *a, bool at, const double *b, bool bt, int64_t M, int64_t N, int64_t K,
+                              double alpha, double beta)
+{
+    for (int64_t m = 0; m < M; m++)
+        for (int64_t n = 0; n < N; n++) {
+            double sum = 0;
+            for (int64_t k = 0; k < K; k++)
+                sum += a[at ? k * M + m : m * K + k] * b[bt ? n * K + k : k * N + n];
+            c[m * N + n] = alpha * sum + (beta == 0 ? 0 : beta * c[m * N + n]);
+        }
+}
+
+/* dbias [C] += scale sum of the rows of dy [N,C] */
+static inline void naive_bias_backward(double *dbias, const double *dy, int64_t N, int64_t C, double scale)
+{
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t i = 0; i < C; i++)
+            dbias[i] += scale * dy[n * C + i];
+}
+
+static inline double naive_rstd(const double *x, int64_t n, double eps)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return 1 / sqrt(sum / (double)n + eps);
+}
+
+/* One row, or one head: y = w x s */
+static inline void naive_norm(double *y, const double *x, const double *w, int64_t n, double eps)
+{
+    double s = naive_rstd(x, n, eps);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = w[i] * x[i] * s;
+}
+
+/* dx += s (g - x s^2 mean(g x)), g = dy w;  dw += dy x s */
+static inline void naive_norm_backward(double *dx, double *dw, const double *dy, const double *x, const double *w, int64_t n,
+                                       double eps)
+{
+    double s = naive_rstd(x, n, eps), mean = 0;
+    for (int64_t i = 0; i < n; i++)
+        mean += dy[i] * w[i] * x[i] / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        dx[i] += s * (dy[i] * w[i] - x[i] * s * s * mean);
+        dw[i] += dy[i] * x[i] * s;
+    }
+}
+
+/* The first heads of each row of x [N,Q], by position n mod T; sign -1: backward. */
+static inline void naive_rope(double *x, const double *table, int64_t N, int64_t Q, int T, int heads, int D, double sign)
+{
+    for (int64_t n = 0; n < N; n++)
+        for (int h = 0; h < heads; h++)
+            for (int i = 0; i < D / 2; i++) {
+                double *first = x + n * Q + h * D + i, *second = first + D / 2, a = *first, b = *second;
+                double c = table[n % T * D + i], s = sign * table[n % T * D + D / 2 + i];
+                *first = a * c - b * s;
+                *second = b * c + a * s;
+            }
+}
+
+static inline bool naive_visible(const struct tune_attention *s, int64_t query, int64_t key)
+{
+    return key <= query && (s->window <= 0 || key > query - s->window);
+}
+
+/* Row t of q (which 0), k (1), v (2) of query head h. */
+static inline int64_t naive_at(const struct tune_attention *s, int64_t b, int64_t t, int which, int64_t h)
+{
+    int64_t head = which == 0 ? h : s->H + (which - 1) * s->K + h / (s->H / s->K);
+    return ((b * s->T + t) * (s->H + 2 * s->K) + head) * s->D;
+}
+
+/* p [T]: the probabilities of one query; returns lse */
+static inline double naive_probabilities(double *p, const double *qkv, const struct tune_attention *s, int64_t b, int64_t h,
+                                         int64_t j)
+{
+    double max = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < s->T; i++) {
+        p[i] = -INFINITY;
+        if (!naive_visible(s, j, i))
+            continue;
+        p[i] = 0;
+        for (int64_t d = 0; d < s->D; d++)
+            p[i] += (double)s->scale * qkv[naive_at(s, b, j, 0, h) + d] * qkv[naive_at(s, b, i, 1, h) + d];
+        max = fmax(max, p[i]);
+    }
+    for (int64_t i = 0; i < s->T; i++)
+        sum += exp(p[i] - max);
+    for (int64_t i = 0; i < s->T; i++)
+        p[i] = exp(p[i] - max) / sum;
+    return max + log(sum);
+}
+
+/* out [B T, H D], lse [B T, H] */
+static inline void naive_attention(double *out, double *lse, const double *qkv, const struct tune_attention *s)
+{
+    double *p = malloc((size_t)s->T * sizeof *p);
+    for (int64_t b = 0; b < s->B; b++)
+        for (int64_t h = 0; h < s->H; h++)
+            for (int64_t j = 0; j < s->T; j++) {
+                int64_t row = b * s->T + j;
+                lse[row * s->H + h] = naive_probabilities(p, qkv, s, b, h, j);
+                for (int64_t d = 0; d < s->D; d++) {
+                    double sum = 0;
+                    for (int64_t i = 0; i < s->T; i++)
+                        if (naive_visible(s, j, i))
+                            sum += p[i] * qkv[naive_at(s, b, i, 2, h) + d];
+                    out[(row * s->H + h) * s->D + d] = sum;
+                }
+            }
+    free(p);
+}
+
+/* dqkv set. The softmax's Jacobian written out: dS_i = p_i (dP_i - sum_k p_k dP_k) */
+static inline void naive_attention_backward(double *dqkv, const double *dout, const double *qkv, const struct tune_attention *s)
+{
+    double *p = malloc(2 * (size_t)s->T * sizeof *p), *dp = p + s->T;
+    memset(dqkv, 0, (size_t)s->B * (size_t)s->T * (size_t)(s->H + 2 * s->K) * (size_t)s->D * sizeof *dqkv);
+    for (int64_t b = 0; b < s->B; b++)
+        for (int64_t h = 0; h < s->H; h++)
+            for (int64_t j = 0; j < s->T; j++) {
+                const double *g = dout + ((b * s->T + j) * s->H + h) * s->D;
+                double mean = 0;
+                naive_probabilities(p, qkv, s, b, h, j);
+                for (int64_t i = 0; i <= j; i++) {
+                    dp[i] = 0;
+                    for (int64_t d = 0; d < s->D; d++) {
+                        dp[i] += g[d] * qkv[naive_at(s, b, i, 2, h) + d];
+                        dqkv[naive_at(s, b, i, 2, h) + d] += p[i] * g[d];
+                    }
+                    mean += p[i] * dp[i];
+                }
+                for (int64_t i = 0; i <= j; i++)
+                    for (int64_t d = 0; d < s->D; d++) {
+                        double ds = p[i] * (dp[i] - mean) * (double)s->scale;
+                        dqkv[naive_at(s, b, j, 0, h) + d] += ds * qkv[naive_at(s, b, i, 1, h) + d];
+                        dqkv[naive_at(s, b, i, 1, h) + d] += ds * qkv[naive_at(s, b, j, 0, h) + d];
+                    }
+            }
+    free(p);
+}
+
+/* h [N,F], gate_up [N,2F] */
+static inline void naive_swiglu(double *h, const double *gate_up, int64_t N, int64_t F)
+{
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t i = 0; i < F; i++) {
+            double g = gate_up[2 * n * F + i], u = gate_up[2 * n * F + F + i];
+            h[n * F + i] = g / (1 + exp(-g)) * u;
+        }
+}
+
+static inline void naive_swiglu_backward(double *dgate_up, const double *dh, const double *gate_up, int64_t N, int64_t F)
+{
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t i = 0; i < F; i++) {
+            double g = gate_up[2 * n * F + i], u = gate_up[2 * n * F + F + i], d = dh[n * F + i], e = exp(-g);
+            dgate_up[2 * n * F + i] = d * u * (1 / (1 + e) + g * e / ((1 + e) * (1 + e)));
+            dgate_up[2 * n * F + F + i] = d * g / (1 + e);
+        }
+}
+
+/* log softmax(scale logits)[label] of one row; gradient [V] of its negative, NULL: not wanted. */
+static inline double naive_log_prob(double *gradient, const double *logits, int64_t V, int32_t label, double scale)
+{
+    double max = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < V; i++)
+        max = fmax(max, scale * logits[i]);
+    for (int64_t i = 0; i < V; i++)
+        sum += exp(scale * logits[i] - max);
+    for (int64_t i = 0; i < V && gradient; i++)
+        gradient[i] = scale * (exp(scale * logits[i] - max) / sum - (i == label));
+    return scale * logits[label] - max - log(sum);
+}
+
+static inline void naive_adamw(double *w, const double *g, double *m, double *v, int64_t n, const struct tune_update *u,
+                               double scale)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double grad = g[i] * scale;
+        m[i] = u->beta1 * m[i] + (1 - u->beta1) * grad;
+        v[i] = u->beta2 * v[i] + (1 - u->beta2) * grad * grad;
+        w[i] -= u->lr * u->weight_decay * w[i];
+        w[i] -= u->lr * (m[i] / u->correction1) / (sqrt(v[i] / u->correction2) + u->eps);
+    }
+}
+
+/* m NULL: no momentum */
+static inline void naive_sgd(double *w, const double *g, double *m, int64_t n, const struct tune_update *u, double scale)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double grad = g[i] * scale;
+        if (m)
+            grad = m[i] = u->momentum * m[i] + grad;
+        w[i] -= u->lr * u->weight_decay * w[i];
+        w[i] -= u->lr * grad;
+    }
+}
+
+#endif

@@ -1,0 +1,922 @@
+/* test_kernels.c - every kernel against plain float64 loops (naive.h), for 1, 2, 3 and 5 threads, F32 and BF16, odd sizes.
+ *
+ * Errors are ||d||/||ref||, limits are c * eps of the activations' type; the largest observed c stands beside each limit.
+ * Outputs that are set start as NaN, those that are added to start as random numbers. */
+#include "arrays.h"
+#include "naive.h"
+
+#include "devices/kernels.h"
+#include "devices/sums.h"
+
+enum { DEVICES = 4 };
+static const int threads[DEVICES] = {1, 2, 3, 5};
+static struct tune_device *devices[DEVICES];
+static const enum tune_dtype dtypes[2] = {TUNE_F32, TUNE_BF16};
+
+static int open_devices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < DEVICES; i++)
+        if (!(devices[i] = tune_device_open("cpu", threads[i])))
+            return -1;
+    return 0;
+}
+
+static int close_devices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < DEVICES; i++)
+        tune_device_close(devices[i]);
+    return 0;
+}
+
+static double *zeros(int64_t n)
+{
+    return calloc((size_t)n, sizeof(double));
+}
+
+static double *copy_of(const struct array *a)
+{
+    double *v = zeros(a->n);
+    memcpy(v, a->v, (size_t)a->n * sizeof *v);
+    return v;
+}
+
+static int32_t *random_ids(int64_t n, int64_t below, uint64_t seed)
+{
+    int32_t *ids = calloc((size_t)n, sizeof *ids);
+    for (int64_t i = 0; i < n; i++)
+        ids[i] = (int32_t)(tune_random_u64(seed, 3, (uint64_t)i) % (uint64_t)below);
+    return ids;
+}
+
+/* ---- matrix products ---- */
+
+/* op(a) op(b) on every device, onto random c, or NaN where c is set. */
+static void gemm_case(struct worst *w, const int64_t size[3], int transposes, const enum tune_dtype type[3])
+{
+    bool at = transposes & 1, bt = transposes & 2;
+    int64_t M = size[0], N = size[1], K = size[2];
+    static const struct { float alpha, beta; } scalars[] = {{1, 0}, {1, 1}, {-0.5f, 0.25f}};
+    struct array a = array_random(type[1], at ? K : M, at ? M : K, 1, 1), b = array_random(type[2], bt ? N : K, bt ? K : N, 1, 2);
+    double *product = zeros(M * N), *want = zeros(M * N);
+    naive_gemm(product, a.v, at, b.v, bt, M, N, K, 1, 0);
+    for (int s = 0; s < 3; s++) {
+        struct array c = scalars[s].beta == 0 ? array_nan(type[0], M, N) : array_random(type[0], M, N, 1, 3);
+        for (int64_t i = 0; i < M * N; i++)
+            want[i] = scalars[s].alpha * product[i] + (scalars[s].beta == 0 ? 0 : scalars[s].beta * c.v[i]);
+        for (int d = 0; d < DEVICES; d++) {
+            put(devices[d], &a);
+            put(devices[d], &b);
+            put(devices[d], &c);
+            assert_ok(tune_gemm(devices[d], &c.t, &a.t, at, &b.t, bt, scalars[s].alpha, scalars[s].beta));
+            worst(w, type[0], error(&c, want));
+        }
+        drop(&c);
+    }
+    free(product);
+    free(want);
+    drop(&a);
+    drop(&b);
+}
+
+static void gemm(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 17, 65}, {17, 3, 130}, {63, 65, 1}, {65, 130, 63}, {130, 1, 17},
+                                       {1, 300, 65}, {33, 17, 513}, {270, 259, 20}, {18, 530, 260}};
+    static const enum tune_dtype types[][3] = {{TUNE_F32, TUNE_F32, TUNE_F32}, {TUNE_BF16, TUNE_BF16, TUNE_BF16},
+                                               {TUNE_BF16, TUNE_BF16, TUNE_F32}, {TUNE_F32, TUNE_BF16, TUNE_BF16},
+                                               {TUNE_F32, TUNE_BF16, TUNE_F32}, {TUNE_F32, TUNE_F32, TUNE_BF16}};
+    struct worst w = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int transposes = 0; transposes < 4; transposes++)
+            for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+                gemm_case(&w, sizes[s], transposes, types[t]);
+    assert_worst("gemm", &w, 24, 2); /* 7.2 (one number, product and c cancel), 0.66 */
+}
+
+static void linear_case(struct worst *forward, struct worst *backward, enum tune_dtype type, int64_t N, int64_t C, int64_t M)
+{
+    float scale = 0.75f;
+    struct array x = array_random(type, N, C, 1, 1), w = array_random(TUNE_F32, M, C, 1, 2), bias = array_random(TUNE_F32, 0, M, 1, 3);
+    struct array y = array_random(type, N, M, 1, 4), dy = array_random(type, N, M, 1, 5), dx = array_nan(type, N, C);
+    struct array dw = array_random(TUNE_F32, M, C, 1, 6), db = array_random(TUNE_F32, 0, M, 1, 7);
+    double *wy = copy_of(&y), *wdx = zeros(N * C), *wdw = copy_of(&dw), *wdb = copy_of(&db);
+    naive_gemm(wy, x.v, false, w.v, true, N, M, C, scale, 1);
+    for (int64_t i = 0; i < N * M; i++)
+        wy[i] += scale * bias.v[i % M];
+    naive_gemm(wdx, dy.v, false, w.v, false, N, C, M, scale, 0);
+    naive_gemm(wdw, dy.v, true, x.v, false, M, C, N, scale, 1);
+    naive_bias_backward(wdb, dy.v, N, M, scale);
+    struct array *all[] = {&x, &w, &bias, &y, &dy, &dx, &dw, &db};
+    for (int d = 0; d < DEVICES; d++) {
+        for (int i = 0; i < 8; i++)
+            put(devices[d], all[i]);
+        assert_ok(tune_linear_forward(devices[d], &y.t, &x.t, &w.t, &bias.t, scale, 1));
+        worst(forward, type, error(&y, wy));
+        assert_ok(tune_linear_backward(devices[d], &dx.t, &dw.t, &db.t, &dy.t, &x.t, &w.t, scale, 0));
+        worst(backward, type, error(&dx, wdx));
+        worst(backward, TUNE_F32, error(&dw, wdw)); /* stored in F32 whatever the activations are */
+        worst(backward, TUNE_F32, error(&db, wdb));
+        /* what is not wanted is not touched; a second gradient adds */
+        assert_ok(tune_linear_backward(devices[d], NULL, NULL, &db.t, &dy.t, &x.t, &w.t, scale, 0));
+        worst(backward, type, error(&dx, wdx));
+        worst(backward, TUNE_F32, error(&dw, wdw));
+    }
+    for (int i = 0; i < 8; i++)
+        drop(all[i]);
+    free(wy), free(wdx), free(wdw), free(wdb);
+}
+
+static void linear(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 17, 65}, {63, 130, 3}, {65, 63, 130}, {130, 17, 17}};
+    struct worst forward = {0}, backward = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int t = 0; t < 2; t++)
+            linear_case(&forward, &backward, dtypes[t], sizes[s][0], sizes[s][1], sizes[s][2]);
+    assert_worst("linear_forward", &forward, 8, 2);    /* 2.4, 0.6 */
+    assert_worst("linear_backward", &backward, 24, 2); /* 6.2, 0.5 */
+}
+
+/* ---- embedding, gather, scatter ---- */
+
+static void embed_case(struct worst *w, enum tune_dtype type, enum tune_dtype weight, int64_t N, int64_t C, int64_t V)
+{
+    float scale = 1.5f;
+    int32_t *ids = random_ids(N, V, 9); /* some more than once */
+    struct array x = array_nan(type, N, C), e = array_random(weight, V, C, 1, 1), dx = array_random(type, N, C, 1, 2);
+    struct array dw = array_random(TUNE_F32, V, C, 1, 3);
+    double *wx = zeros(N * C), *wdw = copy_of(&dw);
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t i = 0; i < C; i++) {
+            wx[n * C + i] = scale * e.v[ids[n] * C + i];
+            wdw[ids[n] * C + i] += scale * dx.v[n * C + i];
+        }
+    char *first = NULL;
+    for (int d = 0; d < DEVICES; d++) {
+        struct tune_device *dev = devices[d];
+        int32_t *on = put_bytes(dev, ids, N * 4);
+        put(dev, &x), put(dev, &e), put(dev, &dx), put(dev, &dw);
+        assert_ok(tune_embed_forward(dev, &x.t, &e.t, on, scale));
+        worst(w, type, error(&x, wx));
+        assert_ok(tune_embed_backward(dev, &dw.t, &dx.t, on, scale));
+        worst(w, TUNE_F32, error(&dw, wdw));
+        char *bits = get(&dw);
+        if (first)
+            assert_memory_equal(bits, first, dw.bytes); /* the threads do not matter */
+        free(first);
+        first = bits;
+        tune_device_free(dev, on, N * 4);
+    }
+    free(first), free(ids), free(wx), free(wdw);
+    drop(&x), drop(&e), drop(&dx), drop(&dw);
+}
+
+static void embed(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 17, 5}, {65, 63, 20}, {130, 130, 1000}};
+    struct worst w = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int t = 0; t < 2; t++)
+            for (int u = 0; u < 2; u++)
+                embed_case(&w, dtypes[t], dtypes[u], sizes[s][0], sizes[s][1], sizes[s][2]);
+    assert_worst("embed", &w, 4, 1); /* 0.74, 0.64 */
+}
+
+static void gather_case(enum tune_dtype from, enum tune_dtype to, int64_t all, int64_t some, int64_t C)
+{
+    struct worst w = {0};
+    int32_t *rows = calloc((size_t)some, 4);
+    for (int64_t i = 0; i < some; i++) /* different ones, in no order */
+        rows[i] = (int32_t)tune_random_permute(4, 2, (uint64_t)all, (uint64_t)i);
+    struct array x = array_random(from, all, C, 1, 1), y = array_nan(to, some, C), z = array_random(to, all, C, 1, 2);
+    struct array part = array_random(from, some, C, 1, 3);
+    double *wy = zeros(some * C), *wz = copy_of(&z);
+    for (int64_t i = 0; i < some; i++)
+        for (int64_t k = 0; k < C; k++) {
+            wy[i * C + k] = x.v[rows[i] * C + k];
+            wz[rows[i] * C + k] = part.v[i * C + k];
+        }
+    for (int d = 0; d < DEVICES; d++) {
+        struct tune_device *dev = devices[d];
+        int32_t *on = put_bytes(dev, rows, some * 4);
+        put(dev, &x), put(dev, &y), put(dev, &z), put(dev, &part);
+        assert_ok(tune_gather(dev, &y.t, &x.t, on));
+        worst(&w, to, error(&y, wy));
+        assert_ok(tune_scatter(dev, &z.t, &part.t, on));
+        worst(&w, to, error(&z, wz));
+        tune_device_free(dev, on, some * 4);
+    }
+    bool exact = from == to || to == TUNE_F32;
+    if (!(w.e[0] == 0 && w.e[1] <= (exact ? 0 : 1 * EPS_BF16))) /* rounding F32 to BF16: observed 0.42 */
+        fail_msg("gather, scatter from %s to %s: %g, %g", tune_dtype_name(from), tune_dtype_name(to), w.e[0], w.e[1]);
+    free(rows), free(wy), free(wz);
+    drop(&x), drop(&y), drop(&z), drop(&part);
+}
+
+static void gather_scatter(void **state)
+{
+    (void)state;
+    for (int f = 0; f < 2; f++)
+        for (int t = 0; t < 2; t++) {
+            gather_case(dtypes[f], dtypes[t], 1, 1, 1);
+            gather_case(dtypes[f], dtypes[t], 17, 3, 65);
+            gather_case(dtypes[f], dtypes[t], 130, 63, 17);
+            gather_case(dtypes[f], dtypes[t], 65, 65, 130);
+        }
+}
+
+/* ---- norms ---- */
+
+static void rmsnorm_case(struct worst *forward, struct worst *backward, enum tune_dtype type, int64_t N, int64_t C, double size)
+{
+    float eps = 1e-5f;
+    struct array x = array_random(type, N, C, size, 1), w = array_random(TUNE_F32, 0, C, 1, 2), y = array_nan(type, N, C);
+    struct array rstd = array_nan(TUNE_F32, 0, N), dy = array_random(type, N, C, 1, 3), dx = array_random(type, N, C, 1, 4);
+    struct array dw = array_random(TUNE_F32, 0, C, 1, 5);
+    double *wy = zeros(N * C), *ws = zeros(N), *wdx = copy_of(&dx), *wdw = copy_of(&dw);
+    for (int64_t n = 0; n < N; n++) {
+        naive_norm(wy + n * C, x.v + n * C, w.v, C, eps);
+        ws[n] = naive_rstd(x.v + n * C, C, eps);
+        naive_norm_backward(wdx + n * C, wdw, dy.v + n * C, x.v + n * C, w.v, C, eps);
+    }
+    struct array *all[] = {&x, &w, &y, &rstd, &dy, &dx, &dw};
+    for (int d = 0; d < DEVICES; d++) {
+        for (int i = 0; i < 7; i++)
+            put(devices[d], all[i]);
+        assert_ok(tune_rmsnorm_forward(devices[d], &y.t, &rstd.t, &x.t, &w.t, eps));
+        worst(forward, type, error(&y, wy));
+        worst(forward, TUNE_F32, error(&rstd, ws));
+        put(devices[d], &y);
+        assert_ok(tune_rmsnorm_forward(devices[d], &y.t, NULL, &x.t, &w.t, eps));
+        worst(forward, type, error(&y, wy));
+        assert_ok(tune_rmsnorm_backward(devices[d], &dx.t, &dw.t, &dy.t, &x.t, &w.t, &rstd.t));
+        worst(backward, type, error(&dx, wdx));
+        worst(backward, TUNE_F32, error(&dw, wdw));
+        put(devices[d], &dx);
+        assert_ok(tune_rmsnorm_backward(devices[d], &dx.t, NULL, &dy.t, &x.t, &w.t, &rstd.t)); /* a frozen weight */
+        worst(backward, type, error(&dx, wdx));
+        worst(backward, TUNE_F32, error(&dw, wdw));
+    }
+    for (int i = 0; i < 7; i++)
+        drop(all[i]);
+    free(wy), free(ws), free(wdx), free(wdw);
+}
+
+static void rmsnorm(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{1, 1}, {3, 17}, {17, 3}, {63, 65}, {65, 130}, {130, 63}, {2, 2049}};
+    struct worst forward = {0}, backward = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int t = 0; t < 2; t++) {
+            rmsnorm_case(&forward, &backward, dtypes[t], sizes[s][0], sizes[s][1], 1);
+            rmsnorm_case(&forward, &backward, dtypes[t], sizes[s][0], sizes[s][1], 1e-3); /* eps matters */
+        }
+    assert_worst("rmsnorm_forward", &forward, 4, 2);    /* 1.1, 0.5 */
+    assert_worst("rmsnorm_backward", &backward, 16, 2); /* 4.9, 0.55 */
+}
+
+static void headnorm_case(struct worst *forward, struct worst *backward, enum tune_dtype type, int64_t N, int total, int first,
+                          int heads, int64_t D)
+{
+    float eps = 1e-6f;
+    int64_t Q = total * D;
+    struct array x = array_random(type, N, Q, 1, 1), w = array_random(TUNE_F32, 0, D, 1, 2), y = array_random(type, N, Q, 1, 3);
+    struct array rstd = array_nan(TUNE_F32, N, heads), dy = array_random(type, N, Q, 1, 4), dw = array_random(TUNE_F32, 0, D, 1, 5);
+    double *wy = copy_of(&y), *ws = zeros(N * heads), *wdy = copy_of(&dy), *wdw = copy_of(&dw);
+    for (int64_t n = 0; n < N; n++)
+        for (int h = 0; h < heads; h++) {
+            int64_t at = n * Q + (first + h) * D;
+            naive_norm(wy + at, x.v + at, w.v, D, eps);
+            ws[n * heads + h] = naive_rstd(x.v + at, D, eps);
+            memset(wdy + at, 0, (size_t)D * sizeof *wdy); /* set, not added to */
+            naive_norm_backward(wdy + at, wdw, dy.v + at, x.v + at, w.v, D, eps);
+        }
+    struct array *all[] = {&x, &w, &y, &rstd, &dy, &dw};
+    for (int d = 0; d < DEVICES; d++) {
+        for (int i = 0; i < 6; i++)
+            put(devices[d], all[i]);
+        assert_ok(tune_headnorm_forward(devices[d], &y.t, &rstd.t, &x.t, &w.t, first, heads, eps));
+        worst(forward, type, error(&y, wy));
+        worst(forward, TUNE_F32, error(&rstd, ws));
+        assert_ok(tune_headnorm_backward(devices[d], &dy.t, &dw.t, &x.t, &w.t, &rstd.t, first, heads));
+        worst(backward, type, error(&dy, wdy));
+        worst(backward, TUNE_F32, error(&dw, wdw));
+        put(devices[d], &dy);
+        assert_ok(tune_headnorm_backward(devices[d], &dy.t, NULL, &x.t, &w.t, &rstd.t, first, heads));
+        worst(backward, type, error(&dy, wdy));
+        worst(backward, TUNE_F32, error(&dw, wdw));
+    }
+    for (int i = 0; i < 6; i++)
+        drop(all[i]);
+    free(wy), free(ws), free(wdy), free(wdw);
+}
+
+static void headnorm(void **state)
+{
+    (void)state;
+    struct worst forward = {0}, backward = {0};
+    for (int t = 0; t < 2; t++) {
+        headnorm_case(&forward, &backward, dtypes[t], 1, 1, 0, 1, 3);
+        headnorm_case(&forward, &backward, dtypes[t], 17, 8, 0, 4, 17);
+        headnorm_case(&forward, &backward, dtypes[t], 63, 8, 4, 2, 65);
+        headnorm_case(&forward, &backward, dtypes[t], 130, 5, 3, 1, 130);
+    }
+    assert_worst("headnorm_forward", &forward, 4, 2);    /* 0.72, 0.5 */
+    assert_worst("headnorm_backward", &backward, 12, 2); /* 3.6, 0.55 */
+}
+
+/* ---- rope ---- */
+
+static void rope_case(struct worst *w, enum tune_dtype type, int B, int T, int total, int heads, int D)
+{
+    int64_t N = (int64_t)B * T, Q = (int64_t)total * D;
+    struct array x = array_random(type, N, Q, 1, 1), table = array_random(TUNE_F32, T + 3, D, 1, 2); /* longer than T */
+    for (int64_t p = 0; p < T + 3; p++)
+        for (int i = 0; i < D / 2; i++) {
+            float angle = (float)p * powf(100, -2 * (float)i / (float)D);
+            float *row = (float *)(void *)table.raw + p * D;
+            table.v[p * D + i] = row[i] = cosf(angle);
+            table.v[p * D + D / 2 + i] = row[D / 2 + i] = sinf(angle);
+        }
+    double *forward = copy_of(&x), *backward = copy_of(&x);
+    naive_rope(forward, table.v, N, Q, T, heads, D, 1);
+    naive_rope(backward, table.v, N, Q, T, heads, D, -1);
+    for (int d = 0; d < DEVICES; d++) {
+        put(devices[d], &x), put(devices[d], &table);
+        assert_ok(tune_rope_forward(devices[d], &x.t, &table.t, T, heads, D));
+        worst(w, type, error(&x, forward));
+        put(devices[d], &x);
+        assert_ok(tune_rope_backward(devices[d], &x.t, &table.t, T, heads, D));
+        worst(w, type, error(&x, backward));
+    }
+    drop(&x), drop(&table);
+    free(forward), free(backward);
+}
+
+static void rope(void **state)
+{
+    (void)state;
+    struct worst w = {0};
+    for (int t = 0; t < 2; t++) {
+        rope_case(&w, dtypes[t], 1, 1, 1, 1, 2);
+        rope_case(&w, dtypes[t], 3, 17, 5, 3, 6);
+        rope_case(&w, dtypes[t], 2, 65, 8, 6, 34);
+        rope_case(&w, dtypes[t], 1, 130, 4, 3, 64);
+    }
+    assert_worst("rope", &w, 2, 1); /* 0.45, 0.37 */
+}
+
+/* ---- attention ---- */
+
+static void attention_case(struct worst *forward, struct worst *backward, enum tune_dtype type, const struct tune_attention *s,
+                           double size)
+{
+    int64_t N = (int64_t)s->B * s->T, Q = (int64_t)(s->H + 2 * s->K) * s->D, HD = (int64_t)s->H * s->D;
+    struct array qkv = array_random(type, N, Q, size, 1), out = array_nan(type, N, HD), lse = array_nan(TUNE_F32, N, s->H);
+    struct array dout = array_random(type, N, HD, 1, 2), dqkv = array_nan(type, N, Q), work = array_nan(TUNE_F32, N, 2 * HD);
+    double *wout = zeros(N * HD), *wlse = zeros(N * s->H), *wdqkv = zeros(N * Q);
+    naive_attention(wout, wlse, qkv.v, s);
+    naive_attention_backward(wdqkv, dout.v, qkv.v, s);
+    struct array *all[] = {&qkv, &out, &lse, &dout, &dqkv, &work};
+    char *first = NULL;
+    for (int d = 0; d < DEVICES; d++) {
+        for (int i = 0; i < 6; i++)
+            put(devices[d], all[i]);
+        assert_ok(tune_attention_forward(devices[d], &out.t, &lse.t, &qkv.t, s));
+        worst(forward, type, error(&out, wout));
+        worst(forward, TUNE_F32, error(&lse, wlse));
+        assert_ok(tune_attention_backward(devices[d], &dqkv.t, &work.t, &dout.t, &qkv.t, &out.t, &lse.t, s));
+        worst(backward, type, error(&dqkv, wdqkv));
+        assert_true(unchanged(&qkv) && unchanged(&dout));
+        free(get(&work)); /* nothing behind its end */
+        char *bits = get(&dqkv);
+        if (first)
+            assert_memory_equal(bits, first, dqkv.bytes); /* which thread did what does not matter */
+        free(first);
+        first = bits;
+    }
+    for (int i = 0; i < 6; i++)
+        drop(all[i]);
+    free(first), free(wout), free(wlse), free(wdqkv);
+}
+
+static void attention(void **state)
+{
+    (void)state;
+    /* B, T, H, K, D, window, scale */
+    static const struct tune_attention sizes[] = {
+        {1, 1, 1, 1, 2, 0, 1},         {3, 1, 4, 2, 8, 0, .35f},    {2, 3, 4, 1, 17, 0, .25f},    {2, 17, 6, 3, 16, 4, .25f},
+        {1, 63, 2, 2, 8, 0, .35f},     {1, 64, 2, 1, 10, 0, .3f},   {2, 65, 3, 3, 17, 5, .25f},   {2, 130, 6, 2, 12, 0, .3f},
+        {2, 130, 4, 2, 8, 33, .35f},   {1, 130, 4, 1, 64, 1, .125f}, {1, 193, 2, 2, 8, 64, .35f}, {1, 130, 2, 1, 6, 200, .4f},
+        {1, 200, 1, 1, 65, 129, .12f},
+    };
+    struct worst forward = {0}, backward = {0}, sharp = {0}, sharp_backward = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int t = 0; t < 2; t++) {
+            if (sizes[s].T > 1) /* one position alone has no gradient in q and k: nothing to measure against but v */
+                attention_case(&sharp, &sharp_backward, dtypes[t], &sizes[s], 8);
+            attention_case(&forward, &backward, dtypes[t], &sizes[s], 1);
+        }
+    assert_worst("attention_forward", &forward, 12, 2);   /* 3.5, 0.42 */
+    assert_worst("attention_backward", &backward, 16, 2); /* 5.1, 0.55 */
+    /* exp of scores of hundreds: their rounding, eps times the score, is the probability's error */
+    assert_worst("  scores of hundreds", &sharp, 200, 2);     /* 51, 0.22 */
+    assert_worst("  backward", &sharp_backward, 600, 12);     /* 179, 4.2: out was rounded to BF16, dP - delta cancels */
+}
+
+/* ---- swiglu ---- */
+
+static void swiglu_case(struct worst *forward, struct worst *backward, enum tune_dtype type, int64_t N, int64_t F, double size)
+{
+    struct array x = array_random(type, N, 2 * F, size, 1), h = array_nan(type, N, F), dh = array_random(type, N, F, 1, 2);
+    struct array dx = array_nan(type, N, 2 * F);
+    double *wh = zeros(N * F), *wdx = zeros(2 * N * F);
+    naive_swiglu(wh, x.v, N, F);
+    naive_swiglu_backward(wdx, dh.v, x.v, N, F);
+    for (int d = 0; d < DEVICES; d++) {
+        put(devices[d], &x), put(devices[d], &h), put(devices[d], &dh), put(devices[d], &dx);
+        assert_ok(tune_swiglu_forward(devices[d], &h.t, &x.t));
+        worst(forward, type, error(&h, wh));
+        assert_ok(tune_swiglu_backward(devices[d], &dx.t, &dh.t, &x.t));
+        worst(backward, type, error(&dx, wdx));
+        assert_true(unchanged(&x) && unchanged(&dh));
+        assert_ok(tune_swiglu_backward(devices[d], &x.t, &dh.t, &x.t)); /* in place */
+        worst(backward, type, error(&x, wdx));
+    }
+    drop(&x), drop(&h), drop(&dh), drop(&dx);
+    free(wh), free(wdx);
+}
+
+static void swiglu(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{1, 1}, {3, 17}, {17, 63}, {65, 130}, {130, 3}};
+    struct worst forward = {0}, backward = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int t = 0; t < 2; t++) {
+            swiglu_case(&forward, &backward, dtypes[t], sizes[s][0], sizes[s][1], 1);
+            swiglu_case(&forward, &backward, dtypes[t], sizes[s][0], sizes[s][1], 60); /* exp(-gate) over and underflows */
+        }
+    assert_worst("swiglu_forward", &forward, 4, 2);    /* 1.1, 0.55 */
+    assert_worst("swiglu_backward", &backward, 12, 2); /* 3.8, 0.49 */
+}
+
+/* ---- cross entropy ---- */
+
+static void cross_entropy_case(struct worst *w, int64_t M, int64_t V, float scale, double size)
+{
+    struct array x = array_random(TUNE_F32, M, V, size, 1), log_probs = array_nan(TUNE_F32, 0, M);
+    int32_t *labels = random_ids(M, V, 5);
+    double *wdx = zeros(M * V), *wp = zeros(M), begin = 3.25, want = begin;
+    for (int64_t m = 0; m < M; m++) {
+        wp[m] = naive_log_prob(wdx + m * V, x.v + m * V, V, labels[m], scale);
+        want -= wp[m];
+    }
+    for (int d = 0; d < DEVICES; d++) {
+        struct tune_device *dev = devices[d];
+        int32_t *on = put_bytes(dev, labels, M * 4);
+        double *sum = put_bytes(dev, &begin, sizeof begin), forward, both;
+        put(dev, &x), put(dev, &log_probs);
+        assert_ok(tune_cross_entropy(dev, &x.t, sum, log_probs.t.data, on, scale, false));
+        get_bytes(dev, &forward, sum, sizeof forward);
+        worst(w, TUNE_F32, fabs(forward - want) / want);
+        worst(w, TUNE_F32, error(&log_probs, wp));
+        assert_ok(dev->kernels->upload(dev, sum, &begin, sizeof begin));
+        put(dev, &x);
+        assert_ok(tune_cross_entropy(dev, &x.t, sum, NULL, on, scale, true));
+        get_bytes(dev, &both, sum, sizeof both);
+        assert_memory_equal(&forward, &both, sizeof both);
+        worst(w, TUNE_F32, error(&x, wdx));
+        tune_device_free(dev, on, M * 4);
+        tune_device_free(dev, sum, sizeof begin);
+    }
+    drop(&x), drop(&log_probs);
+    free(labels), free(wdx), free(wp);
+}
+
+static void cross_entropy(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{1, 1}, {1, 3}, {3, 17}, {17, 130}, {65, 63}, {130, 1001}, {5, 50257}};
+    struct worst w = {0}, huge = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        cross_entropy_case(&w, sizes[s][0], sizes[s][1], 1, 1);
+        cross_entropy_case(&w, sizes[s][0], sizes[s][1], 0.125f, 5);
+        cross_entropy_case(&huge, sizes[s][0], sizes[s][1], 1, 1e4);
+        cross_entropy_case(&huge, sizes[s][0], sizes[s][1], 3, 1e30);
+    }
+    assert_worst("cross_entropy", &w, 16, 0);   /* 0.75; 4.2 without vectors: one running sum of 50257 */
+    assert_worst("  huge logits", &huge, 16, 0); /* 1.1 */
+}
+
+/* A NaN or an infinity must reach the loss: that is how a step is found not to be finite. */
+static void cross_entropy_not_finite(void **state)
+{
+    (void)state;
+    const double bad[] = {NAN, INFINITY};
+    for (int i = 0; i < 2; i++)
+        for (int d = 0; d < DEVICES; d++) {
+            struct tune_device *dev = devices[d];
+            double v[3 * 17] = {0}, loss = 0;
+            int32_t labels[3] = {1, 2, 3};
+            v[17 + 9] = bad[i];
+            struct array x = array_from(TUNE_F32, 3, 17, v);
+            int32_t *on = put_bytes(dev, labels, sizeof labels);
+            double *sum = put_bytes(dev, &loss, sizeof loss);
+            put(dev, &x);
+            assert_ok(tune_cross_entropy(dev, &x.t, sum, NULL, on, 1, true));
+            get_bytes(dev, &loss, sum, sizeof loss);
+            assert_false(isfinite(loss));
+            tune_device_free(dev, on, sizeof labels);
+            tune_device_free(dev, sum, sizeof loss);
+            drop(&x);
+        }
+}
+
+/* ---- the step ---- */
+
+static void sum_squares(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 3, 17, 4096, 4097, 100003};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct array x = array_random(TUNE_F32, 0, sizes[s], 1e3, 1);
+        double want = 2.5;
+        for (int64_t i = 0; i < x.n; i++)
+            want += x.v[i] * x.v[i];
+        for (int d = 0; d < DEVICES; d++) {
+            double got[2], begin = 2.5;
+            put(devices[d], &x);
+            for (int again = 0; again < 2; again++) {
+                double *sum = put_bytes(devices[d], &begin, sizeof begin);
+                assert_ok(tune_sum_squares(devices[d], x.t.data, x.n, sum));
+                get_bytes(devices[d], &got[again], sum, sizeof begin);
+                tune_device_free(devices[d], sum, sizeof begin);
+            }
+            assert_true(fabs(got[0] - want) <= 1e-13 * want); /* float64 sums: observed 4e-16 */
+            assert_memory_equal(&got[0], &got[1], sizeof *got);
+        }
+        drop(&x);
+    }
+}
+
+static struct tune_scalars finish(struct tune_device *dev, double loss, double labels, double squares, double clip)
+{
+    struct tune_scalars s = {.loss_sum = loss, .labels = labels, .square_sum = squares, .gradient_scale = NAN, .grad_norm = NAN,
+                             .not_finite = NAN};
+    struct tune_scalars *on = put_bytes(dev, &s, sizeof s);
+    assert_ok(tune_finish_step(dev, on, clip));
+    get_bytes(dev, &s, on, sizeof s);
+    tune_device_free(dev, on, sizeof s);
+    return s;
+}
+
+static void assert_near(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-14 * fabs(want)))
+        fail_msg("%.17g, expected %.17g", got, want);
+}
+
+/* torch.nn.utils.clip_grad_norm_: the factor is min(1, max_norm / (norm + 1e-6)). */
+static void finish_step(void **state)
+{
+    (void)state;
+    struct tune_device *dev = devices[1];
+    struct tune_scalars s = finish(dev, 20, 8, 6400, 1); /* norm sqrt(6400)/8 = 10 */
+    assert_near(s.grad_norm, 10);
+    assert_near(s.gradient_scale, 1 / (10 + 1e-6) / 8);
+    assert_true(s.not_finite == 0);
+    assert_near(finish(dev, 20, 8, 6400, 0).gradient_scale, 1.0 / 8);  /* measured, not clipped */
+    assert_near(finish(dev, 20, 8, 6400, 20).gradient_scale, 1.0 / 8); /* below the limit: left alone */
+    assert_near(finish(dev, 20, 8, 0, 1).gradient_scale, 1.0 / 8);
+    const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; i++)
+        for (int clip = 0; clip < 2; clip++) {
+            s = finish(dev, bad[i], 8, 6400, clip);
+            assert_true(s.not_finite == 1 && s.gradient_scale == 0);
+            s = finish(dev, 20, 8, fabs(bad[i]), clip);
+            assert_true(s.not_finite == 1 && s.gradient_scale == 0);
+        }
+}
+
+static const struct tune_update an_update = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1,
+                                             .momentum = 0.9, .correction1 = 0.271, .correction2 = 0.142625}; /* t = 3 */
+
+static void update_case(struct worst *worst_of, bool adam, bool momentum, int64_t n)
+{
+    struct array w = array_random(TUNE_F32, 0, n, 1, 1), g = array_random(TUNE_F32, 0, n, 50, 2), m = array_random(TUNE_F32, 0, n, 1, 3);
+    struct array v = array_random(TUNE_F32, 0, n, 1, 4);
+    for (int64_t i = 0; i < n; i++)
+        ((float *)(void *)v.raw)[i] = (float)(v.v[i] = fabs(v.v[i]));
+    double scale = 1.0 / 37, none = 0, *ww = copy_of(&w), *wm = copy_of(&m), *wv = copy_of(&v);
+    if (adam)
+        naive_adamw(ww, g.v, wm, wv, n, &an_update, scale);
+    else
+        naive_sgd(ww, g.v, momentum ? wm : NULL, n, &an_update, scale);
+    for (int d = 0; d < DEVICES; d++) {
+        struct tune_device *dev = devices[d];
+        put(dev, &w), put(dev, &g), put(dev, &m), put(dev, &v);
+        double *on[2] = {put_bytes(dev, &none, sizeof none), put_bytes(dev, &scale, sizeof scale)};
+        for (int i = 0; i < 2; i++) { /* first with a scale of 0: nothing moves */
+            if (adam)
+                assert_ok(tune_adamw(dev, w.t.data, g.t.data, m.t.data, v.t.data, n, &an_update, on[i]));
+            else
+                assert_ok(tune_sgd(dev, w.t.data, g.t.data, momentum ? m.t.data : NULL, n, &an_update, on[i]));
+            if (i == 0)
+                assert_true(unchanged(&w) && unchanged(&m) && unchanged(&v));
+        }
+        worst(worst_of, TUNE_F32, error(&w, ww));
+        worst(worst_of, TUNE_F32, error(&m, wm));
+        worst(worst_of, TUNE_F32, error(&v, wv));
+        assert_true(unchanged(&g));
+        tune_device_free(dev, on[0], sizeof none);
+        tune_device_free(dev, on[1], sizeof none);
+    }
+    drop(&w), drop(&g), drop(&m), drop(&v);
+    free(ww), free(wm), free(wv);
+}
+
+static void updates(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 3, 17, 130, 4096, 10007};
+    struct worst adamw = {0}, sgd = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        update_case(&adamw, true, false, sizes[s]);
+        update_case(&sgd, false, false, sizes[s]);
+        update_case(&sgd, false, true, sizes[s]);
+    }
+    assert_worst("adamw", &adamw, 4, 0); /* 0.63 */
+    assert_worst("sgd", &sgd, 4, 0);     /* 0.64 */
+}
+
+/* ---- the naive backward against central differences of the naive forward ---- */
+
+/* loss(state) after x[i] moved both ways, against gradient[i], for each i; ||d||/||ref||. */
+static double difference(double (*loss)(void *), void *state, double *x, int64_t n, const double *gradient)
+{
+    double d = 0, s = 0, h = 1e-6;
+    for (int64_t i = 0; i < n; i++) {
+        double keep = x[i];
+        x[i] = keep + h;
+        double up = loss(state);
+        x[i] = keep - h;
+        double down = loss(state);
+        x[i] = keep;
+        double numeric = (up - down) / (2 * h);
+        d += (numeric - gradient[i]) * (numeric - gradient[i]);
+        s += numeric * numeric;
+    }
+    return sqrt(d / s);
+}
+
+struct inputs {
+    double *x, *w, *dy, *y;
+    int64_t N, C, M;
+    struct tune_attention attention;
+    int32_t *labels;
+};
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static double linear_loss(void *state) /* bias: the row M of w */
+{
+    struct inputs *in = state;
+    naive_gemm(in->y, in->x, false, in->w, true, in->N, in->M, in->C, 0.5, 0);
+    for (int64_t i = 0; i < in->N * in->M; i++)
+        in->y[i] += 0.5 * in->w[in->M * in->C + i % in->M];
+    return dot(in->y, in->dy, in->N * in->M);
+}
+
+static double norm_loss(void *state)
+{
+    struct inputs *in = state;
+    for (int64_t n = 0; n < in->N; n++)
+        naive_norm(in->y + n * in->C, in->x + n * in->C, in->w, in->C, 1e-5);
+    return dot(in->y, in->dy, in->N * in->C);
+}
+
+static double rope_loss(void *state)
+{
+    struct inputs *in = state;
+    memcpy(in->y, in->x, (size_t)(in->N * in->C) * sizeof *in->y);
+    naive_rope(in->y, in->w, in->N, in->C, 3, 2, 4, 1);
+    return dot(in->y, in->dy, in->N * in->C);
+}
+
+static double attention_loss(void *state)
+{
+    struct inputs *in = state;
+    naive_attention(in->y, in->w, in->x, &in->attention);
+    return dot(in->y, in->dy, (int64_t)in->attention.B * in->attention.T * in->attention.H * in->attention.D);
+}
+
+static double swiglu_loss(void *state)
+{
+    struct inputs *in = state;
+    naive_swiglu(in->y, in->x, in->N, in->C);
+    return dot(in->y, in->dy, in->N * in->C);
+}
+
+static double cross_entropy_loss(void *state)
+{
+    struct inputs *in = state;
+    double sum = 0;
+    for (int64_t n = 0; n < in->N; n++)
+        sum -= naive_log_prob(NULL, in->x + n * in->C, in->C, in->labels[n], 0.7);
+    return sum;
+}
+
+static void assert_difference(const char *op, double e)
+{
+    if (!(e <= 1e-6)) /* observed at most 3e-9 */
+        fail_msg("naive %s against central differences: %g", op, e);
+}
+
+static void naive_backward(void **state)
+{
+    (void)state;
+    enum { N = 6, C = 20, M = 9, ALL = 4000 };
+    struct array r[4];
+    for (int i = 0; i < 4; i++)
+        r[i] = array_random(TUNE_F64, 0, ALL, 1, 20 + (uint64_t)i);
+    int32_t *labels = random_ids(N, C, 8);
+    struct inputs in = {r[0].v, r[1].v, r[2].v, r[3].v, N, C, M, {0}, labels};
+    double *dx = zeros(ALL), *dw = zeros(ALL);
+#define AGAIN (memset(dx, 0, ALL * sizeof *dx), memset(dw, 0, ALL * sizeof *dw))
+    naive_gemm(dx, in.dy, false, in.w, false, N, C, M, 0.5, 0);
+    naive_gemm(dw, in.dy, true, in.x, false, M, C, N, 0.5, 0);
+    naive_bias_backward(dw + M * C, in.dy, N, M, 0.5);
+    assert_difference("linear dx", difference(linear_loss, &in, in.x, N * C, dx));
+    assert_difference("linear dw, dbias", difference(linear_loss, &in, in.w, M * C + M, dw));
+    AGAIN;
+    for (int n = 0; n < N; n++)
+        naive_norm_backward(dx + n * C, dw, in.dy + n * C, in.x + n * C, in.w, C, 1e-5);
+    assert_difference("norm dx", difference(norm_loss, &in, in.x, N * C, dx));
+    assert_difference("norm dw", difference(norm_loss, &in, in.w, C, dw));
+    AGAIN;
+    memcpy(dx, in.dy, N * C * sizeof *dx);
+    for (int i = 0; i < 3 * 2; i++) { /* a table of true rotations: 3 positions, 2 pairs */
+        in.w[i / 2 * 4 + i % 2] = cos(i);
+        in.w[i / 2 * 4 + 2 + i % 2] = sin(i);
+    }
+    naive_rope(dx, in.w, N, C, 3, 2, 4, -1);
+    assert_difference("rope", difference(rope_loss, &in, in.x, N * C, dx));
+    static const struct tune_attention sizes[] = {{2, 7, 4, 2, 3, 0, .6f}, {1, 9, 2, 1, 5, 4, .4f}, {2, 5, 3, 3, 4, 1, .5f}};
+    for (int i = 0; i < 3; i++) {
+        const struct tune_attention *s = &sizes[i];
+        in.attention = *s;
+        AGAIN;
+        naive_attention_backward(dx, in.dy, in.x, s);
+        assert_difference("attention", difference(attention_loss, &in, in.x, (int64_t)s->B * s->T * (s->H + 2 * s->K) * s->D, dx));
+    }
+    AGAIN;
+    naive_swiglu_backward(dx, in.dy, in.x, N, C);
+    assert_difference("swiglu", difference(swiglu_loss, &in, in.x, 2 * N * C, dx));
+    AGAIN;
+    for (int n = 0; n < N; n++)
+        naive_log_prob(dx + n * C, in.x + n * C, C, labels[n], 0.7);
+    assert_difference("cross entropy", difference(cross_entropy_loss, &in, in.x, N * C, dx));
+    for (int i = 0; i < 4; i++)
+        drop(&r[i]);
+    free(labels), free(dx), free(dw);
+}
+
+/* ---- shapes and dtypes that do not fit ---- */
+
+#define assert_refused(call, op)                              \
+    do {                                                      \
+        tune_error_clear();                                   \
+        if ((call) != -1)                                     \
+            fail_msg("%s was not refused", #call);            \
+        assert_error_has(op);                                 \
+        assert_error_has("do not fit");                       \
+    } while (0)
+
+static void refused(void **state)
+{
+    (void)state;
+    struct tune_device *dev = devices[0];
+    float memory[64] = {0};
+    int32_t ids[8] = {0};
+#define F(rows, columns) (&(struct tune_tensor){memory, TUNE_F32, 2, {rows, columns}})
+#define H(rows, columns) (&(struct tune_tensor){memory, TUNE_BF16, 2, {rows, columns}})
+#define I(rows, columns) (&(struct tune_tensor){memory, TUNE_I32, 2, {rows, columns}})
+#define R(n) (&(struct tune_tensor){memory, TUNE_F32, 1, {n}})
+#define RH(n) (&(struct tune_tensor){memory, TUNE_BF16, 1, {n}})
+    assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, F(5, 3), false, 1, 0), "gemm");
+    assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), true, F(4, 3), false, 1, 0), "gemm");
+    assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, F(4, 3), true, 1, 0), "gemm");
+    assert_refused(tune_gemm(dev, F(3, 3), F(2, 4), false, F(4, 3), false, 1, 0), "gemm");
+    assert_refused(tune_gemm(dev, F(2, 3), I(2, 4), false, F(4, 3), false, 1, 0), "gemm");
+    assert_refused(tune_gemm(dev, R(6), F(2, 4), false, F(4, 3), false, 1, 0), "gemm");
+    assert_error_has("[2, 4]"); /* the shapes are named */
+    assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), F(3, 5), NULL, 1, 0), "linear_forward");
+    assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), F(3, 4), R(4), 1, 0), "linear_forward");
+    assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), F(3, 4), RH(3), 1, 0), "linear_forward");
+    assert_refused(tune_linear_backward(dev, F(2, 5), NULL, NULL, F(2, 3), F(2, 4), F(3, 4), 1, 0), "linear_backward");
+    assert_refused(tune_linear_backward(dev, NULL, F(4, 3), NULL, F(2, 3), F(2, 4), F(3, 4), 1, 0), "linear_backward");
+    assert_refused(tune_linear_backward(dev, NULL, H(3, 4), NULL, F(2, 3), F(2, 4), F(3, 4), 1, 0), "linear_backward");
+    assert_refused(tune_linear_backward(dev, NULL, NULL, R(4), F(2, 3), F(2, 4), F(3, 4), 1, 0), "linear_backward");
+    assert_refused(tune_embed_forward(dev, F(2, 3), F(5, 4), ids, 1), "embed_forward");
+    assert_refused(tune_embed_forward(dev, F(2, 3), I(5, 3), ids, 1), "embed_forward");
+    assert_refused(tune_embed_backward(dev, F(5, 4), F(2, 3), ids, 1), "embed_backward");
+    assert_refused(tune_embed_backward(dev, H(5, 3), F(2, 3), ids, 1), "embed_backward");
+    assert_refused(tune_rmsnorm_forward(dev, F(2, 3), NULL, F(2, 4), R(4), 1), "rmsnorm_forward");
+    assert_refused(tune_rmsnorm_forward(dev, F(2, 4), NULL, H(2, 4), R(4), 1), "rmsnorm_forward");
+    assert_refused(tune_rmsnorm_forward(dev, F(2, 4), R(3), F(2, 4), R(4), 1), "rmsnorm_forward");
+    assert_refused(tune_rmsnorm_forward(dev, F(2, 4), NULL, F(2, 4), RH(4), 1), "rmsnorm_forward");
+    assert_refused(tune_rmsnorm_backward(dev, F(2, 3), NULL, F(2, 4), F(2, 4), R(4), R(2)), "rmsnorm_backward");
+    assert_refused(tune_rmsnorm_backward(dev, F(2, 4), R(2), F(2, 4), F(2, 4), R(4), R(2)), "rmsnorm_backward");
+    assert_refused(tune_rmsnorm_backward(dev, H(2, 4), NULL, F(2, 4), F(2, 4), R(4), R(2)), "rmsnorm_backward");
+    assert_refused(tune_headnorm_forward(dev, F(2, 12), F(2, 2), F(2, 12), R(4), 2, 2, 1), "headnorm_forward");
+    assert_refused(tune_headnorm_forward(dev, F(2, 12), F(2, 2), F(2, 12), R(4), -1, 2, 1), "headnorm_forward");
+    assert_refused(tune_headnorm_forward(dev, F(2, 12), F(2, 3), F(2, 12), R(4), 0, 2, 1), "headnorm_forward");
+    assert_refused(tune_headnorm_forward(dev, F(2, 12), H(2, 2), F(2, 12), R(4), 0, 2, 1), "headnorm_forward");
+    assert_refused(tune_headnorm_forward(dev, F(2, 12), F(2, 2), F(2, 12), RH(4), 0, 2, 1), "headnorm_forward");
+    assert_refused(tune_headnorm_backward(dev, F(2, 12), R(3), F(2, 12), R(4), F(2, 2), 0, 2), "headnorm_backward");
+    assert_refused(tune_headnorm_backward(dev, F(2, 12), NULL, H(2, 12), R(4), F(2, 2), 0, 2), "headnorm_backward");
+    assert_refused(tune_headnorm_backward(dev, F(2, 12), NULL, F(2, 12), R(4), H(2, 2), 0, 2), "headnorm_backward");
+    assert_refused(tune_headnorm_backward(dev, F(2, 12), NULL, F(2, 12), RH(4), F(2, 2), 0, 2), "headnorm_backward");
+    assert_refused(tune_rope_forward(dev, F(4, 8), F(1, 4), 2, 2, 4), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 8), F(2, 4), 2, 3, 4), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 9), F(2, 3), 2, 3, 3), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 8), F(3, 4), 3, 2, 4), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 8), F(2, 4), 0, 2, 4), "rope");
+    assert_refused(tune_rope_backward(dev, F(4, 8), H(2, 4), 2, 2, 4), "rope");
+    struct tune_attention s = {1, 2, 2, 1, 4, 0, 1}, uneven = {1, 2, 3, 2, 4, 0, 1};
+    assert_refused(tune_attention_forward(dev, F(2, 8), F(2, 2), F(2, 12), &s), "attention_forward");
+    assert_refused(tune_attention_forward(dev, F(2, 8), F(2, 1), F(2, 16), &s), "attention_forward");
+    assert_refused(tune_attention_forward(dev, F(2, 8), H(2, 2), F(2, 16), &s), "attention_forward");
+    assert_refused(tune_attention_forward(dev, H(2, 8), F(2, 2), F(2, 16), &s), "attention_forward");
+    assert_refused(tune_attention_forward(dev, F(2, 12), F(2, 3), F(2, 28), &uneven), "attention_forward");
+    assert_refused(tune_attention_backward(dev, F(2, 16), F(2, 8), F(2, 8), F(2, 16), F(2, 8), F(2, 2), &s), "attention_backward");
+    assert_refused(tune_attention_backward(dev, F(2, 16), H(2, 16), F(2, 8), F(2, 16), F(2, 8), F(2, 2), &s), "attention_backward");
+    assert_refused(tune_attention_backward(dev, H(2, 16), F(2, 16), F(2, 8), F(2, 16), F(2, 8), F(2, 2), &s), "attention_backward");
+    assert_refused(tune_swiglu_forward(dev, F(2, 3), F(2, 5)), "swiglu_forward");
+    assert_refused(tune_swiglu_forward(dev, F(2, 3), H(2, 6)), "swiglu_forward");
+    assert_refused(tune_swiglu_backward(dev, F(2, 6), F(2, 2), F(2, 6)), "swiglu_backward");
+    assert_refused(tune_swiglu_backward(dev, H(2, 6), F(2, 3), F(2, 6)), "swiglu_backward");
+    assert_refused(tune_gather(dev, F(2, 3), F(5, 4), ids), "gather");
+    assert_refused(tune_gather(dev, F(2, 3), I(5, 3), ids), "gather");
+    assert_refused(tune_scatter(dev, F(5, 3), F(2, 4), ids), "scatter");
+    assert_refused(tune_scatter(dev, R(6), F(2, 3), ids), "scatter");
+    double sum = 0;
+    assert_refused(tune_cross_entropy(dev, H(2, 3), &sum, NULL, ids, 1, false), "cross_entropy");
+    assert_refused(tune_cross_entropy(dev, R(3), &sum, NULL, ids, 1, false), "cross_entropy");
+    for (int i = 0; i < 64; i++)
+        assert_true(memory[i] == 0); /* a refused call does nothing */
+}
+
+static void device_memory(void **state)
+{
+    (void)state;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    assert_got(dev);
+    int64_t before = dev->bytes;
+    char *p = tune_device_alloc(dev, 1001, "a test");
+    assert_got(p);
+    assert_int_equal((uintptr_t)p % 64, 0);
+    for (int i = 0; i < 1001; i++)
+        assert_int_equal(p[i], 0);
+    assert_int_equal(dev->bytes, before + 1001);
+    tune_device_free(dev, p, 1001);
+    tune_device_free(dev, NULL, 5);
+    assert_int_equal(dev->bytes, before);
+    assert_true(dev->bytes_peak >= before + 1001);
+    assert_null(tune_device_alloc(dev, (int64_t)1 << 60, "the moon"));
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    assert_error_has("the moon");
+    tune_device_close(dev);
+    tune_device_close(NULL);
+    assert_null(tune_device_open("abacus", 1));
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    assert_error_has("abacus");
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    sleep_while_waiting(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(naive_backward), cmocka_unit_test(gemm),          cmocka_unit_test(linear),
+        cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(rmsnorm),
+        cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),
+        cmocka_unit_test(swiglu),         cmocka_unit_test(cross_entropy), cmocka_unit_test(cross_entropy_not_finite),
+        cmocka_unit_test(sum_squares),    cmocka_unit_test(finish_step),   cmocka_unit_test(updates),
+        cmocka_unit_test(refused),        cmocka_unit_test(device_memory),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}

@@ -1,0 +1,670 @@
+/* test_training.c - gradients of whole models against central differences, the chunked loss, updates, schedules. */
+#include "arrays.h"
+#include "naive.h"
+
+#include "devices/kernels.h"
+#include "losses/loss.h"
+#include "models/model.h"
+#include "optimizers/optimizer.h"
+#include "optimizers/schedule.h"
+
+static double difference(const float *a, const float *b, int64_t n)
+{
+    double d = 0, s = 0;
+    for (int64_t i = 0; i < n; i++) {
+        d += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+        s += (double)b[i] * b[i];
+    }
+    return sqrt(d / s);
+}
+
+/* ---- tiny models ---- */
+
+static struct tune_model_config base(const char *family)
+{
+    struct tune_model_config c = {.hidden = 24, .ffn = 40, .layers = 2, .heads = 4, .kv_heads = 2, .head_dim = 6, .vocabulary = 61,
+                                  .max_positions = 128, .norm_eps = 1e-5f, .rope = TUNE_ROPE_DEFAULT, .rope_theta = 10000,
+                                  .embedding_multiplier = 1, .residual_multiplier = 1, .logits_scaling = 1, .initializer_range = .02f,
+                                  .dtype = TUNE_F32};
+    snprintf(c.family, sizeof c.family, "%s", family);
+    c.attention_scale = 1 / sqrtf((float)c.head_dim);
+    return c;
+}
+
+static struct tune_model_config llama(void)
+{
+    struct tune_model_config c = base("llama");
+    c.qkv_bias = c.out_bias = c.mlp_bias = true;
+    return c;
+}
+
+static struct tune_model_config qwen3(void)
+{
+    struct tune_model_config c = base("qwen3");
+    c.qk_norm = c.tied = true;
+    c.head_dim = 10; /* not hidden / heads */
+    return c;
+}
+
+static struct tune_model_config granite(void)
+{
+    struct tune_model_config c = base("granite");
+    c.tied = true;
+    c.embedding_multiplier = 3;
+    c.attention_scale = .25f;
+    c.residual_multiplier = .4f;
+    c.logits_scaling = 2;
+    return c;
+}
+
+static struct tune_model_config mistral(void)
+{
+    struct tune_model_config c = base("mistral");
+    c.window = 5;
+    c.sliding[0] = c.sliding[1] = 1;
+    return c;
+}
+
+static struct tune_model_config (*const families[])(void) = {llama, qwen3, granite, mistral};
+enum { FAMILIES = 4 };
+
+/* A model, its loss, its sums, and a batch of random ids, a third of whose labels are masked. */
+struct trainer {
+    struct tune_device *dev;
+    struct tune_model *m;
+    struct tune_loss *loss;
+    struct tune_sums *sums;
+    struct tune_batch batch;
+    int32_t *ids, *labels, *lengths;
+};
+
+static int64_t count_labels(const int32_t *labels, int64_t n)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        count += labels[i] != TUNE_NO_LABEL;
+    return count;
+}
+
+static void make_batch(struct trainer *t, int B, int T, int64_t V)
+{
+    int64_t N = (int64_t)B * T;
+    t->ids = calloc((size_t)N, 4);
+    t->labels = calloc((size_t)N, 4);
+    t->lengths = calloc((size_t)B, 4);
+    for (int64_t i = 0; i < N; i++) {
+        t->ids[i] = (int32_t)(tune_random_u64(11, 1, (uint64_t)i) % (uint64_t)V);
+        t->labels[i] = tune_random_uniform(11, 2, (uint64_t)i) < .33 ? TUNE_NO_LABEL
+                                                                     : (int32_t)(tune_random_u64(11, 3, (uint64_t)i) % (uint64_t)V);
+    }
+    for (int b = 0; b < B; b++)
+        t->lengths[b] = T;
+    t->batch = (struct tune_batch){.B = B, .T = T, .ids = t->ids, .labels = t->labels, .lengths = t->lengths, .tokens = N,
+                                   .label_count = count_labels(t->labels, N)};
+}
+
+/* Weights normal and large enough that every path matters; the same for the same config. */
+static void random_weights(struct tune_model *m, double size)
+{
+    struct tune_parameters *p = tune_model_parameters(m);
+    struct tune_device *dev = tune_model_device(m);
+    for (int i = 0; i < p->count; i++) {
+        struct array a = array_random(TUNE_F32, 0, p->at[i].count, p->at[i].norm ? .2 : size, 100 + (uint64_t)i);
+        float *w = (float *)(void *)a.raw;
+        for (int64_t k = 0; k < a.n && p->at[i].norm; k++)
+            w[k] += 1;
+        assert_ok(dev->kernels->upload(dev, tune_model_weight(m, &p->at[i]), w, a.bytes));
+        drop(&a);
+    }
+}
+
+static void open_trainer(struct trainer *t, const struct tune_model_config *c, int B, int T, enum tune_dtype dtype, int what)
+{
+    memset(t, 0, sizeof *t);
+    t->dev = tune_device_open("cpu", 2);
+    assert_got(t->dev);
+    t->m = tune_model_new(c, t->dev, dtype);
+    assert_got(t->m);
+    random_weights(t->m, .25);
+    assert_ok(tune_model_reserve(t->m, B, T, what));
+    t->loss = tune_loss_new(t->m, true);
+    t->sums = tune_sums_new(t->dev, 1);
+    assert_got(t->loss);
+    assert_got(t->sums);
+    make_batch(t, B, T, c->vocabulary);
+}
+
+static void close_trainer(struct trainer *t)
+{
+    tune_sums_free(t->sums);
+    tune_loss_free(t->loss);
+    tune_model_free(t->m);
+    tune_device_close(t->dev);
+    free(t->ids), free(t->labels), free(t->lengths);
+}
+
+static int64_t gradient_count(struct trainer *t)
+{
+    return tune_model_parameters(t->m)->gradients;
+}
+
+/* Forward, loss, backward of one batch onto what is there. */
+static void accumulate(struct trainer *t, const struct tune_batch *batch)
+{
+    struct tune_tensor *hidden, *dhidden;
+    assert_ok(tune_model_forward(t->m, batch, &hidden));
+    assert_ok(tune_loss_forward_backward(t->loss, hidden, batch, t->sums, &dhidden));
+    assert_ok(tune_model_backward(t->m, batch, dhidden));
+}
+
+/* All parameters are trainable here: the first one's gradient begins the buffer. */
+static float *download_gradients(struct trainer *t)
+{
+    float *g = malloc((size_t)gradient_count(t) * 4);
+    get_bytes(t->dev, g, tune_model_gradient(t->m, &tune_model_parameters(t->m)->at[0]), gradient_count(t) * 4);
+    return g;
+}
+
+static float *gradients(struct trainer *t)
+{
+    assert_ok(tune_model_zero_grad(t->m, t->sums));
+    accumulate(t, &t->batch);
+    return download_gradients(t);
+}
+
+static double loss_of(struct trainer *t)
+{
+    struct tune_tensor *hidden;
+    double sum = 0;
+    assert_ok(tune_model_forward(t->m, &t->batch, &hidden));
+    assert_ok(tune_loss_forward(t->loss, hidden, &t->batch, &sum));
+    return sum;
+}
+
+/* ---- the gradient against differences of the loss ---- */
+
+/* The loss with h times the direction added to one parameter. */
+static double loss_moved(struct trainer *t, float *at, const struct array *w, const struct array *direction, double h)
+{
+    float *moved = malloc((size_t)w->n * 4);
+    for (int64_t i = 0; i < w->n; i++)
+        moved[i] = (float)(w->v[i] + h * direction->v[i]);
+    assert_ok(t->dev->kernels->upload(t->dev, at, moved, w->n * 4));
+    free(moved);
+    return loss_of(t);
+}
+
+/* Of each parameter by itself, along random directions: fourth-order differences of the loss, computed in float32, against
+ * the gradient. ||d||/||ref|| over all of them; *most: the worst of one parameter against its gradient's size. */
+static double directional(struct trainer *t, const float *g, double *most)
+{
+    struct tune_parameters *p = tune_model_parameters(t->m);
+    double d = 0, s = 0;
+    *most = 0;
+    for (int i = 0; i < p->count; i++) {
+        const float *grad = g + p->at[i].gradient;
+        float *at = tune_model_weight(t->m, &p->at[i]), *bits = malloc((size_t)p->at[i].count * 4);
+        double norm = 0;
+        for (int64_t k = 0; k < p->at[i].count; k++)
+            norm += (double)grad[k] * grad[k];
+        norm = sqrt(norm);
+        get_bytes(t->dev, bits, at, p->at[i].count * 4);
+        struct array w = array_random(TUNE_F32, 0, p->at[i].count, 1, 1);
+        for (int64_t k = 0; k < w.n; k++)
+            w.v[k] = bits[k];
+        for (uint64_t way = 0; way < 3; way++) {
+            struct array direction = array_random(TUNE_F32, 0, w.n, 1, 1000 + 10 * (uint64_t)i + way);
+            double want = 0, h = .05 / (norm + .5); /* moves the loss by about .05: 1e3 above its rounding */
+            for (int64_t k = 0; k < w.n; k++)
+                want += (double)grad[k] * direction.v[k];
+            double near = loss_moved(t, at, &w, &direction, h) - loss_moved(t, at, &w, &direction, -h);
+            double far = loss_moved(t, at, &w, &direction, 2 * h) - loss_moved(t, at, &w, &direction, -2 * h);
+            double got = (8 * near - far) / (12 * h);
+            d += (got - want) * (got - want);
+            s += got * got;
+            *most = fmax(*most, fabs(got - want) / (norm + 1e-3));
+            drop(&direction);
+        }
+        assert_ok(t->dev->kernels->upload(t->dev, at, bits, w.n * 4));
+        drop(&w);
+        free(bits);
+    }
+    return sqrt(d / s);
+}
+
+static void gradient_of_families(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FAMILIES; f++) {
+        struct tune_model_config c = families[f]();
+        struct trainer plain, saving;
+        open_trainer(&plain, &c, 3, 19, TUNE_F32, TUNE_FOR_TRAINING);
+        open_trainer(&saving, &c, 3, 19, TUNE_F32, TUNE_FOR_TRAINING | TUNE_CHECKPOINTING);
+        float *g = gradients(&plain), *again = gradients(&plain), *saved = gradients(&saving);
+        size_t bytes = (size_t)gradient_count(&plain) * 4;
+        assert_memory_equal(g, again, bytes); /* the same run twice: the same bits */
+        assert_memory_equal(g, saved, bytes); /* with activation checkpointing: the same bits */
+        double most[2], e[2] = {directional(&plain, g, &most[0]), directional(&saving, saved, &most[1])};
+        print_message("# %s: gradient against differences %.1e, one parameter %.1e\n", c.family, e[0], most[0]);
+        for (int i = 0; i < 2; i++)
+            if (!(e[i] <= 5e-4 && most[i] <= 1e-3)) /* observed 7.4e-5, 1.1e-4 */
+                fail_msg("%s: %g, %g", c.family, e[i], most[i]);
+        free(g), free(again), free(saved);
+        close_trainer(&plain);
+        close_trainer(&saving);
+    }
+}
+
+/* BF16 activations: the gradient of F32 with their rounding, and with checkpointing still the same bits. */
+static void gradient_in_bf16(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FAMILIES; f++) {
+        struct tune_model_config c = families[f]();
+        struct trainer full, half, saving;
+        open_trainer(&full, &c, 3, 19, TUNE_F32, TUNE_FOR_TRAINING);
+        open_trainer(&half, &c, 3, 19, TUNE_BF16, TUNE_FOR_TRAINING);
+        open_trainer(&saving, &c, 3, 19, TUNE_BF16, TUNE_FOR_TRAINING | TUNE_CHECKPOINTING);
+        float *want = gradients(&full), *got = gradients(&half), *saved = gradients(&saving);
+        assert_memory_equal(got, saved, (size_t)gradient_count(&half) * 4);
+        double e = difference(got, want, gradient_count(&full));
+        print_message("# %s: BF16 against F32 %.1e\n", c.family, e);
+        assert_true(e <= .05); /* observed .03 */
+        free(want), free(got), free(saved);
+        close_trainer(&full);
+        close_trainer(&half);
+        close_trainer(&saving);
+    }
+}
+
+/* Four batches of one row are one batch of four rows: gradients, norm and weights after a step. */
+static void accumulation(void **state)
+{
+    (void)state;
+    struct tune_model_config c = llama();
+    struct trainer t[2];
+    float *g[2], *w[2];
+    const struct tune_step_sums *record;
+    struct tune_step_sums sums[2];
+    for (int i = 0; i < 2; i++) {
+        open_trainer(&t[i], &c, 4, 23, TUNE_F32, TUNE_FOR_TRAINING);
+        struct tune_optimizer *opt = tune_optimizer_new(t[i].m, &(struct tune_optimizer_options){
+            .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .01});
+        assert_got(opt);
+        assert_ok(tune_model_zero_grad(t[i].m, t[i].sums));
+        for (int b = 0; b < (i == 0 ? 1 : 4); b++) {
+            struct tune_batch part = t[i].batch;
+            if (i == 1) {
+                part.B = 1;
+                part.ids += b * part.T;
+                part.labels += b * part.T;
+                part.lengths += b;
+                part.tokens = part.T;
+                part.label_count = count_labels(part.labels, part.T);
+            }
+            accumulate(&t[i], &part);
+        }
+        g[i] = download_gradients(&t[i]);
+        assert_ok(tune_optimizer_clip(opt, 1, t[i].sums));
+        assert_ok(tune_optimizer_step(opt, 1e-3, t[i].sums));
+        assert_int_equal(tune_sums_read(t[i].sums, &record), 1);
+        sums[i] = *record;
+        int64_t n = tune_model_parameters(t[i].m)->weights;
+        w[i] = malloc((size_t)n * 4);
+        get_bytes(t[i].dev, w[i], tune_model_weight(t[i].m, &tune_model_parameters(t[i].m)->at[0]), n * 4);
+        tune_optimizer_free(opt);
+    }
+    double gradient = difference(g[1], g[0], gradient_count(&t[0])), weight = difference(w[1], w[0], tune_model_parameters(t[0].m)->weights);
+    print_message("# 4x1 against 1x4: gradient %.1e, weights after a step %.1e\n", gradient, weight);
+    assert_true(gradient <= 1e-5); /* observed 1.3e-7 */
+    assert_true(weight <= 1e-5);   /* observed 2.7e-9 */
+    assert_true(sums[0].scalars.labels == sums[1].scalars.labels && sums[0].scalars.labels == (double)t[0].batch.label_count);
+    assert_true(sums[0].labels == sums[1].labels && sums[0].tokens == sums[1].tokens && sums[0].rows == 4 && sums[1].rows == 4);
+    assert_true(fabs(sums[1].scalars.grad_norm / sums[0].scalars.grad_norm - 1) <= 1e-5);
+    assert_true(fabs(sums[1].scalars.loss_sum / sums[0].scalars.loss_sum - 1) <= 1e-6);
+    for (int i = 0; i < 2; i++) {
+        free(g[i]), free(w[i]);
+        close_trainer(&t[i]);
+    }
+}
+
+/* ---- the loss ---- */
+
+/* 65536 logits a row make chunks of 128 rows (32 MiB): 300 positions with some 200 labels take two. */
+static void loss_in_chunks(void **state)
+{
+    (void)state;
+    enum { C = 8, V = 65536, B = 3, T = 100, N = B * T };
+    struct tune_model_config c = base("llama");
+    c.hidden = C, c.heads = 2, c.kv_heads = 1, c.head_dim = 4, c.layers = 1, c.ffn = 8, c.vocabulary = V, c.logits_scaling = 1.25f;
+    for (int half = 0; half < 2; half++) {
+        enum tune_dtype type = half ? TUNE_BF16 : TUNE_F32;
+        struct trainer t;
+        open_trainer(&t, &c, B, T, type, TUNE_FOR_TRAINING);
+        assert_true(t.batch.label_count > 128 && t.batch.label_count < 256);
+        struct array hidden = array_random(type, N, C, 1, 77);
+        put(t.dev, &hidden);
+        struct tune_tensor w, dw, *dhidden;
+        assert_ok(tune_model_zero_grad(t.m, t.sums));
+        tune_model_output_weight(t.m, &w, &dw);
+        float *weights = malloc((size_t)V * C * 4), *got_dw = malloc((size_t)V * C * 4);
+        get_bytes(t.dev, weights, w.data, (int64_t)V * C * 4);
+        double *wide = calloc((size_t)V * C, 8), *logits = calloc(V, 8), *gradient = calloc(V, 8), *want_dw = calloc((size_t)V * C, 8);
+        double *want_dh = calloc((size_t)N * C, 8), want = 0, *want_p = calloc(N, 8);
+        int64_t count = 0;
+        for (int64_t i = 0; i < (int64_t)V * C; i++)
+            wide[i] = weights[i];
+        for (int64_t n = 0; n < N; n++) {
+            if (t.labels[n] == TUNE_NO_LABEL)
+                continue;
+            naive_gemm(logits, hidden.v + n * C, false, wide, true, 1, V, C, 1, 0);
+            want_p[count] = naive_log_prob(gradient, logits, V, t.labels[n], 1 / (double)c.logits_scaling);
+            want -= want_p[count++];
+            for (int64_t v = 0; v < V; v++)
+                for (int64_t i = 0; i < C; i++) {
+                    want_dh[n * C + i] += gradient[v] * wide[v * C + i];
+                    want_dw[v * C + i] += gradient[v] * hidden.v[n * C + i];
+                }
+        }
+        double sum = 1.5;
+        assert_ok(tune_loss_forward(t.loss, &hidden.t, &t.batch, &sum)); /* adds */
+        assert_ok(tune_loss_forward_backward(t.loss, &hidden.t, &t.batch, t.sums, &dhidden));
+        struct tune_scalars s;
+        get_bytes(t.dev, &s, tune_sums_device(t.sums), sizeof s);
+        assert_true(s.loss_sum + 1.5 == sum);
+        assert_true(s.labels == (double)count && count == t.batch.label_count);
+        assert_true(fabs(s.loss_sum / want - 1) <= 1e-6); /* observed 1.4e-9 */
+        /* the gradients: every row, zero where there is no label */
+        struct array got = array_random(type, N, C, 1, 1);
+        put(t.dev, &got);
+        assert_ok(t.dev->kernels->copy(t.dev, got.t.data, dhidden->data, got.bytes));
+        double e = error(&got, want_dh), f = 0, norm = 0;
+        char *bits = get(&got), zero[4 * C] = {0};
+        for (int n = 0; n < N; n++)
+            if (t.labels[n] == TUNE_NO_LABEL)
+                assert_memory_equal(bits + n * got.bytes / N, zero, (size_t)(got.bytes / N));
+        get_bytes(t.dev, got_dw, dw.data, (int64_t)V * C * 4);
+        for (int64_t i = 0; i < (int64_t)V * C; i++) {
+            f += (got_dw[i] - want_dw[i]) * (got_dw[i] - want_dw[i]);
+            norm += want_dw[i] * want_dw[i];
+        }
+        f = sqrt(f / norm);
+        print_message("# %s: loss %.1e, dhidden %.1e, dw %.1e\n", tune_dtype_name(type), fabs(s.loss_sum / want - 1), e, f);
+        assert_true(e <= (half ? 1 * EPS_BF16 : 32 * EPS_F32)); /* observed 0.44, 7.5 eps */
+        assert_true(f <= 32 * EPS_F32);                         /* observed 3.2 eps: dw is F32 and hidden exact */
+        /* a second time: the projection's gradient adds, dhidden is set */
+        assert_ok(tune_loss_forward_backward(t.loss, &hidden.t, &t.batch, NULL, &dhidden));
+        float twice;
+        get_bytes(t.dev, &twice, dw.data, 4);
+        assert_true(fabs(twice - 2 * want_dw[0]) <= 1e-5 * (fabs(want_dw[0]) + 1e-3));
+        assert_ok(t.dev->kernels->copy(t.dev, got.t.data, dhidden->data, got.bytes));
+        char *second = get(&got);
+        assert_memory_equal(second, bits, (size_t)got.bytes);
+        /* log probabilities, in the order of positions */
+        float *log_probs = calloc((size_t)count, 4);
+        double total = 0, d = 0, q = 0;
+        assert_ok(tune_loss_log_probs(t.loss, &hidden.t, &t.batch, log_probs));
+        for (int64_t i = 0; i < count; i++) {
+            total += log_probs[i];
+            d += (log_probs[i] - want_p[i]) * (log_probs[i] - want_p[i]);
+            q += want_p[i] * want_p[i];
+        }
+        assert_true(fabs(total + s.loss_sum) <= 1e-7 * s.loss_sum);
+        assert_true(sqrt(d / q) <= 1e-6);
+        free(log_probs), free(bits), free(second), free(weights), free(got_dw), free(wide), free(logits), free(gradient);
+        free(want_dw), free(want_dh), free(want_p);
+        drop(&hidden), drop(&got);
+        close_trainer(&t);
+    }
+}
+
+static void loss_edges(void **state)
+{
+    (void)state;
+    struct tune_model_config c = llama();
+    struct trainer t;
+    struct tune_tensor *hidden, *dhidden;
+    double sum = 0;
+    open_trainer(&t, &c, 2, 5, TUNE_F32, TUNE_FOR_TRAINING);
+    for (int i = 0; i < 10; i++)
+        t.labels[i] = TUNE_NO_LABEL;
+    assert_ok(tune_model_zero_grad(t.m, t.sums));
+    assert_ok(tune_model_forward(t.m, &t.batch, &hidden));
+    assert_ok(tune_loss_forward_backward(t.loss, hidden, &t.batch, t.sums, &dhidden)); /* nothing labelled: nothing happens */
+    float d[10 * 24];
+    get_bytes(t.dev, d, dhidden->data, sizeof d);
+    for (int i = 0; i < 10 * 24; i++)
+        assert_true(d[i] == 0);
+    assert_ok(tune_loss_forward(t.loss, hidden, &t.batch, &sum));
+    assert_true(sum == 0);
+    t.labels[7] = 61;
+    assert_int_equal(tune_loss_forward(t.loss, hidden, &t.batch, &sum), -1);
+    assert_error_has("row 1, position 2");
+    t.labels[7] = -1;
+    assert_int_equal(tune_loss_forward_backward(t.loss, hidden, &t.batch, NULL, &dhidden), -1);
+    struct tune_loss *evaluation = tune_loss_new(t.m, false);
+    assert_got(evaluation);
+    t.labels[7] = 3;
+    assert_ok(tune_loss_forward(evaluation, hidden, &t.batch, &sum));
+    assert_int_equal(tune_loss_forward_backward(evaluation, hidden, &t.batch, NULL, &dhidden), -1);
+    assert_error_has("evaluation");
+    tune_loss_free(evaluation);
+    close_trainer(&t);
+}
+
+/* ---- the optimizer ---- */
+
+static float *weights_of(struct trainer *t, const struct tune_parameter *p)
+{
+    float *w = malloc((size_t)p->count * 4);
+    get_bytes(t->dev, w, tune_model_weight(t->m, p), p->count * 4);
+    return w;
+}
+
+/* A step with a gradient of 0 and one label: what changes is the decay alone. */
+static void decay(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++)
+        for (int all = 0; all < 2; all++) {
+            struct tune_model_config c = llama();
+            struct trainer t;
+            open_trainer(&t, &c, 1, 4, TUNE_F32, TUNE_FOR_TRAINING);
+            struct tune_parameters *p = tune_model_parameters(t.m);
+            struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
+                .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9, .decay_all = all});
+            assert_got(opt);
+            assert_ok(tune_model_zero_grad(t.m, t.sums));
+            assert_ok(t.dev->kernels->add_scalar(t.dev, &tune_sums_device(t.sums)->labels, 1));
+            float **before = calloc((size_t)p->count, sizeof *before);
+            for (int i = 0; i < p->count; i++)
+                before[i] = weights_of(&t, &p->at[i]);
+            assert_ok(tune_optimizer_clip(opt, 1, t.sums));
+            assert_ok(tune_optimizer_step(opt, .5, t.sums));
+            int decayed = 0, left = 0;
+            for (int i = 0; i < p->count; i++) {
+                float *after = weights_of(&t, &p->at[i]);
+                bool decays = all || p->at[i].ndim == 2;
+                decays ? decayed++ : left++;
+                for (int64_t k = 0; k < p->at[i].count; k++)
+                    if (after[k] != (decays ? .75f * before[i][k] : before[i][k])) /* 1 - .5 * .5: exact */
+                        fail_msg("%s[%d]: %g from %g", p->at[i].name, (int)k, (double)after[k], (double)before[i][k]);
+                free(after), free(before[i]);
+            }
+            assert_true(decayed > 0 && (all ? left == 0 : left > 0));
+            free(before);
+            tune_optimizer_free(opt);
+            close_trainer(&t);
+        }
+}
+
+/* Frozen parameters keep their bits and have no gradient; the others' gradients are what they are without freezing. */
+static void frozen(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"model.embed_tokens.weight", "model.layers.0.input_layernorm.weight",
+                                        "model.layers.0.mlp.down_proj.weight", "model.layers.1.self_attn.o_proj.bias",
+                                        "model.layers.1.self_attn.o_proj.weight", "model.norm.weight"};
+    struct tune_model_config c = llama();
+    struct trainer t, all;
+    open_trainer(&all, &c, 3, 9, TUNE_F32, TUNE_FOR_TRAINING);
+    open_trainer(&t, &c, 3, 9, TUNE_F32, TUNE_FOR_TRAINING);
+    float *want = gradients(&all);
+    struct tune_parameters *p = tune_model_parameters(t.m), *every = tune_model_parameters(all.m);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_non_null(tune_parameters_find(p, names[i]));
+        tune_parameters_find(p, names[i])->trainable = false;
+    }
+    struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
+        .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .decay_all = true});
+    assert_got(opt);
+    assert_ok(tune_model_zero_grad(t.m, t.sums));
+    accumulate(&t, &t.batch);
+    float **before = calloc((size_t)p->count, sizeof *before);
+    for (int i = 0; i < p->count; i++) {
+        before[i] = weights_of(&t, &p->at[i]);
+        float *g = tune_model_gradient(t.m, &p->at[i]);
+        assert_int_equal(g != NULL, p->at[i].trainable);
+        if (g)
+            assert_memory_equal(g, want + every->at[i].gradient, (size_t)p->at[i].count * 4);
+    }
+    assert_ok(tune_optimizer_clip(opt, 1, t.sums));
+    assert_ok(tune_optimizer_step(opt, .1, t.sums));
+    for (int i = 0; i < p->count; i++) {
+        float *after = weights_of(&t, &p->at[i]);
+        bool same = memcmp(after, before[i], (size_t)p->at[i].count * 4) == 0;
+        if (same == p->at[i].trainable)
+            fail_msg("%s, %s, %s", p->at[i].name, p->at[i].trainable ? "trainable" : "frozen", same ? "the same" : "moved");
+        free(after), free(before[i]);
+    }
+    free(before), free(want);
+    tune_optimizer_free(opt);
+    close_trainer(&t);
+    close_trainer(&all);
+}
+
+/* Matrices that are multiplied as one (q, k, v; gate, up) freeze together, or the model says so. */
+static void frozen_in_part(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"self_attn.q_proj.weight", "self_attn.k_proj.bias", "mlp.up_proj.weight"};
+    for (int i = 0; i < 3; i++) {
+        struct tune_model_config c = llama();
+        struct trainer t;
+        char name[96];
+        open_trainer(&t, &c, 1, 4, TUNE_F32, TUNE_FOR_TRAINING);
+        snprintf(name, sizeof name, "model.layers.1.%s", names[i]);
+        tune_parameters_find(tune_model_parameters(t.m), name)->trainable = false;
+        assert_int_equal(tune_model_zero_grad(t.m, t.sums), -1);
+        assert_error_has("model.layers.1.");
+        assert_error_has("one matrix");
+        close_trainer(&t);
+    }
+}
+
+static void not_finite(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        struct tune_model_config c = granite();
+        struct trainer t;
+        open_trainer(&t, &c, 2, 9, TUNE_F32, TUNE_FOR_TRAINING);
+        struct tune_parameters *p = tune_model_parameters(t.m);
+        struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
+            .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9});
+        assert_got(opt);
+        const struct tune_step_sums *record;
+        float *w[3], *m[3], bad = NAN;
+        for (int step = 0; step < 3; step++) { /* a good one, a bad one, a good one */
+            assert_ok(tune_model_zero_grad(t.m, t.sums));
+            accumulate(&t, &t.batch);
+            if (step == 1)
+                assert_ok(t.dev->kernels->upload(t.dev, tune_model_gradient(t.m, &p->at[4]) + 3, &bad, 4));
+            assert_ok(tune_optimizer_clip(opt, 1, t.sums));
+            assert_ok(tune_optimizer_step(opt, .01, t.sums));
+            assert_int_equal(tune_sums_read(t.sums, &record), 1);
+            assert_true(record->scalars.not_finite == (step == 1));
+            assert_true(isfinite(record->scalars.grad_norm) == (step != 1));
+            w[step] = malloc((size_t)p->weights * 4);
+            m[step] = malloc((size_t)p->gradients * 4);
+            get_bytes(t.dev, w[step], tune_model_weight(t.m, &p->at[0]), p->weights * 4);
+            get_bytes(t.dev, m[step], tune_optimizer_moment(opt, kind ? 0 : 1), p->gradients * 4);
+        }
+        assert_memory_equal(w[0], w[1], (size_t)p->weights * 4);
+        assert_memory_equal(m[0], m[1], (size_t)p->gradients * 4);
+        assert_memory_not_equal(w[1], w[2], (size_t)p->weights * 4);
+        for (int i = 0; i < 3; i++)
+            free(w[i]), free(m[i]);
+        tune_optimizer_free(opt);
+        close_trainer(&t);
+    }
+}
+
+/* ---- schedules ---- */
+
+static void assert_rate(const struct tune_schedule *s, int64_t step, int64_t planned, double want)
+{
+    double got = tune_schedule_lr(s, &(struct tune_progress){.step = step, .planned_steps = planned});
+    if (!(fabs(got - want) <= 1e-15))
+        fail_msg("step %d of %d: %.17g, expected %.17g", (int)step, (int)planned, got, want);
+}
+
+static void schedules(void **state)
+{
+    (void)state;
+    struct tune_schedule constant = {TUNE_CONSTANT, .5, 0, -1}, linear = {TUNE_LINEAR, .5, 0, -1}, cosine = {TUNE_COSINE, .5, 0, -1};
+    for (int i = 0; i <= 10; i++)
+        assert_rate(&constant, i, 10, .5);
+    assert_rate(&linear, 0, 10, .5);
+    assert_rate(&linear, 1, 10, .45);
+    assert_rate(&linear, 5, 10, .25);
+    assert_rate(&linear, 9, 10, .05);
+    assert_rate(&linear, 10, 10, 0);
+    assert_rate(&linear, 12, 10, 0); /* past the plan: not below 0 */
+    assert_rate(&cosine, 0, 12, .5);
+    assert_rate(&cosine, 4, 12, .375);                     /* cos 60 degrees = 1/2 */
+    assert_rate(&cosine, 3, 12, .25 * (1 + sqrt(.5)));     /* 45 */
+    assert_rate(&cosine, 6, 12, .25);
+    assert_rate(&cosine, 8, 12, .125);
+    assert_rate(&cosine, 12, 12, 0);
+    assert_rate(&cosine, 20, 12, 0);
+    /* warm-up by steps: the first step is not wasted on 0 */
+    linear.warmup_steps = cosine.warmup_steps = constant.warmup_steps = 4;
+    for (int i = 0; i < 4; i++) {
+        assert_rate(&linear, i, 14, .125 * (i + 1));
+        assert_rate(&constant, i, 14, .125 * (i + 1));
+    }
+    assert_rate(&linear, 4, 14, .5);
+    assert_rate(&linear, 9, 14, .25);
+    assert_rate(&cosine, 9, 14, .25);
+    assert_rate(&constant, 4, 14, .5);
+    assert_rate(&linear, 2, 3, .375); /* more warm-up than steps */
+    assert_rate(&linear, 4, 4, .5);
+    linear.warmup_steps = 0; /* 0 is no warm-up, whatever the ratio */
+    linear.warmup_ratio = .5;
+    assert_rate(&linear, 0, 10, .5);
+    /* by ratio, rounded up: .03 of 50 steps are 2 */
+    linear.warmup_steps = -1;
+    linear.warmup_ratio = .03;
+    assert_rate(&linear, 0, 50, .25);
+    assert_rate(&linear, 1, 50, .5);
+    assert_rate(&linear, 2, 50, .5);
+    assert_rate(&linear, 26, 50, .25);
+    linear.warmup_ratio = .1; /* ceil of .1 * 10 and .1 * 30 is exact: 1 and 3 steps */
+    assert_rate(&linear, 0, 10, .5);
+    assert_rate(&linear, 0, 30, .5 / 3);
+    assert_rate(&linear, 2, 30, .5);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    sleep_while_waiting(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(accumulation),
+        cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
+        cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
+        cmocka_unit_test(schedules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
