@@ -18,7 +18,7 @@ $(BUILD)/config.mk: tools/configure.sh
 	@mkdir -p $(BUILD)
 	@CC="$(CC)" sh tools/configure.sh $@
 
-CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Wno-missing-field-initializers -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
+CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
            -ffp-contract=fast -fno-math-errno -fopenmp -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
 CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
 LDFLAGS  = -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
