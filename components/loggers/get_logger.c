@@ -137,8 +137,10 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
         TRY(tune_logger_note(log, "warning", dev->warning));
     TRY(note_model(log, model));
     TRY(tune_logger_weights(log, folder, &identity));
-    TRY(tune_logger_data(log, flags->dataset, tune_dataset_rows(data), tune_dataset_fingerprint(data)));
-    snprintf(text, sizeof text, "%s%s%s, %" PRId64 " to train on, %" PRId64 " held out", field ? "field \"" : "paragraphs",
+    bool file = tune_dataset_fingerprint(data) != 0; /* else it is made by callbacks of the program */
+    TRY(tune_logger_data(log, file ? flags->dataset : "the program's own rows", tune_dataset_rows(data),
+                         tune_dataset_fingerprint(data)));
+    snprintf(text, sizeof text, "%s%s%s, %" PRId64 " to train on, %" PRId64 " held out", field ? "field \"" : file ? "paragraphs" : "by callbacks",
              field ? field : "", field ? "\"" : "", tune_loader_rows(load), tune_dataset_rows(data) - tune_loader_rows(load));
     TRY(tune_logger_note(log, "rows", text));
     snprintf(text, sizeof text, "%" PRId64 " steps of %d x %d rows, at most %d tokens each", tune_loader_planned_steps(load),
