@@ -5,7 +5,6 @@ MAKEFLAGS += --no-builtin-rules
 BUILD  ?= build
 CC     ?= cc
 PREFIX ?= /usr/local
-ARCH   ?= -march=native
 OPT    ?= -O3
 SAN    ?=
 V      ?= 0
@@ -13,14 +12,15 @@ V      ?= 0
 Q0 = @printf '  %-4s %s\n' '$(1)' '$(2)';
 say = $(if $(filter 0,$(V)),$(call Q0,$(1),$(2)))
 
-# What is installed: found once by tools/configure.sh (pkg-config, then compiling four lines), kept in $(BUILD)/config.mk.
+# What is installed: found once by tools/configure.sh (pkg-config, then compiling four lines), kept in $(BUILD)/config.mk,
+# with ARCH, the flag this compiler takes for "the processor I run on".
 # Every variable in it can be set by hand: make OPENBLAS_CFLAGS=-I/x OPENBLAS_LIBS="-L/x -lopenblas"
 -include $(BUILD)/config.mk
 $(BUILD)/config.mk: tools/configure.sh
 	@mkdir -p $(BUILD)
 	@CC="$(CC)" sh tools/configure.sh $@
 
-CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Wno-missing-field-initializers -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
+CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
            -ffp-contract=fast -fno-math-errno -fopenmp -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
 CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
 LDFLAGS  = -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
@@ -36,7 +36,7 @@ MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
 PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 
-all: found $(RECIPES) $(TOOLS) $(MAKERS) $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
+all: found $(RECIPES) $(TOOLS) $(MAKERS) $(BUILD)/tune.pc $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
 
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
@@ -76,6 +76,9 @@ $(TESTS) $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
 # make RECIPE=/elsewhere/mine.c builds $(BUILD)/mine from a file outside this tree.
 ifdef RECIPE
 mine := $(basename $(notdir $(RECIPE)))
+ifneq ($(filter $(BUILD)/$(mine),$(RECIPES) $(TOOLS) $(MAKERS)),)
+$(error RECIPE=$(RECIPE): $(mine) is a program of this tree already; give the file another name)
+endif
 $(BUILD)/obj/outside/$(mine).o: $(RECIPE) $(BUILD)/config.mk
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
@@ -86,6 +89,35 @@ $(BUILD)/obj/outside/$(mine).source.o: $(RECIPE)
 $(BUILD)/$(mine): $(BUILD)/obj/outside/$(mine).o $(BUILD)/obj/outside/$(mine).source.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 endif
+
+# For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
+# not among them: it prints and exits, which is for the programs of this tree and those built with RECIPE=.
+PUBLIC   = $(addprefix components/,core/file.h core/json.h core/random.h core/safetensors.h core/version.h \
+           devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h)
+HEADERS  = $(patsubst components/%,%,$(shell $(CC) -Icomponents -MM -x c components/tune.h $(PUBLIC) | tr ' \\' '\n\n' | grep '\.h$$' | sort -u))
+VERSION  = $(shell sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h)
+DEST     = $(DESTDIR)$(abspath $(PREFIX))
+
+# $(call pc,prefix,libdir,includedir)
+pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@LIBDIR@|$(2)|' -e 's|@INCLUDEDIR@|$(3)|' -e 's|@VERSION@|$(VERSION)|' \
+     -e 's|@CJSON_CFLAGS@|$(strip $(CJSON_CFLAGS))|' -e 's|@LIBS@|$(strip $(LIBS))|' tools/tune.pc.in
+
+# The tree as it is, not installed: PKG_CONFIG_PATH=<tree>/build pkg-config --cflags --libs tune
+$(BUILD)/tune.pc: tools/tune.pc.in components/core/version.h $(BUILD)/config.mk Makefile | $(LIBRARY)
+	@$(call pc,$(CURDIR),$(abspath $(BUILD)),$${prefix}/components) > $@
+
+install: all
+	install -d "$(DEST)/bin" "$(DEST)/lib/pkgconfig" "$(DEST)/share/tune.c/tools"
+	install $(RECIPES) $(TOOLS) "$(DEST)/bin"
+	install -m 644 $(LIBRARY) "$(DEST)/lib"
+	$(call pc,$(abspath $(PREFIX)),$${prefix}/lib,$${prefix}/include/tune) > "$(DEST)/lib/pkgconfig/tune.pc"
+	for h in $(HEADERS); do install -D -m 644 components/$$h "$(DEST)/include/tune/$$h" || exit 1; done
+	for f in $$(find defaults datasets/*.jsonl -type f); do install -D -m 644 $$f "$(DEST)/share/tune.c/$$f" || exit 1; done
+	install tools/download.sh "$(DEST)/share/tune.c/tools"
+
+uninstall:
+	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS))) "$(DEST)/lib/libtune.a" "$(DEST)/lib/pkgconfig/tune.pc"
+	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c"
 
 setup:
 	@CC="$(CC)" sh tools/setup.sh
@@ -107,6 +139,7 @@ quickstart: setup
 
 asan:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 SAN="-fsanitize=address,undefined -fno-omit-frame-pointer -Wno-pass-failed" all tests
+	@echo "# to run them: TUNE_DEFAULTS=$(CURDIR)/defaults BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_*"
 
 tests: $(TESTS)
 
@@ -117,5 +150,5 @@ help:
 	@cat tools/make_help.txt
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found setup test test-peers tests asan clean help
+.PHONY: all quickstart found install uninstall setup test test-peers tests asan clean help
 .SECONDARY:

@@ -229,9 +229,9 @@ static struct {
 } my;
 
 static const struct tune_option my_options[] = {
-    {"rows", TUNE_INT64, &my.rows, "400", "[1,1000000000]", "rows", "stories to make", NULL},
-    {"seed", TUNE_INT64, &my.seed, "0", "[0,inf)", "", "other stories for another seed", NULL},
-    {"output", TUNE_STRING, &my.output, "stories.jsonl", "", "", "file to write; one that is there is replaced", NULL},
+    {"rows", TUNE_INT64, &my.rows, "400", "[1,1000000000]", "rows", "stories to make"},
+    {"seed", TUNE_INT64, &my.seed, "0", "[0,inf)", "", "other stories for another seed"},
+    {"output", TUNE_STRING, &my.output, "stories.jsonl", "", "", "file to write; one that is there is replaced"},
     {0},
 };
 static const struct tune_property my_properties[] = {{0}};

@@ -32,6 +32,15 @@ look() {
 look CJSON libcjson "" "-lcjson" cjson/cJSON.h 'cJSON_Parse("1") != NULL' libcjson-dev
 look OPENBLAS openblas "" "-lopenblas" cblas.h 'openblas_get_num_threads()' libopenblas-dev
 look CMOCKA cmocka "" "-lcmocka" cmocka.h 'cmocka_set_message_output(CM_OUTPUT_TAP), 0' libcmocka-dev
+# The flag for "this processor": clang on aarch64 long knew only -mcpu, a cross compiler knows neither.
+arch=
+for flag in -march=native -mcpu=native; do
+    if echo 'int main(void) { return 0; }' | $CC $flag -x c -c - -o "$tmp/t.o" 2>/dev/null; then
+        arch=$flag
+        break
+    fi
+done
+echo "ARCH ?= $arch" >>"$out.new"
 # Unchanged results leave the files, and so all objects, as they are.
 for f in "$out.found" "$out"; do
     if [ -f "$f" ] && cmp -s "$f.new" "$f"; then rm -f "$f.new"; else mv "$f.new" "$f"; fi

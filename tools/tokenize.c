@@ -18,10 +18,10 @@ static struct {
 } my;
 
 static const struct tune_option my_options[] = {
-    {"model", TUNE_STRING, &my.tune.model, NULL, "", "", "folder with a tokenizer.json, that file, known name or Hub id", NULL},
-    {"special", TUNE_BOOL, &my.special, "true", "", "", "add what the template adds (BOS and the like); --no-special: not", NULL},
-    {"decode", TUNE_BOOL, &my.decode, "false", "", "", "read {\"ids\": [..]}, write {\"text\": ..}", NULL},
-    {"skip-special", TUNE_BOOL, &my.skip_special, "false", "", "", "with --decode: leave special tokens out", NULL},
+    {"model", TUNE_STRING, &my.tune.model, NULL, "", "", "folder with a tokenizer.json, that file, known name or Hub id"},
+    {"special", TUNE_BOOL, &my.special, "true", "", "", "add what the template adds (BOS and the like); --no-special: not"},
+    {"decode", TUNE_BOOL, &my.decode, "false", "", "", "read {\"ids\": [..]}, write {\"text\": ..}"},
+    {"skip-special", TUNE_BOOL, &my.skip_special, "false", "", "", "with --decode: leave special tokens out"},
     {0}
 };
 static const struct tune_property my_properties[] = {{0}};

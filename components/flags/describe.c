@@ -123,7 +123,7 @@ static cJSON *option_json(const struct tune_flags_state *state, int i)
                 add_text(json, "source", tune_source_name(state->sources[i])) &&
                 add_text(json, "range", row->type == TUNE_CHOICE ? "" : row->range) && add_choices(json, row) &&
                 add_text(json, "unit", row->unit) && add_text(json, "help", row->help) &&
-                add_text(json, "group", row->group) && cJSON_AddBoolToObject(json, "positional", positional);
+                add_text(json, "group", state->groups[i]) && cJSON_AddBoolToObject(json, "positional", positional);
     return checked(json, good);
 }
 

@@ -16,11 +16,11 @@
 #include "flags/state.h"
 
 static const struct tune_option builtin[] = {
-    {"config", TUNE_STRING, NULL, NULL, "", "", "", NULL},
-    {"help", TUNE_BOOL, NULL, NULL, "", "", "", NULL},
-    {"describe", TUNE_BOOL, NULL, NULL, "", "", "", NULL},
-    {"list-models", TUNE_BOOL, NULL, NULL, "", "", "", NULL},
-    {"version", TUNE_BOOL, NULL, NULL, "", "", "", NULL},
+    {"config", TUNE_STRING, NULL, NULL, "", "", ""},
+    {"help", TUNE_BOOL, NULL, NULL, "", "", ""},
+    {"describe", TUNE_BOOL, NULL, NULL, "", "", ""},
+    {"list-models", TUNE_BOOL, NULL, NULL, "", "", ""},
+    {"version", TUNE_BOOL, NULL, NULL, "", "", ""},
 };
 enum { CONFIG, BUILTINS = sizeof builtin / sizeof *builtin };
 
@@ -88,13 +88,20 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
     while (options[n].name)
         n++;
     state->rows = calloc((size_t)n + 1, sizeof *state->rows);
+    state->groups = calloc((size_t)n + 1, sizeof *state->groups);
     state->texts = calloc((size_t)n + 1, sizeof *state->texts);
     state->sources = calloc((size_t)n + 1, sizeof *state->sources);
-    if (!state->rows || !state->texts || !state->sources)
+    if (!state->rows || !state->groups || !state->texts || !state->sources)
         return no_memory();
+    const char *group = NULL;
     for (const struct tune_option *o = options; o->name; o++) {
+        if (o->type == TUNE_GROUP) {
+            group = *o->name ? o->name : NULL;
+            continue;
+        }
         int i = tune_flags_row(state, o->name, strlen(o->name));
         if (i < 0) {
+            state->groups[state->count] = group;
             state->rows[state->count++] = *o;
             continue;
         }
@@ -420,6 +427,7 @@ void tune_flags_free(struct tune_flags *flags)
     for (int i = 0; i < state->count; i++)
         free(state->texts[i]);
     free(state->rows);
+    free(state->groups);
     free(state->texts);
     free(state->sources);
     free(state->model_defaults);

@@ -39,6 +39,7 @@ enum tune_option_type {
     TUNE_BOOL,   /* bool; --x, --x=true, --x=false, --no-x */
     TUNE_STRING, /* const char *; NULL where the default is NULL and nothing was given */
     TUNE_CHOICE, /* const char *; range is "a|b|c" */
+    TUNE_GROUP,  /* no option: a heading, see TUNE_OPTION_GROUP */
 };
 
 struct tune_option {
@@ -49,7 +50,6 @@ struct tune_option {
     const char *range;            /* "[1,4096]", "(0,1]", "[0,inf)", "a|b|c"; NULL or "": any */
     const char *unit;             /* "tokens", "s"; "": none */
     const char *help;             /* one line */
-    const char *group;            /* heading in --help; NULL: the program's own */
 };
 
 /* Where a value came from. */
@@ -90,75 +90,85 @@ struct tune_flags {
     const volatile int *stop_signal;         /* where the program's handler notes the signal that shall end the run */
 };
 
+/* Options between TUNE_OPTION_GROUP("name") and the next one stand under that heading; "": the program's own. */
+#define TUNE_OPTION_GROUP(name) {name, TUNE_GROUP, NULL, NULL, "", "", ""}
+
 /* The shared groups; f is the struct tune_flags. */
 #define TUNE_MODEL_OPTIONS(f) \
+    TUNE_OPTION_GROUP("model"), \
     {"model", TUNE_STRING, &(f).model, NULL, "", "", \
-     "model folder, known name (see --list-models) or Hub id", "model"}, \
+     "model folder, known name (see --list-models) or Hub id"}, \
     {"dtype", TUNE_CHOICE, &(f).dtype, "float32", "float32|bfloat16", "", \
-     "activations and frozen weights; trained weights are float32 on the CPU", "model"}, \
+     "activations and frozen weights; trained weights are float32 on the CPU"}, \
     {"activation-checkpointing", TUNE_CHOICE, &(f).activation_checkpointing, "none", "none|full", "", \
-     "full: keep each layer's input only and compute the rest again in backward", "model"}, \
-    {"device", TUNE_CHOICE, &(f).device, "cpu", "cpu", "", "where to compute", "model"}, \
+     "full: keep each layer's input only and compute the rest again in backward"}, \
+    {"device", TUNE_CHOICE, &(f).device, "cpu", "cpu", "", "where to compute"}, \
     {"threads", TUNE_INT, &(f).threads, "0", "[0,4096]", "threads", \
-     "0: as many as this process may use", "model"}, \
-    {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", "of the data order and every random draw", "model"}
+     "0: as many as this process may use"}, \
+    {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", "of the data order and every random draw"}, \
+    TUNE_OPTION_GROUP("")
 
 #define TUNE_DATA_OPTIONS(f) \
+    TUNE_OPTION_GROUP("data"), \
     {"dataset", TUNE_STRING, &(f).dataset, NULL, "", "", \
-     "a .jsonl, .json (array) or .txt file; a row of text is a paragraph", "data"}, \
+     "a .jsonl, .json (array) or .txt file; a row of text is a paragraph"}, \
     {"text-field", TUNE_STRING, &(f).text_field, NULL, "", "", \
-     "the field to train on; found from the first row if not given", "data"}, \
+     "the field to train on; found from the first row if not given"}, \
     {"response-template", TUNE_STRING, &(f).response_template, NULL, "", "", \
-     "train only on what follows this text in a row", "data"}, \
+     "train only on what follows this text in a row"}, \
     {"append-token", TUNE_STRING, &(f).append_token, NULL, "", "", \
-     "a token to put, and train on, after each text: \"<|endoftext|>\" for one, so that the model learns to end", "data"}, \
+     "a token to put, and train on, after each text: \"<|endoftext|>\" for one, so that the model learns to end"}, \
     {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
-     "share of rows to train on; the others are held out for evaluation", "data"}, \
-    {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted", "data"}, \
-    {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch", "data"}, \
-    {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step", "data"}, \
-    {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch", "data"}, \
+     "share of rows to train on; the others are held out for evaluation"}, \
+    {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted"}, \
+    {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch"}, \
+    {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step"}, \
+    {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch"}, \
     {"skip-bad-rows", TUNE_BOOL, &(f).skip_bad_rows, "false", "", "", \
-     "leave rows out that cannot be read, and count them, instead of stopping", "data"}, \
+     "leave rows out that cannot be read, and count them, instead of stopping"}, \
     {"show-tokens", TUNE_INT, &(f).show_tokens, "0", "[0,inf)", "rows", \
-     "print that many rows as the model sees them, and stop", "data"}
+     "print that many rows as the model sees them, and stop"}, \
+    TUNE_OPTION_GROUP("")
 
 #define TUNE_OPTIMIZER_OPTIONS(f) \
-    {"optimizer", TUNE_CHOICE, &(f).optimizer, "adamw", "adamw|sgd", "", "update rule", "optimizer"}, \
-    {"lr", TUNE_DOUBLE, &(f).lr, "2e-5", "[0,1000]", "", "peak learning rate", "optimizer"}, \
+    TUNE_OPTION_GROUP("optimizer"), \
+    {"optimizer", TUNE_CHOICE, &(f).optimizer, "adamw", "adamw|sgd", "", "update rule"}, \
+    {"lr", TUNE_DOUBLE, &(f).lr, "2e-5", "[0,1000]", "", "peak learning rate"}, \
     {"schedule", TUNE_CHOICE, &(f).schedule, "cosine", "constant|linear|cosine", "", \
-     "of the learning rate, after warm-up", "optimizer"}, \
+     "of the learning rate, after warm-up"}, \
     {"warmup-ratio", TUNE_DOUBLE, &(f).warmup_ratio, "0.03", "[0,1]", "", \
-     "share of the steps in which lr rises linearly", "optimizer"}, \
+     "share of the steps in which lr rises linearly"}, \
     {"warmup-steps", TUNE_INT64, &(f).warmup_steps, "-1", "[-1,inf)", "steps", \
-     "-1: by --warmup-ratio", "optimizer"}, \
-    {"beta1", TUNE_DOUBLE, &(f).beta1, "0.9", "[0,1)", "", "AdamW, first moment", "optimizer"}, \
-    {"beta2", TUNE_DOUBLE, &(f).beta2, "0.999", "[0,1)", "", "AdamW, second moment", "optimizer"}, \
-    {"eps", TUNE_DOUBLE, &(f).eps, "1e-8", "(0,1]", "", "AdamW, added to the root", "optimizer"}, \
-    {"momentum", TUNE_DOUBLE, &(f).momentum, "0", "[0,1)", "", "SGD", "optimizer"}, \
-    {"weight-decay", TUNE_DOUBLE, &(f).weight_decay, "0.01", "[0,1000]", "", "decoupled from the gradient", "optimizer"}, \
+     "-1: by --warmup-ratio"}, \
+    {"beta1", TUNE_DOUBLE, &(f).beta1, "0.9", "[0,1)", "", "AdamW, first moment"}, \
+    {"beta2", TUNE_DOUBLE, &(f).beta2, "0.999", "[0,1)", "", "AdamW, second moment"}, \
+    {"eps", TUNE_DOUBLE, &(f).eps, "1e-8", "(0,1]", "", "AdamW, added to the root"}, \
+    {"momentum", TUNE_DOUBLE, &(f).momentum, "0", "[0,1)", "", "SGD"}, \
+    {"weight-decay", TUNE_DOUBLE, &(f).weight_decay, "0.01", "[0,1000]", "", "decoupled from the gradient"}, \
     {"decay", TUNE_CHOICE, &(f).decay, "matrices", "matrices|all", "", \
-     "what decays; matrices: no norm, no bias", "optimizer"}, \
+     "what decays; matrices: no norm, no bias"}, \
     {"clip-norm", TUNE_DOUBLE, &(f).clip_norm, "1", "[0,inf]", "", \
-     "largest gradient norm over all parameters; 0: no clipping", "optimizer"}, \
-    {"epochs", TUNE_DOUBLE, &(f).epochs, "1", "(0,inf)", "epochs", "passes over the training rows", "optimizer"}, \
+     "largest gradient norm over all parameters; 0: no clipping"}, \
+    {"epochs", TUNE_DOUBLE, &(f).epochs, "1", "(0,inf)", "epochs", "passes over the training rows"}, \
     {"max-steps", TUNE_INT64, &(f).max_steps, "-1", "[-1,inf)", "steps", \
-     "end after that many steps instead, -1: by --epochs", "optimizer"}, \
+     "end after that many steps instead, -1: by --epochs"}, \
     {"stop-after-seconds", TUNE_DOUBLE, &(f).stop_after_seconds, "-1", "[-1,inf)", "s", \
-     "stop at the first step that ends this long after the first began; the schedule is untouched; -1: never", \
-     "optimizer"}
+     "stop at the first step that ends this long after the first began; the schedule is untouched; -1: never"}, \
+    TUNE_OPTION_GROUP("")
 
 #define TUNE_RUN_OPTIONS(f) \
+    TUNE_OPTION_GROUP("run"), \
     {"output", TUNE_STRING, &(f).output, NULL, "", "", \
-     "run folder to make; default runs/<program>-<date>-<time>", "run"}, \
-    {"overwrite", TUNE_BOOL, &(f).overwrite, "false", "", "", "remove the run folder that is there first", "run"}, \
-    {"log-every", TUNE_INT, &(f).log_every, "1", "[1,100000]", "steps", "steps between log lines", "run"}, \
+     "run folder to make; default runs/<program>-<date>-<time>"}, \
+    {"overwrite", TUNE_BOOL, &(f).overwrite, "false", "", "", "remove the run folder that is there first"}, \
+    {"log-every", TUNE_INT, &(f).log_every, "1", "[1,100000]", "steps", "steps between log lines"}, \
     {"eval-every", TUNE_INT, &(f).eval_every, "0", "[0,inf)", "steps", \
-     "steps between evaluations on the held-out rows; 0: at the end only", "run"}, \
+     "steps between evaluations on the held-out rows; 0: at the end only"}, \
     {"save-every", TUNE_INT, &(f).save_every, "0", "[0,inf)", "steps", \
-     "steps between checkpoints; 0: at the end only", "run"}, \
+     "steps between checkpoints; 0: at the end only"}, \
     {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
-     "of the saved weights", "run"}
+     "of the saved weights"}, \
+    TUNE_OPTION_GROUP("")
 
 #define TUNE_TRAINING_OPTIONS(f) \
     TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_RUN_OPTIONS(f)

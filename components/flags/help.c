@@ -91,18 +91,19 @@ static void one_option(FILE *out, const struct tune_option *row, const char *tex
     free(line);
 }
 
-static bool same_group(const struct tune_option *a, const struct tune_option *b)
+static bool same_group(const struct tune_flags_state *state, int a, int b)
 {
-    return !strcmp(a->group ? a->group : "", b->group ? b->group : "");
+    const char *x = state->groups[a], *y = state->groups[b];
+    return !strcmp(x ? x : "", y ? y : "");
 }
 
 static void group(FILE *out, const struct tune_flags *flags, int first)
 {
     const struct tune_flags_state *state = flags->state;
-    const char *name = state->rows[first].group;
+    const char *name = state->groups[first];
     fprintf(out, "\n%s:\n", name ? name : flags->program);
     for (int i = first; i < state->count; i++)
-        if (*state->rows[i].name != '<' && same_group(state->rows + i, state->rows + first))
+        if (*state->rows[i].name != '<' && same_group(state, i, first))
             one_option(out, state->rows + i, state->texts[i], state->sources[i]);
 }
 
@@ -112,9 +113,9 @@ static void groups(FILE *out, const struct tune_flags *flags)
     const struct tune_flags_state *state = flags->state;
     for (int own = 1; own >= 0; own--)
         for (int i = 0; i < state->count; i++) {
-            bool first = *state->rows[i].name != '<' && (state->rows[i].group == NULL) == (own == 1);
+            bool first = *state->rows[i].name != '<' && (state->groups[i] == NULL) == (own == 1);
             for (int k = 0; k < i && first; k++)
-                first = *state->rows[k].name == '<' || !same_group(state->rows + k, state->rows + i);
+                first = *state->rows[k].name == '<' || !same_group(state, k, i);
             if (first)
                 group(out, flags, i);
         }
@@ -161,10 +162,10 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
     groups(stream, flags);
     fputs("\ninstead of a run:\n", stream);
     static const struct tune_option general[] = {
-        {"help", TUNE_BOOL, NULL, NULL, "", "", "this text", NULL},
-        {"describe", TUNE_BOOL, NULL, NULL, "", "", "options and measured properties as JSON", NULL},
-        {"list-models", TUNE_BOOL, NULL, NULL, "", "", "the models known by name, and where they lie", NULL},
-        {"version", TUNE_BOOL, NULL, NULL, "", "", "version and how it was built", NULL},
+        {"help", TUNE_BOOL, NULL, NULL, "", "", "this text"},
+        {"describe", TUNE_BOOL, NULL, NULL, "", "", "options and measured properties as JSON"},
+        {"list-models", TUNE_BOOL, NULL, NULL, "", "", "the models known by name, and where they lie"},
+        {"version", TUNE_BOOL, NULL, NULL, "", "", "version and how it was built"},
     };
     for (size_t i = 0; i < sizeof general / sizeof *general; i++)
         fprintf(stream, "  --%-*s%s\n", INDENT - 4, general[i].name, general[i].help);

@@ -7,6 +7,7 @@
 struct tune_flags_state {
     int count;
     struct tune_option *rows;  /* [count]; the program's table, rows of one name merged into the first of them */
+    const char **groups;       /* [count]; the heading the row stands under; NULL: the program's own */
     char **texts;              /* [count]; the value in force as it was written; NULL: none */
     enum tune_source *sources; /* [count] */
     enum tune_wish wish;

@@ -112,6 +112,8 @@ int tune_flags_put(const struct tune_option *row, const char *text, const char *
     case TUNE_STRING:
         *(const char **)row->at = text;
         return 0;
+    case TUNE_GROUP:
+        break;
     case TUNE_BOOL:
         if (strcmp(text, "true") && strcmp(text, "false")) {
             tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%s\" is neither true nor false", where, text);

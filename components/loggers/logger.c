@@ -270,10 +270,13 @@ int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, ui
 {
     char text[TUNE_PATH_MAX + 128];
     cJSON *d = cJSON_CreateObject();
-    bool good = put_text(d, "path", path) && put_whole(d, "rows", rows) && put_hash(d, "fingerprint", fingerprint);
+    bool good = put_text(d, "path", path) && put_whole(d, "rows", rows) &&
+                (fingerprint ? put_hash(d, "fingerprint", fingerprint) : put_text(d, "fingerprint", ""));
     if (!put(log->run, "data", d) || !good)
         return no_memory();
-    snprintf(text, sizeof text, "%s, %" PRId64 " rows, fingerprint %016" PRIx64, path, rows, fingerprint);
+    int n = snprintf(text, sizeof text, "%s, %" PRId64 " rows", path, rows);
+    if (fingerprint && n < (int)sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, ", fingerprint %016" PRIx64, fingerprint);
     return header(log, "data", text);
 }
 

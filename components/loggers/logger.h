@@ -67,7 +67,7 @@ int tune_logger_failed(struct tune_logger *log, const char *why);
 const char *tune_logger_folder(const struct tune_logger *log);
 
 /* What else the run stands on: a `#` line each, and a member of run.json ("notes" {key: text}, "weights", "data").
- * Call them before the first step. folder and path as they were opened. */
+ * Call them before the first step. folder and path as they were opened; fingerprint 0: the rows are the program's own. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
 int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity);
 int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
