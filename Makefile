@@ -82,6 +82,7 @@ endif
 $(BUILD)/obj/outside/$(mine).o: $(RECIPE) $(BUILD)/config.mk
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	@sed -i 's|: $< *|: |' $(@:.o=.d) # it may lie elsewhere tomorrow
 $(BUILD)/obj/outside/$(mine).source.o: $(RECIPE)
 	@mkdir -p $(@D)
 	$(call say,text,$<)printf '.section .rodata\n.global tune_recipe_source, tune_recipe_source_end\ntune_recipe_source:\n.incbin "%s"\ntune_recipe_source_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' '$<' \

@@ -29,7 +29,7 @@ skip() {
 }
 # none NAME TEXT - passes if the text, the offenders, is empty.
 none() { offenders=$2; is "$1" nothing; }
-nothing() { [ -z "$offenders" ] || { echo "$offenders"; return 1; }; }
+nothing() { [ -z "$offenders" ] || { printf '%s\n' "$offenders"; return 1; }; }
 finish() {
     echo "1..$number"
     [ $failures = 0 ]
