@@ -149,6 +149,7 @@ clean:
 
 help:
 	@cat tools/make_help.txt
+	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .PHONY: all quickstart found install uninstall setup test test-peers tests asan clean help

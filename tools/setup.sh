@@ -15,6 +15,7 @@ need pkg-config command -v pkg-config
 need libcjson-dev have cjson/cJSON.h -lcjson
 need libopenblas-dev have cblas.h -lopenblas
 need libcmocka-dev have cmocka.h -lcmocka
+need g++ command -v g++
 need curl command -v curl
 need python3 command -v python3
 [ -z "$missing" ] && exit 0
