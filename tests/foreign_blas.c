@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/error.h"
 #include "devices/kernels.h"
 
 enum { N = 1024, TASKS = 1024 };

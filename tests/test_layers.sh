@@ -100,19 +100,21 @@ is "the example for a data set of one's own is as short" test "$(wc -l <tests/re
 # ---- every compiler ----
 mkdir "$tmp/include" && for d in /usr/include/cjson /usr/local/include/cjson; do [ -d "$d" ] && ln -sfn "$d" "$tmp/include/cjson"; done
 blas=$(grep '^OPENBLAS_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
+cmocka=$(grep "^CMOCKA_CFLAGS" "$BUILD/config.mk" | cut -d= -f2-)
 for h in $(find /usr/include /usr/local/include -name cblas.h -o -name 'openblas_config*.h' 2>/dev/null); do
     [ -e "$tmp/include/$(basename "$h")" ] || ln -s "$h" "$tmp/include"
 done
-warnings() { # compiler, options...
-    find components recipes tools datasets tests/recipes -name '*.c' | while read -r f; do
-        "$@" -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents $blas -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
+warnings() { # compiler; $from: more folders
+    find components recipes tools datasets $from -name '*.c' | while read -r f; do
+        "$@" -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents $blas $cmocka -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
     done
 }
+from=tests
 for c in gcc clang; do
     if command -v $c >/dev/null 2>&1; then none "$c: no warnings" "$(warnings $c)"; else skip "$c: no warnings" "no $c"; fi
 done
 if command -v aarch64-linux-gnu-gcc >/dev/null 2>&1; then
-    blas="-I$tmp/include"
+    blas="-I$tmp/include" from=tests/recipes # the others include cmocka
     none "aarch64: no warnings" "$(warnings aarch64-linux-gnu-gcc)"
 else
     skip "aarch64: no warnings" "no aarch64-linux-gnu-gcc"
