@@ -82,6 +82,10 @@ printf '\357\273\277{"text": "one two three four"}\r\n{"text": "five \\u0000 six
 check "BOM, CRLF and NUL are read" fit --dataset odd.jsonl --output odd
 printf '{"text": "one two three four"}\nbroken\n{"text": "five six seven"}\n' >some.jsonl
 check "--skip-bad-rows" fit --dataset some.jsonl --skip-bad-rows --batch-size 3 --output some
+check "and the bad row is counted" grep -q "1 bad and left out" some/run.json
+printf '{"text": "q: yes it is so"}\n{"text": "0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9: no"}\n' >away.jsonl
+check "a cut answer" fit --dataset away.jsonl --response-template ':' --max-length 12 --batch-size 2 --output away
+check "is counted" grep -q "1 of them lost every trained token" away/run.json
 printf '{"text": "' >long.jsonl && head -c 1100000000 /dev/zero | tr '\0' 'x' >>long.jsonl && printf '"}\n{"text": "a b c d"}\n' >>long.jsonl
 refused "a line of a gigabyte, in little memory" 1 "long.jsonl:1" sh -c "ulimit -v 4000000; exec $full --threads 1 --model model --dataset long.jsonl --max-length 64 --max-steps 1 --output long --no-shuffle"
 rm -f long.jsonl
