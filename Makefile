@@ -124,12 +124,16 @@ setup:
 	@CC="$(CC)" sh tools/setup.sh
 	@CC="$(CC)" sh tools/configure.sh $(BUILD)/config.mk
 
-test: setup
+setup-test:
+	@CC="$(CC)" sh tools/setup.sh test
+	@CC="$(CC)" sh tools/configure.sh $(BUILD)/config.mk
+
+test: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(TESTS)
 	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
 
 # Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
-test-peers: setup
+test-peers: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(PEERS)
 	@BUILD=$(BUILD) sh tests/peers.sh
 
@@ -152,5 +156,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup test test-peers tests asan clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers tests asan clean help
 .SECONDARY:
