@@ -442,6 +442,10 @@ static void loss_edges(void **state)
     assert_error_has("row 1, position 2");
     t.labels[7] = -1;
     assert_int_equal(tune_loss_forward_backward(t.loss, hidden, &t.batch, NULL, &dhidden), -1);
+    struct tune_batch other = t.batch;
+    other.B = 3; /* not the batch that hidden is of, and more than the loss has room for */
+    assert_int_equal(tune_loss_forward(t.loss, hidden, &other, &sum), -1);
+    assert_error_has("a batch of 3 rows of 5");
     struct tune_loss *evaluation = tune_loss_new(t.m, false);
     assert_got(evaluation);
     t.labels[7] = 3;
@@ -583,6 +587,9 @@ static void not_finite(void **state)
             assert_ok(tune_optimizer_clip(opt, 1, t.sums));
             assert_ok(tune_optimizer_step(opt, .01, t.sums));
             assert_int_equal(tune_sums_read(t.sums, &record), 1);
+            assert_int_equal(tune_optimizer_clip(opt, 1, t.sums), -1); /* reading ended the step's record */
+            assert_error_has("tune_model_zero_grad");
+            assert_int_equal(tune_optimizer_step(opt, .01, t.sums), -1);
             assert_true(record->scalars.not_finite == (step == 1));
             assert_true(isfinite(record->scalars.grad_norm) == (step != 1));
             w[step] = malloc((size_t)p->weights * 4);

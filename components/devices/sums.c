@@ -59,15 +59,16 @@ int tune_sums_begin(struct tune_sums *s)
 
 struct tune_scalars *tune_sums_device(struct tune_sums *s)
 {
-    return &s->device[s->steps - 1];
+    if (s->open)
+        return &s->device[s->steps - 1];
+    tune_error_set("no step has begun, or tune_sums_read ended it; call tune_model_zero_grad first");
+    return NULL;
 }
 
 int tune_sums_count(struct tune_sums *s, const struct tune_batch *batch)
 {
-    if (!s->open) {
-        tune_error_set("a batch was counted before the step began; call tune_model_zero_grad first");
+    if (!tune_sums_device(s))
         return -1;
-    }
     struct tune_step_sums *h = &s->host[s->steps - 1];
     h->rows += batch->B;
     h->tokens += batch->tokens;

@@ -41,7 +41,7 @@ void tune_sums_free(struct tune_sums *s);
 /* tune_sums_begin - a step begins (tune_model_zero_grad calls it). -1: room steps were not read.
  * tune_sums_count - the batch's rows and tokens belong to the step (the loss calls it).
  * tune_sums_end - the step's update was handed to the device (the optimizer calls it).
- * tune_sums_device - the present step's record, device memory. */
+ * tune_sums_device - the present step's record, device memory; NULL with an error: no step has begun. */
 int tune_sums_begin(struct tune_sums *s);
 int tune_sums_count(struct tune_sums *s, const struct tune_batch *batch);
 void tune_sums_end(struct tune_sums *s, double lr);

@@ -91,9 +91,16 @@ void tune_loss_free(struct tune_loss *l)
 }
 
 /* The labelled rows and their labels, checked, onto the device. Their number, or -1. */
-static int64_t select_rows(struct tune_loss *l, const struct tune_batch *b)
+static int64_t select_rows(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *b)
 {
     int64_t n = 0, N = (int64_t)b->B * b->T, V = l->V;
+    if (N > l->N || hidden->ndim != 2 || hidden->shape[0] != N || hidden->shape[1] != l->C || hidden->dtype != l->dtype) {
+        char text[64];
+        tune_error_set("loss: hidden is %s%s for a batch of %d rows of %d; expected %s [%lld, %lld], at most %lld positions",
+                       tune_dtype_name(hidden->dtype), tune_tensor_shape_text(hidden, text, sizeof text), b->B, b->T,
+                       tune_dtype_name(l->dtype), (long long)N, (long long)l->C, (long long)l->N);
+        return -1;
+    }
     for (int64_t i = 0; i < N; i++) {
         if (b->labels[i] == TUNE_NO_LABEL)
             continue;
@@ -144,7 +151,7 @@ int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hi
         tune_error_set("this loss was made for evaluation; tune_loss_new(model, true) makes one that trains");
         return -1;
     }
-    int64_t n = select_rows(l, batch);
+    int64_t n = select_rows(l, hidden, batch);
     TRY(n);
     if (sums)
         TRY(tune_sums_count(sums, batch));
@@ -161,7 +168,7 @@ int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, con
 {
     const struct tune_kernels *k = l->dev->kernels;
     double sum;
-    int64_t n = select_rows(l, batch);
+    int64_t n = select_rows(l, hidden, batch);
     TRY(n);
     TRY(k->zero(l->dev, l->scalars, sizeof *l->scalars));
     TRY(run(l, hidden, n, &l->scalars->loss_sum, NULL, NULL));
@@ -175,7 +182,7 @@ int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, c
                         float *log_probs)
 {
     const struct tune_kernels *k = l->dev->kernels;
-    int64_t n = select_rows(l, batch);
+    int64_t n = select_rows(l, hidden, batch);
     TRY(n);
     TRY(k->zero(l->dev, l->scalars, sizeof *l->scalars));
     TRY(run(l, hidden, n, &l->scalars->loss_sum, l->log_probs, NULL));

@@ -27,7 +27,8 @@ void tune_loss_free(struct tune_loss *l);
 
 /* tune_loss_forward_backward - add the batch's loss and labels to sums' present step and the output projection's gradient
  * to the model's; *dhidden [N,C] is set to the gradient of the loss sum (0 where there is no label), the loss's until the next
- * call; the model's backward writes over it. sums NULL: no record is kept. */
+ * call; the model's backward writes over it. sums NULL: no record is kept. -1: a label outside the vocabulary, hidden not
+ * of this batch, sums without a step that began. */
 int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
                                struct tune_sums *sums, struct tune_tensor **dhidden);
 

@@ -274,7 +274,7 @@ int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, co
     float *out = tune_device_alloc(m->dev, V * 4, "logits");
     int status = out ? 0 : -1;
     for (int i = 0; i < count && status == 0; i++) {
-        struct tune_tensor row = tune_tensor_2d((char *)hidden->data + chosen[i] * c->hidden * e, m->dtype, 1, c->hidden);
+        struct tune_tensor row = tune_tensor_2d((char *)hidden->data + (int64_t)chosen[i] * c->hidden * e, m->dtype, 1, c->hidden);
         struct tune_tensor y = tune_tensor_2d(out, TUNE_F32, 1, V);
         status = tune_gemm(m->dev, &y, &row, false, &w, true, 1 / c->logits_scaling, 0);
         if (status == 0)

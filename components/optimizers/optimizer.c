@@ -87,6 +87,8 @@ static float *gradients(struct tune_optimizer *opt)
 int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_sums *sums)
 {
     struct tune_scalars *s = tune_sums_device(sums);
+    if (!s)
+        return -1;
     TRY(tune_sum_squares(opt->dev, gradients(opt), opt->elements, &s->square_sum));
     return tune_finish_step(opt->dev, s, clip_norm);
 }
@@ -94,7 +96,10 @@ int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tun
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums)
 {
     const struct tune_optimizer_options *o = &opt->options;
-    const double *scale = &tune_sums_device(sums)->gradient_scale;
+    const struct tune_scalars *scalars = tune_sums_device(sums);
+    if (!scalars)
+        return -1;
+    const double *scale = &scalars->gradient_scale;
     float *w = tune_model_weight(opt->m, &tune_model_parameters(opt->m)->at[0]), *g = gradients(opt);
     opt->steps++;
     struct tune_update u = {.lr = lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum,
