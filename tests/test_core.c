@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "core/arena.h"
 #include "core/float16.h"
 #include "core/json.h"
 #include "core/random.h"
@@ -190,6 +191,21 @@ static void fingerprint_sees_changes(void **state)
     assert_true(tune_hash64("", 0, 0) != tune_hash64("\0", 1, 0));
 }
 
+static void arena_counts(void **state)
+{
+    (void)state;
+    struct tune_arena count = {0}, a = {(char *)64, 0};
+    assert_null(tune_arena_take(&count, 3, 5));
+    assert_null(tune_arena_take(&count, 1, 64));
+    assert_int_equal(count.used, 128);
+    assert_ptr_equal(tune_arena_take(&a, 3, 5), (char *)64);
+    assert_ptr_equal(tune_arena_take(&a, 1, 64), (char *)128);
+    tune_arena_take(&count, (int64_t)1 << 31, (int64_t)1 << 32); /* more than 64 bits: never wraps to something small */
+    assert_true(count.used == INT64_MAX);
+    tune_arena_take(&count, 1, 1);
+    assert_true(count.used == INT64_MAX);
+}
+
 static void *other_thread(void *text)
 {
     tune_error_set("%s", (char *)text);
@@ -222,6 +238,7 @@ int main(void)
         cmocka_unit_test(float16_round_trips),      cmocka_unit_test(random_is_a_function),
         cmocka_unit_test(files_are_replaced_whole), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),
+        cmocka_unit_test(arena_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

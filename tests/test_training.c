@@ -456,6 +456,24 @@ static void loss_edges(void **state)
     close_trainer(&t);
 }
 
+/* What cannot be held is refused; a smaller batch may be tried then. */
+static void reserves(void **state)
+{
+    (void)state;
+    struct tune_model_config c = llama();
+    struct tune_device *dev = tune_device_open("cpu", 1);
+    assert_got(dev);
+    c.max_positions = 1 << 28;
+    struct tune_model *m = tune_model_new(&c, dev, TUNE_F32);
+    assert_got(m);
+    assert_int_equal(tune_model_reserve(m, 4096, 1 << 20, TUNE_FOR_TRAINING), -1);
+    assert_error_has("lower --batch-size");
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    assert_ok(tune_model_reserve(m, 1, 8, TUNE_FOR_TRAINING));
+    tune_model_free(m);
+    tune_device_close(dev);
+}
+
 /* ---- the optimizer ---- */
 
 static float *weights_of(struct trainer *t, const struct tune_parameter *p)
@@ -671,7 +689,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
-        cmocka_unit_test(schedules),
+        cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/arena.h"
 #include "core/try.h"
 #include "devices/kernels.h"
 
@@ -27,28 +28,19 @@ struct tune_loss {
     struct tune_tensor dhidden_tensor;
 };
 
-static char *take(char **at, int64_t bytes)
+/* Every buffer's place. */
+static void place(struct tune_loss *l, struct tune_arena *a, bool training)
 {
-    char *p = *at;
-    *at += (bytes + 63) / 64 * 64;
-    return p;
-}
-
-/* Every buffer from base; returns the bytes they take. */
-static int64_t place(struct tune_loss *l, char *base, bool training)
-{
-    int64_t e = tune_dtype_bits(l->dtype) / 8, C = l->C;
-    char *at = base;
-    l->index = (int32_t *)take(&at, 2 * l->N * 4);
-    l->logits = (float *)take(&at, l->chunk * l->V * 4);
-    l->h = take(&at, l->chunk * C * e);
-    l->log_probs = (float *)take(&at, l->N * 4);
-    l->scalars = (struct tune_scalars *)take(&at, sizeof *l->scalars);
+    int64_t e = tune_dtype_bits(l->dtype) / 8;
+    l->index = tune_arena_take(a, 2 * l->N, 4);
+    l->logits = tune_arena_take(a, l->chunk, l->V * 4);
+    l->h = tune_arena_take(a, l->chunk, l->C * e);
+    l->log_probs = tune_arena_take(a, l->N, 4);
+    l->scalars = tune_arena_take(a, 1, sizeof *l->scalars);
     if (training) {
-        l->dh = take(&at, l->chunk * C * e);
-        l->dhidden = take(&at, l->N * C * e);
+        l->dh = tune_arena_take(a, l->chunk, l->C * e);
+        l->dhidden = tune_arena_take(a, l->N, l->C * e);
     }
-    return at - base;
 }
 
 struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
@@ -69,7 +61,9 @@ struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
     l->chunk = l->chunk < 16 ? 16 : l->chunk;
     l->chunk = l->chunk > l->N ? l->N : l->chunk;
     l->host = malloc(2 * (size_t)l->N * sizeof *l->host);
-    l->memory_bytes = place(l, NULL, training);
+    struct tune_arena count = {0};
+    place(l, &count, training);
+    l->memory_bytes = count.used;
     l->memory = tune_device_alloc(l->dev, l->memory_bytes, "the loss");
     if (!l->host || !l->memory) {
         if (!l->host)
@@ -77,7 +71,7 @@ struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
         tune_loss_free(l);
         return NULL;
     }
-    place(l, l->memory, training);
+    place(l, &(struct tune_arena){l->memory, 0}, training);
     return l;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arena.h"
 #include "core/clock.h"
 #include "core/try.h"
 #include "devices/kernels.h"
@@ -132,60 +133,47 @@ void tune_model_free(struct tune_model *m)
     free(m);
 }
 
-/* Hands out pieces of one block; with base NULL it only adds up. */
-struct cursor {
-    char *base;
-    int64_t at;
-};
-
-static void *take(struct cursor *c, int64_t bytes)
-{
-    void *p = c->base ? c->base + c->at : NULL;
-    c->at += (bytes + 63) / 64 * 64;
-    return p;
-}
-
-static void place_layer(const struct tune_model *m, struct layer_state *s, struct cursor *c, int64_t N)
+static void place_layer(const struct tune_model *m, struct layer_state *s, struct tune_arena *a, int64_t N)
 {
     const struct tune_model_config *g = &m->config;
-    int64_t e = tune_dtype_bits(m->dtype) / 8, Q = tune_model_q(g);
-    s->qkv = take(c, N * Q * e);
-    s->raw = g->qk_norm ? take(c, N * Q * e) : NULL;
-    s->att = take(c, N * g->heads * g->head_dim * e);
-    s->mid = take(c, N * g->hidden * e);
-    s->gate_up = take(c, N * 2 * g->ffn * e);
-    s->rstd1 = take(c, N * 4);
-    s->rstd2 = take(c, N * 4);
-    s->rstd_q = g->qk_norm ? take(c, N * g->heads * 4) : NULL;
-    s->rstd_k = g->qk_norm ? take(c, N * g->kv_heads * 4) : NULL;
-    s->lse = take(c, N * g->heads * 4);
+    int64_t e = tune_dtype_bits(m->dtype) / 8, Q = tune_model_q(g), HD = (int64_t)g->heads * g->head_dim;
+    s->qkv = tune_arena_take(a, N, Q * e);
+    s->raw = g->qk_norm ? tune_arena_take(a, N, Q * e) : NULL;
+    s->att = tune_arena_take(a, N, HD * e);
+    s->mid = tune_arena_take(a, N, g->hidden * e);
+    s->gate_up = tune_arena_take(a, N, 2 * g->ffn * e);
+    s->rstd1 = tune_arena_take(a, N, 4);
+    s->rstd2 = tune_arena_take(a, N, 4);
+    s->rstd_q = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->heads * 4) : NULL;
+    s->rstd_k = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->kv_heads * 4) : NULL;
+    s->lse = tune_arena_take(a, N, (int64_t)g->heads * 4);
 }
 
 /* Every buffer's place. Not training: one layer's state and two residual buffers serve all layers in turn. */
-static void place(struct tune_model *m, struct cursor *c)
+static void place(struct tune_model *m, struct tune_arena *a)
 {
     const struct tune_model_config *g = &m->config;
     int64_t N = (int64_t)m->max_B * m->max_T, e = tune_dtype_bits(m->dtype) / 8, HD = (int64_t)g->heads * g->head_dim;
-    m->rope = take(c, (int64_t)m->max_T * g->head_dim * 4);
-    m->ids = take(c, N * 4);
+    m->rope = tune_arena_take(a, m->max_T, (int64_t)g->head_dim * 4);
+    m->ids = tune_arena_take(a, N, 4);
     for (int i = 0; i <= g->layers; i++)
-        m->x[i] = m->training || i < 2 ? take(c, N * g->hidden * e) : m->x[i - 2];
+        m->x[i] = m->training || i < 2 ? tune_arena_take(a, N, g->hidden * e) : m->x[i - 2];
     for (int i = 0; i < g->layers; i++)
         if (i == 0 || (m->training && !m->checkpointing))
-            place_layer(m, &m->layer[i], c, N);
+            place_layer(m, &m->layer[i], a, N);
         else
             m->layer[i] = m->layer[0];
-    m->rstd = take(c, N * 4);
-    m->hidden = take(c, N * g->hidden * e);
-    m->norm = take(c, N * g->hidden * e);
-    m->h = take(c, N * g->ffn * e);
+    m->rstd = tune_arena_take(a, N, 4);
+    m->hidden = tune_arena_take(a, N, g->hidden * e);
+    m->norm = tune_arena_take(a, N, g->hidden * e);
+    m->h = tune_arena_take(a, N, g->ffn * e);
     if (!m->training)
         return;
-    m->dnorm = take(c, N * g->hidden * e);
-    m->dqkv = take(c, N * tune_model_q(g) * e);
-    m->datt = take(c, N * HD * e);
-    m->dh = take(c, N * g->ffn * e);
-    m->attention_work = take(c, N * 2 * HD * 4);
+    m->dnorm = tune_arena_take(a, N, g->hidden * e);
+    m->dqkv = tune_arena_take(a, N, tune_model_q(g) * e);
+    m->datt = tune_arena_take(a, N, HD * e);
+    m->dh = tune_arena_take(a, N, g->ffn * e);
+    m->attention_work = tune_arena_take(a, N, 2 * HD * 4);
 }
 
 /* Working memory of the threads: the largest any kernel asks for, so that none asks later. */
@@ -211,26 +199,31 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
                             m->config.max_positions);
         return -1;
     }
+    if ((int64_t)B * T > INT32_MAX) { /* rows of a batch are counted in 32 bits */
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "%d rows of %d positions are more than a batch can hold; lower --batch-size", B, T);
+        return -1;
+    }
     m->max_B = B;
     m->max_T = T;
     m->training = what & TUNE_FOR_TRAINING;
     m->checkpointing = what & TUNE_CHECKPOINTING;
+    free(m->x); /* of a call that found no memory */
+    free(m->layer);
     m->x = calloc((size_t)m->config.layers + 1, sizeof *m->x);
     m->layer = calloc((size_t)m->config.layers, sizeof *m->layer);
     float *table = malloc(sizeof *table * (size_t)T * (size_t)m->config.head_dim);
     int status = m->x && m->layer && table ? 0 : -1;
     if (status < 0)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a batch of %d rows of %d", B, T);
-    struct cursor count = {0};
+    struct tune_arena count = {0};
     if (status == 0) {
         place(m, &count);
-        m->memory = tune_device_alloc(m->dev, count.at, "the activations");
-        m->memory_bytes = count.at;
+        m->memory = tune_device_alloc(m->dev, count.used, "the activations");
+        m->memory_bytes = count.used;
         status = m->memory ? 0 : -1;
     }
     if (status == 0) {
-        struct cursor c = {m->memory, 0};
-        place(m, &c);
+        place(m, &(struct tune_arena){m->memory, 0});
         tune_rope_table(&m->config, T, table);
         status = m->dev->kernels->upload(m->dev, m->rope, table, (int64_t)T * m->config.head_dim * 4);
     }

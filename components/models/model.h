@@ -40,7 +40,8 @@ void tune_model_free(struct tune_model *m);
 
 /* tune_model_reserve - allocate all that batches of up to B rows of up to T positions need; nothing grows afterwards.
  * Once per model. FOR_TRAINING: keep what backward needs; with CHECKPOINTING: each layer's input only, the rest is
- * computed again. -1: no memory; T above the model's context; B or T below 1. */
+ * computed again. -1: no memory (a smaller one may be tried then), B T above 2^31 - 1; T above the model's context; B or T
+ * below 1. */
 enum { TUNE_FOR_TRAINING = 1, TUNE_CHECKPOINTING = 2 };
 int tune_model_reserve(struct tune_model *m, int B, int T, int what);
 
