@@ -144,11 +144,11 @@ static void cached(void **state)
     assert_true(a.fingerprint == b.fingerprint); /* content and names, not the place */
     put("models/Tiny-1M/.cache/huggingface/download/config.json.metadata",
         "89abcdef0123456789abcdef0123456789abcdef\netag\n1.0\n");
-    put("models/Tiny-1M/tune_weights.json", "{\"weights\": \"random\", \"seed\": 7, \"like\": \"tiny-1m\"}");
+    put("models/Tiny-1M/tune_weights.json", "{\"weights\": \"random\", \"seed\": 9007199254740993, \"like\": \"tiny-1m\"}");
     put("models/Tiny-1M/model.safetensors", "weighty");
     assert_ok(tune_model_identity("models/Tiny-1M/", &b));
     assert_string_equal(b.revision, "89abcdef0123456789abcdef0123456789abcdef");
-    assert_true(b.random && b.seed == 7 && a.fingerprint != b.fingerprint);
+    assert_true(b.random && b.seed == 9007199254740993 && a.fingerprint != b.fingerprint);
     assert_int_equal(tune_model_find("/elsewhere/Tiny-1M", found), -1); /* must not become another folder */
     put("models/Tiny-1M/tune_weights.json", "[]");
     assert_int_equal(tune_model_identity("models/Tiny-1M", &b), -1);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cjson.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/try.h"
@@ -54,13 +55,11 @@ static cJSON *make_config(const struct tune_known_model *known)
     } change[] = {{"num_hidden_layers", my.layers},    {"hidden_size", my.hidden},     {"intermediate_size", my.ffn},
                   {"num_attention_heads", my.heads},   {"num_key_value_heads", my.kv_heads},
                   {"head_dim", my.head_dim},           {"vocab_size", my.vocabulary},  {"max_position_embeddings", my.positions}};
-    char path[TUNE_PATH_MAX], name[96], *text;
-    size_t size;
+    char path[TUNE_PATH_MAX], name[96];
     snprintf(name, sizeof name, "models/%s.json", known->name);
-    if (tune_defaults_path(path, name) < 0 || tune_file_read(path, (size_t)1 << 20, &text, &size) < 0)
+    cJSON *json = tune_defaults_path(path, name) < 0 ? NULL : tune_cjson_read(path, (size_t)1 << 20);
+    if (!json)
         return NULL;
-    cJSON *json = cJSON_ParseWithLength(text, size);
-    free(text);
     cJSON *config = cJSON_DetachItemFromObjectCaseSensitive(json, "config");
     cJSON_Delete(json);
     if (!config) {

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cjson.h"
 #include "core/file.h"
+#include "core/print.h"
 #include "core/safetensors.h"
 #include "core/try.h"
 #include "models/weights.h"
@@ -40,46 +42,30 @@ void tune_checkpoint_free(struct tune_checkpoint *c)
     free(c);
 }
 
-static int write_json(const char *folder, const char *name, cJSON *json)
-{
-    char path[TUNE_PATH_MAX], *text = cJSON_Print(json);
-    cJSON_Delete(json);
-    int status = -1;
-    if (!text)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", name);
-    else if (tune_path(path, "%s/%s", folder, name) == 0)
-        status = tune_file_write(path, text, strlen(text));
-    cJSON_free(text);
-    return status;
-}
-
 /* config.json as it was; only the dtype is the saved one's where that was chosen. */
 static int write_config(const char *folder, const char *source, enum tune_dtype save_dtype)
 {
     static const char *const keys[] = {"dtype", "torch_dtype"};
-    char from[TUNE_PATH_MAX], to[TUNE_PATH_MAX], *text;
-    size_t size;
+    char from[TUNE_PATH_MAX], to[TUNE_PATH_MAX];
     TRY(tune_path(from, "%s/config.json", source));
     TRY(tune_path(to, "%s/config.json", folder));
     if (save_dtype == TUNE_DTYPES)
         return tune_file_copy(to, from);
-    TRY(tune_file_read(from, (size_t)4 << 20, &text, &size));
-    cJSON *json = cJSON_ParseWithLength(text, size);
-    free(text);
-    const char *name = save_dtype == TUNE_F32 ? "float32" : save_dtype == TUNE_BF16 ? "bfloat16" : "float16";
-    bool found = false;
-    for (int i = 0; i < 2; i++)
-        if (cJSON_HasObjectItem(json, keys[i])) {
-            cJSON_ReplaceItemInObjectCaseSensitive(json, keys[i], cJSON_CreateString(name));
-            found = true;
-        }
-    if (json && !found)
-        cJSON_AddStringToObject(json, "dtype", name);
-    if (!json) {
-        tune_error_set("%s is no longer JSON; it changed during the run", from);
+    cJSON *json = tune_cjson_read(from, (size_t)4 << 20);
+    if (!json)
         return -1;
-    }
-    return write_json(folder, "config.json", json);
+    const char *name = save_dtype == TUNE_F32 ? "float32" : save_dtype == TUNE_BF16 ? "bfloat16" : "float16";
+    bool found = false, good = true;
+    for (int i = 0; i < 2; i++)
+        if (cJSON_GetObjectItemCaseSensitive(json, keys[i])) {
+            found = true;
+            good = good && cJSON_ReplaceItemInObjectCaseSensitive(json, keys[i], cJSON_CreateString(name));
+        }
+    if (!found)
+        good = cJSON_AddStringToObject(json, "dtype", name);
+    int status = tune_cjson_write(folder, "config.json", json, good);
+    cJSON_Delete(json);
+    return status;
 }
 
 /* What travels with the weights; those that the source lacks are left out. */
@@ -175,22 +161,32 @@ static int write_f32(const char *path, const struct tensor_list *lists, int coun
     return status;
 }
 
+static bool put_whole(cJSON *json, const char *key, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return cJSON_AddRawToObject(json, key, text);
+}
+
+static bool put_number(cJSON *json, const char *key, double value)
+{
+    char text[32];
+    return cJSON_AddRawToObject(json, key, tune_number_text(text, value));
+}
+
 static int write_progress(const char *folder, const struct tune_progress *at)
 {
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddNumberToObject(json, "step", (double)at->step);
-    cJSON_AddNumberToObject(json, "planned_steps", (double)at->planned_steps);
-    cJSON_AddNumberToObject(json, "rows", (double)at->rows);
-    cJSON_AddNumberToObject(json, "tokens", (double)at->tokens);
-    cJSON_AddNumberToObject(json, "labels", (double)at->labels);
-    cJSON_AddNumberToObject(json, "padded_tokens", (double)at->padded_tokens);
-    cJSON_AddNumberToObject(json, "epoch", at->epoch);
-    if (at->eval_step > 0) {
-        cJSON_AddNumberToObject(json, "eval_step", (double)at->eval_step);
-        cJSON_AddNumberToObject(json, "eval_loss", at->eval_loss);
-        cJSON_AddNumberToObject(json, "best_loss", at->best_loss);
-    }
-    return write_json(folder, "progress.json", json);
+    bool good = put_whole(json, "step", at->step) && put_whole(json, "planned_steps", at->planned_steps) &&
+                put_whole(json, "rows", at->rows) && put_whole(json, "tokens", at->tokens) &&
+                put_whole(json, "labels", at->labels) && put_whole(json, "padded_tokens", at->padded_tokens) &&
+                put_number(json, "epoch", at->epoch);
+    if (at->eval_step > 0)
+        good = good && put_whole(json, "eval_step", at->eval_step) && put_number(json, "eval_loss", at->eval_loss) &&
+               put_number(json, "best_loss", at->best_loss);
+    int status = tune_cjson_write(folder, "progress.json", json, good);
+    cJSON_Delete(json);
+    return status;
 }
 
 /* Whether some weight is saved in less than it is trained in. */

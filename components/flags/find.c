@@ -1,7 +1,6 @@
 /* find.c - from what --model says to a folder of files, and which weights lie in it. */
 #include "flags/find.h"
 
-#include <cjson/cJSON.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/try.h"
 #include "flags/known.h"
 
@@ -251,28 +251,46 @@ static int read_revision(const char *folder, char revision[65])
     return 0;
 }
 
+/* {"weights": "random", "seed": N}, by the strict reader: a seed above 2^53 stays exact. */
+static int read_origin(struct tune_json *j, struct tune_model_identity *identity)
+{
+    struct tune_text key, text;
+    uint64_t seed = 0;
+    bool found = false;
+    int more;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        if (tune_text_equal(key, "weights")) {
+            TRY(tune_json_string(j, &text));
+            identity->random = tune_text_equal(text, "random");
+            found = true;
+        } else if (tune_text_equal(key, "seed")) {
+            TRY(tune_json_u64(j, &seed));
+        } else {
+            TRY(tune_json_skip(j));
+        }
+    }
+    TRY(more);
+    if (!found || seed > INT64_MAX)
+        return tune_json_fail(j, "expected {\"weights\": \"random\", \"seed\": N}");
+    identity->seed = (int64_t)seed;
+    return tune_json_end(j);
+}
+
 static int read_random(const char *folder, struct tune_model_identity *identity)
 {
-    char path[TUNE_PATH_MAX], *text = NULL;
+    char path[TUNE_PATH_MAX], *text;
     size_t size;
+    struct tune_json j;
     TRY(tune_path(path, "%s/tune_weights.json", folder));
     if (!tune_file_exists(path))
         return 0;
     TRY(tune_file_read(path, 65536, &text, &size));
-    cJSON *json = cJSON_ParseWithLength(text, size);
+    tune_json_start(&j, path, text, size, 1);
+    int status = read_origin(&j, identity);
+    tune_json_free(&j);
     free(text);
-    const cJSON *weights = cJSON_GetObjectItemCaseSensitive(json, "weights");
-    const cJSON *seed = cJSON_GetObjectItemCaseSensitive(json, "seed");
-    bool good = cJSON_IsString(weights);
-    if (good)
-        identity->random = !strcmp(weights->valuestring, "random");
-    if (cJSON_IsNumber(seed) && seed->valuedouble >= 0 && seed->valuedouble < 9e15)
-        identity->seed = (int64_t)seed->valuedouble;
-    cJSON_Delete(json);
-    if (good)
-        return 0;
-    tune_error_set("%s: expected {\"weights\": \"random\", \"seed\": N}", path);
-    return -1;
+    return status;
 }
 
 int tune_model_identity(const char *folder, struct tune_model_identity *identity)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cjson.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/try.h"
@@ -25,11 +26,9 @@ static int64_t whole(const cJSON *object, const char *key)
 
 static int read_model(struct tune_known_model *m, const char *path)
 {
-    char *text = NULL;
-    size_t size;
-    TRY(tune_file_read(path, 1 << 24, &text, &size));
-    cJSON *json = cJSON_ParseWithLength(text, size);
-    free(text);
+    cJSON *json = tune_cjson_read(path, 1 << 24);
+    if (!json)
+        return -1;
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(json, "name");
     const cJSON *hub_id = cJSON_GetObjectItemCaseSensitive(json, "hub_id");
     bool good = cJSON_IsString(name) && cJSON_IsString(hub_id) && strlen(name->valuestring) < sizeof m->name &&

@@ -4,9 +4,9 @@
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/cjson.h"
 #include "core/file.h"
 #include "core/try.h"
 
@@ -287,16 +287,11 @@ int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *jso
 
 int tune_model_config_read(struct tune_model_config *c, const char *folder)
 {
-    char path[TUNE_PATH_MAX], *data;
-    size_t size;
+    char path[TUNE_PATH_MAX];
     TRY(tune_path(path, "%s/config.json", folder));
-    TRY(tune_file_read(path, MAX_CONFIG, &data, &size));
-    cJSON *json = cJSON_ParseWithLength(data, size);
-    free(data);
-    if (!json) {
-        tune_error_set("%s: not JSON; expected a model's config.json", path);
+    cJSON *json = tune_cjson_read(path, MAX_CONFIG);
+    if (!json)
         return -1;
-    }
     int status = tune_model_config_parse(c, json, path);
     cJSON_Delete(json);
     return status;

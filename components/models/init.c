@@ -2,9 +2,11 @@
 #include "models/init.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/cjson.h"
 #include "core/file.h"
 #include "core/random.h"
 #include "core/try.h"
@@ -32,33 +34,20 @@ static int draw(void *context, const struct tune_parameter *p, int64_t at, int64
     return 0;
 }
 
-static int write_json(const char *folder, const char *name, const cJSON *json)
-{
-    char path[TUNE_PATH_MAX], *text = cJSON_Print(json);
-    if (!text) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", name);
-        return -1;
-    }
-    int status = tune_path(path, "%s/%s", folder, name);
-    if (status == 0)
-        status = tune_file_write(path, text, strlen(text));
-    cJSON_free(text);
-    return status;
-}
-
 static int write_texts(const char *folder, const cJSON *config, const char *name, uint64_t seed, enum tune_dtype dtype)
 {
-    cJSON *copy = cJSON_Duplicate(config, true), *random = cJSON_CreateObject();
     const char *key = cJSON_HasObjectItem(config, "torch_dtype") ? "torch_dtype" : "dtype";
     const char *spelled = dtype == TUNE_BF16 ? "bfloat16" : dtype == TUNE_F16 ? "float16" : "float32";
+    char digits[24];
+    cJSON *copy = cJSON_Duplicate(config, true), *random = cJSON_CreateObject();
+    snprintf(digits, sizeof digits, "%" PRIu64, seed); /* cJSON's numbers are doubles */
     cJSON_DeleteItemFromObjectCaseSensitive(copy, key);
-    cJSON_AddStringToObject(copy, key, spelled);
-    cJSON_AddStringToObject(random, "weights", "random");
-    cJSON_AddNumberToObject(random, "seed", (double)seed);
-    cJSON_AddStringToObject(random, "like", name);
-    int status = write_json(folder, "config.json", copy);
+    bool good = cJSON_AddStringToObject(copy, key, spelled);
+    int status = tune_cjson_write(folder, "config.json", copy, good);
+    good = cJSON_AddStringToObject(random, "weights", "random") && cJSON_AddRawToObject(random, "seed", digits) &&
+           cJSON_AddStringToObject(random, "like", name);
     if (status == 0)
-        status = write_json(folder, "tune_weights.json", random);
+        status = tune_cjson_write(folder, "tune_weights.json", random, good);
     cJSON_Delete(copy);
     cJSON_Delete(random);
     return status;

@@ -2,10 +2,12 @@
 #include "models/weights.h"
 
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cjson.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/safetensors.h"
@@ -297,22 +299,17 @@ static void shard_file(char *name, size_t size, int shard, int shards)
 
 static int write_index(const char *folder, const struct item *items, int count, int shards, int64_t bytes)
 {
-    char path[TUNE_PATH_MAX], name[64];
+    char name[64];
+    snprintf(name, sizeof name, "%" PRId64, bytes);
     cJSON *root = cJSON_CreateObject(), *metadata = cJSON_AddObjectToObject(root, "metadata");
-    cJSON_AddNumberToObject(metadata, "total_size", (double)bytes);
+    bool good = cJSON_AddRawToObject(metadata, "total_size", name);
     cJSON *map = cJSON_AddObjectToObject(root, "weight_map");
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && good; i++) {
         shard_file(name, sizeof name, items[i].shard, shards);
-        cJSON_AddStringToObject(map, items[i].p->name, name);
+        good = cJSON_AddStringToObject(map, items[i].p->name, name);
     }
-    char *text = cJSON_Print(root);
+    int status = tune_cjson_write(folder, index_name, root, good);
     cJSON_Delete(root);
-    int status = -1;
-    if (!text)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", index_name);
-    else if (tune_path(path, "%s/%s", folder, index_name) == 0)
-        status = tune_file_write(path, text, strlen(text));
-    cJSON_free(text);
     return status;
 }
 

@@ -1,0 +1,36 @@
+/* cjson.c - files to cJSON trees and back. */
+#include "core/cjson.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/file.h"
+
+cJSON *tune_cjson_read(const char *path, size_t limit)
+{
+    char *text;
+    size_t size;
+    if (tune_file_read(path, limit, &text, &size) < 0)
+        return NULL;
+    cJSON *json = cJSON_ParseWithLength(text, size);
+    free(text);
+    if (!json)
+        tune_error_set("%s: not JSON", path);
+    return json;
+}
+
+int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bool complete)
+{
+    char path[TUNE_PATH_MAX], *text = complete ? cJSON_Print(json) : NULL;
+    if (!text) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s/%s", folder, name);
+        return -1;
+    }
+    size_t n = strlen(text);
+    text[n] = '\n'; /* in the NUL's place */
+    int status = tune_path(path, "%s/%s", folder, name) < 0 ? -1 : tune_file_write(path, text, n + 1);
+    cJSON_free(text);
+    return status;
+}
