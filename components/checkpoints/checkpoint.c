@@ -240,6 +240,8 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
     int status = tune_checkpoint_write_model(m, beside, c->source, c->save_dtype);
     if (status == 0)
         status = write_state(c, beside, m, opt, at);
+    if (status == 0)
+        status = tune_file_sync_folder(beside); /* state/ is in it before it gets its name */
     if (status == 0 && rename(beside, folder) < 0) {
         tune_error_set("cannot rename %s to %s: %s", beside, folder, strerror(errno));
         status = -1;

@@ -82,13 +82,15 @@ int tune_file_read(const char *path, size_t limit, char **text, size_t *size)
     char *data = malloc(n + 1);
     while (data && done < n) {
         ssize_t got = read(fd, data + done, n - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got == 0)
+            errno = EIO; /* it was cut meanwhile */
         if (got <= 0)
             break;
         done += (size_t)got;
     }
     if (!data || done < n) {
-        if (data && errno == 0)
-            errno = EIO;
         fail("read", path);
         free(data);
         close(fd);
@@ -245,8 +247,9 @@ int tune_file_copy(const char *to, const char *from)
 
 int tune_file_link(const char *path, const char *target)
 {
-    char temporary[TUNE_PATH_MAX];
+    char temporary[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
     TRY(tune_path(temporary, "%s.tmp-%ld", path, (long)getpid()));
+    TRY(parent(folder, path));
     unlink(temporary);
     if (symlink(target, temporary) < 0)
         return fail("link", path);
@@ -255,7 +258,7 @@ int tune_file_link(const char *path, const char *target)
         unlink(temporary);
         return -1;
     }
-    return 0;
+    return tune_file_sync_folder(folder);
 }
 
 int tune_path(char *path, const char *format, ...)

@@ -53,7 +53,7 @@ int tune_file_write(const char *path, const void *data, size_t size);
 /* tune_file_copy - from's bytes to a replaced to. */
 int tune_file_copy(const char *to, const char *from);
 
-/* tune_file_link - make (or replace, by rename) the symbolic link path -> target. */
+/* tune_file_link - make (or replace, by rename) the symbolic link path -> target, and fsync its folder. */
 int tune_file_link(const char *path, const char *target);
 
 /* tune_file_sync_folder - fsync a folder, so that renames in it last. */

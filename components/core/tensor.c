@@ -64,11 +64,6 @@ struct tune_tensor tune_tensor_2d(void *data, enum tune_dtype dtype, int64_t row
     return (struct tune_tensor){.data = data, .dtype = dtype, .ndim = 2, .shape = {rows, columns}};
 }
 
-struct tune_tensor tune_tensor_3d(void *data, enum tune_dtype dtype, int64_t a, int64_t b, int64_t c)
-{
-    return (struct tune_tensor){.data = data, .dtype = dtype, .ndim = 3, .shape = {a, b, c}};
-}
-
 int64_t tune_tensor_elements(const struct tune_tensor *t)
 {
     int64_t n = 1;

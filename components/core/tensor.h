@@ -55,10 +55,9 @@ const char *tune_dtype_name(enum tune_dtype dtype);
 int tune_dtype_bits(enum tune_dtype dtype);
 int tune_dtype_from(const char *name);
 
-/* tune_tensor_1d, _2d, _3d - a view of data with that shape. */
+/* tune_tensor_1d, _2d - a view of data with that shape. */
 struct tune_tensor tune_tensor_1d(void *data, enum tune_dtype dtype, int64_t n);
 struct tune_tensor tune_tensor_2d(void *data, enum tune_dtype dtype, int64_t rows, int64_t columns);
-struct tune_tensor tune_tensor_3d(void *data, enum tune_dtype dtype, int64_t a, int64_t b, int64_t c);
 
 /* tune_tensor_elements - product of the shape (1 for a scalar).
  * tune_tensor_bytes - elements * bits / 8. */

@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
@@ -63,13 +63,6 @@ struct tune_loader {
     bool quit, failed;    /* failed: error holds what row number made met */
     struct tune_error error;
 };
-
-static double clock_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- the plan ---- */
 
@@ -394,8 +387,8 @@ int64_t tune_loader_planned_steps(const struct tune_loader *load)
 static bool time_is_up(struct tune_loader *load)
 {
     if (load->began_s < 0)
-        load->began_s = clock_s();
-    return load->done > 0 && load->o.stop_after_seconds >= 0 && clock_s() - load->began_s >= load->o.stop_after_seconds;
+        load->began_s = tune_moment_now().wall_s;
+    return load->done > 0 && load->o.stop_after_seconds >= 0 && tune_moment_now().wall_s - load->began_s >= load->o.stop_after_seconds;
 }
 
 /* All rows of the caller's step are bad. An error counts as none: tune_loader_next shall hand it over. */

@@ -106,13 +106,10 @@ struct tune_device {
     void *state;              /* the backend's */
 };
 
-/* tune_device_open - "cpu"; threads 0: as many as this process may use (affinity, cgroup quota).
+/* tune_device_open - "cpu"; threads 0: as many as this process may use (tune_cpus_usable).
  * NULL with an error: an unknown device, no such backend built. Close it after everything made on it is freed. */
 struct tune_device *tune_device_open(const char *name, int threads);
 void tune_device_close(struct tune_device *dev);
-
-/* tune_device_threads - the CPUs this process may use: the lesser of its affinity and its cgroup's quota, at least 1. */
-int tune_device_threads(void);
 
 /* tune_device_alloc - zeroed, 64-byte aligned, counted memory on the device. NULL with kind CANNOT, naming what for.
  * tune_device_free - bytes as allocated; NULL is fine. */

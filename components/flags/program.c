@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/version.h"
 #include "flags/known.h"
 #include "flags/find.h"
@@ -43,7 +43,7 @@ static void describe(const struct tune_flags *flags)
         tune_program_fail();
     }
     puts(text);
-    free(text);
+    cJSON_free(text);
     cJSON_Delete(json);
 }
 
@@ -77,9 +77,7 @@ static void print_version(void)
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    flags->started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    flags->started_s = tune_moment_now().wall_s;
     const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* absent: both at 0 */
     if (source < source_end) {
         flags->source = source;

@@ -3,12 +3,12 @@
 
 #include <elf.h>
 #include <link.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
+
+#include "core/cpus.h"
 
 /* The number behind "name:" in a file of such lines; -1: none. */
 static int64_t line_number(const char *path, const char *name)
@@ -108,7 +108,6 @@ static int read_build_id(struct dl_phdr_info *info, size_t size, void *context)
 void tune_host_read(struct tune_host *host)
 {
     struct utsname u;
-    cpu_set_t set;
     memset(host, 0, sizeof *host);
     if (uname(&u) == 0) {
         snprintf(host->name, sizeof host->name, "%s", u.nodename);
@@ -118,8 +117,7 @@ void tune_host_read(struct tune_host *host)
     read_cpuinfo(host);
     if (!*host->cpu)
         snprintf(host->cpu, sizeof host->cpu, "%s", host->machine);
-    /* more processors than the set holds: then all that are on line */
-    host->cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    host->cpus = tune_cpus_usable();
     host->memory_bytes = memory_bytes();
     snprintf(host->class_name, sizeof host->class_name, "%s %s x%d", host->machine, host->cpu, host->cpus);
     dl_iterate_phdr(read_build_id, host->build_id);

@@ -15,7 +15,7 @@ struct tune_host {
     char cpu[128];       /* model name, single spaces */
     char class_name[256];/* "x86_64 <cpu> x<usable cpus>": speeds of one class may be compared */
     int cores;           /* cores of the machine; 0: unknown */
-    int cpus;            /* hardware threads this process may use */
+    int cpus;            /* hardware threads this process may use: affinity and quota */
     int64_t memory_bytes;/* of the machine, or of the container where that is less */
     char build_id[65];   /* of the program file (the linker's, hexadecimal); "": none */
 };

@@ -62,7 +62,7 @@ static int write_json(const struct tune_logger *log, const char *name, const cJS
     text[n] = '\n'; /* in the NUL's place: the file ends in a newline */
     if (result == 0)
         result = tune_file_write(path, text, n + 1);
-    free(text);
+    cJSON_free(text);
     return result;
 }
 
@@ -291,7 +291,7 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
         return no_memory();
     errno = 0;
     fprintf(log->metrics, "%s\n", text);
-    free(text);
+    cJSON_free(text);
     /* each line at once: a run that is killed leaves every step it finished */
     if (fflush(log->metrics) == 0 && !ferror(log->metrics))
         return 0;

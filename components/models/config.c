@@ -309,14 +309,6 @@ static int64_t matmul_weights(const struct tune_model_config *c)
     return c->layers * (C * (2 * q + 2 * k) + 3 * C * c->ffn);
 }
 
-int64_t tune_model_config_parameters(const struct tune_model_config *c)
-{
-    int64_t q = (int64_t)c->heads * c->head_dim, k = (int64_t)c->kv_heads * c->head_dim, C = c->hidden;
-    int64_t layer = 2 * C + (c->qkv_bias ? q + 2 * k : 0) + (c->out_bias ? C : 0) + (c->qk_norm ? 2 * c->head_dim : 0) +
-                    (c->mlp_bias ? 2 * c->ffn + C : 0);
-    return matmul_weights(c) + c->layers * layer + C + (int64_t)c->vocabulary * C * (c->tied ? 1 : 2);
-}
-
 double tune_model_config_flops(const struct tune_model_config *c, double T)
 {
     double weights = (double)matmul_weights(c) + (double)c->vocabulary * c->hidden;

@@ -48,10 +48,8 @@ int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *jso
 /* tune_model_config_window - the window of that layer, 0: it sees everything before it. */
 int tune_model_config_window(const struct tune_model_config *c, int layer);
 
-/* tune_model_config_parameters - number of weights, the tied projection counted once.
- * tune_model_config_flops - model FLOPs of training on one token in rows of T: 6 per matmul weight (the output
+/* tune_model_config_flops - model FLOPs of training on one token in rows of T: 6 per matmul weight (the output
  * projection included) + 6 L T H D for causal attention; no recomputation. */
-int64_t tune_model_config_parameters(const struct tune_model_config *c);
 double tune_model_config_flops(const struct tune_model_config *c, double T);
 
 /* tune_rope_table - cosines and sines of positions 0..T-1 into table [T, head_dim]: D/2 cosines, then D/2 sines, F32.

@@ -127,8 +127,3 @@ float *tune_optimizer_moment(struct tune_optimizer *opt, int which)
 {
     return opt->moment[which];
 }
-
-struct tune_model *tune_optimizer_model(const struct tune_optimizer *opt)
-{
-    return opt->m;
-}

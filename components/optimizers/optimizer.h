@@ -45,7 +45,6 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
  * tune_model_parameters(m)->gradients elements. */
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt);
 float *tune_optimizer_moment(struct tune_optimizer *opt, int which);
-struct tune_model *tune_optimizer_model(const struct tune_optimizer *opt);
 
 /* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay. */
 struct tune_optimizer *tune_get_optimizer(const struct tune_flags *flags, struct tune_model *m);
