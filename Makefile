@@ -41,9 +41,8 @@ all: found $(RECIPES) $(TOOLS) $(MAKERS) $(BUILD)/tune.pc $(if $(RECIPE),$(BUILD
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
 
-# Programs have static pattern rules, and built-in rules are off: with patterns that match any file under $(BUILD), make
-# searches for ways to make every header and .d file, a minute before the first compiler runs.
-MAKEFLAGS += --no-builtin-rules
+# Programs have static pattern rules: with patterns that match any file under $(BUILD), make searches for ways to make
+# every header and .d file.
 .SUFFIXES:
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.mk
@@ -55,10 +54,11 @@ $(LIBRARY): $(OBJECTS)
 	$(call say,ar,$@)$(AR) rcs $@ $(OBJECTS)
 
 # A recipe carries its own source: the run folder keeps what really ran.
+embed = printf '.section .rodata\n.global tune_recipe_source, tune_recipe_source_end\ntune_recipe_source:\n.incbin "%s"\ntune_recipe_source_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' '$<' \
+  | $(CC) -x assembler -c - -o $@
 $(BUILD)/obj/%.source.o: %.c
 	@mkdir -p $(@D)
-	$(call say,text,$<)printf '.section .rodata\n.global tune_recipe_source, tune_recipe_source_end\ntune_recipe_source:\n.incbin "%s"\ntune_recipe_source_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' '$<' \
-	  | $(CC) -x assembler -c - -o $@
+	$(call say,text,$<)$(embed)
 
 $(RECIPES): $(BUILD)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
@@ -85,8 +85,7 @@ $(BUILD)/obj/outside/$(mine).o: $(RECIPE) $(BUILD)/config.mk
 	@sed -i 's|: $< *|: |' $(@:.o=.d) # it may lie elsewhere tomorrow
 $(BUILD)/obj/outside/$(mine).source.o: $(RECIPE)
 	@mkdir -p $(@D)
-	$(call say,text,$<)printf '.section .rodata\n.global tune_recipe_source, tune_recipe_source_end\ntune_recipe_source:\n.incbin "%s"\ntune_recipe_source_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' '$<' \
-	  | $(CC) -x assembler -c - -o $@
+	$(call say,text,$<)$(embed)
 $(BUILD)/$(mine): $(BUILD)/obj/outside/$(mine).o $(BUILD)/obj/outside/$(mine).source.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 endif

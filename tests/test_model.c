@@ -1,6 +1,7 @@
 /* test_model.c - whole models against PyTorch's float64 numbers (tests/reference) and a real pretrained one. */
 #include "test.h"
 
+#include <cjson/cJSON.h>
 #include <dirent.h>
 
 #include "core/safetensors.h"
@@ -240,9 +241,44 @@ static void every_family(void **state)
     assert_true(count >= 10);
 }
 
+/* What would change the numbers and is not written here is refused, not passed over. */
+static void configs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *more, *message; /* message NULL: taken */
+    } cases[] = {
+        {"", NULL},
+        {", \"hidden_act\": 5", "\"hidden_act\" is no string"},
+        {", \"rope_parameters\": {\"rope_type\": 3}", "\"rope_type\" is no string"},
+        {", \"rope_parameters\": {\"rope_type\": \"yarn\"}", "yarn"},
+        {", \"layer_types\": [\"full_attention\", \"sliding_attention\"]", NULL},
+        {", \"layer_types\": [\"full_attention\"]", "has 1 entries"},
+        {", \"layer_types\": [\"full_attention\", \"chunked_attention\"]", "chunked_attention"},
+        {", \"layer_types\": [\"full_attention\", null]", "supported: full_attention"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        struct tune_model_config c;
+        snprintf(text, sizeof text, "{\"model_type\": \"qwen3\", \"vocab_size\": 64, \"hidden_size\": 32, \"intermediate_size\": 64, "
+                 "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"use_sliding_window\": true, \"sliding_window\": 8, "
+                 "\"max_window_layers\": 2%s}", cases[i].more);
+        cJSON *json = cJSON_Parse(text);
+        assert_non_null(json);
+        int status = tune_model_config_parse(&c, json, "config.json");
+        cJSON_Delete(json);
+        assert_int_equal(status, cases[i].message ? -1 : 0);
+        if (cases[i].message)
+            assert_error_has(cases[i].message);
+        else
+            assert_int_equal(tune_model_config_window(&c, 1), *cases[i].more ? 8 : 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(configs),
         cmocka_unit_test(pretrained_stories260K),
         cmocka_unit_test(every_family),
     };

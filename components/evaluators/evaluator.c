@@ -1,6 +1,7 @@
 /* evaluator.c - one pass over the held-out rows. */
 #include "evaluators/evaluator.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/try.h"
@@ -54,6 +55,10 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
     TRY(micros);
     if (labels == 0) {
         tune_error_set("the held-out rows have not one label; lower --train-split, or check --response-template and --max-length");
+        return -1;
+    }
+    if (!isfinite(sum)) {
+        tune_error_set("the loss on the held-out rows is not finite; lower --lr, or look for NaN in the model's weights");
         return -1;
     }
     *loss = sum / (double)labels;

@@ -19,7 +19,8 @@ struct tune_logger;
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load);
 void tune_evaluator_free(struct tune_evaluator *e);
 
-/* tune_evaluator_loss - *loss: nats per label over one whole pass. -1: no label in any row, a bad row. */
+/* tune_evaluator_loss - *loss: nats per label over one whole pass. -1: no label in any row, a bad row, a loss
+ * that is not finite. */
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
 
 /* tune_evaluator_run - evaluate, set at->eval_loss, eval_step, best and best_loss, and log it; not twice at one step and not

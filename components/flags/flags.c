@@ -211,7 +211,7 @@ static int config_value(struct tune_json *j, const struct tune_option *row, char
     return *text ? 0 : no_memory();
 }
 
-/* One key and its value. only_defaults: leave alone what something else has set (the model's defaults come last). */
+/* One key and its value; the model's defaults, which come last, leave alone what something else has set. */
 static int config_pair(struct tune_flags_state *state, struct tune_json *j, bool *seen, enum tune_source source)
 {
     struct tune_text key;
@@ -241,7 +241,8 @@ static int apply_file(struct tune_flags_state *state, const char *path, enum tun
     size_t size;
     struct tune_json j;
     if (tune_file_read(path, 1 << 24, &text, &size) < 0) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--config: %s", tune_error_message());
+        if (source == TUNE_FROM_CONFIG)
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--config: %s", tune_error_message());
         return -1;
     }
     bool *seen = calloc((size_t)state->count + 1, sizeof *seen);

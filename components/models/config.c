@@ -78,10 +78,15 @@ static int scalar(const struct reader *r, const char *key, double missing, float
     return 0;
 }
 
-static const char *text(const cJSON *object, const char *key)
+/* *value NULL where the key is absent or null; -1: it is no string. */
+static int text(const struct reader *r, const cJSON *object, const char *key, const char **value)
 {
     const cJSON *v = get(object, key);
-    return cJSON_IsString(v) ? v->valuestring : NULL;
+    *value = cJSON_IsString(v) ? v->valuestring : NULL;
+    if (!v || *value)
+        return 0;
+    tune_error_set("%s: \"%s\" is no string", r->name, key);
+    return -1;
 }
 
 /* model_type and architectures name the family. */
@@ -92,7 +97,8 @@ static int read_family(struct tune_model_config *c, const struct reader *r)
                                            {"qwen3", "Qwen3ForCausalLM"},
                                            {"mistral", "MistralForCausalLM"},
                                            {"granite", "GraniteForCausalLM"}};
-    const char *type = text(r->json, "model_type");
+    const char *type;
+    TRY(text(r, r->json, "model_type", &type));
     const cJSON *first = cJSON_GetArrayItem(get(r->json, "architectures"), 0);
     const char *class = cJSON_IsString(first) ? first->valuestring : NULL;
     if (!type) {
@@ -133,9 +139,10 @@ static int read_rope(struct tune_model_config *c, const struct reader *r)
         tune_error_set("%s: \"partial_rotary_factor\" %g is not supported; supported: 1", r->name, original);
         return -1;
     }
-    const char *type = text(rope, "rope_type");
+    const char *type;
+    TRY(text(r, rope, "rope_type", &type));
     if (!type)
-        type = text(rope, "type");
+        TRY(text(r, rope, "type", &type));
     if (!type || strcmp(type, "default") == 0) {
         c->rope = TUNE_ROPE_DEFAULT;
         return 0;
@@ -175,9 +182,19 @@ static int read_window(struct tune_model_config *c, const struct reader *r)
         return 0;
     TRY(whole(r, "sliding_window", 1, INT_MAX, 4096, &c->window));
     const cJSON *types = mistral ? NULL : get(r->json, "layer_types");
+    if (types && cJSON_GetArraySize(types) != c->layers) {
+        tune_error_set("%s: \"layer_types\" has %d entries, \"num_hidden_layers\" is %d", r->name, cJSON_GetArraySize(types),
+                       c->layers);
+        return -1;
+    }
     for (int i = 0; i < c->layers; i++) {
         const cJSON *type = cJSON_GetArrayItem(types, i);
-        c->sliding[i] = types ? cJSON_IsString(type) && strcmp(type->valuestring, "sliding_attention") == 0 : i >= from;
+        const char *kind = cJSON_IsString(type) ? type->valuestring : "?";
+        c->sliding[i] = types ? strcmp(kind, "sliding_attention") == 0 : i >= from;
+        if (types && !c->sliding[i] && strcmp(kind, "full_attention") != 0) {
+            tune_error_set("%s: \"layer_types\" has \"%.40s\"; supported: full_attention, sliding_attention", r->name, kind);
+            return -1;
+        }
     }
     return 0;
 }
@@ -214,8 +231,9 @@ static int read_sizes(struct tune_model_config *c, const struct reader *r)
 /* What would change the numbers and is not written here. */
 static int refuse_unsupported(const struct reader *r)
 {
-    const char *act = text(r->json, "hidden_act");
+    const char *act;
     double dropout;
+    TRY(text(r, r->json, "hidden_act", &act));
     if (act && strcmp(act, "silu") != 0 && strcmp(act, "swish") != 0) {
         tune_error_set("%s: \"hidden_act\" \"%.40s\" is not supported; supported: silu", r->name, act);
         return -1;
@@ -261,9 +279,10 @@ static int read_numbers(struct tune_model_config *c, const struct reader *r)
             return -1;
         }
     }
-    const char *dtype = text(r->json, "dtype");
+    const char *dtype;
+    TRY(text(r, r->json, "dtype", &dtype));
     if (!dtype)
-        dtype = text(r->json, "torch_dtype");
+        TRY(text(r, r->json, "torch_dtype", &dtype));
     int found = dtype ? tune_dtype_from(dtype) : TUNE_F32;
     c->dtype = found >= 0 && found <= TUNE_F16 ? (enum tune_dtype)found : TUNE_F32;
     return 0;
