@@ -214,6 +214,34 @@ static void failed_save(void **state)
     assert_ok(tune_file_remove_folder(tmp));
 }
 
+/* A weight that only float32 can hold is not saved as infinity. */
+static void narrow_dtypes_hold_the_weights(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder(), *folder = "tests/reference/llama-tied";
+    char path[TUNE_PATH_MAX];
+    struct tune_model *m = tune_model_load(folder, dev, TUNE_F32);
+    assert_got(m);
+    float *w = tune_model_weight(m, &tune_model_parameters(m)->at[1]), before = *w;
+    assert_ok(tune_path(path, "%s/out", tmp));
+    *w = -65519;
+    assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_F16)); /* rounds to -65504 */
+    *w = -65520;
+    assert_int_equal(tune_checkpoint_write_model(m, path, folder, TUNE_F16), -1);
+    assert_error_has(tune_model_parameters(m)->at[1].name);
+    assert_error_has("65520, which does not fit float16 (at most 65504); save with --save-dtype float32");
+    assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_BF16));
+    *w = 0x1.fep127f;
+    assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_BF16));
+    *w = 0x1.ffp127f;
+    assert_int_equal(tune_checkpoint_write_model(m, path, folder, TUNE_BF16), -1);
+    assert_error_has("bfloat16");
+    assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_F32));
+    *w = before;
+    tune_model_free(m);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +250,7 @@ int main(void)
         cmocka_unit_test(index_is_not_trusted),
         cmocka_unit_test(state_holds_moments_and_weights),
         cmocka_unit_test(failed_save),
+        cmocka_unit_test(narrow_dtypes_hold_the_weights),
     };
     return cmocka_run_group_tests(tests, open_device, close_device) != 0;
 }
