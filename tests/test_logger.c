@@ -90,6 +90,7 @@ static void a_run(void **state)
     assert_ok(tune_logger_note(log, "template", "a\n\033[2Jb"));
     struct tune_model_identity id = {.random = true, .seed = 7, .fingerprint = 0xabc};
     assert_ok(tune_logger_weights(log, "models/x", &id));
+    assert_ok(tune_logger_note(log, "latin", "caf\xe9 \xc3\xa9 \xe9")); /* bytes of a path that are no UTF-8 */
     assert_ok(tune_logger_data(log, "my \"rows\".jsonl", 12, UINT64_MAX));
     cJSON *json = read_json("runs/a/run.json");
     assert_string_equal(text_of(json, "status"), "running");
@@ -134,6 +135,7 @@ static void a_run(void **state)
     assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "data"), "fingerprint"), "ffffffffffffffff");
     assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "data"), "path"), "my \"rows\".jsonl");
     assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "notes"), "kernel"), "SkylakeX");
+    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "notes"), "latin"), "caf? \xc3\xa9 ?");
     assert_true(number_of(cJSON_GetObjectItemCaseSensitive(json, "host"), "cpus") >= 1);
     assert_int_equal(strlen(text_of(json, "started")), 20);
     cJSON_Delete(json);

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "core/version.h"
@@ -52,11 +53,20 @@ static int no_memory(void)
     return -1;
 }
 
+/* Paths may hold any bytes, JSON only UTF-8: each byte that is none becomes a '?'. */
+static void make_utf8(char *text, size_t size)
+{
+    size_t bad;
+    for (size_t at = 0; !tune_utf8_valid(text + at, size - at, &bad); at += bad + 1)
+        text[at + bad] = '?';
+}
+
 static int write_json(const struct tune_logger *log, const char *name, const cJSON *json)
 {
     char path[TUNE_PATH_MAX], *text = cJSON_Print(json);
     if (!text)
         return no_memory();
+    make_utf8(text, strlen(text));
     int result = tune_path(path, "%s/%s", log->folder, name);
     size_t n = strlen(text);
     text[n] = '\n'; /* in the NUL's place: the file ends in a newline */
