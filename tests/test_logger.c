@@ -232,6 +232,15 @@ static void diverges(void **state)
     assert_ok(tune_file_read("runs/d/metrics.jsonl", 1 << 20, &text, &size));
     assert_null(strstr(text, "nan"));
     free(text);
+    o.folder = "runs/n"; /* the first step: the weights as they were read */
+    log = tune_logger_new(&o);
+    assert_got(log);
+    r = step(1, 0, 1);
+    r.loss_sum = NAN;
+    at = (struct tune_progress){.step = 1, .planned_steps = 10, .eval_step = -1};
+    assert_int_equal(tune_logger_record(log, &at, &r), -1);
+    assert_error_has("diverged at step 1: the loss is not finite before any weight was changed");
+    tune_logger_free(log);
     o.folder = "runs/s"; /* a signal: measured, but not valid */
     log = tune_logger_new(&o);
     assert_got(log);
@@ -263,6 +272,10 @@ static void full_disk(void **state)
     assert_null(tune_logger_new(&o));
     assert_error_has("No space left");
     fclose(full);
+    cJSON *json = read_json("runs/f/run.json");
+    assert_string_equal(text_of(json, "status"), "failed");
+    assert_non_null(strstr(text_of(json, "reason"), "No space left"));
+    cJSON_Delete(json);
 }
 
 static struct {

@@ -181,6 +181,7 @@ static int copy_properties(struct tune_logger *log, const struct tune_property *
 struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
 {
     char path[TUNE_PATH_MAX];
+    struct tune_error why;
     struct tune_logger *log = calloc(1, sizeof *log);
     if (!log) {
         no_memory();
@@ -203,11 +204,15 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
         goto fail;
     }
     if (start_run(log, options) < 0)
-        goto fail;
+        goto begun;
     if (options->source && (tune_path(path, "%s/recipe.c", log->folder) < 0 ||
                             tune_file_write(path, options->source, options->source_size) < 0))
-        goto fail;
+        goto begun;
     return log;
+begun: /* run.json may be there and say that it runs */
+    tune_error_save(&why);
+    tune_logger_failed(log, why.text);
+    tune_error_restore(&why);
 fail:
     log->ended = true; /* its error is the caller's to show; nothing more is written */
     tune_logger_free(log);
@@ -313,9 +318,13 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
 static int diverged(struct tune_logger *log, const struct tune_step_record *r)
 {
     struct tune_error why;
-    tune_error_set("diverged at step %" PRId64 ": the %s is not finite (that step left the weights as they were); lower "
-                   "--lr (it was %g), or raise --warmup-steps or lower --clip-norm", r->step,
-                   isfinite(r->loss_sum) ? "gradient" : "loss", r->lr);
+    if (r->step == 1 && !isfinite(r->loss_sum)) /* nothing was trained yet: --lr cannot be it */
+        tune_error_set("diverged at step 1: the loss is not finite before any weight was changed; look for NaN, infinite or "
+                       "very large values in the model's weights, and at its config.json");
+    else
+        tune_error_set("diverged at step %" PRId64 ": the %s is not finite (that step left the weights as they were); lower "
+                       "--lr (it was %g), or raise --warmup-steps or lower --clip-norm", r->step,
+                       isfinite(r->loss_sum) ? "gradient" : "loss", r->lr);
     tune_error_save(&why);
     put_status(log, "failed", why.text);
     tune_error_restore(&why);
