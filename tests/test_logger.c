@@ -198,6 +198,14 @@ static void folders(void **state)
     assert_ok(tune_run_folder_make(other, NULL, "prog", false)); /* in the same second */
     assert_string_not_equal(path, other);
     assert_int_equal(strncmp(path, "runs/prog-20", 12), 0);
+    FILE *metrics = fopen("link/metrics.jsonl", "w");
+    assert_non_null(metrics);
+    test_write(home, "link/run.json", "{}", 2);
+    tune_run_folder_hold(metrics);
+    assert_int_equal(tune_run_folder_make(path, "link", "prog", true), -1);
+    assert_error_has("still writing to link");
+    fclose(metrics);
+    assert_ok(tune_run_folder_make(path, "link", "prog", true));
     test_write(home, "deep/m.txt", "x", 1);
     assert_true(tune_run_folder_holds("deep", "deep/m.txt") && tune_run_folder_holds("deep", "deep/"));
     assert_false(tune_run_folder_holds("deep/down", "deep/m.txt") || tune_run_folder_holds("dee", "deep/m.txt"));

@@ -203,6 +203,7 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
         tune_error_set("cannot write %s: %s", path, strerror(errno));
         goto fail;
     }
+    tune_run_folder_hold(log->metrics);
     if (start_run(log, options) < 0)
         goto begun;
     if (options->source && (tune_path(path, "%s/recipe.c", log->folder) < 0 ||
