@@ -94,10 +94,16 @@ check "is untouched" grep -q precious kept/file
 check "a run" fit --output again
 refused "a run folder that is there" 2 "--overwrite" fit --output again
 check "--overwrite replaces it" fit --output again --overwrite
+echo '{"seed": 3}' >again/mine.json
+refused "--overwrite with --config inside" 2 "--config again/mine.json" fit --config again/mine.json --output again --overwrite
 if [ "$(id -u)" != 0 ]; then mkdir ro && chmod 500 ro && refused "a folder without permission" 1 "ro" fit --output ro/run; else
     refused "a folder that cannot be made" 1 "/proc/nothing" fit --output /proc/nothing/run
 fi
 check "a run that failed says so, and why" grep -q "response template" run/run.json
+fit --max-steps 2000 --output unread 2>unread.err | head -3 >/dev/null
+check "nobody reads what it prints: run.json says so" grep -q '"failed"' unread/run.json
+(ulimit -f 40 && fit --output small 2>small.err >&-)
+check "a checkpoint above the limit of file sizes: so too, and nothing half-written" sh -c 'grep -q "\"failed\"" small/run.json && ! ls small | grep -q tmp'
 
 # training
 refused "a diverged step ends the run, naming it" 1 "diverged at step" fit --optimizer sgd --lr 1000 --clip-norm 0 --schedule constant --max-steps 60 --warmup-ratio 0 --output diverged

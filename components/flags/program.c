@@ -143,6 +143,8 @@ void tune_program_catch_signals(struct tune_flags *flags)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* `| head`, `ulimit -f`: errors of the write, so that run.json says how the run ended */
+    signal(SIGXFSZ, SIG_IGN);
     flags->stop_signal = &stop_signal;
 }
 
