@@ -214,6 +214,28 @@ static void failed_save(void **state)
     assert_ok(tune_file_remove_folder(tmp));
 }
 
+/* What can be known to fail at the end of a run is said at its beginning. */
+static void told_before_the_run(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder();
+    char path[TUNE_PATH_MAX], *deep = malloc(TUNE_PATH_MAX);
+    assert_ok(tune_path(path, "%s/merges.txt", tmp));
+    assert_ok(tune_file_make_folder(path)); /* for root too no file that can be read */
+    assert_null(tune_checkpoint_new("run", tmp, TUNE_DTYPES));
+    assert_error_has("merges.txt");
+    assert_ok(tune_file_remove_folder(path));
+    memset(deep, 'x', TUNE_PATH_MAX);
+    deep[TUNE_PATH_MAX - 80] = 0;
+    assert_null(tune_checkpoint_new(deep, tmp, TUNE_DTYPES));
+    assert_error_has("longer than 4095 bytes");
+    free(deep);
+    struct tune_checkpoint *c = tune_checkpoint_new("run", tmp, TUNE_DTYPES);
+    assert_got(c);
+    tune_checkpoint_free(c);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
 /* A weight that only float32 can hold is not saved as infinity. */
 static void narrow_dtypes_hold_the_weights(void **state)
 {
@@ -250,6 +272,7 @@ int main(void)
         cmocka_unit_test(index_is_not_trusted),
         cmocka_unit_test(state_holds_moments_and_weights),
         cmocka_unit_test(failed_save),
+        cmocka_unit_test(told_before_the_run),
         cmocka_unit_test(narrow_dtypes_hold_the_weights),
     };
     return cmocka_run_group_tests(tests, open_device, close_device) != 0;

@@ -25,7 +25,8 @@ struct tune_flags;
 struct tune_logger;
 
 /* tune_checkpoint_new - checkpoints go into run_folder; source is the model folder whose config and tokenizer files are
- * copied along. save_dtype: TUNE_DTYPES for as-read, else F32, BF16 or F16. */
+ * copied along. save_dtype: TUNE_DTYPES for as-read, else F32, BF16 or F16. NULL also where a save could not succeed:
+ * one of those files cannot be read, run_folder's path is too long for what goes into it. */
 struct tune_checkpoint *tune_checkpoint_new(const char *run_folder, const char *source, enum tune_dtype save_dtype);
 void tune_checkpoint_free(struct tune_checkpoint *c);
 
