@@ -51,6 +51,8 @@ broken part 's/"vocab_size":[^,]*/"vocab_size": 500/'
 refused "tensor of another shape" 1 "[400, 48]" fit --model part
 broken part 's/"hidden_size":[^,]*/"hidden_size": -4/'
 refused "negative size" 1 "hidden_size" fit --model part
+broken part 's/"rms_norm_eps":[^,]*/"rms_norm_eps": -1/'
+refused "negative rms_norm_eps" 1 "rms_norm_eps" fit --model part
 broken part 's/"model_type":[^,]*/"model_type": "gemma2"/; s/"architectures":[^]]*\],//'
 refused "unsupported family says what is supported" 1 "llama, qwen2, qwen3, mistral, granite" fit --model part
 broken part 's/"rope_scaling":[^,]*/"rope_scaling": {"rope_type": "yarn", "factor": 4}/'
