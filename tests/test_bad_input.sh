@@ -72,6 +72,8 @@ bad "missing field names those there are" 1 "text" '{"text": "a b c"}\n{"prompt"
 bad "a field that is no string" 1 "bad.jsonl:2:" '{"text": "a b c"}\n{"text": 5}\n'
 bad "a control character in a string" 1 "bad.jsonl:1:" '{"text": "a\001b"}\n'
 bad "not an object" 1 "bad.jsonl:1:" '[1, 2]\n'
+cp good.jsonl rows-of-mine && check "JSON lines under a name that does not say so" fit --dataset rows-of-mine --output unnamed
+check "are no paragraphs" grep -q 'field .*text.*20 to train on' unnamed/run.json
 : >bad.jsonl && refused "an empty set" 1 "bad.jsonl" fit --dataset bad.jsonl
 printf '\n\n' >bad.jsonl && refused "a set of empty lines" 1 "bad.jsonl" fit --dataset bad.jsonl
 refused "no such file" 1 "absent.jsonl" fit --dataset absent.jsonl
@@ -112,5 +114,6 @@ refused "a diverged step ends the run, naming it" 1 "diverged at step" fit --opt
 check "and run.json says why" grep -q '"failed"' diverged/run.json
 refused "more memory than there is" 3 "memory" sh -c "ulimit -v 400000; exec $full --threads 1 --model model --dataset good.jsonl --max-length 128 --batch-size 4096 --output run2"
 refused "init_model replaces nothing" 1 "there already" "$BUILD/init_model" --like smollm2-135m model
+refused "tokenize: line and column" 1 "stdin:2:9: found '5'" sh -c "printf '{\"text\":\"a\"}\n{\"text\":5}\n' | $BUILD/tokenize --model model"
 refused "init_model --like nonsense" 2 "nonsense" "$BUILD/init_model" --like nonsense x
 finish
