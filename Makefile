@@ -82,6 +82,7 @@ endif
 $(BUILD)/obj/outside/$(mine).o: $(RECIPE) $(BUILD)/config.mk
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	@sed -i 's|: $< *|: |' $(@:.o=.d) # it may lie elsewhere tomorrow
 $(BUILD)/obj/outside/$(mine).source.o: $(RECIPE)
 	@mkdir -p $(@D)
 	$(call say,text,$<)printf '.section .rodata\n.global tune_recipe_source, tune_recipe_source_end\ntune_recipe_source:\n.incbin "%s"\ntune_recipe_source_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' '$<' \
@@ -123,12 +124,16 @@ setup:
 	@CC="$(CC)" sh tools/setup.sh
 	@CC="$(CC)" sh tools/configure.sh $(BUILD)/config.mk
 
-test: setup
+setup-test:
+	@CC="$(CC)" sh tools/setup.sh test
+	@CC="$(CC)" sh tools/configure.sh $(BUILD)/config.mk
+
+test: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(TESTS)
 	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
 
 # Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
-test-peers: setup
+test-peers: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(PEERS)
 	@BUILD=$(BUILD) sh tests/peers.sh
 
@@ -148,7 +153,8 @@ clean:
 
 help:
 	@cat tools/make_help.txt
+	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup test test-peers tests asan clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers tests asan clean help
 .SECONDARY:

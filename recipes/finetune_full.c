@@ -69,6 +69,7 @@ int main(int argc, char **argv)
     MUST(tune_logger_step(log, &at, sums));            /* steps not logged yet; a diverged one ends the run here */
     MUST(tune_evaluator_run(eval, log, &at));          /* not twice at one step, not after a signal */
     MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* likewise */
+    MUST(tune_logger_counts(log, data));               /* rows cut, rows left out */
     MUST(tune_logger_report(log, &at));
 
     tune_checkpoint_free(ckpt);

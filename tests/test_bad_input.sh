@@ -1,9 +1,9 @@
 #!/bin/sh
 # test_bad_input.sh - what users write wrong and what the world does wrong: the message, the exit code, nothing written over.
-. tests/shell.sh
+. tests/tap.sh
 data=$here/datasets/stories.jsonl
 cd "$tmp" || exit 1
-tiny_model model
+tiny model 1 --dtype float32 --hidden-size 48 --intermediate-size 96 --heads 3 --vocab-size 400 >/dev/null
 full=$BUILD/finetune_full
 fit() { "$full" --model model --dataset good.jsonl --max-length 64 --max-steps 1 --output run "$@"; }
 head -20 "$data" >good.jsonl
@@ -72,8 +72,8 @@ bad "missing field names those there are" 1 "text" '{"text": "a b c"}\n{"prompt"
 bad "a field that is no string" 1 "bad.jsonl:2:" '{"text": "a b c"}\n{"text": 5}\n'
 bad "a control character in a string" 1 "bad.jsonl:1:" '{"text": "a\001b"}\n'
 bad "not an object" 1 "bad.jsonl:1:" '[1, 2]\n'
-cp good.jsonl rows-of-mine && check "JSON lines under a name that does not say so" fit --dataset rows-of-mine --output unnamed
-check "are no paragraphs" grep -q 'field .*text.*20 to train on' unnamed/run.json
+cp good.jsonl rows-of-mine && is "JSON lines under a name that does not say so" fit --dataset rows-of-mine --output unnamed
+is "are no paragraphs" grep -q 'field .*text.*20 to train on' unnamed/run.json
 : >bad.jsonl && refused "an empty set" 1 "bad.jsonl" fit --dataset bad.jsonl
 printf '\n\n' >bad.jsonl && refused "a set of empty lines" 1 "bad.jsonl" fit --dataset bad.jsonl
 refused "no such file" 1 "absent.jsonl" fit --dataset absent.jsonl
@@ -83,9 +83,13 @@ printf '{"text": "one two three"}\n' >bad.jsonl
 refused "a step without a label names its rows" 1 "bad.jsonl:1" fit --dataset bad.jsonl --max-length 1 --overwrite
 refused "a response template that never comes" 1 "good.jsonl:" fit --response-template '### nothing' --overwrite
 printf '\357\273\277{"text": "one two three four"}\r\n{"text": "five \\u0000 six seven"}\r\n' >odd.jsonl
-check "BOM, CRLF and NUL are read" fit --dataset odd.jsonl --output odd
+is "BOM, CRLF and NUL are read" fit --dataset odd.jsonl --output odd
 printf '{"text": "one two three four"}\nbroken\n{"text": "five six seven"}\n' >some.jsonl
-check "--skip-bad-rows" fit --dataset some.jsonl --skip-bad-rows --batch-size 3 --output some
+is "--skip-bad-rows" fit --dataset some.jsonl --skip-bad-rows --batch-size 3 --output some
+is "and the bad row is counted" grep -q "1 bad and left out" some/run.json
+printf '{"text": "q: yes it is so"}\n{"text": "0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9: no"}\n' >away.jsonl
+is "a cut answer" fit --dataset away.jsonl --response-template ':' --max-length 12 --batch-size 2 --output away
+is "is counted" grep -q "1 of them lost every trained token" away/run.json
 printf '{"text": "' >long.jsonl && head -c 1100000000 /dev/zero | tr '\0' 'x' >>long.jsonl && printf '"}\n{"text": "a b c d"}\n' >>long.jsonl
 refused "a line of a gigabyte, in little memory" 1 "long.jsonl:1" sh -c "ulimit -v 4000000; exec $full --threads 1 --model model --dataset long.jsonl --max-length 64 --max-steps 1 --output long --no-shuffle"
 rm -f long.jsonl
@@ -94,24 +98,24 @@ rm -f long.jsonl
 mkdir kept && echo precious >kept/file
 refused "an output folder that is there" 2 "kept" fit --output kept
 refused "one that is no run folder, even with --overwrite" 2 "kept" fit --output kept --overwrite
-check "is untouched" grep -q precious kept/file
-check "a run" fit --output again
+is "is untouched" grep -q precious kept/file
+is "a run" fit --output again
 refused "a run folder that is there" 2 "--overwrite" fit --output again
-check "--overwrite replaces it" fit --output again --overwrite
+is "--overwrite replaces it" fit --output again --overwrite
 echo '{"seed": 3}' >again/mine.json
 refused "--overwrite with --config inside" 2 "--config again/mine.json" fit --config again/mine.json --output again --overwrite
 if [ "$(id -u)" != 0 ]; then mkdir ro && chmod 500 ro && refused "a folder without permission" 1 "ro" fit --output ro/run; else
     refused "a folder that cannot be made" 1 "/proc/nothing" fit --output /proc/nothing/run
 fi
-check "a run that failed says so, and why" grep -q "response template" run/run.json
+is "a run that failed says so, and why" grep -q "response template" run/run.json
 fit --max-steps 2000 --output unread 2>unread.err | head -3 >/dev/null
-check "nobody reads what it prints: run.json says so" grep -q '"failed"' unread/run.json
+is "nobody reads what it prints: run.json says so" grep -q '"failed"' unread/run.json
 (ulimit -f 40 && fit --output small 2>small.err >&-)
-check "a checkpoint above the limit of file sizes: so too, and nothing half-written" sh -c 'grep -q "\"failed\"" small/run.json && ! ls small | grep -q tmp'
+is "a checkpoint above the limit of file sizes: so too, and nothing half-written" sh -c 'grep -q "\"failed\"" small/run.json && ! ls small | grep -q tmp'
 
 # training
 refused "a diverged step ends the run, naming it" 1 "diverged at step" fit --optimizer sgd --lr 1000 --clip-norm 0 --schedule constant --max-steps 60 --warmup-ratio 0 --output diverged
-check "and run.json says why" grep -q '"failed"' diverged/run.json
+is "and run.json says why" grep -q '"failed"' diverged/run.json
 refused "more memory than there is" 3 "memory" sh -c "ulimit -v 400000; exec $full --threads 1 --model model --dataset good.jsonl --max-length 128 --batch-size 4096 --output run2"
 refused "init_model replaces nothing" 1 "there already" "$BUILD/init_model" --like smollm2-135m model
 refused "tokenize: line and column" 1 "stdin:2:9: found '5'" sh -c "printf '{\"text\":\"a\"}\n{\"text\":5}\n' | $BUILD/tokenize --model model"

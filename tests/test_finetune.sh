@@ -1,9 +1,9 @@
 #!/bin/sh
 # test_finetune.sh - the recipe end to end: the same bits twice, whatever is recomputed; a folder saved as it was read.
-. tests/shell.sh
+. tests/tap.sh
 data=$here/datasets/stories.jsonl
 cd "$tmp" || exit 1
-tiny_model model
+tiny model 1 --dtype float32 --hidden-size 48 --intermediate-size 96 --heads 3 --vocab-size 400 >/dev/null
 run() { # NAME OPTION...
     name=$1
     shift
@@ -14,63 +14,63 @@ numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//' "$1/metrics.jso
 same_numbers() { numbers "$1" >a.txt && numbers "$2" >b.txt && cmp a.txt b.txt; }
 same_weights() { cmp "$1/checkpoint-final/model.safetensors" "$2/checkpoint-final/model.safetensors"; }
 
-check "a run" run first
-check "eight steps and an evaluation in metrics.jsonl" test "$(wc -l <first/metrics.jsonl)" = 9
-check "the loss falls" awk 'BEGIN { exit !('"$(sed -n 's/.*"loss_last":[^0-9]*\([0-9.]*\).*/\1/p' first/report.json)"' < '"$(sed -n 's/.*"loss_first":[^0-9]*\([0-9.]*\).*/\1/p' first/report.json)"') }'
-check "the same run twice" run second
-check "gives the same numbers" same_numbers first second
-check "and the same weights" same_weights first second
-check "checkpointing on" run recompute --activation-checkpointing full
-check "gives the same numbers" same_numbers first recompute
-check "and the same weights" same_weights first recompute
-check "one thread" run one --threads 1
-check "log-every 3" run sparse --log-every 3
-check "leaves one object per step all the same" same_numbers first sparse
-check "eight micro-batches of one row" run single --batch-size 1 --accumulate 8
+is "a run" run first
+is "eight steps and an evaluation in metrics.jsonl" test "$(wc -l <first/metrics.jsonl)" = 9
+is "the loss falls" awk 'BEGIN { exit !('"$(sed -n 's/.*"loss_last":[^0-9]*\([0-9.]*\).*/\1/p' first/report.json)"' < '"$(sed -n 's/.*"loss_first":[^0-9]*\([0-9.]*\).*/\1/p' first/report.json)"') }'
+is "the same run twice" run second
+is "gives the same numbers" same_numbers first second
+is "and the same weights" same_weights first second
+is "checkpointing on" run recompute --activation-checkpointing full
+is "gives the same numbers" same_numbers first recompute
+is "and the same weights" same_weights first recompute
+is "one thread" run one --threads 1
+is "log-every 3" run sparse --log-every 3
+is "leaves one object per step all the same" same_numbers first sparse
+is "eight micro-batches of one row" run single --batch-size 1 --accumulate 8
 close() { # losses within 1e-5 relative
     paste -d' ' a.txt b.txt | sed -n 's/.*"step":\([0-9]*\),"loss":\([0-9.e-]*\),.*"loss":\([0-9.e-]*\),.*/\1 \2 \3/p' |
         awk '{ d = $2 - $3; if (d < 0) d = -d; if (d > 1e-5 * $3) { print; bad = 1 } n++ } END { exit bad || n != 8 }'
 }
 numbers first >a.txt
 numbers single >b.txt
-check "equal one step of two micro-batches of four within 1e-5" close
+is "equal one step of two micro-batches of four within 1e-5" close
 numbers one >b.txt
-check "one thread agrees with two within 1e-5" close
-check "save-every" run saved --save-every 3
-for s in 3 6 8; do check "checkpoint-$s is there" test -f saved/checkpoint-$s/model.safetensors -a -f saved/checkpoint-$s/state/optimizer.safetensors; done
-check "nothing half-written is left" sh -c '! ls saved | grep -q tmp'
-check "checkpoint-best and -final are relative links" test "$(readlink saved/checkpoint-final)" = checkpoint-8 -a "$(readlink saved/checkpoint-best)" = checkpoint-8
-check "a run of a checkpoint" "$BUILD/finetune_full" --model saved/checkpoint-final --dataset "$data" --max-length 96 --max-steps 1 --output from
-check "bfloat16 activations" run bf16 --dtype bfloat16
+is "one thread agrees with two within 1e-5" close
+is "save-every" run saved --save-every 3
+for s in 3 6 8; do is "checkpoint-$s is there" test -f saved/checkpoint-$s/model.safetensors -a -f saved/checkpoint-$s/state/optimizer.safetensors; done
+is "nothing half-written is left" sh -c '! ls saved | grep -q tmp'
+is "checkpoint-best and -final are relative links" test "$(readlink saved/checkpoint-final)" = checkpoint-8 -a "$(readlink saved/checkpoint-best)" = checkpoint-8
+is "a run of a checkpoint" "$BUILD/finetune_full" --model saved/checkpoint-final --dataset "$data" --max-length 96 --max-steps 1 --output from
+is "bfloat16 activations" run bf16 --dtype bfloat16
 numbers bf16 >b.txt
-check "follow float32 within 2 percent" sh -c "paste -d' ' a.txt b.txt | sed -n 's/.*\"step\":\([0-9]*\),\"loss\":\([0-9.e-]*\),.*\"loss\":\([0-9.e-]*\),.*/\1 \2 \3/p' | awk '{ d = \$2 - \$3; if (d < 0) d = -d; if (d > 0.02 * \$3) exit 1; n++ } END { exit n != 8 }'"
-check "sgd with momentum" run sgd --optimizer sgd --momentum 0.9 --lr 0.1
+is "follow float32 within 2 percent" sh -c "paste -d' ' a.txt b.txt | sed -n 's/.*\"step\":\([0-9]*\),\"loss\":\([0-9.e-]*\),.*\"loss\":\([0-9.e-]*\),.*/\1 \2 \3/p' | awk '{ d = \$2 - \$3; if (d < 0) d = -d; if (d > 0.02 * \$3) exit 1; n++ } END { exit n != 8 }'"
+is "sgd with momentum" run sgd --optimizer sgd --momentum 0.9 --lr 0.1
 
 # A folder loaded and saved: lr 0 changes nothing, so every tensor has the bytes it was read with.
 for dtype in float32 bfloat16 float16; do
     "$BUILD/init_model" --like qwen3-0.6b --layers 2 --hidden-size 48 --intermediate-size 96 --heads 2 --kv-heads 1 --head-dim 32 \
         --vocab-size 300 --max-positions 64 --dtype $dtype q-$dtype >/dev/null
     "$BUILD/finetune_full" --model q-$dtype --dataset "$data" --max-length 32 --max-steps 1 --lr 0 --output s-$dtype >/dev/null
-    check "$dtype loaded and saved: the same bytes" cmp q-$dtype/model.safetensors s-$dtype/checkpoint-final/model.safetensors
-    if [ $dtype = float32 ]; then check "no second copy of float32 weights" test ! -e s-$dtype/checkpoint-final/state/weights.safetensors; else
-        check "$dtype: the float32 weights are beside the moments" test -f s-$dtype/checkpoint-final/state/weights.safetensors
+    is "$dtype loaded and saved: the same bytes" cmp q-$dtype/model.safetensors s-$dtype/checkpoint-final/model.safetensors
+    if [ $dtype = float32 ]; then is "no second copy of float32 weights" test ! -e s-$dtype/checkpoint-final/state/weights.safetensors; else
+        is "$dtype: the float32 weights are beside the moments" test -f s-$dtype/checkpoint-final/state/weights.safetensors
     fi
 done
 "$BUILD/finetune_full" --model q-bfloat16 --dataset "$data" --max-length 32 --max-steps 1 --lr 0 --save-dtype float32 --output wide >/dev/null
-check "--save-dtype float32 widens" test "$(stat -c %s wide/checkpoint-final/model.safetensors)" -gt "$(stat -c %s q-float32/model.safetensors)" -o "$(stat -c %s wide/checkpoint-final/model.safetensors)" = "$(stat -c %s q-float32/model.safetensors)"
-check "and config.json says so" grep -q '"float32"' wide/checkpoint-final/config.json
-check "run.json and report.json say that the weights are random" sh -c 'grep -q "\"weights\":[[:space:]]*\"random\"" first/run.json && grep -q "\"weights\":[[:space:]]*\"random\"" first/report.json'
-check "recipe.c is the recipe" cmp "$here/recipes/finetune_full.c" first/recipe.c
+is "--save-dtype float32 widens" test "$(stat -c %s wide/checkpoint-final/model.safetensors)" -gt "$(stat -c %s q-float32/model.safetensors)" -o "$(stat -c %s wide/checkpoint-final/model.safetensors)" = "$(stat -c %s q-float32/model.safetensors)"
+is "and config.json says so" grep -q '"float32"' wide/checkpoint-final/config.json
+is "run.json and report.json say that the weights are random" sh -c 'grep -q "\"weights\":[[:space:]]*\"random\"" first/run.json && grep -q "\"weights\":[[:space:]]*\"random\"" first/report.json'
+is "recipe.c is the recipe" cmp "$here/recipes/finetune_full.c" first/recipe.c
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 32 --stop-after-seconds 0.2 --epochs 1000 --output brief >/dev/null
-check "--stop-after-seconds stops a long run" test -f brief/report.json
+is "--stop-after-seconds stops a long run" test -f brief/report.json
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 32 --epochs 1000 --output signalled >signalled.out 2>&1 &
 pid=$!
 while ! grep -q '^step' signalled.out 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.1; done
 kill -TERM $pid
 wait $pid
 code=$?
-check "SIGTERM: finishes the step, saves, exits 143" test $code = 143 -a -n "$(ls -d signalled/checkpoint-[0-9]* 2>/dev/null)"
-check "and is not called final" test ! -e signalled/checkpoint-final
+is "SIGTERM: finishes the step, saves, exits 143" test $code = 143 -a -n "$(ls -d signalled/checkpoint-[0-9]* 2>/dev/null)"
+is "and is not called final" test ! -e signalled/checkpoint-final
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 24 --show-tokens 2 >shown.txt
-check "--show-tokens shows tokens and makes no run" sh -c 'test $(wc -l <shown.txt) -gt 40 && ! test -e runs'
+is "--show-tokens shows tokens and makes no run" sh -c 'test $(wc -l <shown.txt) -gt 40 && ! test -e runs'
 finish

@@ -1,5 +1,6 @@
 #!/bin/sh
-# setup.sh - install what building and testing need: by apt as root or through sudo, else print the exact list.
+# setup.sh [test] - install what building needs (and, with test, what the tests need besides): by apt as root or through
+# sudo, else print the exact list.
 CC=${CC:-cc}
 missing=
 need() { # package, then a command that succeeds when it is there
@@ -14,9 +15,16 @@ need binutils command -v ar
 need pkg-config command -v pkg-config
 need libcjson-dev have cjson/cJSON.h -lcjson
 need libopenblas-dev have cblas.h -lopenblas
-need libcmocka-dev have cmocka.h -lcmocka
-need curl command -v curl
-need python3 command -v python3
+if [ "$1" = test ]; then
+    need libcmocka-dev have cmocka.h -lcmocka
+    need g++ command -v g++
+    need curl command -v curl
+    need python3 command -v python3
+    if [ -e /etc/debian_version ]; then # the library is tested under both of Debian's threaded builds
+        need libopenblas0-pthread sh -c 'ls /usr/lib/*/openblas-pthread/libopenblas.so.0'
+        need libopenblas0-openmp sh -c 'ls /usr/lib/*/openblas-openmp/libopenblas.so.0'
+    fi
+fi
 [ -z "$missing" ] && exit 0
 echo "# missing:$missing"
 if ! command -v apt-get >/dev/null 2>&1; then

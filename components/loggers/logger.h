@@ -97,6 +97,10 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
 /* tune_logger_step - every step finished since the last look at sums, through tune_logger_record; waits for the device. */
 int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_sums *sums);
 
+/* tune_logger_counts - what the data set met: rows read, cut to max_length, with all trained tokens cut away, bad and left
+ * out. A note, when the steps are done. */
+int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data);
+
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);
 

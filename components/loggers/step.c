@@ -1,7 +1,10 @@
 /* step.c - the finished steps from the device's records to the logger's. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "core/try.h"
+#include "datasets/dataset.h"
 #include "devices/sums.h"
 #include "loggers/logger.h"
 
@@ -34,4 +37,16 @@ int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, st
         TRY(tune_logger_record(log, at, &r));
     }
     return 0;
+}
+
+int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data)
+{
+    char text[256];
+    struct tune_dataset_counts c = tune_dataset_counts(data);
+    int n = snprintf(text, sizeof text, "%" PRId64 " read, %" PRId64 " cut to the length", c.rows, c.truncated);
+    if (c.truncated_away > 0)
+        n += snprintf(text + n, sizeof text - (size_t)n, ", %" PRId64 " of them lost every trained token", c.truncated_away);
+    if (c.bad > 0)
+        snprintf(text + n, sizeof text - (size_t)n, ", %" PRId64 " bad and left out", c.bad);
+    return tune_logger_note(log, "rows met", text);
 }

@@ -1,0 +1,62 @@
+# tap.sh - what the shell tests share: numbered TAP lines, a folder of their own, a tiny model. Sourced from the tree's root.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL RECIPE
+here=$(pwd)
+BUILD=${BUILD:-build}
+case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac
+CC=${CC:-cc}
+export CC
+OMP_WAIT_POLICY=passive # other tests and builds run beside
+export OMP_WAIT_POLICY
+number=0 failures=0
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+
+# is NAME COMMAND... - passes if the command succeeds; what it printed follows a failure.
+is() {
+    name=$1
+    shift
+    number=$((number + 1))
+    if "$@" >"$tmp/said" 2>&1; then
+        echo "ok $number - $name"
+    else
+        echo "not ok $number - $name"
+        failures=$((failures + 1))
+        sed 's/^/# /' "$tmp/said" | head -n 40
+    fi
+}
+# refused NAME CODE TEXT COMMAND... - passes if it ends with that code and its stderr holds the text.
+refused() {
+    name=$1 code=$2 text=$3
+    shift 3
+    number=$((number + 1))
+    "$@" >"$tmp/said" 2>"$tmp/complained" </dev/null
+    got=$?
+    if [ $got = "$code" ] && grep -qF -- "$text" "$tmp/complained"; then
+        echo "ok $number - $name"
+    else
+        echo "not ok $number - $name"
+        failures=$((failures + 1))
+        echo "# exit code $got, expected $code with \"$text\""
+        sed 's/^/# /' "$tmp/complained" | head -n 20
+    fi
+}
+skip() {
+    number=$((number + 1))
+    echo "ok $number - $1 # SKIP $2"
+}
+# none NAME TEXT - passes if the text, the offenders, is empty.
+none() { offenders=$2; is "$1" nothing; }
+nothing() { [ -z "$offenders" ] || { printf '%s\n' "$offenders"; return 1; }; }
+finish() {
+    echo "1..$number"
+    [ $failures = 0 ]
+    exit
+}
+# tiny FOLDER SEED [OPTION...] - a model of 0.1 M weights.
+tiny() {
+    folder=$1 seed=$2
+    shift 2
+    "$BUILD/init_model" --layers 2 --hidden-size 64 --intermediate-size 128 --heads 2 --kv-heads 1 --vocab-size 300 \
+        --max-positions 128 --seed "$seed" "$@" "$folder"
+}

@@ -1,0 +1,60 @@
+#!/bin/sh
+# test_foreign.sh - user 3: `make install`, tune.pc, and foreign programs (tests/foreign) that own their loop and main.
+cd "$(dirname "$0")/.." || exit 1
+. tests/tap.sh
+CXX=${CXX:-c++}
+if ! command -v pkg-config >/dev/null 2>&1; then
+    skip "foreign programs" "no pkg-config"
+    finish
+fi
+san=
+if nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; then san=-fsanitize=address,undefined; fi
+case $BUILD in /*) build=$BUILD ;; *) build=$PWD/$BUILD ;; esac
+
+quietly() { "$@" >"$tmp/log" 2>&1 || { cat "$tmp/log"; false; }; }
+is "make install" quietly make BUILD="$BUILD" SAN="$san" install PREFIX="$tmp/inst"
+is "make install with DESTDIR" quietly make BUILD="$BUILD" SAN="$san" install PREFIX=/opt/t DESTDIR="$tmp/stage"
+is "DESTDIR is not written into tune.pc" grep -qx prefix=/opt/t "$tmp/stage/opt/t/lib/pkgconfig/tune.pc"
+is "the installed programs find their defaults" eval '(cd / && "$tmp/inst/bin/finetune_full" --list-models) | grep -q HuggingFaceTB/SmolLM2-135M'
+is "program.h, which prints and exits, is not installed" test ! -e "$tmp/inst/include/tune/flags/program.h"
+
+# Each header alone: C11 without GNU names, C++11.
+headers_alone() {
+    (cd "$tmp/inst/include/tune" && find . -name '*.h') | while read -r h; do
+        echo "#include <${h#./}>" >"$tmp/h.c"
+        echo "int main(void) { return 0; }" >>"$tmp/h.c"
+        $CC -std=c11 -pedantic -Wall -Wextra -Werror -I"$tmp/inst/include/tune" -fsyntax-only "$tmp/h.c" || exit 1
+        [ -z "$1" ] || $1 -std=c++11 -pedantic -Wall -Wextra -Werror -I"$tmp/inst/include/tune" -fsyntax-only -x c++ "$tmp/h.c" || exit 1
+    done
+}
+cxx=$CXX
+command -v "$CXX" >/dev/null 2>&1 || cxx=
+is "every installed header compiles alone${cxx:+, also as C++}" headers_alone "$cxx"
+
+is "tiny models" quietly eval 'tiny "$tmp/a" 1 && tiny "$tmp/b" 2'
+warn="-pedantic -Wall -Wextra -Werror"
+built() { # where, pkg-config path, compiler, standard, source
+    flags=$(PKG_CONFIG_PATH=$2 pkg-config --cflags --libs tune) || return 1
+    $3 $warn $san -std=$4 "$5" $flags -o "$tmp/loop-$1"
+}
+same() { printf '%b' "$1" | diff - "$2"; }
+run() { # where, expected standard output
+    "$tmp/loop-$1" "$tmp/a" "$tmp/b" >"$tmp/out" 2>"$tmp/err" </dev/null || { echo "exit code $?"; cat "$tmp/out" "$tmp/err"; return 1; }
+    same "$2" "$tmp/out" && same "" "$tmp/err"
+}
+c='1 device: same same\n2 devices: same same\nmy own names: 2\n'
+cc='same\nsame\nabsent folder said\nits thread'\''s own error: yes\nmy own names: 2\n'
+for place in "build $build" "installed $tmp/inst/lib/pkgconfig"; do
+    set -- $place
+    is "a C program by the $1 tune.pc" built "$1-c" "$2" "$CC" c11 tests/foreign/loop.c
+    is "$1: two models alone and interleaved, same bits; no line but its own" run "$1-c" "$c"
+    if [ -n "$cxx" ]; then
+        is "a C++ program by the $1 tune.pc" built "$1-cc" "$2" "$cxx" c++11 tests/foreign/loop.cc
+        is "$1: two models in two threads, same bits; no line but its own" run "$1-cc" "$cc"
+    else
+        skip "a C++ program by the $1 tune.pc" "no $CXX"
+    fi
+done
+is "make uninstall" quietly make BUILD="$BUILD" SAN="$san" uninstall PREFIX="$tmp/inst"
+none "uninstall leaves no file" "$(find "$tmp/inst" -type f)"
+finish

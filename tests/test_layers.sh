@@ -1,0 +1,122 @@
+#!/bin/sh
+# test_layers.sh - who may know whom: includes, calls, symbols and libraries, read from the sources and from what was built.
+cd "$(dirname "$0")/.." || exit 1
+. tests/tap.sh
+
+# ---- includes ----
+# only HEADER FOLDER... - the header is included below these folders and nowhere else.
+only() {
+    header=$1
+    shift
+    found=$(grep -rnE "^ *# *include *[<\"]$header" components recipes tools datasets tests --include='*.[ch]' --include='*.cu' --include='*.cc')
+    for folder in "$@"; do
+        found=$(printf '%s\n' "$found" | grep -v "^$folder")
+    done
+    none "$(echo "$header" | tr -d "\\\\") is included only in $(echo "$*" | tr -d "\\\\")" "$found"
+}
+only 'cblas\.h' components/devices/cpu/
+only '(cuda|cublas|cudnn|nvml|nccl)[A-Za-z_]*\.h' components/devices/cuda/ components/distributed/nccl
+only 'mpi\.h' components/distributed/mpi
+only 'hdf5\.h' components/stores/
+only '(immintrin|x86intrin|arm_neon|arm_sve)\.h' components/devices/cpu/ components/core/
+only 'flags/flags\.h' components/flags/ components/tune.h 'components/[a-z]*/get_[a-z]*\.c:' recipes/ tools/ datasets/ tests/
+only 'flags/program\.h' components/flags/program.c components/flags/program.h recipes/ tools/ datasets/ tests/
+only 'flags/state\.h' components/flags/
+only 'tokenizers/(parts|unicode)[a-z_]*\.h' components/tokenizers/ tests/
+only 'tests/' nowhere
+
+# Each folder stands on those to its right.
+order="evaluators checkpoints loggers profilers optimizers losses models datasets tokenizers distributed devices flags core"
+leftwards() {
+    grep -rnE '^ *# *include *"' components --include='*.[ch]' --include='*.cu' | sed 's|^components/||' | awk -v order="$order" '
+        BEGIN {
+            n = split(order, name, " ")
+            for (i = 1; i <= n; i++) at[name[i]] = i
+        }
+        {
+            split($0, half, "\""); split(half[1], where, "[/:]"); split(half[2], what, "/")
+            from = where[1]; to = what[1]
+            if (from == "tune.h" || from == to) next
+            getter = half[1] ~ /^[a-z]*\/get_[a-z]*\.c:/
+            if (from ~ /^(tokenizers|spaces|stores)$/) { if (to == "core" || (to == "flags" && getter)) next }
+            else if (!(from in at)) { print "no place in the order: " $0; next }
+            else if (to in at && at[to] > at[from]) next
+            print
+        }'
+}
+none "every folder of components stands on those to its right" "$(leftwards)"
+
+# ---- what components call ----
+# Comments and strings may speak of anything.
+code() { sed -e 's|"\([^"\\]\|\\.\)*"||g' -e 's|//.*||' -e 's|/\*.*\*/||' "$1"; }
+forbidden='(^|[^_a-zA-Z0-9.>])(printf|vprintf|puts|putchar|perror|exit|_exit|_Exit|quick_exit|abort|raise|signal|sigaction|atexit|system|popen|fork|setlocale|chdir|umask|rand|srand|strtok|localtime|gmtime|strerror_l) *\('
+calls() {
+    find components -name '*.[ch]' | grep -v -e ^components/flags/program -e ^components/loggers/ | while read -r f; do
+        code "$f" | grep -nE "$forbidden" | grep -vE '^[0-9]+: \* ' | sed "s|^|$f:|"
+    done
+}
+none "components do not print, exit, catch signals or keep the C library's hidden state" "$(calls)"
+standard() {
+    find components -name '*.[ch]' | grep -v -e ^components/flags/program -e ^components/loggers/ | while read -r f; do
+        code "$f" | grep -nwE 'stdout|stderr' | grep -vE '^[0-9]+: \* ' | sed "s|^|$f:|"
+    done
+}
+none "only loggers know stdout; nobody knows stderr" "$(standard; grep -nw stderr components/loggers/*.c)"
+
+# ---- the library's symbols ----
+library=$BUILD/libtune.a
+if nm "$library" 2>/dev/null | grep -q __asan_init; then
+    skip "symbols of libtune.a" "a sanitizer build has names of its own"
+else
+    is "the library is there" test -s "$library"
+    none "every global name begins with tune_" "$(nm -g --defined-only "$library" 2>/dev/null | awk 'NF == 3 && $3 !~ /^tune_/')"
+    none "no undefined exit, abort, signal, printf, puts, stderr" "$(nm -A -u "$library" 2>/dev/null | grep -wE 'U (_?exit|_Exit|quick_exit|abort|raise|signal|__sysv_signal|sigaction|atexit|printf|vprintf|__printf_chk|puts|putchar|perror|stderr|fork|system|setlocale|strtok|rand|srand)')"
+    none "stdout in loggers only" "$(nm -A -u "$library" 2>/dev/null | grep -wE 'U stdout' | grep -vE ':(get_logger|logger|progress_line)\.o:')"
+    # .data.rel.ro is constant once loaded; .tbss is each thread's own
+    none "no variable but each thread's error text" "$(objdump -t "$library" 2>/dev/null | awk '/ O (\.data|\.bss|\*COM\*)/ && !/ \.data\.rel\.ro/')"
+    none "the only thread's own variable is the error" "$(objdump -t "$library" 2>/dev/null | awk '/:     file format/ { file = $1 } / \.t(bss|data)/ && !/ d  / && file != "error.o:" { print file, $0 }')"
+fi
+
+# ---- programs that do not train load no device ----
+for p in tokenize make_stories init_model space sweep samples runs; do
+    [ -e "$BUILD/$p" ] || continue
+    none "$p loads no BLAS, CUDA or MPI library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -iE 'blas|lapack|cuda|cublas|cudnn|nccl|nvidia|mpi|tune_')"
+done
+none "a recipe loads no CUDA or MPI library until asked to" "$(readelf -d "$BUILD/finetune_full" | grep NEEDED | grep -iE 'cuda|cublas|cudnn|nccl|nvidia|mpi')"
+
+# ---- recipes are for reading ----
+long() {
+    for f in recipes/*.c; do
+        most=120
+        case $f in */generate.c | */evaluate.c) most=200 ;; esac
+        [ "$(wc -l <"$f")" -le $most ] || wc -l "$f"
+    done
+}
+none "recipes are at most 120 lines (generate, evaluate: 200)" "$(long)"
+none "recipes have no #if" "$(grep -nE '^ *# *if' recipes/*.c)"
+none "recipes take all they use from tune.h and program.h" "$(grep -nE '^ *# *include *"' recipes/*.c | grep -vE '"(tune|flags/program)\.h"')"
+is "the example for a data set of one's own is as short" test "$(wc -l <tests/recipes/own_dataset.c)" -le 120
+
+# ---- every compiler ----
+mkdir "$tmp/include" && for d in /usr/include/cjson /usr/local/include/cjson; do [ -d "$d" ] && ln -sfn "$d" "$tmp/include/cjson"; done
+blas=$(grep '^OPENBLAS_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
+cmocka=$(grep "^CMOCKA_CFLAGS" "$BUILD/config.mk" | cut -d= -f2-)
+for h in $(find /usr/include /usr/local/include -name cblas.h -o -name 'openblas_config*.h' 2>/dev/null); do
+    [ -e "$tmp/include/$(basename "$h")" ] || ln -s "$h" "$tmp/include"
+done
+warnings() { # compiler; $from: more folders
+    find components recipes tools datasets $from -name '*.c' | while read -r f; do
+        "$@" -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents $blas $cmocka -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
+    done
+}
+from=tests
+for c in gcc clang; do
+    if command -v $c >/dev/null 2>&1; then none "$c: no warnings" "$(warnings $c)"; else skip "$c: no warnings" "no $c"; fi
+done
+if command -v aarch64-linux-gnu-gcc >/dev/null 2>&1; then
+    blas="-I$tmp/include" from=tests/recipes # the others include cmocka
+    none "aarch64: no warnings" "$(warnings aarch64-linux-gnu-gcc)"
+else
+    skip "aarch64: no warnings" "no aarch64-linux-gnu-gcc"
+fi
+finish

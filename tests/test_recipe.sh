@@ -1,0 +1,109 @@
+#!/bin/sh
+# test_recipe.sh - user 2: copies a recipe, adds a flag and a measured property in that one file, builds it both ways, runs
+# it. In a copy of the tree, so that a `make` beside it sees nothing of this.
+cd "$(dirname "$0")/.." || exit 1
+. tests/tap.sh
+PYTHON=${TUNE_PYTHON:-python3}
+san= opt=
+if nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; then san="-fsanitize=address,undefined -fno-omit-frame-pointer" opt=OPT=-O1; fi
+mkdir "$tmp/tree" && cp -a Makefile tools components recipes datasets defaults "$tmp/tree" && cp -a "$BUILD" "$tmp/tree/build" || exit 1
+own=$PWD/tests/recipes/own_dataset.c data=$PWD/datasets/stories.jsonl
+tiny "$tmp/tiny" 1 >/dev/null || exit 1
+BUILD=build
+cd "$tmp/tree" || exit 1
+
+# edit FILE - --lr-scale, which the step multiplies its learning rate by, and tokens_per_step.
+edit() {
+    sed -e 's|^static struct { struct tune_flags tune; } my;|static struct { struct tune_flags tune; double lr_scale; } my;|' \
+        -e 's|^    TUNE_TRAINING_OPTIONS(my.tune),.*|&\n    {"lr-scale", TUNE_DOUBLE, \&my.lr_scale, "1", "(0,10]", "", "times the learning rate"},|' \
+        -e 's|^    TUNE_TRAINING_PROPERTIES,|&\n    {"tokens_per_step", "tokens/step", "tokens of all finished steps / steps"},|' \
+        -e 's|tune_optimizer_step(opt, |&my.lr_scale * |' \
+        -e 's|^    MUST(tune_logger_report|    MUST(tune_logger_property(log, "tokens_per_step", (double)at.tokens / (double)at.step));\n&|' \
+        recipes/finetune_full.c >"$1"
+}
+quietly() { "$@" >"$tmp/log" 2>&1 || { cat "$tmp/log"; false; }; }
+build() { # its compiler says nothing
+    make SAN="$san" $opt V=1 "$@" >"$tmp/log" 2>"$tmp/warnings" && [ ! -s "$tmp/warnings" ] || { cat "$tmp/log" "$tmp/warnings"; false; }
+}
+train() { # output, program, options...
+    output=$tmp/$1 program=$2
+    shift 2
+    "$program" --model "$tmp/tiny" --max-length 64 --max-steps 3 --lr 1e-3 --threads 1 --output "$output" "$@"
+}
+holds() { $PYTHON - "$@" <<'PY'
+import json, sys
+what, path, lines = sys.argv[1], sys.argv[2], sys.stdin
+def read(p): return json.load(open(p))
+def steps(p): return [json.loads(l) for l in open(p + "/metrics.jsonl")]
+if what == "describe":
+    d = read(path)
+    flag = [o for o in d["options"] if o["name"] == "lr_scale"][0]
+    assert flag["flag"] == "--lr-scale" and flag["default"] == 1 and flag["range"] == "(0,10]", flag
+    assert flag["type"] == "double" and flag["help"] == "times the learning rate" and flag["group"] == "", flag
+    assert [o for o in d["options"] if o["name"] == "lr"][0]["group"] == "optimizer"
+    p = [p for p in d["properties"] if p["name"] == "tokens_per_step"]
+    assert p == [{"name": "tokens_per_step", "unit": "tokens/step", "help": "tokens of all finished steps / steps"}], p
+elif what == "run":
+    r = read(path + "/run.json")
+    assert r["options"]["lr_scale"] == 0.5 and r["sources"]["lr_scale"] == "flag", r["options"]
+    assert r["options"]["lr"] == 1e-3 and r["status"] == "finished", r
+elif what == "half":
+    a, b = steps(path), steps(sys.argv[3])
+    assert len(a) == len(b) == 3
+    for x, y in zip(a, b): assert x["lr"] == 0.5 * y["lr"] and x["tokens"] == y["tokens"], (x, y)
+    assert a[0]["loss"] == b[0]["loss"] and a[2]["loss"] != b[2]["loss"]
+elif what == "report":
+    s = steps(path)
+    assert read(path + "/report.json")["tokens_per_step"] == sum(x["tokens"] for x in s) / len(s)
+elif what == "own":
+    r, run, s = read(path + "/report.json"), read(path + "/run.json"), steps(path)
+    assert r["answer_tokens"] == sum(x["labels"] for x in s) and r["training_steps"] == 25, r
+    assert r["loss_last"] < 0.7 * r["loss_first"], r
+    assert run["data"]["rows"] == 200 and run["options"]["sums"] == 200 and run["options"]["max_length"] == 64, run["data"]
+PY
+}
+
+edit recipes/mine.c
+is "five lines make the edit" test "$(diff recipes/finetune_full.c recipes/mine.c | grep -c '^>')" = 5
+: >"$tmp/before"
+sleep 1
+touch recipes/mine.c
+is "make build/mine, without a warning" build build/mine
+none "no other file was touched" "$(find . -newer "$tmp/before" -type f ! -name 'mine*' ! -path './build/obj/recipes/mine*')"
+is "--help shows the flag" eval 'build/mine --help | grep -A1 -e "--lr-scale NUMBER" | grep -q "times the learning rate; in (0,10\]; default 1"'
+is "--help shows the property" eval 'build/mine --help | grep -A1 tokens_per_step | grep -q "unit tokens/step"'
+is "--describe has both" eval 'build/mine --describe >"$tmp/describe.json" && holds describe "$tmp/describe.json"'
+is "it runs" quietly train half build/mine --dataset "$data" --lr_scale=0.5
+is "run.json has the flag and its source" holds run "$tmp/half"
+is "recipe.c is the edited source" cmp recipes/mine.c "$tmp/half/recipe.c"
+is "report.json has the property" holds report "$tmp/half"
+is "the flag does what the line says" eval 'quietly train whole build/finetune_full --dataset "$data" && holds half "$tmp/half" "$tmp/whole"'
+status() { # expected exit code, text of the message, program and arguments
+    code=$1 text=$2
+    shift 2
+    "$@" >"$tmp/out" 2>"$tmp/err"
+    [ $? = "$code" ] && grep -qF -e "$text" "$tmp/err" || { cat "$tmp/err"; false; }
+}
+is "a near miss of the flag names it" status 2 "--lr-scale" build/mine --lr-scal 1
+is "a value outside its range is refused" status 2 "(0,10]" build/mine --lr-scale 11
+
+mkdir "$tmp/elsewhere"
+edit "$tmp/elsewhere/theirs.c"
+is "make RECIPE=, from another folder, without a warning" build RECIPE="$tmp/elsewhere/theirs.c"
+is "it writes nothing beside its source" test "$(ls "$tmp/elsewhere")" = theirs.c
+is "RECIPE: --describe has both" eval 'build/theirs --describe >"$tmp/describe.json" && holds describe "$tmp/describe.json"'
+is "RECIPE: it runs; run.json, report.json, recipe.c" eval 'quietly train theirs build/theirs --dataset "$data" --lr-scale 0.5 &&
+    holds run "$tmp/theirs" && holds report "$tmp/theirs" && cmp "$tmp/elsewhere/theirs.c" "$tmp/theirs/recipe.c"'
+cp recipes/finetune_full.c "$tmp/elsewhere/finetune_full.c"
+is "a RECIPE of the name of a program here is refused" eval '! make -n RECIPE="$tmp/elsewhere/finetune_full.c" 2>&1 | grep -q link &&
+    make -n RECIPE="$tmp/elsewhere/finetune_full.c" 2>&1 | grep -q "another name"'
+
+grep -v '^    {"tokens_per_step"' recipes/mine.c >"$tmp/elsewhere/forgot.c"
+is "a property that is not declared is an error that names it" eval 'build RECIPE="$tmp/elsewhere/forgot.c" &&
+    status 1 tokens_per_step train forgot build/forgot --dataset "$data"'
+
+is "a recipe with a data set of its own, by callbacks" build RECIPE="$own"
+is "it learns from it" eval 'quietly build/own_dataset --model "$tmp/tiny" --sums 200 --batch-size 8 --lr 3e-3 --threads 1 --output "$tmp/own" &&
+    holds own "$tmp/own"'
+is "--show-tokens shows its rows" eval 'build/own_dataset --model "$tmp/tiny" --show-tokens 1 | grep -q "trained *\"0\""'
+finish
