@@ -67,8 +67,9 @@ int main(int argc, char **argv)
             MUST(tune_checkpoint_save(ckpt, model, opt, &at));
     }
     MUST(tune_logger_step(log, &at, sums));            /* steps not logged yet; a diverged one ends the run here */
+    MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* before rows are read that may turn out bad */
     MUST(tune_evaluator_run(eval, log, &at));          /* not twice at one step, not after a signal */
-    MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* likewise */
+    MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* the same one: its loss, and whether it is the best */
     MUST(tune_logger_counts(log, data));               /* rows cut, rows left out */
     MUST(tune_logger_report(log, &at));
 

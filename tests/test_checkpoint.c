@@ -160,7 +160,14 @@ static void state_holds_moments_and_weights(void **state)
     assert_got(c);
     struct tune_progress at = {.step = 1, .best = true, .finished = true};
     assert_ok(tune_checkpoint_save(c, m, opt, &at));
-    assert_ok(tune_checkpoint_save(c, m, opt, &at)); /* once per step: again is nothing */
+    at.eval_step = 1, at.eval_loss = at.best_loss = 2.5;
+    assert_ok(tune_checkpoint_save(c, m, opt, &at)); /* once per step: again is what was found meanwhile */
+    char *text;
+    size_t size;
+    assert_ok(tune_path(path, "%s/checkpoint-1/state/progress.json", tmp));
+    assert_ok(tune_file_read(path, 4096, &text, &size));
+    assert_non_null(strstr(text, "2.5"));
+    free(text);
     assert_ok(tune_path(path, "%s/checkpoint-final/state/optimizer.safetensors", tmp));
     struct tune_safetensors *moments = tune_safetensors_open(path);
     assert_got(moments);

@@ -255,9 +255,12 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
     char folder[TUNE_PATH_MAX], beside[TUNE_PATH_MAX];
     if (at->step == 0)
         return 0;
-    if (at->step == c->saved_step)
-        return link_names(c, at);
     TRY(tune_path(folder, "%s/checkpoint-%" PRId64, c->run, at->step));
+    if (at->step == c->saved_step) {
+        TRY(tune_path(beside, "%s/state", folder));
+        TRY(write_progress(beside, at));
+        return link_names(c, at);
+    }
     TRY(tune_path(beside, "%s.tmp-%ld", folder, (long)getpid()));
     int status = tune_checkpoint_write_model(m, beside, c->source, c->save_dtype);
     if (status == 0)

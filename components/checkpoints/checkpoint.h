@@ -30,7 +30,8 @@ struct tune_logger;
 struct tune_checkpoint *tune_checkpoint_new(const char *run_folder, const char *source, enum tune_dtype save_dtype);
 void tune_checkpoint_free(struct tune_checkpoint *c);
 
-/* tune_checkpoint_save - checkpoint-<at->step>, once per step; before the first step there is nothing to save. Links checkpoint-best
+/* tune_checkpoint_save - checkpoint-<at->step>; a second time at one step, progress.json alone, with what an evaluation
+ * found meanwhile. Before the first step there is nothing to save. Links checkpoint-best
  * if at->best, checkpoint-final if at->finished. opt NULL: no moments. -1 with an error: nothing appears under the name;
  * what was there stays. */
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
