@@ -59,8 +59,8 @@ int main(int argc, char **argv)
         MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), sums));
         tune_progress_step(&at, load);
 
-        if (tune_every(at.step, flags->log_every))
-            MUST(tune_logger_step(log, &at, sums)); /* the only wait for the device */
+        if (tune_every(at.step, flags->log_every) || tune_every(at.step, flags->eval_every) || tune_every(at.step, flags->save_every))
+            MUST(tune_logger_step(log, &at, sums)); /* the only wait for the device; a step's numbers before its checkpoint */
         if (tune_every(at.step, flags->eval_every))
             MUST(tune_evaluator_run(eval, log, &at)); /* sets at.best */
         if (at.best || tune_every(at.step, flags->save_every))
