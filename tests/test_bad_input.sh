@@ -19,6 +19,7 @@ refused "--max-length above the context" 2 "128" fit --max-length 129
 refused "--dtype int8" 2 "float32" fit --dtype int8
 refused "--device cuda" 2 "cpu" fit --device cuda
 refused "no --dataset" 2 "--dataset" "$full" --model model --output run
+refused "--eval-every with nothing held out" 2 "--train-split" fit --eval-every 5
 refused "no --model" 2 "--model" "$full" --dataset good.jsonl --output run
 refused "--config without file" 2 "absent.json" fit --config absent.json
 echo '{"learning_rate": 1}' >c.json
