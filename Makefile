@@ -34,6 +34,7 @@ RECIPES  = $(patsubst recipes/%.c,$(BUILD)/%,$(wildcard recipes/*.c))
 TOOLS    = $(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c))
 MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
 PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
+BENCHES  = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 
 all: found $(RECIPES) $(TOOLS) $(MAKERS) $(BUILD)/tune.pc $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
@@ -69,7 +70,7 @@ $(TOOLS): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(PROGRAM) $(LIBRARY)
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
-$(TESTS) $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
+$(TESTS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CMOCKA_LIBS) $(LIBS) -o $@
 
@@ -136,6 +137,11 @@ test-peers: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(PEERS)
 	@BUILD=$(BUILD) sh tests/peers.sh
 
+# Time figures; nothing here passes or fails.
+bench: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
+	@for b in $(BENCHES); do $$b || exit 1; done
+
 # Everything from nothing: set-up, build, a model, a training, its result.
 quickstart: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
@@ -155,5 +161,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers tests asan clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench tests asan clean help
 .SECONDARY:

@@ -59,16 +59,17 @@ int main(int argc, char **argv)
         MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), sums));
         tune_progress_step(&at, load);
 
-        if (tune_every(at.step, flags->log_every))
-            MUST(tune_logger_step(log, &at, sums)); /* the only wait for the device */
+        if (tune_every(at.step, flags->log_every) || tune_every(at.step, flags->eval_every) || tune_every(at.step, flags->save_every))
+            MUST(tune_logger_step(log, &at, sums)); /* the only wait for the device; a step's numbers before its checkpoint */
         if (tune_every(at.step, flags->eval_every))
             MUST(tune_evaluator_run(eval, log, &at)); /* sets at.best */
         if (at.best || tune_every(at.step, flags->save_every))
             MUST(tune_checkpoint_save(ckpt, model, opt, &at));
     }
     MUST(tune_logger_step(log, &at, sums));            /* steps not logged yet; a diverged one ends the run here */
+    MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* before rows are read that may turn out bad */
     MUST(tune_evaluator_run(eval, log, &at));          /* not twice at one step, not after a signal */
-    MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* likewise */
+    MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* the same one: its loss, and whether it is the best */
     MUST(tune_logger_counts(log, data));               /* rows cut, rows left out */
     MUST(tune_logger_report(log, &at));
 

@@ -19,6 +19,7 @@ refused "--max-length above the context" 2 "128" fit --max-length 129
 refused "--dtype int8" 2 "float32" fit --dtype int8
 refused "--device cuda" 2 "cpu" fit --device cuda
 refused "no --dataset" 2 "--dataset" "$full" --model model --output run
+refused "--eval-every with nothing held out" 2 "--train-split" fit --eval-every 5
 refused "no --model" 2 "--model" "$full" --dataset good.jsonl --output run
 refused "--config without file" 2 "absent.json" fit --config absent.json
 echo '{"learning_rate": 1}' >c.json
@@ -51,6 +52,8 @@ broken part 's/"vocab_size":[^,]*/"vocab_size": 500/'
 refused "tensor of another shape" 1 "[400, 48]" fit --model part
 broken part 's/"hidden_size":[^,]*/"hidden_size": -4/'
 refused "negative size" 1 "hidden_size" fit --model part
+broken part 's/"rms_norm_eps":[^,]*/"rms_norm_eps": -1/'
+refused "negative rms_norm_eps" 1 "rms_norm_eps" fit --model part
 broken part 's/"model_type":[^,]*/"model_type": "gemma2"/; s/"architectures":[^]]*\],//'
 refused "unsupported family says what is supported" 1 "llama, qwen2, qwen3, mistral, granite" fit --model part
 broken part 's/"rope_scaling":[^,]*/"rope_scaling": {"rope_type": "yarn", "factor": 4}/'
@@ -70,6 +73,8 @@ bad "missing field names those there are" 1 "text" '{"text": "a b c"}\n{"prompt"
 bad "a field that is no string" 1 "bad.jsonl:2:" '{"text": "a b c"}\n{"text": 5}\n'
 bad "a control character in a string" 1 "bad.jsonl:1:" '{"text": "a\001b"}\n'
 bad "not an object" 1 "bad.jsonl:1:" '[1, 2]\n'
+cp good.jsonl rows-of-mine && is "JSON lines under a name that does not say so" fit --dataset rows-of-mine --output unnamed
+is "are no paragraphs" grep -q 'field .*text.*20 to train on' unnamed/run.json
 : >bad.jsonl && refused "an empty set" 1 "bad.jsonl" fit --dataset bad.jsonl
 printf '\n\n' >bad.jsonl && refused "a set of empty lines" 1 "bad.jsonl" fit --dataset bad.jsonl
 refused "no such file" 1 "absent.jsonl" fit --dataset absent.jsonl
@@ -89,6 +94,10 @@ is "is counted" grep -q "1 of them lost every trained token" away/run.json
 printf '{"text": "' >long.jsonl && head -c 1100000000 /dev/zero | tr '\0' 'x' >>long.jsonl && printf '"}\n{"text": "a b c d"}\n' >>long.jsonl
 refused "a line of a gigabyte, in little memory" 1 "long.jsonl:1" sh -c "ulimit -v 4000000; exec $full --threads 1 --model model --dataset long.jsonl --max-length 64 --max-steps 1 --output long --no-shuffle"
 rm -f long.jsonl
+# by seed 1 the eighth row is held out: nobody reads it before the training is over
+for i in 1 2 3 4 5 6 7; do echo '{"text": "one two three four"}'; done >held.jsonl && echo '{"text": 5}' >>held.jsonl
+refused "a held-out row that cannot be read" 1 "held.jsonl:8:" "$full" --model model --dataset held.jsonl --max-length 64 --train-split 0.5 --seed 1 --output held
+is "does not take the trained weights along" test -f held/checkpoint-final/model.safetensors
 
 # the run folder
 mkdir kept && echo precious >kept/file
@@ -98,15 +107,22 @@ is "is untouched" grep -q precious kept/file
 is "a run" fit --output again
 refused "a run folder that is there" 2 "--overwrite" fit --output again
 is "--overwrite replaces it" fit --output again --overwrite
+echo '{"seed": 3}' >again/mine.json
+refused "--overwrite with --config inside" 2 "--config again/mine.json" fit --config again/mine.json --output again --overwrite
 if [ "$(id -u)" != 0 ]; then mkdir ro && chmod 500 ro && refused "a folder without permission" 1 "ro" fit --output ro/run; else
     refused "a folder that cannot be made" 1 "/proc/nothing" fit --output /proc/nothing/run
 fi
 is "a run that failed says so, and why" grep -q "response template" run/run.json
+fit --max-steps 2000 --output unread 2>unread.err | head -3 >/dev/null
+is "nobody reads what it prints: run.json says so" grep -q '"failed"' unread/run.json
+(ulimit -f 40 && fit --output small 2>small.err >&-)
+is "a checkpoint above the limit of file sizes: so too, and nothing half-written" sh -c 'grep -q "\"failed\"" small/run.json && ! ls small | grep -q tmp'
 
 # training
 refused "a diverged step ends the run, naming it" 1 "diverged at step" fit --optimizer sgd --lr 1000 --clip-norm 0 --schedule constant --max-steps 60 --warmup-ratio 0 --output diverged
 is "and run.json says why" grep -q '"failed"' diverged/run.json
 refused "more memory than there is" 3 "memory" sh -c "ulimit -v 400000; exec $full --threads 1 --model model --dataset good.jsonl --max-length 128 --batch-size 4096 --output run2"
 refused "init_model replaces nothing" 1 "there already" "$BUILD/init_model" --like smollm2-135m model
+refused "tokenize: line and column" 1 "stdin:2:9: found '5'" sh -c "printf '{\"text\":\"a\"}\n{\"text\":5}\n' | $BUILD/tokenize --model model"
 refused "init_model --like nonsense" 2 "nonsense" "$BUILD/init_model" --like nonsense x
 finish

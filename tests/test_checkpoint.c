@@ -160,7 +160,14 @@ static void state_holds_moments_and_weights(void **state)
     assert_got(c);
     struct tune_progress at = {.step = 1, .best = true, .finished = true};
     assert_ok(tune_checkpoint_save(c, m, opt, &at));
-    assert_ok(tune_checkpoint_save(c, m, opt, &at)); /* once per step: again is nothing */
+    at.eval_step = 1, at.eval_loss = at.best_loss = 2.5;
+    assert_ok(tune_checkpoint_save(c, m, opt, &at)); /* once per step: again is what was found meanwhile */
+    char *text;
+    size_t size;
+    assert_ok(tune_path(path, "%s/checkpoint-1/state/progress.json", tmp));
+    assert_ok(tune_file_read(path, 4096, &text, &size));
+    assert_non_null(strstr(text, "2.5"));
+    free(text);
     assert_ok(tune_path(path, "%s/checkpoint-final/state/optimizer.safetensors", tmp));
     struct tune_safetensors *moments = tune_safetensors_open(path);
     assert_got(moments);
@@ -214,6 +221,56 @@ static void failed_save(void **state)
     assert_ok(tune_file_remove_folder(tmp));
 }
 
+/* What can be known to fail at the end of a run is said at its beginning. */
+static void told_before_the_run(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder();
+    char path[TUNE_PATH_MAX], *deep = malloc(TUNE_PATH_MAX);
+    assert_ok(tune_path(path, "%s/merges.txt", tmp));
+    assert_ok(tune_file_make_folder(path)); /* for root too no file that can be read */
+    assert_null(tune_checkpoint_new("run", tmp, TUNE_DTYPES));
+    assert_error_has("merges.txt");
+    assert_ok(tune_file_remove_folder(path));
+    memset(deep, 'x', TUNE_PATH_MAX);
+    deep[TUNE_PATH_MAX - 80] = 0;
+    assert_null(tune_checkpoint_new(deep, tmp, TUNE_DTYPES));
+    assert_error_has("longer than 4095 bytes");
+    free(deep);
+    struct tune_checkpoint *c = tune_checkpoint_new("run", tmp, TUNE_DTYPES);
+    assert_got(c);
+    tune_checkpoint_free(c);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
+/* A weight that only float32 can hold is not saved as infinity. */
+static void narrow_dtypes_hold_the_weights(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder(), *folder = "tests/reference/llama-tied";
+    char path[TUNE_PATH_MAX];
+    struct tune_model *m = tune_model_load(folder, dev, TUNE_F32);
+    assert_got(m);
+    float *w = tune_model_weight(m, &tune_model_parameters(m)->at[1]), before = *w;
+    assert_ok(tune_path(path, "%s/out", tmp));
+    *w = -65519;
+    assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_F16)); /* rounds to -65504 */
+    *w = -65520;
+    assert_int_equal(tune_checkpoint_write_model(m, path, folder, TUNE_F16), -1);
+    assert_error_has(tune_model_parameters(m)->at[1].name);
+    assert_error_has("65520, which does not fit float16 (at most 65504); save with --save-dtype float32");
+    assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_BF16));
+    *w = 0x1.fep127f;
+    assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_BF16));
+    *w = 0x1.ffp127f;
+    assert_int_equal(tune_checkpoint_write_model(m, path, folder, TUNE_BF16), -1);
+    assert_error_has("bfloat16");
+    assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_F32));
+    *w = before;
+    tune_model_free(m);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +279,8 @@ int main(void)
         cmocka_unit_test(index_is_not_trusted),
         cmocka_unit_test(state_holds_moments_and_weights),
         cmocka_unit_test(failed_save),
+        cmocka_unit_test(told_before_the_run),
+        cmocka_unit_test(narrow_dtypes_hold_the_weights),
     };
     return cmocka_run_group_tests(tests, open_device, close_device) != 0;
 }

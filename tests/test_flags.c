@@ -111,6 +111,8 @@ static void refuses(void **state)
     refused("--grad_nois 1", "the nearest is --grad-noise");
     refused("--per_device_train_batch_size 1", "the nearest is --batch-size");
     refused("--learning-rate 1", "the nearest is --lr");
+    refused("--max 1", "the nearest is --max-length");
+    refused("--log 1", "the nearest is --log-every");
     refused("--hepl", "the nearest is --help");
     refused("-x", "begin with --");
     refused("here there", "unexpected argument \"there\"");

@@ -515,6 +515,18 @@ static void bad_rows(void **state)
         assert_int_equal(at.step, 7);
         done(load, d);
 
+        own.bad_from = 1; /* one good row of three: last of one epoch and first of another, it is four bad ones away */
+        own.bad_to = 3;
+        o.batch_size = o.accumulate = 1;
+        o.max_steps = 40;
+        o.shuffle = true;
+        load = loader_of(&own, 3, o, &d);
+        at = (struct tune_progress){0};
+        assert_int_equal(run(load, &at, NULL, 0), 40);
+        done(load, d);
+
+        o = options();
+        o.ahead = ahead;
         own.bad_from = 0;
         own.bad_to = 18;
         for (o.max_steps = -1; o.max_steps < 5; o.max_steps += 5) {

@@ -90,6 +90,7 @@ static void a_run(void **state)
     assert_ok(tune_logger_note(log, "template", "a\n\033[2Jb"));
     struct tune_model_identity id = {.random = true, .seed = 7, .fingerprint = 0xabc};
     assert_ok(tune_logger_weights(log, "models/x", &id));
+    assert_ok(tune_logger_note(log, "latin", "caf\xe9 \xc3\xa9 \xe9")); /* bytes of a path that are no UTF-8 */
     assert_ok(tune_logger_data(log, "my \"rows\".jsonl", 12, UINT64_MAX));
     cJSON *json = read_json("runs/a/run.json");
     assert_string_equal(text_of(json, "status"), "running");
@@ -134,6 +135,7 @@ static void a_run(void **state)
     assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "data"), "fingerprint"), "ffffffffffffffff");
     assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "data"), "path"), "my \"rows\".jsonl");
     assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "notes"), "kernel"), "SkylakeX");
+    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "notes"), "latin"), "caf? \xc3\xa9 ?");
     assert_true(number_of(cJSON_GetObjectItemCaseSensitive(json, "host"), "cpus") >= 1);
     assert_int_equal(strlen(text_of(json, "started")), 20);
     cJSON_Delete(json);
@@ -196,6 +198,14 @@ static void folders(void **state)
     assert_ok(tune_run_folder_make(other, NULL, "prog", false)); /* in the same second */
     assert_string_not_equal(path, other);
     assert_int_equal(strncmp(path, "runs/prog-20", 12), 0);
+    FILE *metrics = fopen("link/metrics.jsonl", "w");
+    assert_non_null(metrics);
+    test_write(home, "link/run.json", "{}", 2);
+    tune_run_folder_hold(metrics);
+    assert_int_equal(tune_run_folder_make(path, "link", "prog", true), -1);
+    assert_error_has("still writing to link");
+    fclose(metrics);
+    assert_ok(tune_run_folder_make(path, "link", "prog", true));
     test_write(home, "deep/m.txt", "x", 1);
     assert_true(tune_run_folder_holds("deep", "deep/m.txt") && tune_run_folder_holds("deep", "deep/"));
     assert_false(tune_run_folder_holds("deep/down", "deep/m.txt") || tune_run_folder_holds("dee", "deep/m.txt"));
@@ -230,6 +240,15 @@ static void diverges(void **state)
     assert_ok(tune_file_read("runs/d/metrics.jsonl", 1 << 20, &text, &size));
     assert_null(strstr(text, "nan"));
     free(text);
+    o.folder = "runs/n"; /* the first step: the weights as they were read */
+    log = tune_logger_new(&o);
+    assert_got(log);
+    r = step(1, 0, 1);
+    r.loss_sum = NAN;
+    at = (struct tune_progress){.step = 1, .planned_steps = 10, .eval_step = -1};
+    assert_int_equal(tune_logger_record(log, &at, &r), -1);
+    assert_error_has("diverged at step 1: the loss is not finite before any weight was changed");
+    tune_logger_free(log);
     o.folder = "runs/s"; /* a signal: measured, but not valid */
     log = tune_logger_new(&o);
     assert_got(log);
@@ -261,6 +280,10 @@ static void full_disk(void **state)
     assert_null(tune_logger_new(&o));
     assert_error_has("No space left");
     fclose(full);
+    cJSON *json = read_json("runs/f/run.json");
+    assert_string_equal(text_of(json, "status"), "failed");
+    assert_non_null(strstr(text_of(json, "reason"), "No space left"));
+    cJSON_Delete(json);
 }
 
 static struct {

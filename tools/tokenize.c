@@ -39,7 +39,8 @@ static int find(struct tune_json *j, const char *name, struct tune_json *value)
             if (found)
                 return tune_json_fail(j, "\"%s\" stands there twice", name);
             found = true;
-            tune_json_start(value, j->name, j->at, (size_t)(j->end - j->at), j->first_line);
+            tune_json_start(value, j->name, j->text, (size_t)(j->end - j->text), j->first_line);
+            value->at = j->at;
         }
         if (tune_json_skip(j) < 0)
             return -1;

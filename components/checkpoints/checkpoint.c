@@ -21,6 +21,28 @@ struct tune_checkpoint {
     int64_t saved_step; /* -1: none yet */
 };
 
+/* What travels with the weights; those that the source lacks are left out. */
+static const char *const companions[] = {"generation_config.json", "tokenizer.json",      "tokenizer_config.json",
+                                         "special_tokens_map.json", "added_tokens.json",  "vocab.json",
+                                         "merges.txt",              "tokenizer.model",    "chat_template.jinja"};
+enum { COMPANIONS = sizeof companions / sizeof *companions };
+
+/* What would end a save, found before the run: a file that cannot be read, a path too long. */
+static int can_save(const struct tune_checkpoint *c)
+{
+    char path[TUNE_PATH_MAX];
+    struct tune_mapping file;
+    for (size_t i = 0; i < COMPANIONS; i++) {
+        TRY(tune_path(path, "%s/%s", c->source, companions[i]));
+        if (tune_file_exists(path)) {
+            TRY(tune_file_map(&file, path));
+            tune_file_unmap(&file);
+        }
+    }
+    return tune_path(path, "%s/checkpoint-%" PRId64 ".tmp-%d/state/optimizer.safetensors.tmp-%d", c->run, INT64_MAX, INT32_MAX,
+                     INT32_MAX);
+}
+
 struct tune_checkpoint *tune_checkpoint_new(const char *run_folder, const char *source, enum tune_dtype save_dtype)
 {
     struct tune_checkpoint *c = calloc(1, sizeof *c);
@@ -30,7 +52,7 @@ struct tune_checkpoint *tune_checkpoint_new(const char *run_folder, const char *
     }
     c->save_dtype = save_dtype;
     c->saved_step = -1;
-    if (tune_path(c->run, "%s", run_folder) < 0 || tune_path(c->source, "%s", source) < 0) {
+    if (tune_path(c->run, "%s", run_folder) < 0 || tune_path(c->source, "%s", source) < 0 || can_save(c) < 0) {
         free(c);
         return NULL;
     }
@@ -68,16 +90,12 @@ static int write_config(const char *folder, const char *source, enum tune_dtype 
     return status;
 }
 
-/* What travels with the weights; those that the source lacks are left out. */
 static int copy_companions(const char *folder, const char *source)
 {
-    static const char *const names[] = {"generation_config.json", "tokenizer.json",      "tokenizer_config.json",
-                                        "special_tokens_map.json", "added_tokens.json",  "vocab.json",
-                                        "merges.txt",              "tokenizer.model",    "chat_template.jinja"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < COMPANIONS; i++) {
         char from[TUNE_PATH_MAX], to[TUNE_PATH_MAX];
-        TRY(tune_path(from, "%s/%s", source, names[i]));
-        TRY(tune_path(to, "%s/%s", folder, names[i]));
+        TRY(tune_path(from, "%s/%s", source, companions[i]));
+        TRY(tune_path(to, "%s/%s", folder, companions[i]));
         if (tune_file_exists(from))
             TRY(tune_file_copy(to, from));
     }
@@ -233,9 +251,12 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
     char folder[TUNE_PATH_MAX], beside[TUNE_PATH_MAX];
     if (at->step == 0)
         return 0;
-    if (at->step == c->saved_step)
-        return link_names(c, at);
     TRY(tune_path(folder, "%s/checkpoint-%" PRId64, c->run, at->step));
+    if (at->step == c->saved_step) {
+        TRY(tune_path(beside, "%s/state", folder));
+        TRY(write_progress(beside, at));
+        return link_names(c, at);
+    }
     TRY(tune_path(beside, "%s.tmp-%ld", folder, (long)getpid()));
     int status = tune_checkpoint_write_model(m, beside, c->source, c->save_dtype);
     if (status == 0)

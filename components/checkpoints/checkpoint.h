@@ -25,11 +25,13 @@ struct tune_flags;
 struct tune_logger;
 
 /* tune_checkpoint_new - checkpoints go into run_folder; source is the model folder whose config and tokenizer files are
- * copied along. save_dtype: TUNE_DTYPES for as-read, else F32, BF16 or F16. */
+ * copied along. save_dtype: TUNE_DTYPES for as-read, else F32, BF16 or F16. NULL also where a save could not succeed:
+ * one of those files cannot be read, run_folder's path is too long for what goes into it. */
 struct tune_checkpoint *tune_checkpoint_new(const char *run_folder, const char *source, enum tune_dtype save_dtype);
 void tune_checkpoint_free(struct tune_checkpoint *c);
 
-/* tune_checkpoint_save - checkpoint-<at->step>, once per step; before the first step there is nothing to save. Links checkpoint-best
+/* tune_checkpoint_save - checkpoint-<at->step>; a second time at one step, progress.json alone, with what an evaluation
+ * found meanwhile. Before the first step there is nothing to save. Links checkpoint-best
  * if at->best, checkpoint-final if at->finished. opt NULL: no moments. -1 with an error: nothing appears under the name;
  * what was there stays. */
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,

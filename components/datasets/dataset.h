@@ -42,7 +42,8 @@ enum tune_dataset_format { TUNE_DATASET_BY_NAME, TUNE_DATASET_JSONL, TUNE_DATASE
  * row's text begins with it already), and the spelling of a special token in the text is that token, as Hugging Face
  * has it. Nothing else is appended unless append_token says so. */
 struct tune_dataset_options {
-    enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, else text */
+    enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, .txt; another name: JSONL if '{' comes first,
+                                        else text */
     const char *text_field;          /* NULL: found from the first row: "text", else "output", "content", else the only
                                         string field; otherwise an error that lists the fields */
     const char *response_template;   /* NULL: train on everything. Else only on the tokens that begin at or after the end

@@ -442,7 +442,7 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
         load->skipped_in_a_row += load->now;
         if (load->o.max_steps < 0)
             at->planned_steps = --load->planned;
-        else if (load->skipped_in_a_row >= load->rows)
+        else if (load->skipped_in_a_row >= 2 * load->rows - 1) /* a whole epoch lies among so many, in whatever order */
             return all_bad();
         step_on(load, &load->at);
     }

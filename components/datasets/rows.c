@@ -203,14 +203,16 @@ static int next_row(const struct tune_rows *rows, struct tune_row_place *at, str
     }
 }
 
-/* By the name's ending; a .json that does not begin with '[' is taken as JSONL, for many are. */
+/* By the name's ending; a .json that begins with '{' is taken as JSONL, for many are, and so is a file of an ending that
+ * says nothing (my-rows, /dev/stdin, rows.jsonl.1): nobody wants to train on its braces. */
 static int settle_format(struct tune_rows *rows, const char *first)
 {
     static const char *const unread[] = {".parquet", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".zip", ".bz2", ".xz"};
     const char *name = strrchr(rows->path, '/'), *ending = strrchr(name ? name : rows->path, '.');
     if (rows->format != TUNE_DATASET_BY_NAME)
         return 0;
-    rows->format = TUNE_DATASET_TEXT;
+    bool object = first < file_end(rows) && *first == '{';
+    rows->format = object && (!ending || strcasecmp(ending, ".txt") != 0) ? TUNE_DATASET_JSONL : TUNE_DATASET_TEXT;
     if (!ending)
         return 0;
     for (size_t i = 0; i < sizeof unread / sizeof *unread; i++) {
@@ -223,7 +225,7 @@ static int settle_format(struct tune_rows *rows, const char *first)
     if (strcasecmp(ending, ".jsonl") == 0 || strcasecmp(ending, ".ndjson") == 0)
         rows->format = TUNE_DATASET_JSONL;
     else if (strcasecmp(ending, ".json") == 0)
-        rows->format = first < file_end(rows) && *first == '{' ? TUNE_DATASET_JSONL : TUNE_DATASET_JSON;
+        rows->format = object ? TUNE_DATASET_JSONL : TUNE_DATASET_JSON;
     return 0;
 }
 

@@ -106,7 +106,7 @@ struct tune_device {
     void *state;              /* the backend's */
 };
 
-/* tune_device_open - "cpu"; threads 0: as many as this process may use (tune_cpus_usable).
+/* tune_device_open - "cpu"; threads 0: as many as this process may use (affinity, cgroup quota).
  * NULL with an error: an unknown device, no such backend built. Close it after everything made on it is freed. */
 struct tune_device *tune_device_open(const char *name, int threads);
 void tune_device_close(struct tune_device *dev);

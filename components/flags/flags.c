@@ -333,7 +333,10 @@ static int take_builtin(struct reader *r, int b, const char *equal)
         const char *path = take_value(r, equal, "config");
         if (!path)
             return -1;
-        return r->configs ? apply_file(state, path, TUNE_FROM_CONFIG) : 0;
+        if (!r->configs)
+            return 0;
+        state->configs[state->config_count++] = path;
+        return apply_file(state, path, TUNE_FROM_CONFIG);
     }
     if (equal) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "--%s takes no value", builtin[b].name);
@@ -412,7 +415,7 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     flags->options = options;
     flags->properties = properties;
     flags->state = calloc(1, sizeof *flags->state);
-    if (!flags->state)
+    if (!flags->state || !(flags->state->configs = calloc((size_t)argc + 1, sizeof *flags->state->configs)))
         return no_memory();
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, true) < 0 ||
         take_words(flags, false) < 0 || apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0)
@@ -432,6 +435,7 @@ void tune_flags_free(struct tune_flags *flags)
     free(state->texts);
     free(state->sources);
     free(state->model_defaults);
+    free(state->configs);
     free(state);
     flags->state = NULL;
 }
@@ -450,6 +454,11 @@ enum tune_source tune_flags_source(const struct tune_flags *flags, const char *n
 bool tune_flags_given(const struct tune_flags *flags, const char *name)
 {
     return tune_flags_source(flags, name) >= TUNE_FROM_CONFIG;
+}
+
+const char *tune_flags_config(const struct tune_flags *flags, int i)
+{
+    return flags->state && i < flags->state->config_count ? flags->state->configs[i] : NULL;
 }
 
 const char *tune_source_name(enum tune_source source)

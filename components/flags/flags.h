@@ -215,6 +215,9 @@ enum tune_source tune_flags_source(const struct tune_flags *flags, const char *n
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
 
+/* tune_flags_config - the i-th file given by --config; NULL after the last. */
+const char *tune_flags_config(const struct tune_flags *flags, int i);
+
 /* tune_flags_each - the i-th option (rows of one name are merged into one) and its value as it was written (NULL: none)
  * for showing; NULL after the last. Borrowed until tune_flags_free. */
 const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i, const char **text);

@@ -42,7 +42,7 @@ struct tune_logger;
 void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *why), struct tune_logger *log);
 
 /* tune_program_catch_signals - SIGINT and SIGTERM are noted where flags->stop_signal points: finish the step, save,
- * exit; a second one ends the program at once. */
+ * exit; a second one ends the program at once. A closed pipe behind stdout and a file above `ulimit -f` become errors. */
 void tune_program_catch_signals(struct tune_flags *flags);
 
 /* tune_program_exit - the exit code of a run that came this far: 0, or 128 + the signal that ended it. */

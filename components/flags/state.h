@@ -11,6 +11,8 @@ struct tune_flags_state {
     char **texts;              /* [count]; the value in force as it was written; NULL: none */
     enum tune_source *sources; /* [count] */
     enum tune_wish wish;
+    const char **configs;      /* [config_count]; the --config files, argv's texts */
+    int config_count;
     char *model_defaults;      /* the file that was applied; NULL: none */
 };
 

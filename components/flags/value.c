@@ -164,6 +164,8 @@ const char *tune_nearest(const char *name, const char *const *names, int count, 
         /* "per-device-train-batch-size" means "batch-size", however many letters are too many */
         if (away > 1 && size > 3 && strlen(name) > 3 && (strcasestr(typed, names[i]) || strcasestr(names[i], typed)))
             away = 1, like = size;
+        else if (away > 1 && strlen(name) > 1 && !strncasecmp(names[i], typed, strlen(name)))
+            away = 1, like = size; /* "log": log-every */
         if (!best || away < least || (away == least && like > likest))
             best = names[i], least = away, likest = like;
     }

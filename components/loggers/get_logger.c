@@ -48,16 +48,22 @@ static cJSON *settings(const struct tune_flags *flags)
 }
 
 /* --overwrite must not take away what this run reads. */
+static int keeps(const struct tune_flags *flags, const char *name, const char *input)
+{
+    if (!flags->overwrite || !flags->output || !input || !tune_run_folder_holds(flags->output, input))
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite would remove %s with %s %s in it; give another --output", flags->output,
+                        name, input);
+    return -1;
+}
+
 static int keeps_inputs(const struct tune_flags *flags)
 {
-    const char *const inputs[] = {flags->model, flags->dataset};
-    static const char *const names[] = {"--model", "--dataset"};
-    for (int i = 0; i < 2; i++)
-        if (flags->overwrite && flags->output && inputs[i] && tune_run_folder_holds(flags->output, inputs[i])) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite would remove %s with %s %s in it; give another --output",
-                                flags->output, names[i], inputs[i]);
-            return -1;
-        }
+    const char *config;
+    TRY(keeps(flags, "--model", flags->model));
+    TRY(keeps(flags, "--dataset", flags->dataset));
+    for (int i = 0; (config = tune_flags_config(flags, i)); i++)
+        TRY(keeps(flags, "--config", config));
     return 0;
 }
 
@@ -103,6 +109,10 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
     struct tune_logger *log = tune_logger_new(&options);
     cJSON_Delete(json);
     if (log && show_settings(flags, stdout) < 0) {
+        struct tune_error why;
+        tune_error_save(&why);
+        tune_logger_failed(log, why.text);
+        tune_error_restore(&why);
         tune_logger_free(log);
         return NULL;
     }

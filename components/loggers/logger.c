@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/cjson.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/print.h"
@@ -52,24 +53,10 @@ static int no_memory(void)
     return -1;
 }
 
-static int write_json(const struct tune_logger *log, const char *name, const cJSON *json)
-{
-    char path[TUNE_PATH_MAX], *text = cJSON_Print(json);
-    if (!text)
-        return no_memory();
-    int result = tune_path(path, "%s/%s", log->folder, name);
-    size_t n = strlen(text);
-    text[n] = '\n'; /* in the NUL's place: the file ends in a newline */
-    if (result == 0)
-        result = tune_file_write(path, text, n + 1);
-    cJSON_free(text);
-    return result;
-}
-
 static int write_run(struct tune_logger *log)
 {
     log->run_changed = false;
-    return write_json(log, "run.json", log->run);
+    return tune_cjson_write(log->folder, "run.json", log->run, true);
 }
 
 static bool put(cJSON *object, const char *key, cJSON *value)
@@ -171,6 +158,7 @@ static int copy_properties(struct tune_logger *log, const struct tune_property *
 struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
 {
     char path[TUNE_PATH_MAX];
+    struct tune_error why;
     struct tune_logger *log = calloc(1, sizeof *log);
     if (!log) {
         no_memory();
@@ -192,12 +180,17 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
         tune_error_set("cannot write %s: %s", path, strerror(errno));
         goto fail;
     }
+    tune_run_folder_hold(log->metrics);
     if (start_run(log, options) < 0)
-        goto fail;
+        goto begun;
     if (options->source && (tune_path(path, "%s/recipe.c", log->folder) < 0 ||
                             tune_file_write(path, options->source, options->source_size) < 0))
-        goto fail;
+        goto begun;
     return log;
+begun: /* run.json may be there and say that it runs */
+    tune_error_save(&why);
+    tune_logger_failed(log, why.text);
+    tune_error_restore(&why);
 fail:
     log->ended = true; /* its error is the caller's to show; nothing more is written */
     tune_logger_free(log);
@@ -303,9 +296,13 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
 static int diverged(struct tune_logger *log, const struct tune_step_record *r)
 {
     struct tune_error why;
-    tune_error_set("diverged at step %" PRId64 ": the %s is not finite (that step left the weights as they were); lower "
-                   "--lr (it was %g), or raise --warmup-steps or lower --clip-norm", r->step,
-                   isfinite(r->loss_sum) ? "gradient" : "loss", r->lr);
+    if (r->step == 1 && !isfinite(r->loss_sum)) /* nothing was trained yet: --lr cannot be it */
+        tune_error_set("diverged at step 1: the loss is not finite before any weight was changed; look for NaN, infinite or "
+                       "very large values in the model's weights, and at its config.json");
+    else
+        tune_error_set("diverged at step %" PRId64 ": the %s is not finite (that step left the weights as they were); lower "
+                       "--lr (it was %g), or raise --warmup-steps or lower --clip-norm", r->step,
+                       isfinite(r->loss_sum) ? "gradient" : "loss", r->lr);
     tune_error_save(&why);
     put_status(log, "failed", why.text);
     tune_error_restore(&why);
@@ -493,7 +490,7 @@ static int write_report(struct tune_logger *log)
     }
     if (nonce && *nonce)
         good = good && put_text(report, "nonce", nonce);
-    int result = good ? write_json(log, "report.json", report) : no_memory();
+    int result = tune_cjson_write(log->folder, "report.json", report, good);
     cJSON_Delete(report);
     return result;
 }

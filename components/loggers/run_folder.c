@@ -3,8 +3,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,6 +60,22 @@ static int make_dated(char path[TUNE_PATH_MAX], const char *program)
     return fail(path);
 }
 
+void tune_run_folder_hold(FILE *metrics)
+{
+    (void)flock(fileno(metrics), LOCK_EX | LOCK_NB); /* where a file system has no locks, nothing is guarded */
+}
+
+/* A running process holds its metrics.jsonl; one that was killed does not. */
+static bool is_held(const char *folder)
+{
+    char path[TUNE_PATH_MAX];
+    int fd = tune_path(path, "%s/metrics.jsonl", folder) < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return held;
+}
+
 int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const char *program, bool overwrite)
 {
     char inner[TUNE_PATH_MAX];
@@ -83,6 +101,11 @@ int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const cha
     TRY(tune_path(inner, "%s/run.json", path));
     if (!tune_file_exists(inner) && !is_empty(path)) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: %s has no run.json, so it is no run folder and is left alone; "
+                            "give another --output", path);
+        return -1;
+    }
+    if (is_held(path)) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: a run is still writing to %s; wait for its end, stop it, or "
                             "give another --output", path);
         return -1;
     }

@@ -255,7 +255,9 @@ static int refuse_unsupported(const struct reader *r)
 static int read_numbers(struct tune_model_config *c, const struct reader *r)
 {
     bool qwen2 = strcmp(c->family, "qwen2") == 0, granite = strcmp(c->family, "granite") == 0, attention_bias;
-    TRY(scalar(r, "rms_norm_eps", 1e-6, &c->norm_eps));
+    double eps;
+    TRY(number(r, r->json, "rms_norm_eps", 0, 1, 1e-6, &eps));
+    c->norm_eps = (float)eps;
     TRY(scalar(r, "initializer_range", 0.02, &c->initializer_range));
     TRY(flag(r, "tie_word_embeddings", false, &c->tied));
     TRY(flag(r, "attention_bias", false, &attention_bias));

@@ -2,7 +2,9 @@
 #include "models/weights.h"
 
 #include <cjson/cJSON.h>
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,12 +265,29 @@ static int compare_items(const void *a, const void *b)
     return strcmp(x->p->name, y->p->name);
 }
 
+/* Weights that are finite stay so in the narrower type, or the folder is of no use to anyone. */
+static int check_fits(const struct tune_parameter *p, enum tune_dtype dtype, const float *x, int64_t n)
+{
+    float limit = dtype == TUNE_F16 ? 65520.0f : 0x1.ffp127f, largest = 0; /* from here on it rounds to infinity */
+    for (int64_t i = 0; i < n; i++) {
+        float size = fabsf(x[i]);
+        largest = size > largest && size <= FLT_MAX ? size : largest;
+    }
+    if (largest < limit)
+        return 0;
+    tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with --save-dtype float32", p->name, (double)largest,
+                   dtype == TUNE_F16 ? "float16 (at most 65504)" : "bfloat16 (at most 3.39e38)");
+    return -1;
+}
+
 static int write_tensor(struct tune_safetensors_writer *f, const struct tune_parameter *p, enum tune_dtype dtype,
                         const struct tune_weights_source *source, float *room)
 {
     for (int64_t at = 0; at < p->count; at += PIECE) {
         int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
         TRY(source->read(source->context, p, at, n, room));
+        if (dtype != TUNE_F32)
+            TRY(check_fits(p, dtype, room, n));
         if (dtype != TUNE_F32)
             TRY(tune_convert(room + PIECE, dtype, room, TUNE_F32, n));
         TRY(tune_safetensors_writer_write(f, dtype == TUNE_F32 ? room : room + PIECE, n * tune_dtype_bits(dtype) / 8));
