@@ -1,0 +1,138 @@
+/* test_evaluator.c - the held-out loss: weighted by tokens whatever the batches are, when it runs, what it remembers. */
+#include "test.h"
+
+#include "datasets/dataset.h"
+#include "evaluators/evaluator.h"
+
+enum { ROWS = 7, LENGTH = 12, VOCABULARY = 61 };
+
+/* Row i has 2 + i tokens, of which every token but the first two is trained: rows differ in labels, the first has none. */
+static int get(void *context, int64_t row, struct tune_example *x)
+{
+    (void)context;
+    int64_t n = 2 + row;
+    if (tune_example_reserve(x, n) < 0)
+        return -1;
+    for (int64_t i = 0; i < n; i++) {
+        x->ids[i] = (int32_t)((row * 17 + i * 5) % VOCABULARY);
+        x->trained[i] = i >= 2;
+    }
+    x->count = n;
+    return 0;
+}
+
+struct bench {
+    struct tune_device *dev;
+    struct tune_model *m;
+    struct tune_loss *loss;
+    struct tune_dataset *data;
+};
+
+static void setup(struct bench *b)
+{
+    b->dev = tune_device_open("cpu", 2);
+    assert_got(b->dev);
+    b->m = tune_model_load("tests/reference/llama-tied", b->dev, TUNE_F32);
+    assert_got(b->m);
+    assert_ok(tune_model_reserve(b->m, 4, LENGTH, 0));
+    b->loss = tune_loss_new(b->m, false);
+    assert_got(b->loss);
+    b->data = tune_dataset_from(ROWS, get, NULL, LENGTH);
+    assert_got(b->data);
+}
+
+static void teardown(struct bench *b)
+{
+    tune_dataset_free(b->data);
+    tune_loss_free(b->loss);
+    tune_model_free(b->m);
+    tune_device_close(b->dev);
+}
+
+static struct tune_evaluator *evaluator(struct bench *b, int batch_size)
+{
+    struct tune_loader *load = tune_loader_new(b->data, &(struct tune_loader_options){
+        .part = TUNE_ALL, .batch_size = batch_size, .accumulate = 1, .max_length = LENGTH, .epochs = 1, .max_steps = -1,
+        .stop_after_seconds = -1, .unlabelled = true});
+    assert_got(load);
+    struct tune_evaluator *e = tune_evaluator_new(b->m, b->loss, load);
+    assert_got(e);
+    return e;
+}
+
+static void weighted(void **state)
+{
+    (void)state;
+    struct bench b;
+    double sum = 0, loss;
+    int64_t labels = 0;
+    setup(&b);
+    for (int64_t row = 1; row < ROWS; row++) { /* one row at a time, added by hand */
+        struct tune_example x = {0};
+        struct tune_tensor *hidden;
+        int32_t want[LENGTH], length = (int32_t)(2 + row);
+        assert_ok(tune_dataset_get(b.data, row, &x));
+        for (int t = 0; t < length; t++)
+            want[t] = t + 1 < length && x.trained[t + 1] ? x.ids[t + 1] : TUNE_NO_LABEL;
+        struct tune_batch batch = {.B = 1, .T = length, .ids = x.ids, .labels = want, .lengths = &length, .rows = &row,
+                                   .tokens = length, .label_count = row};
+        assert_ok(tune_model_forward(b.m, &batch, &hidden));
+        assert_ok(tune_loss_forward(b.loss, hidden, &batch, &sum));
+        labels += row;
+        tune_example_free(&x);
+    }
+    for (int size = 1; size <= 4; size++) {
+        struct tune_evaluator *e = evaluator(&b, size);
+        for (int again = 0; again < 2; again++) { /* observed 0: the same bits, padded or not */
+            assert_ok(tune_evaluator_loss(e, &loss));
+            assert_true(fabs(loss - sum / (double)labels) < 1e-6 * loss);
+        }
+        tune_evaluator_free(e);
+    }
+    teardown(&b);
+}
+
+static void when(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b);
+    struct tune_evaluator *e = evaluator(&b, 4), *none = tune_evaluator_new(b.m, b.loss, NULL);
+    struct tune_progress at = {0};
+    assert_ok(tune_evaluator_run(e, NULL, &at)); /* before the first step */
+    assert_true(at.eval_step == 0);
+    at.step = 3;
+    assert_ok(tune_evaluator_run(none, NULL, &at)); /* no rows held out */
+    assert_true(at.eval_step == 0);
+    assert_ok(tune_evaluator_run(e, NULL, &at));
+    assert_true(at.eval_step == 3 && at.best && at.best_loss == at.eval_loss && at.eval_loss > 0);
+    double loss = at.eval_loss;
+    at.eval_loss = 0;
+    assert_ok(tune_evaluator_run(e, NULL, &at)); /* not twice at one step */
+    assert_true(at.eval_loss == 0);
+    at.step = 4;
+    at.signal = 15;
+    assert_ok(tune_evaluator_run(e, NULL, &at)); /* not after a signal */
+    assert_true(at.eval_step == 3);
+    at.signal = 0;
+    at.best_loss = loss / 2;
+    assert_ok(tune_evaluator_run(e, NULL, &at));
+    assert_true(at.eval_step == 4 && !at.best && at.eval_loss == loss && at.best_loss == loss / 2);
+    float nan = NAN;
+    assert_ok(b.dev->kernels->upload(b.dev, tune_model_weight(b.m, &tune_model_parameters(b.m)->at[1]), &nan, sizeof nan));
+    at.step = 5;
+    assert_int_equal(tune_evaluator_run(e, NULL, &at), -1);
+    assert_error_has("not finite");
+    tune_evaluator_free(none);
+    tune_evaluator_free(e);
+    teardown(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weighted),
+        cmocka_unit_test(when),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
