@@ -275,12 +275,49 @@ static void configs(void **state)
     }
 }
 
+/* All memory is taken before the first step: what the device holds does not change with it. */
+static void nothing_grows(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"tests/reference/llama-biases", "tests/reference/qwen3", "tests/reference/mistral"};
+    for (int i = 0; i < 6; i++) {
+        char path[TUNE_PATH_MAX];
+        struct reference r;
+        struct tune_tensor *hidden, *dhidden;
+        snprintf(path, sizeof path, "%s/expected.safetensors", folders[i % 3]);
+        reference_open(&r, path);
+        struct tune_device *dev = tune_device_open("cpu", 2);
+        struct tune_model *m = tune_model_load(folders[i % 3], dev, i < 3 ? TUNE_F32 : TUNE_BF16);
+        assert_got(m);
+        assert_ok(tune_model_reserve(m, r.B, r.T, TUNE_FOR_TRAINING));
+        struct tune_loss *loss = tune_loss_new(m, true);
+        struct tune_optimizer *opt = tune_optimizer_new(m, &(struct tune_optimizer_options){
+            .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8});
+        struct tune_sums *sums = tune_sums_new(dev, 1);
+        int64_t held = dev->bytes;
+        assert_ok(tune_model_zero_grad(m, sums));
+        assert_ok(tune_model_forward(m, &r.batch, &hidden));
+        assert_ok(tune_loss_forward_backward(loss, hidden, &r.batch, sums, &dhidden));
+        assert_ok(tune_model_backward(m, &r.batch, dhidden));
+        assert_ok(tune_optimizer_clip(opt, 1, sums));
+        assert_ok(tune_optimizer_step(opt, 1e-3, sums));
+        assert_int_equal(dev->bytes, held);
+        tune_sums_free(sums);
+        tune_optimizer_free(opt);
+        tune_loss_free(loss);
+        tune_model_free(m);
+        tune_device_close(dev);
+        reference_close(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(configs),
         cmocka_unit_test(pretrained_stories260K),
         cmocka_unit_test(every_family),
+        cmocka_unit_test(nothing_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

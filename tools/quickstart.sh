@@ -4,7 +4,7 @@
 # that ignores all context can do.
 set -e
 BUILD=${BUILD:-build}
-MARGIN=1.5
+MARGIN=${MARGIN:-1.5}
 model=models/quickstart data=datasets/stories.jsonl run=runs/quickstart
 
 if [ ! -d $model ]; then

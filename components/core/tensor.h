@@ -67,7 +67,7 @@ int64_t tune_tensor_bytes(const struct tune_tensor *t);
 /* tune_tensor_shape_text - "[49152, 576]" into text (cut to size); returns text. For messages. */
 const char *tune_tensor_shape_text(const struct tune_tensor *t, char *text, size_t size);
 
-/* tune_convert - n elements from one float type to another on the CPU; F32, BF16, F16 and F64 in any pair.
+/* tune_convert - n elements from one float type to another on the CPU; F32, BF16, F16 and F64 in any pair (F64 to 16 bits goes through F32).
  * Rounds to nearest, ties to even; NaN stays NaN. to and from must not overlap unless equal in type and place.
  * 0, or -1 with an error: not a float type. */
 int tune_convert(void *to, enum tune_dtype to_dtype, const void *from, enum tune_dtype from_dtype, int64_t n);

@@ -47,7 +47,8 @@ struct tune_kernels {
     void (*close)(struct tune_device *dev);
     void *(*alloc)(struct tune_device *dev, int64_t bytes); /* 64-byte aligned, zeroed; NULL: no memory */
     void (*free)(struct tune_device *dev, void *memory, int64_t bytes);
-    int (*reserve)(struct tune_device *dev, int64_t floats); /* working memory of each thread */
+    /* Working memory for every operation up to these sizes (rows up to width wide), so that none asks for more later. */
+    int (*reserve)(struct tune_device *dev, const struct tune_attention *largest, int64_t width, enum tune_dtype activations);
     int (*upload)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
     int (*download)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
     int (*copy)(struct tune_device *dev, void *to, const void *from, int64_t bytes);

@@ -84,13 +84,16 @@ static void spin_briefly(char **argv)
 {
     static const char *const settings[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
     const char *preload = getenv("LD_PRELOAD");
-    if (!omp_get_max_threads || (preload && strstr(preload, "vgpreload")))
+    char path[TUNE_PATH_MAX]; /* by its own name: the process keeps it */
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0 || !omp_get_max_threads || (preload && strstr(preload, "vgpreload")))
         return;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (getenv(settings[i]))
             return;
+    path[n] = 0;
     if (setenv("GOMP_SPINCOUNT", "2000", 1) == 0 && setenv("KMP_BLOCKTIME", "0", 1) == 0) /* GNU's, LLVM's */
-        execv("/proc/self/exe", argv); /* returns only if it cannot: then the threads spin */
+        execv(path, argv); /* returns only if it cannot: then the threads spin */
 }
 
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,

@@ -53,16 +53,25 @@ fail:
 struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
 {
     struct tune_model *m = make(config, dev, dtype);
-    for (int i = 0; m && i < m->parameters.count; i++) {
-        const struct tune_parameter *p = &m->parameters.at[i];
-        float one = 1;
-        for (int64_t k = 0; p->norm && k < p->count; k++)
-            if (dev->kernels->upload(dev, m->weights + p->offset + k, &one, sizeof one) < 0) {
-                tune_model_free(m);
-                return NULL;
-            }
+    int64_t widest = config->hidden > config->head_dim ? config->hidden : config->head_dim;
+    float *ones = malloc(sizeof *ones * (size_t)widest);
+    if (!m || !ones) {
+        free(ones);
+        return m ? no_memory(m) : NULL;
     }
-    return m;
+    for (int64_t i = 0; i < widest; i++)
+        ones[i] = 1;
+    int status = 0;
+    for (int i = 0; i < m->parameters.count && status == 0; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        if (p->norm)
+            status = dev->kernels->upload(dev, m->weights + p->offset, ones, p->count * 4);
+    }
+    free(ones);
+    if (status == 0)
+        return m;
+    tune_model_free(m);
+    return NULL;
 }
 
 /* One tensor of a file, of any alignment and float type, to its place as float32. */
@@ -176,14 +185,15 @@ static void place(struct tune_model *m, struct tune_arena *a)
     m->attention_work = tune_arena_take(a, N, 2 * HD * 4);
 }
 
-/* Working memory of the threads: the largest any kernel asks for, so that none asks later. */
-static int64_t thread_floats(const struct tune_model *m)
+/* The device's own working memory, for the largest of all operations. */
+static int reserve_device(struct tune_model *m)
 {
     const struct tune_model_config *g = &m->config;
-    int64_t attention = 2 * 64 * (int64_t)m->max_T + 5 * (int64_t)m->max_T * g->head_dim + 64 + 2 * 64 * g->head_dim;
-    int64_t rows = 5 * (int64_t)(g->ffn > g->hidden ? g->ffn : g->hidden), mixed = m->dtype == TUNE_F32 ? 0 : 3 * 256 * 256;
-    int64_t most = attention > rows ? attention : rows;
-    return most > mixed ? most : mixed;
+    struct tune_attention largest = {.B = m->max_B, .T = m->max_T, .H = g->heads, .K = g->kv_heads, .D = g->head_dim};
+    int64_t width = tune_model_q(g);
+    width = width > g->ffn ? width : g->ffn;
+    width = width > g->hidden ? width : g->hidden;
+    return m->dev->kernels->reserve(m->dev, &largest, width, m->dtype);
 }
 
 int tune_model_reserve(struct tune_model *m, int B, int T, int what)
@@ -228,7 +238,7 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
         status = m->dev->kernels->upload(m->dev, m->rope, table, (int64_t)T * m->config.head_dim * 4);
     }
     free(table);
-    return status < 0 ? -1 : m->dev->kernels->reserve(m->dev, thread_floats(m));
+    return status < 0 ? -1 : reserve_device(m);
 }
 
 const struct tune_model_config *tune_model_config(const struct tune_model *m)

@@ -91,6 +91,11 @@ static int64_t work_floats(const struct tune_attention *s, int matrices)
     return (int64_t)matrices * BQ * s->T + 5 * (int64_t)s->T * s->D + 64;
 }
 
+int64_t tune_cpu_attention_floats(const struct tune_attention *s)
+{
+    return work_floats(s, 2) + 2 * BQ * (int64_t)s->D;
+}
+
 static void forward_head(const struct tune_attention *s, struct tune_tensor *out, float *lse, const struct tune_tensor *qkv,
                          int64_t b, int64_t h, float *work)
 {
@@ -217,7 +222,7 @@ int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dqk
 {
     struct backward w = {size, dqkv, work->data, dout, qkv, out, lse->data};
     int64_t B = size->B, T = size->T, H = size->H, K = size->K;
-    if (tune_cpu_reserve(dev, work_floats(size, 2) + 2 * BQ * size->D) < 0)
+    if (tune_cpu_reserve(dev, tune_cpu_attention_floats(size)) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
     {

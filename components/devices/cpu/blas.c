@@ -163,6 +163,11 @@ static void mixed_piece(const struct product *p, int64_t r0, int64_t r1, int64_t
         }
 }
 
+int64_t tune_cpu_gemm_floats(void)
+{
+    return 3 * BLOCK * BLOCK;
+}
+
 int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
                   const struct tune_tensor *b, bool bt, float alpha, float beta)
 {
@@ -170,7 +175,7 @@ int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct t
     bool mixed = a->dtype != TUNE_F32 || b->dtype != TUNE_F32 || c->dtype != TUNE_F32;
     if (p.M == 0 || p.N == 0)
         return 0;
-    if (mixed && tune_cpu_reserve(dev, 3 * BLOCK * BLOCK) < 0)
+    if (mixed && tune_cpu_reserve(dev, tune_cpu_gemm_floats()) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
     {

@@ -42,6 +42,16 @@ int tune_cpu_reserve(struct tune_device *dev, int64_t floats)
     return 0;
 }
 
+/* The kernels of rows take five of them at most. */
+static int cpu_reserve(struct tune_device *dev, const struct tune_attention *largest, int64_t width, enum tune_dtype activations)
+{
+    int64_t floats = 5 * width, attention = tune_cpu_attention_floats(largest);
+    floats = floats > attention ? floats : attention;
+    if (activations != TUNE_F32 && floats < tune_cpu_gemm_floats())
+        floats = tune_cpu_gemm_floats();
+    return tune_cpu_reserve(dev, floats);
+}
+
 static int cpu_copy(struct tune_device *dev, void *to, const void *from, int64_t bytes)
 {
 #pragma omp parallel num_threads(dev->threads)
@@ -84,7 +94,7 @@ static const struct tune_kernels cpu_kernels = {
     .close = cpu_close,
     .alloc = cpu_alloc,
     .free = cpu_free,
-    .reserve = tune_cpu_reserve,
+    .reserve = cpu_reserve,
     .upload = cpu_copy,
     .download = cpu_copy,
     .copy = cpu_copy,

@@ -100,6 +100,10 @@ static inline float tune_cpu_exp(float x)
     return p * tune_float_from_bits((uint32_t)(half + 127) << 23) * tune_float_from_bits((uint32_t)(k - half + 127) << 23);
 }
 
+/* What one thread needs, in floats: a widened block of each matrix, the backward of an attention. */
+int64_t tune_cpu_gemm_floats(void);
+int64_t tune_cpu_attention_floats(const struct tune_attention *size);
+
 int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
                   const struct tune_tensor *b, bool bt, float alpha, float beta);
 int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale);
