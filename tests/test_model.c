@@ -214,6 +214,7 @@ static void pretrained_stories260K(void **state)
     snprintf(folder, sizeof folder, "%.3000s/stories260K-hf", test_shared());
     snprintf(reference, sizeof reference, "%.3900s/reference_state.safetensors", folder);
     snprintf(steps, sizeof steps, "%.3900s/reference_fullft_5steps.safetensors", folder);
+    /* observed: logits 1.6e-5, loss 3.4e-7, gradients 3.3e-6, AdamW losses 1.0e-6 (the worst one by itself 9.4e-6) */
     for (int checkpointing = 0; checkpointing < 2; checkpointing++)
         assert_within("stories260K", check(folder, reference, steps, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)),
                       1e-4, 1e-6, 1e-4, 1e-5);
@@ -232,6 +233,7 @@ static void every_family(void **state)
         snprintf(reference, sizeof reference, "%.3900s/expected.safetensors", folder);
         if (e->d_name[0] == '.' || !tune_file_exists(reference))
             continue;
+        /* observed, worst of all families: logits 1.8e-5, loss 8.3e-8, gradients 3.2e-6, AdamW losses 1.0e-7 */
         for (int checkpointing = 0; checkpointing < 2; checkpointing++)
             assert_within(e->d_name, check(folder, reference, NULL, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)),
                           1e-4, 1e-6, 1e-4, 1e-5);
