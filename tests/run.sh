@@ -6,6 +6,8 @@
 passed=0 failed=0 skipped=0
 # Threads that wait asleep: tests keep their pace on a machine that is busy with something else.
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
+# Programs find defaults/ beside their own folder; those built outside the tree are told.
+case ${BUILD:-build} in /*) export TUNE_DEFAULTS="${TUNE_DEFAULTS:-$PWD/defaults}" ;; esac
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for t in "$@"; do

@@ -3,6 +3,8 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL RECIPE
 here=$(pwd)
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac
+# Programs find defaults/ beside their own folder; those built outside the tree are told.
+case $BUILD in $here/*) ;; *) export TUNE_DEFAULTS="${TUNE_DEFAULTS:-$here/defaults}" ;; esac
 CC=${CC:-cc}
 export CC
 OMP_WAIT_POLICY=passive # other tests and builds run beside
