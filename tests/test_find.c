@@ -132,6 +132,14 @@ static void cached(void **state)
     assert_string_equal(a.revision, commit);
     assert_false(a.random);
 
+    assert_int_equal(unlink("hub/models--Org--Tiny-1M/refs/main"), 0); /* downloaded by its revision */
+    assert_ok(tune_model_find("tiny-1m", found));
+    assert_string_equal(found, expected);
+    folder("hub/models--Org--Tiny-1M/snapshots/0123456789abcdef"); /* of two, which is meant? */
+    assert_int_equal(tune_model_find("tiny-1m", found), -1);
+    put("hub/models--Org--Tiny-1M/refs/main", commit);
+    assert_ok(tune_model_find("tiny-1m", found));
+
     folder("models/Tiny-1M/.cache/huggingface/download"); /* a folder of our own goes before the cache */
     put("models/Tiny-1M/config.json", "{}");
     assert_ok(tune_model_find("tiny-1m", found));

@@ -63,23 +63,44 @@ static bool is_commit(const char *text, size_t size)
     return size > 0 && size <= 64 && strspn(text, "0123456789abcdef") >= size;
 }
 
-/* models--ORG--NAME/refs/main holds a commit; its files lie below snapshots/<commit> as links into blobs. */
+/* The commit that refs/main holds, or, where one was downloaded by its revision and there is no such file, the only snapshot
+ * there is; of several, which one is meant would be a guess. */
+static bool find_commit(const char *repository, char commit[65])
+{
+    char path[TUNE_PATH_MAX], *text;
+    size_t size;
+    int snapshots = 0;
+    if (tune_path(path, "%s/refs/main", repository) < 0)
+        return false;
+    if (tune_file_exists(path)) {
+        if (tune_file_read(path, 4096, &text, &size) < 0)
+            return false;
+        size = strcspn(text, " \t\r\n");
+        bool good = is_commit(text, size);
+        if (good)
+            snprintf(commit, 65, "%.*s", (int)size, text);
+        free(text);
+        return good;
+    }
+    DIR *folder = tune_path(path, "%s/snapshots", repository) == 0 ? opendir(path) : NULL;
+    for (struct dirent *e; folder && (e = readdir(folder));)
+        if (is_commit(e->d_name, strlen(e->d_name)) && snapshots++ == 0)
+            snprintf(commit, 65, "%.64s", e->d_name);
+    if (folder)
+        closedir(folder);
+    return snapshots == 1;
+}
+
+/* models--ORG--NAME/snapshots/<commit> holds the files, as links into blobs. */
 static bool in_cache(const char *hub_id, char folder[TUNE_PATH_MAX])
 {
-    char cache[TUNE_PATH_MAX], repository[TUNE_PATH_MAX], path[TUNE_PATH_MAX], *commit = NULL;
-    size_t size = 0;
+    char cache[TUNE_PATH_MAX], repository[TUNE_PATH_MAX], commit[65];
     const char *slash = strchr(hub_id, '/');
     cache_folder(cache);
-    if (!*cache || !slash ||
-        tune_path(repository, "%s/models--%.*s--%s", cache, (int)(slash - hub_id), hub_id, slash + 1) < 0 ||
-        tune_path(path, "%s/refs/main", repository) < 0 || !tune_file_exists(path) ||
-        tune_file_read(path, 4096, &commit, &size) < 0)
-        return false;
-    size = strcspn(commit, " \t\r\n");
-    bool found = is_commit(commit, size) && tune_path(folder, "%s/snapshots/%.*s", repository, (int)size, commit) == 0 &&
-                 has(folder, "config.json") && has_weights(folder); /* a tokenizer alone is often cached */
-    free(commit);
-    return found;
+    return *cache && slash &&
+           tune_path(repository, "%s/models--%.*s--%s", cache, (int)(slash - hub_id), hub_id, slash + 1) == 0 &&
+           find_commit(repository, commit) && tune_path(folder, "%s/snapshots/%s", repository, commit) == 0 &&
+           has(folder, "config.json") && has_weights(folder); /* a tokenizer alone is often cached */
 }
 
 int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX])
