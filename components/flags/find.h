@@ -20,8 +20,7 @@ extern "C" {
 
 /* tune_model_find - the folder `name` means, into folder. A folder with a config.json is taken as it is. A known name
  * stands for its Hub id; a Hub id ORG/NAME for models/NAME below the current directory, else for its snapshot (that of
- * refs/main, or the only one) in the
- * Hub client's cache ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub).
+ * refs/main, or the only one) in the Hub client's cache ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub).
  * -1: absent (says how to get it), a folder without config.json, a name that is none (names the nearest; kind USAGE). */
 int tune_model_find(const char *name, char folder[TUNE_PATH_MAX]);
 
