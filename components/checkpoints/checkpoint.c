@@ -10,7 +10,6 @@
 
 #include "core/cjson.h"
 #include "core/file.h"
-#include "core/print.h"
 #include "core/safetensors.h"
 #include "core/try.h"
 #include "models/weights.h"
@@ -179,29 +178,19 @@ static int write_f32(const char *path, const struct tensor_list *lists, int coun
     return status;
 }
 
-static bool put_whole(cJSON *json, const char *key, int64_t value)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    return cJSON_AddRawToObject(json, key, text);
-}
-
-static bool put_number(cJSON *json, const char *key, double value)
-{
-    char text[32];
-    return cJSON_AddRawToObject(json, key, tune_number_text(text, value));
-}
-
 static int write_progress(const char *folder, const struct tune_progress *at)
 {
     cJSON *json = cJSON_CreateObject();
-    bool good = put_whole(json, "step", at->step) && put_whole(json, "planned_steps", at->planned_steps) &&
-                put_whole(json, "rows", at->rows) && put_whole(json, "tokens", at->tokens) &&
-                put_whole(json, "labels", at->labels) && put_whole(json, "padded_tokens", at->padded_tokens) &&
-                put_number(json, "epoch", at->epoch);
+    bool good = tune_cjson_put_whole(json, "step", at->step) &&
+                tune_cjson_put_whole(json, "planned_steps", at->planned_steps) &&
+                tune_cjson_put_whole(json, "rows", at->rows) && tune_cjson_put_whole(json, "tokens", at->tokens) &&
+                tune_cjson_put_whole(json, "labels", at->labels) &&
+                tune_cjson_put_whole(json, "padded_tokens", at->padded_tokens) &&
+                tune_cjson_put_number(json, "epoch", at->epoch);
     if (at->eval_step > 0)
-        good = good && put_whole(json, "eval_step", at->eval_step) && put_number(json, "eval_loss", at->eval_loss) &&
-               put_number(json, "best_loss", at->best_loss);
+        good = good && tune_cjson_put_whole(json, "eval_step", at->eval_step) &&
+               tune_cjson_put_number(json, "eval_loss", at->eval_loss) &&
+               tune_cjson_put_number(json, "best_loss", at->best_loss);
     int status = tune_cjson_write(folder, "progress.json", json, good);
     cJSON_Delete(json);
     return status;

@@ -2,12 +2,14 @@
 #include "core/cjson.h"
 
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/print.h"
 
 cJSON *tune_cjson_read(const char *path, size_t limit)
 {
@@ -43,4 +45,35 @@ int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bo
     int status = tune_path(path, "%s/%s", folder, name) < 0 ? -1 : tune_file_write(path, text, n + 1);
     cJSON_free(text);
     return status;
+}
+
+bool tune_cjson_put(cJSON *object, const char *key, cJSON *value)
+{
+    if (!value || !object) {
+        cJSON_Delete(value);
+        return false;
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    if (cJSON_AddItemToObject(object, key, value))
+        return true;
+    cJSON_Delete(value);
+    return false;
+}
+
+bool tune_cjson_put_text(cJSON *object, const char *key, const char *text)
+{
+    return tune_cjson_put(object, key, cJSON_CreateString(text));
+}
+
+bool tune_cjson_put_whole(cJSON *object, const char *key, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return tune_cjson_put(object, key, cJSON_CreateRaw(text));
+}
+
+bool tune_cjson_put_number(cJSON *object, const char *key, double value)
+{
+    char text[32];
+    return tune_cjson_put(object, key, cJSON_CreateRaw(tune_number_text(text, value)));
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +20,14 @@ struct cJSON *tune_cjson_read(const char *path, size_t limit);
  * become '?'. complete: nothing failed while json
  * was built (cJSON's functions return NULL where memory is short); without it, or without json, the error says so. */
 int tune_cjson_write(const char *folder, const char *name, const struct cJSON *json, bool complete);
+
+/* tune_cjson_put - set object's member key to value, which becomes the object's, in the place of one that is there.
+ * _text, _whole, _number - the same from a string, a whole number (digit by digit: cJSON's are doubles), a finite double
+ * (the shortest text that reads back as the same). false: no memory, or value or object is NULL. */
+bool tune_cjson_put(struct cJSON *object, const char *key, struct cJSON *value);
+bool tune_cjson_put_text(struct cJSON *object, const char *key, const char *text);
+bool tune_cjson_put_whole(struct cJSON *object, const char *key, int64_t value);
+bool tune_cjson_put_number(struct cJSON *object, const char *key, double value);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cjson.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/try.h"
@@ -21,14 +22,13 @@
 /* argv, the line that repeats the run, every option and where its value came from. */
 static cJSON *settings(const struct tune_flags *flags)
 {
-    char folder[TUNE_PATH_MAX], seed[32];
+    char folder[TUNE_PATH_MAX];
     size_t room = 64;
     for (int i = 0; i < flags->argc; i++)
         room += 4 * strlen(flags->argv[i]) + 3; /* a quote becomes four characters */
     char *command = malloc(room);
     struct tune_host host;
     tune_host_read(&host);
-    snprintf(seed, sizeof seed, "%lld", (long long)flags->seed);
     cJSON *json = cJSON_CreateObject();
     bool good = command && json &&
                 cJSON_AddItemToObject(json, "argv", cJSON_CreateStringArray((const char *const *)flags->argv, flags->argc)) &&
@@ -36,7 +36,7 @@ static cJSON *settings(const struct tune_flags *flags)
                 cJSON_AddStringToObject(json, "working_folder", getcwd(folder, sizeof folder) ? folder : "") &&
                 cJSON_AddItemToObject(json, "options", tune_flags_json(flags)) &&
                 cJSON_AddItemToObject(json, "sources", tune_flags_sources_json(flags)) &&
-                cJSON_AddItemToObject(json, "seed", cJSON_CreateRaw(seed)) &&
+                tune_cjson_put_whole(json, "seed", flags->seed) &&
                 cJSON_AddStringToObject(json, "device", flags->device ? flags->device : "cpu") &&
                 cJSON_AddNumberToObject(json, "threads", flags->threads > 0 ? flags->threads : host.cpus);
     free(command);

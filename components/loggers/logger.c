@@ -59,38 +59,11 @@ static int write_run(struct tune_logger *log)
     return tune_cjson_write(log->folder, "run.json", log->run, true);
 }
 
-static bool put(cJSON *object, const char *key, cJSON *value)
-{
-    if (!value || !object)
-        return false;
-    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
-    return cJSON_AddItemToObject(object, key, value);
-}
-
-static bool put_text(cJSON *object, const char *key, const char *text)
-{
-    return put(object, key, cJSON_CreateString(text));
-}
-
-/* cJSON keeps doubles: whole numbers go in digit by digit. */
-static bool put_whole(cJSON *object, const char *key, int64_t value)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    return put(object, key, cJSON_CreateRaw(text));
-}
-
-static bool put_number(cJSON *object, const char *key, double value)
-{
-    char text[32];
-    return put(object, key, cJSON_CreateRaw(tune_number_text(text, value)));
-}
-
 static bool put_hash(cJSON *object, const char *key, uint64_t hash)
 {
     char text[32];
     snprintf(text, sizeof text, "%016" PRIx64, hash);
-    return put_text(object, key, text);
+    return tune_cjson_put_text(object, key, text);
 }
 
 static bool put_now(cJSON *object, const char *key)
@@ -99,14 +72,14 @@ static bool put_now(cJSON *object, const char *key)
     time_t now = time(NULL);
     struct tm utc;
     strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    return put_text(object, key, text);
+    return tune_cjson_put_text(object, key, text);
 }
 
 static int put_status(struct tune_logger *log, const char *status, const char *reason)
 {
     log->ended = true;
-    if (!put_text(log->run, "status", status) || !put_now(log->run, "ended") ||
-        (reason && !put_text(log->run, "reason", reason)))
+    if (!tune_cjson_put_text(log->run, "status", status) || !put_now(log->run, "ended") ||
+        (reason && !tune_cjson_put_text(log->run, "reason", reason)))
         return no_memory();
     return write_run(log);
 }
@@ -114,11 +87,11 @@ static int put_status(struct tune_logger *log, const char *status, const char *r
 static bool put_host(cJSON *run, const struct tune_host *host)
 {
     cJSON *h = cJSON_AddObjectToObject(run, "host"), *build = cJSON_AddObjectToObject(run, "build");
-    return put_text(h, "class", host->class_name) && put_text(h, "name", host->name) &&
-           put_text(h, "system", host->system) && put_text(h, "machine", host->machine) && put_text(h, "cpu", host->cpu) &&
-           put_whole(h, "cores", host->cores) && put_whole(h, "cpus", host->cpus) &&
-           put_whole(h, "memory_bytes", host->memory_bytes) && put_text(build, "compiler", TUNE_COMPILER) &&
-           put_text(build, "id", host->build_id);
+    return tune_cjson_put_text(h, "class", host->class_name) && tune_cjson_put_text(h, "name", host->name) &&
+           tune_cjson_put_text(h, "system", host->system) && tune_cjson_put_text(h, "machine", host->machine) && tune_cjson_put_text(h, "cpu", host->cpu) &&
+           tune_cjson_put_whole(h, "cores", host->cores) && tune_cjson_put_whole(h, "cpus", host->cpus) &&
+           tune_cjson_put_whole(h, "memory_bytes", host->memory_bytes) && tune_cjson_put_text(build, "compiler", TUNE_COMPILER) &&
+           tune_cjson_put_text(build, "id", host->build_id);
 }
 
 static int start_run(struct tune_logger *log, const struct tune_logger_options *o)
@@ -126,12 +99,12 @@ static int start_run(struct tune_logger *log, const struct tune_logger_options *
     struct tune_host host;
     tune_host_read(&host);
     log->run = cJSON_CreateObject();
-    bool good = put_text(log->run, "program", o->program) && put_text(log->run, "version", TUNE_VERSION) &&
-                put_text(log->run, "status", "running") && put_now(log->run, "started") &&
-                put_whole(log->run, "pid", getpid());
+    bool good = tune_cjson_put_text(log->run, "program", o->program) && tune_cjson_put_text(log->run, "version", TUNE_VERSION) &&
+                tune_cjson_put_text(log->run, "status", "running") && put_now(log->run, "started") &&
+                tune_cjson_put_whole(log->run, "pid", getpid());
     const cJSON *item;
     cJSON_ArrayForEach(item, o->settings)
-        good = good && put(log->run, item->string, cJSON_Duplicate(item, true));
+        good = good && tune_cjson_put(log->run, item->string, cJSON_Duplicate(item, true));
     good = good && put_host(log->run, &host);
     if (!good)
         return no_memory();
@@ -237,7 +210,7 @@ int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
     cJSON *notes = cJSON_GetObjectItemCaseSensitive(log->run, "notes");
     if (!notes)
         notes = cJSON_AddObjectToObject(log->run, "notes");
-    if (!put_text(notes, key, text))
+    if (!tune_cjson_put_text(notes, key, text))
         return no_memory();
     return header(log, key, text);
 }
@@ -249,10 +222,10 @@ int tune_logger_weights(struct tune_logger *log, const char *folder, const struc
 {
     char text[TUNE_PATH_MAX + 256];
     const char *what = identity->random ? "random" : *identity->revision ? identity->revision : "unknown revision";
-    bool good = put_text(log->run, "weights", what) && put_hash(log->run, "weights_hash", identity->fingerprint) &&
-                put_text(log->run, "weights_folder", folder);
+    bool good = tune_cjson_put_text(log->run, "weights", what) && put_hash(log->run, "weights_hash", identity->fingerprint) &&
+                tune_cjson_put_text(log->run, "weights_folder", folder);
     if (good && identity->random)
-        good = put_whole(log->run, "weights_seed", identity->seed);
+        good = tune_cjson_put_whole(log->run, "weights_seed", identity->seed);
     if (!good)
         return no_memory();
     snprintf(text, sizeof text, "%s, %s, hash %016" PRIx64, folder, identity->random ? "RANDOM" : what, identity->fingerprint);
@@ -263,9 +236,9 @@ int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, ui
 {
     char text[TUNE_PATH_MAX + 128];
     cJSON *d = cJSON_CreateObject();
-    bool good = put_text(d, "path", path) && put_whole(d, "rows", rows) &&
-                (fingerprint ? put_hash(d, "fingerprint", fingerprint) : put_text(d, "fingerprint", ""));
-    if (!put(log->run, "data", d) || !good)
+    bool good = tune_cjson_put_text(d, "path", path) && tune_cjson_put_whole(d, "rows", rows) &&
+                (fingerprint ? put_hash(d, "fingerprint", fingerprint) : tune_cjson_put_text(d, "fingerprint", ""));
+    if (!tune_cjson_put(log->run, "data", d) || !good)
         return no_memory();
     int n = snprintf(text, sizeof text, "%s, %" PRId64 " rows", path, rows);
     if (fingerprint && n < (int)sizeof text)
@@ -377,12 +350,12 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
         TRY(write_run(log));
     count(log, r, loss);
     cJSON *json = cJSON_CreateObject();
-    bool good = put_whole(json, "step", r->step) && put_number(json, "loss", loss) &&
-                put_number(json, "grad_norm", r->grad_norm) && put_number(json, "lr", r->lr) &&
-                put_number(json, "step_s", seconds) && put_whole(json, "tokens", r->tokens) &&
-                put_whole(json, "labels", (int64_t)r->labels) &&
-                put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
-                put_number(json, "epoch", r->epoch);
+    bool good = tune_cjson_put_whole(json, "step", r->step) && tune_cjson_put_number(json, "loss", loss) &&
+                tune_cjson_put_number(json, "grad_norm", r->grad_norm) && tune_cjson_put_number(json, "lr", r->lr) &&
+                tune_cjson_put_number(json, "step_s", seconds) && tune_cjson_put_whole(json, "tokens", r->tokens) &&
+                tune_cjson_put_whole(json, "labels", (int64_t)r->labels) &&
+                tune_cjson_put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
+                tune_cjson_put_number(json, "epoch", r->epoch);
     TRY(write_metrics(log, json, good));
     return at->step == r->step ? show(log, at, r, loss) : 0;
 }
@@ -399,9 +372,9 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     log->eval_step = at->eval_step;
     log->eval_loss = at->eval_loss;
     cJSON *json = cJSON_CreateObject();
-    bool good = put_whole(json, "step", at->eval_step) && put_number(json, "eval_loss", at->eval_loss);
+    bool good = tune_cjson_put_whole(json, "step", at->eval_step) && tune_cjson_put_number(json, "eval_loss", at->eval_loss);
     if (isfinite(perplexity))
-        good = good && put_number(json, "eval_perplexity", perplexity);
+        good = good && tune_cjson_put_number(json, "eval_perplexity", perplexity);
     TRY(write_metrics(log, json, good));
     return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f | perplexity %.4g%s",
                                                      at->eval_step, at->eval_loss, perplexity, at->best ? " | best" : "");
@@ -483,13 +456,13 @@ static int write_report(struct tune_logger *log)
     bool good = report != NULL;
     for (int i = 0; p && p[i].name && good; i++)
         if (!isnan(log->values[i]))
-            good = put_number(report, p[i].name, log->values[i]);
+            good = tune_cjson_put_number(report, p[i].name, log->values[i]);
     for (size_t i = 0; i < sizeof weight_keys / sizeof *weight_keys; i++) {
         const cJSON *value = cJSON_GetObjectItemCaseSensitive(log->run, weight_keys[i]);
-        good = good && (!value || put(report, weight_keys[i], cJSON_Duplicate(value, true)));
+        good = good && (!value || tune_cjson_put(report, weight_keys[i], cJSON_Duplicate(value, true)));
     }
     if (nonce && *nonce)
-        good = good && put_text(report, "nonce", nonce);
+        good = good && tune_cjson_put_text(report, "nonce", nonce);
     int result = tune_cjson_write(log->folder, "report.json", report, good);
     cJSON_Delete(report);
     return result;

@@ -2,7 +2,6 @@
 #include "models/init.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,14 +37,11 @@ static int write_texts(const char *folder, const cJSON *config, const char *name
 {
     const char *key = cJSON_HasObjectItem(config, "torch_dtype") ? "torch_dtype" : "dtype";
     const char *spelled = dtype == TUNE_BF16 ? "bfloat16" : dtype == TUNE_F16 ? "float16" : "float32";
-    char digits[24];
     cJSON *copy = cJSON_Duplicate(config, true), *random = cJSON_CreateObject();
-    snprintf(digits, sizeof digits, "%" PRIu64, seed); /* cJSON's numbers are doubles */
-    cJSON_DeleteItemFromObjectCaseSensitive(copy, key);
-    bool good = cJSON_AddStringToObject(copy, key, spelled);
+    bool good = tune_cjson_put_text(copy, key, spelled);
     int status = tune_cjson_write(folder, "config.json", copy, good);
-    good = cJSON_AddStringToObject(random, "weights", "random") && cJSON_AddRawToObject(random, "seed", digits) &&
-           cJSON_AddStringToObject(random, "like", name);
+    good = tune_cjson_put_text(random, "weights", "random") && tune_cjson_put_whole(random, "seed", (int64_t)seed) &&
+           tune_cjson_put_text(random, "like", name);
     if (status == 0)
         status = tune_cjson_write(folder, "tune_weights.json", random, good);
     cJSON_Delete(copy);

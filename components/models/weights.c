@@ -3,7 +3,6 @@
 
 #include <cjson/cJSON.h>
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -319,9 +318,8 @@ static void shard_file(char *name, size_t size, int shard, int shards)
 static int write_index(const char *folder, const struct item *items, int count, int shards, int64_t bytes)
 {
     char name[64];
-    snprintf(name, sizeof name, "%" PRId64, bytes);
     cJSON *root = cJSON_CreateObject(), *metadata = cJSON_AddObjectToObject(root, "metadata");
-    bool good = cJSON_AddRawToObject(metadata, "total_size", name);
+    bool good = tune_cjson_put_whole(metadata, "total_size", bytes);
     cJSON *map = cJSON_AddObjectToObject(root, "weight_map");
     for (int i = 0; i < count && good; i++) {
         shard_file(name, sizeof name, items[i].shard, shards);
