@@ -88,9 +88,11 @@ static bool put_host(cJSON *run, const struct tune_host *host)
 {
     cJSON *h = cJSON_AddObjectToObject(run, "host"), *build = cJSON_AddObjectToObject(run, "build");
     return tune_cjson_put_text(h, "class", host->class_name) && tune_cjson_put_text(h, "name", host->name) &&
-           tune_cjson_put_text(h, "system", host->system) && tune_cjson_put_text(h, "machine", host->machine) && tune_cjson_put_text(h, "cpu", host->cpu) &&
+           tune_cjson_put_text(h, "system", host->system) && tune_cjson_put_text(h, "machine", host->machine) &&
+           tune_cjson_put_text(h, "cpu", host->cpu) &&
            tune_cjson_put_whole(h, "cores", host->cores) && tune_cjson_put_whole(h, "cpus", host->cpus) &&
-           tune_cjson_put_whole(h, "memory_bytes", host->memory_bytes) && tune_cjson_put_text(build, "compiler", TUNE_COMPILER) &&
+           tune_cjson_put_whole(h, "memory_bytes", host->memory_bytes) &&
+           tune_cjson_put_text(build, "compiler", TUNE_COMPILER) &&
            tune_cjson_put_text(build, "id", host->build_id);
 }
 
