@@ -38,7 +38,7 @@ struct tune_attention {
 /* One AdamW or SGD step over n parameters. */
 struct tune_update {
     double lr, beta1, beta2, eps, weight_decay, momentum;
-    double correction1, correction2; /* 1 - beta^t */
+    const double *updates; /* device memory: t of the bias corrections 1 - beta^t, this update included; AdamW's */
 };
 
 /* The table. N rows, C width; tensors are contiguous. Arguments were checked by kernels.c. "set" or "add" says what happens

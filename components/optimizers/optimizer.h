@@ -40,10 +40,12 @@ void tune_optimizer_free(struct tune_optimizer *opt);
 int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_sums *sums);
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums);
 
-/* tune_optimizer_steps - updates so far (the t of AdamW's bias correction).
+/* tune_optimizer_steps - updates so far (the t of AdamW's bias correction; a step that was not finite is none); waits for the
+ * device. -1 with an error. _set_steps - go on from there, with moments uploaded by the caller.
  * tune_optimizer_moment - 0: first (or SGD's momentum), 1: second; NULL: this optimizer has none. Device memory,
  * tune_model_parameters(m)->gradients elements. */
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt);
+int tune_optimizer_set_steps(struct tune_optimizer *opt, int64_t steps);
 float *tune_optimizer_moment(struct tune_optimizer *opt, int which);
 
 /* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay. */
