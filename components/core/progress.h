@@ -22,8 +22,10 @@ struct tune_progress {
     double eval_loss;      /* its loss, nats per token */
     double best_loss;      /* lowest eval_loss so far */
     bool best;             /* the last evaluation, at this very step, is the best so far */
+    int64_t best_step;     /* the step of best_loss; 0: none yet */
     bool finished;         /* the loop came to its planned end */
-    int signal;            /* the signal that ended it, or 0 */
+    const char *stopped;   /* why it was left before that ("--stop-at-step", "SIGTERM"); NULL: it was not. A text constant */
+    int signal;            /* the signal that did it, or 0 */
 };
 
 /* tune_every - true when n is positive and divides step (and step > 0): "once in a while". */
