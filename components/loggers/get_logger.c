@@ -62,6 +62,7 @@ static int keeps_inputs(const struct tune_flags *flags)
     const char *config;
     TRY(keeps(flags, "--model", flags->model));
     TRY(keeps(flags, "--dataset", flags->dataset));
+    TRY(keeps(flags, "--eval-dataset", flags->eval_dataset));
     for (int i = 0; (config = tune_flags_config(flags, i)); i++)
         TRY(keeps(flags, "--config", config));
     return 0;

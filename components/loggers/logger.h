@@ -66,11 +66,12 @@ int tune_logger_failed(struct tune_logger *log, const char *why);
 /* tune_logger_folder - the run folder; borrowed until free. */
 const char *tune_logger_folder(const struct tune_logger *log);
 
-/* What else the run stands on: a `#` line each, and a member of run.json ("notes" {key: text}, "weights", "data").
+/* What else the run stands on: a `#` line each, and a member of run.json ("notes" {key: text}, "weights", "data", "eval_data").
  * Call them before the first step. folder and path as they were opened; fingerprint 0: the rows are the program's own. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
 int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity);
 int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
+int tune_logger_eval_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
 
 /* tune_logger_run - all of that for a training run: device, model, weights, data, steps planned. Sets model_load_time and
  * lets the report know the model's FLOPs. */
@@ -113,7 +114,8 @@ void tune_logger_flops(struct tune_logger *log, double per_token, double per_len
 int tune_logger_property(struct tune_logger *log, const char *name, double value);
 
 /* tune_logger_report - the standard training properties this logger knows (those the program declares), report.json,
- * the closing lines, and run.json's status: "finished", or "stopped" after a signal. Properties set through
+ * the closing lines, and run.json's status: "finished" (with a reason where it was an early stop), or "stopped" after a
+ * signal. Properties set through
  * tune_logger_property stand as they were set; declared ones without a value are left out. */
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at);
 
