@@ -20,6 +20,7 @@
 #include "loggers/host.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
+#include "loggers/writers.h"
 #include "flags/find.h"
 
 struct tune_logger {
@@ -29,6 +30,7 @@ struct tune_logger {
     bool run_changed;     /* since it was written; written again at the next step */
     bool ended;           /* reported or failed */
     FILE *metrics;
+    struct tune_writers *writers;
     struct tune_line line;
     double *values;       /* per declared property; NaN: never set */
 
@@ -155,7 +157,7 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
         goto fail;
     }
     tune_run_folder_hold(log->metrics);
-    if (start_run(log, options) < 0)
+    if (start_run(log, options) < 0 || !(log->writers = tune_writers_open(log->folder, options->writers, 0)))
         goto begun;
     if (options->source && (tune_path(path, "%s/recipe.c", log->folder) < 0 ||
                             tune_file_write(path, options->source, options->source_size) < 0))
@@ -183,6 +185,7 @@ void tune_logger_free(struct tune_logger *log)
     }
     if (log->metrics)
         fclose(log->metrics);
+    tune_writers_free(log->writers);
     cJSON_Delete(log->run);
     free(log->values);
     free(log);
@@ -268,12 +271,13 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
         return no_memory();
     errno = 0;
     fprintf(log->metrics, "%s\n", text);
-    cJSON_free(text);
     /* each line at once: a run that is killed leaves every step it finished */
-    if (fflush(log->metrics) == 0 && !ferror(log->metrics))
-        return 0;
-    tune_error_set("cannot write %s/metrics.jsonl: %s", log->folder, errno ? strerror(errno) : "write error");
-    return -1;
+    bool written = fflush(log->metrics) == 0 && !ferror(log->metrics);
+    if (!written)
+        tune_error_set("cannot write %s/metrics.jsonl: %s", log->folder, errno ? strerror(errno) : "write error");
+    int status = written ? tune_writers_line(log->writers, text, strlen(text)) : -1;
+    cJSON_free(text);
+    return status;
 }
 
 /* The run ends here; run.json says why, then the error is the caller's. */

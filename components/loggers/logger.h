@@ -4,6 +4,7 @@
  *       run.json        what ran: argv, options and where each came from, host, weights, data, status
  *       recipe.c        the program's own source as it was compiled
  *       metrics.jsonl   one object per step, one per evaluation; units in the names
+ *       metrics.csv, events.out.tfevents...   the same for other programs, where asked for
  *       report.json     the measured properties, once the run has ended
  *
  * The one component that may print: `#` lines, then one line per logged step; in a terminal a
@@ -39,6 +40,9 @@ struct tune_property;
 struct tune_logger;
 struct cJSON;
 
+/* What is written besides metrics.jsonl, which always is: metrics.csv, a TensorBoard event file. */
+enum { TUNE_WRITE_CSV = 1, TUNE_WRITE_TENSORBOARD = 2 };
+
 struct tune_logger_options {
     const char *program;                    /* "finetune_full" */
     const char *folder;                     /* the run folder to make; NULL: runs/<program>-<date>-<time> */
@@ -52,6 +56,7 @@ struct tune_logger_options {
     double stop_after_seconds;              /* for the ETA; <= 0: none */
     FILE *stream;                           /* where lines go; NULL: stdout */
     bool quiet;                             /* no lines at all */
+    unsigned writers;                       /* a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD */
 };
 
 /* tune_logger_new - make the folder, write run.json (status "running") and recipe.c, open metrics.jsonl, print the first
@@ -119,7 +124,7 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
  * tune_logger_property stand as they were set; declared ones without a value are left out. */
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_get_logger - by --output, --overwrite, --log-every, --stop-after-seconds; run.json gets argv, the command line
+/* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds; run.json gets argv, the command line
  * and every option with its source. Refuses to remove a folder that holds --model or --dataset. */
 struct tune_logger *tune_get_logger(const struct tune_flags *flags);
 
