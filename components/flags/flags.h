@@ -14,7 +14,8 @@
  *         {0}
  *     };
  *
- * A row whose name begins with '<' is positional; it must be given unless it has a default.
+ * A row whose name begins with '<' is positional; it must be given unless it has a default. The last one may take all words
+ * that are left: "<run...>"; its place holds the last of them, tune_flags_words all.
  * Precedence: the table's default < defaults/<program>/<model>.json < --config FILE < flag.
  * The boundary: getters read struct tune_flags; below them nobody knows flags exist. */
 #ifndef TUNE_FLAGS_H
@@ -238,6 +239,9 @@ const char *tune_source_name(enum tune_source source);
 
 /* tune_flags_config - the i-th file given by --config; NULL after the last. */
 const char *tune_flags_config(const struct tune_flags *flags, int i);
+
+/* tune_flags_words - what a positional row "<...>" took, argv's texts; *count of them. */
+const char *const *tune_flags_words(const struct tune_flags *flags, int *count);
 
 /* tune_flags_each - the i-th option (rows of one name are merged into one) and its value as it was written (NULL: none)
  * for showing; NULL after the last. Borrowed until tune_flags_free. */

@@ -175,6 +175,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     snprintf(text, sizeof text, "%s%s%s, %" PRId64 " to train on, %" PRId64 " held out", field ? "field \"" : file ? "paragraphs" : "by callbacks",
              field ? field : "", field ? "\"" : "", tune_loader_rows(load), tune_dataset_rows(data) - tune_loader_rows(load));
     TRY(tune_logger_note(log, "rows", text));
+    TRY(tune_logger_planned(log, tune_loader_planned_steps(load)));
     snprintf(text, sizeof text, "%" PRId64 " steps of %d x %d rows, at most %d tokens each", tune_loader_planned_steps(load),
              flags->accumulate, flags->batch_size, flags->max_length);
     TRY(tune_logger_note(log, "plan", text));

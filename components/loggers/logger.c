@@ -260,6 +260,12 @@ int tune_logger_eval_data(struct tune_logger *log, const char *path, int64_t row
     return put_data(log, "eval_data", path, rows, fingerprint);
 }
 
+int tune_logger_planned(struct tune_logger *log, int64_t steps)
+{
+    log->run_changed = true;
+    return tune_cjson_put_whole(log->run, "planned_steps", steps) ? 0 : no_memory();
+}
+
 /* ---- steps ---- */
 
 /* Writes the object and frees it. good: nothing failed while it was built. */

@@ -78,6 +78,9 @@ int tune_logger_weights(struct tune_logger *log, const char *folder, const struc
 int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
 int tune_logger_eval_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
 
+/* tune_logger_planned - the steps planned, into run.json. -1: no memory. */
+int tune_logger_planned(struct tune_logger *log, int64_t steps);
+
 /* tune_logger_run - all of that for a training run: device, model, weights, data, steps planned. Sets model_load_time and
  * lets the report know the model's FLOPs. */
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
