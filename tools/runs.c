@@ -33,10 +33,13 @@ static struct {
 
 static const struct tune_option my_options[] = {
     {"<command>", TUNE_CHOICE, &my.command, NULL, "list|show|compare|plot", "", "what to do"},
-    {"<run...>", TUNE_STRING, &my.run, "", "", "", "run folders, names in runs/, or folders of run folders; all in runs/ if none is given"},
-    {"output-format", TUNE_CHOICE, &my.format, "table", "table|csv|json", "", "list, show, compare: for people, spreadsheets, programs"},
+    {"<run...>", TUNE_STRING, &my.run, "", "", "",
+     "run folders, names in runs/, or folders of run folders; all in runs/ if none is given"},
+    {"output-format", TUNE_CHOICE, &my.format, "table", "table|csv|json", "",
+     "list, show, compare: for people, spreadsheets, programs"},
     TUNE_OPTION_GROUP("list"),
-    {"sort", TUNE_CHOICE, &my.sort, "started", "started|name|state|step|loss|eval_loss|best_eval_loss|tokens_per_s", "", "by what, ascending"},
+    {"sort", TUNE_CHOICE, &my.sort, "started", "started|name|state|step|loss|eval_loss|best_eval_loss|tokens_per_s|seconds", "",
+     "by what, ascending"},
     {"reverse", TUNE_BOOL, &my.reverse, "false", "", "", "the other way round"},
     {"state", TUNE_STRING, &my.state, NULL, "", "",
      "only runs in these states, separated by commas: running, finished, stopped, failed, unfinished, dead, broken"},
@@ -45,7 +48,8 @@ static const struct tune_option my_options[] = {
      "which numbers of metrics.jsonl, separated by commas; loss and eval_loss share one plot, others have one each"},
     {"x", TUNE_CHOICE, &my.x, "step", "step|epoch|tokens|time", "", "what to draw over; time: of the steps themselves"},
     {"svg", TUNE_STRING, &my.svg, NULL, "", "", "also write the plots into this file"},
-    {"smooth", TUNE_DOUBLE, &my.smooth, "-1", "[-1,inf)", "points", "a smoothed value is the mean of that many on either side, twice; -1: by the curve; 0: none"},
+    {"smooth", TUNE_DOUBLE, &my.smooth, "-1", "[-1,inf)", "points",
+     "a smoothed value is the mean of that many on either side, twice; -1: by the curve; 0: none"},
     {"log", TUNE_BOOL, &my.logarithmic, "false", "", "", "logarithmic y axis"},
     {"ascii", TUNE_BOOL, &my.ascii, "false", "", "", "no braille characters, also where the locale has them"},
     {"color", TUNE_CHOICE, &my.color, "auto", "auto|always|never", "", "auto: in a terminal, unless NO_COLOR is set"},
@@ -66,7 +70,7 @@ static bool is_unicode(void)
     return !my.ascii && !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* Columns to print in; 0: no limit. A pipe has none, but a plot needs one. */
+/* Columns to print in; 0: no limit, as in a pipe; but a plot needs one. */
 static int columns(bool plot)
 {
     const char *set = getenv("COLUMNS");
@@ -91,6 +95,25 @@ static const char *label(struct tune_run *const *runs, int count, int i)
         if (k != i && !strcmp(runs[k]->name, runs[i]->name))
             return runs[i]->folder;
     return runs[i]->name;
+}
+
+/* What is measured of any run, from its metrics.jsonl alone. */
+static const char *const figures[] = {"step", "planned_steps", "loss", "eval_loss", "best_eval_loss", "best_eval_step",
+                                      "tokens_per_s", "seconds"};
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+static double figure(const struct tune_run *r, int i)
+{
+    const double values[FIGURES] = {(double)r->step,   r->planned_steps ? (double)r->planned_steps : NAN,
+                                    r->loss,           r->eval_loss,
+                                    r->best_eval_loss, r->best_eval_step ? (double)r->best_eval_step : NAN,
+                                    r->tokens_per_s,   r->step ? r->seconds : NAN};
+    return values[i];
+}
+
+static void add_number(struct tune_table *t, double value)
+{
+    tune_table_number(t, value, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.6g");
 }
 
 /* ---- list ---- */
@@ -127,44 +150,39 @@ static void add_options(struct tune_table *t, const struct tune_run *r, const ch
 
 static const char *const brief[] = {"name", "state", "step", "loss", "eval_loss", "best", "tokens/s", "started", "took", "options"};
 static const char *const whole[] = {"name", "folder", "state", "reason", "step", "planned_steps", "loss", "eval_loss", "best_eval_loss",
-                                    "best_eval_step", "tokens_per_s", "started", "ended", "seconds", "options"};
+                                    "best_eval_step", "tokens_per_s", "seconds", "started", "ended", "options"};
+enum { BRIEF = sizeof brief / sizeof *brief, WHOLE = sizeof whole / sizeof *whole };
 
-static void list_run(struct tune_table *t, const struct tune_run *r, const char *name, const char *const *differing, int count)
+static void list_brief(struct tune_table *t, const struct tune_run *r)
 {
     char step[48];
-    tune_table_text(t, name);
-    if (!is_people())
-        tune_table_text(t, r->folder);
     tune_table_text(t, tune_run_state_name(r->state));
-    if (!is_people())
-        tune_table_text(t, r->reason);
     snprintf(step, sizeof step, r->planned_steps ? "%" PRId64 "/%" PRId64 : "%" PRId64, r->step, r->planned_steps);
     tune_table_shown(t, (double)r->step, step);
-    if (!is_people())
-        tune_table_number(t, r->planned_steps ? (double)r->planned_steps : NAN, "%.0f");
-    tune_table_number(t, r->loss, "%.4f");
-    tune_table_number(t, r->eval_loss, "%.4f");
-    tune_table_number(t, r->best_eval_loss, "%.4f");
-    if (!is_people())
-        tune_table_number(t, r->best_eval_step ? (double)r->best_eval_step : NAN, "%.0f");
-    tune_table_number(t, r->tokens_per_s, "%.0f");
+    for (int i = 2; i < FIGURES - 1; i++) /* loss to tokens_per_s */
+        if (strcmp(figures[i], "best_eval_step"))
+            tune_table_number(t, figure(r, i), i < 5 ? "%.4f" : "%.0f");
     add_time(t, r->started_s);
-    if (!is_people())
-        add_time(t, r->ended_s);
     add_seconds(t, r->step ? r->seconds : NAN);
-    add_options(t, r, differing, count);
+}
+
+static void list_whole(struct tune_table *t, const struct tune_run *r)
+{
+    tune_table_text(t, r->folder);
+    tune_table_text(t, tune_run_state_name(r->state));
+    tune_table_text(t, r->reason);
+    for (int i = 0; i < FIGURES; i++)
+        add_number(t, figure(r, i));
+    add_time(t, r->started_s);
+    add_time(t, r->ended_s);
 }
 
 static double sort_key(const struct tune_run *r)
 {
-    return !strcmp(my.sort, "started")        ? r->started_s
-           : !strcmp(my.sort, "state")        ? (double)r->state
-           : !strcmp(my.sort, "step")         ? (double)r->step
-           : !strcmp(my.sort, "loss")         ? r->loss
-           : !strcmp(my.sort, "eval_loss")    ? r->eval_loss
-           : !strcmp(my.sort, "tokens_per_s") ? r->tokens_per_s
-           : !strcmp(my.sort, "name")         ? 0
-                                              : r->best_eval_loss;
+    for (int i = 0; i < FIGURES; i++)
+        if (!strcmp(my.sort, figures[i]))
+            return figure(r, i);
+    return !strcmp(my.sort, "started") ? r->started_s : !strcmp(my.sort, "state") ? (double)r->state : 0;
 }
 
 /* Runs without the number come last, whichever way round. */
@@ -207,10 +225,13 @@ static void list(struct tune_run **runs, int all)
 {
     const char **differing;
     int count = by_state(runs, all), n = MUST(tune_runs_differing(runs, count, &differing));
-    struct tune_table *t = GET(tune_table_new(is_people() ? brief : whole, is_people() ? sizeof brief / sizeof *brief : sizeof whole / sizeof *whole));
+    struct tune_table *t = GET(tune_table_new(is_people() ? brief : whole, is_people() ? BRIEF : WHOLE));
     qsort(runs, (size_t)count, sizeof *runs, in_order);
-    for (int i = 0; i < count; i++)
-        list_run(t, runs[i], label(runs, count, i), differing, n);
+    for (int i = 0; i < count; i++) {
+        tune_table_text(t, label(runs, count, i));
+        (is_people() ? list_brief : list_whole)(t, runs[i]);
+        add_options(t, runs[i], differing, n);
+    }
     print(t);
     for (int i = 0; i < count && is_people(); i++)
         if (*runs[i]->reason)
@@ -227,12 +248,14 @@ static void add_value(struct tune_table *t, const char *section, const char *nam
     char *text = NULL, sourced[4608];
     tune_table_text(t, section);
     tune_table_text(t, name);
-    if (cJSON_IsNumber(value) && !source) {
-        tune_table_number(t, value->valuedouble, "%.10g");
+    if (cJSON_IsNumber(value) && (!source || !is_people())) {
+        add_number(t, value->valuedouble);
         return;
     }
-    const char *shown = cJSON_IsString(value) ? value->valuestring : cJSON_IsNull(value) ? "none" : (text = cJSON_PrintUnformatted(value));
-    snprintf(sourced, sizeof sourced, source ? "%s  (%s)" : "%s", shown ? shown : "", source);
+    if (!cJSON_IsString(value) && !cJSON_IsNull(value))
+        text = cJSON_PrintUnformatted(value);
+    const char *shown = text ? text : cJSON_IsString(value) ? value->valuestring : "none";
+    snprintf(sourced, sizeof sourced, source ? "%s  (%s)" : "%s", shown, source);
     tune_table_text(t, is_people() ? sourced : shown);
     cJSON_free(text);
 }
@@ -249,8 +272,9 @@ static void add_members(struct tune_table *t, const cJSON *run)
                 add_value(t, "run", member->string, member, NULL);
             else
                 cJSON_ArrayForEach(inner, member) {
-                    const cJSON *source = !strcmp(member->string, "options") ? cJSON_GetObjectItemCaseSensitive(sources, inner->string) : NULL;
-                    add_value(t, member->string, inner->string, inner, cJSON_IsString(source) ? source->valuestring : NULL);
+                    bool option = !strcmp(member->string, "options");
+                    const cJSON *source = option ? cJSON_GetObjectItemCaseSensitive(sources, inner->string) : NULL;
+                    add_value(t, member->string, inner->string, inner, cJSON_GetStringValue(source));
                 }
         }
 }
@@ -262,27 +286,13 @@ static void add_checkpoints(struct tune_table *t, const struct tune_run *r)
     for (int i = 0; i < n; i++) {
         char name[48], text[96];
         snprintf(name, sizeof name, "checkpoint-%" PRId64, c[i].step);
-        snprintf(text, sizeof text, "%.1f MB%s%s", (double)c[i].bytes / 1e6, c[i].best ? ", best" : "", c[i].final ? ", final" : "");
+        snprintf(text, sizeof text, "%.1f MB%s%s", (double)c[i].bytes / 1e6, c[i].best ? ", best" : "",
+                 c[i].final ? ", final" : "");
         tune_table_text(t, "checkpoints");
         tune_table_text(t, name);
         tune_table_shown(t, (double)c[i].bytes, text);
     }
     free(c);
-}
-
-static void add_figures(struct tune_table *t, const struct tune_run *r)
-{
-    const struct {
-        const char *name;
-        double value;
-    } figures[] = {{"step", (double)r->step}, {"planned_steps", r->planned_steps ? (double)r->planned_steps : NAN}, {"loss", r->loss},
-                   {"eval_loss", r->eval_loss}, {"best_eval_loss", r->best_eval_loss},
-                   {"best_eval_step", r->best_eval_step ? (double)r->best_eval_step : NAN}, {"tokens_per_s", r->tokens_per_s}, {"seconds", r->seconds}};
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        tune_table_text(t, "figures");
-        tune_table_text(t, figures[i].name);
-        tune_table_number(t, figures[i].value, "%.6g");
-    }
 }
 
 static void show(const struct tune_run *r)
@@ -297,7 +307,11 @@ static void show(const struct tune_run *r)
         tune_table_text(t, state[i].name);
         tune_table_text(t, state[i].text);
     }
-    add_figures(t, r);
+    for (int i = 0; i < FIGURES; i++) {
+        tune_table_text(t, "figures");
+        tune_table_text(t, figures[i]);
+        add_number(t, figure(r, i));
+    }
     const cJSON *property;
     cJSON_ArrayForEach(property, r->report)
         add_value(t, "report", property->string, property, NULL);
@@ -377,7 +391,7 @@ static void compare_reports(struct tune_table *t, struct tune_run *const *runs, 
             tune_table_text(t, item->string);
             for (int k = 0; k < count; k++) {
                 const cJSON *value = cJSON_GetObjectItemCaseSensitive(runs[k]->report, item->string);
-                tune_table_number(t, cJSON_IsNumber(value) ? value->valuedouble : NAN, "%.6g");
+                add_number(t, cJSON_IsNumber(value) ? value->valuedouble : NAN);
             }
         }
     }
@@ -400,15 +414,11 @@ static void compare(struct tune_run *const *runs, int count)
         tune_table_text(t, tune_run_state_name(runs[i]->state));
     compare_options(t, runs, count);
     compare_settings(t, runs, count);
-    static const char *const figures[] = {"step", "loss", "eval_loss", "best_eval_loss", "tokens_per_s", "seconds"};
-    for (size_t f = 0; f < sizeof figures / sizeof *figures; f++) {
+    for (int f = 0; f < FIGURES; f++) {
         tune_table_text(t, "figure");
         tune_table_text(t, figures[f]);
-        for (int i = 0; i < count; i++) {
-            const struct tune_run *r = runs[i];
-            const double values[] = {(double)r->step, r->loss, r->eval_loss, r->best_eval_loss, r->tokens_per_s, r->seconds};
-            tune_table_number(t, values[f], "%.6g");
-        }
+        for (int i = 0; i < count; i++)
+            add_number(t, figure(runs[i], f));
     }
     compare_reports(t, runs, count);
     print(t);
@@ -462,11 +472,12 @@ static void check_metric(const struct drawing *d, const char *metric)
 
 static const char *unit_of(const char *metric)
 {
-    return strstr(metric, "loss")              ? "nats/token"
-           : !strcmp(metric, "step_s")         ? "s"
-           : !strcmp(metric, "tokens_per_s")   ? "tokens/s"
-           : !strcmp(metric, "tokens") || !strcmp(metric, "labels") ? "tokens"
-                                               : "";
+    static const char *const units[][2] = {{"loss", "nats/token"}, {"eval_loss", "nats/token"}, {"step_s", "s"},
+                                           {"tokens_per_s", "tokens/s"}, {"tokens", "tokens"}, {"labels", "tokens"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcmp(metric, units[i][0]))
+            return units[i][1];
+    return "";
 }
 
 /* All runs' curves of one metric, behind those of the plot that is last. */

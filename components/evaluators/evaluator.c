@@ -62,7 +62,8 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
     }
     TRY(micros);
     if (labels == 0) {
-        tune_error_set("the rows to evaluate on have not one label; take more of them, or check --response-template and --max-length");
+        tune_error_set("the rows to evaluate on have not one label; take more of them, or check --response-template and "
+                       "--max-length");
         return -1;
     }
     if (!isfinite(sum)) {

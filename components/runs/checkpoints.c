@@ -65,9 +65,10 @@ int tune_run_checkpoints(const struct tune_run *r, struct tune_run_checkpoint **
     *checkpoints = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof **checkpoints);
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name;
-        if (*checkpoints && snprintf(path, sizeof path, "%s/%s", r->folder, name) < (int)sizeof path && tune_file_is_folder(path))
-            (*checkpoints)[count++] = (struct tune_run_checkpoint){step_of(name), bytes_in(path, 0), linked(r, "checkpoint-best", name),
-                                                                   linked(r, "checkpoint-final", name)};
+        bool fits = snprintf(path, sizeof path, "%s/%s", r->folder, name) < (int)sizeof path;
+        if (*checkpoints && fits && tune_file_is_folder(path))
+            (*checkpoints)[count++] = (struct tune_run_checkpoint){
+                step_of(name), bytes_in(path, 0), linked(r, "checkpoint-best", name), linked(r, "checkpoint-final", name)};
         free(entries[i]);
     }
     free(entries);

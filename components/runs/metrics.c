@@ -74,7 +74,7 @@ int tune_metrics_each(const char *folder, int (*take)(void *context, const char 
     char path[TUNE_PATH_MAX], *text;
     size_t size;
     TRY(tune_path(path, "%s/metrics.jsonl", folder));
-    TRY(tune_file_read(path, (size_t)1 << 31, &text, &size)); /* a copy: a mapping of a file that is cut meanwhile ends the program */
+    TRY(tune_file_read(path, (size_t)1 << 31, &text, &size)); /* a copy: reading a mapping of a file that is cut ends the program */
     const char *at = text, *end = text + size, *newline;
     int status = 0;
     for (int64_t number = 1; status >= 0 && (newline = memchr(at, '\n', (size_t)(end - at))); number++, at = newline + 1)

@@ -136,7 +136,8 @@ static void read_state(struct tune_run *r)
     if (r->state != TUNE_RUN_RUNNING)
         return;
     r->state = TUNE_RUN_DEAD;
-    snprintf(r->reason, sizeof r->reason, "run.json says it runs, but no process holds the folder: it was killed, or the machine went down");
+    snprintf(r->reason, sizeof r->reason, "run.json says it runs, but no process holds the folder: it was killed, or the machine "
+             "went down");
 }
 
 /* ---- metrics.jsonl ---- */

@@ -154,20 +154,21 @@ static bool is_noisy(const struct tune_curve *c)
     return c->count >= 30 && way > 4 * (high - low);
 }
 
-/* The mean of up to n neighbours on either side, as many on one as on the other: a running sum. */
+/* The mean of up to n neighbours on either side, as many on one as on the other, so that a slope is not bent; towards the ends
+ * of the curve there are fewer, down to a third of n on the one side, or its last point would be drawn as it is. */
 static void average(const double *from, double *to, int64_t count, int64_t n)
 {
     double sum = 0;
     int64_t low = 0, high = 0; /* sum is of [low, high) */
     for (int64_t i = 0; i < count; i++) {
-        int64_t reach = n < i ? n : i;
-        reach = reach < count - 1 - i ? reach : count - 1 - i;
-        for (; high <= i + reach; high++)
+        int64_t after = count - 1 - i, reach = i < after ? i : after;
+        reach = reach > n ? n : reach < n / 3 ? n / 3 : reach;
+        for (; high < count && high <= i + reach; high++)
             sum += from[high];
-        for (; low < i - reach; low++)
-            sum -= from[low];
         for (; high > i + reach + 1; high--)
             sum -= from[high - 1];
+        for (; low < i - reach; low++)
+            sum -= from[low];
         to[i] = sum / (double)(high - low);
     }
 }

@@ -47,8 +47,8 @@ static void put_text(FILE *out, const char *text)
 
 static void put_style(FILE *out)
 {
-    static const char *const rules[2][5] = {{"#ffffff", "#22272e", "#e3e6ea", "#59636e", "0.28"},
-                                            {"#14171b", "#e6e9ed", "#2c323a", "#9aa4af", "0.34"}};
+    static const char *const rules[2][5] = {{"#ffffff", "#22272e", "#e3e6ea", "#59636e", "0.36"},
+                                            {"#14171b", "#e6e9ed", "#2c323a", "#9aa4af", "0.42"}};
     fputs("<style>\ntext{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;font-size:13px}\n"
           ".title{font-size:16px;font-weight:600}\n.curve{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}\n"
           ".raw{stroke-width:1}\n.dotted{stroke-width:1.5;stroke-dasharray:5 4}\n", out);

@@ -19,7 +19,7 @@
 struct cell {
     unsigned char dots;
     signed char curve;
-    bool strong;
+    bool strong, marked; /* marked: a point of a dotted curve, which stands alone in its cell */
 };
 
 struct canvas {
@@ -43,13 +43,20 @@ static void dot(struct canvas *c, int x, int y, int curve, bool strong)
     if (x < 0 || y < 0 || x >= c->width * c->across || y >= c->height * c->down)
         return;
     struct cell *cell = &c->cells[y / c->down * c->width + x / c->across];
-    if (cell->dots && cell->strong && !strong)
+    if (cell->marked || (cell->dots && cell->strong && !strong))
         return;
     if (cell->dots && (cell->curve != curve || cell->strong != strong))
         cell->dots = 0;
     cell->dots |= c->down == 4 ? bits[y % 4][x % 2] : 1;
     cell->curve = (signed char)curve;
     cell->strong = strong;
+}
+
+static void mark(struct canvas *c, int x, int y, int curve)
+{
+    dot(c, x, y, curve, true);
+    if (x >= 0 && y >= 0 && x < c->width * c->across && y < c->height * c->down)
+        c->cells[y / c->down * c->width + x / c->across].marked = true;
 }
 
 static int dot_of(double place, int dots)
@@ -78,18 +85,27 @@ static void draw(struct canvas *c, int k, const double *y, bool strong)
             continue;
         at[0] = dot_of(tune_scale_place(&c->x, curve->x[i]), dots_x);
         at[1] = dots_y - 1 - dot_of(tune_scale_place(&c->y, y[i]), dots_y);
-        line(c, first ? at : before, at, k, strong);
+        if (c->down == 4 && curve->dotted)
+            mark(c, at[0], at[1], k);
+        else
+            line(c, first ? at : before, at, k, strong);
         memcpy(before, at, sizeof at);
         first = false;
     }
 }
 
-/* Faint ones first: what is drawn later stands over it. Without colour, noise under a smooth curve is left out. */
+/* Points first, which nothing hides, then faint lines, then the others over them. Without colour, noise under a smooth curve is
+ * left out. */
 static int draw_all(struct canvas *c)
 {
+    for (int k = 0; k < c->plot->count; k++)
+        if (c->plot->curves[k].dotted)
+            draw(c, k, c->plot->curves[k].y, true);
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < c->plot->count; k++) {
             double *smooth;
+            if (c->plot->curves[k].dotted)
+                continue;
             TRY(tune_plot_smooth(c->plot, &c->plot->curves[k], &smooth));
             if (pass == 0 && smooth && c->how->color)
                 draw(c, k, c->plot->curves[k].y, false);
@@ -142,7 +158,9 @@ static void put_row(const struct canvas *c, FILE *out, int row)
         }
         shown = cells[i].curve;
         strong = cells[i].strong;
-        if (c->down == 4)
+        if (cells[i].marked)
+            fputs("\u25cb", out);
+        else if (c->down == 4)
             put_braille(out, cells[i].dots);
         else
             fputc(marks[cells[i].curve % MARKS], out);
