@@ -51,12 +51,14 @@ struct tune_loader_options {
 struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 
-/* tune_loader_rows - rows of its part; planned_steps - over all epochs. */
+/* tune_loader_rows - rows of its part; planned_rows, planned_steps - over all epochs (rows: 2^63 - 1 where max_steps decides). */
 int64_t tune_loader_rows(const struct tune_loader *load);
+int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 
 /* tune_loader_more - micro-batches of the next step; 0 to stop; -1: not one row can be read.
- * Sets at->planned_steps; at->finished at the planned end, else at->stopped (and at->signal) where it stops before.
+ * Sets at->planned_steps; at->finished at the planned end and after at->early_stop, else at->stopped (and at->signal) where it
+ * stops before.
  * A step all of whose rows are bad (and skipped) is left out: its rows are added to at->rows, and by --epochs the
  * plan is a step shorter. Other bad rows stay in their batch with length 0. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);

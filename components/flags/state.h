@@ -22,6 +22,8 @@ struct tune_flags_state {
     const char **configs;      /* [config_count]; the --config files, argv's texts */
     int config_count;
     char *resume_checkpoint;   /* what flags->resume_checkpoint points to */
+    const char **words;        /* [word_count]; of the positional row that takes many, argv's texts */
+    int word_count;
     char *model_defaults;      /* the file that was applied; NULL: none */
 };
 
