@@ -236,15 +236,6 @@ int tune_file_write(const char *path, const void *data, size_t size)
     return -1;
 }
 
-int tune_file_copy(const char *to, const char *from)
-{
-    struct tune_mapping m;
-    TRY(tune_file_map(&m, from));
-    int status = tune_file_write(to, m.data, m.size);
-    tune_file_unmap(&m);
-    return status;
-}
-
 int tune_file_begin_folder(struct tune_folder_writer *w, const char *path)
 {
     *w = (struct tune_folder_writer){0};

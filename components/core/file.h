@@ -50,9 +50,6 @@ void tune_file_cancel(struct tune_file_writer *w);
 /* tune_file_write - begin, write size bytes, commit. */
 int tune_file_write(const char *path, const void *data, size_t size);
 
-/* tune_file_copy - from's bytes to a replaced to. */
-int tune_file_copy(const char *to, const char *from);
-
 /* A folder that appears under its name whole or not at all: begin makes the empty folder w->temporary ("<path>.tmp-<pid>",
  * without what a dead process of that number left in it), commit fsyncs it, renames it to path and fsyncs the folder above;
  * the files in it are synced by whoever writes them. path must not be there, or be an empty folder. cancel (also after a
