@@ -272,12 +272,10 @@ static void killed_run(const char *folder)
     test_write(folder, "run.json.tmp-4194303", "{", 1);
 }
 
-static char *contents(const char *path)
+static void contents(const char *path, char **text)
 {
-    char *text = NULL;
     size_t size;
-    assert_ok(tune_file_read(path, 1 << 20, &text, &size));
-    return text;
+    assert_ok(tune_file_read(path, 1 << 20, text, &size));
 }
 
 /* Lines up to a step, and of evaluations up to one. */
@@ -285,11 +283,13 @@ static void assert_cut(int64_t at_step, int64_t eval_step, int lines, const char
 {
     struct tune_progress at = {.step = at_step, .planned_steps = 10, .eval_step = eval_step};
     killed_run("runs/r");
-    char *before = contents("runs/r/metrics.jsonl");
+    char *before, *after;
+    contents("runs/r/metrics.jsonl", &before);
     struct tune_logger *log = resumed("runs/r", false);
     assert_got(log);
     assert_ok(tune_logger_resume(log, &at));
-    char *after = contents("runs/r/metrics.jsonl"), *end = after;
+    contents("runs/r/metrics.jsonl", &after);
+    char *end = after;
     size_t n = strlen(after);
     assert_int_equal(strncmp(before, after, n), 0);
     assert_true(n > 0 && after[n - 1] == '\n');
@@ -328,7 +328,9 @@ static void goes_on(void **state)
     assert_true(number_of(cJSON_GetArrayItem(sessions, 1), "from_step") == 2 && number_of(cJSON_GetArrayItem(sessions, 1), "last_step") == 3);
     cJSON_Delete(run);
     assert_false(tune_file_exists("runs/r/run.json.tmp-4194303"));
-    char *source = contents("runs/r/recipe.c"), *other = contents("runs/r/recipe-from-2.c");
+    char *source, *other;
+    contents("runs/r/recipe.c", &source);
+    contents("runs/r/recipe-from-2.c", &other);
     assert_string_equal(source, "int main;\n");
     assert_string_equal(other, "int other;\n");
     free(source), free(other);
@@ -340,7 +342,9 @@ static void refused_and_unchanged(void **state)
     (void)state;
     tune_file_remove_folder("runs/r");
     killed_run("runs/r");
-    char *run = contents("runs/r/run.json"), *metrics = contents("runs/r/metrics.jsonl");
+    char *run, *metrics, *after, *lines;
+    contents("runs/r/run.json", &run);
+    contents("runs/r/metrics.jsonl", &metrics);
     struct tune_progress far = {.step = 9, .planned_steps = 10}, near = {.step = 4, .planned_steps = 10, .eval_step = 3};
     struct tune_logger *log = resumed("runs/r", false);
     assert_got(log);
@@ -353,7 +357,8 @@ static void refused_and_unchanged(void **state)
     assert_error_has("metrics.jsonl");
     assert_ok(tune_logger_failed(log, "whatever"));
     tune_logger_free(log);
-    char *after = contents("runs/r/run.json"), *lines = contents("runs/r/metrics.jsonl");
+    contents("runs/r/run.json", &after);
+    contents("runs/r/metrics.jsonl", &lines);
     assert_string_equal(run, after);
     assert_string_equal(metrics, lines);
     assert_true(tune_file_exists("runs/r/report.json"));

@@ -87,7 +87,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
 {
     struct tune_progress own = {0};
     bool first = at->eval_step == 0;
-    if (!e->load || at->stopped || at->step == 0 || at->eval_step == at->step)
+    if (!e->load || at->signal || at->stopped || at->step == 0 || at->eval_step == at->step)
         return 0;
     double loss = 0;
     TRY(pass(e, &own, &loss));
