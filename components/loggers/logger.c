@@ -13,6 +13,7 @@
 #include "core/cjson.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/memory.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "core/version.h"
@@ -290,7 +291,7 @@ static void sample_memory(struct tune_logger *log, const struct tune_step_record
     double from = log->steps == 1 ? r->begin.wall_s : log->memory_at_s, s = r->end.wall_s - from;
     if (log->steps > 1 && s < 1)
         return;
-    double percent = tune_host_memory_used();
+    double percent = tune_memory_used();
     log->memory_at_s = r->end.wall_s;
     if (percent < 0 || s <= 0)
         return;
@@ -428,7 +429,7 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     double s = log->end.wall_s - log->begin.wall_s;
     know(log, "is_valid", log->steps > 0 && at->signal == 0);
     know(log, "training_steps", (double)log->steps);
-    know(log, "peak_memory_bytes", (double)tune_host_peak_memory());
+    know(log, "peak_memory_bytes", (double)tune_memory_peak());
     if (log->eval_step > 0)
         know(log, "eval_loss", log->eval_loss);
     if (log->steps == 0 || !(s > 0))
@@ -441,7 +442,7 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know(log, "dataset_tokens_per_second", (double)log->tokens / s);
     know(log, "dataset_tokens_per_second_per_gpu", (double)log->tokens / s);
     know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / s);
-    know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_host_memory_used());
+    know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_memory_used());
     know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
     if (log->flops_token > 0 && log->rows > 0)
         know(log, "model_flops_per_second",
