@@ -31,6 +31,8 @@ int main(int argc, char **argv)
     if (flags->show_tokens > 0)
         return MUST(tune_dataset_show(data, tok, flags->show_tokens, stdout));
     struct tune_device *dev = GET(tune_get_device(flags));
+    struct tune_memory_plan memory;
+    MUST(tune_get_memory_plan(&memory, flags, dev, data)); /* refuses what cannot fit, before anything large is taken */
     struct tune_model *model = GET(tune_get_model(flags, dev, tok));
     struct tune_loader *load = GET(tune_get_loader(flags, data));
     struct tune_loss *loss = GET(tune_get_loss(flags, model));
@@ -42,6 +44,7 @@ int main(int argc, char **argv)
     tune_program_on_failure(tune_logger_failed, log);                   /* run.json says why a run ended */
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load)); /* what runs, on what: screen and run.json */
+    MUST(tune_logger_memory(log, &memory));
 
     struct tune_progress at = {0};
     int micros;

@@ -308,6 +308,16 @@ static int empty_part(const struct tune_loader *load)
     return -1;
 }
 
+int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
+{
+    int64_t B = smaller(o->batch_size, rows), step_rows = smaller((int64_t)o->batch_size * o->accumulate, rows);
+    struct tune_loader *load = NULL;
+    struct tune_example *x = NULL;
+    int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained), room = token * o->max_length + (int64_t)sizeof *x;
+    return B * o->max_length * (int64_t)(sizeof *load->ids + sizeof *load->labels) +
+           B * (int64_t)(sizeof *load->lengths + sizeof *load->batch_rows) + SEGMENTS * step_rows * room;
+}
+
 static int make_buffers(struct tune_loader *load)
 {
     size_t B = (size_t)smaller(load->o.batch_size, load->rows), tokens = B * (size_t)load->o.max_length;

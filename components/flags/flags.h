@@ -188,7 +188,9 @@ struct tune_flags {
     {"training_steps", "steps", "optimizer steps finished"}, \
     {"model_load_time", "s", "opening and reading the model folder"}, \
     {"time_to_first_step_s", "s", "from program start to the end of the first step"}, \
-    {"peak_memory_bytes", "bytes", "highest resident memory of the process"}, \
+    {"estimated_memory_bytes", "bytes", "planned before the first step: highest anonymous memory of the process"}, \
+    {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, evaluations and the end; no pages of files"}, \
+    {"peak_memory_bytes", "bytes", "highest resident memory of the process, pages of files included"}, \
     {"model_flops_per_second", "FLOP/s", "6N per token + 6LTHD causal attention, no recompute, / train_runtime"}, \
     {"loss_first", "nats/token", "training loss of the first step"}, \
     {"loss_last", "nats/token", "training loss of the last step"}, \

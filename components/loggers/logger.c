@@ -22,6 +22,7 @@
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
 #include "flags/find.h"
+#include "profilers/memory_plan.h"
 
 struct tune_logger {
     struct tune_logger_options options; /* its strings are not used after tune_logger_new */
@@ -37,6 +38,7 @@ struct tune_logger {
     int64_t steps, rows, tokens, padded_tokens;
     struct tune_moment begin, end; /* of the first, of the last */
     double first_end_s, loss_first, loss_last;
+    int64_t anonymous;    /* most anonymous memory seen: at steps, evaluations and the end */
     double memory_sum, memory_s, memory_at_s; /* percent * seconds */
     int64_t eval_step;    /* of the last evaluation; 0: none */
     double eval_loss;
@@ -249,6 +251,36 @@ int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, ui
     return header(log, "data", text);
 }
 
+static int declared(const struct tune_logger *log, const char *name)
+{
+    const struct tune_property *p = log->options.properties;
+    for (int i = 0; p && p[i].name; i++)
+        if (!strcmp(p[i].name, name))
+            return i;
+    return -1;
+}
+
+/* A property this logger knows: if the program declares it and has not set it itself. */
+static void know(struct tune_logger *log, const char *name, double value)
+{
+    int i = declared(log, name);
+    if (i >= 0 && isnan(log->values[i]) && isfinite(value))
+        log->values[i] = value;
+}
+
+int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan)
+{
+    char text[512];
+    cJSON *parts = cJSON_CreateObject();
+    bool good = parts != NULL;
+    for (int i = 0; i < plan->count; i++)
+        good = good && tune_cjson_put_whole(parts, plan->parts[i].name, plan->parts[i].bytes);
+    if (!tune_cjson_put(log->run, "memory", parts) || !good)
+        return no_memory();
+    know(log, "estimated_memory_bytes", (double)plan->total);
+    return header(log, "memory", tune_memory_plan_text(plan, text, sizeof text));
+}
+
 /* ---- steps ---- */
 
 /* Writes the object and frees it. good: nothing failed while it was built. */
@@ -329,6 +361,12 @@ static double eta(const struct tune_logger *log, const struct tune_progress *at)
     return left;
 }
 
+static void see_memory(struct tune_logger *log)
+{
+    int64_t bytes = tune_memory_anonymous();
+    log->anonymous = bytes > log->anonymous ? bytes : log->anonymous;
+}
+
 static int show(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r, double loss)
 {
     struct tune_line_step s = {.step = r->step, .planned = at->planned_steps, .loss = loss, .norm = r->grad_norm,
@@ -337,6 +375,7 @@ static int show(struct tune_logger *log, const struct tune_progress *at, const s
     s.tokens_per_s = log->line_s > 0 ? (double)log->line_tokens / log->line_s : 0;
     log->line_steps = log->line_tokens = 0;
     log->line_s = 0;
+    see_memory(log);
     return log->options.quiet ? 0 : tune_line_step(&log->line, &s, r->end.wall_s);
 }
 
@@ -374,6 +413,7 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     double perplexity = exp(at->eval_loss);
     log->eval_step = at->eval_step;
     log->eval_loss = at->eval_loss;
+    see_memory(log);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", at->eval_step) && tune_cjson_put_number(json, "eval_loss", at->eval_loss);
     if (isfinite(perplexity))
@@ -384,15 +424,6 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
 }
 
 /* ---- the report ---- */
-
-static int declared(const struct tune_logger *log, const char *name)
-{
-    const struct tune_property *p = log->options.properties;
-    for (int i = 0; p && p[i].name; i++)
-        if (!strcmp(p[i].name, name))
-            return i;
-    return -1;
-}
 
 void tune_logger_flops(struct tune_logger *log, double per_token, double per_length)
 {
@@ -416,20 +447,14 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
     return 0;
 }
 
-/* A property this logger knows: if the program declares it and has not set it itself. */
-static void know(struct tune_logger *log, const char *name, double value)
-{
-    int i = declared(log, name);
-    if (i >= 0 && isnan(log->values[i]) && isfinite(value))
-        log->values[i] = value;
-}
-
 static void know_standard(struct tune_logger *log, const struct tune_progress *at)
 {
     double s = log->end.wall_s - log->begin.wall_s;
     know(log, "is_valid", log->steps > 0 && at->signal == 0);
     know(log, "training_steps", (double)log->steps);
     know(log, "peak_memory_bytes", (double)tune_memory_peak());
+    see_memory(log);
+    know(log, "peak_anonymous_bytes", (double)log->anonymous);
     if (log->eval_step > 0)
         know(log, "eval_loss", log->eval_loss);
     if (log->steps == 0 || !(s > 0))

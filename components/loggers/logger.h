@@ -32,6 +32,7 @@ extern "C" {
 struct tune_dataset;
 struct tune_flags;
 struct tune_loader;
+struct tune_memory_plan;
 struct tune_model;
 struct tune_sums;
 struct tune_model_identity;
@@ -76,6 +77,9 @@ int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, ui
  * lets the report know the model's FLOPs. */
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
                     const struct tune_dataset *data, const struct tune_loader *load);
+
+/* tune_logger_memory - the memory plan: a line, a member "memory" {part: bytes} of run.json, estimated_memory_bytes. */
+int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan);
 
 /* One finished step. Counts are this step's own. */
 struct tune_step_record {
