@@ -16,6 +16,7 @@
 #include "optimizers/optimizer.h"
 #include "optimizers/schedule.h"
 #include "profilers/memory_plan.h"
+#include "profilers/profiler.h"
 #include "loggers/logger.h"
 #include "checkpoints/checkpoint.h"
 #include "evaluators/evaluator.h"

@@ -49,6 +49,7 @@ struct tune_loader {
     int64_t skipped_in_a_row; /* rows of the latest of them */
     int64_t done;         /* steps begun */
     int64_t tokens, label_count, padded; /* of this step */
+    double waited_s;      /* see tune_loader_waited_s */
     double began_s;       /* monotonic clock at the first tune_loader_more; < 0: not yet */
     /* the helper's side */
     struct walk ahead;
@@ -245,6 +246,7 @@ static void stop_helper(struct tune_loader *load)
 static int ensure(struct tune_loader *load, int64_t n)
 {
     int64_t need = load->at.used + n;
+    double begin = tune_clock_s();
     if (!load->o.ahead) {
         while (!load->failed && load->made < need)
             hand_over(load, make_row(load, &load->at, load->made - load->at.used));
@@ -255,6 +257,7 @@ static int ensure(struct tune_loader *load, int64_t n)
         pthread_cond_wait(&load->wake_caller, &load->lock);
     bool there = load->made >= need;
     pthread_mutex_unlock(&load->lock);
+    load->waited_s += tune_clock_s() - begin;
     if (!there)
         tune_error_restore(&load->error); /* written once, before failed was set */
     return there ? 0 : -1;
@@ -556,6 +559,11 @@ void tune_progress_step(struct tune_progress *at, const struct tune_loader *load
     at->planned_steps = load->planned;
     at->epoch = (double)at->rows / (double)load->rows;
     at->fraction = at->step < load->planned ? (double)at->step / (double)load->planned : 1;
+}
+
+double tune_loader_waited_s(const struct tune_loader *load)
+{
+    return load->waited_s;
 }
 
 int tune_loader_rewind(struct tune_loader *load)

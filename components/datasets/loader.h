@@ -70,6 +70,9 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch);
 /* tune_progress_step - a step is done: advance at by what the loader handed out for it. Once a step. */
 void tune_progress_step(struct tune_progress *at, const struct tune_loader *load);
 
+/* tune_loader_waited_s - how long the caller has waited for rows to be read and tokenised, in all. */
+double tune_loader_waited_s(const struct tune_loader *load);
+
 /* tune_loader_rewind - begin again at the first row of epoch 0 (evaluation). */
 int tune_loader_rewind(struct tune_loader *load);
 

@@ -41,6 +41,12 @@ struct tune_update {
     double correction1, correction2; /* 1 - beta^t */
 };
 
+/* What the device can do at best, measured, by one of its threads and by all. */
+struct tune_ceilings {
+    double flops_one, flops_all; /* multiply-adds in float32, FLOP/s */
+    double bytes_one, bytes_all; /* streamed from and to memory, bytes/s */
+};
+
 /* The table. N rows, C width; tensors are contiguous. Arguments were checked by kernels.c. "set" or "add" says what happens
  * to an output. See kernels.h for shapes and formulas. */
 struct tune_kernels {
@@ -53,6 +59,8 @@ struct tune_kernels {
      * counted in the device's bytes; an estimate. */
     int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_attention *largest, int64_t width,
                              enum tune_dtype activations, int64_t *library);
+    /* Measure them in under a second; memory: n zeros of the device's, more than its caches hold; they stay zero. NULL: unknown. */
+    int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n);
     int (*upload)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
     int (*download)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
     int (*copy)(struct tune_device *dev, void *to, const void *from, int64_t bytes);

@@ -75,7 +75,7 @@ struct tune_flags {
     /* run */
     const char *output, *save_dtype;
     bool overwrite;
-    int log_every, eval_every, save_every;
+    int log_every, eval_every, save_every, profile;
     /* filled by tune_flags_parse */
     const char *program;                     /* the last part of argv[0] */
     int argc;
@@ -168,6 +168,9 @@ struct tune_flags {
      "steps between checkpoints; 0: at the end only"}, \
     {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
      "of the saved weights"}, \
+    {"profile", TUNE_INT, &(f).profile, "0", "[0,1000000]", "steps", \
+     "measure where the time of that many steps goes, after one or two that warm up: profile.txt, profile.json, and " \
+     "profile.trace.json for chrome://tracing"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_TRAINING_OPTIONS(f) \

@@ -23,6 +23,7 @@
 #include "loggers/run_folder.h"
 #include "flags/find.h"
 #include "profilers/memory_plan.h"
+#include "profilers/profiler.h"
 
 struct tune_logger {
     struct tune_logger_options options; /* its strings are not used after tune_logger_new */
@@ -421,6 +422,34 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     TRY(write_metrics(log, json, good));
     return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f | perplexity %.4g%s",
                                                      at->eval_step, at->eval_loss, perplexity, at->best ? " | best" : "");
+}
+
+/* The table as `#` lines. */
+static int print_table(struct tune_logger *log, char *table)
+{
+    for (char *line = table, *end; *line; line = end + 1) {
+        end = line + strcspn(line, "\n");
+        if (!*end)
+            break;
+        *end = 0;
+        TRY(tune_line_print(&log->line, "# %s", line));
+    }
+    return 0;
+}
+
+int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, const struct tune_progress *at)
+{
+    int done = at ? tune_profiler_step(prof, at) : tune_profiler_end(prof);
+    if (done <= 0)
+        return done;
+    TRY(tune_profiler_write(prof, log->folder));
+    if (log->options.quiet)
+        return 0;
+    char *table = tune_profiler_table(prof);
+    int status = table ? print_table(log, table) : -1;
+    free(table);
+    TRY(status);
+    return tune_line_print(&log->line, "# %-26s %s/profile.txt, profile.json, profile.trace.json", "profile", log->folder);
 }
 
 /* ---- the report ---- */

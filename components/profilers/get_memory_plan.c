@@ -21,6 +21,7 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
         .rows = tune_dataset_rows(data),
         .evaluates = flags->train_split < 1,
         .log_every = flags->log_every,
+        .profile = flags->profile,
     };
     TRY(tune_memory_plan_make(plan, &request, dev));
     return tune_memory_plan_check(plan, &request, dev, limits, tune_memory_limits(limits));

@@ -7,6 +7,7 @@
 #include "core/try.h"
 #include "devices/sums.h"
 #include "losses/loss.h"
+#include "profilers/profiler.h"
 
 enum { TRANSFER_BYTES = 4 << 20 }; /* of the heap: what weights pass through when they are read and saved, JSON, rows of text */
 #define ADDRESSES ((int64_t)96 << 20) /* a thread reserves without filling them: OpenBLAS's buffer, its stack and heap */
@@ -25,6 +26,7 @@ static void add(struct tune_memory_plan *plan, const char *name, int64_t bytes, 
 int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memory_request *r, struct tune_device *dev)
 {
     struct tune_model_bytes model;
+    struct tune_profiler_bytes profiler = tune_profiler_bytes(r->profile);
     const struct tune_loader_options *o = &r->loader;
     int64_t N = (int64_t)o->batch_size * o->max_length;
     TRY(tune_model_bytes(&model, r->config, dev, r->activations, o->batch_size, o->max_length, r->use));
@@ -41,7 +43,8 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "activations", model.activations, true);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), true);
     add(plan, "threads' work", model.working + tune_sums_bytes(r->log_every), true);
-    add(plan, "profiler", r->profiler, false);
+    add(plan, "profiler", profiler.device, true);
+    add(plan, "profiler's trace", profiler.heap, false);
     add(plan, "loader", loader, false);
     add(plan, "libraries' buffers", model.library + TRANSFER_BYTES, false);
     add(plan, "process so far", plan->held, false);
@@ -99,7 +102,7 @@ static void advice(char *text, size_t size, const struct tune_memory_plan *plan,
     changed.optimizer = (struct tune_optimizer_options){.kind = TUNE_SGD};
     used = advise(text, size, used, "--optimizer sgd", plan, &changed, dev, excess);
     changed = *r;
-    changed.profiler = 0;
+    changed.profile = 0;
     used = advise(text, size, used, "--profile 0", plan, &changed, dev, excess);
     if (used == 0)
         snprintf(text, size, " nothing but a smaller model, or more memory, helps");

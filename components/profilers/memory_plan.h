@@ -34,7 +34,7 @@ struct tune_memory_request {
     int64_t rows;                      /* of the data set */
     bool evaluates;                    /* a second loader, for the held-out rows */
     int log_every;                     /* steps whose scalars wait on the device */
-    int64_t profiler;                  /* tune_profiler_bytes; 0: no profile */
+    int profile;                       /* steps to be profiled */
 };
 
 struct tune_memory_part {
@@ -42,7 +42,7 @@ struct tune_memory_part {
     int64_t bytes;
 };
 
-enum { TUNE_MEMORY_PARTS = 10 };
+enum { TUNE_MEMORY_PARTS = 11 };
 struct tune_memory_plan {
     struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* none of 0 bytes */
     int count;

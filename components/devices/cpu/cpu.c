@@ -131,6 +131,7 @@ static const struct tune_kernels cpu_kernels = {
     .free = cpu_free,
     .reserve = cpu_reserve,
     .reserve_bytes = cpu_reserve_bytes,
+    .ceilings = tune_cpu_ceilings,
     .upload = cpu_copy,
     .download = cpu_copy,
     .copy = cpu_copy,

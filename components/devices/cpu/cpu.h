@@ -104,6 +104,7 @@ static inline float tune_cpu_exp(float x)
 int64_t tune_cpu_gemm_floats(void);
 int64_t tune_cpu_attention_floats(const struct tune_attention *size);
 
+int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n);
 int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
                   const struct tune_tensor *b, bool bt, float alpha, float beta);
 int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale);
