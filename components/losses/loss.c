@@ -43,6 +43,27 @@ static void place(struct tune_loss *l, struct tune_arena *a, bool training)
     }
 }
 
+static void set_sizes(struct tune_loss *l, const struct tune_model_config *config, enum tune_dtype activations, int64_t N)
+{
+    l->dtype = activations;
+    l->C = config->hidden;
+    l->V = config->vocabulary;
+    l->scale = 1 / config->logits_scaling;
+    l->N = N;
+    l->chunk = CHUNK_BYTES / (4 * l->V);
+    l->chunk = l->chunk < 16 ? 16 : l->chunk;
+    l->chunk = l->chunk > l->N ? l->N : l->chunk;
+}
+
+int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations, int64_t N, bool training)
+{
+    struct tune_loss l = {0};
+    struct tune_arena count = {0};
+    set_sizes(&l, config, activations, N);
+    place(&l, &count, training);
+    return count.used;
+}
+
 struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
 {
     struct tune_loss *l = calloc(1, sizeof *l);
@@ -52,14 +73,7 @@ struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
     }
     l->m = m;
     l->dev = tune_model_device(m);
-    l->dtype = tune_model_dtype(m);
-    l->C = tune_model_config(m)->hidden;
-    l->V = tune_model_config(m)->vocabulary;
-    l->scale = 1 / tune_model_config(m)->logits_scaling;
-    l->N = tune_model_max_tokens(m);
-    l->chunk = CHUNK_BYTES / (4 * l->V);
-    l->chunk = l->chunk < 16 ? 16 : l->chunk;
-    l->chunk = l->chunk > l->N ? l->N : l->chunk;
+    set_sizes(l, tune_model_config(m), tune_model_dtype(m), tune_model_max_tokens(m));
     l->host = malloc(2 * (size_t)l->N * sizeof *l->host);
     struct tune_arena count = {0};
     place(l, &count, training);

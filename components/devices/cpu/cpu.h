@@ -110,12 +110,13 @@ int64_t tune_cpu_gemm_floats(bool narrow); /* narrow: a product may be stored in
 int64_t tune_cpu_blas_floats(void);
 int64_t tune_cpu_attention_floats(const struct tune_attention *size);
 
-/* What all threads need together, in floats, for activations of so many rows up to width wide. */
-int64_t tune_cpu_gemm_shared_floats(int64_t rows, int64_t width);
+/* What all threads need together, in floats. */
+int64_t tune_cpu_gemm_shared_floats(bool narrow);
 
 /* gemm.c: whether it was compiled for wide vectors, and which; the product. blas.c: the same product by OpenBLAS. */
 bool tune_cpu_gemm_is_fast(void);
 const char *tune_cpu_gemm_vectors(void);
+int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n);
 int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
                   const struct tune_tensor *b, bool bt, float alpha, float beta);
 int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,

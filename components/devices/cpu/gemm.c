@@ -19,8 +19,9 @@
 enum {
     DEPTH = 640,              /* of a packed block: a panel of B stays near the core */
     CHUNK = 4 * NR,           /* rows or columns of a thread's chunk at most */
-    SHARED = 4 << 20,         /* floats of the shared place at most */
-    SHARED_ROWS = 1024,       /* of the shared side packed at once */
+    SHARED = 1 << 20,         /* floats of the shared place at most; */
+    SHARED_NARROW = 4 << 20,  /* where C is narrow, which takes all its depth in one go */
+    SHARED_ROWS = 20 * NR,       /* of the shared side packed at once */
 };
 
 /* Packed A has its rows side by side: the compiler is told, and needs no multiplication for an address. */
@@ -225,15 +226,14 @@ static int64_t block_depth(int64_t K)
     return up((K + blocks - 1) / blocks, VL);
 }
 
-/* How much of the depth and of the shared side is packed at once. A narrow C takes all its depth in one go. */
+/* How much of the depth and of the shared side is packed at once. */
 static void plan(const struct product *p, int64_t *rows, int64_t *depth)
 {
-    int64_t K = up(p->K, p->depth), room = SHARED_ROWS < up(p->shared.n, NR) ? SHARED_ROWS : up(p->shared.n, NR);
-    *depth = K;
-    if (p->c->dtype == TUNE_F32 && K * room > SHARED)
-        *depth = SHARED / room / p->depth * p->depth;
-    *rows = SHARED / *depth / NR * NR;
-    *rows = *rows < NR ? NR : *rows > room ? room : *rows;
+    bool narrow = p->c->dtype != TUNE_F32;
+    int64_t K = up(p->K, p->depth), most = up(p->shared.n, NR) < SHARED_ROWS ? up(p->shared.n, NR) : SHARED_ROWS;
+    *depth = narrow || K * most <= SHARED ? K : SHARED / most / p->depth * p->depth;
+    *rows = (narrow ? SHARED_NARROW : SHARED) / *depth / NR * NR;
+    *rows = *rows < NR ? NR : *rows > most ? most : *rows;
 }
 
 /* Chunks small enough that every thread has about four; where there are too few, the shared side is cut as well. */
@@ -255,10 +255,9 @@ int64_t tune_cpu_gemm_floats(bool narrow)
     return (DEPTH + VL) * (int64_t)CHUNK + (narrow ? SHARED_ROWS * (int64_t)CHUNK : 0);
 }
 
-int64_t tune_cpu_gemm_shared_floats(int64_t rows, int64_t width)
+int64_t tune_cpu_gemm_shared_floats(bool narrow)
 {
-    int64_t all = up(rows, NR) * up(width, VL);
-    return all < SHARED ? all : SHARED;
+    return narrow ? SHARED_NARROW : SHARED;
 }
 
 int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
