@@ -37,7 +37,7 @@ MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
 PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
 BENCHES  = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
-FUZZERS  = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZERS  = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c)))
 REPLAY  ?= $(BUILD)/obj/tests/fuzz/replay.o
 
 all: found $(RECIPES) $(TOOLS) $(MAKERS) $(BUILD)/tune.pc $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
@@ -166,7 +166,8 @@ fuzzers: $(FUZZERS)
 # libFuzzer over every target, FUZZ_SECONDS each. The devices' sources are left out: no target needs them, and they ask
 # for an OpenMP library that clang comes without.
 FUZZ_SECONDS ?= 60
-FUZZ_SAN = -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer
+FUZZ_SAN = -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer \
+           -fsanitize-coverage-ignorelist=tests/fuzz/uncounted.txt
 fuzz:
 	@CC=clang sh tools/setup.sh fuzz || echo "# fuzzing needs clang and its run-time library"
 	@! echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null || \

@@ -199,11 +199,14 @@ int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t 
     struct strings s[2] = {0};
     int now = 0, failed = -1;
     *text = NULL;
-    for (int i = 0; i < 2; i++)
-        if (!(s[i].ends = malloc(((size_t)count + 1) * sizeof *s[i].ends))) {
+    for (int i = 0; i < 2; i++) {
+        s[i].ends = malloc(((size_t)count + 1) * sizeof *s[i].ends);
+        if (!s[i].ends || put(&s[i], "", 1) < 0) { /* bytes is never NULL: steps point into it */
             tune_no_memory("decoded text", (size_t)count * sizeof *s[i].ends);
             goto end;
         }
+        s[i].size = 0;
+    }
     if (spell(t, ids, count, skip_special, &s[0]) < 0)
         goto end;
     for (int i = 0; i < t->decode_steps; i++, now = !now) {

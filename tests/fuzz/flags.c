@@ -1,4 +1,4 @@
-/* fuzz_flags.c - a file for --config and, after its last NUL byte, words of a command line parted by line ends. */
+/* flags.c - a file for --config and, after its last NUL byte, words of a command line parted by line ends. */
 #include <cjson/cJSON.h>
 
 #include "flags/flags.h"

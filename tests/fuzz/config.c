@@ -1,4 +1,4 @@
-/* fuzz_config.c - a model folder: config.json, and the index of its weight files. The first byte says which the rest is. */
+/* config.c - a model folder: config.json, and the index of its weight files. The first byte says which the rest is. */
 #include "core/file.h"
 #include "core/safetensors.h"
 #include "fuzz.h"

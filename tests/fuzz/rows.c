@@ -1,4 +1,4 @@
-/* fuzz_rows.c - data files. The first byte says what they are and how they are read, the second the length rows are cut to. */
+/* rows.c - data files. The first byte says what they are and how they are read, the second the length rows are cut to. */
 #include "datasets/dataset.h"
 #include "datasets/rows.h"
 #include "fuzz.h"
@@ -22,7 +22,8 @@ static void read_rows(struct tune_dataset *d, struct tune_tokenizer *tok, int ma
         char source[TUNE_DATASET_SOURCE_SIZE];
         HOLDS(tune_dataset_source(d, row, source, sizeof source)[0]);
         if (tune_dataset_get(d, row, &x) < 0) {
-            HOLDS(!skip);
+            HOLDS(!skip && x.count == 0);
+            bad++;
             fuzz_refused();
             continue;
         }
@@ -32,7 +33,7 @@ static void read_rows(struct tune_dataset *d, struct tune_tokenizer *tok, int ma
             HOLDS(x.ids[k] >= 0 && x.ids[k] < tune_tokenizer_size(tok) && x.trained[k] <= (k > 0));
     }
     struct tune_dataset_counts counts = tune_dataset_counts(d);
-    HOLDS(counts.rows <= read && counts.bad == bad && counts.truncated <= counts.rows);
+    HOLDS(counts.rows == read && counts.bad == bad && counts.truncated <= read && counts.truncated_away <= counts.truncated);
     FILE *nowhere = fopen("/dev/null", "w");
     HOLDS(nowhere);
     if (tune_dataset_show(d, tok, 2, nowhere) < 0)

@@ -1,4 +1,4 @@
-/* fuzz_encode.c - any text through one tokenizer of every pipeline (tests/reference/tokenizers.jsonl). The first byte
+/* encode.c - any text through one tokenizer of every pipeline (tests/reference/tokenizers.jsonl). The first byte
  * chooses tokenizer and options. The tokenizers live on, so what one text leaves behind meets the next. */
 #include "coded.h"
 #include "core/file.h"

@@ -1,4 +1,4 @@
-/* fuzz_safetensors.c - weight files. Bytes that begin with '{' are a header, up to their last '}', and its data: the length
+/* safetensors.c - weight files. Bytes that begin with '{' are a header, up to their last '}', and its data: the length
  * field is put before them. All else is a file as it stands, length field and all. */
 #include "core/safetensors.h"
 #include "fuzz.h"

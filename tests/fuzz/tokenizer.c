@@ -1,4 +1,4 @@
-/* fuzz_tokenizer.c - tokenizer.json; what follows the first NUL byte, after one byte of options, is a text to encode. */
+/* tokenizer.c - tokenizer.json; what follows the first NUL byte, after one byte of options, is a text to encode. */
 #include "coded.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
