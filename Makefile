@@ -155,9 +155,14 @@ quickstart: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tools/quickstart.sh
 
+# Built with AddressSanitizer (leaks too) and UndefinedBehaviorSanitizer, which end the program at the first error.
+ASAN_SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-pass-failed
 asan:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 SAN="-fsanitize=address,undefined -fno-omit-frame-pointer -Wno-pass-failed" all tests
-	@echo "# to run them: TUNE_DEFAULTS=$(CURDIR)/defaults BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_*"
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O1 SAN="$(ASAN_SAN)" all tests
+
+# Every test on that build.
+test-asan: setup-test asan
+	@BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_* tests/test_*.sh
 
 tests: $(TESTS) $(FUZZERS)
 
