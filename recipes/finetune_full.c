@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     struct tune_loss *loss = GET(tune_get_loss(flags, model));
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
-    struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data));
+    struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
     struct tune_sums *sums = GET(tune_sums_new(dev, flags->log_every)); /* the steps' scalars, on the device */
     struct tune_profiler *prof = GET(tune_get_profiler(flags, dev, model, load));
     struct tune_logger *log = GET(tune_get_logger(flags));              /* makes the run folder */
@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load)); /* what runs, on what: screen and run.json */
     MUST(tune_logger_memory(log, &memory));
+    MUST(tune_evaluator_note(eval, log));
 
     struct tune_progress at = {0};
     int micros;
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
         if (tune_every(at.step, flags->log_every) || tune_every(at.step, flags->eval_every) || tune_every(at.step, flags->save_every))
             MUST(tune_logger_step(log, &at, sums)); /* the only wait for the device; a step's numbers before its checkpoint */
         if (tune_every(at.step, flags->eval_every))
-            MUST(tune_evaluator_run(eval, log, &at)); /* sets at.best */
+            MUST(tune_evaluator_run(eval, log, &at)); /* sets at.best, at.early_stop */
         if (at.best || tune_every(at.step, flags->save_every))
             MUST(tune_checkpoint_save(ckpt, model, opt, &at));
         MUST(tune_logger_profile(log, prof, &at)); /* --profile: where the time of some steps went */

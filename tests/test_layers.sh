@@ -26,7 +26,7 @@ only 'tokenizers/(parts|unicode)[a-z_]*\.h' components/tokenizers/ tests/
 only 'tests/' nowhere
 
 # Each folder stands on those to its right.
-order="evaluators checkpoints loggers profilers optimizers losses models datasets tokenizers distributed devices flags core"
+order="evaluators checkpoints loggers runs views profilers optimizers losses models datasets tokenizers distributed devices flags core"
 leftwards() {
     grep -rnE '^ *# *include *"' components --include='*.[ch]' --include='*.cu' | sed 's|^components/||' | awk -v order="$order" '
         BEGIN {
@@ -38,7 +38,7 @@ leftwards() {
             from = where[1]; to = what[1]
             if (from == "tune.h" || from == to) next
             getter = half[1] ~ /^[a-z]*\/get_[a-z]*\.c:/
-            if (from ~ /^(tokenizers|spaces|stores)$/) { if (to == "core" || (to == "flags" && getter)) next }
+            if (from ~ /^(tokenizers|spaces|stores|runs|views)$/) { if (to == "core" || (to == "flags" && getter)) next }
             else if (!(from in at)) { print "no place in the order: " $0; next }
             else if (to in at && at[to] > at[from]) next
             print
@@ -65,7 +65,7 @@ none "only loggers know stdout; nobody knows stderr" "$(standard; grep -nw stder
 
 # ---- the library's symbols ----
 library=$BUILD/libtune.a
-if nm "$library" 2>/dev/null | grep -q __asan_init; then
+if sanitized; then
     skip "symbols of libtune.a" "a sanitizer build has names of its own"
 else
     is "the library is there" test -s "$library"

@@ -17,19 +17,14 @@ cJSON *tune_cjson_read(const char *path, size_t limit)
     size_t size;
     if (tune_file_read(path, limit, &text, &size) < 0)
         return NULL;
-    cJSON *json = cJSON_ParseWithLength(text, size);
+    struct tune_json j; /* checks what cJSON lets pass, and knows where the error is */
+    tune_json_start(&j, path, text, size, 1);
+    cJSON *json = NULL;
+    if (tune_json_skip(&j) == 0 && tune_json_end(&j) == 0 && !(json = cJSON_ParseWithLength(text, size)))
+        tune_error_set("%s: a number of more than 63 characters, or no memory to read it", path);
+    tune_json_free(&j);
     free(text);
-    if (!json)
-        tune_error_set("%s: not JSON", path);
     return json;
-}
-
-/* Paths may hold any bytes, JSON only UTF-8: each byte that is none becomes a '?'. */
-static void make_utf8(char *text, size_t size)
-{
-    size_t bad;
-    for (size_t at = 0; !tune_utf8_valid(text + at, size - at, &bad); at += bad + 1)
-        text[at + bad] = '?';
 }
 
 int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bool complete)
@@ -40,7 +35,7 @@ int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bo
         return -1;
     }
     size_t n = strlen(text);
-    make_utf8(text, n);
+    tune_utf8_mend(text, n); /* paths may hold any bytes */
     text[n] = '\n'; /* in the NUL's place */
     int status = tune_path(path, "%s/%s", folder, name) < 0 ? -1 : tune_file_write(path, text, n + 1);
     cJSON_free(text);

@@ -390,6 +390,11 @@ int64_t tune_loader_rows(const struct tune_loader *load)
     return load->rows;
 }
 
+int64_t tune_loader_planned_rows(const struct tune_loader *load)
+{
+    return load->total;
+}
+
 int64_t tune_loader_planned_steps(const struct tune_loader *load)
 {
     return load->planned;
@@ -437,7 +442,7 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
         bool end = load->o.max_steps >= 0 ? load->done >= load->planned : rows_at(load, &load->at) == 0;
         if (end && load->done == 0 && load->skipped > 0)
             return all_bad();
-        if (end) {
+        if (end || at->early_stop) {
             at->finished = true;
             return 0;
         }

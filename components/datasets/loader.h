@@ -53,12 +53,14 @@ void tune_loader_free(struct tune_loader *load);
 /* tune_loader_bytes - host memory it takes over a set of that many rows, examples of full length included. */
 int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
 
-/* tune_loader_rows - rows of its part; planned_steps - over all epochs. */
+/* tune_loader_rows - rows of its part; planned_rows, planned_steps - over all epochs (rows: 2^63 - 1 where max_steps decides). */
 int64_t tune_loader_rows(const struct tune_loader *load);
+int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 
 /* tune_loader_more - micro-batches of the next step; 0 to stop; -1: not one row can be read.
- * Sets at->planned_steps; at->finished at the planned end, at->signal after a signal, neither when time is up.
+ * Sets at->planned_steps; at->finished at the planned end and after at->early_stop, at->signal after a signal, neither
+ * when time is up.
  * A step all of whose rows are bad (and skipped) is left out: its rows are added to at->rows, and by --epochs the
  * plan is a step shorter. Other bad rows stay in their batch with length 0. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);

@@ -7,7 +7,7 @@
 #include "core/try.h"
 #include "devices/kernels.h"
 
-enum { CHUNK_BYTES = 32 << 20 }; /* of logits: enough rows for a good matrix product, small beside the activations */
+enum { CHUNK_BYTES = 48 << 20 }; /* of logits: enough rows for a good matrix product, small beside the activations */
 
 struct tune_loss {
     struct tune_model *m;
@@ -135,8 +135,9 @@ static int run(struct tune_loss *l, const struct tune_tensor *hidden, int64_t la
     struct tune_tensor w, dw;
     int64_t C = l->C, V = l->V;
     tune_model_output_weight(l->m, &w, &dw);
-    for (int64_t at = 0; at < labels; at += l->chunk) {
-        int64_t n = labels - at < l->chunk ? labels - at : l->chunk;
+    int64_t chunks = (labels + l->chunk - 1) / l->chunk;
+    for (int64_t i = 0; i < chunks; i++) { /* of about one size: each goes over all of the output weights */
+        int64_t at = labels * i / chunks, n = labels * (i + 1) / chunks - at;
         const int32_t *rows = l->index + at, *label = l->index + l->N + at;
         struct tune_tensor h = tune_tensor_2d(l->h, l->dtype, n, C), dh = tune_tensor_2d(l->dh, l->dtype, n, C);
         struct tune_tensor logits = tune_tensor_2d(l->logits, TUNE_F32, n, V);

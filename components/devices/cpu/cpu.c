@@ -12,7 +12,7 @@
 #endif
 
 enum { HUGE_PAGE = 2 << 20 };
-enum { LIBRARY_BYTES = 3 << 19 }; /* of a thread: packed blocks inside OpenBLAS, its stack, its part of the heap */
+enum { THREAD_BYTES = 1 << 17, BLAS_BYTES = 3 << 19 }; /* of a thread: its stack and heap; with packed blocks inside OpenBLAS */
 
 /* Every page gets its memory now, by all threads at once: the first step is as fast as the others, and what is too much is
  * too much before the run. Measured: 1 GiB takes 0.4 s by one thread in small pages, 0.05 s so. */
@@ -67,24 +67,50 @@ int tune_cpu_reserve(struct tune_device *dev, int64_t floats)
     return 0;
 }
 
-/* What one thread needs at most. The kernels of rows take five of them. */
-static int64_t thread_floats(const struct tune_attention *largest, int64_t width, enum tune_dtype activations)
+float *tune_cpu_shared(struct tune_device *dev, int64_t floats)
 {
+    struct tune_cpu *cpu = dev->state;
+    if (floats > cpu->shared_floats) {
+        float *shared = tune_device_alloc(dev, floats * 4, "packed matrices");
+        if (!shared)
+            return NULL;
+        tune_device_free(dev, cpu->shared, cpu->shared_floats * 4);
+        cpu->shared = shared;
+        cpu->shared_floats = floats;
+    }
+    return cpu->shared;
+}
+
+/* What one thread needs at most, what all of them share. The kernels of rows take five of them. */
+static int64_t thread_floats(const struct tune_device *dev, const struct tune_attention *largest, int64_t width, bool narrow)
+{
+    const struct tune_cpu *cpu = dev->state;
     int64_t floats = 5 * width, attention = tune_cpu_attention_floats(largest);
+    int64_t gemm = cpu->blas ? (narrow ? tune_cpu_blas_floats() : 0) : tune_cpu_gemm_floats(narrow);
     floats = floats > attention ? floats : attention;
-    return activations != TUNE_F32 && floats < tune_cpu_gemm_floats() ? tune_cpu_gemm_floats() : floats;
+    return floats > gemm ? floats : gemm;
+}
+
+static int64_t shared_floats(const struct tune_device *dev, bool narrow)
+{
+    return ((const struct tune_cpu *)dev->state)->blas ? 0 : tune_cpu_gemm_shared_floats(narrow);
 }
 
 static int cpu_reserve(struct tune_device *dev, const struct tune_attention *largest, int64_t width, enum tune_dtype activations)
 {
-    return tune_cpu_reserve(dev, thread_floats(largest, width, activations));
+    bool narrow = activations != TUNE_F32;
+    if (shared_floats(dev, narrow) > 0 && !tune_cpu_shared(dev, shared_floats(dev, narrow)))
+        return -1;
+    return tune_cpu_reserve(dev, thread_floats(dev, largest, width, narrow));
 }
 
 static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tune_attention *largest, int64_t width,
                                  enum tune_dtype activations, int64_t *library)
 {
-    *library = dev->threads * LIBRARY_BYTES;
-    return whole_pages(thread_floats(largest, width, activations)) * 4 * dev->threads;
+    const struct tune_cpu *cpu = dev->state;
+    bool narrow = activations != TUNE_F32;
+    *library = dev->threads * (cpu->blas ? BLAS_BYTES : THREAD_BYTES);
+    return (whole_pages(thread_floats(dev, largest, width, narrow)) * dev->threads + shared_floats(dev, narrow)) * 4;
 }
 
 static int cpu_copy(struct tune_device *dev, void *to, const void *from, int64_t bytes)
@@ -121,6 +147,7 @@ static void cpu_close(struct tune_device *dev)
 {
     struct tune_cpu *cpu = dev->state;
     tune_device_free(dev, cpu->work, cpu->floats * 4 * dev->threads);
+    tune_device_free(dev, cpu->shared, cpu->shared_floats * 4);
     free(cpu->partial);
     free(cpu);
 }
@@ -161,6 +188,43 @@ static const struct tune_kernels cpu_kernels = {
     .sgd = tune_cpu_sgd,
 };
 
+static void processor_name(char *name, size_t size)
+{
+    char line[256];
+    snprintf(name, size, "CPU");
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
+            snprintf(name, size, "%.100s", strchr(line, ':') + 2);
+            name[strcspn(name, "\n")] = 0;
+            break;
+        }
+    if (f)
+        fclose(f);
+}
+
+/* Our own products where this was compiled for vectors of 256 bits and more (or NEON), else OpenBLAS's; TUNE_MATMUL, own or
+ * openblas, says otherwise. */
+static int choose_matmul(struct tune_device *dev)
+{
+    struct tune_cpu *cpu = dev->state;
+    const char *wish = getenv("TUNE_MATMUL");
+    char name[112], matmul[64];
+    if (wish && strcmp(wish, "own") && strcmp(wish, "openblas")) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "TUNE_MATMUL=%s: expected own or openblas", wish);
+        return -1;
+    }
+    cpu->blas = wish ? !strcmp(wish, "openblas") : !tune_cpu_gemm_is_fast();
+    if (cpu->blas)
+        tune_cpu_blas_start(dev, matmul, sizeof matmul);
+    else
+        snprintf(matmul, sizeof matmul, "own matmul, %s", tune_cpu_gemm_vectors());
+    processor_name(name, sizeof name);
+    snprintf(dev->description, sizeof dev->description, "%s, %d thread%s, %s", name, dev->threads, dev->threads == 1 ? "" : "s",
+             matmul);
+    return 0;
+}
+
 int tune_cpu_open(struct tune_device *dev)
 {
     struct tune_cpu *cpu = calloc(1, sizeof *cpu);
@@ -174,6 +238,9 @@ int tune_cpu_open(struct tune_device *dev)
     dev->state = cpu;
     dev->kernels = &cpu_kernels;
     dev->name = "cpu";
-    tune_cpu_blas_start(dev);
-    return 0;
+    if (choose_matmul(dev) == 0)
+        return 0;
+    free(cpu->partial);
+    free(cpu);
+    return -1;
 }
