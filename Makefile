@@ -7,6 +7,7 @@ CC     ?= cc
 PREFIX ?= /usr/local
 OPT    ?= -O3
 SAN    ?=
+OPENMP ?= -fopenmp
 V      ?= 0
 
 Q0 = @printf '  %-4s %s\n' '$(1)' '$(2)';
@@ -21,10 +22,10 @@ $(BUILD)/config.mk: tools/configure.sh
 	@CC="$(CC)" sh tools/configure.sh $@
 
 CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
-           -ffp-contract=fast -fno-math-errno -fopenmp -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
+           -ffp-contract=fast -fno-math-errno $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
 CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
 LDFLAGS  = -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
-LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) -fopenmp -ldl -lpthread -lm
+LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm
 
 LIBRARY  = $(BUILD)/libtune.a
 SOURCES  = $(filter-out components/flags/program.c,$(wildcard components/*/*.c components/*/*/*.c))
@@ -36,6 +37,8 @@ MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
 PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
 BENCHES  = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+FUZZERS  = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c)))
+REPLAY  ?= $(BUILD)/obj/tests/fuzz/replay.o
 
 all: found $(RECIPES) $(TOOLS) $(MAKERS) $(BUILD)/tune.pc $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
 
@@ -73,6 +76,11 @@ $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 $(TESTS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CMOCKA_LIBS) $(LIBS) -o $@
+
+# Fuzz targets with a main that replays inputs; `make fuzz` builds them with libFuzzer's in its place.
+$(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(REPLAY) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
 # make RECIPE=/elsewhere/mine.c builds $(BUILD)/mine from a file outside this tree.
 ifdef RECIPE
@@ -129,7 +137,7 @@ setup-test:
 	@CC="$(CC)" sh tools/configure.sh $(BUILD)/config.mk
 
 test: setup-test
-	@$(MAKE) --no-print-directory -j$$(nproc) all $(TESTS)
+	@$(MAKE) --no-print-directory -j$$(nproc) all tests
 	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
 
 # Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
@@ -147,11 +155,30 @@ quickstart: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tools/quickstart.sh
 
+# Built with AddressSanitizer (leaks too) and UndefinedBehaviorSanitizer, which end the program at the first error.
+ASAN_SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-pass-failed
 asan:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 SAN="-fsanitize=address,undefined -fno-omit-frame-pointer -Wno-pass-failed" all tests
-	@echo "# to run them: TUNE_DEFAULTS=$(CURDIR)/defaults BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_*"
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O1 SAN="$(ASAN_SAN)" all tests
 
-tests: $(TESTS)
+# Every test on that build.
+test-asan: setup-test asan
+	@BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_* tests/test_*.sh
+
+tests: $(TESTS) $(FUZZERS)
+
+fuzzers: $(FUZZERS)
+
+# libFuzzer over every target, FUZZ_SECONDS each. The devices' sources are left out: no target needs them, and they ask
+# for an OpenMP library that clang comes without.
+FUZZ_SECONDS ?= 60
+FUZZ_SAN = -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer \
+           -fsanitize-coverage-ignorelist=tests/fuzz/uncounted.txt
+fuzz:
+	@CC=clang sh tools/setup.sh fuzz || echo "# fuzzing needs clang and its run-time library"
+	@! echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null || \
+	    $(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/fuzz CC=clang OPT=-O2 OPENMP= REPLAY= SAN="$(FUZZ_SAN)" \
+	    EXTRA_CFLAGS=-Wno-unknown-pragmas EXTRA_LDFLAGS=-fsanitize=fuzzer SOURCES="$(filter-out components/devices/%,$(SOURCES))" fuzzers
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) BUILD=$(BUILD)/fuzz sh tests/fuzz.sh
 
 clean:
 	rm -rf $(BUILD)
@@ -161,5 +188,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench tests asan clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench tests fuzz fuzzers asan clean help
 .SECONDARY:

@@ -47,6 +47,10 @@ skip() {
     number=$((number + 1))
     echo "ok $number - $1 # SKIP $2"
 }
+# sanitized - whether the build is one with AddressSanitizer, which asks for terabytes of addresses.
+sanitized() { nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; }
+# within KILOBYTES COMMAND... - the command with no more memory than that, except where sanitized.
+within() { sanitized && kilobytes=unlimited || kilobytes=$1; shift; sh -c "ulimit -v $kilobytes; exec \"\$@\"" sh "$@"; }
 # none NAME TEXT - passes if the text, the offenders, is empty.
 none() { offenders=$2; is "$1" nothing; }
 nothing() { [ -z "$offenders" ] || { printf '%s\n' "$offenders"; return 1; }; }

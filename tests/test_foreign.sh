@@ -8,7 +8,7 @@ if ! command -v pkg-config >/dev/null 2>&1; then
     finish
 fi
 san=
-if nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; then san=-fsanitize=address,undefined; fi
+if sanitized; then san=-fsanitize=address,undefined; fi
 case $BUILD in /*) build=$BUILD ;; *) build=$PWD/$BUILD ;; esac
 
 quietly() { "$@" >"$tmp/log" 2>&1 || { cat "$tmp/log"; false; }; }

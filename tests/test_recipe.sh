@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 PYTHON=${TUNE_PYTHON:-python3}
 san= opt=
-if nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; then san="-fsanitize=address,undefined -fno-omit-frame-pointer" opt=OPT=-O1; fi
+if sanitized; then san="-fsanitize=address,undefined -fno-omit-frame-pointer" opt=OPT=-O1; fi
 mkdir "$tmp/tree" && cp -a Makefile tools components recipes datasets defaults docs "$tmp/tree" && cp -a "$BUILD" "$tmp/tree/build" || exit 1
 own=$PWD/tests/recipes/own_dataset.c data=$PWD/datasets/stories.jsonl
 tiny "$tmp/tiny" 1 >/dev/null || exit 1

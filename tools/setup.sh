@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh [test] - install what building needs (and, with test, what the tests need besides): by apt as root or through
+# setup.sh [test|fuzz] - install what building needs (and what the tests, or fuzzing, need besides): by apt as root or through
 # sudo, else print the exact list.
 CC=${CC:-cc}
 missing=
@@ -24,6 +24,10 @@ if [ "$1" = test ]; then
         need libopenblas0-pthread sh -c 'ls /usr/lib/*/openblas-pthread/libopenblas.so.0'
         need libopenblas0-openmp sh -c 'ls /usr/lib/*/openblas-openmp/libopenblas.so.0'
     fi
+fi
+if [ "$1" = fuzz ]; then
+    need clang command -v clang
+    need libclang-rt-dev sh -c 'echo "int LLVMFuzzerTestOneInput(void) { return 0; }" | clang -fsanitize=fuzzer,address -x c - -o /dev/null'
 fi
 [ -z "$missing" ] && exit 0
 echo "# missing:$missing"

@@ -76,7 +76,7 @@ struct tune_flags {
     /* run */
     const char *output, *save_dtype, *logger;
     bool overwrite;
-    int log_every, eval_every, save_every;
+    int log_every, eval_every, save_every, profile;
     /* evaluation */
     int64_t eval_rows;
     int patience;
@@ -173,6 +173,9 @@ struct tune_flags {
      "steps between checkpoints; 0: at the end only"}, \
     {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
      "of the saved weights"}, \
+    {"profile", TUNE_INT, &(f).profile, "0", "[0,1000000]", "steps", \
+     "measure where the time of that many steps goes, after one or two that warm up: profile.txt, profile.json, and " \
+     "profile.trace.json for chrome://tracing"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_EVALUATION_OPTIONS(f) \
@@ -207,7 +210,9 @@ struct tune_flags {
     {"training_steps", "steps", "optimizer steps finished"}, \
     {"model_load_time", "s", "opening and reading the model folder"}, \
     {"time_to_first_step_s", "s", "from program start to the end of the first step"}, \
-    {"peak_memory_bytes", "bytes", "highest resident memory of the process"}, \
+    {"estimated_memory_bytes", "bytes", "planned before the first step: highest anonymous memory of the process"}, \
+    {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, evaluations and the end; no pages of files"}, \
+    {"peak_memory_bytes", "bytes", "highest resident memory of the process, pages of files included"}, \
     {"model_flops_per_second", "FLOP/s", "6N per token + 6LTHD causal attention, no recompute, / train_runtime"}, \
     {"loss_first", "nats/token", "training loss of the first step"}, \
     {"loss_last", "nats/token", "training loss of the last step"}, \

@@ -70,6 +70,8 @@ static int read_field(struct tune_json *j, struct tune_text key, struct stage *s
             return tune_json_bool(j, flags[i].flag);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (tune_text_equal(key, parts[i].name)) {
+            if (parts[i].part->begin)
+                return tune_json_fail(j, "the key \"%s\" stands there twice", parts[i].name);
             *parts[i].part = (struct tune_part){j->at, NULL, tune_json_line(j)};
             TRY(tune_json_skip(j));
             parts[i].part->end = j->at;
@@ -346,8 +348,9 @@ static int read_template(struct tune_tokenizer *t, const struct stage *s)
     }
     tune_json_start(&j, t->path, s->single.begin, (size_t)(s->single.end - s->single.begin), s->single.line);
     int failed = tune_json_array(&j);
-    while (!failed && (more = tune_json_item(&j)) == 1)
-        failed = template_item(t, &j, s, &text_seen);
+    for (int items = 0; !failed && (more = tune_json_item(&j)) == 1; items++)
+        failed = items < TUNE_MAX_STEPS ? template_item(t, &j, s, &text_seen)
+                                        : tune_json_fail(&j, "a template of more than %d items", TUNE_MAX_STEPS);
     tune_json_free(&j);
     if (failed || more < 0)
         return -1;
