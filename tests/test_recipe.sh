@@ -146,9 +146,9 @@ assert read(frozen, "report.json")["trained_parameters"] == trained, (read(froze
 assert read(whole, "report.json")["trained_parameters"] == total
 moments = tensors(frozen + "/checkpoint-final/state/optimizer.safetensors")
 assert {k[2:] for k in moments} == set(before) - kept and len(moments) == 2 * len(before.keys() - kept)
-memory = [float(read(r, "run.json")["notes"]["tensor memory"].split()[0]) for r in (whole, frozen)]
-saved = 12 * (total - trained) / 2**20  # a gradient and two moments of each
-assert abs(memory[0] - memory[1] - saved) < 0.2, (memory, saved)
+memory = [read(r, "report.json")["peak_anonymous_bytes"] for r in (whole, frozen)]
+saved = 12 * (total - trained)  # a gradient and two moments of each; observed 0.99 of it
+assert len(sys.argv) > 4 or 0.8 * saved < memory[0] - memory[1] < 1.2 * saved, (memory, saved)
 assert read(frozen, "run.json")["options"]["freeze_layers"] == 3
 assert read(frozen, "report.json")["loss_last"] < read(frozen, "report.json")["loss_first"]
 PY
@@ -164,6 +164,6 @@ is "the page's edits fit the recipe" eval 'apply docs/edit-a-recipe.md recipes/f
 is "what they make builds without a warning" build build/frozen
 is "it trains with three of four layers frozen" quietly frozen three --freeze-layers 3
 is "and with none" quietly frozen zero
-is "frozen weights keep their bits, the others do not; nothing is kept for them; trained_parameters is right" freezes "$tmp/model" "$tmp/three" "$tmp/zero"
+is "frozen weights keep their bits, the others do not; nothing is kept for them; trained_parameters is right" freezes "$tmp/model" "$tmp/three" "$tmp/zero" $san
 is "all frozen: nothing to train" status 1 "no parameter is trainable" frozen none --freeze-layers 5
 finish
