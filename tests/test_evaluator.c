@@ -49,13 +49,13 @@ static void teardown(struct bench *b)
     tune_device_close(b->dev);
 }
 
-static struct tune_evaluator *evaluator(struct bench *b, int batch_size)
+static struct tune_evaluator *evaluator(struct bench *b, int batch_size, const struct tune_evaluator_options *options)
 {
     struct tune_loader *load = tune_loader_new(b->data, &(struct tune_loader_options){
         .part = TUNE_ALL, .batch_size = batch_size, .accumulate = 1, .max_length = LENGTH, .epochs = 1, .max_steps = -1,
         .stop_after_seconds = -1, .unlabelled = true});
     assert_got(load);
-    struct tune_evaluator *e = tune_evaluator_new(b->m, b->loss, load);
+    struct tune_evaluator *e = tune_evaluator_new(b->m, b->loss, load, options);
     assert_got(e);
     return e;
 }
@@ -82,7 +82,7 @@ static void weighted(void **state)
         tune_example_free(&x);
     }
     for (int size = 1; size <= 4; size++) {
-        struct tune_evaluator *e = evaluator(&b, size);
+        struct tune_evaluator *e = evaluator(&b, size, NULL);
         for (int again = 0; again < 2; again++) { /* observed 0: the same bits, padded or not */
             assert_ok(tune_evaluator_loss(e, &loss));
             assert_true(fabs(loss - sum / (double)labels) < 1e-6 * loss);
@@ -97,7 +97,7 @@ static void when(void **state)
     (void)state;
     struct bench b;
     setup(&b);
-    struct tune_evaluator *e = evaluator(&b, 4), *none = tune_evaluator_new(b.m, b.loss, NULL);
+    struct tune_evaluator *e = evaluator(&b, 4, NULL), *none = tune_evaluator_new(b.m, b.loss, NULL, NULL);
     struct tune_progress at = {0};
     assert_ok(tune_evaluator_run(e, NULL, &at)); /* before the first step */
     assert_true(at.eval_step == 0);
@@ -128,11 +128,51 @@ static void when(void **state)
     teardown(&b);
 }
 
+/* One more evaluation at the next step; the model stands still, so the loss is the same each time. */
+static void again(struct tune_evaluator *e, struct tune_progress *at)
+{
+    at->step++;
+    assert_ok(tune_evaluator_run(e, NULL, at));
+}
+
+static void patience(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct tune_progress at = {0};
+    setup(&b);
+    struct tune_evaluator *e = evaluator(&b, 4, &(struct tune_evaluator_options){.patience = 2, .min_delta = 0.1});
+    again(e, &at);
+    double loss = at.eval_loss;
+    assert_true(at.best && at.best_step == 1 && at.stale == 0 && at.patience_loss == loss && !at.early_stop);
+    again(e, &at);
+    assert_true(!at.best && at.best_step == 1 && at.stale == 1 && !at.early_stop);
+    at.best_loss = at.patience_loss = loss + 0.05; /* lower, but by less than 0.1: the best, and no improvement */
+    again(e, &at);
+    assert_true(at.best && at.best_loss == loss && at.best_step == 3);
+    assert_true(at.stale == 2 && at.patience_loss == loss + 0.05 && at.early_stop);
+    at.patience_loss = loss + 0.2;
+    again(e, &at);
+    assert_true(at.stale == 0 && at.patience_loss == loss && !at.early_stop);
+    at.stale = 7, at.finished = true; /* the last evaluation, after the loop: there is nothing left to stop */
+    again(e, &at);
+    assert_true(at.stale == 8 && !at.early_stop);
+    tune_evaluator_free(e);
+    e = evaluator(&b, 4, NULL); /* without patience it is counted all the same: a resumed run may be given some */
+    at = (struct tune_progress){0};
+    for (int i = 0; i < 5; i++)
+        again(e, &at);
+    assert_true(at.stale == 4 && !at.early_stop);
+    tune_evaluator_free(e);
+    teardown(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weighted),
         cmocka_unit_test(when),
+        cmocka_unit_test(patience),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

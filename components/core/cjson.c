@@ -27,14 +27,6 @@ cJSON *tune_cjson_read(const char *path, size_t limit)
     return json;
 }
 
-/* Paths may hold any bytes, JSON only UTF-8: each byte that is none becomes a '?'. */
-static void make_utf8(char *text, size_t size)
-{
-    size_t bad;
-    for (size_t at = 0; !tune_utf8_valid(text + at, size - at, &bad); at += bad + 1)
-        text[at + bad] = '?';
-}
-
 int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bool complete)
 {
     char path[TUNE_PATH_MAX], *text = complete ? cJSON_Print(json) : NULL;
@@ -43,7 +35,7 @@ int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bo
         return -1;
     }
     size_t n = strlen(text);
-    make_utf8(text, n);
+    tune_utf8_mend(text, n); /* paths may hold any bytes */
     text[n] = '\n'; /* in the NUL's place */
     int status = tune_path(path, "%s/%s", folder, name) < 0 ? -1 : tune_file_write(path, text, n + 1);
     cJSON_free(text);

@@ -443,3 +443,10 @@ bool tune_utf8_valid(const char *text, size_t size, size_t *bad)
     }
     return true;
 }
+
+void tune_utf8_mend(char *text, size_t size)
+{
+    size_t bad;
+    for (size_t at = 0; !tune_utf8_valid(text + at, size - at, &bad); at += bad + 1)
+        text[at + bad] = '?';
+}

@@ -102,6 +102,9 @@ bool tune_text_equal(struct tune_text text, const char *string);
  * otherwise false and, where bad is not NULL, the offset of the first bad byte. */
 bool tune_utf8_valid(const char *text, size_t size, size_t *bad);
 
+/* tune_utf8_mend - each byte that makes the text no UTF-8 becomes a '?'. */
+void tune_utf8_mend(char *text, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

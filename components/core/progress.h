@@ -21,7 +21,11 @@ struct tune_progress {
     int64_t eval_step;     /* step of the last evaluation; 0: none yet */
     double eval_loss;      /* its loss, nats per token */
     double best_loss;      /* lowest eval_loss so far */
+    int64_t best_step;     /* the step that had it */
     bool best;             /* the last evaluation, at this very step, is the best so far */
+    int stale;             /* evaluations since one was lower than patience_loss by the evaluator's min_delta */
+    double patience_loss;  /* the loss of that one */
+    bool early_stop;       /* the evaluator's patience is at its end, and so is the run */
     bool finished;         /* the loop came to its planned end */
     int signal;            /* the signal that ended it, or 0 */
 };

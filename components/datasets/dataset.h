@@ -94,8 +94,9 @@ uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
 
 /* tune_get_dataset - by --dataset, --text-field, --response-template, --append-token, --max-length, --skip-bad-rows.
- * No --dataset is an error of kind USAGE. */
+ * No --dataset is an error of kind USAGE. tune_get_eval_dataset - the file of --eval-dataset, by the same options. */
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
+struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 
 /* tune_dataset_show - the first n rows as the model sees them onto stream, one token a line: position, id, trained or
  * masked, the text it stands for (control characters escaped; the vocabulary's own spelling where a token is part of a

@@ -50,12 +50,17 @@ struct tune_loader_options {
 struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 
-/* tune_loader_rows - rows of its part; planned_steps - over all epochs. */
+/* tune_loader_bytes - host memory it takes over a set of that many rows, examples of full length included. */
+int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
+
+/* tune_loader_rows - rows of its part; planned_rows, planned_steps - over all epochs (rows: 2^63 - 1 where max_steps decides). */
 int64_t tune_loader_rows(const struct tune_loader *load);
+int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 
 /* tune_loader_more - micro-batches of the next step; 0 to stop; -1: not one row can be read.
- * Sets at->planned_steps; at->finished at the planned end, at->signal after a signal, neither when time is up.
+ * Sets at->planned_steps; at->finished at the planned end and after at->early_stop, at->signal after a signal, neither
+ * when time is up.
  * A step all of whose rows are bad (and skipped) is left out: its rows are added to at->rows, and by --epochs the
  * plan is a step shorter. Other bad rows stay in their batch with length 0. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);
@@ -67,11 +72,16 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch);
 /* tune_progress_step - a step is done: advance at by what the loader handed out for it. Once a step. */
 void tune_progress_step(struct tune_progress *at, const struct tune_loader *load);
 
+/* tune_loader_waited_s - how long the caller has waited for rows to be read and tokenised, in all. */
+double tune_loader_waited_s(const struct tune_loader *load);
+
 /* tune_loader_rewind - begin again at the first row of epoch 0 (evaluation). */
 int tune_loader_rewind(struct tune_loader *load);
 
 /* tune_get_loader - the training rows of data by --train-split, --batch-size, --accumulate, --shuffle, --seed, --epochs,
- * --max-steps, --stop-after-seconds; stops at the signal noted in *flags->stop_signal. */
+ * --max-steps, --stop-after-seconds; stops at the signal noted in *flags->stop_signal.
+ * tune_get_loader_options - what it passes to tune_loader_new. */
+struct tune_loader_options tune_get_loader_options(const struct tune_flags *flags);
 struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data);
 
 #ifdef __cplusplus

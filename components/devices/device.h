@@ -41,6 +41,12 @@ struct tune_update {
     double correction1, correction2; /* 1 - beta^t */
 };
 
+/* What the device can do at best, measured, by one of its threads and by all. */
+struct tune_ceilings {
+    double flops_one, flops_all; /* multiply-adds in float32, FLOP/s */
+    double bytes_one, bytes_all; /* streamed from and to memory, bytes/s */
+};
+
 /* The table. N rows, C width; tensors are contiguous. Arguments were checked by kernels.c. "set" or "add" says what happens
  * to an output. See kernels.h for shapes and formulas. */
 struct tune_kernels {
@@ -49,6 +55,12 @@ struct tune_kernels {
     void (*free)(struct tune_device *dev, void *memory, int64_t bytes);
     /* Working memory for every operation up to these sizes (rows up to width wide), so that none asks for more later. */
     int (*reserve)(struct tune_device *dev, const struct tune_attention *largest, int64_t width, enum tune_dtype activations);
+    /* The bytes reserve would take, without taking them. *library: what libraries below will hold of their own beside it, not
+     * counted in the device's bytes; an estimate. */
+    int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_attention *largest, int64_t width,
+                             enum tune_dtype activations, int64_t *library);
+    /* Measure them in under a second; memory: n zeros of the device's, more than its caches hold; they stay zero. NULL: unknown. */
+    int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n);
     int (*upload)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
     int (*download)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
     int (*copy)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
@@ -104,6 +116,7 @@ struct tune_device {
     char warning[256];        /* something the user should know, or "" */
     int threads;
     int64_t bytes, bytes_peak; /* tensor memory held now and at most */
+    int64_t allocations;      /* made so far: none after a run's first step */
     void *state;              /* the backend's */
 };
 

@@ -1,26 +1,33 @@
-/* evaluator.c - one pass over the held-out rows. */
+/* evaluator.c - one pass over the held-out rows, and what follows from its loss. */
 #include "evaluators/evaluator.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/try.h"
+#include "datasets/dataset.h"
 #include "loggers/logger.h"
 
 struct tune_evaluator {
     struct tune_model *m;
     struct tune_loss *loss;
     struct tune_loader *load;
+    struct tune_evaluator_options options;
 };
 
-struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load)
+struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load,
+                                          const struct tune_evaluator_options *options)
 {
     struct tune_evaluator *e = calloc(1, sizeof *e);
     if (!e) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the evaluator");
         return NULL;
     }
-    *e = (struct tune_evaluator){m, loss, load};
+    *e = (struct tune_evaluator){.m = m, .loss = loss, .load = load};
+    if (options)
+        e->options = *options;
     return e;
 }
 
@@ -29,6 +36,7 @@ void tune_evaluator_free(struct tune_evaluator *e)
     if (!e)
         return;
     tune_loader_free(e->load);
+    tune_dataset_free(e->options.data);
     free(e);
 }
 
@@ -54,11 +62,12 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
     }
     TRY(micros);
     if (labels == 0) {
-        tune_error_set("the held-out rows have not one label; lower --train-split, or check --response-template and --max-length");
+        tune_error_set("the rows to evaluate on have not one label; take more of them, or check --response-template and "
+                       "--max-length");
         return -1;
     }
     if (!isfinite(sum)) {
-        tune_error_set("the loss on the held-out rows is not finite; lower --lr, or look for NaN in the model's weights");
+        tune_error_set("the loss on the rows held out is not finite; lower --lr, or look for NaN in the model's weights");
         return -1;
     }
     *loss = sum / (double)labels;
@@ -73,7 +82,29 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     TRY(tune_evaluator_loss(e, &at->eval_loss));
     at->eval_step = at->step;
     at->best = first || at->eval_loss < at->best_loss;
-    if (at->best)
+    if (at->best) {
         at->best_loss = at->eval_loss;
+        at->best_step = at->step;
+    }
+    bool better = first || at->eval_loss < at->patience_loss - e->options.min_delta;
+    at->stale = better ? 0 : at->stale + 1;
+    if (better)
+        at->patience_loss = at->eval_loss;
+    at->early_stop = e->options.patience > 0 && at->stale >= e->options.patience && !at->finished;
     return log ? tune_logger_evaluation(log, at) : 0;
+}
+
+int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)
+{
+    char text[96];
+    if (!e->load)
+        return 0;
+    if (e->options.data)
+        TRY(tune_logger_eval_data(log, e->options.path, tune_dataset_rows(e->options.data),
+                                  tune_dataset_fingerprint(e->options.data)));
+    int n = snprintf(text, sizeof text, "on %" PRId64 " rows", tune_loader_planned_rows(e->load));
+    if (e->options.patience > 0)
+        snprintf(text + n, sizeof text - (size_t)n, "; the run ends after %d without a loss lower by more than %g",
+                 e->options.patience, e->options.min_delta);
+    return tune_logger_note(log, "evaluation", text);
 }

@@ -1,4 +1,8 @@
-/* evaluator.h - the loss on rows that are not trained on, weighted by tokens: sum of -log p over the number of labels. */
+/* evaluator.h - the loss on rows that are not trained on, weighted by tokens: sum of -log p over the number of labels.
+ *
+ * It also knows when more training does not help: of each loss it asks whether it is lower by
+ * more than min_delta than the last one that was; `patience` in a row that are not end the run.
+ * What it counts stands in struct tune_progress, so a resumed run counts on. */
 #ifndef TUNE_EVALUATOR_H
 #define TUNE_EVALUATOR_H
 
@@ -10,26 +14,42 @@
 extern "C" {
 #endif
 
+struct tune_dataset;
 struct tune_evaluator;
 struct tune_flags;
 struct tune_logger;
+struct tune_tokenizer;
+
+/* Zeroed ones: never end a run. */
+struct tune_evaluator_options {
+    int patience;     /* evaluations without improvement that end the run; 0: never */
+    double min_delta; /* nats per label that an improvement must be more than */
+    struct tune_dataset *data; /* the set that load reads, if nobody else frees it: it becomes the evaluator's; else NULL */
+    const char *path; /* of data, for the log; borrowed */
+};
 
 /* tune_evaluator_new - over what load gives in one pass; load becomes the evaluator's. NULL load: nothing to evaluate on,
- * every run does nothing. m and loss are borrowed. */
-struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load);
+ * every run does nothing. m and loss are borrowed. options NULL: zeroed ones. */
+struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load,
+                                          const struct tune_evaluator_options *options);
 void tune_evaluator_free(struct tune_evaluator *e);
 
 /* tune_evaluator_loss - *loss: nats per label over one whole pass. -1: no label in any row, a bad row, a loss
  * that is not finite. */
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
 
-/* tune_evaluator_run - evaluate, set at->eval_loss, eval_step, best and best_loss, and log it; not twice at one step and not
- * after a signal. log NULL: not logged. */
+/* tune_evaluator_run - evaluate, set at's evaluation members (eval_loss to early_stop), and log it; not twice at one step and
+ * not after a signal. log NULL: not logged. */
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
-/* tune_get_eval - on the rows that --train-split holds out; with 1 there are none. */
+/* tune_evaluator_note - a line, and a member of run.json, about the rows it evaluates on; nothing where there are none. */
+int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log);
+
+/* tune_get_eval - on the rows that --train-split holds out of data (with 1 there are none), or on those of --eval-dataset;
+ * --eval-rows of them, the same ones each time; --patience, --min-delta. -1 with kind USAGE: both are given, or an option
+ * that has nothing to evaluate on. */
 struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
-                                     struct tune_dataset *data);
+                                     struct tune_dataset *data, struct tune_tokenizer *tok);
 
 #ifdef __cplusplus
 }

@@ -1,35 +1,80 @@
 /* get_eval.c - the evaluator over the rows that the flags hold out. */
-#include "core/error.h"
+#include "core/try.h"
+#include "datasets/dataset.h"
 #include "evaluators/evaluator.h"
 #include "flags/flags.h"
 
-struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
-                                     struct tune_dataset *data)
+static int usage(const char *text)
 {
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s", text);
+    return -1;
+}
+
+static int nothing(const char *option)
+{
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s, but no rows are held out to evaluate on; give --eval-dataset FILE, or --train-split "
+                        "below 1, say 0.95", option);
+    return -1;
+}
+
+static int check(const struct tune_flags *flags)
+{
+    bool split = flags->train_split < 1;
+    if (flags->eval_dataset && split)
+        return usage("--eval-dataset and --train-split below 1 both say what to evaluate on; leave one of them out");
+    if (flags->patience > 0 && flags->eval_every == 0)
+        return usage("--patience counts evaluations, and without --eval-every there is one, at the end; give --eval-every N");
+    if (flags->min_delta > 0 && flags->patience == 0)
+        return usage("--min-delta is what --patience goes by; give --patience N, or leave it out");
+    if (flags->eval_dataset || split)
+        return 0;
+    if (flags->eval_every > 0)
+        return nothing("--eval-every");
+    return flags->eval_rows > 0 ? nothing("--eval-rows") : 0;
+}
+
+/* One pass over the part; of at most `most` rows drawn by the seed, where that is above 0. */
+static struct tune_loader *rows(const struct tune_flags *flags, struct tune_dataset *data, enum tune_part part, int64_t most)
+{
+    struct tune_loader_options options = {
+        .part = part,
+        .train_split = flags->train_split,
+        .seed = (uint64_t)flags->seed,
+        .batch_size = flags->batch_size,
+        .accumulate = 1,
+        .max_length = flags->max_length,
+        .epochs = 1,
+        .max_steps = -1,
+        .stop_after_seconds = -1,
+        .unlabelled = true,
+    };
+    struct tune_loader *load = tune_loader_new(data, &options);
+    int64_t all = load ? tune_loader_rows(load) : 0;
+    if (most <= 0 || all <= most)
+        return load;
+    tune_loader_free(load);
+    options.shuffle = true;
+    options.epochs = (double)most / (double)all;
+    return tune_loader_new(data, &options);
+}
+
+struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
+                                     struct tune_dataset *data, struct tune_tokenizer *tok)
+{
+    struct tune_evaluator_options options = {flags->patience, flags->min_delta, NULL, flags->eval_dataset};
     struct tune_loader *load = NULL;
-    if (flags->eval_every > 0 && flags->train_split >= 1) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--eval-every %d, but no rows are held out to evaluate on; give --train-split below "
-                            "1, say 0.95", flags->eval_every);
+    struct tune_evaluator *e = NULL;
+    bool file = flags->eval_dataset != NULL;
+    if (check(flags) < 0 || (file && !(options.data = tune_get_eval_dataset(flags, tok))))
         return NULL;
-    }
-    if (flags->train_split < 1) {
-        load = tune_loader_new(data, &(struct tune_loader_options){
-                                         .part = TUNE_HELD_OUT,
-                                         .train_split = flags->train_split,
-                                         .seed = (uint64_t)flags->seed,
-                                         .batch_size = flags->batch_size,
-                                         .accumulate = 1,
-                                         .max_length = flags->max_length,
-                                         .epochs = 1,
-                                         .max_steps = -1,
-                                         .stop_after_seconds = -1,
-                                         .unlabelled = true,
-                                     });
-        if (!load)
-            return NULL;
-    }
-    struct tune_evaluator *e = tune_evaluator_new(m, loss, load);
-    if (!e)
+    if (!file && flags->train_split >= 1)
+        return tune_evaluator_new(m, loss, NULL, &options);
+    load = rows(flags, file ? options.data : data, file ? TUNE_ALL : TUNE_HELD_OUT, flags->eval_rows);
+    if (load)
+        e = tune_evaluator_new(m, loss, load, &options);
+    if (!e) {
         tune_loader_free(load);
+        tune_dataset_free(options.data);
+    }
     return e;
 }

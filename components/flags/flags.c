@@ -300,7 +300,10 @@ static int take_positional(struct reader *r, const char *word)
     int i = r->next_positional;
     while (i < state->count && !positional(state->rows + i))
         i++;
-    r->next_positional = i + 1;
+    bool many = i < state->count && strstr(state->rows[i].name, "...>");
+    r->next_positional = many ? i : i + 1;
+    if (many && !r->configs)
+        state->words[state->word_count++] = word;
     if (i < state->count)
         return r->configs ? 0 : put(state, i, word, TUNE_FROM_FLAG, state->rows[i].name);
     bool yes = !strcmp(word, "true") || !strcmp(word, "false");
@@ -415,7 +418,8 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     flags->options = options;
     flags->properties = properties;
     flags->state = calloc(1, sizeof *flags->state);
-    if (!flags->state || !(flags->state->configs = calloc((size_t)argc + 1, sizeof *flags->state->configs)))
+    if (!flags->state || !(flags->state->configs = calloc((size_t)argc + 1, sizeof *flags->state->configs)) ||
+        !(flags->state->words = calloc((size_t)argc + 1, sizeof *flags->state->words)))
         return no_memory();
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, true) < 0 ||
         take_words(flags, false) < 0 || apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0)
@@ -436,6 +440,7 @@ void tune_flags_free(struct tune_flags *flags)
     free(state->sources);
     free(state->model_defaults);
     free(state->configs);
+    free(state->words);
     free(state);
     flags->state = NULL;
 }
@@ -465,6 +470,12 @@ const char *tune_source_name(enum tune_source source)
 {
     static const char *const names[] = {"default", "model defaults", "config", "flag"};
     return names[source];
+}
+
+const char *const *tune_flags_words(const struct tune_flags *flags, int *count)
+{
+    *count = flags->state ? flags->state->word_count : 0;
+    return flags->state ? flags->state->words : NULL;
 }
 
 const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i, const char **text)

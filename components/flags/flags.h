@@ -14,7 +14,8 @@
  *         {0}
  *     };
  *
- * A row whose name begins with '<' is positional; it must be given unless it has a default.
+ * A row whose name begins with '<' is positional; it must be given unless it has a default. The last one may take all words
+ * that are left: "<run...>"; its place holds the last of them, tune_flags_words all.
  * Precedence: the table's default < defaults/<program>/<model>.json < --config FILE < flag.
  * The boundary: getters read struct tune_flags; below them nobody knows flags exist. */
 #ifndef TUNE_FLAGS_H
@@ -64,7 +65,7 @@ struct tune_flags {
     int threads;
     int64_t seed;
     /* data */
-    const char *dataset, *text_field, *response_template, *append_token;
+    const char *dataset, *text_field, *response_template, *append_token, *eval_dataset;
     double train_split;
     int max_length, batch_size, accumulate, show_tokens;
     bool shuffle, skip_bad_rows;
@@ -73,9 +74,13 @@ struct tune_flags {
     double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds;
     int64_t warmup_steps, max_steps;
     /* run */
-    const char *output, *save_dtype;
+    const char *output, *save_dtype, *logger;
     bool overwrite;
-    int log_every, eval_every, save_every;
+    int log_every, eval_every, save_every, profile;
+    /* evaluation */
+    int64_t eval_rows;
+    int patience;
+    double min_delta;
     /* filled by tune_flags_parse */
     const char *program;                     /* the last part of argv[0] */
     int argc;
@@ -162,16 +167,33 @@ struct tune_flags {
      "run folder to make; default runs/<program>-<date>-<time>"}, \
     {"overwrite", TUNE_BOOL, &(f).overwrite, "false", "", "", "remove the run folder that is there first"}, \
     {"log-every", TUNE_INT, &(f).log_every, "1", "[1,100000]", "steps", "steps between log lines"}, \
-    {"eval-every", TUNE_INT, &(f).eval_every, "0", "[0,inf)", "steps", \
-     "steps between evaluations on the held-out rows; 0: at the end only"}, \
+    {"logger", TUNE_STRING, &(f).logger, "jsonl", "", "", \
+     "what to write besides metrics.jsonl, separated by commas: csv, tensorboard"}, \
     {"save-every", TUNE_INT, &(f).save_every, "0", "[0,inf)", "steps", \
      "steps between checkpoints; 0: at the end only"}, \
     {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
      "of the saved weights"}, \
+    {"profile", TUNE_INT, &(f).profile, "0", "[0,1000000]", "steps", \
+     "measure where the time of that many steps goes, after one or two that warm up: profile.txt, profile.json, and " \
+     "profile.trace.json for chrome://tracing"}, \
+    TUNE_OPTION_GROUP("")
+
+#define TUNE_EVALUATION_OPTIONS(f) \
+    TUNE_OPTION_GROUP("evaluation"), \
+    {"eval-every", TUNE_INT, &(f).eval_every, "0", "[0,inf)", "steps", \
+     "steps between evaluations on the rows held out; 0: at the end only"}, \
+    {"eval-dataset", TUNE_STRING, &(f).eval_dataset, NULL, "", "", \
+     "a file of rows to evaluate on, read as --dataset is, instead of a part of it"}, \
+    {"eval-rows", TUNE_INT64, &(f).eval_rows, "0", "[0,inf)", "rows", \
+     "evaluate on that many of them, drawn once by the seed; 0: on all"}, \
+    {"patience", TUNE_INT, &(f).patience, "0", "[0,inf)", "evaluations", \
+     "end the run after that many in a row without a lower loss; 0: never"}, \
+    {"min-delta", TUNE_DOUBLE, &(f).min_delta, "0", "[0,inf)", "nats/token", \
+     "for --patience: lower by more than this is lower"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_TRAINING_OPTIONS(f) \
-    TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_RUN_OPTIONS(f)
+    TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_EVALUATION_OPTIONS(f), TUNE_RUN_OPTIONS(f)
 
 /* What every training recipe reports. */
 #define TUNE_TRAINING_PROPERTIES \
@@ -188,11 +210,16 @@ struct tune_flags {
     {"training_steps", "steps", "optimizer steps finished"}, \
     {"model_load_time", "s", "opening and reading the model folder"}, \
     {"time_to_first_step_s", "s", "from program start to the end of the first step"}, \
-    {"peak_memory_bytes", "bytes", "highest resident memory of the process"}, \
+    {"estimated_memory_bytes", "bytes", "planned before the first step: highest anonymous memory of the process"}, \
+    {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, evaluations and the end; no pages of files"}, \
+    {"peak_memory_bytes", "bytes", "highest resident memory of the process, pages of files included"}, \
     {"model_flops_per_second", "FLOP/s", "6N per token + 6LTHD causal attention, no recompute, / train_runtime"}, \
     {"loss_first", "nats/token", "training loss of the first step"}, \
     {"loss_last", "nats/token", "training loss of the last step"}, \
-    {"eval_loss", "nats/token", "token-weighted loss on the held-out rows; absent without any"}
+    {"eval_loss", "nats/token", "token-weighted loss on the rows held out, the last one; absent without any"}, \
+    {"eval_perplexity", "", "exp(eval_loss)"}, \
+    {"best_eval_loss", "nats/token", "the lowest of the run"}, \
+    {"best_eval_step", "steps", "the step that had it: checkpoint-best"}
 
 /* tune_flags_parse - defaults, the model's defaults, --config and flags into the places the table names.
  * flags starts zeroed. argv is borrowed for the life of flags. Flags are --name value, --name=value, --name and --no-name
@@ -217,6 +244,9 @@ const char *tune_source_name(enum tune_source source);
 
 /* tune_flags_config - the i-th file given by --config; NULL after the last. */
 const char *tune_flags_config(const struct tune_flags *flags, int i);
+
+/* tune_flags_words - what a positional row "<...>" took, argv's texts; *count of them. */
+const char *const *tune_flags_words(const struct tune_flags *flags, int *count);
 
 /* tune_flags_each - the i-th option (rows of one name are merged into one) and its value as it was written (NULL: none)
  * for showing; NULL after the last. Borrowed until tune_flags_free. */

@@ -13,6 +13,8 @@ struct tune_flags_state {
     enum tune_wish wish;
     const char **configs;      /* [config_count]; the --config files, argv's texts */
     int config_count;
+    const char **words;        /* [word_count]; of the positional row that takes many, argv's texts */
+    int word_count;
     char *model_defaults;      /* the file that was applied; NULL: none */
 };
 

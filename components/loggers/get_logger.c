@@ -62,6 +62,7 @@ static int keeps_inputs(const struct tune_flags *flags)
     const char *config;
     TRY(keeps(flags, "--model", flags->model));
     TRY(keeps(flags, "--dataset", flags->dataset));
+    TRY(keeps(flags, "--eval-dataset", flags->eval_dataset));
     for (int i = 0; (config = tune_flags_config(flags, i)); i++)
         TRY(keeps(flags, "--config", config));
     return 0;
@@ -87,6 +88,27 @@ static int show_settings(const struct tune_flags *flags, FILE *out)
     return 0;
 }
 
+/* --logger's words. */
+static int read_writers(const struct tune_flags *flags, unsigned *writers)
+{
+    static const char *const names[] = {"jsonl", "csv", "tensorboard"};
+    static const unsigned bits[] = {0, TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD};
+    for (const char *at = flags->logger; at && *at; at += *at == ',') {
+        size_t n = strcspn(at, ",");
+        int i = 0;
+        while (i < 3 && (strlen(names[i]) != n || strncmp(at, names[i], n)))
+            i++;
+        if (i == 3) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--logger: \"%.*s\" is none of jsonl, csv, tensorboard; several are separated by "
+                                "commas, jsonl is always written", (int)n, at);
+            return -1;
+        }
+        *writers |= bits[i];
+        at += n;
+    }
+    return 0;
+}
+
 struct tune_logger *tune_get_logger(const struct tune_flags *flags)
 {
     struct tune_logger_options options = {
@@ -100,7 +122,7 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
         .started_s = flags->started_s,
         .stop_after_seconds = flags->stop_after_seconds,
     };
-    if (keeps_inputs(flags) < 0)
+    if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)
         return NULL;
     cJSON *json = settings(flags);
     if (!json)
@@ -153,9 +175,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     snprintf(text, sizeof text, "%s%s%s, %" PRId64 " to train on, %" PRId64 " held out", field ? "field \"" : file ? "paragraphs" : "by callbacks",
              field ? field : "", field ? "\"" : "", tune_loader_rows(load), tune_dataset_rows(data) - tune_loader_rows(load));
     TRY(tune_logger_note(log, "rows", text));
+    TRY(tune_logger_planned(log, tune_loader_planned_steps(load)));
     snprintf(text, sizeof text, "%" PRId64 " steps of %d x %d rows, at most %d tokens each", tune_loader_planned_steps(load),
              flags->accumulate, flags->batch_size, flags->max_length);
-    TRY(tune_logger_note(log, "plan", text));
-    snprintf(text, sizeof text, "%.1f MiB", (double)dev->bytes / (1 << 20));
-    return tune_logger_note(log, "tensor memory", text);
+    return tune_logger_note(log, "plan", text);
 }

@@ -13,6 +13,7 @@
 #include "core/cjson.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/memory.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "core/version.h"
@@ -20,7 +21,10 @@
 #include "loggers/host.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
+#include "loggers/writers.h"
 #include "flags/find.h"
+#include "profilers/memory_plan.h"
+#include "profilers/profiler.h"
 
 struct tune_logger {
     struct tune_logger_options options; /* its strings are not used after tune_logger_new */
@@ -29,6 +33,7 @@ struct tune_logger {
     bool run_changed;     /* since it was written; written again at the next step */
     bool ended;           /* reported or failed */
     FILE *metrics;
+    struct tune_writers *writers;
     struct tune_line line;
     double *values;       /* per declared property; NaN: never set */
 
@@ -36,9 +41,9 @@ struct tune_logger {
     int64_t steps, rows, tokens, padded_tokens;
     struct tune_moment begin, end; /* of the first, of the last */
     double first_end_s, loss_first, loss_last;
+    int64_t anonymous;    /* most anonymous memory seen: at steps, evaluations and the end */
     double memory_sum, memory_s, memory_at_s; /* percent * seconds */
     int64_t eval_step;    /* of the last evaluation; 0: none */
-    double eval_loss;
     double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
     /* since the last line */
     int64_t line_steps, line_tokens;
@@ -156,7 +161,7 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
         goto fail;
     }
     tune_run_folder_hold(log->metrics);
-    if (start_run(log, options) < 0)
+    if (start_run(log, options) < 0 || !(log->writers = tune_writers_open(log->folder, options->writers, 0)))
         goto begun;
     if (options->source && (tune_path(path, "%s/recipe.c", log->folder) < 0 ||
                             tune_file_write(path, options->source, options->source_size) < 0))
@@ -184,6 +189,7 @@ void tune_logger_free(struct tune_logger *log)
     }
     if (log->metrics)
         fclose(log->metrics);
+    tune_writers_free(log->writers);
     cJSON_Delete(log->run);
     free(log->values);
     free(log);
@@ -234,18 +240,64 @@ int tune_logger_weights(struct tune_logger *log, const char *folder, const struc
     return header(log, "weights", text);
 }
 
-int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint)
+static int put_data(struct tune_logger *log, const char *member, const char *path, int64_t rows, uint64_t fingerprint)
 {
     char text[TUNE_PATH_MAX + 128];
     cJSON *d = cJSON_CreateObject();
     bool good = tune_cjson_put_text(d, "path", path) && tune_cjson_put_whole(d, "rows", rows) &&
                 (fingerprint ? put_hash(d, "fingerprint", fingerprint) : tune_cjson_put_text(d, "fingerprint", ""));
-    if (!tune_cjson_put(log->run, "data", d) || !good)
+    if (!tune_cjson_put(log->run, member, d) || !good)
         return no_memory();
     int n = snprintf(text, sizeof text, "%s, %" PRId64 " rows", path, rows);
     if (fingerprint && n < (int)sizeof text)
         snprintf(text + n, sizeof text - (size_t)n, ", fingerprint %016" PRIx64, fingerprint);
-    return header(log, "data", text);
+    return header(log, strcmp(member, "data") ? "evaluation data" : "data", text);
+}
+
+int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint)
+{
+    return put_data(log, "data", path, rows, fingerprint);
+}
+
+int tune_logger_eval_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint)
+{
+    return put_data(log, "eval_data", path, rows, fingerprint);
+}
+
+int tune_logger_planned(struct tune_logger *log, int64_t steps)
+{
+    log->run_changed = true;
+    return tune_cjson_put_whole(log->run, "planned_steps", steps) ? 0 : no_memory();
+}
+
+static int declared(const struct tune_logger *log, const char *name)
+{
+    const struct tune_property *p = log->options.properties;
+    for (int i = 0; p && p[i].name; i++)
+        if (!strcmp(p[i].name, name))
+            return i;
+    return -1;
+}
+
+/* A property this logger knows: if the program declares it and has not set it itself. */
+static void know(struct tune_logger *log, const char *name, double value)
+{
+    int i = declared(log, name);
+    if (i >= 0 && isnan(log->values[i]) && isfinite(value))
+        log->values[i] = value;
+}
+
+int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan)
+{
+    char text[512];
+    cJSON *parts = cJSON_CreateObject();
+    bool good = parts != NULL;
+    for (int i = 0; i < plan->count; i++)
+        good = good && tune_cjson_put_whole(parts, plan->parts[i].name, plan->parts[i].bytes);
+    if (!tune_cjson_put(log->run, "memory", parts) || !good)
+        return no_memory();
+    know(log, "estimated_memory_bytes", (double)plan->total);
+    return header(log, "memory", tune_memory_plan_text(plan, text, sizeof text));
 }
 
 /* ---- steps ---- */
@@ -259,12 +311,13 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
         return no_memory();
     errno = 0;
     fprintf(log->metrics, "%s\n", text);
-    cJSON_free(text);
     /* each line at once: a run that is killed leaves every step it finished */
-    if (fflush(log->metrics) == 0 && !ferror(log->metrics))
-        return 0;
-    tune_error_set("cannot write %s/metrics.jsonl: %s", log->folder, errno ? strerror(errno) : "write error");
-    return -1;
+    bool written = fflush(log->metrics) == 0 && !ferror(log->metrics);
+    if (!written)
+        tune_error_set("cannot write %s/metrics.jsonl: %s", log->folder, errno ? strerror(errno) : "write error");
+    int status = written ? tune_writers_line(log->writers, text, strlen(text)) : -1;
+    cJSON_free(text);
+    return status;
 }
 
 /* The run ends here; run.json says why, then the error is the caller's. */
@@ -290,7 +343,7 @@ static void sample_memory(struct tune_logger *log, const struct tune_step_record
     double from = log->steps == 1 ? r->begin.wall_s : log->memory_at_s, s = r->end.wall_s - from;
     if (log->steps > 1 && s < 1)
         return;
-    double percent = tune_host_memory_used();
+    double percent = tune_memory_used();
     log->memory_at_s = r->end.wall_s;
     if (percent < 0 || s <= 0)
         return;
@@ -328,6 +381,12 @@ static double eta(const struct tune_logger *log, const struct tune_progress *at)
     return left;
 }
 
+static void see_memory(struct tune_logger *log)
+{
+    int64_t bytes = tune_memory_anonymous();
+    log->anonymous = bytes > log->anonymous ? bytes : log->anonymous;
+}
+
 static int show(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r, double loss)
 {
     struct tune_line_step s = {.step = r->step, .planned = at->planned_steps, .loss = loss, .norm = r->grad_norm,
@@ -336,6 +395,7 @@ static int show(struct tune_logger *log, const struct tune_progress *at, const s
     s.tokens_per_s = log->line_s > 0 ? (double)log->line_tokens / log->line_s : 0;
     log->line_steps = log->line_tokens = 0;
     log->line_s = 0;
+    see_memory(log);
     return log->options.quiet ? 0 : tune_line_step(&log->line, &s, r->end.wall_s);
 }
 
@@ -372,26 +432,48 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     }
     double perplexity = exp(at->eval_loss);
     log->eval_step = at->eval_step;
-    log->eval_loss = at->eval_loss;
+    see_memory(log);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", at->eval_step) && tune_cjson_put_number(json, "eval_loss", at->eval_loss);
     if (isfinite(perplexity))
         good = good && tune_cjson_put_number(json, "eval_perplexity", perplexity);
     TRY(write_metrics(log, json, good));
+    char best[64] = " | best";
+    if (!at->best)
+        snprintf(best, sizeof best, " | best %.4f at step %" PRId64, at->best_loss, at->best_step);
     return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f | perplexity %.4g%s",
-                                                     at->eval_step, at->eval_loss, perplexity, at->best ? " | best" : "");
+                                                     at->eval_step, at->eval_loss, perplexity, best);
+}
+
+/* The table as `#` lines. */
+static int print_table(struct tune_logger *log, char *table)
+{
+    for (char *line = table, *end; *line; line = end + 1) {
+        end = line + strcspn(line, "\n");
+        if (!*end)
+            break;
+        *end = 0;
+        TRY(tune_line_print(&log->line, "# %s", line));
+    }
+    return 0;
+}
+
+int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, const struct tune_progress *at)
+{
+    int done = at ? tune_profiler_step(prof, at) : tune_profiler_end(prof);
+    if (done <= 0)
+        return done;
+    TRY(tune_profiler_write(prof, log->folder));
+    if (log->options.quiet)
+        return 0;
+    char *table = tune_profiler_table(prof);
+    int status = table ? print_table(log, table) : -1;
+    free(table);
+    TRY(status);
+    return tune_line_print(&log->line, "# %-26s %s/profile.txt, profile.json, profile.trace.json", "profile", log->folder);
 }
 
 /* ---- the report ---- */
-
-static int declared(const struct tune_logger *log, const char *name)
-{
-    const struct tune_property *p = log->options.properties;
-    for (int i = 0; p && p[i].name; i++)
-        if (!strcmp(p[i].name, name))
-            return i;
-    return -1;
-}
 
 void tune_logger_flops(struct tune_logger *log, double per_token, double per_length)
 {
@@ -415,22 +497,20 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
     return 0;
 }
 
-/* A property this logger knows: if the program declares it and has not set it itself. */
-static void know(struct tune_logger *log, const char *name, double value)
-{
-    int i = declared(log, name);
-    if (i >= 0 && isnan(log->values[i]) && isfinite(value))
-        log->values[i] = value;
-}
-
 static void know_standard(struct tune_logger *log, const struct tune_progress *at)
 {
     double s = log->end.wall_s - log->begin.wall_s;
     know(log, "is_valid", log->steps > 0 && at->signal == 0);
     know(log, "training_steps", (double)log->steps);
-    know(log, "peak_memory_bytes", (double)tune_host_peak_memory());
-    if (log->eval_step > 0)
-        know(log, "eval_loss", log->eval_loss);
+    know(log, "peak_memory_bytes", (double)tune_memory_peak());
+    see_memory(log);
+    know(log, "peak_anonymous_bytes", (double)log->anonymous);
+    if (at->eval_step > 0) {
+        know(log, "eval_loss", at->eval_loss);
+        know(log, "eval_perplexity", exp(at->eval_loss));
+        know(log, "best_eval_loss", at->best_loss);
+        know(log, "best_eval_step", (double)at->best_step);
+    }
     if (log->steps == 0 || !(s > 0))
         return;
     know(log, "train_runtime", s);
@@ -441,7 +521,7 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know(log, "dataset_tokens_per_second", (double)log->tokens / s);
     know(log, "dataset_tokens_per_second_per_gpu", (double)log->tokens / s);
     know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / s);
-    know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_host_memory_used());
+    know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_memory_used());
     know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
     if (log->flops_token > 0 && log->rows > 0)
         know(log, "model_flops_per_second",
@@ -475,12 +555,15 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     double s = log->end.wall_s - log->begin.wall_s;
     know_standard(log, at);
     TRY(write_report(log));
-    TRY(put_status(log, at->signal ? "stopped" : "finished", NULL));
+    char why[160];
+    snprintf(why, sizeof why, "early stop: %d evaluations in a row without a lower loss; the best was %.4f at step %" PRId64,
+             at->stale, at->best_loss, at->best_step);
+    TRY(put_status(log, at->signal ? "stopped" : "finished", at->early_stop ? why : NULL));
     if (log->options.quiet)
         return 0;
     if (log->steps > 0)
         TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, loss %.4f -> %.4f",
-                            at->signal ? "stopped by a signal" : "finished", log->steps, s,
+                            at->signal ? "stopped by a signal" : at->early_stop ? "stopped early" : "finished", log->steps, s,
                             s > 0 ? (double)log->tokens / s : 0, log->loss_first, log->loss_last));
     return tune_line_print(&log->line, "# %-26s %s/report.json", "report", log->folder);
 }

@@ -4,6 +4,7 @@
  *       run.json        what ran: argv, options and where each came from, host, weights, data, status
  *       recipe.c        the program's own source as it was compiled
  *       metrics.jsonl   one object per step, one per evaluation; units in the names
+ *       metrics.csv, events.out.tfevents...   the same for other programs, where asked for
  *       report.json     the measured properties, once the run has ended
  *
  * The one component that may print: `#` lines, then one line per logged step; in a terminal a
@@ -32,12 +33,17 @@ extern "C" {
 struct tune_dataset;
 struct tune_flags;
 struct tune_loader;
+struct tune_memory_plan;
 struct tune_model;
+struct tune_profiler;
 struct tune_sums;
 struct tune_model_identity;
 struct tune_property;
 struct tune_logger;
 struct cJSON;
+
+/* What is written besides metrics.jsonl, which always is: metrics.csv, a TensorBoard event file. */
+enum { TUNE_WRITE_CSV = 1, TUNE_WRITE_TENSORBOARD = 2 };
 
 struct tune_logger_options {
     const char *program;                    /* "finetune_full" */
@@ -52,6 +58,7 @@ struct tune_logger_options {
     double stop_after_seconds;              /* for the ETA; <= 0: none */
     FILE *stream;                           /* where lines go; NULL: stdout */
     bool quiet;                             /* no lines at all */
+    unsigned writers;                       /* a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD */
 };
 
 /* tune_logger_new - make the folder, write run.json (status "running") and recipe.c, open metrics.jsonl, print the first
@@ -66,16 +73,23 @@ int tune_logger_failed(struct tune_logger *log, const char *why);
 /* tune_logger_folder - the run folder; borrowed until free. */
 const char *tune_logger_folder(const struct tune_logger *log);
 
-/* What else the run stands on: a `#` line each, and a member of run.json ("notes" {key: text}, "weights", "data").
+/* What else the run stands on: a `#` line each, and a member of run.json ("notes" {key: text}, "weights", "data", "eval_data").
  * Call them before the first step. folder and path as they were opened; fingerprint 0: the rows are the program's own. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
 int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity);
 int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
+int tune_logger_eval_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
+
+/* tune_logger_planned - the steps planned, into run.json. -1: no memory. */
+int tune_logger_planned(struct tune_logger *log, int64_t steps);
 
 /* tune_logger_run - all of that for a training run: device, model, weights, data, steps planned. Sets model_load_time and
  * lets the report know the model's FLOPs. */
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
                     const struct tune_dataset *data, const struct tune_loader *load);
+
+/* tune_logger_memory - the memory plan: a line, a member "memory" {part: bytes} of run.json, estimated_memory_bytes. */
+int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan);
 
 /* One finished step. Counts are this step's own. */
 struct tune_step_record {
@@ -104,6 +118,10 @@ int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data)
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);
 
+/* tune_logger_profile - at the end of each step and, with at NULL, once more behind the loop: tells the profiler, and when
+ * it is done prints its table and writes its files into the run folder. */
+int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, const struct tune_progress *at);
+
 /* tune_logger_flops - model FLOPs of training on one token in rows of T tokens are per_token + per_length * T, for
  * model_flops_per_second. */
 void tune_logger_flops(struct tune_logger *log, double per_token, double per_length);
@@ -113,11 +131,12 @@ void tune_logger_flops(struct tune_logger *log, double per_token, double per_len
 int tune_logger_property(struct tune_logger *log, const char *name, double value);
 
 /* tune_logger_report - the standard training properties this logger knows (those the program declares), report.json,
- * the closing lines, and run.json's status: "finished", or "stopped" after a signal. Properties set through
+ * the closing lines, and run.json's status: "finished" (with a reason where it was an early stop), or "stopped" after a
+ * signal. Properties set through
  * tune_logger_property stand as they were set; declared ones without a value are left out. */
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_get_logger - by --output, --overwrite, --log-every, --stop-after-seconds; run.json gets argv, the command line
+/* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds; run.json gets argv, the command line
  * and every option with its source. Refuses to remove a folder that holds --model or --dataset. */
 struct tune_logger *tune_get_logger(const struct tune_flags *flags);
 

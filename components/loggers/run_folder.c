@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/try.h"
+#include "runs/run.h"
 
 static int make_parent(const char *path)
 {
@@ -62,18 +63,9 @@ static int make_dated(char path[TUNE_PATH_MAX], const char *program)
 
 void tune_run_folder_hold(FILE *metrics)
 {
-    (void)flock(fileno(metrics), LOCK_EX | LOCK_NB); /* where a file system has no locks, nothing is guarded */
-}
-
-/* A running process holds its metrics.jsonl; one that was killed does not. */
-static bool is_held(const char *folder)
-{
-    char path[TUNE_PATH_MAX];
-    int fd = tune_path(path, "%s/metrics.jsonl", folder) < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-    if (fd >= 0)
-        close(fd);
-    return held;
+    /* who looks whether a run is alive holds a shared lock for a moment; where a file system has no locks, nothing is guarded */
+    for (int i = 0; i < 100 && flock(fileno(metrics), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
+        usleep(10000);
 }
 
 int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const char *program, bool overwrite)
@@ -104,7 +96,7 @@ int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const cha
                             "give another --output", path);
         return -1;
     }
-    if (is_held(path)) {
+    if (tune_run_held(path)) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: a run is still writing to %s; wait for its end, stop it, or "
                             "give another --output", path);
         return -1;

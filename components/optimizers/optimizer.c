@@ -40,6 +40,11 @@ static void make_runs(struct tune_optimizer *opt)
     }
 }
 
+int tune_optimizer_moments(const struct tune_optimizer_options *options)
+{
+    return options->kind == TUNE_ADAMW ? 2 : options->momentum > 0;
+}
+
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options)
 {
     if (tune_model_gradients(m) < 0)
@@ -54,8 +59,7 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
     opt->dev = tune_model_device(m);
     opt->options = *options;
     opt->elements = tune_model_parameters(m)->gradients;
-    int moments = options->kind == TUNE_ADAMW ? 2 : options->momentum > 0;
-    for (int i = 0; i < moments; i++)
+    for (int i = 0; i < tune_optimizer_moments(options); i++)
         if (!(opt->moment[i] = tune_device_alloc(opt->dev, opt->elements * 4, "the optimizer's moments"))) {
             tune_optimizer_free(opt);
             return NULL;

@@ -33,6 +33,9 @@ struct tune_optimizer_options {
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options);
 void tune_optimizer_free(struct tune_optimizer *opt);
 
+/* tune_optimizer_moments - how many buffers of the gradients' size such an optimizer keeps: AdamW 2, SGD 1 with momentum, else 0. */
+int tune_optimizer_moments(const struct tune_optimizer_options *options);
+
 /* tune_optimizer_clip - the norm of the mean loss's gradient over all parameters into sums' present step, and the factor that
  * brings it down to clip_norm (0: measured, not clipped). Before every step, also without clipping.
  * tune_optimizer_step - one update at learning rate lr; a step whose loss or gradient is not finite changes nothing. Ends the
@@ -46,7 +49,9 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt);
 float *tune_optimizer_moment(struct tune_optimizer *opt, int which);
 
-/* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay. */
+/* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay.
+ * tune_get_optimizer_options - what it passes to tune_optimizer_new. */
+struct tune_optimizer_options tune_get_optimizer_options(const struct tune_flags *flags);
 struct tune_optimizer *tune_get_optimizer(const struct tune_flags *flags, struct tune_model *m);
 
 #ifdef __cplusplus

@@ -1,0 +1,26 @@
+/* writers.h - a run's numbers in the formats that other programs read, beside metrics.jsonl, which is the truth.
+ *
+ *     <run>/metrics.csv                        one row for each line of metrics.jsonl, fixed columns
+ *     <run>/events.out.tfevents.<time>.<host>.<pid>.<n>     TensorBoard
+ *
+ * Both are made from lines of metrics.jsonl, so they cannot say anything else. A run that goes
+ * on opens them after it has cut metrics.jsonl to the step it begins with: metrics.csv is made
+ * again from it, and TensorBoard gets one more file that says from which step on the earlier
+ * ones do not hold. */
+#ifndef TUNE_LOGGERS_WRITERS_H
+#define TUNE_LOGGERS_WRITERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tune_writers;
+
+/* tune_writers_open - what: a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD (logger.h); 0 is fine. last_step: of metrics.jsonl
+ * as it lies in folder; 0 for a new run. NULL with an error: a file that cannot be written, a line that is none. */
+struct tune_writers *tune_writers_open(const char *folder, unsigned what, int64_t last_step);
+void tune_writers_free(struct tune_writers *w);
+
+/* tune_writers_line - one more line of metrics.jsonl (without the newline), to every file at once. NULL is fine. */
+int tune_writers_line(struct tune_writers *w, const char *text, size_t size);
+
+#endif

@@ -1,0 +1,107 @@
+/* run.h - a run folder read: what ran, how far it came, its curves. For whoever shows or compares runs.
+ *
+ * Nothing of the run has to be alive, and nothing is written. A folder that cannot be read is
+ * not an error here but a run in the state BROKEN, with what is wrong: a list shows it beside
+ * the others. Example:
+ *
+ *     struct tune_run *r = tune_run_open("runs/first");
+ *     const struct tune_run_series *loss = tune_run_series(r, "loss");
+ *     printf("%s %s %g\n", r->name, tune_run_state_name(r->state), loss->value[loss->count - 1]);
+ *     tune_run_free(r); */
+#ifndef TUNE_RUN_H
+#define TUNE_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/file.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cJSON;
+
+enum tune_run_state {
+    TUNE_RUN_RUNNING,    /* a process holds its metrics.jsonl */
+    TUNE_RUN_FINISHED,   /* came to its planned end, or to an early stop */
+    TUNE_RUN_STOPPED,    /* ended before that because somebody asked for it; can go on */
+    TUNE_RUN_FAILED,     /* ended by an error, which reason tells */
+    TUNE_RUN_UNFINISHED, /* its program ended without saying how */
+    TUNE_RUN_DEAD,       /* run.json says it runs, but no process does: killed, or the machine went down */
+    TUNE_RUN_BROKEN,     /* its files do not make sense; reason says which and where */
+    TUNE_RUN_STATES,
+};
+
+/* The values of one name in metrics.jsonl. */
+struct tune_run_series {
+    char name[48];
+    int64_t count, room;
+    double *step, *value; /* [count], steps ascending */
+};
+
+struct tune_run {
+    char folder[TUNE_PATH_MAX];
+    char name[256];              /* the folder's last name */
+    enum tune_run_state state;
+    char reason[1024];           /* why it ended so, what is broken; "": nothing to say */
+    struct cJSON *run, *report;  /* run.json, report.json; NULL: not there or unreadable. The run's */
+    double started_s, ended_s;   /* first begin, last end, seconds since 1970; 0: unknown */
+    int64_t step, planned_steps; /* last finished one; planned 0: unknown */
+    double seconds;              /* the finished steps' own times, summed */
+    double tokens_per_s;         /* of them all; NAN: no step */
+    double loss, eval_loss, best_eval_loss; /* last, last, lowest; NAN: none */
+    int64_t best_eval_step;
+    int series_count;
+    struct tune_run_series *series;
+};
+
+/* tune_run_is - the folder holds a run.json or a metrics.jsonl.
+ * tune_run_held - a process has the folder's metrics.jsonl open for writing. */
+bool tune_run_is(const char *folder);
+bool tune_run_held(const char *folder);
+
+/* tune_run_open - read it. NULL with an error: no such folder, no run in it, no memory. Anything else that is wrong with it
+ * makes it BROKEN; what could be read before that is there. */
+struct tune_run *tune_run_open(const char *folder);
+void tune_run_free(struct tune_run *r);
+
+/* tune_run_series - the values of that name, or NULL. */
+const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name);
+
+/* tune_run_axis - where the points of a series stand when not the steps are counted but, up to each of them, "time" (seconds of
+ * the steps themselves), "tokens" or "epoch"; "step" is fine too. [count] doubles, the caller's to free. NULL with an error:
+ * the run has no such numbers. */
+double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *series, const char *what);
+
+/* A checkpoint that lies in the folder. */
+struct tune_run_checkpoint {
+    int64_t step, bytes;
+    bool best, final;  /* what the links of these names point at */
+};
+
+/* tune_run_checkpoints - those of the run, steps ascending, the caller's to free. How many, or -1 with an error. */
+int tune_run_checkpoints(const struct tune_run *r, struct tune_run_checkpoint **checkpoints);
+
+/* tune_run_state_name - "running", "finished", ...; tune_run_state_from - the state of that name, or -1. */
+const char *tune_run_state_name(enum tune_run_state state);
+int tune_run_state_from(const char *name, size_t size);
+
+/* tune_runs_open - the runs that the given paths mean, in their order: a run folder itself; a folder of run folders, each of
+ * them in the order of their names; a name that is neither is looked for in runs/. count 0: the folder runs. *runs and its
+ * runs become the caller's (tune_runs_free). Returns how many, 0 for a folder without any, or -1: a path that is nothing of
+ * this, no memory. */
+int tune_runs_open(struct tune_run ***runs, const char *const *paths, int count);
+void tune_runs_free(struct tune_run **runs, int count);
+
+/* tune_run_option - the option of that name in run.json as text, into text, which is returned (cut to size); NULL: it has none. */
+const char *tune_run_option(const struct tune_run *r, const char *name, char *text, size_t size);
+
+/* tune_runs_differing - the names of the options that are not the same in all of these runs, those that say where a run
+ * writes and when it logs left out. names become the caller's (free; the texts are the runs'). Returns how many, or -1. */
+int tune_runs_differing(struct tune_run *const *runs, int count, const char ***names);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

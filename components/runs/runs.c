@@ -1,0 +1,164 @@
+/* runs.c - which runs a list of paths means, and in which options runs differ. */
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/print.h"
+#include "core/try.h"
+#include "runs/run.h"
+
+struct list {
+    struct tune_run **at;
+    int count, room;
+};
+
+static int add(struct list *l, const char *folder)
+{
+    if (l->count == l->room) {
+        int room = l->room * 2 + 16;
+        struct tune_run **more = realloc(l->at, (size_t)room * sizeof *more);
+        if (!more) {
+            tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a list of runs");
+            return -1;
+        }
+        l->at = more;
+        l->room = room;
+    }
+    l->at[l->count] = tune_run_open(folder);
+    return l->at[l->count] ? l->count++, 0 : -1;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int visible(const struct dirent *e)
+{
+    return *e->d_name != '.';
+}
+
+/* The run folders in folder; how many, or -1. */
+static int add_all(struct list *l, const char *folder)
+{
+    struct dirent **entries = NULL;
+    char path[TUNE_PATH_MAX];
+    int before = l->count, status = 0, n = scandir(folder, &entries, visible, by_name);
+    for (int i = 0; i < n; i++) {
+        if (status == 0 && tune_path(path, "%s/%s", folder, entries[i]->d_name) == 0 && tune_run_is(path))
+            status = add(l, path);
+        free(entries[i]);
+    }
+    free(entries);
+    return status < 0 ? -1 : l->count - before;
+}
+
+static int add_path(struct list *l, const char *given)
+{
+    char path[TUNE_PATH_MAX];
+    if (tune_run_is(given))
+        return add(l, given);
+    TRY(tune_path(path, "runs/%s", given));
+    if (!strchr(given, '/') && tune_run_is(path))
+        return add(l, path);
+    int n = add_all(l, given);
+    TRY(n);
+    if (n > 0)
+        return 0;
+    tune_error_set("%s: %s", given, tune_file_is_folder(given) ? "neither a run folder (no run.json in it) nor a folder of run folders"
+                                                               : "no such run, neither here nor in runs/");
+    return -1;
+}
+
+int tune_runs_open(struct tune_run ***runs, const char *const *paths, int count)
+{
+    struct list l = {0};
+    int status = count == 0 ? add_all(&l, "runs") : 0;
+    for (int i = 0; i < count && status >= 0; i++)
+        status = add_path(&l, paths[i]);
+    if (status < 0) {
+        tune_runs_free(l.at, l.count);
+        return -1;
+    }
+    *runs = l.at;
+    return l.count;
+}
+
+void tune_runs_free(struct tune_run **runs, int count)
+{
+    for (int i = 0; i < count; i++)
+        tune_run_free(runs[i]);
+    free(runs);
+}
+
+static const cJSON *options_of(const struct tune_run *r)
+{
+    return cJSON_GetObjectItemCaseSensitive(r->run, "options");
+}
+
+const char *tune_run_option(const struct tune_run *r, const char *name, char *text, size_t size)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(options_of(r), name);
+    char number[32];
+    if (!item || size == 0)
+        return NULL;
+    const char *value = cJSON_IsString(item)   ? item->valuestring
+                        : cJSON_IsNumber(item) ? tune_number_text(number, item->valuedouble)
+                        : cJSON_IsTrue(item)   ? "true"
+                        : cJSON_IsFalse(item)  ? "false"
+                                               : "none";
+    snprintf(text, size, "%s", value);
+    return text;
+}
+
+/* What a run writes where and when: two runs that differ in nothing else are the same run. */
+static bool is_bookkeeping(const char *name)
+{
+    static const char *const names[] = {"output", "overwrite", "log_every", "logger", "show_tokens", "resume", "keep_last",
+                                        "save_every", "stop_at_step", "stop_after_seconds", "profile", "allow_changed"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
+/* A run without the option, of another program or version, does not differ in it. */
+static bool differs(struct tune_run *const *runs, int count, const char *name)
+{
+    char first[512], other[512];
+    bool found = false;
+    for (int i = 0; i < count; i++) {
+        if (!tune_run_option(runs[i], name, found ? other : first, sizeof first))
+            continue;
+        if (found && strcmp(first, other))
+            return true;
+        found = true;
+    }
+    return false;
+}
+
+int tune_runs_differing(struct tune_run *const *runs, int count, const char ***names)
+{
+    size_t most = 0;
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        most += (size_t)cJSON_GetArraySize(options_of(runs[i]));
+    const char **found = calloc(most + 1, sizeof *found);
+    if (!found) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while comparing runs");
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        const cJSON *item;
+        cJSON_ArrayForEach(item, options_of(runs[i])) {
+            bool seen = !item->string || is_bookkeeping(item->string);
+            for (int k = 0; k < n && !seen; k++)
+                seen = !strcmp(found[k], item->string);
+            if (!seen && differs(runs, count, item->string))
+                found[n++] = item->string;
+        }
+    }
+    *names = found;
+    return n;
+}

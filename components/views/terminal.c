@@ -1,0 +1,273 @@
+/* terminal.c - a plot in characters.
+ *
+ *     loss, nats/token                            title
+ *     6.0 ┤⡀                                      one braille character is 2 x 4 dots, one of ASCII is one
+ *         │⠘⢄
+ *     4.0 ┤  ⠑⠢⠤⣀⣀
+ *         └┬─────────┬──
+ *          0         100  step
+ *     ● first 4.1032 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/print.h"
+#include "core/try.h"
+#include "views/scale.h"
+
+/* A character of the area: dots (or 1) and whose they are; strong ones stand over faint ones. */
+struct cell {
+    unsigned char dots;
+    signed char curve;
+    bool strong, marked; /* marked: a point of a dotted curve, which stands alone in its cell */
+};
+
+struct canvas {
+    const struct tune_plot *plot;
+    const struct tune_terminal *how;
+    struct tune_scale x, y;
+    int width, height;   /* cells */
+    int across, down;    /* dots of a cell */
+    int labels;          /* columns left of the axis */
+    struct cell *cells;
+};
+
+/* Colours of the 256 that can be read on black and on white; characters for those who see none. */
+static const int colors[] = {33, 208, 71, 170, 203, 37, 136, 99};
+static const char marks[] = "*o+x#@%&";
+enum { COLORS = sizeof colors / sizeof *colors, MARKS = sizeof marks - 1 };
+
+static void dot(struct canvas *c, int x, int y, int curve, bool strong)
+{
+    static const unsigned char bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    if (x < 0 || y < 0 || x >= c->width * c->across || y >= c->height * c->down)
+        return;
+    struct cell *cell = &c->cells[y / c->down * c->width + x / c->across];
+    if (cell->marked || (cell->dots && cell->strong && !strong))
+        return;
+    if (cell->dots && (cell->curve != curve || cell->strong != strong))
+        cell->dots = 0;
+    cell->dots |= c->down == 4 ? bits[y % 4][x % 2] : 1;
+    cell->curve = (signed char)curve;
+    cell->strong = strong;
+}
+
+static void mark(struct canvas *c, int x, int y, int curve)
+{
+    dot(c, x, y, curve, true);
+    if (x >= 0 && y >= 0 && x < c->width * c->across && y < c->height * c->down)
+        c->cells[y / c->down * c->width + x / c->across].marked = true;
+}
+
+static int dot_of(double place, int dots)
+{
+    double v = place * (dots - 1) + 0.5;
+    return v < 0 ? -1 : v > dots ? dots : (int)v;
+}
+
+/* Straight from dot to dot. */
+static void line(struct canvas *c, const int from[2], const int to[2], int curve, bool strong)
+{
+    int dx = abs(to[0] - from[0]), dy = abs(to[1] - from[1]), n = dx > dy ? dx : dy;
+    for (int i = 0; i <= n; i++) {
+        double t = n ? (double)i / n : 0;
+        dot(c, (int)(from[0] + t * (to[0] - from[0]) + 0.5), (int)(from[1] + t * (to[1] - from[1]) + 0.5), curve, strong);
+    }
+}
+
+static void draw(struct canvas *c, int k, const double *y, bool strong)
+{
+    const struct tune_curve *curve = &c->plot->curves[k];
+    int dots_x = c->width * c->across, dots_y = c->height * c->down, at[2], before[2];
+    bool first = true;
+    for (int64_t i = 0; i < curve->count; i++) {
+        if (!tune_plot_drawn(c->plot, curve->x[i], y[i]))
+            continue;
+        at[0] = dot_of(tune_scale_place(&c->x, curve->x[i]), dots_x);
+        at[1] = dots_y - 1 - dot_of(tune_scale_place(&c->y, y[i]), dots_y);
+        if (c->down == 4 && curve->dotted)
+            mark(c, at[0], at[1], k);
+        else
+            line(c, first ? at : before, at, k, strong);
+        memcpy(before, at, sizeof at);
+        first = false;
+    }
+}
+
+/* Points first, which nothing hides, then faint lines, then the others over them. Without colour, noise under a smooth curve is
+ * left out. */
+static int draw_all(struct canvas *c)
+{
+    for (int k = 0; k < c->plot->count; k++)
+        if (c->plot->curves[k].dotted)
+            draw(c, k, c->plot->curves[k].y, true);
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < c->plot->count; k++) {
+            double *smooth;
+            if (c->plot->curves[k].dotted)
+                continue;
+            TRY(tune_plot_smooth(c->plot, &c->plot->curves[k], &smooth));
+            if (pass == 0 && smooth && c->how->color)
+                draw(c, k, c->plot->curves[k].y, false);
+            if (pass == 1)
+                draw(c, k, smooth ? smooth : c->plot->curves[k].y, true);
+            free(smooth);
+        }
+    return 0;
+}
+
+/* ---- characters ---- */
+
+static void put_braille(FILE *out, unsigned char dots)
+{
+    unsigned code = 0x2800u + dots;
+    fputc((int)(0xE0 | code >> 12), out);
+    fputc((int)(0x80 | (code >> 6 & 63)), out);
+    fputc((int)(0x80 | (code & 63)), out);
+}
+
+static void put_color(const struct canvas *c, FILE *out, int curve, bool strong)
+{
+    if (c->how->color)
+        fprintf(out, "\033[%s38;5;%dm", strong ? "" : "2;", colors[c->plot->curves[curve].color % COLORS]);
+}
+
+static void put_plain(const struct canvas *c, FILE *out)
+{
+    if (c->how->color)
+        fputs("\033[0m", out);
+}
+
+/* The area's row: to its last character that is not empty. */
+static void put_row(const struct canvas *c, FILE *out, int row)
+{
+    int last = c->width - 1, shown = -1;
+    bool strong = false;
+    const struct cell *cells = c->cells + (size_t)row * (size_t)c->width;
+    while (last >= 0 && !cells[last].dots)
+        last--;
+    for (int i = 0; i <= last; i++) {
+        if (!cells[i].dots) {
+            fputc(' ', out);
+            continue;
+        }
+        if (shown != cells[i].curve || strong != cells[i].strong) {
+            if (shown >= 0)
+                put_plain(c, out);
+            put_color(c, out, cells[i].curve, cells[i].strong);
+        }
+        shown = cells[i].curve;
+        strong = cells[i].strong;
+        if (cells[i].marked)
+            fputs("\u25cb", out);
+        else if (c->down == 4)
+            put_braille(out, cells[i].dots);
+        else
+            fputc(marks[cells[i].curve % MARKS], out);
+    }
+    if (shown >= 0)
+        put_plain(c, out);
+}
+
+static void put_area(const struct canvas *c, FILE *out)
+{
+    char text[32];
+    for (int row = 0; row < c->height; row++) {
+        int tick = -1;
+        for (int i = 0; i < c->y.ticks; i++)
+            if ((c->height * c->down - 1 - dot_of(tune_scale_place(&c->y, c->y.tick[i]), c->height * c->down)) / c->down == row)
+                tick = i;
+        fprintf(out, "%*s %s", c->labels, tick >= 0 ? tune_scale_label(&c->y, tick, text) : "",
+                c->how->unicode ? (tick >= 0 ? "\u2524" : "\u2502") : tick >= 0 ? "+" : "|");
+        put_row(c, out, row);
+        fputc('\n', out);
+    }
+}
+
+/* The axis below, its labels under their ticks where they do not touch, and what it is. */
+static void put_x_axis(const struct canvas *c, FILE *out)
+{
+    char *tick = calloc(1, (size_t)c->width + 1), text[32];
+    int at = 0;
+    fprintf(out, "%*s %s", c->labels, "", c->how->unicode ? "\u2514" : "+");
+    for (int i = 0; tick && i < c->x.ticks; i++) {
+        int column = dot_of(tune_scale_place(&c->x, c->x.tick[i]), c->width * c->across) / c->across;
+        if (column >= 0 && column < c->width)
+            tick[column] = 1;
+    }
+    for (int i = 0; i < c->width; i++)
+        fputs(c->how->unicode ? (tick && tick[i] ? "\u252c" : "\u2500") : tick && tick[i] ? "+" : "-", out);
+    free(tick);
+    fprintf(out, "\n%*s", c->labels + 2, "");
+    int title = tune_width(c->plot->x_title);
+    for (int i = 0; i < c->x.ticks; i++) {
+        int column = dot_of(tune_scale_place(&c->x, c->x.tick[i]), c->width * c->across) / c->across;
+        int size = (int)strlen(tune_scale_label(&c->x, i, text)), from = column - size / 2;
+        from = from < 0 ? 0 : from;
+        if ((i > 0 && from <= at) || from + size > c->width - title - 2)
+            continue;
+        at += fprintf(out, "%*s%s", from - at, "", text);
+    }
+    fprintf(out, "%*s%s\n", c->width - title - at > 0 ? c->width - title - at : 1, "", c->plot->x_title);
+}
+
+/* Names and last values, wrapped at the width. */
+static void put_legend(const struct canvas *c, FILE *out)
+{
+    int column = 0;
+    for (int k = 0; k < c->plot->count; k++) {
+        const struct tune_curve *curve = &c->plot->curves[k];
+        char value[32] = "";
+        if (curve->count > 0)
+            snprintf(value, sizeof value, " %.5g", curve->y[curve->count - 1]);
+        int size = 2 + tune_width(curve->label) + (int)strlen(value);
+        if (column > 0 && column + 3 + size > c->how->width - 1) {
+            fputc('\n', out);
+            column = 0;
+        }
+        fprintf(out, "%*s", column ? 3 : c->labels + 2, "");
+        column += (column ? 3 : c->labels + 2) + size;
+        put_color(c, out, k, true);
+        if (c->down == 4)
+            fputs(curve->dotted ? "\u25cb" : "\u25cf", out);
+        else
+            fputc(marks[k % MARKS], out);
+        put_plain(c, out);
+        fputc(' ', out);
+        tune_print_line_of(out, curve->label);
+        fputs(value, out);
+    }
+    fputc('\n', out);
+}
+
+int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal *how, FILE *out)
+{
+    struct canvas c = {.plot = plot, .how = how, .height = how->height < 3 ? 3 : how->height};
+    char text[32];
+    bool dots = how->unicode && (how->color || plot->count == 1); /* dots of two curves look alike without colour */
+    c.across = dots ? 2 : 1;
+    c.down = dots ? 4 : 1;
+    TRY(tune_plot_scales(plot, &c.x, &c.y));
+    tune_scale_ticks(&c.y, c.height / 2 < 7 ? c.height / 2 : 7);
+    for (int i = 0; i < c.y.ticks; i++) {
+        int n = (int)strlen(tune_scale_label(&c.y, i, text));
+        c.labels = n > c.labels ? n : c.labels;
+    }
+    c.width = how->width - 1 - c.labels - 2;
+    c.width = c.width < 8 ? 8 : c.width > 4096 ? 4096 : c.width;
+    tune_scale_ticks(&c.x, c.width / 12 < 2 ? 2 : c.width / 12 > 10 ? 10 : c.width / 12);
+    c.cells = calloc((size_t)c.width * (size_t)c.height, sizeof *c.cells);
+    if (!c.cells) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a plot of %d x %d characters", c.width, c.height);
+        return -1;
+    }
+    int status = draw_all(&c);
+    if (status == 0) {
+        fprintf(out, "%*s%s%s%s\n", c.labels + 2, "", plot->title, *plot->y_title ? ", " : "", plot->y_title);
+        put_area(&c, out);
+        put_x_axis(&c, out);
+        put_legend(&c, out);
+    }
+    free(c.cells);
+    return status;
+}

@@ -1,0 +1,62 @@
+#!/bin/sh
+# test_evaluation.sh - --eval-every and what belongs to it: on which rows, when a run ends early, which checkpoint is the best.
+. tests/tap.sh
+cd "$tmp" || exit 1
+tiny model 1 --dtype float32 >/dev/null
+head -n 40 "$here/datasets/stories.jsonl" >train.jsonl
+tail -n 12 "$here/datasets/stories.jsonl" >held.jsonl
+program() { "$BUILD/finetune_full" --model model --dataset train.jsonl --max-length 64 --batch-size 2 --threads 1 "$@"; }
+run() { # NAME OPTION...
+    out=$1
+    shift
+    program --log-every 100 --output "$out" "$@" >"$out.out" 2>&1 || { cat "$out.out"; false; }
+}
+value() { sed -n 's/.*"'"$2"'":[[:space:]]*\([-0-9.e]*\).*/\1/p' "$1" | tail -n 1; }
+near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; if (d < 0) d = -d; print a, b; exit !(a > 0 && d <= 1e-6 * b) }'; }
+
+# At learning rate 0 the training loss of one step over all of a file's rows is the evaluation's loss on that file.
+is "evaluation on a file" run file --eval-dataset held.jsonl --lr 0 --max-steps 2 --eval-every 1
+is "the same rows, trained on in one step" run step --dataset held.jsonl --lr 0 --max-steps 1 --batch-size 12
+is "its loss is that step's" near "$(value file/report.json eval_loss)" "$(value step/report.json loss_first)"
+perplexity() { awk -v p="$(value file/report.json eval_perplexity)" -v l="$(value file/report.json eval_loss)" 'BEGIN { d = p / exp(l) - 1; exit !(d * d < 1e-20) }'; }
+is "perplexity is its exponential" perplexity
+is "two evaluations, one a step" test "$(grep -c '"eval_loss"' file/metrics.jsonl)" = 2
+is "run.json names the file and its rows" sh -c 'tr -d "\n\t" <file/run.json | grep -q "\"eval_data\":{\"path\":\"held.jsonl\",\"rows\":12,\"fingerprint\":\"[0-9a-f]*\"}"'
+is "no training row is held out for it" grep -q '40 to train on, 0 held out' file.out
+is "text files and arrays too" sh -c 'printf "one two three\n\nfour five six\n" >held.txt'
+is "a .txt file to evaluate on" run text --eval-dataset held.txt --max-steps 1
+
+is "--eval-rows" run some --eval-dataset held.jsonl --eval-rows 5 --lr 0 --max-steps 3 --eval-every 1
+is "evaluates on so many" grep -q '^# evaluation  *on 5 rows' some.out
+is "the same ones each time" test "$(sed -n 's/.*"eval_loss"/"eval_loss"/p' some/metrics.jsonl | sort -u | wc -l)" = 1
+is "not on all" test "$(value some/report.json eval_loss)" != "$(value file/report.json eval_loss)"
+is "--eval-rows above what there is: all of them" run most --eval-dataset held.jsonl --eval-rows 500 --lr 0 --max-steps 1
+is "with the same loss" test "$(value most/report.json eval_loss)" = "$(value file/report.json eval_loss)"
+is "--eval-rows of a part held out" run part --train-split 0.5 --eval-rows 3 --max-steps 1
+is "takes them from it" grep -q '^# evaluation  *on 3 rows' part.out
+
+# At learning rate 0 no evaluation is better than the first.
+is "early stop ends a run with 0" run early --train-split 0.7 --lr 0 --epochs 50 --eval-every 2 --patience 3
+is "after the first evaluation and three more" test "$(grep -c '"eval_loss"' early/metrics.jsonl)" = 4
+is "at that step" test "$(value early/report.json training_steps)" = 8
+is "run.json: finished, by an early stop, and where the best was" sh -c 'grep -q "\"status\":[[:space:]]*\"finished\"" early/run.json && grep -q "\"reason\":[[:space:]]*\"early stop: 3 evaluations .* at step 2\"" early/run.json'
+is "the best checkpoint is kept, the last one is the final" test "$(readlink early/checkpoint-best)" = checkpoint-2 -a "$(readlink early/checkpoint-final)" = checkpoint-8
+is "the report says which was the best" test "$(value early/report.json best_eval_step)" = 2 -a "$(value early/report.json is_valid)" = 1
+is "and so does the screen" grep -q '^eval 8 | .* | best [0-9.]* at step 2$' early.out
+is "--min-delta: what falls by less is no improvement" run slow --train-split 0.7 --lr 1e-4 --epochs 50 --eval-every 2 --patience 2 --min-delta 1
+is "so it ends early" test "$(value slow/report.json training_steps)" = 6
+is "though the last was the best" test "$(readlink slow/checkpoint-best)" = checkpoint-6
+is "with neither, the run goes to its end" run whole --train-split 0.7 --lr 0 --max-steps 12 --eval-every 2
+is "all twelve steps" test "$(value whole/report.json training_steps)" = 12
+is "and gives no reason" sh -c '! grep -q "\"reason\"" whole/run.json'
+
+refused "both a file and a part" 2 "leave one of them out" program --eval-dataset held.jsonl --train-split 0.5 --output x
+refused "--eval-every without rows" 2 "no rows are held out" program --eval-every 2 --output x
+refused "--eval-rows without rows" 2 "no rows are held out" program --eval-rows 2 --output x
+refused "--patience without --eval-every" 2 "give --eval-every N" program --train-split 0.5 --patience 2 --output x
+refused "--min-delta without --patience" 2 "give --patience N" program --train-split 0.5 --eval-every 1 --min-delta 2 --output x
+refused "a file that is not there" 1 "--eval-dataset: cannot open gone.jsonl" program --eval-dataset gone.jsonl --output x
+is "no run folder was made" test ! -e x
+mkdir y && echo '{}' >y/run.json && cp held.jsonl y
+refused "--overwrite would remove it" 2 "would remove" program --eval-dataset y/held.jsonl --output y --overwrite
+finish

@@ -1,0 +1,223 @@
+/* test_runs.c - run folders read: states told apart, curves, what is broken and where, in what runs differ. */
+#include <sys/file.h>
+
+#include "test.h"
+
+#include "runs/run.h"
+
+static char home[64];
+
+static int begin(void **state)
+{
+    (void)state;
+    snprintf(home, sizeof home, "%s", test_folder());
+    return chdir(home);
+}
+static int end(void **state)
+{
+    (void)state;
+    return chdir("/") < 0 ? -1 : tune_file_remove_folder(home);
+}
+
+static const char metrics[] = "{\"step\":1,\"loss\":4,\"step_s\":0.5,\"tokens\":10,\"epoch\":0.25}\n"
+                              "{\"step\":2,\"loss\":3,\"step_s\":0.5,\"tokens\":30,\"epoch\":0.5}\n"
+                              "{\"step\":2,\"eval_loss\":3.5,\"eval_perplexity\":33.1}\n"
+                              "{\"step\":3,\"loss\":2,\"step_s\":1,\"tokens\":20,\"epoch\":0.75}\n"
+                              "{\"step\":3,\"eval_loss\":3.75}\n";
+
+static void make(const char *folder, const char *status, const char *lines)
+{
+    char json[512];
+    snprintf(json, sizeof json, "{\"status\":\"%s\",\"started\":\"2026-01-02T03:04:05Z\",\"ended\":\"2026-01-02T03:05:05Z\",\"planned_steps\":9,"
+             "\"options\":{\"lr\":0.1,\"shuffle\":true,\"output\":\"%s\",\"model\":\"m\",\"text_field\":null}}", status, folder);
+    assert_ok(tune_file_make_folder(folder));
+    test_write(folder, "run.json", json, strlen(json));
+    if (lines)
+        test_write(folder, "metrics.jsonl", lines, strlen(lines));
+}
+
+static struct tune_run *opened(const char *folder, enum tune_run_state state, const char *reason)
+{
+    struct tune_run *r = tune_run_open(folder);
+    assert_got(r);
+    if (r->state != state || !strstr(r->reason, reason) || (!*reason && *r->reason))
+        fail_msg("%s: %s, \"%s\"; expected %s, \"%s\"", folder, tune_run_state_name(r->state), r->reason, tune_run_state_name(state),
+                 reason);
+    return r;
+}
+
+static void a_run(void **state)
+{
+    (void)state;
+    make("runs/a", "finished", metrics);
+    struct tune_run *r = opened("runs/a/", TUNE_RUN_FINISHED, "");
+    assert_string_equal(r->folder, "runs/a");
+    assert_string_equal(r->name, "a");
+    assert_true(r->step == 3 && r->planned_steps == 9 && r->loss == 2 && r->eval_loss == 3.75);
+    assert_true(r->best_eval_loss == 3.5 && r->best_eval_step == 2 && r->seconds == 2 && r->tokens_per_s == 30);
+    assert_true(r->started_s == 1767323045 && r->ended_s == r->started_s + 60);
+    const struct tune_run_series *loss = tune_run_series(r, "loss"), *eval = tune_run_series(r, "eval_loss");
+    assert_true(loss->count == 3 && loss->step[1] == 2 && loss->value[1] == 3 && eval->count == 2);
+    assert_null(tune_run_series(r, "accuracy"));
+    static const struct {
+        const char *what;
+        double loss[3], eval[2];
+    } axes[] = {{"step", {1, 2, 3}, {2, 3}}, {"time", {0.5, 1, 2}, {1, 2}}, {"tokens", {10, 40, 60}, {40, 60}}, {"epoch", {0.25, 0.5, 0.75}, {0.5, 0.75}}};
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
+        double *x = tune_run_axis(r, loss, axes[i].what), *y = tune_run_axis(r, eval, axes[i].what);
+        assert_got(x);
+        assert_memory_equal(x, axes[i].loss, sizeof axes[i].loss);
+        assert_memory_equal(y, axes[i].eval, sizeof axes[i].eval);
+        free(x);
+        free(y);
+    }
+    assert_null(tune_run_axis(r, loss, "labels"));
+    assert_error_has("no \"labels\"");
+    char text[64];
+    assert_string_equal(tune_run_option(r, "lr", text, sizeof text), "0.1");
+    assert_string_equal(tune_run_option(r, "shuffle", text, sizeof text), "true");
+    assert_string_equal(tune_run_option(r, "text_field", text, sizeof text), "none");
+    assert_null(tune_run_option(r, "momentum", text, sizeof text));
+    tune_run_free(r);
+}
+
+static void states(void **state)
+{
+    (void)state;
+    static const char *const ended[] = {"finished", "stopped", "failed", "unfinished"};
+    for (int i = 0; i < 4; i++) {
+        make("runs/e", ended[i], metrics);
+        tune_run_free(opened("runs/e", (enum tune_run_state)(TUNE_RUN_FINISHED + i), ""));
+    }
+    make("runs/e", "running", metrics);
+    tune_run_free(opened("runs/e", TUNE_RUN_DEAD, "no process holds the folder"));
+    FILE *held = fopen("runs/e/metrics.jsonl", "a"); /* as a running program has it */
+    assert_int_equal(flock(fileno(held), LOCK_EX), 0);
+    tune_run_free(opened("runs/e", TUNE_RUN_RUNNING, ""));
+    fputs("{\"step\":4,\"lo", held); /* just being written */
+    fflush(held);
+    struct tune_run *r = opened("runs/e", TUNE_RUN_RUNNING, "");
+    assert_true(r->step == 3);
+    tune_run_free(r);
+    fclose(held); /* killed while it wrote */
+    r = opened("runs/e", TUNE_RUN_DEAD, "last line is torn, 13 bytes");
+    assert_true(r->step == 3 && r->loss == 2);
+    tune_run_free(r);
+    for (int s = 0; s < TUNE_RUN_STATES; s++)
+        assert_int_equal(tune_run_state_from(tune_run_state_name((enum tune_run_state)s), strlen(tune_run_state_name((enum tune_run_state)s))), s);
+    assert_int_equal(tune_run_state_from("run", 3), -1);
+}
+
+static void broken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lines, *reason;
+    } bad[] = {
+        {"{\"step\":1}\n{\"step\":2,\n{\"step\":3}\n", "metrics.jsonl:2:"},
+        {"{\"step\":1}\n\n", "metrics.jsonl:2:"},
+        {"{\"step\":1,\"loss\":1}\n{\"step\":1,\"loss\":1}\n", "metrics.jsonl:2: \"loss\" of step 1 stands behind that of step 1"},
+        {"{\"step\":5,\"loss\":1}\n{\"step\":2,\"loss\":1}\n", "metrics.jsonl:2: \"loss\" of step 2 stands behind that of step 5"},
+        {"{\"step\":1}\n{\"st", "last line is torn, 4 bytes"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        make("runs/b", "finished", bad[i].lines);
+        struct tune_run *r = opened("runs/b", TUNE_RUN_BROKEN, bad[i].reason);
+        assert_true(r->step >= 1); /* what came before it is there */
+        tune_run_free(r);
+    }
+    make("runs/n", "finished", NULL);
+    tune_run_free(opened("runs/n", TUNE_RUN_BROKEN, "cannot open runs/n/metrics.jsonl"));
+    make("runs/b", "happy", metrics);
+    tune_run_free(opened("runs/b", TUNE_RUN_BROKEN, "the status is \"happy\", which no run has"));
+    make("runs/b", "dead", metrics); /* nobody writes that */
+    tune_run_free(opened("runs/b", TUNE_RUN_BROKEN, "the status is \"dead\""));
+    static const char *const json[] = {"", "[1]", "{\"status\":", "{\"status\":7}", "\x01\xff"};
+    for (size_t i = 0; i < sizeof json / sizeof *json; i++) {
+        test_write("runs/b", "run.json", json[i], strlen(json[i]));
+        struct tune_run *r = opened("runs/b", TUNE_RUN_BROKEN, "run.json");
+        assert_true(r->loss == 2); /* its curves can be seen all the same */
+        tune_run_free(r);
+    }
+    make("runs/b", "finished", metrics);
+    test_write("runs/b", "report.json", "{", 1);
+    tune_run_free(opened("runs/b", TUNE_RUN_BROKEN, "report.json: not JSON"));
+    assert_null(tune_run_open("runs"));
+    assert_error_has("no run in this folder");
+    assert_null(tune_run_open("runs/zzz"));
+    assert_error_has("no such run folder");
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    struct tune_run **runs;
+    make("many/y", "finished", metrics);
+    make("many/x", "failed", metrics);
+    assert_ok(tune_file_make_folder("many/no-run/inside"));
+    make("runs/x", "stopped", metrics);
+    assert_int_equal(tune_runs_open(&runs, (const char *const[]){"many"}, 1), 2);
+    assert_string_equal(runs[0]->folder, "many/x");
+    assert_string_equal(runs[1]->folder, "many/y");
+    tune_runs_free(runs, 2);
+    assert_int_equal(tune_runs_open(&runs, (const char *const[]){"x", "many/x"}, 2), 2); /* a name in runs/ */
+    assert_string_equal(runs[0]->folder, "runs/x");
+    assert_string_equal(runs[1]->folder, "many/x");
+    tune_runs_free(runs, 2);
+    assert_int_equal(tune_runs_open(&runs, (const char *const[]){"x", "nowhere"}, 2), -1);
+    assert_error_has("nowhere: no such run, neither here nor in runs/");
+    assert_int_equal(tune_runs_open(&runs, (const char *const[]){"many/no-run"}, 1), -1);
+    assert_error_has("neither a run folder");
+    int n = tune_runs_open(&runs, NULL, 0);
+    assert_true(n >= 1 && !strncmp(runs[0]->folder, "runs/", 5));
+    tune_runs_free(runs, n);
+}
+
+static void differing(void **state)
+{
+    (void)state;
+    struct tune_run **runs;
+    const char **names;
+    make("d/1", "finished", metrics);
+    make("d/2", "finished", metrics);
+    assert_int_equal(tune_runs_open(&runs, (const char *const[]){"d"}, 1), 2);
+    assert_int_equal(tune_runs_differing(runs, 2, &names), 0); /* they differ in output alone */
+    free(names);
+    tune_runs_free(runs, 2);
+    const char *other = "{\"status\":\"finished\",\"options\":{\"lr\":0.2,\"shuffle\":true,\"model\":\"n\",\"mine\":3}}";
+    test_write("d/2", "run.json", other, strlen(other));
+    assert_int_equal(tune_runs_open(&runs, (const char *const[]){"d"}, 1), 2);
+    assert_int_equal(tune_runs_differing(runs, 2, &names), 2); /* what only one has is no difference */
+    assert_string_equal(names[0], "lr");
+    assert_string_equal(names[1], "model");
+    free(names);
+    tune_runs_free(runs, 2);
+}
+
+static void checkpoints(void **state)
+{
+    (void)state;
+    struct tune_run_checkpoint *c;
+    make("c", "finished", metrics);
+    assert_ok(tune_file_make_folder("c/checkpoint-20/state"));
+    assert_ok(tune_file_make_folder("c/checkpoint-3"));
+    assert_ok(tune_file_make_folder("c/checkpoint-30.tmp-77"));
+    test_write("c", "checkpoint-4", "a file", 6);
+    test_write("c/checkpoint-20", "model.safetensors", "1234567", 7);
+    test_write("c/checkpoint-20/state", "v", "123", 3);
+    assert_ok(tune_file_link("c/checkpoint-best", "checkpoint-3"));
+    assert_ok(tune_file_link("c/checkpoint-final", "checkpoint-20"));
+    struct tune_run *r = opened("c", TUNE_RUN_FINISHED, "");
+    assert_int_equal(tune_run_checkpoints(r, &c), 2);
+    assert_true(c[0].step == 3 && c[0].bytes == 0 && c[0].best && !c[0].final);
+    assert_true(c[1].step == 20 && c[1].bytes == 10 && !c[1].best && c[1].final);
+    free(c);
+    tune_run_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_run), cmocka_unit_test(states),    cmocka_unit_test(broken),
+                                       cmocka_unit_test(lists), cmocka_unit_test(differing), cmocka_unit_test(checkpoints)};
+    return cmocka_run_group_tests(tests, begin, end);
+}

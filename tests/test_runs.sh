@@ -1,0 +1,107 @@
+#!/bin/sh
+# test_runs.sh - build/runs over real run folders: finished ones, a live one, a killed one, broken ones; its formats and plots.
+. tests/tap.sh
+PYTHON=${TUNE_PYTHON:-python3}
+data=$here/datasets/stories.jsonl
+cd "$tmp" || exit 1
+unset COLUMNS NO_COLOR
+runs=$BUILD/runs
+tiny model 1 >/dev/null
+train() { # NAME OPTION...
+    out=$1
+    shift
+    "$BUILD/finetune_full" --model model --dataset "$data" --max-length 48 --threads 1 --log-every 100 --train-split 0.95 \
+        --output "runs/$out" "$@" >"$out.out" 2>&1 || { cat "$out.out"; false; }
+}
+shows() { # TEXT COMMAND... - the command succeeds and prints a line that matches
+    text=$1
+    shift
+    "$@" >"$tmp/shown" 2>&1 && grep -qE -e "$text" "$tmp/shown" || { cat "$tmp/shown"; false; }
+}
+
+is "no runs yet: said, not an error" shows '^# no runs in runs/' "$runs" list
+is "a run" train slow --lr 1e-4 --max-steps 40 --eval-every 10
+is "and another" train "fast and long" --lr 3e-3 --max-steps 60 --eval-every 10
+is "list: state, steps and the options in which they differ" shows '^slow +finished +40/40 +[0-9.]+ +[0-9.]+ .*lr=0\.0001 max_steps=40' "$runs" list
+is "in order of their start" eval '"$runs" list >a && sed -n 2p a | grep -q "^slow" && sed -n 3p a | grep -q "^fast and long  "'
+is "by loss, reversed" eval '"$runs" list --sort loss --reverse >a && sed -n 2p a | grep -q "^slow"'
+is "only in some states" eval '"$runs" list --state failed,dead >a && test $(wc -l <a) = 1'
+refused "a state that is none" 2 '"slow" is no state' "$runs" list --state finished,slow
+is "compare: figures and the options that differ, nothing else" eval '"$runs" compare slow "fast and long" >a && grep -qE "^option +lr +0.0001 +0.003$" a && grep -qE "^figure +step +40 +60$" a && ! grep -q "batch_size" a'
+is "show: options and where each came from, checkpoints" eval '"$runs" show slow >a && grep -qE "^  lr +0\.0001  \(flag\)$" a && grep -qE "^  checkpoint-40 .* MB, best, final$" a && grep -qE "^  training_steps +40$" a'
+
+# ---- alive, killed, broken ----
+"$BUILD/finetune_full" --model model --dataset "$data" --max-length 48 --threads 1 --epochs 100000 --output runs/live >/dev/null 2>&1 &
+pid=$!
+i=0
+while [ ! -s runs/live/metrics.jsonl ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
+is "a live one is running" shows '^live +running +[0-9]+/' "$runs" list
+kill -9 $pid
+wait $pid 2>/dev/null
+is "killed, it is dead" shows '^live +dead +[0-9]+/' "$runs" list
+is "and the list says so below" grep -q '^# live: run.json says it runs, but no process holds the folder' shown
+cp -r runs/slow runs/torn && printf '{"step":41,"lo' >>runs/torn/metrics.jsonl
+cp -r runs/slow runs/cut && head -c 100 runs/slow/run.json >runs/cut/run.json
+mkdir runs/bare runs/odd && echo '{"status":"running"}' >runs/bare/run.json && echo 'x' >runs/odd/notes.txt
+printf '{"step":1,"loss":1}\nnonsense\n' >runs/bare/metrics.jsonl
+is "broken ones do not end the list" shows '^slow +finished' "$runs" list
+is "each says what is wrong" eval 'grep -q "^# torn: metrics.jsonl: its last line is torn" shown && grep -q "^# cut: runs/cut/run.json: not JSON" shown && grep -q "^# bare: metrics.jsonl:2:1: " shown'
+is "what is no run folder is not among them" eval '! grep -q odd shown'
+refused "unless it is named" 1 "neither a run folder" "$runs" list runs/odd
+refused "a run that is not there" 1 "no such run" "$runs" show gone
+refused "show without a run" 2 "which run" "$runs" show
+refused "an unknown command" 2 "expected one of list|show|compare|plot" "$runs" watch
+
+# ---- for programs ----
+holds() { $PYTHON - "$@" <<'PY'
+import csv, io, json, subprocess, sys, xml.dom.minidom
+runs = sys.argv[1]
+def out(*arguments): return subprocess.run([runs, *arguments], check=True, capture_output=True, text=True).stdout
+what = sys.argv[2]
+if what == "formats":
+    a = json.loads(out("list", "--output-format", "json"))
+    b = list(csv.DictReader(io.StringIO(out("list", "--output-format", "csv"), newline="")))
+    assert len(a) == len(b) == 6, (len(a), len(b))
+    for x, y in zip(a, b):
+        for k in x:
+            assert y[k] == "" if x[k] is None else float(y[k]) == x[k] if isinstance(x[k], (int, float)) else y[k] == x[k], (k, x, y)
+    slow = [x for x in a if x["name"] == "slow"][0]
+    last = [json.loads(l) for l in open("runs/slow/metrics.jsonl")]
+    assert slow["loss"] == [l for l in last if "loss" in l][-1]["loss"] and slow["eval_loss"] == last[-1]["eval_loss"]
+    assert slow["best_eval_loss"] == min(l["eval_loss"] for l in last if "eval_loss" in l)
+    steps = [l for l in last if "loss" in l]
+    assert abs(slow["tokens_per_s"] / (sum(l["tokens"] for l in steps) / sum(l["step_s"] for l in steps)) - 1) < 1e-9
+    c = json.loads(out("compare", "slow", "fast and long", "--output-format", "json"))
+    lr = [r for r in c if r["what"] == "option" and r["name"] == "lr"]
+    assert lr == [{"what": "option", "name": "lr", "slow": "0.0001", "fast and long": "0.003"}], lr
+    s = json.loads(out("show", "slow", "--output-format", "json"))
+    assert {"section": "options", "name": "max_steps", "value": 40} in s
+elif what == "svg":
+    d = xml.dom.minidom.parse(sys.argv[3])
+    paths = [p for p in d.getElementsByTagName("path")]
+    assert len(paths) >= 4 and all(p.getAttribute("d").startswith("M") for p in paths), len(paths)
+    t = "".join(n.data for e in d.getElementsByTagName("text") for n in e.childNodes if n.nodeType == n.TEXT_NODE)
+    assert "loss and eval_loss" in t and "slow loss" in t and "fast and long eval_loss" in t and "step" in t, t
+PY
+}
+is "csv and json hold the same, and what metrics.jsonl holds" holds "$runs" formats
+
+# ---- plots ----
+plot() { "$runs" plot slow "fast and long" "$@"; }
+is "a plot has axes, units and a legend" eval 'LC_ALL=C plot --width 70 >a && grep -q "loss and eval_loss, nats/token" a && grep -q "slow loss" a && grep -qE "step$" a'
+is "no line is wider than asked" eval 'test -z "$(awk "length > 69" a)"'
+is "in a locale without UTF-8 it is ASCII" eval 'LC_ALL=C plot >a && test -z "$(LC_ALL=C tr -d "\\n -~" <a)"'
+is "in one with it, braille" eval 'LC_ALL=C.UTF-8 "$runs" plot slow --metric loss >a && LC_ALL=C grep -q "$(printf "\342\240")" a'
+is "--ascii is ASCII all the same" eval 'LC_ALL=C.UTF-8 plot --ascii >a && test -z "$(LC_ALL=C tr -d "\\n -~" <a)"'
+is "colours where they are asked for, and only there" eval 'plot >a && ! grep -q "$(printf "\033")" a && plot --color always >a && grep -q "$(printf "\033")" a'
+is "several metrics, over time, logarithmic" shows 's of training$' plot --metric grad_norm,lr,tokens_per_s --x time --log
+is "each has its own plot" test "$(grep -cE '^ *(grad_norm|lr|tokens_per_s, tokens/s)$' shown)" = 3
+is "an SVG file" shows '^# loss.svg' plot --svg loss.svg
+is "well formed, with a path and a name for every curve" holds "$runs" svg loss.svg
+refused "a metric that is none: what there is instead" 2 'no run has the metric "los"; there are: loss, grad_norm' plot --metric los
+refused "where the SVG cannot be written" 1 "cannot write gone/a.svg" plot --svg gone/a.svg
+is "a broken run's curve is drawn, and what is wrong is said" shows '^# torn: ' "$runs" plot torn slow
+refused "a full disk behind its output" 1 "cannot write to standard output" sh -c "'$runs' list >/dev/full"
+mkdir empty && cd empty
+refused "nothing to plot" 1 "no runs in runs/ to plot" "$runs" plot
+finish
