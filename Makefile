@@ -164,6 +164,12 @@ asan:
 test-asan: setup-test asan
 	@BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_* tests/test_*.sh
 
+# A tiny model under valgrind, on a build without the instructions that valgrind lacks.
+test-valgrind: setup-test
+	@sh tools/setup.sh valgrind || echo "# without valgrind this is skipped"
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/valgrind OPT=-O1 $(if $(filter x86_64,$(shell uname -m)),ARCH=-march=x86-64-v3) all
+	@BUILD=$(BUILD)/valgrind sh tests/run.sh tests/valgrind.sh
+
 tests: $(TESTS) $(FUZZERS)
 
 fuzzers: $(FUZZERS)
@@ -188,5 +194,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench tests fuzz fuzzers asan clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench tests fuzz fuzzers asan test-asan test-valgrind clean help
 .SECONDARY:
