@@ -125,10 +125,10 @@ static const struct tune_memory_limit *find(const struct tune_memory_limit *l, i
     return NULL;
 }
 
-/* 4 GiB are left, less what the process may have grown by since. */
+/* 4 GiB are left, but for the stack, which statm counts as data, and what the process has grown by since. */
 static bool left(const struct tune_memory_limit *l)
 {
-    return l && l->bytes <= 4096 * MIB && l->bytes > 4080 * MIB;
+    return l && l->bytes < 4112 * MIB && l->bytes > 4080 * MIB;
 }
 
 /* In a child, for limits cannot be raised again: so much above what is used, by another file of /proc than the library reads. */
