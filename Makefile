@@ -102,7 +102,7 @@ endif
 # For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
 # not among them: it prints and exits, which is for the programs of this tree and those built with RECIPE=.
 PUBLIC   = $(addprefix components/,core/file.h core/json.h core/random.h core/safetensors.h core/version.h \
-           devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h)
+           devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h views/plot.h views/table.h)
 HEADERS  = $(patsubst components/%,%,$(shell $(CC) -Icomponents -MM -x c components/tune.h $(PUBLIC) | tr ' \\' '\n\n' | grep '\.h$$' | sort -u))
 VERSION  = $(shell sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h)
 DEST     = $(DESTDIR)$(abspath $(PREFIX))
@@ -164,6 +164,12 @@ asan:
 test-asan: setup-test asan
 	@BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_* tests/test_*.sh
 
+# A tiny model under valgrind, on a build without the instructions that valgrind lacks.
+test-valgrind: setup-test
+	@sh tools/setup.sh valgrind || echo "# without valgrind this is skipped"
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/valgrind OPT=-O1 $(if $(filter x86_64,$(shell uname -m)),ARCH=-march=x86-64-v3) all
+	@BUILD=$(BUILD)/valgrind sh tests/run.sh tests/valgrind.sh
+
 tests: $(TESTS) $(FUZZERS)
 
 fuzzers: $(FUZZERS)
@@ -188,5 +194,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench tests fuzz fuzzers asan clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench tests fuzz fuzzers asan test-asan test-valgrind clean help
 .SECONDARY:
