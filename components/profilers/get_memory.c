@@ -1,4 +1,4 @@
-/* get_memory_plan.c - the plan of the run that the flags describe. */
+/* get_memory.c - the plan of the run that the flags describe. */
 #include "core/file.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
@@ -19,7 +19,7 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
         .optimizer = tune_get_optimizer_options(flags),
         .loader = tune_get_loader_options(flags),
         .rows = tune_dataset_rows(data),
-        .evaluates = flags->train_split < 1,
+        .evaluates = flags->train_split < 1 || flags->eval_dataset,
         .log_every = flags->log_every,
         .profile = flags->profile,
     };
