@@ -165,7 +165,7 @@ quickstart: setup
 # Built with AddressSanitizer (leaks too) and UndefinedBehaviorSanitizer, which end the program at the first error.
 ASAN_SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-pass-failed
 asan:
-	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O1 SAN="$(ASAN_SAN)" all tests
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O2 SAN="$(ASAN_SAN)" all tests
 
 # Every test on that build.
 test-asan: setup-test asan
