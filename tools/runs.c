@@ -226,7 +226,11 @@ static void list(struct tune_run **runs, int all)
     const char **differing;
     int count = by_state(runs, all), n = MUST(tune_runs_differing(runs, count, &differing));
     struct tune_table *t = GET(tune_table_new(is_people() ? brief : whole, is_people() ? BRIEF : WHOLE));
+<<<<<<< HEAD
     if (count > 0) /* qsort takes no NULL */
+=======
+    if (count > 0)
+>>>>>>> watch
         qsort(runs, (size_t)count, sizeof *runs, in_order);
     for (int i = 0; i < count; i++) {
         tune_table_text(t, label(runs, count, i));
@@ -433,7 +437,7 @@ enum { MOST = 32 }; /* metrics of one command */
 struct drawing {
     struct tune_run **runs;
     int count, plots, curves;
-    char metrics[MOST][48], titles[MOST][100];
+    char metrics[MOST][48];
     int metric_count;
     struct tune_plot plot[MOST];
     struct tune_curve *curve;
@@ -516,11 +520,11 @@ static void make_plots(struct drawing *d)
                 with = k;
         if (done[m])
             continue;
-        char *title = d->titles[d->plots];
         bool shared = with >= 0 && with != m;
-        snprintf(title, sizeof *d->titles, "%s%s%s", d->metrics[m], shared ? " and " : "", shared ? d->metrics[with] : "");
+        char title[128];
+        snprintf(title, sizeof title, "%s%s%s", d->metrics[m], shared ? " and " : "", shared ? d->metrics[with] : "");
         d->plot[d->plots++] = (struct tune_plot){
-            .title = title, .x_title = !strcmp(my.x, "time") ? "s of training" : my.x, .y_title = unit_of(d->metrics[m]),
+            .title = GET(strdup(title)), .x_title = !strcmp(my.x, "time") ? "s of training" : my.x, .y_title = unit_of(d->metrics[m]),
             .curves = d->curve + d->curves, .smooth = my.smooth, .logarithmic = my.logarithmic,
         };
         add_curves(d, d->metrics[m], shared);
@@ -564,6 +568,8 @@ static void plot(struct tune_run **runs, int count)
     for (int i = 0; i < count; i++)
         if (runs[i]->state == TUNE_RUN_BROKEN)
             fprintf(stderr, "# %s: %s\n", label(runs, count, i), runs[i]->reason);
+    for (int i = 0; i < d.plots; i++)
+        free((char *)(uintptr_t)d.plot[i].title);
     for (int i = 0; i < d.curves; i++) {
         free((char *)(uintptr_t)d.curve[i].label);
         free((double *)(uintptr_t)d.curve[i].x);
