@@ -226,11 +226,7 @@ static void list(struct tune_run **runs, int all)
     const char **differing;
     int count = by_state(runs, all), n = MUST(tune_runs_differing(runs, count, &differing));
     struct tune_table *t = GET(tune_table_new(is_people() ? brief : whole, is_people() ? BRIEF : WHOLE));
-<<<<<<< HEAD
-    if (count > 0) /* qsort takes no NULL */
-=======
     if (count > 0)
->>>>>>> watch
         qsort(runs, (size_t)count, sizeof *runs, in_order);
     for (int i = 0; i < count; i++) {
         tune_table_text(t, label(runs, count, i));
