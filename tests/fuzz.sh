@@ -11,9 +11,8 @@ mkdir -p "$BUILD/crashes"
 
 fuzz() { # TARGET
     mkdir -p "$BUILD/corpus/$1"
-    set -- "$1" "$BUILD/corpus/$1" "tests/fuzz/corpus/$1" $([ -e "tests/fuzz/$1.dict" ] && echo "-dict=tests/fuzz/$1.dict")
-    "$BUILD/tests/fuzz/$1" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
-        -artifact_prefix="$BUILD/crashes/$1-" "$@" >"$log/$1" 2>&1
+    "$BUILD/tests/fuzz/$1" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=2048 -dict="tests/fuzz/$1.dict" \
+        -artifact_prefix="$BUILD/crashes/$1-" "$BUILD/corpus/$1" "tests/fuzz/corpus/$1" >"$log/$1" 2>&1
     echo $? >"$log/$1.code"
 }
 

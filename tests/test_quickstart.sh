@@ -2,6 +2,10 @@
 # test_quickstart.sh - what `make quickstart` runs, in a folder of its own: a run that is interrupted, goes on and is drawn; and
 # that it fails where a model has not learnt.
 . tests/tap.sh
+if sanitized; then
+    skip "quickstart" "its two trainings take minutes with sanitizers, and the other tests run what it runs"
+    finish
+fi
 cd "$tmp" || exit 1
 ln -s "$here/datasets" datasets
 is "quickstart" sh "$here/tools/quickstart.sh"

@@ -537,7 +537,10 @@ static void refused_files(void **state)
     refuses(f, HEAD LLAMA2_STAGES "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<q>\"}},"
                "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{}}," LLAMA2_MODEL, "<q>");
     refuses(f, HEAD LLAMA2_STAGES "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<q>\"}},"
-               "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"<q>\":{\"ids\":[6]}}}," LLAMA2_MODEL, "outside");
+               "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"<q>\":{\"ids\":[6]}}}," LLAMA2_MODEL, "id 6 is no token");
+    refuses(f, HEAD LLAMA2_STAGES "\"model\":{\"vocab\":{\"a\":0,\"b\":2},\"merges\":[]},\"post_processor\":{\"type\":\"TemplateProcessing\","
+               "\"single\":[{\"SpecialToken\":{\"id\":\"<q>\"}},{\"Sequence\":{\"id\":\"A\"}}],"
+               "\"special_tokens\":{\"<q>\":{\"ids\":[1]}}}}", "id 1 is no token");
     refuses(f, HEAD LLAMA2_STAGES "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}]},"
                LLAMA2_MODEL, "\"B\"");
     refuses(f, HEAD LLAMA2_STAGES "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[" TWO_TOKENS "," TWO_TOKENS "," TWO_TOKENS "," TWO_TOKENS "," TWO_TOKENS "],"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [test|fuzz] - install what building needs (and what the tests, or fuzzing, need besides): by apt as root or through
-# sudo, else print the exact list.
+# setup.sh [test|fuzz|valgrind] - install what building needs (and what the tests, fuzzing or valgrind need besides): by
+# apt as root or through sudo, else print the exact list.
 CC=${CC:-cc}
 missing=
 need() { # package, then a command that succeeds when it is there
@@ -25,6 +25,7 @@ if [ "$1" = test ]; then
         need libopenblas0-openmp sh -c 'ls /usr/lib/*/openblas-openmp/libopenblas.so.0'
     fi
 fi
+[ "$1" != valgrind ] || need valgrind command -v valgrind
 if [ "$1" = fuzz ]; then
     need clang command -v clang
     need libclang-rt-dev sh -c 'echo "int LLVMFuzzerTestOneInput(void) { return 0; }" | clang -fsanitize=fuzzer,address -x c - -o /dev/null'

@@ -210,6 +210,7 @@ struct tune_flags {
     {"training_steps", "steps", "optimizer steps finished"}, \
     {"model_load_time", "s", "opening and reading the model folder"}, \
     {"time_to_first_step_s", "s", "from program start to the end of the first step"}, \
+    {"setup_s", "s", "of it before that step began: reading tokenizer, data and model, taking memory"}, \
     {"estimated_memory_bytes", "bytes", "planned before the first step: highest anonymous memory of the process"}, \
     {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, evaluations and the end; no pages of files"}, \
     {"peak_memory_bytes", "bytes", "highest resident memory of the process, pages of files included"}, \

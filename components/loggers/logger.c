@@ -445,6 +445,16 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
                                                      at->eval_step, at->eval_loss, perplexity, best);
 }
 
+/* Where the time before the first step's end went. */
+static int show_start(struct tune_logger *log)
+{
+    double started = log->options.started_s, setup = log->begin.wall_s - started;
+    int i = declared(log, "model_load_time");
+    double load = i >= 0 && isfinite(log->values[i]) ? log->values[i] : 0;
+    return tune_line_print(&log->line, "# %-26s %.2f s after the start: model %.2f, other set-up %.2f, the step %.2f", "first step",
+                           log->first_end_s - started, load, setup - load, log->first_end_s - log->begin.wall_s);
+}
+
 /* The table as `#` lines. */
 static int print_table(struct tune_logger *log, char *table)
 {
@@ -523,6 +533,7 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / s);
     know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_memory_used());
     know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
+    know(log, "setup_s", log->begin.wall_s - log->options.started_s);
     if (log->flops_token > 0 && log->rows > 0)
         know(log, "model_flops_per_second",
              (double)log->tokens * (log->flops_token + log->flops_length * (double)log->tokens / (double)log->rows) / s);
@@ -561,6 +572,8 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     TRY(put_status(log, at->signal ? "stopped" : "finished", at->early_stop ? why : NULL));
     if (log->options.quiet)
         return 0;
+    if (log->steps > 0)
+        TRY(show_start(log));
     if (log->steps > 0)
         TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, loss %.4f -> %.4f",
                             at->signal ? "stopped by a signal" : at->early_stop ? "stopped early" : "finished", log->steps, s,

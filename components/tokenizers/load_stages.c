@@ -286,8 +286,8 @@ static int template_ids(struct tune_tokenizer *t, const struct stage *s, const c
                 got = tune_json_array(&j);
                 while (got == 0 && (items = tune_json_item(&j)) == 1) {
                     uint64_t id = 0;
-                    if ((got = tune_json_u64(&j, &id)) == 0 && id >= (uint64_t)t->size)
-                        got = tune_json_fail(&j, "the template's id %llu is outside the vocabulary of %d", (unsigned long long)id, (int)t->size);
+                    if ((got = tune_json_u64(&j, &id)) == 0 && (id >= (uint64_t)t->size || !tune_tokenizer_token(t, (int32_t)id)))
+                        got = tune_json_fail(&j, "the template's id %llu is no token of the vocabulary", (unsigned long long)id);
                     else if (got == 0 && *count == TUNE_MAX_TEMPLATE)
                         got = tune_json_fail(&j, "the template adds more than %d ids", TUNE_MAX_TEMPLATE);
                     else if (got == 0)

@@ -86,6 +86,15 @@ static void total(int who, double *work, double *time)
         }
 }
 
+/* The cores' multiply-adds in registers, GFLOP/s. */
+static double ceiling(struct tune_device *dev, float *zeros, int64_t n)
+{
+    struct tune_ceilings c = {0};
+    if (dev->kernels->ceilings && dev->kernels->ceilings(dev, &c, zeros, n) < 0)
+        fail();
+    return c.flops_all / 1e9;
+}
+
 static void measure(double seconds, int threads, bool both)
 {
     struct tune_device *dev[2];
@@ -108,6 +117,10 @@ static void measure(double seconds, int threads, bool both)
     while (tune_moment_now().wall_s < end);
     if (both)
         printf("# %s\n# %s\n", dev[0]->description, dev[1]->description);
+    if (both) {
+        memset(w, 0, (size_t)weights * 4);
+        printf("# FMA peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
+    }
     tune_device_free(dev[0], x, (int64_t)T * F * 4);
     tune_device_free(dev[0], y, big * 4);
     tune_device_free(dev[0], w, weights * 4);

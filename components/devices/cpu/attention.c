@@ -118,39 +118,47 @@ static int64_t first_key(const struct tune_attention *s, int64_t q0)
     return s->window > 0 && q0 - s->window + 1 > 0 ? (q0 - s->window + 1) / MR * MR : 0;
 }
 
-/* Whether every query of the block from q0 sees the key; whether query q does. */
-static bool all_see(const struct tune_attention *s, int64_t key, int64_t q0)
+/* The lanes [from,to) of a block whose queries see the key. */
+static void lanes(const struct tune_attention *s, int64_t key, int64_t q0, int *from, int *to)
 {
-    return key <= q0 && (s->window <= 0 || key > q0 + NR - 1 - s->window);
+    int64_t first = key - q0, end = s->window > 0 ? key + s->window - q0 : NR;
+    *from = first < 0 ? 0 : (int)first;
+    *to = end < NR ? (int)end : NR;
 }
 
-static bool sees(const struct tune_attention *s, int64_t q, int64_t key)
+/* Lanes outside [from,to) become value. */
+static void blank(float *x, int from, int to, float value)
 {
-    return key <= q && (s->window <= 0 || key > q - s->window);
+    if (from == 0 && to == NR)
+        return;
+    for (int j = 0; j < NR; j++)
+        x[j] = j >= from && j < to ? x[j] : value;
 }
 
 /* Scores of the keys [k0,k1) to exp(score - the query's largest); sum and largest of each query. */
 static void softmax(const struct tune_attention *s, float *scores, int64_t q0, int64_t k0, int64_t k1, float *largest, float *sum)
 {
+    int from, to;
     for (int j = 0; j < NR; j++) {
         largest[j] = -INFINITY;
         sum[j] = 0;
     }
     for (int64_t key = k0; key < k1; key++) {
         float *x = scores + (key - k0) * NR;
-        for (int j = 0; j < NR && !all_see(s, key, q0); j++)
-            x[j] = sees(s, q0 + j, key) ? x[j] : -INFINITY;
+        lanes(s, key, q0, &from, &to);
+        blank(x, from, to, -INFINITY);
         for (int j = 0; j < NR; j++)
             largest[j] = x[j] > largest[j] ? x[j] : largest[j];
     }
     for (int64_t key = k0; key < k1; key++) {
         float *x = scores + (key - k0) * NR;
 #pragma omp simd
-        for (int j = 0; j < NR; j++) {
-            float e = tune_cpu_exp(x[j] - largest[j]);
-            x[j] = x[j] == -INFINITY ? 0 : e;
+        for (int j = 0; j < NR; j++)
+            x[j] = tune_cpu_exp(x[j] - largest[j]);
+        lanes(s, key, q0, &from, &to);
+        blank(x, from, to, 0);
+        for (int j = 0; j < NR; j++)
             sum[j] += x[j];
-        }
     }
 }
 
@@ -212,9 +220,10 @@ static void score_gradient(const struct tune_attention *s, float *p, float *ds, 
             p[j] = tune_cpu_exp(p[j] - lse[j]);
             ds[j] = p[j] * (ds[j] - delta[j]) * s->scale;
         }
-        for (int j = 0; j < NR && !all_see(s, key, q0); j++)
-            if (!sees(s, q0 + j, key))
-                p[j] = ds[j] = 0;
+        int from, to;
+        lanes(s, key, q0, &from, &to);
+        blank(p, from, to, 0);
+        blank(ds, from, to, 0);
     }
 }
 

@@ -1,4 +1,4 @@
-/* get_memory_plan.c - the plan of the run that the flags describe. */
+/* get_memory.c - the plan of the run that the flags describe. */
 #include "core/file.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
