@@ -261,21 +261,26 @@ static void add_value(struct tune_table *t, const char *section, const char *nam
     cJSON_free(text);
 }
 
-/* Every member of run.json: scalars under "run", the members of objects under the object's name. */
+/* Every member of run.json: scalars and lists of them under "run", the members of objects, and the objects of lists, under the
+ * member's name. */
 static void add_members(struct tune_table *t, const cJSON *run)
 {
     const cJSON *sources = cJSON_GetObjectItemCaseSensitive(run, "sources"), *member, *inner;
-    for (int objects = 0; objects < 2; objects++)
+    for (int sections = 0; sections < 2; sections++)
         cJSON_ArrayForEach(member, run) {
-            if (member == sources || cJSON_IsObject(member) != objects)
+            bool section = cJSON_IsObject(member) || cJSON_IsObject(member->child);
+            int number = 0;
+            if (member == sources || section != sections)
                 continue;
-            if (!objects)
+            if (!section)
                 add_value(t, "run", member->string, member, NULL);
             else
                 cJSON_ArrayForEach(inner, member) {
                     bool option = !strcmp(member->string, "options");
+                    char text[16];
+                    snprintf(text, sizeof text, "%d", ++number);
                     const cJSON *source = option ? cJSON_GetObjectItemCaseSensitive(sources, inner->string) : NULL;
-                    add_value(t, member->string, inner->string, inner, cJSON_GetStringValue(source));
+                    add_value(t, member->string, inner->string ? inner->string : text, inner, cJSON_GetStringValue(source));
                 }
         }
 }
