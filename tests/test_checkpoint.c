@@ -134,6 +134,40 @@ static void index_is_not_trusted(void **state)
     }
 }
 
+static void one_tensor_in_two_files(void **state)
+{
+    (void)state;
+    static const char index[] = "{\"weight_map\": {\"a\": \"1.safetensors\", \"b\": \"2.safetensors\"}}";
+    const char *tmp = test_folder();
+    char path[TUNE_PATH_MAX];
+    test_write(tmp, "model.safetensors.index.json", index, sizeof index - 1);
+    for (int twice = 0; twice < 2; twice++) {
+        for (int i = 0; i < 2; i++) {
+            assert_ok(tune_path(path, "%s/%d.safetensors", tmp, i + 1));
+            struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
+            assert_got(f);
+            assert_ok(tune_safetensors_writer_declare(f, i ? "b" : "a", TUNE_U8, 0, NULL));
+            if (i <= twice)
+                assert_ok(tune_safetensors_writer_declare(f, "c", TUNE_U8, 0, NULL));
+            assert_ok(tune_safetensors_writer_write(f, i ? "34" : "12", i <= twice ? 2 : 1));
+            assert_ok(tune_safetensors_writer_finish(f));
+            tune_safetensors_writer_free(f);
+        }
+        struct tune_weights *w = tune_weights_open(tmp);
+        if (twice) {
+            assert_null(w);
+            assert_error_has("tensor \"c\" is in 1.safetensors and in 2.safetensors");
+        } else {
+            assert_got(w);
+            assert_int_equal(*(const char *)tune_weights_find(w, "c")->data, '2');
+            assert_int_equal(*(const char *)tune_weights_find(w, "b")->data, '3');
+            assert_null(tune_weights_find(w, "d"));
+        }
+        tune_weights_close(w);
+    }
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
 static void state_holds_moments_and_weights(void **state)
 {
     (void)state;
@@ -277,6 +311,7 @@ int main(void)
         cmocka_unit_test(saved_as_read),
         cmocka_unit_test(sharded),
         cmocka_unit_test(index_is_not_trusted),
+        cmocka_unit_test(one_tensor_in_two_files),
         cmocka_unit_test(state_holds_moments_and_weights),
         cmocka_unit_test(failed_save),
         cmocka_unit_test(told_before_the_run),
