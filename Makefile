@@ -7,6 +7,7 @@ CC     ?= cc
 PREFIX ?= /usr/local
 OPT    ?= -O3
 SAN    ?=
+OPENMP ?= -fopenmp
 V      ?= 0
 
 Q0 = @printf '  %-4s %s\n' '$(1)' '$(2)';
@@ -21,10 +22,10 @@ $(BUILD)/config.mk: tools/configure.sh
 	@CC="$(CC)" sh tools/configure.sh $@
 
 CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
-           -ffp-contract=fast -fno-math-errno -fopenmp -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
+           -ffp-contract=fast -fno-math-errno $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
 CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
 LDFLAGS  = -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
-LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) -fopenmp -ldl -lpthread -lm
+LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm
 
 LIBRARY  = $(BUILD)/libtune.a
 SOURCES  = $(filter-out components/flags/program.c,$(wildcard components/*/*.c components/*/*/*.c))
@@ -36,6 +37,8 @@ MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
 PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
 BENCHES  = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+FUZZERS  = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c)))
+REPLAY  ?= $(BUILD)/obj/tests/fuzz/replay.o
 
 all: found $(RECIPES) $(TOOLS) $(MAKERS) $(BUILD)/tune.pc $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
 
@@ -74,6 +77,11 @@ $(TESTS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CMOCKA_LIBS) $(LIBS) -o $@
 
+# Fuzz targets with a main that replays inputs; `make fuzz` builds them with libFuzzer's in its place.
+$(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(REPLAY) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
 # make RECIPE=/elsewhere/mine.c builds $(BUILD)/mine from a file outside this tree.
 ifdef RECIPE
 mine := $(basename $(notdir $(RECIPE)))
@@ -94,7 +102,7 @@ endif
 # For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
 # not among them: it prints and exits, which is for the programs of this tree and those built with RECIPE=.
 PUBLIC   = $(addprefix components/,core/file.h core/json.h core/random.h core/safetensors.h core/version.h \
-           devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h)
+           devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h views/plot.h views/table.h)
 HEADERS  = $(patsubst components/%,%,$(shell $(CC) -Icomponents -MM -x c components/tune.h $(PUBLIC) | tr ' \\' '\n\n' | grep '\.h$$' | sort -u))
 VERSION  = $(shell sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h)
 DEST     = $(DESTDIR)$(abspath $(PREFIX))
@@ -129,7 +137,7 @@ setup-test:
 	@CC="$(CC)" sh tools/configure.sh $(BUILD)/config.mk
 
 test: setup-test
-	@$(MAKE) --no-print-directory -j$$(nproc) all $(TESTS)
+	@$(MAKE) --no-print-directory -j$$(nproc) all tests
 	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
 
 # Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
@@ -145,18 +153,50 @@ faults: setup-test
 # Time figures; nothing here passes or fails.
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
-	@for b in $(BENCHES); do $$b || exit 1; done
+	@for b in $(BENCHES); do echo "== $$(basename $$b)"; $$b || exit 1; done
+	@for b in tests/bench/*.sh; do echo "== $$(basename $$b)"; BUILD=$(BUILD) sh $$b || exit 1; done
+
+# The same work by the field's libraries, side by side, in the environment of test-peers (tests/peers.sh makes it).
+bench-peers: setup-test
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
+	@for b in tests/bench/peer_*.py; do echo "== $$(basename $$b)"; \
+	    BUILD=$(BUILD) $${TUNE_VENV:-$$HOME/.cache/tune.c/venv}/bin/python $$b || exit 1; done
 
 # Everything from nothing: set-up, build, a model, a training, its result.
 quickstart: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tools/quickstart.sh
 
+# Built with AddressSanitizer (leaks too) and UndefinedBehaviorSanitizer, which end the program at the first error.
+ASAN_SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-pass-failed
 asan:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT=-O1 SAN="-fsanitize=address,undefined -fno-omit-frame-pointer -Wno-pass-failed" all tests
-	@echo "# to run them: TUNE_DEFAULTS=$(CURDIR)/defaults BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_*"
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O2 SAN="$(ASAN_SAN)" all tests
 
-tests: $(TESTS)
+# Every test on that build.
+test-asan: setup-test asan
+	@BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_* tests/test_*.sh
+
+# A tiny model under valgrind, on a build without the instructions that valgrind lacks.
+test-valgrind: setup-test
+	@sh tools/setup.sh valgrind || echo "# without valgrind this is skipped"
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/valgrind OPT=-O1 $(if $(filter x86_64,$(shell uname -m)),ARCH=-march=x86-64-v3) all
+	@BUILD=$(BUILD)/valgrind sh tests/run.sh tests/valgrind.sh
+
+tests: $(TESTS) $(FUZZERS)
+
+fuzzers: $(FUZZERS)
+
+# libFuzzer over every target, FUZZ_SECONDS each. The devices' sources are left out: no target needs them, and they ask
+# for an OpenMP library that clang comes without.
+FUZZ_SECONDS ?= 60
+FUZZ_SAN = -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer \
+           -fsanitize-coverage-ignorelist=tests/fuzz/uncounted.txt
+fuzz:
+	@CC=clang sh tools/setup.sh fuzz || echo "# fuzzing needs clang and its run-time library"
+	@! echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null || \
+	    $(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/fuzz CC=clang OPT=-O2 OPENMP= REPLAY= SAN="$(FUZZ_SAN)" \
+	    EXTRA_CFLAGS=-Wno-unknown-pragmas EXTRA_LDFLAGS=-fsanitize=fuzzer SOURCES="$(filter-out components/devices/%,$(SOURCES))" fuzzers
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) BUILD=$(BUILD)/fuzz sh tests/fuzz.sh
 
 clean:
 	rm -rf $(BUILD)
@@ -166,5 +206,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers faults bench tests asan clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers faults bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind clean help
 .SECONDARY:

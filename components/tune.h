@@ -15,6 +15,8 @@
 #include "losses/loss.h"
 #include "optimizers/optimizer.h"
 #include "optimizers/schedule.h"
+#include "profilers/memory_plan.h"
+#include "profilers/profiler.h"
 #include "loggers/logger.h"
 #include "checkpoints/checkpoint.h"
 #include "evaluators/evaluator.h"

@@ -31,6 +31,8 @@ int main(int argc, char **argv)
     if (flags->show_tokens > 0)
         return MUST(tune_dataset_show(data, tok, flags->show_tokens, stdout));
     struct tune_device *dev = GET(tune_get_device(flags));
+    struct tune_memory_plan memory;
+    MUST(tune_get_memory_plan(&memory, flags, dev, data)); /* refuses what cannot fit, before anything large is taken */
     struct tune_model *model = GET(tune_get_model(flags, dev, tok));
     struct tune_loader *load = GET(tune_get_loader(flags, data));
     struct tune_loss *loss = GET(tune_get_loss(flags, model));
@@ -38,10 +40,12 @@ int main(int argc, char **argv)
     struct tune_schedule schedule = tune_get_schedule(flags);
     struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
     struct tune_sums *sums = GET(tune_sums_new(dev, flags->log_every)); /* the steps' scalars, on the device */
+    struct tune_profiler *prof = GET(tune_get_profiler(flags, dev, model, load));
     struct tune_logger *log = GET(tune_get_logger(flags));              /* makes the run folder */
     tune_program_on_failure(tune_logger_failed, log);                   /* run.json says why a run ended */
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load)); /* what runs, on what: screen and run.json */
+    MUST(tune_logger_memory(log, &memory));
     MUST(tune_evaluator_note(eval, log));
 
     struct tune_progress at = {0};
@@ -71,7 +75,9 @@ int main(int argc, char **argv)
             MUST(tune_evaluator_run(eval, log, &at)); /* sets at.best, at.early_stop */
         if (at.best || tune_every(at.step, flags->save_every))
             MUST(tune_checkpoint_save(ckpt, model, opt, &at));
+        MUST(tune_logger_profile(log, prof, &at)); /* --profile: where the time of some steps went */
     }
+    MUST(tune_logger_profile(log, prof, NULL));        /* if they were not that many */
     MUST(tune_logger_step(log, &at, sums));            /* steps not logged yet; a diverged one ends the run here */
     MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* before rows are read that may turn out bad */
     MUST(tune_evaluator_run(eval, log, &at));          /* not twice at one step, not after a signal */
@@ -81,6 +87,7 @@ int main(int argc, char **argv)
 
     tune_checkpoint_free(ckpt);
     tune_logger_free(log);
+    tune_profiler_free(prof);
     tune_sums_free(sums);
     tune_evaluator_free(eval);
     tune_optimizer_free(opt);

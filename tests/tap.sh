@@ -6,7 +6,7 @@ case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac
 # Programs find defaults/ beside their own folder; those built outside the tree are told.
 case $BUILD in $here/*) ;; *) export TUNE_DEFAULTS="${TUNE_DEFAULTS:-$here/defaults}" ;; esac
 CC=${CC:-cc}
-export CC
+export BUILD CC
 OMP_WAIT_POLICY=passive # other tests and builds run beside
 export OMP_WAIT_POLICY
 number=0 failures=0
@@ -47,6 +47,10 @@ skip() {
     number=$((number + 1))
     echo "ok $number - $1 # SKIP $2"
 }
+# sanitized - whether the build is one with AddressSanitizer, which asks for terabytes of addresses.
+sanitized() { nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; }
+# within KILOBYTES COMMAND... - the command with no more memory than that, except where sanitized.
+within() { sanitized && kilobytes=unlimited || kilobytes=$1; shift; sh -c "ulimit -v $kilobytes; exec \"\$@\"" sh "$@"; }
 # none NAME TEXT - passes if the text, the offenders, is empty.
 none() { offenders=$2; is "$1" nothing; }
 nothing() { [ -z "$offenders" ] || { printf '%s\n' "$offenders"; return 1; }; }

@@ -92,7 +92,7 @@ printf '{"text": "q: yes it is so"}\n{"text": "0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6
 is "a cut answer" fit --dataset away.jsonl --response-template ':' --max-length 12 --batch-size 2 --output away
 is "is counted" grep -q "1 of them lost every trained token" away/run.json
 printf '{"text": "' >long.jsonl && head -c 1100000000 /dev/zero | tr '\0' 'x' >>long.jsonl && printf '"}\n{"text": "a b c d"}\n' >>long.jsonl
-refused "a line of a gigabyte, in little memory" 1 "long.jsonl:1" sh -c "ulimit -v 4000000; exec $full --threads 1 --model model --dataset long.jsonl --max-length 64 --max-steps 1 --output long --no-shuffle"
+refused "a line of a gigabyte, in little memory" 1 "long.jsonl:1" within 4000000 "$full" --threads 1 --model model --dataset long.jsonl --max-length 64 --max-steps 1 --output long --no-shuffle
 rm -f long.jsonl
 # by seed 1 the eighth row is held out: nobody reads it before the training is over
 for i in 1 2 3 4 5 6 7; do echo '{"text": "one two three four"}'; done >held.jsonl && echo '{"text": 5}' >>held.jsonl
@@ -121,7 +121,9 @@ is "a checkpoint above the limit of file sizes: so too, and nothing half-written
 # training
 refused "a diverged step ends the run, naming it" 1 "diverged at step" fit --optimizer sgd --lr 1000 --clip-norm 0 --schedule constant --max-steps 60 --warmup-ratio 0 --output diverged
 is "and run.json says why" grep -q '"failed"' diverged/run.json
-refused "more memory than there is" 3 "memory" sh -c "ulimit -v 400000; exec $full --threads 1 --model model --dataset good.jsonl --max-length 128 --batch-size 4096 --output run2"
+if sanitized; then skip "more memory than there is" "a sanitizer takes any amount of addresses"; else
+    refused "more memory than there is" 3 "memory" within 400000 "$full" --threads 1 --model model --dataset good.jsonl --max-length 128 --batch-size 4096 --output run2
+fi
 refused "init_model replaces nothing" 1 "there already" "$BUILD/init_model" --like smollm2-135m model
 refused "tokenize: line and column" 1 "stdin:2:9: found '5'" sh -c "printf '{\"text\":\"a\"}\n{\"text\":5}\n' | $BUILD/tokenize --model model"
 refused "init_model --like nonsense" 2 "nonsense" "$BUILD/init_model" --like nonsense x

@@ -136,6 +136,40 @@ static void index_is_not_trusted(void **state)
     }
 }
 
+static void one_tensor_in_two_files(void **state)
+{
+    (void)state;
+    static const char index[] = "{\"weight_map\": {\"a\": \"1.safetensors\", \"b\": \"2.safetensors\"}}";
+    const char *tmp = test_folder();
+    char path[TUNE_PATH_MAX];
+    test_write(tmp, "model.safetensors.index.json", index, sizeof index - 1);
+    for (int twice = 0; twice < 2; twice++) {
+        for (int i = 0; i < 2; i++) {
+            assert_ok(tune_path(path, "%s/%d.safetensors", tmp, i + 1));
+            struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
+            assert_got(f);
+            assert_ok(tune_safetensors_writer_declare(f, i ? "b" : "a", TUNE_U8, 0, NULL));
+            if (i <= twice)
+                assert_ok(tune_safetensors_writer_declare(f, "c", TUNE_U8, 0, NULL));
+            assert_ok(tune_safetensors_writer_write(f, i ? "34" : "12", i <= twice ? 2 : 1));
+            assert_ok(tune_safetensors_writer_finish(f));
+            tune_safetensors_writer_free(f);
+        }
+        struct tune_weights *w = tune_weights_open(tmp);
+        if (twice) {
+            assert_null(w);
+            assert_error_has("tensor \"c\" is in 1.safetensors and in 2.safetensors");
+        } else {
+            assert_got(w);
+            assert_int_equal(*(const char *)tune_weights_find(w, "c")->data, '2');
+            assert_int_equal(*(const char *)tune_weights_find(w, "b")->data, '3');
+            assert_null(tune_weights_find(w, "d"));
+        }
+        tune_weights_close(w);
+    }
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
 static struct tune_checkpoint *checkpoints(const char *run, const char *source)
 {
     return tune_checkpoint_new(&(struct tune_checkpoint_options){.run_folder = run, .source = source, .save_dtype = TUNE_DTYPES});
@@ -392,7 +426,7 @@ static void refuses_what_is_broken(void **state)
     } cases[] = {
         {"state/progress.json", "{}", "\"step\" is missing"},
         {"state/progress.json", "{\"step\": 1.5}", "\"step\" is missing or makes no sense"},
-        {"state/progress.json", "{\"step\": 1,", "not JSON"},
+        {"state/progress.json", "{\"step\": 1,", "the JSON ends here"},
         {"state/weights.safetensors", NULL, "weights.safetensors"},
         {"state/optimizer.safetensors", NULL, "optimizer.safetensors"},
         {"state/optimizer.safetensors", "\10\0\0\0\0\0\0\0{}      ", "tensor m.model.embed_tokens.weight is missing"},
@@ -481,6 +515,7 @@ int main(void)
         cmocka_unit_test(saved_as_read),
         cmocka_unit_test(sharded),
         cmocka_unit_test(index_is_not_trusted),
+        cmocka_unit_test(one_tensor_in_two_files),
         cmocka_unit_test(goes_on_bit_for_bit),
         cmocka_unit_test(failed_save),
         cmocka_unit_test(needs_no_source),

@@ -156,6 +156,26 @@ static void files_are_replaced_whole(void **state)
     assert_false(tune_file_exists(folder));
 }
 
+/* Somebody cuts the file between its opening and the reading: an error that says so. */
+static void cut_files_are_errors(void **state)
+{
+    (void)state;
+    const char *folder = test_folder();
+    char path[TUNE_PATH_MAX], data[6];
+    size_t size;
+    assert_ok(tune_path(path, "%s/f", folder));
+    test_write(folder, "f", "abcdef", 6);
+    int fd = tune_file_open(path, &size);
+    assert_true(fd >= 0 && size == 6);
+    assert_ok(tune_file_read_at(fd, path, 2, data, 4));
+    assert_memory_equal(data, "cdef", 4);
+    assert_int_equal(truncate(path, 4), 0);
+    assert_int_equal(tune_file_read_at(fd, path, 2, data, 4), -1);
+    assert_error_has("was cut to 4 bytes");
+    close(fd);
+    assert_ok(tune_file_remove_folder(folder));
+}
+
 static void full_disk_is_an_error(void **state)
 {
     (void)state;
@@ -324,7 +344,7 @@ int main(void)
         cmocka_unit_test(json_accepts_and_refuses), cmocka_unit_test(json_values_and_places),
         cmocka_unit_test(float16_round_trips),      cmocka_unit_test(random_is_a_function),
         cmocka_unit_test(files_are_replaced_whole), cmocka_unit_test(full_disk_is_an_error),
-        cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),
+        cmocka_unit_test(cut_files_are_errors),     cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),
         cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
         cmocka_unit_test(checkpoints_by_name),
     };

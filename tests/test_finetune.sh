@@ -10,7 +10,7 @@ run() { # NAME OPTION...
     "$BUILD/finetune_full" --model model --dataset "$data" --max-length 96 --batch-size 4 --accumulate 2 --lr 3e-3 --threads 2 \
         --max-steps 8 --train-split 0.95 --output "$name" "$@" >"$name.out" 2>&1 || { cat "$name.out"; false; }
 }
-numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//' "$1/metrics.jsonl"; }
+numbers() { sed 's/"step_s":[^,]*,//; s/"elapsed_s":[^,]*,//; s/"tokens_per_s":[^,]*,//' "$1/metrics.jsonl"; }
 same_numbers() { numbers "$1" >a.txt && numbers "$2" >b.txt && cmp a.txt b.txt; }
 same_weights() { cmp "$1/checkpoint-final/model.safetensors" "$2/checkpoint-final/model.safetensors"; }
 
@@ -26,6 +26,11 @@ is "and the same weights" same_weights first recompute
 is "one thread" run one --threads 1
 is "log-every 3" run sparse --log-every 3
 is "leaves one object per step all the same" same_numbers first sparse
+is "--profile 3" run profiled --profile 3 --log-every 4
+is "changes no number" same_numbers first profiled
+is "nor a weight" same_weights first profiled
+is "and leaves table, JSON and trace" test -s profiled/profile.txt -a -s profiled/profile.json -a -s profiled/profile.trace.json
+is "of steps 3 to 5, printed too" eval 'grep -q "steps 3 to 5" profiled/profile.txt && grep -q "^#   all .* 100.0%" profiled.out'
 is "eight micro-batches of one row" run single --batch-size 1 --accumulate 8
 close() { # losses within 1e-5 relative
     paste -d' ' a.txt b.txt | sed -n 's/.*"step":\([0-9]*\),"loss":\([0-9.e-]*\),.*"loss":\([0-9.e-]*\),.*/\1 \2 \3/p' |

@@ -507,6 +507,19 @@ static void run_twice_signalled(int argc, char **argv)
     raise(SIGINT);
 }
 
+static void run_cut(int argc, char **argv)
+{
+    char name[] = "/tmp/tune-cut-XXXXXX";
+    int fd = mkstemp(name);
+    struct tune_mapping m;
+    tune_flags_free(&my.tune);
+    tune_program_start(argc, argv, &my.tune, options, properties, "a test");
+    if (ftruncate(fd, 100000) < 0 || tune_file_map(&m, name) < 0 || truncate(name, 10) < 0)
+        exit(98);
+    unlink(name);
+    exit(m.data[90000]);
+}
+
 static void program_ends(void **state)
 {
     (void)state;
@@ -532,6 +545,9 @@ static void program_ends(void **state)
     assert_int_equal(child(run_signalled, ""), 128 + SIGTERM);
     assert_string_equal(said, "finished the step\n");
     assert_int_equal(child(run_twice_signalled, ""), 128 + SIGINT);
+    assert_int_equal(child(run_cut, ""), 1); /* SIGBUS */
+    assert_non_null(strstr(said, "prog: /tmp/tune-cut-"));
+    assert_non_null(strstr(said, "was cut short while it was being read"));
 }
 
 static int end(void **state)

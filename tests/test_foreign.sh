@@ -8,7 +8,7 @@ if ! command -v pkg-config >/dev/null 2>&1; then
     finish
 fi
 san=
-if nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; then san=-fsanitize=address,undefined; fi
+if sanitized; then san=-fsanitize=address,undefined; fi
 case $BUILD in /*) build=$BUILD ;; *) build=$PWD/$BUILD ;; esac
 
 quietly() { "$@" >"$tmp/log" 2>&1 || { cat "$tmp/log"; false; }; }
@@ -55,6 +55,19 @@ for place in "build $build" "installed $tmp/inst/lib/pkgconfig"; do
         skip "a C++ program by the $1 tune.pc" "no $CXX"
     fi
 done
+# ---- the program of docs/use-the-components.md, as it is printed there ----
+page=docs/use-the-components.md
+sed -n '/^```c$/,/^```$/p' $page | sed '/^```/d' >"$tmp/enough.c"
+enough() { # limit, folder
+    "$tmp/loop-enough" "$tmp/a" datasets/stories.jsonl "$1" "$tmp/$2" >"$tmp/out" 2>"$tmp/err"
+}
+is "its line to build it is the one used here" grep -q 'cc enough.c $(PKG_CONFIG_PATH=build pkg-config --cflags --libs tune)' $page
+is "it builds" built enough "$build" "$CC" c11 "$tmp/enough.c"
+is "it trains until the loss is low enough" eval 'enough 4.5 trained && test ! -s "$tmp/err" && awk "{ last = \$2; if (NR > 1 && before <= 4.5) bad = 1; before = \$2 } END { exit bad || last > 4.5 || NR < 5 }" "$tmp/out"'
+is "and leaves a model folder" eval 'cmp -s "$tmp/a/config.json" "$tmp/trained/config.json" && test -s "$tmp/trained/model.safetensors"'
+is "an error is said, not survived" eval '! "$tmp/loop-enough" "$tmp/gone" datasets/stories.jsonl 4 "$tmp/x" 2>"$tmp/err" && grep -q "^enough: .*gone" "$tmp/err"'
+headers() { grep -oE '^\| `[^|]*\.h`.* \|' $page | grep -oE '[a-z]+/[a-z_]+\.h' | while read -r h; do [ -e "$tmp/inst/include/tune/$h" ] || echo "$h"; done; }
+none "every header it names is installed" "$(headers)"
 is "make uninstall" quietly make BUILD="$BUILD" SAN="$san" uninstall PREFIX="$tmp/inst"
 none "uninstall leaves no file" "$(find "$tmp/inst" -type f)"
 finish

@@ -1,4 +1,5 @@
-/* test_kernels.c - every kernel against plain float64 loops (naive.h), for 1, 2, 3 and 5 threads, F32 and BF16, odd sizes.
+/* test_kernels.c - every kernel against plain float64 loops (naive.h), for 1, 2, 3 and 5 threads, F32 and BF16, odd sizes;
+ * the last device multiplies by OpenBLAS.
  *
  * Errors are ||d||/||ref||, limits are c * eps of the activations' type; the largest observed c stands beside each limit.
  * Outputs that are set start as NaN, those that are added to start as random numbers. */
@@ -8,17 +9,19 @@
 #include "devices/kernels.h"
 #include "devices/sums.h"
 
-enum { DEVICES = 4 };
-static const int threads[DEVICES] = {1, 2, 3, 5};
+enum { DEVICES = 5 };
+static const int threads[DEVICES] = {1, 2, 3, 5, 2};
 static struct tune_device *devices[DEVICES];
 static const enum tune_dtype dtypes[2] = {TUNE_F32, TUNE_BF16};
 
 static int open_devices(void **state)
 {
     (void)state;
-    for (int i = 0; i < DEVICES; i++)
+    for (int i = 0; i < DEVICES; i++) {
+        setenv("TUNE_MATMUL", i < DEVICES - 1 ? "own" : "openblas", 1);
         if (!(devices[i] = tune_device_open("cpu", threads[i])))
             return -1;
+    }
     return 0;
 }
 
@@ -93,6 +96,11 @@ static void gemm(void **state)
         for (int transposes = 0; transposes < 4; transposes++)
             for (size_t t = 0; t < sizeof types / sizeof *types; t++)
                 gemm_case(&w, sizes[s], transposes, types[t]);
+    /* Depth in several blocks; more chunks than threads; a shared side in two parts; its depth in two parts. */
+    static const int64_t large[][3] = {{60, 100, 1400}, {20, 2000, 90}, {970, 980, 30}, {240, 250, 4500}};
+    for (size_t s = 0; s < sizeof large / sizeof *large; s++)
+        for (int t = 0; t < 2; t++)
+            gemm_case(&w, large[s], (int)s, types[t]);
     assert_worst("gemm", &w, 24, 2); /* 7.2 (one number, product and c cancel), 0.66 */
 }
 

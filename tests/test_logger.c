@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "datasets/dataset.h"
 #include "flags/flags.h"
+#include "core/memory.h"
 #include "loggers/host.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
@@ -614,7 +615,7 @@ static void host(void **state)
     struct tune_host h;
     tune_host_read(&h);
     assert_true(h.cpus >= 1 && h.memory_bytes > 1 << 20 && *h.class_name && *h.machine);
-    assert_in_range((int)tune_host_memory_used(), 0, 100);
+    assert_in_range((int)tune_memory_used(), 0, 100);
 }
 
 int main(void)

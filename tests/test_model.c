@@ -257,6 +257,7 @@ static void configs(void **state)
         {", \"rope_parameters\": {\"rope_type\": 3}", "\"rope_type\" is no string"},
         {", \"rope_parameters\": {\"rope_type\": \"yarn\"}", "yarn"},
         {", \"layer_types\": [\"full_attention\", \"sliding_attention\"]", NULL},
+        {", \"layer_types\": 1, \"layer_types\": [\"full_attention\", \"sliding_attention\"]", NULL}, /* the last holds */
         {", \"layer_types\": [\"full_attention\"]", "has 1 entries"},
         {", \"layer_types\": [\"full_attention\", \"chunked_attention\"]", "chunked_attention"},
         {", \"layer_types\": [\"full_attention\", null]", "supported: full_attention"},

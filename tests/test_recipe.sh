@@ -1,12 +1,13 @@
 #!/bin/sh
 # test_recipe.sh - user 2: copies a recipe, adds a flag and a measured property in that one file, builds it both ways, runs
-# it. In a copy of the tree, so that a `make` beside it sees nothing of this.
+# it; then the worked example of docs/edit-a-recipe.md by the edits that are printed there. In a copy of the tree, so that a
+# `make` beside it sees nothing of this.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 PYTHON=${TUNE_PYTHON:-python3}
 san= opt=
-if nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; then san="-fsanitize=address,undefined -fno-omit-frame-pointer" opt=OPT=-O1; fi
-mkdir "$tmp/tree" && cp -a Makefile tools components recipes datasets defaults "$tmp/tree" && cp -a "$BUILD" "$tmp/tree/build" || exit 1
+if sanitized; then san="-fsanitize=address,undefined -fno-omit-frame-pointer" opt=OPT=-O1; fi
+mkdir "$tmp/tree" && cp -a Makefile tools components recipes datasets defaults docs "$tmp/tree" && cp -a "$BUILD" "$tmp/tree/build" || exit 1
 own=$PWD/tests/recipes/own_dataset.c data=$PWD/datasets/stories.jsonl
 tiny "$tmp/tiny" 1 >/dev/null || exit 1
 BUILD=build
@@ -106,4 +107,66 @@ is "a recipe with a data set of its own, by callbacks" build RECIPE="$own"
 is "it learns from it" eval 'quietly build/own_dataset --model "$tmp/tiny" --sums 200 --batch-size 8 --lr 3e-3 --threads 1 --output "$tmp/own" &&
     holds own "$tmp/own"'
 is "--show-tokens shows its rows" eval 'build/own_dataset --model "$tmp/tiny" --show-tokens 1 | grep -q "trained *\"0\""'
+
+# ---- docs/edit-a-recipe.md: --freeze-layers ----
+# apply PAGE SOURCE - each ```diff block of the page: its text without the lines added stands in the source once, and becomes
+# the text without the lines taken away.
+apply() { $PYTHON - "$@" <<'PY'
+import re, sys
+page, source = open(sys.argv[1]).read(), open(sys.argv[2]).read()
+blocks = re.findall(r"^```diff\n(.*?)^```$", page, re.M | re.S)
+assert len(blocks) == 5, len(blocks)
+for block in blocks:
+    lines = block.splitlines(True)
+    old = "".join(l[1:] for l in lines if l[0] in " -")
+    new = "".join(l[1:] for l in lines if l[0] in " +")
+    assert source.count(old) == 1, f"{source.count(old)} times in the recipe:\n{old}"
+    source = source.replace(old, new)
+sys.stdout.write(source)
+PY
+}
+freezes() { $PYTHON - "$@" <<'PY'
+import json, os, struct, sys
+model, frozen, whole = sys.argv[1:4]
+def tensors(path):
+    with open(path, "rb") as f:
+        n = struct.unpack("<Q", f.read(8))[0]
+        head = json.loads(f.read(n))
+        body = f.read()
+    return {k: body[slice(*v["data_offsets"])] for k, v in head.items() if k != "__metadata__"}
+def read(run, name): return json.load(open(os.path.join(run, name)))
+def is_frozen(name): return "embed" in name or any(f".layers.{i}." in name for i in range(3))
+before, after = tensors(model + "/model.safetensors"), tensors(frozen + "/checkpoint-final/model.safetensors")
+assert before.keys() == after.keys() and len(before) > 30
+kept = {k for k in before if before[k] == after[k]}
+assert kept == {k for k in before if is_frozen(k)}, sorted(kept)
+trained = sum(len(v) // 4 for k, v in before.items() if not is_frozen(k))
+total = sum(len(v) // 4 for v in before.values())
+assert read(frozen, "report.json")["trained_parameters"] == trained, (read(frozen, "report.json"), trained)
+assert read(whole, "report.json")["trained_parameters"] == total
+moments = tensors(frozen + "/checkpoint-final/state/optimizer.safetensors")
+assert {k[2:] for k in moments} == set(before) - kept and len(moments) == 2 * len(before.keys() - kept)
+memory = [read(r, "report.json")["peak_anonymous_bytes"] for r in (whole, frozen)]
+saved = 12 * (total - trained)  # a gradient and two moments of each; observed 0.99 of it
+assert len(sys.argv) > 4 or 0.8 * saved < memory[0] - memory[1] < 1.2 * saved, (memory, saved)
+def calls(run, name): return sum(r["calls"] for r in read(run, "profile.json")["rows"] if r["phase"] == "backward" and r["name"] == name)
+assert (calls(whole, "attention dx"), calls(frozen, "attention dx")) == (4, 1)  # layers that backward goes through
+assert (calls(whole, "embed dW"), calls(frozen, "embed dW")) == (1, 0)
+assert read(frozen, "run.json")["options"]["freeze_layers"] == 3
+assert read(frozen, "report.json")["loss_last"] < read(frozen, "report.json")["loss_first"]
+PY
+}
+frozen() { # output, option...
+    output=$tmp/$1
+    shift
+    build/frozen --model "$tmp/model" --dataset "$data" --max-length 48 --batch-size 4 --max-steps 12 --lr 3e-3 --threads 1 --output "$output" "$@"
+}
+quietly build/init_model --layers 4 --hidden-size 128 --intermediate-size 384 --heads 4 --kv-heads 2 --vocab-size 400 --max-positions 64 \
+    --dtype float32 --seed 1 "$tmp/model"
+is "the page's edits fit the recipe" eval 'apply docs/edit-a-recipe.md recipes/finetune_full.c >recipes/frozen.c'
+is "what they make builds without a warning" build build/frozen
+is "it trains with three of four layers frozen" quietly frozen three --freeze-layers 3 --profile 1
+is "and with none" quietly frozen zero --profile 1
+is "frozen weights keep their bits, the others do not; nothing is kept or computed for them; trained_parameters is right" freezes "$tmp/model" "$tmp/three" "$tmp/zero" $san
+is "all frozen: nothing to train" status 1 "no parameter is trainable" frozen none --freeze-layers 5
 finish

@@ -455,6 +455,51 @@ static void refuses(const char *folder, const char *text, const char *message)
     assert_error_has(message);
 }
 
+/* Of 1024 bytes one is taken, of one byte more refused. */
+static void long_added(const char *folder)
+{
+    char text[8192], word[1100];
+    for (int size = 1024; size <= 1025; size++) {
+        memset(word, 'x', sizeof word);
+        word[size] = 0;
+        snprintf(text, sizeof text, HEAD "\"added_tokens\":[{\"content\":\"%s\"}]," GPT2_STAGES MODEL, word);
+        if (size == 1025) {
+            refuses(folder, text, "an added token of 1025 bytes");
+            return;
+        }
+        struct tune_tokenizer *t = open_text(folder, text, strlen(text));
+        assert_got(t);
+        expect(t, word, 0, "6");
+        tune_tokenizer_free(t);
+    }
+}
+
+#define TWO_TOKENS "{\"SpecialToken\":{\"id\":\"<s>\"}},{\"SpecialToken\":{\"id\":\"<s>\"}}"
+
+/* Replacements that lengthen each other's: 60 to the power of 7 times the text. */
+static void decoders_that_grow(void **state)
+{
+    (void)state;
+    const char *folder = test_folder();
+    char text[8192], sixty[61], *back;
+    size_t n = (size_t)snprintf(text, sizeof text, "%s", HEAD LLAMA2_STAGES "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[");
+    memset(sixty, 'a', 60);
+    sixty[60] = 0;
+    for (int i = 0; i < 7; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"%s\"}",
+                              i ? "," : "", sixty);
+    n += (size_t)snprintf(text + n, sizeof text - n, "]}," LLAMA2_MODEL);
+    struct tune_tokenizer *t = open_text(folder, text, n);
+    assert_got(t);
+    assert_int_equal(tune_tokenizer_decode(t, (int32_t[]){2}, 1, false, &back, &n), -1);
+    assert_error_has("the decoded text would have more than 4160 bytes");
+    assert_ok(tune_tokenizer_decode(t, (int32_t[]){3}, 1, false, &back, &n));
+    assert_string_equal(back, "b");
+    free(back);
+    tune_tokenizer_free(t);
+    tune_file_remove_folder(folder);
+}
+
 static void refused_files(void **state)
 {
     (void)state;
@@ -492,9 +537,16 @@ static void refused_files(void **state)
     refuses(f, HEAD LLAMA2_STAGES "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<q>\"}},"
                "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{}}," LLAMA2_MODEL, "<q>");
     refuses(f, HEAD LLAMA2_STAGES "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<q>\"}},"
-               "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"<q>\":{\"ids\":[6]}}}," LLAMA2_MODEL, "outside");
+               "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"<q>\":{\"ids\":[6]}}}," LLAMA2_MODEL, "id 6 is no token");
+    refuses(f, HEAD LLAMA2_STAGES "\"model\":{\"vocab\":{\"a\":0,\"b\":2},\"merges\":[]},\"post_processor\":{\"type\":\"TemplateProcessing\","
+               "\"single\":[{\"SpecialToken\":{\"id\":\"<q>\"}},{\"Sequence\":{\"id\":\"A\"}}],"
+               "\"special_tokens\":{\"<q>\":{\"ids\":[1]}}}}", "id 1 is no token");
     refuses(f, HEAD LLAMA2_STAGES "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}]},"
                LLAMA2_MODEL, "\"B\"");
+    refuses(f, HEAD LLAMA2_STAGES "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[" TWO_TOKENS "," TWO_TOKENS "," TWO_TOKENS "," TWO_TOKENS "," TWO_TOKENS "],"
+               "\"special_tokens\":{\"<s>\":{\"ids\":[]}}}," LLAMA2_MODEL, "more than 8 items");
+    refuses(f, HEAD "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[],\"pretokenizers\":[]}," MODEL, "stands there twice");
+    long_added(f);
     memset(big, '[', sizeof big - 1);
     refuses(f, big, "object");
     memcpy(big, "{\"normalizer\":", 14);
@@ -700,7 +752,7 @@ int main(void)
         cmocka_unit_test(recorded_cases), cmocka_unit_test(real_tokenizers), cmocka_unit_test(unicode_facts),
         cmocka_unit_test(merging),        cmocka_unit_test(patterns),
         cmocka_unit_test(added_tokens),    cmocka_unit_test(offsets),
-        cmocka_unit_test(refused_files),  cmocka_unit_test(damaged_files),   cmocka_unit_test(training),
+        cmocka_unit_test(refused_files),  cmocka_unit_test(decoders_that_grow),  cmocka_unit_test(damaged_files),   cmocka_unit_test(training),
         cmocka_unit_test(long_words),     cmocka_unit_test(threads),         cmocka_unit_test(getter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [test] - install what building needs (and, with test, what the tests need besides): by apt as root or through
-# sudo, else print the exact list.
+# setup.sh [test|fuzz|valgrind] - install what building needs (and what the tests, fuzzing or valgrind need besides): by
+# apt as root or through sudo, else print the exact list.
 CC=${CC:-cc}
 missing=
 need() { # package, then a command that succeeds when it is there
@@ -24,6 +24,11 @@ if [ "$1" = test ]; then
         need libopenblas0-pthread sh -c 'ls /usr/lib/*/openblas-pthread/libopenblas.so.0'
         need libopenblas0-openmp sh -c 'ls /usr/lib/*/openblas-openmp/libopenblas.so.0'
     fi
+fi
+[ "$1" != valgrind ] || need valgrind command -v valgrind
+if [ "$1" = fuzz ]; then
+    need clang command -v clang
+    need libclang-rt-dev sh -c 'echo "int LLVMFuzzerTestOneInput(void) { return 0; }" | clang -fsanitize=fuzzer,address -x c - -o /dev/null'
 fi
 [ -z "$missing" ] && exit 0
 echo "# missing:$missing"

@@ -17,10 +17,13 @@ cJSON *tune_cjson_read(const char *path, size_t limit)
     size_t size;
     if (tune_file_read(path, limit, &text, &size) < 0)
         return NULL;
-    cJSON *json = cJSON_ParseWithLength(text, size);
+    struct tune_json j; /* checks what cJSON lets pass, and knows where the error is */
+    tune_json_start(&j, path, text, size, 1);
+    cJSON *json = NULL;
+    if (tune_json_skip(&j) == 0 && tune_json_end(&j) == 0 && !(json = cJSON_ParseWithLength(text, size)))
+        tune_error_set("%s: a number of more than 63 characters, or no memory to read it", path);
+    tune_json_free(&j);
     free(text);
-    if (!json)
-        tune_error_set("%s: not JSON", path);
     return json;
 }
 

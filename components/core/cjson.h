@@ -13,7 +13,8 @@ extern "C" {
 
 struct cJSON;
 
-/* tune_cjson_read - the file (of at most limit bytes) parsed; the caller deletes it. NULL with an error: unreadable, no JSON. */
+/* tune_cjson_read - the file (of at most limit bytes) parsed; the caller deletes it. NULL with an error: unreadable, no JSON
+ * by json.h's rules (file, line and column). */
 struct cJSON *tune_cjson_read(const char *path, size_t limit);
 
 /* tune_cjson_write - replace <folder>/<name> by json, indented, with a newline at its end; bytes that are no UTF-8

@@ -14,3 +14,8 @@ struct tune_moment tune_moment_now(void)
 {
     return (struct tune_moment){.wall_s = seconds(CLOCK_MONOTONIC), .cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID)};
 }
+
+double tune_clock_s(void)
+{
+    return seconds(CLOCK_MONOTONIC);
+}

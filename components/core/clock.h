@@ -16,6 +16,9 @@ struct tune_moment {
 
 struct tune_moment tune_moment_now(void);
 
+/* tune_clock_s - the monotonic clock alone, in some 30 ns. */
+double tune_clock_s(void);
+
 #ifdef __cplusplus
 }
 #endif

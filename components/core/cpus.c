@@ -1,41 +1,19 @@
-/* cpus.c - affinity and the cgroup's quota. */
+/* cpus.c - affinity and the control groups' quota. */
 #include "core/cpus.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <unistd.h>
 
-/* CPUs by the cgroup's quota (version 2, then 1), 0 where there is none. */
-static int quota_cpus(void)
-{
-    double quota = 0, period = 0;
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
-    if (f) {
-        if (fscanf(f, "%lf %lf", &quota, &period) != 2)
-            quota = 0; /* "max" */
-        fclose(f);
-    } else {
-        FILE *q = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "re"), *p = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "re");
-        if (!q || !p || fscanf(q, "%lf", &quota) != 1 || fscanf(p, "%lf", &period) != 1)
-            quota = 0;
-        if (q)
-            fclose(q);
-        if (p)
-            fclose(p);
-    }
-    if (quota <= 0 || period <= 0)
-        return 0;
-    int n = (int)(quota / period + 0.5);
-    return n < 1 ? 1 : n;
-}
+#include "core/cgroup.h"
 
 int tune_cpus_usable(void)
 {
     cpu_set_t set;
+    struct tune_cgroup group;
     /* more processors than the set holds: then all that are on line */
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    int quota = quota_cpus();
-    if (quota > 0 && quota < n)
-        n = quota;
+    tune_cgroup_read(&group, "");
+    if (group.cpus > 0 && group.cpus < n)
+        n = (int)(group.cpus + 0.5);
     return n < 1 ? 1 : n;
 }

@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* tune_cpus_usable - the lesser of the process's affinity and its cgroup's quota (rounded), at least 1. */
+/* tune_cpus_usable - the lesser of the process's affinity and its control groups' quota (core/cgroup.h; rounded), at least 1. */
 int tune_cpus_usable(void);
 
 #ifdef __cplusplus

@@ -24,8 +24,7 @@ static int fail(const char *what, const char *path)
     return -1;
 }
 
-/* A descriptor of a regular file and its size. */
-static int open_regular(const char *path, size_t *size)
+int tune_file_open(const char *path, size_t *size)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block us */
@@ -43,23 +42,46 @@ static int open_regular(const char *path, size_t *size)
     return -1;
 }
 
+int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t got = pread(fd, (char *)data + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail("read", path);
+        if (got == 0) {
+            tune_error_set("%s was cut to %llu bytes while it was being read; start again with the file as it shall be", path,
+                           (unsigned long long)(offset + done));
+            return -1;
+        }
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+int tune_file_map_open(struct tune_mapping *m, int fd, const char *path, size_t size)
+{
+    *m = (struct tune_mapping){"", 0};
+    if (size == 0)
+        return 0;
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED)
+        return fail("map", path);
+    *m = (struct tune_mapping){data, size};
+    return 0;
+}
+
 int tune_file_map(struct tune_mapping *m, const char *path)
 {
     *m = (struct tune_mapping){"", 0};
     size_t size = 0;
-    int fd = open_regular(path, &size);
+    int fd = tune_file_open(path, &size);
     if (fd < 0)
         return -1;
-    if (size > 0) {
-        void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (data == MAP_FAILED) {
-            close(fd);
-            return fail("map", path);
-        }
-        *m = (struct tune_mapping){data, size};
-    }
+    int status = tune_file_map_open(m, fd, path, size);
     close(fd);
-    return 0;
+    return status;
 }
 
 void tune_file_unmap(struct tune_mapping *m)
@@ -69,39 +91,33 @@ void tune_file_unmap(struct tune_mapping *m)
     *m = (struct tune_mapping){0};
 }
 
-int tune_file_read(const char *path, size_t limit, char **text, size_t *size)
+/* What follows tune_file_open in tune_file_read; the caller closes fd. */
+static int read_whole(int fd, const char *path, size_t n, size_t limit, char **text)
 {
-    size_t n = 0, done = 0;
-    int fd = open_regular(path, &n);
-    if (fd < 0)
-        return -1;
     if (n > limit) {
-        close(fd);
         tune_error_set("%s has %zu bytes, more than the %zu that such a file may have", path, n, limit);
         return -1;
     }
     char *data = malloc(n + 1);
-    while (data && done < n) {
-        ssize_t got = read(fd, data + done, n - done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got == 0)
-            errno = EIO; /* it was cut meanwhile */
-        if (got <= 0)
-            break;
-        done += (size_t)got;
-    }
-    if (!data || done < n) {
-        fail("read", path);
+    if (!data)
+        return fail("read", path);
+    if (tune_file_read_at(fd, path, 0, data, n) < 0) {
         free(data);
-        close(fd);
         return -1;
     }
-    close(fd);
     data[n] = 0;
     *text = data;
-    *size = n;
     return 0;
+}
+
+int tune_file_read(const char *path, size_t limit, char **text, size_t *size)
+{
+    int fd = tune_file_open(path, size);
+    if (fd < 0)
+        return -1;
+    int status = read_whole(fd, path, *size, limit, text);
+    close(fd);
+    return status;
 }
 
 bool tune_file_exists(const char *path)
@@ -391,19 +407,29 @@ uint64_t tune_hash64(const void *data, size_t size, uint64_t seed)
 int tune_file_fingerprint(const char *path, uint64_t *hash)
 {
     enum { BLOCKS = 64, BLOCK = 16384 };
-    struct tune_mapping m;
-    TRY(tune_file_map(&m, path));
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    uint64_t h = tune_hash64(name, strlen(name), *hash), size = m.size;
+    char block[BLOCK], *whole = NULL;
+    size_t n = 0;
+    int fd = tune_file_open(path, &n), status = 0;
+    if (fd < 0)
+        return -1;
+    uint64_t h = tune_hash64(name, strlen(name), *hash), size = n;
     h = tune_hash64(&size, sizeof size, h);
-    if (m.size <= (size_t)BLOCKS * BLOCK)
-        h = tune_hash64(m.data, m.size, h);
-    else
-        for (uint64_t i = 0; i < BLOCKS; i++) {
-            uint64_t at = (m.size - BLOCK) * i / (BLOCKS - 1); /* from the first byte to the last, evenly */
-            h = tune_hash64(m.data + at, BLOCK, h);
+    if (n <= (size_t)BLOCKS * BLOCK) {
+        status = read_whole(fd, path, n, n, &whole);
+        if (status == 0)
+            h = tune_hash64(whole, n, h);
+        free(whole);
+    } else {
+        for (uint64_t i = 0; i < BLOCKS && status == 0; i++) {
+            uint64_t at = (size - BLOCK) * i / (BLOCKS - 1); /* from the first byte to the last, evenly */
+            status = tune_file_read_at(fd, path, at, block, BLOCK);
+            if (status == 0)
+                h = tune_hash64(block, BLOCK, h);
         }
-    tune_file_unmap(&m);
-    *hash = h;
-    return 0;
+    }
+    close(fd);
+    if (status == 0)
+        *hash = h;
+    return status;
 }

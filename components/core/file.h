@@ -13,16 +13,26 @@ extern "C" {
 
 #define TUNE_PATH_MAX 4096
 
-/* A read-only mapping. An empty file maps to size 0 and a data pointer that may not be read. */
+/* A read-only mapping. An empty file maps to size 0 and a data pointer that may not be read. Whoever cuts a file short
+ * while it is mapped makes reading what is gone end the program (SIGBUS; our programs say which file it was). So what is
+ * parsed is read, not mapped, and mapped are only the data of tensors and the rows of data sets. */
 struct tune_mapping {
     const char *data;
     size_t size;
 };
 
-/* tune_file_map - map a regular file (symbolic links are followed). 0, or -1: absent, a folder, no permission.
+/* tune_file_map - map a regular file (symbolic links are followed). 0, or -1: absent, a folder, a pipe or device, no
+ * permission.
  * tune_file_unmap - give it back; a zeroed mapping is fine. */
 int tune_file_map(struct tune_mapping *m, const char *path);
 void tune_file_unmap(struct tune_mapping *m);
+
+/* tune_file_open - a descriptor of a regular file, to read from, and its size; never waits. -1 with an error.
+ * tune_file_read_at - size bytes from offset on into data; -1 too where the file ends before: it was cut meanwhile.
+ * tune_file_map_open - map the first size bytes of an open file, which may be closed after; path is for messages. */
+int tune_file_open(const char *path, size_t *size);
+int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, size_t size);
+int tune_file_map_open(struct tune_mapping *m, int fd, const char *path, size_t size);
 
 /* tune_file_read - a whole file of at most limit bytes, NUL after it; the caller frees *text. */
 int tune_file_read(const char *path, size_t limit, char **text, size_t *size);

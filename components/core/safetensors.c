@@ -11,13 +11,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/try.h"
-
-#define HEADER_MAX 100000000 /* the reference reader's limit */
 
 struct entry {
     struct tune_tensor tensor;
@@ -31,6 +30,7 @@ struct pair {
 
 struct tune_safetensors {
     struct tune_mapping map;
+    uint64_t header; /* bytes */
     char *arena; /* strings, NUL after each */
     size_t arena_used;
     struct entry *entries; /* by file position */
@@ -301,54 +301,74 @@ static int index_names(struct tune_safetensors *f, const char *path)
     return 0;
 }
 
-/* The header's length, or -1. */
-static int64_t header_length(const struct tune_mapping *map, const char *path)
+/* The header's length from the file's first bytes into f->header. */
+static int read_length(struct tune_safetensors *f, int fd, const char *path, size_t size)
 {
+    unsigned char field[8];
     uint64_t n = 0;
-    if (map->size < 8) {
-        tune_error_set("%s: %zu bytes are too short for a safetensors file", path, map->size);
+    if (size < 8) {
+        tune_error_set("%s: %zu bytes are too short for a safetensors file", path, size);
         return -1;
     }
+    TRY(tune_file_read_at(fd, path, 0, field, 8));
     for (int i = 7; i >= 0; i--)
-        n = n << 8 | (unsigned char)map->data[i];
-    if (n > HEADER_MAX) {
+        n = n << 8 | field[i];
+    if (n > TUNE_SAFETENSORS_HEADER) {
         tune_error_set("%s: a header of %" PRIu64 " bytes, more than the format's %d; is it a safetensors file?", path, n,
-                       HEADER_MAX);
+                       TUNE_SAFETENSORS_HEADER);
         return -1;
     }
-    if (n > map->size - 8) {
+    if (n > size - 8) {
         tune_error_set("%s: a header of %" PRIu64 " bytes in a file of %zu: it was cut short, or is no safetensors file",
-                       path, n, map->size);
+                       path, n, size);
         return -1;
     }
-    return (int64_t)n;
+    f->header = n;
+    return 0;
+}
+
+/* The header's text is read, not mapped, so that a file cut short meanwhile is an error and no signal. */
+static int read_text(struct tune_safetensors *f, int fd, const char *path)
+{
+    struct tune_json j;
+    char *text = malloc(f->header + 1);
+    f->arena = malloc(f->header + 1);
+    if (!text || !f->arena) {
+        free(text);
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: out of memory for a header of %" PRIu64 " bytes", path, f->header);
+        return -1;
+    }
+    int status = tune_file_read_at(fd, path, 8, text, f->header);
+    tune_json_start(&j, path, text, f->header, 1);
+    if (status == 0)
+        status = read_header(f, &j);
+    tune_json_free(&j);
+    free(text);
+    return status;
+}
+
+static int read_file(struct tune_safetensors *f, int fd, const char *path, size_t size)
+{
+    TRY(read_length(f, fd, path, size));
+    TRY(read_text(f, fd, path));
+    TRY(tune_file_map_open(&f->map, fd, path, size));
+    TRY(place(f, path, f->map.data + 8 + f->header, size - 8 - f->header));
+    return index_names(f, path);
 }
 
 struct tune_safetensors *tune_safetensors_open(const char *path)
 {
     struct tune_safetensors *f = calloc(1, sizeof *f);
+    size_t size = 0;
     if (!f) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: out of memory", path);
         return NULL;
     }
-    if (tune_file_map(&f->map, path) < 0)
-        goto fail;
-    int64_t n = header_length(&f->map, path);
-    if (n < 0)
-        goto fail;
-    f->arena = malloc((size_t)n + 1);
-    if (!f->arena) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: out of memory for a header of %" PRId64 " bytes", path, n);
-        goto fail;
-    }
-    struct tune_json j;
-    tune_json_start(&j, path, f->map.data + 8, (size_t)n, 1);
-    int bad = read_header(f, &j);
-    tune_json_free(&j);
-    if (bad || place(f, path, f->map.data + 8 + n, f->map.size - 8 - (uint64_t)n) < 0 || index_names(f, path) < 0)
-        goto fail;
-    return f;
-fail:
+    int fd = tune_file_open(path, &size), status = fd < 0 ? -1 : read_file(f, fd, path, size);
+    if (fd >= 0)
+        close(fd);
+    if (status == 0)
+        return f;
     tune_safetensors_close(f);
     return NULL;
 }
@@ -363,6 +383,11 @@ void tune_safetensors_close(struct tune_safetensors *f)
     free(f->by_name);
     free(f->metadata);
     free(f);
+}
+
+int64_t tune_safetensors_header_size(const struct tune_safetensors *f)
+{
+    return (int64_t)f->header;
 }
 
 int64_t tune_safetensors_count(const struct tune_safetensors *f)

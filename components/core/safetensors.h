@@ -2,8 +2,8 @@
  *
  *     N (8 bytes, little-endian) | header: N bytes of JSON | tensor data, no holes, no overlap
  *
- * The file is mapped; tensors are views into the mapping, valid until close, and may be
- * unaligned (copy, never cast). Example:
+ * The header is read, the data mapped; tensors are views into the mapping, valid until close, and
+ * may be unaligned (copy, never cast). A file must not be cut short meanwhile (file.h). Example:
  *
  *     struct tune_safetensors *f = tune_safetensors_open("model.safetensors");
  *     const struct tune_tensor *w = tune_safetensors_find(f, "model.norm.weight");
@@ -20,11 +20,16 @@ extern "C" {
 
 struct tune_safetensors;
 
+#define TUNE_SAFETENSORS_HEADER 100000000 /* bytes of a header; the reference reader's limit */
+
 /* tune_safetensors_open - map the file and check its whole header: sizes, ranges, dtypes, names, no duplicates, every
  * byte of data belongs to exactly one tensor. NULL with an error naming file and tensor. Memory: under 200 bytes and
  * its name per tensor. */
 struct tune_safetensors *tune_safetensors_open(const char *path);
 void tune_safetensors_close(struct tune_safetensors *f);
+
+/* tune_safetensors_header_size - bytes of the header: what the file costs in memory, about. */
+int64_t tune_safetensors_header_size(const struct tune_safetensors *f);
 
 /* tune_safetensors_count - number of tensors. _at - the i-th by file position, name by _name.
  * _find - by name; NULL (no error text) if there is none. Views borrowed until close. */

@@ -3,9 +3,9 @@
 #include "datasets/loader.h"
 #include "flags/flags.h"
 
-struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data)
+struct tune_loader_options tune_get_loader_options(const struct tune_flags *flags)
 {
-    struct tune_loader_options options = {
+    return (struct tune_loader_options){
         .part = TUNE_TRAIN,
         .train_split = flags->train_split,
         .seed = (uint64_t)flags->seed,
@@ -20,6 +20,11 @@ struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_
         .stop_signal = flags->stop_signal,
         .ahead = true,
     };
+}
+
+struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data)
+{
+    struct tune_loader_options options = tune_get_loader_options(flags);
     if (flags->max_steps == 0) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "--max-steps 0 would train nothing; give at least 1, or -1 for as many as --epochs says");
         return NULL;

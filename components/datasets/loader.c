@@ -49,6 +49,7 @@ struct tune_loader {
     int64_t skipped_in_a_row; /* rows of the latest of them */
     int64_t first, done;  /* steps behind which this loader began; steps begun since the run began */
     int64_t tokens, label_count, padded; /* of this step */
+    double waited_s;      /* see tune_loader_waited_s */
     double began_s;       /* monotonic clock at the first tune_loader_more; < 0: not yet */
     /* the helper's side */
     struct walk ahead;
@@ -255,6 +256,7 @@ static void stop_helper(struct tune_loader *load)
 static int ensure(struct tune_loader *load, int64_t n)
 {
     int64_t need = load->at.used + n;
+    double begin = tune_clock_s();
     if (!load->o.ahead) {
         while (!load->failed && load->made < need)
             hand_over(load, make_row(load, &load->at, load->made - load->at.used));
@@ -265,6 +267,7 @@ static int ensure(struct tune_loader *load, int64_t n)
         pthread_cond_wait(&load->wake_caller, &load->lock);
     bool there = load->made >= need;
     pthread_mutex_unlock(&load->lock);
+    load->waited_s += tune_clock_s() - begin;
     if (!there)
         tune_error_restore(&load->error); /* written once, before failed was set */
     return there ? 0 : -1;
@@ -318,6 +321,16 @@ static int empty_part(const struct tune_loader *load)
                         load->o.train_split, load->o.part == TUNE_TRAIN ? "to train on" : "held out", all,
                         load->o.part == TUNE_TRAIN ? "a larger" : "a smaller");
     return -1;
+}
+
+int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
+{
+    int64_t B = smaller(o->batch_size, rows), step_rows = smaller((int64_t)o->batch_size * o->accumulate, rows);
+    struct tune_loader *load = NULL;
+    struct tune_example *x = NULL;
+    int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained), room = token * o->max_length + (int64_t)sizeof *x;
+    return B * o->max_length * (int64_t)(sizeof *load->ids + sizeof *load->labels) +
+           B * (int64_t)(sizeof *load->lengths + sizeof *load->batch_rows) + SEGMENTS * step_rows * room;
 }
 
 static int make_buffers(struct tune_loader *load)
@@ -574,6 +587,11 @@ void tune_progress_step(struct tune_progress *at, const struct tune_loader *load
     at->planned_steps = load->planned;
     at->epoch = (double)at->rows / (double)load->rows;
     at->fraction = at->step < load->planned ? (double)at->step / (double)load->planned : 1;
+}
+
+double tune_loader_waited_s(const struct tune_loader *load)
+{
+    return load->waited_s;
 }
 
 /* To the begin of a step, before the helper makes its first row. */

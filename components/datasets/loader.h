@@ -51,6 +51,9 @@ struct tune_loader_options {
 struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 
+/* tune_loader_bytes - host memory it takes over a set of that many rows, examples of full length included. */
+int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
+
 /* tune_loader_rows - rows of its part; planned_rows, planned_steps - over all epochs (rows: 2^63 - 1 where max_steps decides). */
 int64_t tune_loader_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_rows(const struct tune_loader *load);
@@ -70,6 +73,9 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch);
 /* tune_progress_step - a step is done: advance at by what the loader handed out for it. Once a step. */
 void tune_progress_step(struct tune_progress *at, const struct tune_loader *load);
 
+/* tune_loader_waited_s - how long the caller has waited for rows to be read and tokenised, in all. */
+double tune_loader_waited_s(const struct tune_loader *load);
+
 /* tune_loader_seek - go on behind at->step steps and at->rows rows, as the loader did that counted them; also with another
  * size of a step, from that row on. -1: the plan does not have so many rows. Limits of time begin anew. */
 int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
@@ -78,7 +84,9 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
 int tune_loader_rewind(struct tune_loader *load);
 
 /* tune_get_loader - the training rows of data by --train-split, --batch-size, --accumulate, --shuffle, --seed, --epochs,
- * --max-steps, --stop-at-step, --stop-after-seconds; stops at the signal noted in *flags->stop_signal. */
+ * --max-steps, --stop-at-step, --stop-after-seconds; stops at the signal noted in *flags->stop_signal.
+ * tune_get_loader_options - what it passes to tune_loader_new. */
+struct tune_loader_options tune_get_loader_options(const struct tune_flags *flags);
 struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data);
 
 #ifdef __cplusplus

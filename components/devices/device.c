@@ -45,6 +45,7 @@ void *tune_device_alloc(struct tune_device *dev, int64_t bytes, const char *what
                             dev->name, what, (double)bytes / 1048576, (double)dev->bytes / 1048576);
         return NULL;
     }
+    dev->allocations++;
     dev->bytes += bytes;
     if (dev->bytes > dev->bytes_peak)
         dev->bytes_peak = dev->bytes;

@@ -1,15 +1,17 @@
 /* device.h - where tensors live and what computes on them: a table of kernels, filled by each kind of device.
  *
  * Model code, losses and optimizers are written once against this table; the CPU fills it
- * with OpenBLAS and OpenMP loops. The functions that check shapes and then call the table
- * are in kernels.h; call those. Work on a device may be asynchronous: download and sync wait.
+ * with matrix products of our own and OpenMP loops. The functions that check shapes and then
+ * call the table are in kernels.h; call those. Work on a device may be asynchronous: download and sync wait.
  *
  *     struct tune_device *dev = tune_device_open("cpu", 0);
  *     float *x = tune_device_alloc(dev, bytes, "activations");
  *
- * The CPU device and OpenBLAS (for those who link this into a program of their own): opening
- * it sets OpenBLAS to one thread where that build has a thread pool of its own (matrix
- * products are split over our OpenMP threads; two pools side by side are several times
+ * The CPU device and OpenBLAS (for those who link this into a program of their own): matrix
+ * products are our own where this was compiled for AVX2, AVX-512 or NEON, and OpenBLAS is then
+ * left alone. Elsewhere, and with TUNE_MATMUL=openblas in the environment (own: the opposite),
+ * opening the device sets OpenBLAS to one thread where that build has a thread pool of its own
+ * (products are split over our OpenMP threads; two pools side by side are several times
  * slower), and, where OpenBLAS took a kernel older than the CPU and OPENBLAS_CORETYPE is
  * unset, makes it take the right one. Open the device before other threads call BLAS. */
 #ifndef TUNE_DEVICE_H
@@ -41,6 +43,12 @@ struct tune_update {
     const double *updates; /* device memory: t of the bias corrections 1 - beta^t, this update included; AdamW's */
 };
 
+/* What the device can do at best, measured, by one of its threads and by all. */
+struct tune_ceilings {
+    double flops_one, flops_all; /* multiply-adds in float32, FLOP/s */
+    double bytes_one, bytes_all; /* streamed from and to memory, bytes/s */
+};
+
 /* The table. N rows, C width; tensors are contiguous. Arguments were checked by kernels.c. "set" or "add" says what happens
  * to an output. See kernels.h for shapes and formulas. */
 struct tune_kernels {
@@ -49,6 +57,12 @@ struct tune_kernels {
     void (*free)(struct tune_device *dev, void *memory, int64_t bytes);
     /* Working memory for every operation up to these sizes (rows up to width wide), so that none asks for more later. */
     int (*reserve)(struct tune_device *dev, const struct tune_attention *largest, int64_t width, enum tune_dtype activations);
+    /* The bytes reserve would take, without taking them. *library: what libraries below will hold of their own beside it, not
+     * counted in the device's bytes; an estimate. */
+    int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_attention *largest, int64_t width,
+                             enum tune_dtype activations, int64_t *library);
+    /* Measure them in under a second; memory: n zeros of the device's, more than its caches hold; they stay zero. NULL: unknown. */
+    int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n);
     int (*upload)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
     int (*download)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
     int (*copy)(struct tune_device *dev, void *to, const void *from, int64_t bytes);
@@ -104,6 +118,7 @@ struct tune_device {
     char warning[256];        /* something the user should know, or "" */
     int threads;
     int64_t bytes, bytes_peak; /* tensor memory held now and at most */
+    int64_t allocations;      /* made so far: none after a run's first step */
     void *state;              /* the backend's */
 };
 

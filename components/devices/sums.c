@@ -14,6 +14,11 @@ struct tune_sums {
     struct tune_step_sums *host;
 };
 
+int64_t tune_sums_bytes(int room)
+{
+    return (room < 1 ? 1 : room) * (int64_t)sizeof(struct tune_scalars);
+}
+
 struct tune_sums *tune_sums_new(struct tune_device *dev, int room)
 {
     struct tune_sums *s = calloc(1, sizeof *s);
@@ -22,7 +27,7 @@ struct tune_sums *tune_sums_new(struct tune_device *dev, int room)
         s->room = room < 1 ? 1 : room;
         s->copy = calloc((size_t)s->room, sizeof *s->copy);
         s->host = calloc((size_t)s->room, sizeof *s->host);
-        s->device = tune_device_alloc(dev, s->room * (int64_t)sizeof *s->device, "the steps' scalars");
+        s->device = tune_device_alloc(dev, tune_sums_bytes(room), "the steps' scalars");
     }
     if (!s || !s->copy || !s->host || !s->device) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the scalars of %d steps", room);
@@ -36,7 +41,7 @@ void tune_sums_free(struct tune_sums *s)
 {
     if (!s)
         return;
-    tune_device_free(s->dev, s->device, s->room * (int64_t)sizeof *s->device);
+    tune_device_free(s->dev, s->device, tune_sums_bytes(s->room));
     free(s->copy);
     free(s->host);
     free(s);

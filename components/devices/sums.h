@@ -39,6 +39,9 @@ struct tune_sums;
 struct tune_sums *tune_sums_new(struct tune_device *dev, int room);
 void tune_sums_free(struct tune_sums *s);
 
+/* tune_sums_bytes - what tune_sums_new takes of the device. */
+int64_t tune_sums_bytes(int room);
+
 /* tune_sums_begin - a step begins (tune_model_zero_grad calls it). -1: room steps were not read.
  * tune_sums_count - the batch's rows and tokens belong to the step (the loss calls it).
  * tune_sums_end - the step's update was handed to the device (the optimizer calls it).

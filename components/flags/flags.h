@@ -81,7 +81,7 @@ struct tune_flags {
     /* run */
     const char *output, *resume, *save_dtype, *logger; /* output of a resumed run: its folder */
     bool overwrite, allow_changed;
-    int log_every, eval_every, save_every, keep_last;
+    int log_every, eval_every, save_every, keep_last, profile;
     /* evaluation */
     int64_t eval_rows;
     int patience;
@@ -189,6 +189,9 @@ struct tune_flags {
      "keep that many newest ones, and the best and the final one; 0: all"}, \
     {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
      "of the saved weights"}, \
+    {"profile", TUNE_FREE(TUNE_INT), &(f).profile, "0", "[0,1000000]", "steps", \
+     "measure where the time of that many steps goes, after one or two that warm up: profile.txt, profile.json, and " \
+     "profile.trace.json for chrome://tracing"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_EVALUATION_OPTIONS(f) \
@@ -223,7 +226,10 @@ struct tune_flags {
     {"training_steps", "steps", "optimizer steps finished"}, \
     {"model_load_time", "s", "opening and reading the model folder"}, \
     {"time_to_first_step_s", "s", "from program start to the end of the first step"}, \
-    {"peak_memory_bytes", "bytes", "highest resident memory of the process"}, \
+    {"setup_s", "s", "of it before that step began: reading tokenizer, data and model, taking memory"}, \
+    {"estimated_memory_bytes", "bytes", "planned before the first step: highest anonymous memory of the process"}, \
+    {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, evaluations and the end; no pages of files"}, \
+    {"peak_memory_bytes", "bytes", "highest resident memory of the process, pages of files included"}, \
     {"model_flops_per_second", "FLOP/s", "6N per token + 6LTHD causal attention, no recompute, / train_runtime"}, \
     {"loss_first", "nats/token", "training loss of the first step"}, \
     {"loss_last", "nats/token", "training loss of the last step"}, \

@@ -96,6 +96,60 @@ static void spin_briefly(char **argv)
         execv(path, argv); /* returns only if it cannot: then the threads spin */
 }
 
+/* The name of the file that is mapped where `at` lies, from the kernel's list, read as it comes: a signal handler may not
+ * do more. The line's text goes to path; false: nothing is mapped there. */
+static bool mapped_file(uintptr_t at, char path[TUNE_PATH_MAX])
+{
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), field = 0; /* begin-end perms offset device inode path */
+    uintptr_t ends[2] = {0, 0};
+    size_t n = 0;
+    char few[512];
+    ssize_t got;
+    bool found = false;
+    while (!found && fd >= 0 && (got = read(fd, few, sizeof few)) > 0)
+        for (ssize_t i = 0; i < got && !found; i++) {
+            char c = few[i];
+            if (c == '\n') {
+                found = at >= ends[0] && at < ends[1] && n > 0;
+                path[n] = 0;
+                field = 0;
+                ends[0] = ends[1] = n = 0;
+            } else if (field < 2) {
+                field += c == '-' || c == ' ';
+                if (c != '-' && c != ' ')
+                    ends[field] = ends[field] * 16 + (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+            } else if (c == '/' || n > 0) {
+                if (n < TUNE_PATH_MAX - 1)
+                    path[n++] = c;
+            }
+        }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+static void say_part(const char *text)
+{
+    (void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+/* A mapped file was cut short, or its disk failed: said, in place of "Bus error". */
+static void note_bus_error(int number, siginfo_t *info, void *context)
+{
+    static char path[TUNE_PATH_MAX];
+    (void)number;
+    (void)context;
+    say_part(program);
+    if (mapped_file((uintptr_t)info->si_addr, path)) {
+        say_part(": ");
+        say_part(path);
+        say_part(" was cut short while it was being read, or its disk failed; start again with the file as it shall be\n");
+    } else {
+        say_part(": bus error\n");
+    }
+    _exit(1);
+}
+
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what)
 {
@@ -113,6 +167,9 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     signal(SIGXFSZ, SIG_IGN); /* `ulimit -f`: an error of the write, which is told and cleaned up after */
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     program = argc <= 0 ? program : slash ? slash + 1 : argv[0];
+    struct sigaction bus = {.sa_sigaction = note_bus_error, .sa_flags = SA_SIGINFO | (int)SA_RESETHAND};
+    sigemptyset(&bus.sa_mask);
+    sigaction(SIGBUS, &bus, NULL);
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:

@@ -204,7 +204,5 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_logger_planned(log, tune_loader_planned_steps(load)));
     snprintf(text, sizeof text, "%" PRId64 " steps of %d x %d rows, at most %d tokens each", tune_loader_planned_steps(load),
              flags->accumulate, flags->batch_size, flags->max_length);
-    TRY(tune_logger_note(log, "plan", text));
-    snprintf(text, sizeof text, "%.1f MiB", (double)dev->bytes / (1 << 20));
-    return tune_logger_note(log, "tensor memory", text);
+    return tune_logger_note(log, "plan", text);
 }

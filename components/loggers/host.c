@@ -9,21 +9,7 @@
 #include <sys/utsname.h>
 
 #include "core/cpus.h"
-
-/* The number behind "name:" in a file of such lines; -1: none. */
-static int64_t line_number(const char *path, const char *name)
-{
-    char line[512];
-    long long value = -1;
-    size_t n = strlen(name);
-    FILE *f = fopen(path, "re");
-    while (f && value < 0 && fgets(line, sizeof line, f))
-        if (!strncmp(line, name, n) && line[n] == ':')
-            value = strtoll(line + n + 1, NULL, 10);
-    if (f)
-        fclose(f);
-    return value;
-}
+#include "core/memory.h"
 
 static void read_model_name(char *to, size_t size, const char *line)
 {
@@ -66,22 +52,6 @@ static void read_cpuinfo(struct tune_host *host)
     host->cores = count;
 }
 
-/* The container's limit where it is less than the machine's memory. */
-static int64_t memory_bytes(void)
-{
-    int64_t kb = line_number("/proc/meminfo", "MemTotal"), bytes = kb > 0 ? kb * 1024 : 0;
-    static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        long long limit = 0;
-        FILE *f = fopen(limits[i], "re");
-        if (f && fscanf(f, "%lld", &limit) == 1 && limit > 0 && (bytes == 0 || limit < bytes))
-            bytes = limit;
-        if (f)
-            fclose(f);
-    }
-    return bytes;
-}
-
 /* The first object of the walk is the program itself; its build id is a note named "GNU" of type 3. */
 static int read_build_id(struct dl_phdr_info *info, size_t size, void *context)
 {
@@ -118,19 +88,7 @@ void tune_host_read(struct tune_host *host)
     if (!*host->cpu)
         snprintf(host->cpu, sizeof host->cpu, "%s", host->machine);
     host->cpus = tune_cpus_usable();
-    host->memory_bytes = memory_bytes();
+    host->memory_bytes = tune_memory_machine();
     snprintf(host->class_name, sizeof host->class_name, "%s %s x%d", host->machine, host->cpu, host->cpus);
     dl_iterate_phdr(read_build_id, host->build_id);
-}
-
-double tune_host_memory_used(void)
-{
-    int64_t total = line_number("/proc/meminfo", "MemTotal"), available = line_number("/proc/meminfo", "MemAvailable");
-    return total > 0 && available >= 0 ? 100.0 * (double)(total - available) / (double)total : -1;
-}
-
-int64_t tune_host_peak_memory(void)
-{
-    int64_t kb = line_number("/proc/self/status", "VmHWM");
-    return kb > 0 ? kb * 1024 : 0; /* not ru_maxrss: that one remembers the parent before exec */
 }

@@ -1,4 +1,4 @@
-/* host.h - the machine and the build a run's figures belong to, and how much memory is in use. */
+/* host.h - the machine and the build a run's figures belong to. */
 #ifndef TUNE_LOGGERS_HOST_H
 #define TUNE_LOGGERS_HOST_H
 
@@ -22,11 +22,6 @@ struct tune_host {
 
 /* tune_host_read - fill *host; what cannot be found stays empty. */
 void tune_host_read(struct tune_host *host);
-
-/* tune_host_memory_used - percent of the machine's memory that is not available, as psutil counts it; -1: unknown.
- * tune_host_peak_memory - highest resident memory of this process, bytes; 0: unknown. */
-double tune_host_memory_used(void);
-int64_t tune_host_peak_memory(void);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include "core/cjson.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/memory.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "core/version.h"
@@ -22,6 +23,8 @@
 #include "loggers/run_folder.h"
 #include "loggers/state.h"
 #include "flags/find.h"
+#include "profilers/memory_plan.h"
+#include "profilers/profiler.h"
 
 static bool put_hash(cJSON *object, const char *key, uint64_t hash)
 {
@@ -238,6 +241,36 @@ int tune_logger_planned(struct tune_logger *log, int64_t steps)
     return tune_cjson_put_whole(log->run, "planned_steps", steps) ? 0 : tune_logger_no_memory();
 }
 
+static int declared(const struct tune_logger *log, const char *name)
+{
+    const struct tune_property *p = log->options.properties;
+    for (int i = 0; p && p[i].name; i++)
+        if (!strcmp(p[i].name, name))
+            return i;
+    return -1;
+}
+
+/* A property this logger knows: if the program declares it and has not set it itself. */
+static void know(struct tune_logger *log, const char *name, double value)
+{
+    int i = declared(log, name);
+    if (i >= 0 && isnan(log->values[i]) && isfinite(value))
+        log->values[i] = value;
+}
+
+int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan)
+{
+    char text[512];
+    cJSON *parts = cJSON_CreateObject();
+    bool good = parts != NULL;
+    for (int i = 0; i < plan->count; i++)
+        good = good && tune_cjson_put_whole(parts, plan->parts[i].name, plan->parts[i].bytes);
+    if (!tune_cjson_put(log->run, "memory", parts) || !good)
+        return tune_logger_no_memory();
+    know(log, "estimated_memory_bytes", (double)plan->total);
+    return tune_logger_header(log, "memory", tune_memory_plan_text(plan, text, sizeof text));
+}
+
 /* ---- steps ---- */
 
 /* Writes the object and frees it. good: nothing failed while it was built. */
@@ -281,7 +314,7 @@ static void sample_memory(struct tune_logger *log, const struct tune_step_record
     double from = log->own_steps == 1 ? r->begin.wall_s : log->memory_at_s, s = r->end.wall_s - from;
     if (log->own_steps > 1 && s < 1)
         return;
-    double percent = tune_host_memory_used();
+    double percent = tune_memory_used();
     log->memory_at_s = r->end.wall_s;
     if (percent < 0 || s <= 0)
         return;
@@ -327,6 +360,12 @@ static double eta(const struct tune_logger *log, const struct tune_progress *at)
     return left;
 }
 
+static void see_memory(struct tune_logger *log)
+{
+    int64_t bytes = tune_memory_anonymous();
+    log->anonymous = bytes > log->anonymous ? bytes : log->anonymous;
+}
+
 static int show(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r, double loss)
 {
     struct tune_line_step s = {.step = r->step, .planned = at->planned_steps, .loss = loss, .norm = r->grad_norm,
@@ -335,6 +374,7 @@ static int show(struct tune_logger *log, const struct tune_progress *at, const s
     s.tokens_per_s = log->line_s > 0 ? (double)log->line_tokens / log->line_s : 0;
     log->line_steps = log->line_tokens = 0;
     log->line_s = 0;
+    see_memory(log);
     return log->options.quiet ? 0 : tune_line_step(&log->line, &s, r->end.wall_s);
 }
 
@@ -378,6 +418,7 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     }
     double perplexity = exp(at->eval_loss);
     log->eval_step = at->eval_step;
+    see_memory(log);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", at->eval_step) && tune_cjson_put_number(json, "eval_loss", at->eval_loss);
     if (isfinite(perplexity))
@@ -390,16 +431,45 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
                                                      at->eval_step, at->eval_loss, perplexity, best);
 }
 
-/* ---- the report ---- */
-
-static int declared(const struct tune_logger *log, const char *name)
+/* Where the time before the first step's end went. */
+static int show_start(struct tune_logger *log)
 {
-    const struct tune_property *p = log->options.properties;
-    for (int i = 0; p && p[i].name; i++)
-        if (!strcmp(p[i].name, name))
-            return i;
-    return -1;
+    double started = log->options.started_s, setup = log->begin.wall_s - started;
+    int i = declared(log, "model_load_time");
+    double load = i >= 0 && isfinite(log->values[i]) ? log->values[i] : 0;
+    return tune_line_print(&log->line, "# %-26s %.2f s after the start: model %.2f, other set-up %.2f, the step %.2f", "first step",
+                           log->first_end_s - started, load, setup - load, log->first_end_s - log->begin.wall_s);
 }
+
+/* The table as `#` lines. */
+static int print_table(struct tune_logger *log, char *table)
+{
+    for (char *line = table, *end; *line; line = end + 1) {
+        end = line + strcspn(line, "\n");
+        if (!*end)
+            break;
+        *end = 0;
+        TRY(tune_line_print(&log->line, "# %s", line));
+    }
+    return 0;
+}
+
+int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, const struct tune_progress *at)
+{
+    int done = at ? tune_profiler_step(prof, at) : tune_profiler_end(prof);
+    if (done <= 0)
+        return done;
+    TRY(tune_profiler_write(prof, log->folder));
+    if (log->options.quiet)
+        return 0;
+    char *table = tune_profiler_table(prof);
+    int status = table ? print_table(log, table) : -1;
+    free(table);
+    TRY(status);
+    return tune_line_print(&log->line, "# %-26s %s/profile.txt, profile.json, profile.trace.json", "profile", log->folder);
+}
+
+/* ---- the report ---- */
 
 void tune_logger_flops(struct tune_logger *log, double per_token, double per_length)
 {
@@ -423,20 +493,14 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
     return 0;
 }
 
-/* A property this logger knows: if the program declares it and has not set it itself. */
-static void know(struct tune_logger *log, const char *name, double value)
-{
-    int i = declared(log, name);
-    if (i >= 0 && isnan(log->values[i]) && isfinite(value))
-        log->values[i] = value;
-}
-
 static void know_standard(struct tune_logger *log, const struct tune_progress *at)
 {
     double s = elapsed(log), own_s = log->end.wall_s - log->begin.wall_s;
     know(log, "is_valid", log->steps > 0 && at->signal == 0);
     know(log, "training_steps", (double)log->steps);
-    know(log, "peak_memory_bytes", (double)tune_host_peak_memory());
+    know(log, "peak_memory_bytes", (double)tune_memory_peak());
+    see_memory(log);
+    know(log, "peak_anonymous_bytes", (double)log->anonymous);
     if (at->eval_step > 0) {
         know(log, "eval_loss", at->eval_loss);
         know(log, "eval_perplexity", exp(at->eval_loss));
@@ -453,9 +517,11 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know(log, "dataset_tokens_per_second", (double)log->tokens / s);
     know(log, "dataset_tokens_per_second_per_gpu", (double)log->tokens / s);
     know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
-    know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_host_memory_used());
-    if (log->own_steps > 0)
+    know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_memory_used());
+    if (log->own_steps > 0) {
         know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
+        know(log, "setup_s", log->begin.wall_s - log->options.started_s);
+    }
     if (log->flops_token > 0 && log->rows > 0)
         know(log, "model_flops_per_second",
              (double)log->tokens * (log->flops_token + log->flops_length * (double)log->tokens / (double)log->rows) / s);
@@ -510,6 +576,8 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     if (*why)
         TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? "; to go on: --resume " : "",
                             at->stopped ? log->folder : ""));
+    if (log->steps > 0)
+        TRY(show_start(log));
     if (log->steps > 0)
         TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, loss %.4f -> %.4f",
                             *why ? "figures" : status, log->steps, s, s > 0 ? (double)log->tokens / s : 0, log->loss_first,

@@ -33,7 +33,9 @@ extern "C" {
 struct tune_dataset;
 struct tune_flags;
 struct tune_loader;
+struct tune_memory_plan;
 struct tune_model;
+struct tune_profiler;
 struct tune_sums;
 struct tune_model_identity;
 struct tune_property;
@@ -105,6 +107,9 @@ int tune_logger_planned(struct tune_logger *log, int64_t steps);
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
                     const struct tune_dataset *data, const struct tune_loader *load);
 
+/* tune_logger_memory - the memory plan: a line, a member "memory" {part: bytes} of run.json, estimated_memory_bytes. */
+int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan);
+
 /* One finished step. Counts are this step's own. */
 struct tune_step_record {
     int64_t step;            /* 1, 2, ... */
@@ -131,6 +136,10 @@ int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data)
 
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);
+
+/* tune_logger_profile - at the end of each step and, with at NULL, once more behind the loop: tells the profiler, and when
+ * it is done prints its table and writes its files into the run folder. */
+int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, const struct tune_progress *at);
 
 /* tune_logger_flops - model FLOPs of training on one token in rows of T tokens are per_token + per_length * T, for
  * model_flops_per_second. */

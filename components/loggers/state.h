@@ -33,6 +33,7 @@ struct tune_logger {
     int64_t own_steps;
     struct tune_moment begin, end; /* of its first step, of its last */
     double first_end_s;
+    int64_t anonymous;    /* most anonymous memory seen: at steps, evaluations and the end */
     double memory_sum, memory_s, memory_at_s; /* percent * seconds */
     int64_t eval_step;    /* of the last evaluation; 0: none */
     double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */

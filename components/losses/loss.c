@@ -7,7 +7,7 @@
 #include "core/try.h"
 #include "devices/kernels.h"
 
-enum { CHUNK_BYTES = 32 << 20 }; /* of logits: enough rows for a good matrix product, small beside the activations */
+enum { CHUNK_BYTES = 48 << 20 }; /* of logits: enough rows for a good matrix product, small beside the activations */
 
 struct tune_loss {
     struct tune_model *m;
@@ -43,6 +43,27 @@ static void place(struct tune_loss *l, struct tune_arena *a, bool training)
     }
 }
 
+static void set_sizes(struct tune_loss *l, const struct tune_model_config *config, enum tune_dtype activations, int64_t N)
+{
+    l->dtype = activations;
+    l->C = config->hidden;
+    l->V = config->vocabulary;
+    l->scale = 1 / config->logits_scaling;
+    l->N = N;
+    l->chunk = CHUNK_BYTES / (4 * l->V);
+    l->chunk = l->chunk < 16 ? 16 : l->chunk;
+    l->chunk = l->chunk > l->N ? l->N : l->chunk;
+}
+
+int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations, int64_t N, bool training)
+{
+    struct tune_loss l = {0};
+    struct tune_arena count = {0};
+    set_sizes(&l, config, activations, N);
+    place(&l, &count, training);
+    return count.used;
+}
+
 struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
 {
     struct tune_loss *l = calloc(1, sizeof *l);
@@ -52,14 +73,7 @@ struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
     }
     l->m = m;
     l->dev = tune_model_device(m);
-    l->dtype = tune_model_dtype(m);
-    l->C = tune_model_config(m)->hidden;
-    l->V = tune_model_config(m)->vocabulary;
-    l->scale = 1 / tune_model_config(m)->logits_scaling;
-    l->N = tune_model_max_tokens(m);
-    l->chunk = CHUNK_BYTES / (4 * l->V);
-    l->chunk = l->chunk < 16 ? 16 : l->chunk;
-    l->chunk = l->chunk > l->N ? l->N : l->chunk;
+    set_sizes(l, tune_model_config(m), tune_model_dtype(m), tune_model_max_tokens(m));
     l->host = malloc(2 * (size_t)l->N * sizeof *l->host);
     struct tune_arena count = {0};
     place(l, &count, training);
@@ -121,8 +135,9 @@ static int run(struct tune_loss *l, const struct tune_tensor *hidden, int64_t la
     struct tune_tensor w, dw;
     int64_t C = l->C, V = l->V;
     tune_model_output_weight(l->m, &w, &dw);
-    for (int64_t at = 0; at < labels; at += l->chunk) {
-        int64_t n = labels - at < l->chunk ? labels - at : l->chunk;
+    int64_t chunks = (labels + l->chunk - 1) / l->chunk;
+    for (int64_t i = 0; i < chunks; i++) { /* of about one size: each goes over all of the output weights */
+        int64_t at = labels * i / chunks, n = labels * (i + 1) / chunks - at;
         const int32_t *rows = l->index + at, *label = l->index + l->N + at;
         struct tune_tensor h = tune_tensor_2d(l->h, l->dtype, n, C), dh = tune_tensor_2d(l->dh, l->dtype, n, C);
         struct tune_tensor logits = tune_tensor_2d(l->logits, TUNE_F32, n, V);

@@ -25,6 +25,9 @@ struct tune_loss;
 struct tune_loss *tune_loss_new(struct tune_model *m, bool training);
 void tune_loss_free(struct tune_loss *l);
 
+/* tune_loss_bytes - what tune_loss_new takes of the device for a model of this shape and up to N = B T positions. */
+int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations, int64_t N, bool training);
+
 /* tune_loss_forward_backward - add the batch's loss and labels to sums' present step and the output projection's gradient
  * to the model's; *dhidden [N,C] is set to the gradient of the loss sum (0 where there is no label), the loss's until the next
  * call; the model's backward writes over it. sums NULL: no record is kept. -1: a label outside the vocabulary, hidden not

@@ -19,9 +19,19 @@ struct reader {
     const char *name;
 };
 
+/* Of a key that stands there twice the last one holds, as in Python's reader. */
+static const cJSON *find(const cJSON *object, const char *key)
+{
+    const cJSON *found = NULL;
+    for (const cJSON *v = cJSON_IsObject(object) ? object->child : NULL; v; v = v->next)
+        if (strcmp(v->string, key) == 0)
+            found = v;
+    return found;
+}
+
 static const cJSON *get(const cJSON *object, const char *key)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+    const cJSON *v = find(object, key);
     return cJSON_IsNull(v) ? NULL : v;
 }
 
@@ -177,8 +187,7 @@ static int read_window(struct tune_model_config *c, const struct reader *r)
     }
     if (!uses)
         return 0;
-    bool null = cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(r->json, "sliding_window"));
-    if (null)
+    if (cJSON_IsNull(find(r->json, "sliding_window")))
         return 0;
     TRY(whole(r, "sliding_window", 1, INT_MAX, 4096, &c->window));
     const cJSON *types = mistral ? NULL : get(r->json, "layer_types");

@@ -21,6 +21,16 @@ static struct tune_model *no_memory(struct tune_model *m)
     return NULL;
 }
 
+static int64_t weights_bytes(const struct tune_model *m)
+{
+    return m->parameters.weights * 4;
+}
+
+static int64_t gradients_bytes(const struct tune_model *m)
+{
+    return m->parameters.gradients * 4;
+}
+
 /* Everything but the weights' values. */
 static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
 {
@@ -41,7 +51,7 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         return no_memory(m);
     for (int i = m->parameters.count - 1; i >= 0; i--)
         m->first[m->parameters.at[i].unit] = &m->parameters.at[i];
-    m->weights = tune_device_alloc(dev, m->parameters.weights * 4, "the weights");
+    m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
     if (!m->weights)
         goto fail;
     return m;
@@ -132,8 +142,8 @@ void tune_model_free(struct tune_model *m)
 {
     if (!m)
         return;
-    tune_device_free(m->dev, m->weights, m->parameters.weights * 4);
-    tune_device_free(m->dev, m->gradients, m->parameters.gradients * 4);
+    tune_device_free(m->dev, m->weights, weights_bytes(m));
+    tune_device_free(m->dev, m->gradients, gradients_bytes(m));
     tune_device_free(m->dev, m->memory, m->memory_bytes);
     tune_parameters_free(&m->parameters);
     free(m->first);
@@ -185,15 +195,54 @@ static void place(struct tune_model *m, struct tune_arena *a)
     m->attention_work = tune_arena_take(a, N, 2 * HD * 4);
 }
 
-/* The device's own working memory, for the largest of all operations. */
-static int reserve_device(struct tune_model *m)
+/* The largest of all operations, for the device's own working memory. */
+static struct tune_attention largest_attention(const struct tune_model *m)
 {
     const struct tune_model_config *g = &m->config;
-    struct tune_attention largest = {.B = m->max_B, .T = m->max_T, .H = g->heads, .K = g->kv_heads, .D = g->head_dim};
+    return (struct tune_attention){.B = m->max_B, .T = m->max_T, .H = g->heads, .K = g->kv_heads, .D = g->head_dim};
+}
+
+static int64_t largest_width(const struct tune_model_config *g)
+{
     int64_t width = tune_model_q(g);
     width = width > g->ffn ? width : g->ffn;
-    width = width > g->hidden ? width : g->hidden;
-    return m->dev->kernels->reserve(m->dev, &largest, width, m->dtype);
+    return width > g->hidden ? width : g->hidden;
+}
+
+/* The sizes a batch may have, and tables for its buffers' places. */
+static int set_sizes(struct tune_model *m, int B, int T, int what)
+{
+    m->max_B = B;
+    m->max_T = T;
+    m->training = what & TUNE_FOR_TRAINING;
+    m->checkpointing = what & TUNE_CHECKPOINTING;
+    free(m->x); /* of a call that found no memory */
+    free(m->layer);
+    m->x = calloc((size_t)m->config.layers + 1, sizeof *m->x);
+    m->layer = calloc((size_t)m->config.layers, sizeof *m->layer);
+    if (m->x && m->layer)
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a batch of %d rows of %d", B, T);
+    return -1;
+}
+
+int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config, struct tune_device *dev,
+                     enum tune_dtype activations, int B, int T, int what)
+{
+    struct tune_model m = {.config = *config, .dev = dev, .dtype = activations};
+    struct tune_arena count = {0};
+    int status = tune_parameters_new(&m.parameters, config);
+    *bytes = (struct tune_model_bytes){.weights = weights_bytes(&m), .gradients = gradients_bytes(&m)};
+    if (status == 0 && (status = set_sizes(&m, B, T, what)) == 0) {
+        struct tune_attention largest = largest_attention(&m);
+        place(&m, &count);
+        bytes->activations = count.used;
+        bytes->working = dev->kernels->reserve_bytes(dev, &largest, largest_width(config), activations, &bytes->library);
+    }
+    tune_parameters_free(&m.parameters);
+    free(m.x);
+    free(m.layer);
+    return status;
 }
 
 int tune_model_reserve(struct tune_model *m, int B, int T, int what)
@@ -213,17 +262,10 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "%d rows of %d positions are more than a batch can hold; lower --batch-size", B, T);
         return -1;
     }
-    m->max_B = B;
-    m->max_T = T;
-    m->training = what & TUNE_FOR_TRAINING;
-    m->checkpointing = what & TUNE_CHECKPOINTING;
-    free(m->x); /* of a call that found no memory */
-    free(m->layer);
-    m->x = calloc((size_t)m->config.layers + 1, sizeof *m->x);
-    m->layer = calloc((size_t)m->config.layers, sizeof *m->layer);
+    TRY(set_sizes(m, B, T, what));
     float *table = malloc(sizeof *table * (size_t)T * (size_t)m->config.head_dim);
-    int status = m->x && m->layer && table ? 0 : -1;
-    if (status < 0)
+    int status = table ? 0 : -1;
+    if (!table)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a batch of %d rows of %d", B, T);
     struct tune_arena count = {0};
     if (status == 0) {
@@ -238,7 +280,10 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
         status = m->dev->kernels->upload(m->dev, m->rope, table, (int64_t)T * m->config.head_dim * 4);
     }
     free(table);
-    return status < 0 ? -1 : reserve_device(m);
+    if (status < 0)
+        return -1;
+    struct tune_attention largest = largest_attention(m);
+    return m->dev->kernels->reserve(m->dev, &largest, largest_width(&m->config), m->dtype);
 }
 
 const struct tune_model_config *tune_model_config(const struct tune_model *m)
@@ -310,13 +355,13 @@ int tune_model_gradients(struct tune_model *m)
         tune_error_set("no parameter is trainable");
         return -1;
     }
-    m->gradients = tune_device_alloc(m->dev, m->parameters.gradients * 4, "the gradients");
+    m->gradients = tune_device_alloc(m->dev, gradients_bytes(m), "the gradients");
     return m->gradients ? 0 : -1;
 }
 
 int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums)
 {
     TRY(tune_model_gradients(m));
-    TRY(m->dev->kernels->zero(m->dev, m->gradients, m->parameters.gradients * 4));
+    TRY(m->dev->kernels->zero(m->dev, m->gradients, gradients_bytes(m)));
     return sums ? tune_sums_begin(sums) : 0;
 }

@@ -45,6 +45,15 @@ void tune_model_free(struct tune_model *m);
 enum { TUNE_FOR_TRAINING = 1, TUNE_CHECKPOINTING = 2 };
 int tune_model_reserve(struct tune_model *m, int B, int T, int what);
 
+/* tune_model_bytes - what a model of this shape takes of dev in all, from the very code that allocates it, before any of it is
+ * there: B, T and what as for tune_model_reserve. 0, or -1: no memory for the table of parameters. */
+struct tune_model_bytes {
+    int64_t weights, gradients, activations, working; /* gradients: with everything trainable; working: the device's threads' */
+    int64_t library;                                  /* outside of the device's count, see devices/device.h; an estimate */
+};
+int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config, struct tune_device *dev,
+                     enum tune_dtype activations, int B, int T, int what);
+
 const struct tune_model_config *tune_model_config(const struct tune_model *m);
 struct tune_device *tune_model_device(const struct tune_model *m);
 int64_t tune_model_vocabulary(const struct tune_model *m);
@@ -79,6 +88,13 @@ int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, co
 
 /* tune_model_load_seconds - what reading the folder took. */
 double tune_model_load_seconds(const struct tune_model *m);
+
+/* What the getters of a run agree on. tune_get_model_config - the folder --model names (into folder, TUNE_PATH_MAX bytes) and its
+ * config.json; -1 also where --max-length is above its context. tune_get_model_dtype - of activations, by --dtype.
+ * tune_get_model_use - what to reserve, by --activation-checkpointing. */
+int tune_get_model_config(const struct tune_flags *flags, char *folder, struct tune_model_config *config);
+enum tune_dtype tune_get_model_dtype(const struct tune_flags *flags);
+int tune_get_model_use(const struct tune_flags *flags);
 
 /* tune_get_model - by --model, --dtype, --batch-size, --max-length, --activation-checkpointing; ready to train. tok's ids must
  * all be in its vocabulary. */

@@ -14,15 +14,26 @@
 #include "core/safetensors.h"
 #include "core/try.h"
 
-enum { MAX_SHARDS = 4096, MAX_INDEX = 100000000, PIECE = 1 << 20 };
+/* No model known has 200 shards or an index of 10 MB. */
+enum { MAX_SHARDS = 1024, MAX_INDEX = 32 << 20, PIECE = 1 << 20 };
 
 static const char single[] = "model.safetensors", index_name[] = "model.safetensors.index.json";
+
+/* A tensor of any of the files. */
+struct named {
+    const char *name;
+    const struct tune_tensor *tensor;
+    int shard;
+};
 
 struct tune_weights {
     char folder[TUNE_PATH_MAX];
     int shards;
     char (*name)[256]; /* [shards] */
     struct tune_safetensors **shard;
+    int64_t header;    /* bytes of all files' headers */
+    struct named *named; /* by name */
+    int64_t count;
 };
 
 void tune_weights_close(struct tune_weights *w)
@@ -33,6 +44,7 @@ void tune_weights_close(struct tune_weights *w)
         tune_safetensors_close(w->shard[i]);
     free(w->name);
     free(w->shard);
+    free(w->named);
     free(w);
 }
 
@@ -62,8 +74,13 @@ static int open_shard(struct tune_weights *w, const char *name)
     if (!f)
         return -1;
     snprintf(w->name[w->shards], sizeof *w->name, "%s", name);
-    w->shard[w->shards] = f;
-    return w->shards++;
+    w->shard[w->shards++] = f;
+    w->header += tune_safetensors_header_size(f);
+    if (w->header > TUNE_SAFETENSORS_HEADER) { /* files that are links to one another would multiply its memory */
+        tune_error_set("%s: the headers of the weight files have more than %d bytes together", w->folder, TUNE_SAFETENSORS_HEADER);
+        return -1;
+    }
+    return w->shards - 1;
 }
 
 /* One entry of weight_map: a plain file name in this folder that holds the tensor. */
@@ -103,18 +120,34 @@ static int read_index(struct tune_weights *w, struct tune_json *j)
     return found && w->shards > 0 ? 0 : tune_json_fail(j, "no \"weight_map\" with files in it");
 }
 
-/* No tensor in two files: which one to believe would be a guess. */
-static int check_no_doubles(const struct tune_weights *w)
+static int by_name(const void *a, const void *b)
 {
-    for (int i = 1; i < w->shards; i++)
+    const struct named *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : x->shard - y->shard;
+}
+
+/* All files' tensors by name; none in two files: which one to believe would be a guess. */
+static int index_tensors(struct tune_weights *w)
+{
+    int64_t n = 0;
+    for (int i = 0; i < w->shards; i++)
+        n += tune_safetensors_count(w->shard[i]);
+    w->named = malloc(sizeof *w->named * (size_t)(n + 1));
+    if (!w->named) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the names of %s", w->folder);
+        return -1;
+    }
+    for (int i = 0; i < w->shards; i++)
         for (int64_t t = 0; t < tune_safetensors_count(w->shard[i]); t++)
-            for (int k = 0; k < i; k++) {
-                const char *name = tune_safetensors_name(w->shard[i], t);
-                if (!tune_safetensors_find(w->shard[k], name))
-                    continue;
-                tune_error_set("%s: tensor \"%.90s\" is in %s and in %s; remove one", w->folder, name, w->name[k], w->name[i]);
-                return -1;
-            }
+            w->named[w->count++] = (struct named){tune_safetensors_name(w->shard[i], t), tune_safetensors_at(w->shard[i], t), i};
+    qsort(w->named, (size_t)n, sizeof *w->named, by_name);
+    for (int64_t i = 1; i < n; i++)
+        if (strcmp(w->named[i - 1].name, w->named[i].name) == 0) {
+            tune_error_set("%s: tensor \"%.90s\" is in %s and in %s; remove one", w->folder, w->named[i].name,
+                           w->name[w->named[i - 1].shard], w->name[w->named[i].shard]);
+            return -1;
+        }
     return 0;
 }
 
@@ -128,7 +161,7 @@ static int open_index(struct tune_weights *w, const char *path)
     int status = read_index(w, &j);
     tune_json_free(&j);
     free(text);
-    return status < 0 ? -1 : check_no_doubles(w);
+    return status;
 }
 
 struct tune_weights *tune_weights_open(const char *folder)
@@ -142,7 +175,7 @@ struct tune_weights *tune_weights_open(const char *folder)
     if (tune_path(w->folder, "%s", folder) < 0 || tune_path(path, "%s/%s", folder, single) < 0)
         goto fail;
     if (tune_file_exists(path)) {
-        if (open_shard(w, single) < 0)
+        if (open_shard(w, single) < 0 || index_tensors(w) < 0)
             goto fail;
         return w;
     }
@@ -155,7 +188,7 @@ struct tune_weights *tune_weights_open(const char *folder)
                            : "");
         goto fail;
     }
-    if (open_index(w, path) < 0)
+    if (open_index(w, path) < 0 || index_tensors(w) < 0)
         goto fail;
     return w;
 fail:
@@ -163,14 +196,15 @@ fail:
     return NULL;
 }
 
+static int named_as(const void *name, const void *element)
+{
+    return strcmp(name, ((const struct named *)element)->name);
+}
+
 const struct tune_tensor *tune_weights_find(const struct tune_weights *w, const char *name)
 {
-    for (int i = 0; i < w->shards; i++) {
-        const struct tune_tensor *t = tune_safetensors_find(w->shard[i], name);
-        if (t)
-            return t;
-    }
-    return NULL;
+    const struct named *found = bsearch(name, w->named, (size_t)w->count, sizeof *w->named, named_as);
+    return found ? found->tensor : NULL;
 }
 
 static bool ignored(const char *name, bool tied)
@@ -197,15 +231,14 @@ static int check_no_strangers(const struct tune_weights *w, const struct tune_pa
     for (int i = 0; i < p->count; i++)
         names[i] = p->at[i].name;
     qsort(names, (size_t)p->count, sizeof *names, compare_names);
-    for (int i = 0; i < w->shards && status == 0; i++)
-        for (int64_t t = 0; t < tune_safetensors_count(w->shard[i]) && status == 0; t++) {
-            const char *name = tune_safetensors_name(w->shard[i], t);
-            if (ignored(name, tied) || bsearch(&name, names, (size_t)p->count, sizeof *names, compare_names))
-                continue;
-            tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes", w->folder,
-                           w->name[i], name);
-            status = -1;
-        }
+    for (int64_t i = 0; i < w->count && status == 0; i++) {
+        const char *name = w->named[i].name;
+        if (ignored(name, tied) || bsearch(&name, names, (size_t)p->count, sizeof *names, compare_names))
+            continue;
+        tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes", w->folder,
+                       w->name[w->named[i].shard], name);
+        status = -1;
+    }
     free(names);
     return status;
 }

@@ -5,17 +5,23 @@
 #include "optimizers/optimizer.h"
 #include "optimizers/schedule.h"
 
+struct tune_optimizer_options tune_get_optimizer_options(const struct tune_flags *flags)
+{
+    return (struct tune_optimizer_options){
+        .kind = strcmp(flags->optimizer, "sgd") == 0 ? TUNE_SGD : TUNE_ADAMW,
+        .beta1 = flags->beta1,
+        .beta2 = flags->beta2,
+        .eps = flags->eps,
+        .weight_decay = flags->weight_decay,
+        .momentum = flags->momentum,
+        .decay_all = strcmp(flags->decay, "all") == 0,
+    };
+}
+
 struct tune_optimizer *tune_get_optimizer(const struct tune_flags *flags, struct tune_model *m)
 {
-    return tune_optimizer_new(m, &(struct tune_optimizer_options){
-                                     .kind = strcmp(flags->optimizer, "sgd") == 0 ? TUNE_SGD : TUNE_ADAMW,
-                                     .beta1 = flags->beta1,
-                                     .beta2 = flags->beta2,
-                                     .eps = flags->eps,
-                                     .weight_decay = flags->weight_decay,
-                                     .momentum = flags->momentum,
-                                     .decay_all = strcmp(flags->decay, "all") == 0,
-                                 });
+    struct tune_optimizer_options options = tune_get_optimizer_options(flags);
+    return tune_optimizer_new(m, &options);
 }
 
 struct tune_schedule tune_get_schedule(const struct tune_flags *flags)

@@ -40,6 +40,17 @@ static void make_runs(struct tune_optimizer *opt)
     }
 }
 
+/* Buffers of the gradients' size. */
+static int moments(const struct tune_optimizer_options *options)
+{
+    return options->kind == TUNE_ADAMW ? 2 : options->momentum > 0;
+}
+
+int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients)
+{
+    return gradients * moments(options) + (int64_t)sizeof *((struct tune_optimizer *)NULL)->updates;
+}
+
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options)
 {
     if (tune_model_gradients(m) < 0)
@@ -59,8 +70,7 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
         tune_optimizer_free(opt);
         return NULL;
     }
-    int moments = options->kind == TUNE_ADAMW ? 2 : options->momentum > 0;
-    for (int i = 0; i < moments; i++)
+    for (int i = 0; i < moments(options); i++)
         if (!(opt->moment[i] = tune_device_alloc(opt->dev, opt->elements * 4, "the optimizer's moments"))) {
             tune_optimizer_free(opt);
             return NULL;

@@ -33,6 +33,10 @@ struct tune_optimizer_options {
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options);
 void tune_optimizer_free(struct tune_optimizer *opt);
 
+/* tune_optimizer_bytes - device memory such an optimizer takes for gradients of so many bytes: AdamW keeps two moments of that
+ * size, SGD one with momentum. */
+int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients);
+
 /* tune_optimizer_clip - the norm of the mean loss's gradient over all parameters into sums' present step, and the factor that
  * brings it down to clip_norm (0: measured, not clipped). Before every step, also without clipping.
  * tune_optimizer_step - one update at learning rate lr; a step whose loss or gradient is not finite changes nothing. Ends the
@@ -48,7 +52,9 @@ int64_t tune_optimizer_steps(const struct tune_optimizer *opt);
 int tune_optimizer_set_steps(struct tune_optimizer *opt, int64_t steps);
 float *tune_optimizer_moment(struct tune_optimizer *opt, int which);
 
-/* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay. */
+/* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay.
+ * tune_get_optimizer_options - what it passes to tune_optimizer_new. */
+struct tune_optimizer_options tune_get_optimizer_options(const struct tune_flags *flags);
 struct tune_optimizer *tune_get_optimizer(const struct tune_flags *flags, struct tune_model *m);
 
 #ifdef __cplusplus

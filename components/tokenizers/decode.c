@@ -7,13 +7,17 @@
 /* Strings one after another: the i-th ends at ends[i]. */
 struct strings {
     char *bytes;
-    size_t size, room;
+    size_t size, room, most; /* most: bytes it may come to */
     size_t *ends;
     size_t count;
 };
 
 static int put(struct strings *s, const char *bytes, size_t size)
 {
+    if (size > s->most - s->size) {
+        tune_error_set("tokenizer: the decoded text would have more than %zu bytes", s->most);
+        return -1;
+    }
     if (s->room - s->size < size) {
         size_t room = (s->size + size) * 2 + 64;
         char *grown = realloc(s->bytes, room);
@@ -196,16 +200,21 @@ static int spell(const struct tune_tokenizer *t, const int32_t *ids, int64_t cou
 int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, char **text,
                           size_t *size)
 {
-    struct strings s[2] = {0};
+    struct strings s[2] = {{.most = TUNE_MAX_TEXT}, {.most = TUNE_MAX_TEXT}};
     int now = 0, failed = -1;
     *text = NULL;
-    for (int i = 0; i < 2; i++)
-        if (!(s[i].ends = malloc(((size_t)count + 1) * sizeof *s[i].ends))) {
+    for (int i = 0; i < 2; i++) {
+        s[i].ends = malloc(((size_t)count + 1) * sizeof *s[i].ends);
+        if (!s[i].ends || put(&s[i], "", 1) < 0) { /* bytes is never NULL: steps point into it */
             tune_no_memory("decoded text", (size_t)count * sizeof *s[i].ends);
             goto end;
         }
+        s[i].size = 0;
+    }
     if (spell(t, ids, count, skip_special, &s[0]) < 0)
         goto end;
+    if (s[0].size < TUNE_MAX_TEXT / 64) /* replacements of a hostile decoder lengthen each other's; known ones at most triple */
+        s[0].most = s[1].most = s[0].size * 64 + 4096;
     for (int i = 0; i < t->decode_steps; i++, now = !now) {
         s[!now].size = s[!now].count = 0;
         if (apply(&t->decode[i], &s[now], &s[!now]) < 0)

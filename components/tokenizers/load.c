@@ -34,11 +34,11 @@ static int find_parts(struct tune_json *j, const char *const *keys, int count, s
             k++;
         if (k < count && parts[k].begin)
             return tune_json_fail(j, "the key \"%s\" stands there twice", keys[k]);
-        struct tune_part part = {j->at, NULL, tune_json_line(j)};
-        TRY(tune_json_skip(j));
-        part.end = j->at;
         if (k < count)
-            parts[k] = part;
+            parts[k] = (struct tune_part){j->at, NULL, tune_json_line(j)};
+        TRY(tune_json_skip(j));
+        if (k < count)
+            parts[k].end = j->at;
     }
     return got;
 }
@@ -159,44 +159,36 @@ static int read_merge(struct tune_tokenizer *t, struct tune_json *j, int64_t ran
     return n == 2 ? 1 : tune_json_fail(j, "merge %lld has %d tokens; expected two", (long long)rank, n);
 }
 
-/* How many items an array has at most: its commas and one. Sizes the table before the merges are read. */
-static size_t count_items(const struct tune_json *j)
+/* joined has room for two of the longest spellings. */
+static int read_merge_list(struct tune_tokenizer *t, struct tune_json *j, char *joined)
 {
-    size_t commas = 1;
-    for (const char *p = j->text; (p = memchr(p, ',', (size_t)(j->end - p))); p++)
-        commas++;
-    return commas;
+    int got;
+    uint32_t rank = 0;
+    TRY(tune_json_array(j));
+    while ((got = tune_json_item(j)) == 1) {
+        int32_t left, right, id, read = read_merge(t, j, rank, &left, &right);
+        TRY(read);
+        if (read == 0)
+            continue;
+        if (rank == TUNE_MAX_MERGES)
+            return tune_json_fail(j, "more than %d merges", TUNE_MAX_MERGES);
+        struct tune_text a = t->vocab[left], b = t->vocab[right];
+        memcpy(joined, a.data, a.size);
+        memcpy(joined + a.size, b.data, b.size);
+        TRY(id = part_id(t, j, rank, joined, a.size + b.size));
+        TRY(tune_pairs_set(t, left, right, rank++, id));
+    }
+    return got;
 }
 
 static int read_merges(struct tune_tokenizer *t, struct tune_json *j)
 {
-    int got;
-    uint32_t rank = 0;
-    TRY(tune_pairs_new(t, count_items(j)));
     char *joined = malloc(2 * t->longest + 1);
     if (!joined)
         return tune_no_memory("a merge", 2 * t->longest);
-    if ((got = tune_json_array(j)) == 0)
-        while ((got = tune_json_item(j)) == 1) {
-            int32_t left, right, read = read_merge(t, j, rank, &left, &right);
-            if (read < 0) {
-                got = -1;
-                break;
-            }
-            if (read == 0)
-                continue;
-            struct tune_text a = t->vocab[left], b = t->vocab[right];
-            memcpy(joined, a.data, a.size);
-            memcpy(joined + a.size, b.data, b.size);
-            int32_t id = part_id(t, j, rank, joined, a.size + b.size);
-            if (id < 0) {
-                got = -1;
-                break;
-            }
-            tune_pairs_set(t, left, right, rank++, id);
-        }
+    int failed = read_merge_list(t, j, joined);
     free(joined);
-    return got;
+    return failed;
 }
 
 /* Parts of the model this program does not have; absent, null and "" (and a dropout of 0) mean none. */
@@ -278,6 +270,8 @@ static int read_added(struct tune_json *j, struct tune_added *a)
             TRY(tune_json_string(j, &s));
             if (a->content.data)
                 return tune_json_fail(j, "an added token with two contents");
+            if (s.size > TUNE_MAX_ADDED_SIZE)
+                return tune_json_fail(j, "an added token of %zu bytes; expected at most %d", s.size, TUNE_MAX_ADDED_SIZE);
             char *copy = malloc(s.size + 1);
             if (!copy)
                 return tune_no_memory("an added token", s.size);
@@ -351,8 +345,8 @@ static int read_all_added(struct tune_tokenizer *t, const struct tune_part *part
     size_t items = 1;
     for (const char *p = j.text; (p = memchr(p, '{', (size_t)(j.end - p))); p++)
         items++;
-    if (items > TUNE_MAX_ID) {
-        tune_error_set("%s: more than %d added tokens", t->path, TUNE_MAX_ID);
+    if (items > TUNE_MAX_ADDED) {
+        tune_error_set("%s: more than %d added tokens", t->path, TUNE_MAX_ADDED);
         return -1;
     }
     uint64_t room = 16;

@@ -70,6 +70,8 @@ static int read_field(struct tune_json *j, struct tune_text key, struct stage *s
             return tune_json_bool(j, flags[i].flag);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (tune_text_equal(key, parts[i].name)) {
+            if (parts[i].part->begin)
+                return tune_json_fail(j, "the key \"%s\" stands there twice", parts[i].name);
             *parts[i].part = (struct tune_part){j->at, NULL, tune_json_line(j)};
             TRY(tune_json_skip(j));
             parts[i].part->end = j->at;
@@ -284,8 +286,8 @@ static int template_ids(struct tune_tokenizer *t, const struct stage *s, const c
                 got = tune_json_array(&j);
                 while (got == 0 && (items = tune_json_item(&j)) == 1) {
                     uint64_t id = 0;
-                    if ((got = tune_json_u64(&j, &id)) == 0 && id >= (uint64_t)t->size)
-                        got = tune_json_fail(&j, "the template's id %llu is outside the vocabulary of %d", (unsigned long long)id, (int)t->size);
+                    if ((got = tune_json_u64(&j, &id)) == 0 && (id >= (uint64_t)t->size || !tune_tokenizer_token(t, (int32_t)id)))
+                        got = tune_json_fail(&j, "the template's id %llu is no token of the vocabulary", (unsigned long long)id);
                     else if (got == 0 && *count == TUNE_MAX_TEMPLATE)
                         got = tune_json_fail(&j, "the template adds more than %d ids", TUNE_MAX_TEMPLATE);
                     else if (got == 0)
@@ -346,8 +348,9 @@ static int read_template(struct tune_tokenizer *t, const struct stage *s)
     }
     tune_json_start(&j, t->path, s->single.begin, (size_t)(s->single.end - s->single.begin), s->single.line);
     int failed = tune_json_array(&j);
-    while (!failed && (more = tune_json_item(&j)) == 1)
-        failed = template_item(t, &j, s, &text_seen);
+    for (int items = 0; !failed && (more = tune_json_item(&j)) == 1; items++)
+        failed = items < TUNE_MAX_STEPS ? template_item(t, &j, s, &text_seen)
+                                        : tune_json_fail(&j, "a template of more than %d items", TUNE_MAX_STEPS);
     tune_json_free(&j);
     if (failed || more < 0)
         return -1;

@@ -12,8 +12,14 @@
 #include "tokenizers/tokenizer.h"
 #include "tokenizers/unicode.h"
 
-/* Ids are dense in every vocabulary known; a file with larger ones is refused before tables are sized by them. */
+/* What no real file comes near, and what keeps the memory and time of a hostile one small. Ids are dense in every
+ * vocabulary known; a file with larger ones is refused before tables are sized by them. */
 #define TUNE_MAX_ID (1 << 22)
+#define TUNE_MAX_MERGES (1 << 22)
+#define TUNE_MAX_ADDED (1 << 20)
+#define TUNE_MAX_ADDED_SIZE 1024          /* bytes of one: the cost of looking for it at every place of a text */
+#define TUNE_MAX_ADDED_BYTES (4 << 20)    /* of all */
+#define TUNE_MAX_TEXT (INT32_MAX / 4)     /* bytes encoded or decoded at once */
 #define TUNE_MAX_TEMPLATE 64
 #define TUNE_MAX_STEPS 8
 #define TUNE_SPACE_MARK "\xE2\x96\x81" /* U+2581, the space of SentencePiece vocabularies */
@@ -148,8 +154,7 @@ int tune_no_memory(const char *what, size_t bytes); /* sets the error; -1 */
 /* vocabulary.c */
 int32_t tune_vocab_find(const struct tune_tokenizer *t, const char *text, size_t size);
 int tune_vocab_index(struct tune_tokenizer *t); /* slots from vocab; a spelling twice is an error */
-int tune_pairs_new(struct tune_tokenizer *t, size_t count);
-void tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32_t rank, int32_t id);
+int tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32_t rank, int32_t id);
 int tune_pairs_ready(struct tune_tokenizer *t); /* symbols, fallback, cuts */
 uint32_t tune_byte_char(int byte);              /* the printable character that stands for a byte */
 int tune_char_byte(uint32_t c);                 /* and back; -1 */

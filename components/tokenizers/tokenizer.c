@@ -8,7 +8,7 @@
 #include "core/file.h"
 #include "tokenizers/parts.h"
 
-enum { FILE_LIMIT = 1 << 29 };
+enum { FILE_LIMIT = 128 << 20 }; /* bytes; the largest known have 40 MB */
 
 void tune_encoding_free(struct tune_encoding *e)
 {
@@ -131,8 +131,8 @@ int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t siz
 {
     size_t bad;
     e->count = 0;
-    if (size > INT32_MAX / 4) {
-        tune_error_set("tokenizer: a text of %zu bytes; expected at most %d at once", size, INT32_MAX / 4);
+    if (size > TUNE_MAX_TEXT) {
+        tune_error_set("tokenizer: a text of %zu bytes; expected at most %d at once", size, TUNE_MAX_TEXT);
         return -1;
     }
     if (!tune_utf8_valid(text, size, &bad)) {

@@ -38,7 +38,8 @@ enum { TUNE_ADD_SPECIAL = 1,   /* what the post-processor's template adds: BOS a
        TUNE_SPECIAL_AS_TEXT = 2 /* special tokens' spellings in the text are plain text (encode_special_tokens) */
 };
 
-/* tune_tokenizer_open - read <path>, or <path>/tokenizer.json where path is a folder. NULL with an error.
+/* tune_tokenizer_open - read <path>, or <path>/tokenizer.json where path is a folder (at most 128 MiB, 4 million ids,
+ * 4 million merges, 1 million added tokens of at most 1 KiB each and 4 MiB together). NULL with an error.
  * A tokenizer is read-only after opening, apart from a table of words whose entries are written once, without locks:
  * any number of threads may use it. */
 struct tune_tokenizer *tune_tokenizer_open(const char *path);
@@ -52,7 +53,8 @@ int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t siz
 
 /* tune_tokenizer_decode - ids to text: *text is set to a malloc'd NUL-terminated string of *size bytes, which the
  * caller frees. skip_special leaves special tokens out. -1: an id outside the vocabulary (the reference leaves those
- * out without a word), no memory. */
+ * out without a word), a text that comes to more than 512 MiB or 64
+ * times its spelling, no memory. */
 int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, char **text,
                           size_t *size);
 

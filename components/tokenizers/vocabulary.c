@@ -75,26 +75,44 @@ int tune_vocab_index(struct tune_tokenizer *t)
     return 0;
 }
 
-int tune_pairs_new(struct tune_tokenizer *t, size_t count)
+static struct tune_pair *pair_slot(struct tune_tokenizer *t, uint64_t key)
 {
-    uint64_t room = power_above((uint64_t)count * 2 + 1);
-    t->pairs = malloc(room * sizeof *t->pairs);
-    if (!t->pairs)
-        return tune_no_memory("the merges", room * sizeof *t->pairs);
-    for (uint64_t i = 0; i < room; i++)
-        t->pairs[i] = (struct tune_pair){UINT64_MAX, 0, -1};
-    t->pair_mask = room - 1;
-    return 0;
-}
-
-void tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32_t rank, int32_t id)
-{
-    uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     uint64_t i = tune_mix(key, t->seed) & t->pair_mask;
     while (t->pairs[i].key != UINT64_MAX && t->pairs[i].key != key)
         i = (i + 1) & t->pair_mask;
-    t->pair_count += t->pairs[i].key != key;
-    t->pairs[i] = (struct tune_pair){key, rank, id}; /* a pair listed twice has its last rank, as in the reference */
+    return &t->pairs[i];
+}
+
+/* Twice the room, at least FEW. */
+static int grow_pairs(struct tune_tokenizer *t)
+{
+    enum { FEW = 4096 };
+    struct tune_pair *old = t->pairs;
+    uint64_t held = old ? t->pair_mask + 1 : 0, room = old ? held * 2 : FEW;
+    t->pairs = malloc(room * sizeof *t->pairs);
+    if (!t->pairs) {
+        t->pairs = old;
+        return tune_no_memory("the merges", room * sizeof *t->pairs);
+    }
+    t->pair_mask = room - 1;
+    for (uint64_t i = 0; i < room; i++)
+        t->pairs[i] = (struct tune_pair){UINT64_MAX, 0, -1};
+    for (uint64_t i = 0; i < held; i++)
+        if (old[i].key != UINT64_MAX)
+            *pair_slot(t, old[i].key) = old[i];
+    free(old);
+    return 0;
+}
+
+int tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32_t rank, int32_t id)
+{
+    uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    if (!t->pairs || (uint64_t)t->pair_count * 2 > t->pair_mask)
+        TRY(grow_pairs(t));
+    struct tune_pair *slot = pair_slot(t, key);
+    t->pair_count += slot->key != key;
+    *slot = (struct tune_pair){key, rank, id}; /* a pair listed twice has its last rank, as in the reference */
+    return 0;
 }
 
 static void symbols(struct tune_tokenizer *t)
@@ -175,6 +193,8 @@ static int cuts(struct tune_tokenizer *t)
 
 int tune_pairs_ready(struct tune_tokenizer *t)
 {
+    if (!t->pairs) /* no merges at all */
+        TRY(grow_pairs(t));
     symbols(t);
     return cuts(t);
 }

@@ -1,158 +1,205 @@
-/* attention.c - causal attention, one block of queries of one head at a time.
+/* attention.c - causal attention, NR queries of one head at a time, over the panels of panel.h.
  *
- *   forward, per (sequence, head), per block of BQ queries:      keys up to the block's last query
- *     S = scale Q K^T        [BQ, keys]   in the thread's working memory
- *     P = exp(S - lse)                    masked entries are 0
- *     O = P V
- *   backward, the same blocks; P again from lse; delta_j = sum_d dO_jd O_jd:
- *     dV += P^T dO      dP = dO V^T      dS = P (dP - delta) scale
- *     dQ  = dS K        dK += dS^T Q
+ * Scores are held transposed, a row per key and a lane per query: the softmax runs down the rows
+ * in whole vectors, and the block is already the packed left side of the next product.
+ *
+ *   forward, per (sequence, head), per block of NR queries:      keys up to the block's last query
+ *     S' = scale K Q'        [keys, NR]   in the thread's working memory
+ *     P' = exp(S' - max)                  masked entries are 0
+ *     O  = P V / sum
+ *   backward, the same blocks; P' again, from lse; delta_j = sum_d dO_jd O_jd:
+ *     dV += P' dO      dP' = V dO'      dS' = P' (dP' - delta) scale
+ *     dQ  = dS K       dK += dS' Q
  *
  * Each query head sums its dK and dV in a place of its own (work); the heads of a group are
  * added in order afterwards, so the bits do not depend on which thread did what. */
-#include <cblas.h>
 #include <math.h>
 
-#include "devices/cpu/cpu.h"
+#include "devices/cpu/panel.h"
 
-enum { BQ = 64 };
+static int64_t up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
 
-/* One (sequence, head): its q, k, v as float32 with leading dimensions. */
-struct head {
-    const float *q, *k, *v;
-    int64_t ld;
+/* Rows of one head, [count, D], as a left side (panels of MR rows), and as a right side: panels of NR rows with depth D
+ * (rows), or of D's columns with depth count (columns). */
+static void pack_left(const struct operand *rows, int64_t count, int64_t D, float *out)
+{
+    for (int64_t i = 0; i < count; i += MR)
+        pack_panel(rows, i, count - i < MR ? count - i : MR, MR, 0, D, out + i * D);
+}
+
+static void pack_right_rows(const struct operand *rows, int64_t count, int64_t D, float *out)
+{
+    pack_panel(rows, 0, count, NR, 0, D, out);
+}
+
+static void pack_right_columns(const struct operand *rows, int64_t count, int64_t D, float *out)
+{
+    struct operand turned = *rows;
+    turned.by_depth = true;
+    for (int64_t d = 0; d < D; d += NR)
+        pack_panel(&turned, d, D - d < NR ? D - d : NR, panel_width(D - d), 0, count, out + d * count);
+}
+
+/* Left side: element (i,k) at a[i*row + k*step], MR rows at a time panel apart. */
+struct left {
+    const float *a;
+    int64_t row, step, panel;
 };
 
-/* A column of D numbers of T rows as float32, in place or widened to [T,D] in room. */
-static const float *columns(const struct tune_tensor *t, int64_t row, int64_t column, int64_t T, int64_t D, float *room)
+/* c [M,N] = beta c + alpha left right. right: panels packed to some full depth, of which [k0, k0+K) is meant. */
+static void multiply(const struct left *l, int64_t M, const float *right, int64_t full, int64_t k0, int64_t K, int64_t N,
+                     float alpha, float beta, float *c, int64_t ldc)
 {
-    int64_t width = t->shape[1];
-    if (t->dtype == TUNE_F32)
-        return (const float *)t->data + row * width + column;
-    for (int64_t i = 0; i < T; i++)
-        tune_cpu_in(t, (row + i) * width + column, D, room + i * D);
-    return room;
-}
-
-static struct head open_head(const struct tune_tensor *qkv, const struct tune_attention *s, int64_t b, int64_t h, float *room)
-{
-    int64_t T = s->T, D = s->D, kv = h / (s->H / s->K), row = b * T;
-    return (struct head){
-        .q = columns(qkv, row, h * D, T, D, room),
-        .k = columns(qkv, row, (s->H + kv) * D, T, D, room + T * D),
-        .v = columns(qkv, row, (s->H + s->K + kv) * D, T, D, room + 2 * T * D),
-        .ld = qkv->dtype == TUNE_F32 ? qkv->shape[1] : D,
-    };
-}
-
-static void gemm(bool at, bool bt, int64_t M, int64_t N, int64_t K, float alpha, const float *a, int64_t lda,
-                 const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
-{
-    cblas_sgemm(CblasRowMajor, at ? CblasTrans : CblasNoTrans, bt ? CblasTrans : CblasNoTrans, (blasint)M, (blasint)N,
-                (blasint)K, alpha, a, (blasint)lda, b, (blasint)ldb, beta, c, (blasint)ldc);
-}
-
-/* The keys [k0,k1) that some query of [q0,q1) sees. */
-static void key_range(const struct tune_attention *s, int64_t q0, int64_t q1, int64_t *k0, int64_t *k1)
-{
-    *k1 = q1;
-    *k0 = s->window > 0 && q0 - s->window + 1 > 0 ? q0 - s->window + 1 : 0;
-}
-
-/* The visible part [*from,*to) of row j's scores, counted from k0. */
-static void row_range(const struct tune_attention *s, int64_t j, int64_t k0, int64_t *from, int64_t *to)
-{
-    int64_t first = s->window > 0 && j - s->window + 1 > 0 ? j - s->window + 1 : 0;
-    *from = first - k0;
-    *to = j + 1 - k0;
-}
-
-/* Scores of one row to probabilities; returns lse. */
-static float softmax_row(float *x, int64_t n, int64_t from, int64_t to)
-{
-    float max = -INFINITY, sum = 0;
-    for (int64_t i = from; i < to; i++)
-        max = x[i] > max ? x[i] : max;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = from; i < to; i++) {
-        x[i] = tune_cpu_exp(x[i] - max);
-        sum += x[i];
+    for (int64_t n = 0; n < N; n += NR) {
+        int64_t width = panel_width(N - n), columns = N - n < NR ? N - n : NR;
+        for (int64_t i = 0; i < M; i += MR)
+            tune_cpu_tile(width, K, l->a + i / MR * l->panel, l->row, l->step, right + n * full + k0 * width, alpha, beta,
+                          c + i * ldc + n, ldc, M - i < MR ? M - i : MR, columns);
     }
-    float inverse = 1.0f / sum;
-    for (int64_t i = from; i < to; i++)
-        x[i] *= inverse;
-    memset(x, 0, (size_t)from * 4);
-    memset(x + to, 0, (size_t)(n - to) * 4);
-    return max + logf(sum);
 }
 
-static int64_t work_floats(const struct tune_attention *s, int matrices)
+/* Places in a thread's working memory; forward takes the first ones only. */
+struct room {
+    float *scores, *kept, *value;                  /* S' [keys, NR]; K as left side; V as right, in backward as left side */
+    float *query, *out;                            /* [D, NR]; a block's output [NR, D] before it is rounded */
+    float *dscores, *key, *query_columns, *dout, *dout_columns;
+};
+
+static int64_t rooms(const struct tune_attention *s, float *work, bool backward, struct room *r)
 {
-    return (int64_t)matrices * BQ * s->T + 5 * (int64_t)s->T * s->D + 64;
+    int64_t keys = up(s->T, MR), D = up(s->D, VL), at = 0;
+    float **places[] = {&r->scores, &r->kept, &r->value, &r->query, &r->out,
+                        &r->dscores, &r->key, &r->query_columns, &r->dout, &r->dout_columns};
+    int64_t sizes[] = {keys * NR, keys * D, keys * D, NR * D, NR * D, keys * NR, keys * D, NR * D, NR * D, NR * D};
+    for (int i = 0; i < (backward ? 10 : 5); i++) {
+        *places[i] = work + at;
+        at += up(sizes[i], 16);
+    }
+    return at;
 }
 
 int64_t tune_cpu_attention_floats(const struct tune_attention *s)
 {
-    return work_floats(s, 2) + 2 * BQ * (int64_t)s->D;
+    struct room r;
+    float none[1];
+    return rooms(s, none, true, &r);
+}
+
+/* The rows of one head in a [B*T, width] tensor, from column. */
+static struct operand head(const struct tune_tensor *t, int64_t row, int64_t column)
+{
+    int64_t at = row * t->shape[1] + column;
+    return (struct operand){(const char *)t->data + at * (t->dtype == TUNE_F32 ? 4 : 2), t->dtype, t->shape[1], false};
+}
+
+struct heads {
+    struct operand q, k, v;
+};
+
+static struct heads open_heads(const struct tune_tensor *qkv, const struct tune_attention *s, int64_t b, int64_t h)
+{
+    int64_t kv = h / (s->H / s->K), D = s->D, row = b * s->T;
+    return (struct heads){head(qkv, row, h * D), head(qkv, row, (s->H + kv) * D), head(qkv, row, (s->H + s->K + kv) * D)};
+}
+
+static struct operand rows_from(const struct operand *o, int64_t row)
+{
+    struct operand part = *o;
+    part.data = (const char *)o->data + row * o->ld * (o->dtype == TUNE_F32 ? 4 : 2);
+    return part;
+}
+
+/* The first key that some query from q0 on sees; whole panels. */
+static int64_t first_key(const struct tune_attention *s, int64_t q0)
+{
+    return s->window > 0 && q0 - s->window + 1 > 0 ? (q0 - s->window + 1) / MR * MR : 0;
+}
+
+/* The lanes [from,to) of a block whose queries see the key. */
+static void lanes(const struct tune_attention *s, int64_t key, int64_t q0, int *from, int *to)
+{
+    int64_t first = key - q0, end = s->window > 0 ? key + s->window - q0 : NR;
+    *from = first < 0 ? 0 : (int)first;
+    *to = end < NR ? (int)end : NR;
+}
+
+/* Lanes outside [from,to) become value. */
+static void blank(float *x, int from, int to, float value)
+{
+    if (from == 0 && to == NR)
+        return;
+    for (int j = 0; j < NR; j++)
+        x[j] = j >= from && j < to ? x[j] : value;
+}
+
+/* Scores of the keys [k0,k1) to exp(score - the query's largest); sum and largest of each query. */
+static void softmax(const struct tune_attention *s, float *scores, int64_t q0, int64_t k0, int64_t k1, float *largest, float *sum)
+{
+    int from, to;
+    for (int j = 0; j < NR; j++) {
+        largest[j] = -INFINITY;
+        sum[j] = 0;
+    }
+    for (int64_t key = k0; key < k1; key++) {
+        float *x = scores + (key - k0) * NR;
+        lanes(s, key, q0, &from, &to);
+        blank(x, from, to, -INFINITY);
+        for (int j = 0; j < NR; j++)
+            largest[j] = x[j] > largest[j] ? x[j] : largest[j];
+    }
+    for (int64_t key = k0; key < k1; key++) {
+        float *x = scores + (key - k0) * NR;
+#pragma omp simd
+        for (int j = 0; j < NR; j++)
+            x[j] = tune_cpu_exp(x[j] - largest[j]);
+        lanes(s, key, q0, &from, &to);
+        blank(x, from, to, 0);
+        for (int j = 0; j < NR; j++)
+            sum[j] += x[j];
+    }
 }
 
 static void forward_head(const struct tune_attention *s, struct tune_tensor *out, float *lse, const struct tune_tensor *qkv,
                          int64_t b, int64_t h, float *work)
 {
     int64_t T = s->T, D = s->D, width = (int64_t)s->H * D;
-    float *scores = work, *room = work + BQ * T;
-    struct head x = open_head(qkv, s, b, h, room);
-    float *narrow = room + 3 * T * D; /* the block's output before it is rounded */
-    for (int64_t q0 = 0; q0 < T; q0 += BQ) {
-        int64_t q1 = q0 + BQ < T ? q0 + BQ : T, k0, k1, from, to;
-        key_range(s, q0, q1, &k0, &k1);
-        int64_t n = k1 - k0, at = (b * T + q0) * width + h * D;
-        gemm(false, true, q1 - q0, n, D, s->scale, x.q + q0 * x.ld, x.ld, x.k + k0 * x.ld, x.ld, 0, scores, n);
-        for (int64_t j = q0; j < q1; j++) {
-            row_range(s, j, k0, &from, &to);
-            lse[(b * T + j) * s->H + h] = softmax_row(scores + (j - q0) * n, n, from, to);
+    struct room r;
+    struct heads x = open_heads(qkv, s, b, h);
+    rooms(s, work, false, &r);
+    pack_left(&x.k, T, D, r.kept);
+    pack_right_columns(&x.v, T, D, r.value);
+    for (int64_t q0 = 0; q0 < T; q0 += NR) {
+        int64_t rows = T - q0 < NR ? T - q0 : NR, k0 = first_key(s, q0), k1 = q0 + rows;
+        struct operand q = rows_from(&x.q, q0);
+        float largest[NR], sum[NR];
+        pack_right_rows(&q, rows, D, r.query);
+        struct left keys = {r.kept + k0 * D, 1, MR, MR * D}, p = {r.scores, 1, NR, MR};
+        multiply(&keys, k1 - k0, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
+        softmax(s, r.scores, q0, k0, k1, largest, sum);
+        multiply(&p, rows, r.value, T, k0, k1 - k0, D, 1, 0, r.out, D);
+        for (int64_t j = 0; j < rows; j++) {
+            int64_t at = (b * T + q0 + j) * width + h * D;
+            float *o = tune_cpu_place(out, at, r.out + j * D), inverse = 1 / sum[j];
+            for (int64_t i = 0; i < D; i++)
+                o[i] = r.out[j * D + i] * inverse;
+            tune_cpu_out(out, at, D, o);
+            lse[(b * T + q0 + j) * s->H + h] = largest[j] + logf(sum[j]);
         }
-        bool f32 = out->dtype == TUNE_F32;
-        gemm(false, false, q1 - q0, D, n, 1, scores, n, x.v + k0 * x.ld, x.ld, 0, f32 ? (float *)out->data + at : narrow,
-             f32 ? width : D);
-        for (int64_t j = q0; j < q1 && !f32; j++)
-            tune_cpu_out(out, at + (j - q0) * width, D, narrow + (j - q0) * D);
     }
 }
 
 int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
                                const struct tune_tensor *qkv, const struct tune_attention *size)
 {
-    if (tune_cpu_reserve(dev, work_floats(size, 1)) < 0)
+    if (tune_cpu_reserve(dev, tune_cpu_attention_floats(size)) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        omp_set_num_threads(1);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < (int64_t)size->B * size->H; task++)
-            forward_head(size, out, lse->data, qkv, task / size->H, task % size->H, tune_cpu_work(dev));
-    }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(dev->threads)
+    for (int64_t task = 0; task < (int64_t)size->B * size->H; task++)
+        forward_head(size, out, lse->data, qkv, task / size->H, task % size->H, tune_cpu_work(dev));
     return 0;
-}
-
-/* dS in ds (over dP) from P in p; also leaves P alone. */
-static void score_gradient(const struct tune_attention *s, float *p, float *ds, const float *lse, const float *delta,
-                           int64_t rows, int64_t q0, int64_t k0, int64_t n, int64_t stride)
-{
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t from, to;
-        float *pr = p + r * n, *dr = ds + r * n, l = lse[r * stride], d = delta[r];
-        row_range(s, q0 + r, k0, &from, &to);
-        memset(pr, 0, (size_t)from * 4);
-        memset(dr, 0, (size_t)from * 4);
-#pragma omp simd
-        for (int64_t i = from; i < to; i++) {
-            pr[i] = tune_cpu_exp(pr[i] - l);
-            dr[i] = pr[i] * (dr[i] - d) * s->scale;
-        }
-        memset(pr + to, 0, (size_t)(n - to) * 4);
-        memset(dr + to, 0, (size_t)(n - to) * 4);
-    }
 }
 
 struct backward {
@@ -163,38 +210,77 @@ struct backward {
     const float *lse;
 };
 
+/* P' into p and dS' into ds, which hold S' and dP'. */
+static void score_gradient(const struct tune_attention *s, float *p, float *ds, const float *lse, const float *delta,
+                           int64_t q0, int64_t k0, int64_t k1)
+{
+    for (int64_t key = k0; key < k1; key++, p += NR, ds += NR) {
+#pragma omp simd
+        for (int j = 0; j < NR; j++) {
+            p[j] = tune_cpu_exp(p[j] - lse[j]);
+            ds[j] = p[j] * (ds[j] - delta[j]) * s->scale;
+        }
+        int from, to;
+        lanes(s, key, q0, &from, &to);
+        blank(p, from, to, 0);
+        blank(ds, from, to, 0);
+    }
+}
+
+/* lse and delta of the queries from q0; those past the end give P' = 0. */
+static void query_sums(const struct backward *w, int64_t row, int64_t rows, int64_t h, const struct room *r, float *lse,
+                       float *delta)
+{
+    int64_t D = w->s->D, width = (int64_t)w->s->H * D;
+    for (int64_t j = 0; j < NR; j++) {
+        lse[j] = INFINITY;
+        delta[j] = 0;
+    }
+    for (int64_t j = 0; j < rows; j++) {
+        int64_t at = (row + j) * width + h * D;
+        const float *g = tune_cpu_in(w->dout, at, D, r->out), *o = tune_cpu_in(w->out, at, D, r->out + D);
+        float sum = 0;
+        for (int64_t i = 0; i < D; i++)
+            sum += g[i] * o[i];
+        delta[j] = sum;
+        lse[j] = w->lse[(row + j) * w->s->H + h];
+    }
+}
+
 static void backward_head(const struct backward *w, int64_t b, int64_t h, float *work)
 {
     const struct tune_attention *s = w->s;
-    int64_t T = s->T, D = s->D, width = (int64_t)s->H * D, Q = w->qkv->shape[1];
-    float *p = work, *ds = p + BQ * T, *room = ds + BQ * T, *dk = w->work + (b * s->H + h) * 2 * T * D, *dv = dk + T * D;
-    struct head x = open_head(w->qkv, s, b, h, room);
-    float *wide_do = room + 3 * T * D, *wide_o = wide_do + BQ * D, *dq = wide_o; /* o is read before dq is written */
+    int64_t T = s->T, D = s->D, Q = w->qkv->shape[1];
+    float *dk = w->work + (b * s->H + h) * 2 * T * D, *dv = dk + T * D;
     bool f32 = w->qkv->dtype == TUNE_F32;
+    struct room r;
+    struct heads x = open_heads(w->qkv, s, b, h);
+    struct operand all = head(w->dout, b * T, h * D);
+    rooms(s, work, true, &r);
     memset(dk, 0, (size_t)(2 * T * D) * 4);
-    for (int64_t q0 = 0; q0 < T; q0 += BQ) {
-        int64_t rows = q0 + BQ < T ? BQ : T - q0, k0, k1;
-        float delta[BQ];
-        key_range(s, q0, q0 + rows, &k0, &k1);
-        int64_t n = k1 - k0, ldo = f32 ? width : D;
-        const float *go = columns(w->dout, b * T + q0, h * D, rows, D, wide_do);
-        const float *o = columns(w->out, b * T + q0, h * D, rows, D, wide_o);
-        for (int64_t r = 0; r < rows; r++) {
-            float sum = 0;
-            for (int64_t i = 0; i < D; i++)
-                sum += go[r * ldo + i] * o[r * ldo + i];
-            delta[r] = sum;
-        }
-        gemm(false, true, rows, n, D, s->scale, x.q + q0 * x.ld, x.ld, x.k + k0 * x.ld, x.ld, 0, p, n);
-        gemm(false, true, rows, n, D, 1, go, ldo, x.v + k0 * x.ld, x.ld, 0, ds, n);
-        score_gradient(s, p, ds, w->lse + (b * T + q0) * s->H + h, delta, rows, q0, k0, n, s->H);
-        gemm(true, false, n, D, rows, 1, p, n, go, ldo, 1, dv + k0 * D, D);
-        gemm(true, false, n, D, rows, 1, ds, n, x.q + q0 * x.ld, x.ld, 1, dk + k0 * D, D);
-        int64_t dq_at = (b * T + q0) * Q + h * D;
-        gemm(false, false, rows, D, n, 1, ds, n, x.k + k0 * x.ld, x.ld, 0, f32 ? (float *)w->dqkv->data + dq_at : dq,
-             f32 ? Q : D);
-        for (int64_t r = 0; r < rows && !f32; r++)
-            tune_cpu_out(w->dqkv, dq_at + r * Q, D, dq + r * D);
+    pack_left(&x.k, T, D, r.kept);
+    pack_left(&x.v, T, D, r.value);
+    pack_right_columns(&x.k, T, D, r.key);
+    for (int64_t q0 = 0; q0 < T; q0 += NR) {
+        int64_t rows = T - q0 < NR ? T - q0 : NR, k0 = first_key(s, q0), k1 = q0 + rows, n = k1 - k0;
+        struct operand q = rows_from(&x.q, q0), g = rows_from(&all, q0);
+        float lse[NR], delta[NR];
+        query_sums(w, b * T + q0, rows, h, &r, lse, delta);
+        pack_right_rows(&q, rows, D, r.query);
+        pack_right_rows(&g, rows, D, r.dout);
+        pack_right_columns(&q, rows, D, r.query_columns);
+        pack_right_columns(&g, rows, D, r.dout_columns);
+        struct left keys = {r.kept + k0 * D, 1, MR, MR * D}, values = {r.value + k0 * D, 1, MR, MR * D};
+        struct left p = {r.scores, NR, 1, MR * NR}, ds = {r.dscores, NR, 1, MR * NR}, turned = {r.dscores, 1, NR, MR};
+        multiply(&keys, n, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
+        multiply(&values, n, r.dout, D, 0, D, NR, 1, 0, r.dscores, NR);
+        score_gradient(s, r.scores, r.dscores, lse, delta, q0, k0, k1);
+        multiply(&p, n, r.dout_columns, rows, 0, rows, D, 1, 1, dv + k0 * D, D);
+        multiply(&ds, n, r.query_columns, rows, 0, rows, D, 1, 1, dk + k0 * D, D);
+        int64_t at = (b * T + q0) * Q + h * D;
+        multiply(&turned, rows, r.key, T, k0, n, D, 1, 0, f32 ? (float *)w->dqkv->data + at : r.out, f32 ? Q : D);
+        for (int64_t j = 0; j < rows && !f32; j++)
+            tune_cpu_out(w->dqkv, at + j * Q, D, r.out + j * D);
     }
 }
 
@@ -226,7 +312,6 @@ int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dqk
         return -1;
 #pragma omp parallel num_threads(dev->threads)
     {
-        omp_set_num_threads(1);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t task = 0; task < B * H; task++)
             backward_head(&w, task / H, task % H, tune_cpu_work(dev));

@@ -1,5 +1,6 @@
-/* blas.c - matrix products: OpenBLAS's single-thread kernels, split over our own threads.
+/* blas.c - matrix products by OpenBLAS: its single-thread kernels, split over our own threads.
  *
+ * Used where gemm.c has no wide vectors to compile for, and where TUNE_MATMUL=openblas asks for it.
  * One pool: OpenBLAS's pthread build brings threads of its own, which fight with OpenMP's
  * for the cores; its OpenMP build would fork inside our region. So each of our threads
  * multiplies a panel of its own with a one-thread sgemm, whatever the build. */
@@ -73,32 +74,14 @@ static void choose_kernel(struct tune_device *dev)
                  openblas_get_corename(), best);
 }
 
-static void processor_name(char *name, size_t size)
-{
-    char line[256];
-    snprintf(name, size, "CPU");
-    FILE *f = fopen("/proc/cpuinfo", "re");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
-            snprintf(name, size, "%.100s", strchr(line, ':') + 2);
-            name[strcspn(name, "\n")] = 0;
-            break;
-        }
-    if (f)
-        fclose(f);
-}
-
-void tune_cpu_blas_start(struct tune_device *dev)
+void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size)
 {
     static const char *const pools[] = {"serial", "pthread", "openmp"};
-    char name[112];
     int parallel = openblas_get_parallel();
     choose_kernel(dev);
     if (parallel == 1)
         openblas_set_num_threads(1);
-    processor_name(name, sizeof name);
-    snprintf(dev->description, sizeof dev->description, "%s, %d thread%s, OpenBLAS %s (%s)", name, dev->threads,
-             dev->threads == 1 ? "" : "s", openblas_get_corename(), pools[parallel]);
+    snprintf(text, size, "OpenBLAS %s (%s)", openblas_get_corename(), pools[parallel]);
 }
 
 /* The piece [r0,r1) x [c0,c1) of c by one thread. bfloat16 operands are widened block by block into work. */
@@ -163,19 +146,19 @@ static void mixed_piece(const struct product *p, int64_t r0, int64_t r1, int64_t
         }
 }
 
-int64_t tune_cpu_gemm_floats(void)
+int64_t tune_cpu_blas_floats(void)
 {
     return 3 * BLOCK * BLOCK;
 }
 
-int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
-                  const struct tune_tensor *b, bool bt, float alpha, float beta)
+int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+                       const struct tune_tensor *b, bool bt, float alpha, float beta)
 {
     struct product p = {c, a, b, at, bt, alpha, beta, c->shape[0], c->shape[1], a->shape[!at]};
     bool mixed = a->dtype != TUNE_F32 || b->dtype != TUNE_F32 || c->dtype != TUNE_F32;
     if (p.M == 0 || p.N == 0)
         return 0;
-    if (mixed && tune_cpu_reserve(dev, tune_cpu_gemm_floats()) < 0)
+    if (mixed && tune_cpu_reserve(dev, tune_cpu_blas_floats()) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
     {

@@ -7,17 +7,37 @@
 
 #include "core/try.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 enum { HUGE_PAGE = 2 << 20 };
+enum { THREAD_BYTES = 1 << 17, BLAS_BYTES = 3 << 19 }; /* of a thread: its stack and heap; with packed blocks inside OpenBLAS */
+
+/* Every page gets its memory now, by all threads at once: the first step is as fast as the others, and what is too much is
+ * too much before the run. Measured: 1 GiB takes 0.4 s by one thread in small pages, 0.05 s so. */
+static void touch(struct tune_device *dev, char *memory, int64_t bytes)
+{
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(bytes, HUGE_PAGE, &begin, &end);
+        if (begin < end && madvise(memory + begin, (size_t)(end - begin), MADV_POPULATE_WRITE) < 0) /* Linux before 5.14 */
+            for (int64_t i = begin; i < end; i += 4096)
+                ((volatile char *)memory)[i] = 0;
+    }
+}
 
 /* Anonymous pages come zeroed and are given back whole; large ones may become huge pages, which matrix products like. */
 static void *cpu_alloc(struct tune_device *dev, int64_t bytes)
 {
-    (void)dev;
     void *memory = mmap(NULL, bytes > 0 ? (size_t)bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    if (bytes >= HUGE_PAGE)
+    if (bytes >= HUGE_PAGE) {
         madvise(memory, (size_t)bytes, MADV_HUGEPAGE); /* a wish: failing is fine */
+        touch(dev, memory, bytes);
+    }
     return memory;
 }
 
@@ -27,10 +47,15 @@ static void cpu_free(struct tune_device *dev, void *memory, int64_t bytes)
     munmap(memory, bytes > 0 ? (size_t)bytes : 1);
 }
 
+static int64_t whole_pages(int64_t floats)
+{
+    return (floats + 1023) / 1024 * 1024; /* no two threads share one */
+}
+
 int tune_cpu_reserve(struct tune_device *dev, int64_t floats)
 {
     struct tune_cpu *cpu = dev->state;
-    floats = (floats + 1023) / 1024 * 1024; /* whole pages: no two threads share one */
+    floats = whole_pages(floats);
     if (floats <= cpu->floats)
         return 0;
     float *work = tune_device_alloc(dev, floats * 4 * dev->threads, "working memory of the threads");
@@ -42,14 +67,50 @@ int tune_cpu_reserve(struct tune_device *dev, int64_t floats)
     return 0;
 }
 
-/* The kernels of rows take five of them at most. */
+float *tune_cpu_shared(struct tune_device *dev, int64_t floats)
+{
+    struct tune_cpu *cpu = dev->state;
+    if (floats > cpu->shared_floats) {
+        float *shared = tune_device_alloc(dev, floats * 4, "packed matrices");
+        if (!shared)
+            return NULL;
+        tune_device_free(dev, cpu->shared, cpu->shared_floats * 4);
+        cpu->shared = shared;
+        cpu->shared_floats = floats;
+    }
+    return cpu->shared;
+}
+
+/* What one thread needs at most, what all of them share. The kernels of rows take five of them. */
+static int64_t thread_floats(const struct tune_device *dev, const struct tune_attention *largest, int64_t width, bool narrow)
+{
+    const struct tune_cpu *cpu = dev->state;
+    int64_t floats = 5 * width, attention = tune_cpu_attention_floats(largest);
+    int64_t gemm = cpu->blas ? (narrow ? tune_cpu_blas_floats() : 0) : tune_cpu_gemm_floats(narrow);
+    floats = floats > attention ? floats : attention;
+    return floats > gemm ? floats : gemm;
+}
+
+static int64_t shared_floats(const struct tune_device *dev, bool narrow)
+{
+    return ((const struct tune_cpu *)dev->state)->blas ? 0 : tune_cpu_gemm_shared_floats(narrow);
+}
+
 static int cpu_reserve(struct tune_device *dev, const struct tune_attention *largest, int64_t width, enum tune_dtype activations)
 {
-    int64_t floats = 5 * width, attention = tune_cpu_attention_floats(largest);
-    floats = floats > attention ? floats : attention;
-    if (activations != TUNE_F32 && floats < tune_cpu_gemm_floats())
-        floats = tune_cpu_gemm_floats();
-    return tune_cpu_reserve(dev, floats);
+    bool narrow = activations != TUNE_F32;
+    if (shared_floats(dev, narrow) > 0 && !tune_cpu_shared(dev, shared_floats(dev, narrow)))
+        return -1;
+    return tune_cpu_reserve(dev, thread_floats(dev, largest, width, narrow));
+}
+
+static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tune_attention *largest, int64_t width,
+                                 enum tune_dtype activations, int64_t *library)
+{
+    const struct tune_cpu *cpu = dev->state;
+    bool narrow = activations != TUNE_F32;
+    *library = dev->threads * (cpu->blas ? BLAS_BYTES : THREAD_BYTES);
+    return (whole_pages(thread_floats(dev, largest, width, narrow)) * dev->threads + shared_floats(dev, narrow)) * 4;
 }
 
 static int cpu_copy(struct tune_device *dev, void *to, const void *from, int64_t bytes)
@@ -86,6 +147,7 @@ static void cpu_close(struct tune_device *dev)
 {
     struct tune_cpu *cpu = dev->state;
     tune_device_free(dev, cpu->work, cpu->floats * 4 * dev->threads);
+    tune_device_free(dev, cpu->shared, cpu->shared_floats * 4);
     free(cpu->partial);
     free(cpu);
 }
@@ -95,6 +157,8 @@ static const struct tune_kernels cpu_kernels = {
     .alloc = cpu_alloc,
     .free = cpu_free,
     .reserve = cpu_reserve,
+    .reserve_bytes = cpu_reserve_bytes,
+    .ceilings = tune_cpu_ceilings,
     .upload = cpu_copy,
     .download = cpu_copy,
     .copy = cpu_copy,
@@ -124,6 +188,43 @@ static const struct tune_kernels cpu_kernels = {
     .sgd = tune_cpu_sgd,
 };
 
+static void processor_name(char *name, size_t size)
+{
+    char line[256];
+    snprintf(name, size, "CPU");
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
+            snprintf(name, size, "%.100s", strchr(line, ':') + 2);
+            name[strcspn(name, "\n")] = 0;
+            break;
+        }
+    if (f)
+        fclose(f);
+}
+
+/* Our own products where this was compiled for vectors of 256 bits and more (or NEON), else OpenBLAS's; TUNE_MATMUL, own or
+ * openblas, says otherwise. */
+static int choose_matmul(struct tune_device *dev)
+{
+    struct tune_cpu *cpu = dev->state;
+    const char *wish = getenv("TUNE_MATMUL");
+    char name[112], matmul[64];
+    if (wish && strcmp(wish, "own") && strcmp(wish, "openblas")) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "TUNE_MATMUL=%s: expected own or openblas", wish);
+        return -1;
+    }
+    cpu->blas = wish ? !strcmp(wish, "openblas") : !tune_cpu_gemm_is_fast();
+    if (cpu->blas)
+        tune_cpu_blas_start(dev, matmul, sizeof matmul);
+    else
+        snprintf(matmul, sizeof matmul, "own matmul, %s", tune_cpu_gemm_vectors());
+    processor_name(name, sizeof name);
+    snprintf(dev->description, sizeof dev->description, "%s, %d thread%s, %s", name, dev->threads, dev->threads == 1 ? "" : "s",
+             matmul);
+    return 0;
+}
+
 int tune_cpu_open(struct tune_device *dev)
 {
     struct tune_cpu *cpu = calloc(1, sizeof *cpu);
@@ -137,6 +238,9 @@ int tune_cpu_open(struct tune_device *dev)
     dev->state = cpu;
     dev->kernels = &cpu_kernels;
     dev->name = "cpu";
-    tune_cpu_blas_start(dev);
-    return 0;
+    if (choose_matmul(dev) == 0)
+        return 0;
+    free(cpu->partial);
+    free(cpu);
+    return -1;
 }

@@ -14,12 +14,15 @@
 
 int tune_cpu_open(struct tune_device *dev);
 
-/* The OpenBLAS rules of device.h: right kernel, one pool. Fills description and warning. */
-void tune_cpu_blas_start(struct tune_device *dev);
+/* The OpenBLAS rules of device.h: right kernel, one pool. text: what runs, for the description; fills warning. */
+void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size);
 
 struct tune_cpu {
     float *work;          /* threads * floats */
     int64_t floats;       /* each thread's working memory, a multiple of 16 */
+    float *shared;        /* a packed matrix, all threads' */
+    int64_t shared_floats;
+    bool blas;            /* products are OpenBLAS's */
     double *partial;      /* [threads] */
     int team;             /* threads the last region with partial sums really had */
 };
@@ -37,8 +40,10 @@ static inline float *tune_cpu_work(struct tune_device *dev)
     return cpu->work + omp_get_thread_num() * cpu->floats;
 }
 
-/* Make sure each thread has so many floats; only ever grows. 0 or -1. */
+/* Make sure each thread has so many floats, or there are so many for all together; both only ever grow. -1, NULL: no
+ * memory. */
 int tune_cpu_reserve(struct tune_device *dev, int64_t floats);
+float *tune_cpu_shared(struct tune_device *dev, int64_t floats);
 
 /* This thread's piece of 0..n-1, whole multiples of grain but the last. */
 static inline void tune_cpu_piece(int64_t n, int64_t grain, int64_t *begin, int64_t *end)
@@ -101,11 +106,21 @@ static inline float tune_cpu_exp(float x)
 }
 
 /* What one thread needs, in floats: a widened block of each matrix, the backward of an attention. */
-int64_t tune_cpu_gemm_floats(void);
+int64_t tune_cpu_gemm_floats(bool narrow); /* narrow: a product may be stored in bfloat16 */
+int64_t tune_cpu_blas_floats(void);
 int64_t tune_cpu_attention_floats(const struct tune_attention *size);
 
+/* What all threads need together, in floats. */
+int64_t tune_cpu_gemm_shared_floats(bool narrow);
+
+/* gemm.c: whether it was compiled for wide vectors, and which; the product. blas.c: the same product by OpenBLAS. */
+bool tune_cpu_gemm_is_fast(void);
+const char *tune_cpu_gemm_vectors(void);
+int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n);
 int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
                   const struct tune_tensor *b, bool bt, float alpha, float beta);
+int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+                       const struct tune_tensor *b, bool bt, float alpha, float beta);
 int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale);
 int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, const struct tune_tensor *dy, float scale);
 int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids,

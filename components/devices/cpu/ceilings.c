@@ -1,0 +1,127 @@
+/* ceilings.c - how fast this machine can be at best: fused multiply-adds in registers, and memory streamed through. */
+#include "devices/cpu/cpu.h"
+
+#include "core/clock.h"
+
+enum { CHAINS = 12, ROUNDS = 20000 }; /* independent sums: enough to fill two pipes of latency 5 */
+#define SECONDS 0.06                  /* of each measurement; the best of three counts */
+
+/* The loop in vectors of so many bytes, for processors that have the named features; the sums are variables, not an array,
+ * so that they stay in registers. Returns FLOPs. */
+#define EACH(does) does(0) does(1) does(2) does(3) does(4) does(5) does(6) does(7) does(8) does(9) does(10) does(11)
+#define BEGIN(i) vec sum##i = y * (float)i;
+#define STEP(i) sum##i = sum##i * x + y;
+#define COLLECT(i) y += sum##i;
+#define MULTIPLY_ADD(name, width, features)                           \
+    features static double name(float start, float *out)              \
+    {                                                                 \
+        typedef float vec __attribute__((vector_size(width)));        \
+        vec x = (vec){0} + start, y = (vec){0} + (1 - start);         \
+        EACH(BEGIN)                                                   \
+        for (int i = 0; i < ROUNDS; i++) {                            \
+            EACH(STEP)                                                \
+        }                                                             \
+        EACH(COLLECT)                                                 \
+        *out = y[0];                                                  \
+        return 2.0 * (double)(width / 4) * CHAINS * ROUNDS;           \
+    }
+
+#if defined(__x86_64__)
+MULTIPLY_ADD(multiply_add_64, 64, __attribute__((target("avx512f,fma"))))
+MULTIPLY_ADD(multiply_add_32, 32, __attribute__((target("avx2,fma"))))
+#endif
+MULTIPLY_ADD(multiply_add_16, 16, )
+
+static double (*widest(void))(float, float *)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f"))
+        return multiply_add_64;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return multiply_add_32;
+#endif
+    return multiply_add_16;
+}
+
+/* FLOP/s of so many threads at once: those of all, over the time from the first's begin to the last's end. */
+static double flops_once(struct tune_device *dev, int threads)
+{
+    struct tune_cpu *cpu = dev->state;
+    double (*loop)(float, float *) = widest(), begin = 0, done = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : done)
+    {
+        float kept = 0, sum = 0;
+#pragma omp barrier
+#pragma omp single
+        begin = tune_clock_s();
+        while (tune_clock_s() - begin < SECONDS / 3) {
+            done += loop(0.5f, &kept);
+            sum += kept;
+        }
+        cpu->partial[omp_get_thread_num()] = sum;
+    }
+    return done / (tune_clock_s() - begin);
+}
+
+static double flops(struct tune_device *dev, int threads)
+{
+    double best = 0;
+    for (int i = 0; i < 3; i++) {
+        double rate = flops_once(dev, threads);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+/* This thread's piece of a += b, of reading a, or of filling a with zeros. Returns the bytes read and written. */
+static double stream_piece(float *a, int64_t n, int how, double *kept)
+{
+    int64_t from, to;
+    const float *b = a + n / 2;
+    float sum = 0;
+    tune_cpu_piece(how == 0 ? n / 2 : n, 4096, &from, &to);
+    if (how == 0) {
+#pragma omp simd
+        for (int64_t i = from; i < to; i++)
+            a[i] += b[i];
+    } else if (how == 1) {
+#pragma omp simd reduction(+ : sum)
+        for (int64_t i = from; i < to; i++)
+            sum += a[i];
+        *kept = sum;
+    } else {
+        memset(a + from, 0, (size_t)(to - from) * 4);
+    }
+    return (how == 0 ? 12.0 : 4.0) * (double)(to - from);
+}
+
+/* bytes/s: the best pass of the three ways. The values are zeros and stay so. */
+static double stream(struct tune_device *dev, float *a, int64_t n, int threads)
+{
+    struct tune_cpu *cpu = dev->state;
+    double best = 0;
+    for (int how = 0; how < 3; how++) {
+        double begin = tune_clock_s(), pass = begin, now;
+        do {
+            double bytes = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : bytes)
+            bytes += stream_piece(a, n, how, &cpu->partial[omp_get_thread_num()]);
+            now = tune_clock_s();
+            best = bytes / (now - pass) > best ? bytes / (now - pass) : best;
+            pass = now;
+        } while (now - begin < SECONDS / 3);
+    }
+    return best;
+}
+
+int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n)
+{
+    *ceilings = (struct tune_ceilings){
+        .flops_one = flops(dev, 1),
+        .flops_all = flops(dev, dev->threads),
+        .bytes_one = stream(dev, memory, n, 1),
+        .bytes_all = stream(dev, memory, n, dev->threads),
+    };
+    return 0;
+}

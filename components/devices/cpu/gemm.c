@@ -1,0 +1,294 @@
+/* gemm.c - matrix products: C = beta C + alpha op(A) op(B), row-major, float32 or bfloat16 in and out.
+ *
+ * The side of C with fewer rows or columns is packed once, by all threads together, into one
+ * shared place; the other side is cut into chunks that threads claim one by one, each packed by
+ * its thread when it comes to it. So every number of A and B is packed once:
+ *
+ *              columns of the longer side, chunks claimed in turn
+ *            +------+------+------+------+------+---
+ *     shared |  t0  |  t1  |  t1  |  t0  |  ...        depth in blocks of at most DEPTH:
+ *     side   |      |      |      |      |             pack the chunk's block, go over the shared panels
+ *            +------+------+------+------+------+---
+ *
+ * What a number of C is summed from, and in which order, depends on the shapes only: neither
+ * the number of threads nor who came first changes a bit. */
+#include <stdlib.h>
+
+#include "devices/cpu/panel.h"
+
+enum {
+    DEPTH = 640,              /* of a packed block: a panel of B stays near the core */
+    CHUNK = 4 * NR,           /* rows or columns of a thread's chunk at most */
+    SHARED = 1 << 20,         /* floats of the shared place at most; */
+    SHARED_NARROW = 4 << 20,  /* where C is narrow, which takes all its depth in one go */
+    SHARED_ROWS = 20 * NR,       /* of the shared side packed at once */
+};
+
+/* Packed A has its rows side by side: the compiler is told, and needs no multiplication for an address. */
+#define TILE(W, row) tile(W, depth, a, row, a_step, b, alpha, beta, c, ldc, rows, columns)
+void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, int64_t a_step, const float *b, float alpha,
+                   float beta, float *c, int64_t ldc, int64_t rows, int64_t columns)
+{
+    switch ((a_row == 1) * 4 + width / VL) {
+    case 1: TILE(1, a_row); break;
+    case 2: TILE(2, a_row); break;
+    case 3: TILE(3, a_row); break;
+    case 5: TILE(1, 1); break;
+    case 6: TILE(2, 1); break;
+    case 7: TILE(3, 1); break;
+    }
+}
+
+/* One side of the product: rows of A or columns of B. */
+struct side {
+    struct operand from;
+    int64_t n;     /* rows or columns */
+    int64_t panel; /* MR or NR */
+};
+
+struct product {
+    struct side shared, chunked;
+    bool shared_is_a;
+    struct tune_tensor *c;
+    float alpha, beta;
+    int64_t K, depth;         /* a block's, at most */
+    int64_t s0, s1;           /* of the shared side, now packed */
+    int64_t k0, k1;           /* depth packed */
+    int64_t chunk, parts;     /* rows of a chunk; pieces of the shared side that are tasks of their own */
+    float *packed;
+};
+
+static int64_t up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static int64_t width_of(const struct side *s, int64_t at)
+{
+    return s->panel == MR ? MR : panel_width(s->n - at);
+}
+
+/* Where the panel of row i begins in a packed block [i0..) of some depth. */
+static int64_t place_of(int64_t i, int64_t i0, int64_t depth)
+{
+    return (i - i0) * depth;
+}
+
+/* Panels of [i0,i1) and [k0,k1), one after the other. Where neighbours in memory belong to neighbouring panels, a few depths
+ * of all panels are done at a time, so that each line is fetched once. */
+static void pack(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
+{
+    int64_t few = s->from.by_depth ? FEW : k1 - k0;
+    for (int64_t k = k0; k < k1; k += few)
+        for (int64_t i = i0; i < i1; i += s->panel) {
+            int64_t left = s->n - i, width = width_of(s, i);
+            pack_panel(&s->from, i, left < s->panel ? left : s->panel, width, k, k + few < k1 ? k + few : k1,
+                       out + place_of(i, i0, k1 - k0) + (k - k0) * width);
+        }
+}
+
+/* A tile of C, through a float32 place where C is narrow. */
+struct target {
+    float *c;
+    int64_t ld, row, column; /* of c[0] in C */
+};
+
+/* A part of a matrix that will be packed next, brought near line by line while the cores multiply. */
+struct coming {
+    const char *data;
+    int64_t rows, bytes, stride; /* of rows, and between them */
+    int64_t row, at;             /* the next line */
+    int64_t each;                /* lines to ask for with each tile */
+};
+
+/* Rows [i0,i1), depth [k0,k1) of a side, over so many tiles. */
+static struct coming expect(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, int64_t tiles)
+{
+    const struct operand *o = &s->from;
+    int64_t size = o->dtype == TUNE_F32 ? 4 : 2;
+    struct coming c = {.stride = o->ld * size};
+    i1 = i1 < s->n ? i1 : s->n;
+    if (i0 >= i1 || k0 >= k1)
+        return c;
+    c.data = (const char *)o->data + (o->by_depth ? k0 * o->ld + i0 : i0 * o->ld + k0) * size;
+    c.rows = o->by_depth ? k1 - k0 : i1 - i0;
+    c.bytes = (o->by_depth ? i1 - i0 : k1 - k0) * size;
+    c.each = (c.rows * ((c.bytes + 63) / 64) + tiles - 1) / tiles;
+    return c;
+}
+
+static void ask(struct coming *c)
+{
+    for (int64_t n = 0; n < c->each && c->row < c->rows; n++) {
+        __builtin_prefetch(c->data + c->row * c->stride + c->at, 0, 2);
+        c->at += 64;
+        if (c->at >= c->bytes) {
+            c->at = 0;
+            c->row++;
+        }
+    }
+}
+
+/* Packed block of chunk rows [i0,i1) against shared panels [s0,s1), depth [k0,k1). */
+static void multiply(const struct product *p, const float *chunk, int64_t i0, int64_t i1, int64_t s0, int64_t s1, int64_t k0,
+                     int64_t k1, float beta, const struct target *t, struct coming *next)
+{
+    const struct side *a = p->shared_is_a ? &p->shared : &p->chunked, *b = p->shared_is_a ? &p->chunked : &p->shared;
+    int64_t depth = k1 - k0, m0 = p->shared_is_a ? s0 : i0, m1 = p->shared_is_a ? s1 : i1;
+    int64_t n0 = p->shared_is_a ? i0 : s0, n1 = p->shared_is_a ? i1 : s1;
+    /* The shared place holds whole depths, block after block: [k block][panel]. */
+    const float *block = p->packed + (k0 - p->k0) * up(p->s1 - p->s0, p->shared.panel);
+    for (int64_t m = m0; m < m1; m += MR)
+        for (int64_t n = n0; n < n1; n += NR) {
+            const float *pa = p->shared_is_a ? block + place_of(m, p->s0, depth) : chunk + place_of(m, i0, depth);
+            const float *pb = p->shared_is_a ? chunk + place_of(n, i0, depth) : block + place_of(n, p->s0, depth);
+            ask(next);
+            int64_t rows = a->n - m < MR ? a->n - m : MR, columns = b->n - n < NR ? b->n - n : NR;
+            tune_cpu_tile(panel_width(b->n - n), depth, pa, 1, MR, pb, p->alpha, beta,
+                          t->c + (m - t->row) * t->ld + (n - t->column), t->ld, rows, columns);
+        }
+}
+
+/* Chunk and piece of the shared side number task; work: the chunk's packed block, and C's tile where C is narrow. */
+static void do_task(const struct product *p, int64_t task, int threads, float *work)
+{
+    int64_t i0 = task / p->parts * p->chunk, i1 = i0 + p->chunk < p->chunked.n ? i0 + p->chunk : p->chunked.n;
+    int64_t panels = up(p->s1 - p->s0, p->shared.panel) / p->shared.panel, part = task % p->parts;
+    int64_t s0 = p->s0 + panels * part / p->parts * p->shared.panel, s1 = p->s0 + panels * (part + 1) / p->parts * p->shared.panel;
+    s1 = s1 < p->s1 ? s1 : p->s1;
+    bool narrow = p->c->dtype != TUNE_F32;
+    int64_t m0 = p->shared_is_a ? s0 : i0, m1 = p->shared_is_a ? s1 : i1, n0 = p->shared_is_a ? i0 : s0,
+            n1 = p->shared_is_a ? i1 : s1, N = p->c->shape[1];
+    struct target t = {p->c->data, N, 0, 0};
+    if (narrow) {
+        t = (struct target){work + p->depth * up(p->chunk, NR), n1 - n0, m0, n0};
+        for (int64_t m = m0; m < m1 && p->beta != 0; m++)
+            tune_cpu_in(p->c, m * N + n0, n1 - n0, t.c + (m - m0) * t.ld);
+    }
+    for (int64_t k0 = p->k0; k0 < p->k1; k0 += p->depth) {
+        int64_t k1 = k0 + p->depth < p->k1 ? k0 + p->depth : p->k1;
+        int64_t tiles = up(m1 - m0, MR) / MR * (up(n1 - n0, NR) / NR), far = p->chunk * threads;
+        bool last = k1 == p->k1;
+        struct coming next = expect(&p->chunked, last ? i0 + far : i0, last ? i1 + far : i1, last ? p->k0 : k1,
+                                    last ? p->k0 + k1 - k0 : k1 + p->depth < p->k1 ? k1 + p->depth : p->k1, tiles);
+        pack(&p->chunked, i0, i1, k0, k1, work);
+        multiply(p, work, i0, i1, s0, s1, k0, k1, k0 == 0 ? p->beta : 1, &t, &next);
+    }
+    for (int64_t m = m0; m < m1 && narrow; m++)
+        tune_cpu_out(p->c, m * N + n0, n1 - n0, t.c + (m - m0) * t.ld);
+}
+
+/* The shared side's panels, all their depth, by all threads: some neighbouring panels at a time. */
+static void pack_shared(const struct product *p, int threads)
+{
+    int64_t rows = up(p->s1 - p->s0, p->shared.panel), some = up(rows / (4 * threads), p->shared.panel);
+    some = some < p->shared.panel ? p->shared.panel : some > CHUNK ? CHUNK : some;
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t s = p->s0; s < p->s1; s += some)
+        for (int64_t k0 = p->k0; k0 < p->k1; k0 += p->depth) {
+            int64_t k1 = k0 + p->depth < p->k1 ? k0 + p->depth : p->k1;
+            pack(&p->shared, s, s + some < p->s1 ? s + some : p->s1, k0, k1,
+                 p->packed + (k0 - p->k0) * rows + place_of(s, p->s0, k1 - k0));
+        }
+}
+
+bool tune_cpu_gemm_is_fast(void)
+{
+#if defined(__AVX2__) || defined(__aarch64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+const char *tune_cpu_gemm_vectors(void)
+{
+#if defined(__AVX512F__)
+    return "AVX-512";
+#elif defined(__AVX2__)
+    return "AVX2";
+#elif defined(__aarch64__)
+    return "NEON";
+#else
+    return "128-bit vectors";
+#endif
+}
+
+static struct operand operand(const struct tune_tensor *t, bool by_depth)
+{
+    return (struct operand){t->data, t->dtype, t->shape[1], by_depth};
+}
+
+/* Depth of a block: K in equal parts, whole vectors. */
+static int64_t block_depth(int64_t K)
+{
+    int64_t blocks = (K + DEPTH - 1) / DEPTH;
+    return up((K + blocks - 1) / blocks, VL);
+}
+
+/* How much of the depth and of the shared side is packed at once. */
+static void plan(const struct product *p, int64_t *rows, int64_t *depth)
+{
+    bool narrow = p->c->dtype != TUNE_F32;
+    int64_t K = up(p->K, p->depth), most = up(p->shared.n, NR) < SHARED_ROWS ? up(p->shared.n, NR) : SHARED_ROWS;
+    *depth = narrow || K * most <= SHARED ? K : SHARED / most / p->depth * p->depth;
+    *rows = (narrow ? SHARED_NARROW : SHARED) / *depth / NR * NR;
+    *rows = *rows < NR ? NR : *rows > most ? most : *rows;
+}
+
+/* Chunks small enough that every thread has about four; where there are too few, the shared side is cut as well. */
+static int64_t count_tasks(struct product *p, int threads)
+{
+    int64_t panels = up(p->chunked.n, p->chunked.panel) / p->chunked.panel, most = CHUNK / p->chunked.panel;
+    int64_t each = panels / (4 * threads), chunks;
+    each = each < 1 ? 1 : each > most ? most : each;
+    p->chunk = each * p->chunked.panel;
+    chunks = (panels + each - 1) / each;
+    p->parts = chunks >= 2 * threads ? 1 : (2 * threads + chunks - 1) / chunks;
+    panels = up(p->s1 - p->s0, p->shared.panel) / p->shared.panel;
+    p->parts = p->parts < panels ? p->parts : panels;
+    return chunks * p->parts;
+}
+
+int64_t tune_cpu_gemm_floats(bool narrow)
+{
+    return (DEPTH + VL) * (int64_t)CHUNK + (narrow ? SHARED_ROWS * (int64_t)CHUNK : 0);
+}
+
+int64_t tune_cpu_gemm_shared_floats(bool narrow)
+{
+    return narrow ? SHARED_NARROW : SHARED;
+}
+
+int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+                  const struct tune_tensor *b, bool bt, float alpha, float beta)
+{
+    if (((struct tune_cpu *)dev->state)->blas)
+        return tune_cpu_blas_gemm(dev, c, a, at, b, bt, alpha, beta);
+    struct product p = {.c = c, .alpha = alpha, .beta = beta, .K = a->shape[!at]};
+    struct side sa = {operand(a, at), c->shape[0], MR}, sb = {operand(b, !bt), c->shape[1], NR};
+    int64_t rows, depth;
+    if (sa.n == 0 || sb.n == 0)
+        return 0;
+    p.shared_is_a = sa.n <= sb.n;
+    p.shared = p.shared_is_a ? sa : sb;
+    p.chunked = p.shared_is_a ? sb : sa;
+    p.depth = block_depth(p.K);
+    plan(&p, &rows, &depth);
+    p.packed = tune_cpu_shared(dev, rows * depth);
+    if (!p.packed || tune_cpu_reserve(dev, tune_cpu_gemm_floats(c->dtype != TUNE_F32)) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads) firstprivate(p)
+    for (p.s0 = 0; p.s0 < p.shared.n; p.s0 = p.s1) {
+        p.s1 = p.s0 + rows < p.shared.n ? p.s0 + rows : p.shared.n;
+        for (p.k0 = 0; p.k0 < p.K; p.k0 = p.k1) {
+            p.k1 = p.k0 + depth < p.K ? p.k0 + depth : p.K;
+            pack_shared(&p, dev->threads);
+            int64_t tasks = count_tasks(&p, dev->threads);
+#pragma omp for schedule(dynamic, 1)
+            for (int64_t task = 0; task < tasks; task++)
+                do_task(&p, task, dev->threads, tune_cpu_work(dev));
+        }
+    }
+    return 0;
+}

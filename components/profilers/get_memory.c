@@ -1,0 +1,28 @@
+/* get_memory.c - the plan of the run that the flags describe. */
+#include "core/file.h"
+#include "core/try.h"
+#include "datasets/dataset.h"
+#include "flags/flags.h"
+#include "profilers/memory_plan.h"
+
+int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
+                         const struct tune_dataset *data)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_model_config config;
+    struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
+    TRY(tune_get_model_config(flags, folder, &config));
+    struct tune_memory_request request = {
+        .config = &config,
+        .activations = tune_get_model_dtype(flags),
+        .use = tune_get_model_use(flags),
+        .optimizer = tune_get_optimizer_options(flags),
+        .loader = tune_get_loader_options(flags),
+        .rows = tune_dataset_rows(data),
+        .evaluates = flags->train_split < 1 || flags->eval_dataset,
+        .log_every = flags->log_every,
+        .profile = flags->profile,
+    };
+    TRY(tune_memory_plan_make(plan, &request, dev));
+    return tune_memory_plan_check(plan, &request, dev, limits, tune_memory_limits(limits));
+}

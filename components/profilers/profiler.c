@@ -1,0 +1,293 @@
+/* profiler.c - when to measure, which matrix an operation is about, and adding up. */
+#include "profilers/profiler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/try.h"
+#include "datasets/loader.h"
+#include "profilers/timing.h"
+
+const char *const tune_phase_names[TUNE_PHASES] = {"data", "forward", "loss", "backward", "clip", "update", "log, save", "evaluation"};
+
+/* More than the last cache holds; what a virtual machine says of its cache may be its host's. */
+static int64_t ceiling_bytes(void)
+{
+    int64_t bytes = 2 * (int64_t)sysconf(_SC_LEVEL3_CACHE_SIZE), least = 64 << 20, most = 256 << 20;
+    return bytes < least ? least : bytes > most ? most : bytes;
+}
+
+struct tune_profiler_bytes tune_profiler_bytes(int steps)
+{
+    return (struct tune_profiler_bytes){
+        .device = steps > 0 ? ceiling_bytes() : 0,
+        .heap = steps > 0 ? (int64_t)sizeof(struct tune_profiler) + TUNE_PROFILE_EVENTS * (int64_t)sizeof(struct tune_event) : 0,
+    };
+}
+
+/* The better of this measurement and those before: a busy machine only ever makes them lower. */
+static int measure_ceilings(struct tune_profiler *p)
+{
+    struct tune_ceilings *c = &p->result.ceilings, now = {0};
+    if (p->dev->kernels->ceilings)
+        TRY(p->dev->kernels->ceilings(p->dev, &now, p->memory, p->memory_bytes / 4));
+    c->flops_one = now.flops_one > c->flops_one ? now.flops_one : c->flops_one;
+    c->flops_all = now.flops_all > c->flops_all ? now.flops_all : c->flops_all;
+    c->bytes_one = now.bytes_one > c->bytes_one ? now.bytes_one : c->bytes_one;
+    c->bytes_all = now.bytes_all > c->bytes_all ? now.bytes_all : c->bytes_all;
+    return 0;
+}
+
+struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_model *model, const struct tune_loader *load, int steps)
+{
+    struct tune_profiler *p = calloc(1, sizeof *p);
+    if (p && steps > 0)
+        p->events = calloc(TUNE_PROFILE_EVENTS, sizeof *p->events);
+    if (!p || (steps > 0 && !p->events)) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the profiler");
+        free(p);
+        return NULL;
+    }
+    p->dev = dev;
+    p->model = model;
+    p->load = load;
+    p->steps = steps;
+    p->result.threads = dev->threads;
+    p->result.rows = p->rows;
+    if (steps <= 0)
+        return p;
+    p->memory_bytes = tune_profiler_bytes(steps).device;
+    p->memory = tune_device_alloc(dev, p->memory_bytes, "the profiler");
+    if (!p->memory || measure_ceilings(p) < 0) {
+        tune_profiler_free(p);
+        return NULL;
+    }
+    return p;
+}
+
+static void stop_measuring(struct tune_profiler *p)
+{
+    if (p->measures)
+        p->dev->kernels = p->real;
+    p->measures = false;
+    tune_device_free(p->dev, p->memory, p->memory_bytes);
+    p->memory = NULL;
+}
+
+void tune_profiler_free(struct tune_profiler *p)
+{
+    if (!p)
+        return;
+    stop_measuring(p);
+    free(p->events);
+    free(p);
+}
+
+/* ---- names ---- */
+
+/* The parameter whose weight or gradient lies there; NULL: none. */
+static const struct tune_parameter *parameter_at(const struct tune_profiler *p, const void *address)
+{
+    if (!p->model || !address)
+        return NULL;
+    const struct tune_parameters *table = tune_model_parameters(p->model);
+    for (int i = 0; i < table->count; i++) {
+        const struct tune_parameter *r = &table->at[i];
+        const float *w = tune_model_weight(p->model, r), *g = tune_model_gradient(p->model, r);
+        if (address == w || (g && address == g))
+            return r;
+    }
+    return NULL;
+}
+
+/* What people call it; a literal. */
+static const char *label(const struct tune_parameter *r, const char *op)
+{
+    static const char *const names[][2] = {
+        {"q_proj", "qkv"},  {"k_proj", "k"},         {"v_proj", "v"},      {"o_proj", "o"},
+        {"gate_proj", "gate_up"}, {"up_proj", "up"}, {"down_proj", "down"}, {"lm_head", "lm_head"},
+        {"input_layernorm", "1"}, {"post_attention_layernorm", "2"}, {"q_norm", "q"}, {"k_norm", "k"}, {"model.norm", "final"},
+    };
+    if (!r)
+        return "";
+    if (r->unit == 0) /* a tied embedding is the output projection too; gradients of all begin at its own */
+        return !strcmp(op, "gemm") ? "lm_head" : !strcmp(op, "zero") ? "gradients" : "";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(r->name, names[i][0]))
+            return names[i][1];
+    return "";
+}
+
+/* ---- adding up ---- */
+
+/* The row of this operation, made when it is new; -1: no room, its time stands between the operations. */
+static int row_of(struct tune_profiler *p, enum tune_phase phase, const char *name, const char *text, const char *direction)
+{
+    struct tune_profile *all = &p->result;
+    for (int i = 0; i < all->count; i++)
+        if (p->keys[i].phase == phase && p->keys[i].name == name && p->keys[i].label == text && p->keys[i].direction == direction)
+            return i;
+    if (all->count == TUNE_PROFILE_ROWS)
+        return -1;
+    int i = all->count++;
+    p->keys[i].phase = phase;
+    p->keys[i].name = name;
+    p->keys[i].label = text;
+    p->keys[i].direction = direction;
+    p->rows[i].phase = tune_phase_names[phase];
+    snprintf(p->rows[i].name, sizeof p->rows[i].name, "%s%s%s%s%s", name, *text ? " " : "", text, *direction ? " " : "", direction);
+    return i;
+}
+
+/* Time that is no operation's. */
+static int outside_row(struct tune_profiler *p, enum tune_phase phase)
+{
+    static const char *const making = "making batches", *const writing = "printing, writing", *const between = "between operations";
+    int i = row_of(p, phase, phase == TUNE_DATA ? making : phase == TUNE_AFTER ? writing : between, "", "");
+    if (i >= 0)
+        p->rows[i].outside = true;
+    return i;
+}
+
+static void add_outside(struct tune_profiler *p, enum tune_phase phase, double seconds)
+{
+    int i = outside_row(p, phase);
+    if (i < 0)
+        return;
+    p->rows[i].calls++;
+    p->rows[i].seconds += seconds;
+}
+
+static void note(struct tune_profiler *p, const struct tune_event *event)
+{
+    if (p->result.events < TUNE_PROFILE_EVENTS)
+        p->events[p->result.events++] = *event;
+    else
+        p->result.dropped++;
+}
+
+double tune_timed_begin(struct tune_profiler *p, enum tune_phase phase)
+{
+    (void)p->real->sync(p->dev); /* an error sticks: the operation itself will meet it */
+    double now = tune_clock_s();
+    bool fetches = phase == TUNE_FORWARD && p->phase != TUNE_FORWARD; /* the first upload of a micro-batch */
+    add_outside(p, fetches ? TUNE_DATA : phase, now - p->free_s);
+    p->phase = phase;
+    return now;
+}
+
+int tune_timed_end(struct tune_profiler *p, double begin_s, int status, const struct tune_op *op)
+{
+    if (status == 0)
+        status = p->real->sync(p->dev);
+    double now = tune_clock_s();
+    p->free_s = now;
+    const struct tune_parameter *r = parameter_at(p, op->weight);
+    int layers = p->model ? tune_model_config(p->model)->layers : 0;
+    if (r)
+        p->layer = r->unit >= 1 && r->unit <= layers ? r->unit - 1 : -1;
+    else if (op->phase != TUNE_FORWARD && op->phase != TUNE_BACKWARD && op->phase != TUNE_EVALUATION)
+        p->layer = -1;
+    int i = row_of(p, op->phase, op->name, label(r, op->name), op->direction);
+    if (i < 0) {
+        p->free_s = begin_s;
+        return status;
+    }
+    p->rows[i].calls++;
+    p->rows[i].seconds += now - begin_s;
+    p->rows[i].flops += op->flops;
+    p->rows[i].bytes += op->bytes;
+    struct tune_event e = {begin_s, now - begin_s, op->flops, op->bytes, i, (int)op->phase, p->layer, {0}};
+    memcpy(e.shape, op->shape, sizeof e.shape);
+    note(p, &e);
+    return status;
+}
+
+/* ---- steps ---- */
+
+static void start(struct tune_profiler *p, const struct tune_progress *at)
+{
+    p->real = p->dev->kernels;
+    tune_timed_kernels(p);
+    p->measures = true;
+    p->phase = TUNE_DATA;
+    p->layer = -1;
+    p->result.first = at->step + 1;
+    p->tokens = at->tokens;
+    p->rows_used = at->rows;
+    p->waited_s = p->load ? tune_loader_waited_s(p->load) : 0;
+    p->dev->kernels = &p->table;
+    p->step_begin_s = p->free_s = tune_clock_s();
+}
+
+static void end_step(struct tune_profiler *p, const struct tune_progress *at)
+{
+    double now = tune_clock_s();
+    add_outside(p, p->phase == TUNE_UPDATE ? TUNE_AFTER : p->phase, now - p->free_s);
+    p->free_s = now;
+    p->phase = TUNE_DATA;
+    p->layer = -1;
+    p->result.last = at->step;
+    p->result.seconds = now - p->step_begin_s;
+    note(p, &(struct tune_event){.begin_s = now, .row = -1});
+    int64_t tokens = at->tokens - p->tokens, rows = at->rows - p->rows_used;
+    if (p->model && rows > 0)
+        p->result.model_flops = (double)tokens * tune_model_config_flops(tune_model_config(p->model), (double)tokens / (double)rows);
+}
+
+/* What the loader waited for its helper is taken from making batches. */
+static void part_waiting(struct tune_profiler *p)
+{
+    int making = outside_row(p, TUNE_DATA);
+    double waited = p->load ? tune_loader_waited_s(p->load) - p->waited_s : 0;
+    if (!p->load || making < 0 || waited > p->rows[making].seconds)
+        return;
+    int i = row_of(p, TUNE_DATA, "waiting for rows", "", "");
+    if (i < 0)
+        return;
+    p->rows[i].outside = true;
+    p->rows[i].calls = p->rows[making].calls;
+    p->rows[i].seconds = waited;
+    p->rows[making].seconds -= waited;
+}
+
+static int finish(struct tune_profiler *p)
+{
+    p->done = true;
+    p->dev->kernels = p->real;
+    part_waiting(p);
+    TRY(measure_ceilings(p)); /* again: the machine may have been busier before */
+    stop_measuring(p);
+    return 1;
+}
+
+int tune_profiler_step(struct tune_profiler *p, const struct tune_progress *at)
+{
+    if (p->steps <= 0 || p->done)
+        return 0;
+    p->calls++;
+    if (p->calls == 1) {
+        bool few = at->planned_steps > 0 && at->planned_steps - at->step < p->steps + 1;
+        p->warm_up = few ? 1 : 2;
+    }
+    if (p->measures)
+        end_step(p, at);
+    if (p->calls == p->warm_up)
+        start(p, at);
+    return p->calls == p->warm_up + p->steps ? finish(p) : 0;
+}
+
+int tune_profiler_end(struct tune_profiler *p)
+{
+    if (p->steps <= 0 || p->done || !p->measures || p->result.last == 0)
+        return 0;
+    return finish(p);
+}
+
+const struct tune_profile *tune_profiler_result(const struct tune_profiler *p)
+{
+    return &p->result;
+}

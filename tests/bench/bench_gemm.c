@@ -1,0 +1,178 @@
+/* bench_gemm.c - the matrix products of one training step, ours beside OpenBLAS's, beside the cores' FMA peak.
+ *
+ *     bench_gemm [seconds] [threads]      about that long (default 20); threads default: as many as may be used
+ *
+ * The list is smollm2-135m's: length 512, batch 1, forward, and backward to inputs and weights, 30 layers and the output
+ * projection in the loss's chunks. OpenBLAS runs with the kernel (OPENBLAS_CORETYPE) that was fastest over the whole list in a
+ * short try of each, unless that variable is set. Rounds of ours and OpenBLAS's take turns; each product's fastest round
+ * counts. The last line: total FLOPs / total time of each, and their ratio. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "devices/kernels.h"
+
+enum { C = 576, Q = 960, F = 1536, V = 49152, T = 512, LAYERS = 30, CHUNKS = 2 };
+
+struct shape {
+    const char *name;
+    int64_t rows, in, out; /* y [rows,out] = x [rows,in] w' */
+    int times;             /* in a step of one micro-batch */
+    double best[2][3];     /* seconds; OpenBLAS, ours; forward, to the input, to the weight */
+};
+
+static struct shape shapes[] = {
+    {.name = "q,k,v", .rows = T, .in = C, .out = Q, .times = LAYERS},
+    {.name = "o", .rows = T, .in = C, .out = C, .times = LAYERS},
+    {.name = "gate,up", .rows = T, .in = C, .out = 2 * F, .times = LAYERS},
+    {.name = "down", .rows = T, .in = F, .out = C, .times = LAYERS},
+    {.name = "output", .rows = T / CHUNKS, .in = C, .out = V, .times = CHUNKS},
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+static const char *const cores[] = {"SKYLAKEX", "COOPERLAKE", "SAPPHIRERAPIDS", "HASWELL", "ZEN", "SANDYBRIDGE", "NEOVERSEN1",
+                                    "ARMV8"};
+enum { CORES = sizeof cores / sizeof *cores };
+
+static int fail(void)
+{
+    fprintf(stderr, "bench_gemm: %s\n", tune_error_message());
+    exit(1);
+}
+
+static double flops(const struct shape *s)
+{
+    return 2.0 * (double)s->rows * (double)s->in * (double)s->out;
+}
+
+/* One of the three products of a linear layer. Each layer has weights of its own: they come from memory, not from cache. */
+static void product(struct tune_device *dev, const struct shape *s, int which, float *x, float *y, float *w)
+{
+    struct tune_tensor tx = tune_tensor_2d(x, TUNE_F32, s->rows, s->in), ty = tune_tensor_2d(y, TUNE_F32, s->rows, s->out);
+    struct tune_tensor tw = tune_tensor_2d(w, TUNE_F32, s->out, s->in);
+    int status = which == 0   ? tune_gemm(dev, &ty, &tx, false, &tw, true, 1, 0)
+                 : which == 1 ? tune_gemm(dev, &tx, &ty, false, &tw, false, 1, 0)
+                              : tune_gemm(dev, &tw, &ty, true, &tx, false, 1, 1);
+    if (status < 0)
+        fail();
+}
+
+static void round_of(struct tune_device *dev, int who, float *x, float *y, float *w, int64_t weights, int which)
+{
+    static int64_t at;
+    for (int i = 0; i < SHAPES; i++) {
+        struct shape *s = &shapes[i];
+        if (at + s->in * s->out > weights)
+            at = 0;
+        double begin = tune_moment_now().wall_s;
+        product(dev, s, which, x, y, w + at);
+        double took = tune_moment_now().wall_s - begin;
+        at += s->in * s->out;
+        if (took < s->best[who][which] || s->best[who][which] == 0)
+            s->best[who][which] = took;
+    }
+}
+
+static void total(int who, double *work, double *time)
+{
+    *work = *time = 0;
+    for (int i = 0; i < SHAPES; i++)
+        for (int which = 0; which < 3; which++) {
+            *work += flops(&shapes[i]) * shapes[i].times;
+            *time += shapes[i].best[who][which] * shapes[i].times;
+        }
+}
+
+/* The cores' multiply-adds in registers, GFLOP/s. */
+static double ceiling(struct tune_device *dev, float *zeros, int64_t n)
+{
+    struct tune_ceilings c = {0};
+    if (dev->kernels->ceilings && dev->kernels->ceilings(dev, &c, zeros, n) < 0)
+        fail();
+    return c.flops_all / 1e9;
+}
+
+static void measure(double seconds, int threads, bool both)
+{
+    struct tune_device *dev[2];
+    for (int who = 0; who < 2; who++) {
+        setenv("TUNE_MATMUL", who == 0 ? "openblas" : "own", 1);
+        dev[who] = tune_device_open("cpu", threads);
+        if (!dev[who])
+            fail();
+    }
+    int64_t big = (int64_t)T / CHUNKS * V > (int64_t)T * 2 * F ? (int64_t)T / CHUNKS * V : (int64_t)T * 2 * F, weights = 2 * (int64_t)V * C;
+    float *x = tune_device_alloc(dev[0], (int64_t)T * F * 4, "x"), *y = tune_device_alloc(dev[0], big * 4, "y"),
+          *w = tune_device_alloc(dev[0], weights * 4, "w");
+    if (!x || !y || !w)
+        fail();
+    double end = tune_moment_now().wall_s + seconds;
+    do
+        for (int which = 0; which < 3; which++)
+            for (int who = both ? 1 : 0; who >= 0; who--)
+                round_of(dev[who], who, x, y, w, weights, which);
+    while (tune_moment_now().wall_s < end);
+    if (both)
+        printf("# %s\n# %s\n", dev[0]->description, dev[1]->description);
+    if (both) {
+        memset(w, 0, (size_t)weights * 4);
+        printf("# FMA peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
+    }
+    tune_device_free(dev[0], x, (int64_t)T * F * 4);
+    tune_device_free(dev[0], y, big * 4);
+    tune_device_free(dev[0], w, weights * 4);
+    tune_device_close(dev[1]);
+    tune_device_close(dev[0]);
+}
+
+/* The fastest OpenBLAS kernel by a short try of each in a process of its own, which prints its rate. */
+static void choose_core(const char *self, const char *threads)
+{
+    char command[512], line[64];
+    double best = 0;
+    int chosen = -1;
+    for (int i = 0; i < CORES; i++) {
+        snprintf(command, sizeof command, "OPENBLAS_CORETYPE=%s '%s' try %s 2>/dev/null", cores[i], self, threads);
+        FILE *f = popen(command, "r");
+        bool got = f && fgets(line, sizeof line, f);
+        if (f && pclose(f) == 0 && got && atof(line) > best) {
+            best = atof(line);
+            chosen = i;
+        }
+    }
+    if (chosen >= 0)
+        setenv("OPENBLAS_CORETYPE", cores[chosen], 1);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const to[] = {"forward", "to input", "to weight"};
+    double work, time[2];
+    bool try = argc > 1 && strcmp(argv[1], "try") == 0;
+    int threads = argc > 2 ? atoi(argv[2]) : 0;
+    if (!try && !getenv("OPENBLAS_CORETYPE")) {
+        choose_core(argv[0], argc > 2 ? argv[2] : "0");
+        if (getenv("OPENBLAS_CORETYPE"))
+            execv(argv[0], argv); /* OpenBLAS reads it when it is loaded */
+    }
+    measure(try ? 1 : argc > 1 ? atof(argv[1]) : 20, threads, !try);
+    if (try) {
+        total(0, &work, &time[0]);
+        printf("%.3f\n", work / time[0] / 1e9);
+        return 0;
+    }
+    printf("%-10s %6s %6s %6s  %-10s %14s %14s %7s\n", "product", "rows", "in", "out", "", "OpenBLAS GF/s", "ours GF/s", "ratio");
+    for (int i = 0; i < SHAPES; i++)
+        for (int which = 0; which < 3; which++) {
+            const struct shape *s = &shapes[i];
+            printf("%-10s %6d %6d %6d  %-10s %14.1f %14.1f %7.3f\n", s->name, (int)s->rows, (int)s->in, (int)s->out, to[which],
+                   flops(s) / s->best[0][which] / 1e9, flops(s) / s->best[1][which] / 1e9, s->best[0][which] / s->best[1][which]);
+        }
+    for (int who = 0; who < 2; who++)
+        total(who, &work, &time[who]);
+    printf("%-34s  %-10s %14.1f %14.1f %7.3f\n", "FLOP-weighted", "", work / time[0] / 1e9, work / time[1] / 1e9, time[0] / time[1]);
+    return 0;
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""peer_torch.py - full fine-tuning beside PyTorch + transformers: the same model, tokens, length, batch and precision.
+
+    python tests/bench/peer_torch.py [--rounds 2] [--steps 4] [--accumulate 4] [CASE...]
+
+Cases: base (float32, length 512, batch 1), length1024, batch2, checkpointing, bf16. Without one: all of them, base with
+--accumulate 4, the others with 1. Each program runs in a process of its own, taking turns within a round: ours, PyTorch eager,
+PyTorch compiled (torch.compile, default mode). The first steps of each (memory, compilation) do not count; the fastest
+step does, and the mean is printed beside it. Peak memory is the highest RssAnon seen, sampled every 20 ms from outside.
+PyTorch's settings are its best here: sdpa attention, fused AdamW, as many threads as there are cores. bf16 is run by
+PyTorch under autocast with float32 weights, and with everything in bfloat16; ours trains float32 weights.
+"""
+import argparse, json, os, shutil, subprocess, sys, tempfile, threading, time
+
+BUILD = os.environ.get("BUILD", "build")
+THREADS = len(os.sched_getaffinity(0))
+CASES = {
+    "base": dict(length=512, batch=1, checkpointing=False, dtype="float32", peers=["eager", "compile"]),
+    "length1024": dict(length=1024, batch=1, checkpointing=False, dtype="float32", peers=["eager", "compile"]),
+    "batch2": dict(length=512, batch=2, checkpointing=False, dtype="float32", peers=["eager", "compile"]),
+    "checkpointing": dict(length=512, batch=1, checkpointing=True, dtype="float32", peers=["eager", "compile"]),
+    "bf16": dict(length=512, batch=1, checkpointing=False, dtype="bfloat16", peers=["eager", "compile", "pure"]),
+}
+
+
+def worker(job):
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    torch.set_num_threads(THREADS)
+    torch.manual_seed(0)
+    mode, case = job["mode"], job["case"]
+    if job.get("matmul"):
+        a, b = torch.randn(512, 576), torch.randn(3072, 576)
+        best = 1e9
+        for _ in range(40):
+            begin = time.perf_counter()
+            a @ b.t()
+            best = min(best, time.perf_counter() - begin)
+        print(json.dumps(dict(torch=torch.__version__, matmul=2 * 512 * 576 * 3072 / best / 1e9,
+                              blas=[x.strip("- ") for x in torch.__config__.show().splitlines() if "MKL" in x or "BLAS" in x][0])))
+        return
+    dtype = torch.bfloat16 if mode == "pure" else torch.float32
+    model = AutoModelForCausalLM.from_pretrained(job["model"], dtype=dtype, attn_implementation="sdpa")
+    model.train()
+    model.config.use_cache = False
+    if case["checkpointing"]:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01, fused=True)
+    run = torch.compile(model) if mode == "compile" else model
+    ids = torch.tensor(job["ids"])
+    autocast = case["dtype"] == "bfloat16" and mode != "pure"
+    B, A, at, times = case["batch"], job["accumulate"], 0, []
+    for _ in range(job["steps"]):
+        begin = time.perf_counter()
+        optimizer.zero_grad()
+        for _ in range(A):
+            x = ids[[(at + i) % len(ids) for i in range(B)]]
+            at += B
+            with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+                loss = run(input_ids=x, labels=x).loss / A
+            loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        times.append(time.perf_counter() - begin)
+    print(json.dumps(dict(times=times)))
+
+
+def watched(command, env=None, stdin=None):
+    """Run it; its stdout, and the highest RssAnon in bytes."""
+    p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         env=dict(os.environ, **(env or {})))
+    peak = [0]
+
+    def watch():
+        while p.poll() is None:
+            try:
+                for line in open(f"/proc/{p.pid}/status"):
+                    if line.startswith("RssAnon"):
+                        peak[0] = max(peak[0], int(line.split()[1]) * 1024)
+            except OSError:
+                pass
+            time.sleep(0.02)
+
+    t = threading.Thread(target=watch)
+    t.start()
+    out, err = p.communicate(stdin)
+    t.join()
+    if p.returncode:
+        sys.exit(f"{command[0]} ended with {p.returncode}:\n{out[-2000:]}{err[-3000:]}")
+    return out, peak[0]
+
+
+def ours(job, tmp):
+    case, run = job["case"], os.path.join(tmp, "run")
+    command = [f"{BUILD}/finetune_full", "--model", job["model"], "--dataset", job["rows"], "--max-length", str(case["length"]),
+               "--batch-size", str(case["batch"]), "--accumulate", str(job["accumulate"]), "--max-steps", str(job["steps"]),
+               "--dtype", case["dtype"], "--output", run, "--overwrite"]
+    if case["checkpointing"]:
+        command += ["--activation-checkpointing", "full"]
+    _, peak = watched(command)
+    lines = [json.loads(line) for line in open(os.path.join(run, "metrics.jsonl"))]
+    assert all(line["tokens"] == case["length"] * case["batch"] * job["accumulate"] for line in lines), "rows are too short"
+    return [line["step_s"] for line in lines], peak
+
+
+def theirs(job):
+    out, peak = watched([sys.executable, __file__, "--worker"], {"OMP_NUM_THREADS": str(THREADS)}, json.dumps(job))
+    return json.loads(out.splitlines()[-1])["times"], peak
+
+
+def long_rows(path, length):
+    """Rows of the sample set put together until they are longer than any length measured."""
+    text = [json.loads(line)["text"] for line in open("datasets/stories.jsonl")]
+    each = 3 + length // 60
+    with open(path, "w") as f:
+        for i in range(0, len(text) - each, each):
+            f.write(json.dumps({"text": " ".join(text[i:i + each])}) + "\n")
+
+
+def measure(name, args, model, tmp):
+    case = CASES[name]
+    rows = os.path.join(tmp, f"rows-{case['length']}.jsonl")
+    long_rows(rows, case["length"])
+    out = subprocess.run([f"{BUILD}/tokenize", "--model", model], stdin=open(rows), capture_output=True, text=True, check=True)
+    ids = [json.loads(line)["ids"][:case["length"]] for line in out.stdout.splitlines()][:32]
+    job = dict(case=case, model=model, rows=rows, ids=ids, accumulate=args.accumulate or (4 if name == "base" else 1), steps=args.steps)
+    tokens = case["length"] * case["batch"] * job["accumulate"]
+    who = ["ours"] + case["peers"]
+    times, peaks = {w: [] for w in who}, {w: 0 for w in who}
+    for r in range(args.rounds):
+        for w in who:
+            print(f"# {name}: round {r + 1} of {args.rounds}, {w}", file=sys.stderr)
+            t, peak = ours(job, tmp) if w == "ours" else theirs(dict(job, mode=w))
+            times[w] += t[2 if w == "compile" else 1:]
+            peaks[w] = max(peaks[w], peak)
+    print(f"{name}: length {case['length']}, batch {case['batch']}, accumulation {job['accumulate']}, {case['dtype']}"
+          f"{', checkpointing' if case['checkpointing'] else ''}")
+    fastest = min(case["peers"], key=lambda w: min(times[w]))
+    for w in who:
+        label = "tune.c" if w == "ours" else {"pure": "PyTorch, all bfloat16"}.get(w, f"PyTorch {w}")
+        print(f"  {label:24} {tokens / min(times[w]):8.1f} tokens/s  (mean {tokens * len(times[w]) / sum(times[w]):7.1f})"
+              f"  peak anonymous memory {peaks[w] / 2**20:7.0f} MiB")
+    print(f"  tune.c / its fastest ({fastest}): {min(times[fastest]) / min(times['ours']):.2f} x tokens/s, "
+          f"{peaks['ours'] / peaks[fastest]:.2f} x memory"
+          f"; least memory of any of its modes: {peaks['ours'] / min(peaks[w] for w in case['peers']):.2f} x", flush=True)
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    a.add_argument("--rounds", type=int, default=2)
+    a.add_argument("--steps", type=int, default=4)
+    a.add_argument("--accumulate", type=int, default=0)
+    a.add_argument("--worker", action="store_true")
+    a.add_argument("cases", nargs="*", choices=list(CASES) + [[]])
+    args = a.parse_args()
+    if args.worker:
+        return worker(json.load(sys.stdin))
+    tmp = tempfile.mkdtemp()
+    try:
+        model = os.path.join(tmp, "model")
+        subprocess.run([f"{BUILD}/init_model", "--like", "smollm2-135m", "--seed", "1", "--dtype", "float32", model], check=True,
+                       stdout=subprocess.DEVNULL)
+        out, _ = watched([sys.executable, __file__, "--worker"], {"OMP_NUM_THREADS": str(THREADS)},
+                         json.dumps(dict(mode="", case={}, matmul=True)))
+        info = json.loads(out.splitlines()[-1])
+        print(f"# PyTorch {info['torch']}, {THREADS} threads, {info['blas']}; its matmul 512x576x3072: {info['matmul']:.0f} GFLOP/s")
+        for name in args.cases or CASES:
+            measure(name, args, model, tmp)
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)
+
+
+main()

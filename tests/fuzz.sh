@@ -1,0 +1,54 @@
+#!/bin/sh
+# fuzz.sh - every fuzz target for FUZZ_SECONDS (60), one to a core. TAP; the totals as tests/run.sh gives them.
+# BUILD: where `make fuzz` built them. What a target finds new is kept in $BUILD/corpus for the next time; the input of
+# a crash is left in $BUILD/crashes: fix it and put the input into tests/fuzz/corpus, which `make test` replays.
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build/fuzz}
+number=0 passed=0 failed=0 skipped=0
+log=$(mktemp -d) || exit 1
+trap 'rm -rf "$log"' EXIT
+mkdir -p "$BUILD/crashes"
+
+fuzz() { # TARGET
+    mkdir -p "$BUILD/corpus/$1"
+    "$BUILD/tests/fuzz/$1" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=2048 -dict="tests/fuzz/$1.dict" \
+        -artifact_prefix="$BUILD/crashes/$1-" "$BUILD/corpus/$1" "tests/fuzz/corpus/$1" >"$log/$1" 2>&1
+    echo $? >"$log/$1.code"
+}
+
+say() { # TARGET
+    number=$((number + 1))
+    figures=$(sed -n 's/^#\([0-9]*\)\tDONE *cov: \([0-9]*\).*/\1 inputs, \2 edges/p' "$log/$1")
+    if [ "$(cat "$log/$1.code")" = 0 ] && [ -n "$figures" ]; then
+        passed=$((passed + 1))
+        echo "ok $number - $1: $figures"
+    else
+        failed=$((failed + 1))
+        echo "not ok $number - $1"
+        tail -n 40 "$log/$1" | sed 's/^/# /'
+    fi
+}
+
+set --
+for source in tests/fuzz/*.c; do
+    target=$(basename "$source" .c)
+    [ "$target" = replay ] && continue
+    if [ -x "$BUILD/tests/fuzz/$target" ]; then set -- "$@" "$target"; else
+        number=$((number + 1)) skipped=$((skipped + 1))
+        echo "ok $number - $target # SKIP no clang with libFuzzer"
+    fi
+done
+cores=$(nproc)
+while [ $# -gt 0 ]; do
+    running=
+    while [ $# -gt 0 ] && [ "$(echo "$running" | wc -w)" -lt "$cores" ]; do
+        fuzz "$1" &
+        running="$running $1"
+        shift
+    done
+    wait
+    for target in $running; do say "$target"; done
+done
+echo "1..$number"
+if [ -n "${TUNE_TEST_TOTALS:-}" ]; then echo "$passed $failed $skipped" >>"$TUNE_TEST_TOTALS"; else echo "$passed passed, $failed failed, $skipped skipped"; fi
+[ $failed = 0 ]

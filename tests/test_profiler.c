@@ -1,0 +1,404 @@
+/* test_profiler.c - what is counted is what ran: calls, FLOPs and phases by hand, seconds that add up, the same bits as
+ * without a profiler, a trace that is whole. */
+#include "test.h"
+
+#include <cjson/cJSON.h>
+#include <sys/stat.h>
+
+#include "core/cjson.h"
+#include "datasets/dataset.h"
+#include "datasets/loader.h"
+#include "losses/loss.h"
+#include "optimizers/optimizer.h"
+#include "profilers/profiler.h"
+
+enum { ROWS = 12, LENGTH = 16, LAYERS = 3, BATCH = 2, MICROS = 3 };
+
+static int get(void *context, int64_t row, struct tune_example *x)
+{
+    (void)context;
+    if (tune_example_reserve(x, LENGTH) < 0)
+        return -1;
+    for (int i = 0; i < LENGTH; i++) {
+        x->ids[i] = (int32_t)((row * 31 + i * 7) % 61);
+        x->trained[i] = 1;
+    }
+    x->count = LENGTH;
+    return 0;
+}
+
+struct trainer {
+    struct tune_device *dev;
+    struct tune_model *m;
+    struct tune_dataset *data;
+    struct tune_loader *load;
+    struct tune_loss *loss;
+    struct tune_optimizer *opt;
+    struct tune_sums *sums;
+    struct tune_progress at;
+};
+
+static void setup(struct trainer *t, int threads, bool checkpointing, int64_t max_steps)
+{
+    struct tune_model_config c = {.family = "llama", .hidden = 24, .ffn = 40, .layers = LAYERS, .heads = 4, .kv_heads = 2, .head_dim = 6,
+                                  .vocabulary = 61, .max_positions = 128, .norm_eps = 1e-5f, .rope = TUNE_ROPE_DEFAULT,
+                                  .rope_theta = 10000, .attention_scale = .4f, .embedding_multiplier = 1, .residual_multiplier = 1,
+                                  .logits_scaling = 1, .qkv_bias = true};
+    memset(t, 0, sizeof *t);
+    t->dev = tune_device_open("cpu", threads);
+    assert_got(t->dev);
+    t->m = tune_model_new(&c, t->dev, TUNE_F32);
+    assert_got(t->m);
+    const struct tune_parameters *p = tune_model_parameters(t->m);
+    for (int i = 0; i < p->count; i++) { /* weights of some size, so that steps differ */
+        float *w = tune_model_weight(t->m, &p->at[i]);
+        for (int64_t k = 0; k < p->at[i].count && !p->at[i].norm; k++)
+            w[k] = .3f * sinf((float)(k * 7 + i));
+    }
+    assert_ok(tune_model_reserve(t->m, BATCH, LENGTH, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)));
+    t->data = tune_dataset_from(ROWS, get, NULL, LENGTH);
+    assert_got(t->data);
+    t->load = tune_loader_new(t->data, &(struct tune_loader_options){.part = TUNE_ALL, .batch_size = BATCH, .accumulate = MICROS,
+                              .max_length = LENGTH, .epochs = 1, .max_steps = max_steps, .stop_after_seconds = -1, .ahead = true});
+    assert_got(t->load);
+    t->loss = tune_loss_new(t->m, true);
+    assert_got(t->loss);
+    t->opt = tune_optimizer_new(t->m, &(struct tune_optimizer_options){.kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8});
+    assert_got(t->opt);
+    t->sums = tune_sums_new(t->dev, 1);
+    assert_got(t->sums);
+}
+
+static void teardown(struct trainer *t)
+{
+    tune_sums_free(t->sums);
+    tune_optimizer_free(t->opt);
+    tune_loss_free(t->loss);
+    tune_loader_free(t->load);
+    tune_dataset_free(t->data);
+    tune_model_free(t->m);
+    tune_device_close(t->dev);
+}
+
+static double one_step(struct trainer *t)
+{
+    int micros = tune_loader_more(t->load, &t->at);
+    const struct tune_step_sums *steps;
+    assert_true(micros > 0);
+    assert_ok(tune_model_zero_grad(t->m, t->sums));
+    while (micros-- > 0) {
+        struct tune_batch batch;
+        struct tune_tensor *hidden, *dhidden;
+        assert_ok(tune_loader_next(t->load, &batch));
+        assert_ok(tune_model_forward(t->m, &batch, &hidden));
+        assert_ok(tune_loss_forward_backward(t->loss, hidden, &batch, t->sums, &dhidden));
+        assert_ok(tune_model_backward(t->m, &batch, dhidden));
+    }
+    assert_ok(tune_optimizer_clip(t->opt, 1, t->sums));
+    assert_ok(tune_optimizer_step(t->opt, 1e-2, t->sums));
+    assert_int_equal(tune_sums_read(t->sums, &steps), 1);
+    tune_progress_step(&t->at, t->load);
+    return steps[0].scalars.loss_sum;
+}
+
+static const struct tune_profile_row *row(const struct tune_profile *r, const char *phase, const char *name)
+{
+    for (int i = 0; i < r->count; i++)
+        if (!strcmp(r->rows[i].phase, phase) && !strcmp(r->rows[i].name, name))
+            return &r->rows[i];
+    fail_msg("no row \"%s\" in phase \"%s\"", name, phase);
+    return NULL;
+}
+
+static void calls(const struct tune_profile *r, const char *phase, const char *name, int64_t expected)
+{
+    const struct tune_profile_row *found = row(r, phase, name);
+    if (found->calls != expected || found->outside)
+        fail_msg("%s, %s: %lld calls, expected %lld", phase, name, (long long)found->calls, (long long)expected);
+}
+
+/* FLOPs of the rows whose names begin so. */
+static double flops(const struct tune_profile *r, const char *begin)
+{
+    double sum = 0;
+    for (int i = 0; i < r->count; i++)
+        if (!strncmp(r->rows[i].name, begin, strlen(begin)))
+            sum += r->rows[i].flops;
+    return sum;
+}
+
+static void counts(const struct tune_profile *r, int64_t steps, bool checkpointing)
+{
+    int64_t micros = steps * MICROS, layers = micros * LAYERS;
+    static const char *const matrices[] = {"qkv", "o", "gate_up", "down"};
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "gemm %s", matrices[i]);
+        calls(r, "forward", name, layers);
+        if (checkpointing && i < 3) /* what backward does not read is not computed again */
+            calls(r, "backward", name, layers);
+        snprintf(name, sizeof name, "gemm %s dx", matrices[i]);
+        calls(r, "backward", name, layers);
+        snprintf(name, sizeof name, "gemm %s dW", matrices[i]);
+        calls(r, "backward", name, layers);
+    }
+    calls(r, "loss", "gemm lm_head", micros);
+    calls(r, "loss", "gemm lm_head dx", micros);
+    calls(r, "loss", "gemm lm_head dW", micros);
+    calls(r, "loss", "softmax dx", micros);
+    calls(r, "forward", "bias qkv", layers);
+    calls(r, "backward", "bias qkv dW", layers);
+    calls(r, "forward", "embed", micros);
+    calls(r, "backward", "embed dW", micros);
+    calls(r, "forward", "attention", layers);
+    calls(r, "backward", "attention dx", layers);
+    calls(r, "forward", "rmsnorm 1", layers);
+    calls(r, "forward", "rmsnorm 2", layers);
+    calls(r, "forward", "rmsnorm final", micros);
+    calls(r, "backward", "rmsnorm final dx", micros);
+    calls(r, "clip", "sum squares", steps);
+    calls(r, "data", "zero gradients", steps);
+    calls(r, "log, save", "download", steps);
+    assert_true(row(r, "update", "adamw")->calls > 0);
+    assert_true(row(r, "data", "making batches")->outside && row(r, "data", "waiting for rows")->outside);
+}
+
+static void adds_up(const struct tune_profile *r)
+{
+    double sum = 0;
+    for (int i = 0; i < r->count; i++) {
+        assert_true(r->rows[i].seconds >= 0);
+        sum += r->rows[i].seconds;
+    }
+    assert_true(r->seconds > 0 && fabs(sum - r->seconds) < 1e-6 * r->seconds + 1e-9 * r->count);
+}
+
+/* While it measures, every entry of the table is another but those that are no operations: a new kernel wants its wrapper. */
+static void all_timed(const struct tune_kernels *own, const struct tune_kernels *timed)
+{
+    typedef void (*entry)(void);
+    entry a[sizeof *own / sizeof(entry)], b[sizeof *own / sizeof(entry)];
+    size_t same = 0;
+    memcpy(a, own, sizeof a);
+    memcpy(b, timed, sizeof b);
+    for (size_t i = 0; i < sizeof a / sizeof *a; i++)
+        same += a[i] == b[i];
+    assert_int_equal(same, 6); /* close, alloc, free, reserve, reserve_bytes, ceilings */
+}
+
+static void what_ran(bool checkpointing)
+{
+    struct trainer t;
+    setup(&t, 2, checkpointing, 10);
+    struct tune_profiler *p = tune_profiler_new(t.dev, t.m, t.load, 3);
+    assert_got(p);
+    const struct tune_kernels *own = t.dev->kernels;
+    for (int step = 1; step <= 6; step++) {
+        one_step(&t);
+        assert_int_equal(tune_profiler_step(p, &t.at), step == 5);
+        assert_int_equal(t.dev->kernels != own, step >= 2 && step < 5); /* from the third on, and put back */
+        if (step == 3)
+            all_timed(own, t.dev->kernels);
+    }
+    assert_int_equal(tune_profiler_end(p), 0);
+    const struct tune_profile *r = tune_profiler_result(p);
+    assert_true(r->first == 3 && r->last == 5 && r->threads == 2);
+    counts(r, 3, checkpointing);
+    adds_up(r);
+    double tokens = 3.0 * MICROS * BATCH * LENGTH, labels = 3.0 * MICROS * BATCH * (LENGTH - 1); /* a row's last token predicts nothing */
+    double layer = (4 + 2 * 2) * 6 * 24 + 24 * 24 + 3 * 24 * 40, head = 24 * 61, again = checkpointing ? 2 * (layer - 24 * 40) : 0;
+    assert_float_equal(flops(r, "gemm"), tokens * LAYERS * (6 * layer + again) + 6 * labels * head, 1);
+    double pairs = LENGTH * (LENGTH + 1) / 2. * BATCH * 4 * MICROS * 3 * LAYERS;
+    assert_float_equal(flops(r, "attention"), pairs * 6 * (4 + 10 + (checkpointing ? 4 : 0)), 1);
+    assert_float_equal(r->model_flops, tokens * tune_model_config_flops(tune_model_config(t.m), LENGTH), 1);
+    assert_true(r->ceilings.flops_one > 1e8 && r->ceilings.flops_all > 1e8 && r->ceilings.bytes_all > 1e7 && r->ceilings.bytes_one > 1e7);
+    tune_profiler_free(p);
+    teardown(&t);
+}
+
+static void what_ran_is_counted(void **state)
+{
+    (void)state;
+    what_ran(false);
+}
+
+static void what_ran_again_is_counted(void **state)
+{
+    (void)state;
+    what_ran(true);
+}
+
+/* The same losses and weights, to the bit, with and without; freed in the midst of a measurement. */
+static void nothing_changes(void **state)
+{
+    (void)state;
+    struct trainer plain, timed;
+    setup(&plain, 2, false, 6);
+    setup(&timed, 2, false, 6);
+    struct tune_profiler *off = tune_profiler_new(plain.dev, plain.m, plain.load, 0);
+    struct tune_profiler *on = tune_profiler_new(timed.dev, timed.m, timed.load, 100);
+    assert_got(off);
+    assert_got(on);
+    const struct tune_kernels *own = plain.dev->kernels;
+    assert_true(tune_profiler_bytes(0).device == 0 && tune_profiler_bytes(0).heap == 0);
+    for (int step = 0; step < 5; step++) {
+        double a = one_step(&plain), b = one_step(&timed);
+        assert_memory_equal(&a, &b, sizeof a);
+        assert_int_equal(tune_profiler_step(off, &plain.at), 0);
+        assert_int_equal(tune_profiler_step(on, &timed.at), 0);
+        assert_ptr_equal(plain.dev->kernels, own);
+    }
+    assert_ptr_not_equal(timed.dev->kernels, own);
+    const struct tune_parameters *p = tune_model_parameters(plain.m);
+    for (int i = 0; i < p->count; i++)
+        assert_memory_equal(tune_model_weight(plain.m, &p->at[i]), tune_model_weight(timed.m, &tune_model_parameters(timed.m)->at[i]),
+                            (size_t)p->at[i].count * 4);
+    tune_profiler_free(on);
+    assert_ptr_equal(timed.dev->kernels, own);
+    one_step(&timed);
+    tune_profiler_free(off);
+    teardown(&plain);
+    teardown(&timed);
+}
+
+/* A run of two steps: the second is measured; of one: none, and the table says so. */
+static void short_runs(void **state)
+{
+    (void)state;
+    struct trainer t;
+    for (int steps = 1; steps <= 2; steps++) {
+        setup(&t, 1, false, steps);
+        struct tune_profiler *p = tune_profiler_new(t.dev, t.m, t.load, 5);
+        assert_got(p);
+        for (int i = 0; i < steps; i++) {
+            one_step(&t);
+            assert_int_equal(tune_profiler_step(p, &t.at), 0);
+        }
+        assert_int_equal(tune_profiler_end(p), steps == 2);
+        char *table = tune_profiler_table(p);
+        assert_got(table);
+        assert_int_equal(strstr(table, "no step was profiled") != NULL, steps == 1);
+        assert_int_equal(strstr(table, "gemm gate_up dW") != NULL, steps == 2);
+        free(table);
+        if (steps == 2)
+            adds_up(tune_profiler_result(p));
+        tune_profiler_free(p);
+        teardown(&t);
+    }
+}
+
+/* The number behind the key; an error if there is none. */
+static double number(const cJSON *object, const char *key)
+{
+    const cJSON *n = cJSON_GetObjectItemCaseSensitive(object, key);
+    assert_true(cJSON_IsNumber(n));
+    return n->valuedouble;
+}
+
+/* Each track's events follow one another; steps, phases and operations fill each other. */
+static void check_trace(const char *folder, const struct tune_profile *r)
+{
+    char path[TUNE_PATH_MAX];
+    double end[5] = {0}, sum[5] = {0};
+    int count[5] = {0};
+    snprintf(path, sizeof path, "%s/profile.trace.json", folder);
+    cJSON *json = tune_cjson_read(path, (size_t)64 << 20);
+    assert_got(json);
+    const cJSON *e;
+    cJSON_ArrayForEach(e, cJSON_GetObjectItemCaseSensitive(json, "traceEvents"))
+    {
+        if (strcmp(cJSON_GetObjectItemCaseSensitive(e, "ph")->valuestring, "X"))
+            continue;
+        int track = (int)number(e, "tid");
+        double begin = number(e, "ts"), length = number(e, "dur");
+        assert_in_range(track, 1, 4);
+        assert_true(length >= 0 && begin >= end[track] - .0021); /* rounded to nanoseconds */
+        end[track] = begin + length;
+        sum[track] += length;
+        count[track]++;
+        if (track == 3)
+            assert_true(number(cJSON_GetObjectItemCaseSensitive(e, "args"), "flops") >= 0);
+    }
+    assert_int_equal(count[1], r->last - r->first + 1);
+    assert_int_equal(count[3] + count[1], r->events);
+    assert_true(fabs(sum[1] - 1e6 * r->seconds) < 1 && sum[2] <= sum[1] + 1 && sum[3] <= sum[2] + 1);
+    assert_true(sum[3] + sum[4] <= sum[1] + 1 && sum[3] + sum[4] > .3 * sum[1]);
+    cJSON_Delete(json);
+}
+
+static void files(void **state)
+{
+    (void)state;
+    struct trainer t;
+    const char *folder = test_folder();
+    char path[TUNE_PATH_MAX], *text;
+    size_t size;
+    setup(&t, 1, false, 4);
+    struct tune_profiler *p = tune_profiler_new(t.dev, t.m, t.load, 2);
+    assert_got(p);
+    for (int i = 0; i < 4; i++) {
+        one_step(&t);
+        tune_profiler_step(p, &t.at);
+    }
+    const struct tune_profile *r = tune_profiler_result(p);
+    assert_ok(tune_profiler_write(p, folder));
+    check_trace(folder, r);
+    snprintf(path, sizeof path, "%s/profile.txt", folder);
+    assert_ok(tune_file_read(path, 1 << 20, &text, &size));
+    assert_non_null(strstr(text, "steps 3 to 4"));
+    assert_non_null(strstr(text, "of it outside operations"));
+    free(text);
+    snprintf(path, sizeof path, "%s/profile.json", folder);
+    cJSON *json = tune_cjson_read(path, 1 << 20);
+    assert_got(json);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(json, "rows")), r->count);
+    assert_true(number(json, "first_step") == 3 && number(json, "seconds") == r->seconds);
+    cJSON_Delete(json);
+    assert_int_equal(tune_profiler_write(p, "/nowhere/at/all"), -1);
+    assert_error_has("/nowhere/at/all");
+    tune_profiler_free(p);
+    teardown(&t);
+    assert_ok(tune_file_remove_folder(folder));
+}
+
+/* The trace has room for so many operations; the sums go on. */
+static void long_profiles(void **state)
+{
+    (void)state;
+    struct trainer t;
+    const char *folder = test_folder();
+    enum { STEPS = 200 };
+    setup(&t, 1, true, STEPS + 2);
+    struct tune_profiler *p = tune_profiler_new(t.dev, t.m, t.load, STEPS);
+    assert_got(p);
+    for (int i = 0; i < STEPS + 2; i++) {
+        one_step(&t);
+        tune_profiler_step(p, &t.at);
+    }
+    const struct tune_profile *r = tune_profiler_result(p);
+    assert_int_equal(r->last - r->first + 1, STEPS);
+    counts(r, STEPS, true);
+    adds_up(r);
+    assert_true(r->dropped > 0 && r->events < r->dropped + r->events);
+    assert_ok(tune_profiler_write(p, folder));
+    struct stat s;
+    char path[TUNE_PATH_MAX];
+    snprintf(path, sizeof path, "%s/profile.trace.json", folder);
+    assert_int_equal(stat(path, &s), 0);
+    assert_true(s.st_size < 32 << 20);
+    cJSON *json = tune_cjson_read(path, (size_t)64 << 20);
+    assert_got(json);
+    cJSON_Delete(json);
+    tune_profiler_free(p);
+    teardown(&t);
+    assert_ok(tune_file_remove_folder(folder));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_ran_is_counted), cmocka_unit_test(what_ran_again_is_counted), cmocka_unit_test(nothing_changes),
+        cmocka_unit_test(short_runs),          cmocka_unit_test(files),                     cmocka_unit_test(long_profiles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
