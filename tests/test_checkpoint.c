@@ -430,6 +430,7 @@ static void refuses_what_is_broken(void **state)
     static const struct {
         const char *file, *text, *message; /* text NULL: the file is cut in half */
     } cases[] = {
+        {"config.json", "{}", "config.json is not what it was"},
         {"state/progress.json", "{}", "\"step\" is missing"},
         {"state/progress.json", "{\"step\": 1.5}", "\"step\" is missing or makes no sense"},
         {"state/progress.json", "{\"step\": 1,", "the JSON ends here"},

@@ -106,6 +106,13 @@ is "--allow-changed goes on with another --lr" more base --lr 0.1 --allow-change
 is "and run.json says so" sh -c 'grep -A3 "\"--lr\"" base/run.json | grep -q 0.003'
 is "an older one with --overwrite" more base/checkpoint-5 --overwrite --stop-at-step 6 --lr 0.003 --allow-changed
 is "takes what came after it" eval '[ "$(ls -d base/checkpoint-[0-9]* | sed "s|.*-||" | sort -n | tr "\n" " ")" = "4 5 6 " ] || { ls -l base; cat base.out | tail; false; }'
+is "a run of another build, on another processor" eval 'run gone --stop-at-step 7 && sed -i "s/\"id\":[^\"]*\"/&ff/; / threads, /s/\"device\":[^\"]*\"/&Z80 /" gone/run.json && more gone --stop-at-step 8'
+is "is warned about" eval 'grep -q "^# warning: the build of the program *was \"ff" gone.out && grep -q "^# warning: the processor.*was \"Z80" gone.out'
+mv model away
+refused "a model folder that is gone" 2 "model" "$full" --resume gone
+is "the checkpoint stands in for it" more gone --model gone/checkpoint-8 --allow-changed
+mv away model
+is "to the same bits" same straight gone
 run early --save-every 0 >/dev/null 2>&1 & # until its first line
 while [ ! -s early/metrics.jsonl ]; do sleep 0.01; done
 pid=$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' early/run.json | head -n 1)

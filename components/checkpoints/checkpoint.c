@@ -188,10 +188,13 @@ static int same_source(struct tune_checkpoint *c)
     struct tune_companions *then = tune_companions_read(c->resume);
     const char *differs = then ? tune_companions_differ(c->companions, then) : NULL;
     tune_companions_free(then);
-    if (!then || !differs || !c->options.log)
+    if (!then || !differs)
         return then ? 0 : -1;
     snprintf(what, sizeof what, "%s of --model", differs);
-    return tune_logger_changed(c->options.log, what, c->resume, c->source);
+    if (c->options.log)
+        return tune_logger_changed(c->options.log, what, c->resume, c->source);
+    tune_error_set("%s/%s is not what it was when %s was saved", c->source, differs, c->resume);
+    return -1;
 }
 
 /* Checkpoints of a later step would be taken for this run's. */

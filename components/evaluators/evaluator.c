@@ -46,6 +46,8 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
     double sum = 0;
     int64_t labels = 0;
     int micros;
+    if (e->options.data)
+        TRY(tune_dataset_unchanged(e->options.data));
     TRY(tune_loader_rewind(e->load));
     while ((micros = tune_loader_more(e->load, at)) > 0) {
         while (micros-- > 0) {
