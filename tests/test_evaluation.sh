@@ -29,6 +29,8 @@ is "a .txt file to evaluate on" run text --eval-dataset held.txt --max-steps 1
 is "--eval-rows" run some --eval-dataset held.jsonl --eval-rows 5 --lr 0 --max-steps 3 --eval-every 1
 is "evaluates on so many" grep -q '^# evaluation  *on 5 rows' some.out
 is "the same ones each time" test "$(sed -n 's/.*"eval_loss"/"eval_loss"/p' some/metrics.jsonl | sort -u | wc -l)" = 1
+is "by another seed" run others --eval-dataset held.jsonl --eval-rows 5 --lr 0 --max-steps 1 --seed 7
+is "other ones" test "$(value others/report.json eval_loss)" != "$(value some/report.json eval_loss)"
 is "not on all" test "$(value some/report.json eval_loss)" != "$(value file/report.json eval_loss)"
 is "--eval-rows above what there is: all of them" run most --eval-dataset held.jsonl --eval-rows 500 --lr 0 --max-steps 1
 is "with the same loss" test "$(value most/report.json eval_loss)" = "$(value file/report.json eval_loss)"

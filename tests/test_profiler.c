@@ -173,6 +173,19 @@ static void adds_up(const struct tune_profile *r)
     assert_true(r->seconds > 0 && fabs(sum - r->seconds) < 1e-6 * r->seconds + 1e-9 * r->count);
 }
 
+/* While it measures, every entry of the table is another but those that are no operations: a new kernel wants its wrapper. */
+static void all_timed(const struct tune_kernels *own, const struct tune_kernels *timed)
+{
+    typedef void (*entry)(void);
+    entry a[sizeof *own / sizeof(entry)], b[sizeof *own / sizeof(entry)];
+    size_t same = 0;
+    memcpy(a, own, sizeof a);
+    memcpy(b, timed, sizeof b);
+    for (size_t i = 0; i < sizeof a / sizeof *a; i++)
+        same += a[i] == b[i];
+    assert_int_equal(same, 6); /* close, alloc, free, reserve, reserve_bytes, ceilings */
+}
+
 static void what_ran(bool checkpointing)
 {
     struct trainer t;
@@ -184,6 +197,8 @@ static void what_ran(bool checkpointing)
         one_step(&t);
         assert_int_equal(tune_profiler_step(p, &t.at), step == 5);
         assert_int_equal(t.dev->kernels != own, step >= 2 && step < 5); /* from the third on, and put back */
+        if (step == 3)
+            all_timed(own, t.dev->kernels);
     }
     assert_int_equal(tune_profiler_end(p), 0);
     const struct tune_profile *r = tune_profiler_result(p);

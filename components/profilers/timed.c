@@ -198,6 +198,11 @@ static int sum_squares(struct tune_device *dev, const float *x, int64_t n, doubl
     TIMED(sum_squares, CLIP_OP, (dev, x, n, sum), "sum squares", "", .shape = {n}, .flops = 2.0 * (double)n, .bytes = 4.0 * (double)n);
 }
 
+static int add_scalar(struct tune_device *dev, double *to, double value)
+{
+    TIMED(add_scalar, LOSS_OP, (dev, to, value), "count labels", "");
+}
+
 static int finish_step(struct tune_device *dev, struct tune_scalars *scalars, double clip_norm)
 {
     TIMED(finish_step, CLIP_OP, (dev, scalars, clip_norm), "norm", "");
@@ -244,6 +249,7 @@ void tune_timed_kernels(struct tune_profiler *p)
     t->scatter = scatter;
     t->cross_entropy = cross_entropy;
     t->sum_squares = sum_squares;
+    t->add_scalar = add_scalar;
     t->finish_step = finish_step;
     t->adamw = adamw;
     t->sgd = sgd;
