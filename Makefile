@@ -148,7 +148,14 @@ test-peers: setup-test
 # Time figures; nothing here passes or fails.
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
-	@for b in $(BENCHES); do $$b || exit 1; done
+	@for b in $(BENCHES); do echo "== $$(basename $$b)"; $$b || exit 1; done
+	@for b in tests/bench/*.sh; do echo "== $$(basename $$b)"; BUILD=$(BUILD) sh $$b || exit 1; done
+
+# The same work by the field's libraries, side by side, in the environment of test-peers (tests/peers.sh makes it).
+bench-peers: setup-test
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
+	@for b in tests/bench/peer_*.py; do echo "== $$(basename $$b)"; \
+	    BUILD=$(BUILD) $${TUNE_VENV:-$$HOME/.cache/tune.c/venv}/bin/python $$b || exit 1; done
 
 # Everything from nothing: set-up, build, a model, a training, its result.
 quickstart: setup
@@ -158,7 +165,7 @@ quickstart: setup
 # Built with AddressSanitizer (leaks too) and UndefinedBehaviorSanitizer, which end the program at the first error.
 ASAN_SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-pass-failed
 asan:
-	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O1 SAN="$(ASAN_SAN)" all tests
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O2 SAN="$(ASAN_SAN)" all tests
 
 # Every test on that build.
 test-asan: setup-test asan
@@ -194,5 +201,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench tests fuzz fuzzers asan test-asan test-valgrind clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind clean help
 .SECONDARY:

@@ -77,6 +77,9 @@ int main(int argc, char **argv)
 {
     static struct task before[TASKS], after[TASKS];
     int threads = argc > 1 ? atoi(argv[1]) : 0, at_start = tasks(before), most = omp_get_max_threads(), team = 0, busy = 0;
+    char *(*core)(void);
+    *(void **)&core = dlsym(RTLD_DEFAULT, "openblas_get_corename");
+    printf("core_at_start=%s\n", core ? core() : "?");
     struct tune_device *dev = tune_device_open("cpu", threads);
     float *m[3];
     for (int i = 0; i < 3; i++)
@@ -112,9 +115,7 @@ int main(int argc, char **argv)
 #pragma omp parallel
 #pragma omp single
     team = omp_get_num_threads();
-    char *(*core)(void);
     int (*pool)(void), (*parallel)(void);
-    *(void **)&core = dlsym(RTLD_DEFAULT, "openblas_get_corename");
     *(void **)&pool = dlsym(RTLD_DEFAULT, "openblas_get_num_threads");
     *(void **)&parallel = dlsym(RTLD_DEFAULT, "openblas_get_parallel");
     Dl_info where;

@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_blas.sh - the library inside a foreign program, under Debian's builds of OpenBLAS: the right kernel, one pool of
-# threads, as many as were asked for, nothing left behind in the process. TAP; exit 0, 1 or 77.
+# test_blas.sh - the library inside a foreign program, under Debian's builds of OpenBLAS and told to use it: the right kernel,
+# one pool of threads, as many as were asked for, nothing left behind in the process. With matrix products of our own, which
+# are the default where there are wide vectors, OpenBLAS is left as it was found. TAP; exit 0, 1 or 77.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${BUILD:-build}" 2>/dev/null && pwd)
 cc=${CC:-cc}
@@ -50,7 +51,18 @@ elif has avx2 fma; then
 fi
 cpus=$(nproc)
 
-unset OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS GOTO_NUM_THREADS
+unset OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS GOTO_NUM_THREADS TUNE_MATMUL
+if TUNE_MATMUL=own OMP_NUM_THREADS=1 "$tmp/foreign" 1 >"$tmp/out" 2>&1; then
+    check "own products: product" "$(value product)" right
+    check "own products: description" "$(value description)" "*1 thread*own matmul*"
+    check "own products: OpenBLAS's kernel is the one it chose" "$(value core)" "$(value core_at_start)"
+else
+    cat "$tmp/out"
+    check "own products" "ended with an error" "a product"
+fi
+TUNE_MATMUL=faster "$tmp/foreign" 1 >"$tmp/out" 2>&1
+check "an unknown TUNE_MATMUL" "$(grep -c 'expected own or openblas' "$tmp/out")" 1
+export TUNE_MATMUL=openblas
 triplet=$($cc -print-multiarch 2>/dev/null || dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null)
 for kind in pthread openmp; do
     folder=/usr/lib/$triplet/openblas-$kind

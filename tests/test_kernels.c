@@ -1,4 +1,5 @@
-/* test_kernels.c - every kernel against plain float64 loops (naive.h), for 1, 2, 3 and 5 threads, F32 and BF16, odd sizes.
+/* test_kernels.c - every kernel against plain float64 loops (naive.h), for 1, 2, 3 and 5 threads, F32 and BF16, odd sizes;
+ * the last device multiplies by OpenBLAS.
  *
  * Errors are ||d||/||ref||, limits are c * eps of the activations' type; the largest observed c stands beside each limit.
  * Outputs that are set start as NaN, those that are added to start as random numbers. */
@@ -8,17 +9,19 @@
 #include "devices/kernels.h"
 #include "devices/sums.h"
 
-enum { DEVICES = 4 };
-static const int threads[DEVICES] = {1, 2, 3, 5};
+enum { DEVICES = 5 };
+static const int threads[DEVICES] = {1, 2, 3, 5, 2};
 static struct tune_device *devices[DEVICES];
 static const enum tune_dtype dtypes[2] = {TUNE_F32, TUNE_BF16};
 
 static int open_devices(void **state)
 {
     (void)state;
-    for (int i = 0; i < DEVICES; i++)
+    for (int i = 0; i < DEVICES; i++) {
+        setenv("TUNE_MATMUL", i < DEVICES - 1 ? "own" : "openblas", 1);
         if (!(devices[i] = tune_device_open("cpu", threads[i])))
             return -1;
+    }
     return 0;
 }
 
@@ -93,6 +96,11 @@ static void gemm(void **state)
         for (int transposes = 0; transposes < 4; transposes++)
             for (size_t t = 0; t < sizeof types / sizeof *types; t++)
                 gemm_case(&w, sizes[s], transposes, types[t]);
+    /* Depth in several blocks; more chunks than threads; a shared side in two parts; its depth in two parts. */
+    static const int64_t large[][3] = {{60, 100, 1400}, {20, 2000, 90}, {970, 980, 30}, {240, 250, 4500}};
+    for (size_t s = 0; s < sizeof large / sizeof *large; s++)
+        for (int t = 0; t < 2; t++)
+            gemm_case(&w, large[s], (int)s, types[t]);
     assert_worst("gemm", &w, 24, 2); /* 7.2 (one number, product and c cancel), 0.66 */
 }
 
@@ -569,7 +577,7 @@ static void sum_squares(void **state)
 static struct tune_scalars finish(struct tune_device *dev, double loss, double labels, double squares, double clip)
 {
     struct tune_scalars s = {.loss_sum = loss, .labels = labels, .square_sum = squares, .gradient_scale = NAN, .grad_norm = NAN,
-                             .not_finite = NAN};
+                             .not_finite = NAN, .updates = 6};
     struct tune_scalars *on = put_bytes(dev, &s, sizeof s);
     assert_ok(tune_finish_step(dev, on, clip));
     get_bytes(dev, &s, on, sizeof s);
@@ -591,7 +599,7 @@ static void finish_step(void **state)
     struct tune_scalars s = finish(dev, 20, 8, 6400, 1); /* norm sqrt(6400)/8 = 10 */
     assert_near(s.grad_norm, 10);
     assert_near(s.gradient_scale, 1 / (10 + 1e-6) / 8);
-    assert_true(s.not_finite == 0);
+    assert_true(s.not_finite == 0 && s.updates == 7);
     assert_near(finish(dev, 20, 8, 6400, 0).gradient_scale, 1.0 / 8);  /* measured, not clipped */
     assert_near(finish(dev, 20, 8, 6400, 20).gradient_scale, 1.0 / 8); /* below the limit: left alone */
     assert_near(finish(dev, 20, 8, 0, 1).gradient_scale, 1.0 / 8);
@@ -599,14 +607,14 @@ static void finish_step(void **state)
     for (int i = 0; i < 3; i++)
         for (int clip = 0; clip < 2; clip++) {
             s = finish(dev, bad[i], 8, 6400, clip);
-            assert_true(s.not_finite == 1 && s.gradient_scale == 0);
+            assert_true(s.not_finite == 1 && s.gradient_scale == 0 && s.updates == 6);
             s = finish(dev, 20, 8, fabs(bad[i]), clip);
-            assert_true(s.not_finite == 1 && s.gradient_scale == 0);
+            assert_true(s.not_finite == 1 && s.gradient_scale == 0 && s.updates == 6);
         }
 }
 
 static const struct tune_update an_update = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1,
-                                             .momentum = 0.9, .correction1 = 0.271, .correction2 = 0.142625}; /* t = 3 */
+                                             .momentum = 0.9};
 
 static void update_case(struct worst *worst_of, bool adam, bool momentum, int64_t n)
 {
@@ -614,20 +622,22 @@ static void update_case(struct worst *worst_of, bool adam, bool momentum, int64_
     struct array v = array_random(TUNE_F32, 0, n, 1, 4);
     for (int64_t i = 0; i < n; i++)
         ((float *)(void *)v.raw)[i] = (float)(v.v[i] = fabs(v.v[i]));
-    double scale = 1.0 / 37, none = 0, *ww = copy_of(&w), *wm = copy_of(&m), *wv = copy_of(&v);
+    double scale = 1.0 / 37, none = 0, t = 3, *ww = copy_of(&w), *wm = copy_of(&m), *wv = copy_of(&v);
     if (adam)
-        naive_adamw(ww, g.v, wm, wv, n, &an_update, scale);
+        naive_adamw(ww, g.v, wm, wv, n, &an_update, t, scale);
     else
         naive_sgd(ww, g.v, momentum ? wm : NULL, n, &an_update, scale);
     for (int d = 0; d < DEVICES; d++) {
         struct tune_device *dev = devices[d];
         put(dev, &w), put(dev, &g), put(dev, &m), put(dev, &v);
+        struct tune_update u = an_update;
+        u.updates = put_bytes(dev, &t, sizeof t);
         double *on[2] = {put_bytes(dev, &none, sizeof none), put_bytes(dev, &scale, sizeof scale)};
         for (int i = 0; i < 2; i++) { /* first with a scale of 0: nothing moves */
             if (adam)
-                assert_ok(tune_adamw(dev, w.t.data, g.t.data, m.t.data, v.t.data, n, &an_update, on[i]));
+                assert_ok(tune_adamw(dev, w.t.data, g.t.data, m.t.data, v.t.data, n, &u, on[i]));
             else
-                assert_ok(tune_sgd(dev, w.t.data, g.t.data, momentum ? m.t.data : NULL, n, &an_update, on[i]));
+                assert_ok(tune_sgd(dev, w.t.data, g.t.data, momentum ? m.t.data : NULL, n, &u, on[i]));
             if (i == 0)
                 assert_true(unchanged(&w) && unchanged(&m) && unchanged(&v));
         }
@@ -635,6 +645,7 @@ static void update_case(struct worst *worst_of, bool adam, bool momentum, int64_
         worst(worst_of, TUNE_F32, error(&m, wm));
         worst(worst_of, TUNE_F32, error(&v, wv));
         assert_true(unchanged(&g));
+        tune_device_free(dev, (void *)(uintptr_t)u.updates, sizeof t);
         tune_device_free(dev, on[0], sizeof none);
         tune_device_free(dev, on[1], sizeof none);
     }

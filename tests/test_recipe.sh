@@ -149,6 +149,9 @@ assert {k[2:] for k in moments} == set(before) - kept and len(moments) == 2 * le
 memory = [read(r, "report.json")["peak_anonymous_bytes"] for r in (whole, frozen)]
 saved = 12 * (total - trained)  # a gradient and two moments of each; observed 0.99 of it
 assert len(sys.argv) > 4 or 0.8 * saved < memory[0] - memory[1] < 1.2 * saved, (memory, saved)
+def calls(run, name): return sum(r["calls"] for r in read(run, "profile.json")["rows"] if r["phase"] == "backward" and r["name"] == name)
+assert (calls(whole, "attention dx"), calls(frozen, "attention dx")) == (4, 1)  # layers that backward goes through
+assert (calls(whole, "embed dW"), calls(frozen, "embed dW")) == (1, 0)
 assert read(frozen, "run.json")["options"]["freeze_layers"] == 3
 assert read(frozen, "report.json")["loss_last"] < read(frozen, "report.json")["loss_first"]
 PY
@@ -162,8 +165,8 @@ quietly build/init_model --layers 4 --hidden-size 128 --intermediate-size 384 --
     --dtype float32 --seed 1 "$tmp/model"
 is "the page's edits fit the recipe" eval 'apply docs/edit-a-recipe.md recipes/finetune_full.c >recipes/frozen.c'
 is "what they make builds without a warning" build build/frozen
-is "it trains with three of four layers frozen" quietly frozen three --freeze-layers 3
-is "and with none" quietly frozen zero
-is "frozen weights keep their bits, the others do not; nothing is kept for them; trained_parameters is right" freezes "$tmp/model" "$tmp/three" "$tmp/zero" $san
+is "it trains with three of four layers frozen" quietly frozen three --freeze-layers 3 --profile 1
+is "and with none" quietly frozen zero --profile 1
+is "frozen weights keep their bits, the others do not; nothing is kept or computed for them; trained_parameters is right" freezes "$tmp/model" "$tmp/three" "$tmp/zero" $san
 is "all frozen: nothing to train" status 1 "no parameter is trainable" frozen none --freeze-layers 5
 finish

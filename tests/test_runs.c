@@ -141,7 +141,7 @@ static void broken(void **state)
     }
     make("runs/b", "finished", metrics);
     test_write("runs/b", "report.json", "{", 1);
-    tune_run_free(opened("runs/b", TUNE_RUN_BROKEN, "report.json: not JSON"));
+    tune_run_free(opened("runs/b", TUNE_RUN_BROKEN, "runs/b/report.json:1:2: the JSON ends here"));
     assert_null(tune_run_open("runs"));
     assert_error_has("no run in this folder");
     assert_null(tune_run_open("runs/zzz"));

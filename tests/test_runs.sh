@@ -21,6 +21,7 @@ shows() { # TEXT COMMAND... - the command succeeds and prints a line that matche
 
 is "no runs yet: said, not an error" shows '^# no runs in runs/' "$runs" list
 is "a run" train slow --lr 1e-4 --max-steps 40 --eval-every 10
+sleep 1 # run.json tells the start to the second
 is "and another" train "fast and long" --lr 3e-3 --max-steps 60 --eval-every 10
 is "list: state, steps and the options in which they differ" shows '^slow +finished +40/40 +[0-9.]+ +[0-9.]+ .*lr=0\.0001 max_steps=40' "$runs" list
 is "in order of their start" eval '"$runs" list >a && sed -n 2p a | grep -q "^slow" && sed -n 3p a | grep -q "^fast and long  "'
@@ -45,7 +46,7 @@ cp -r runs/slow runs/cut && head -c 100 runs/slow/run.json >runs/cut/run.json
 mkdir runs/bare runs/odd && echo '{"status":"running"}' >runs/bare/run.json && echo 'x' >runs/odd/notes.txt
 printf '{"step":1,"loss":1}\nnonsense\n' >runs/bare/metrics.jsonl
 is "broken ones do not end the list" shows '^slow +finished' "$runs" list
-is "each says what is wrong" eval 'grep -q "^# torn: metrics.jsonl: its last line is torn" shown && grep -q "^# cut: runs/cut/run.json: not JSON" shown && grep -q "^# bare: metrics.jsonl:2:1: " shown'
+is "each says what is wrong" eval 'grep -q "^# torn: metrics.jsonl: its last line is torn" shown && grep -q "^# cut: runs/cut/run.json:[0-9]*:[0-9]*: the JSON ends here" shown && grep -q "^# bare: metrics.jsonl:2:1: " shown'
 is "what is no run folder is not among them" eval '! grep -q odd shown'
 refused "unless it is named" 1 "neither a run folder" "$runs" list runs/odd
 refused "a run that is not there" 1 "no such run" "$runs" show gone

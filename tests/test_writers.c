@@ -66,13 +66,14 @@ static void lines(void **state)
 }
 
 static const char jsonl[] = "{\"step\":1,\"loss\":2.5,\"grad_norm\":1,\"lr\":1e-05,\"step_s\":0.5,\"tokens\":10,\"labels\":9,"
-                            "\"tokens_per_s\":20,\"epoch\":0.25}\n"
+                            "\"tokens_per_s\":20,\"epoch\":0.25,\"rows\":2,\"elapsed_s\":0.75,\"padded_tokens\":12}\n"
                             "{\"step\":1,\"eval_loss\":2.25,\"eval_perplexity\":9.4877358363585262}\n"
                             "{\"step\":2,\"loss\":2.125,\"mine\":7}\n";
-static const char csv[] = "step,epoch,loss,grad_norm,lr,step_s,tokens,labels,tokens_per_s,eval_loss,eval_perplexity\n"
-                          "1,0.25,2.5,1,1e-05,0.5,10,9,20,,\n"
-                          "1,,,,,,,,,2.25,9.4877358363585262\n"
-                          "2,,2.125,,,,,,,,\n";
+static const char csv[] = "step,epoch,loss,grad_norm,lr,step_s,elapsed_s,rows,tokens,padded_tokens,labels,tokens_per_s,eval_loss,"
+                          "eval_perplexity\n"
+                          "1,0.25,2.5,1,1e-05,0.5,0.75,2,10,12,9,20,,\n"
+                          "1,,,,,,,,,,,,2.25,9.4877358363585262\n"
+                          "2,,2.125,,,,,,,,,,,\n";
 
 static void put_all(struct tune_writers *w)
 {

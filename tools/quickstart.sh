@@ -1,20 +1,29 @@
 #!/bin/sh
-# quickstart.sh - a small SmolLM2-shaped model, a sample set, a short training, and the proof that it learnt. Offline.
+# quickstart.sh - a small SmolLM2-shaped model, a sample set, a short training that is interrupted and goes on, its curves, and
+# the proof that it learnt. Offline.
 # Fails unless the loss on held-out stories ends MARGIN nats below the entropy of single tokens, which is the best a model
 # that ignores all context can do.
 set -e
 BUILD=${BUILD:-build}
 MARGIN=${MARGIN:-1.5}
 model=models/quickstart data=datasets/stories.jsonl run=runs/quickstart
+show() {
+    echo
+    echo "\$ $*"
+    "$@"
+}
 
 if [ ! -d $model ]; then
     $BUILD/init_model --like smollm2-135m --seed 1 --dtype float32 --layers 6 --hidden-size 192 --intermediate-size 512 \
         --heads 3 --kv-heads 1 --vocab-size 2048 --max-positions 512 $model
 fi
-set -- $BUILD/finetune_full --model $model --dataset $data --train-split 0.9 --max-length 256 --batch-size 8 \
-    --lr 3e-3 --epochs 2 --eval-every 40 --log-every 10 --seed 1 --output $run --overwrite
-echo "\$ $*"
-"$@"
+# Stopped at step 50 of 92, in the middle of an epoch, as Ctrl-C would stop it: the step is finished, a checkpoint saved.
+show $BUILD/finetune_full --model $model --dataset $data --train-split 0.9 --max-length 256 --batch-size 8 \
+    --lr 3e-3 --epochs 2 --eval-every 20 --log-every 10 --seed 1 --output $run --overwrite --stop-at-step 50
+show $BUILD/runs list $run
+# The same steps, to the bit, that it would have made without the interruption.
+show $BUILD/finetune_full --resume $run
+show $BUILD/runs plot $run --svg $run/loss.svg
 
 # Entropy of the set's single tokens, nats: what the validation loss has to beat.
 entropy=$($BUILD/tokenize --model $model <$data | tr -c '0-9\n' ' ' | awk '
@@ -35,10 +44,12 @@ The run is in $run:
   report.json     the measured properties
   recipe.c        the program that ran
   checkpoint-final/   the trained model as a Hugging Face folder
+  loss.svg        its curves: open it in a browser
 
 Next:
   $BUILD/finetune_full --help
   $BUILD/finetune_full --model $model --dataset $data --show-tokens 1      what the model sees
+  $BUILD/runs show $run                                        everything about the run
   tools/download.sh HuggingFaceTB/SmolLM2-135M models/SmolLM2-135M              a real model, or, offline, its exact shape:
   $BUILD/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M
   $BUILD/finetune_full --model models/SmolLM2-135M --dataset my.jsonl --output runs/first

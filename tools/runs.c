@@ -226,7 +226,8 @@ static void list(struct tune_run **runs, int all)
     const char **differing;
     int count = by_state(runs, all), n = MUST(tune_runs_differing(runs, count, &differing));
     struct tune_table *t = GET(tune_table_new(is_people() ? brief : whole, is_people() ? BRIEF : WHOLE));
-    qsort(runs, (size_t)count, sizeof *runs, in_order);
+    if (count > 0)
+        qsort(runs, (size_t)count, sizeof *runs, in_order);
     for (int i = 0; i < count; i++) {
         tune_table_text(t, label(runs, count, i));
         (is_people() ? list_brief : list_whole)(t, runs[i]);
@@ -260,21 +261,26 @@ static void add_value(struct tune_table *t, const char *section, const char *nam
     cJSON_free(text);
 }
 
-/* Every member of run.json: scalars under "run", the members of objects under the object's name. */
+/* Every member of run.json: scalars and lists of them under "run", the members of objects, and the objects of lists, under the
+ * member's name. */
 static void add_members(struct tune_table *t, const cJSON *run)
 {
     const cJSON *sources = cJSON_GetObjectItemCaseSensitive(run, "sources"), *member, *inner;
-    for (int objects = 0; objects < 2; objects++)
+    for (int sections = 0; sections < 2; sections++)
         cJSON_ArrayForEach(member, run) {
-            if (member == sources || cJSON_IsObject(member) != objects)
+            bool section = cJSON_IsObject(member) || cJSON_IsObject(member->child);
+            int number = 0;
+            if (member == sources || section != sections)
                 continue;
-            if (!objects)
+            if (!section)
                 add_value(t, "run", member->string, member, NULL);
             else
                 cJSON_ArrayForEach(inner, member) {
                     bool option = !strcmp(member->string, "options");
+                    char text[16];
+                    snprintf(text, sizeof text, "%d", ++number);
                     const cJSON *source = option ? cJSON_GetObjectItemCaseSensitive(sources, inner->string) : NULL;
-                    add_value(t, member->string, inner->string, inner, cJSON_GetStringValue(source));
+                    add_value(t, member->string, inner->string ? inner->string : text, inner, cJSON_GetStringValue(source));
                 }
         }
 }
@@ -432,7 +438,7 @@ enum { MOST = 32 }; /* metrics of one command */
 struct drawing {
     struct tune_run **runs;
     int count, plots, curves;
-    char metrics[MOST][48], titles[MOST][100];
+    char metrics[MOST][48];
     int metric_count;
     struct tune_plot plot[MOST];
     struct tune_curve *curve;
@@ -515,11 +521,11 @@ static void make_plots(struct drawing *d)
                 with = k;
         if (done[m])
             continue;
-        char *title = d->titles[d->plots];
         bool shared = with >= 0 && with != m;
-        snprintf(title, sizeof *d->titles, "%s%s%s", d->metrics[m], shared ? " and " : "", shared ? d->metrics[with] : "");
+        char title[128];
+        snprintf(title, sizeof title, "%s%s%s", d->metrics[m], shared ? " and " : "", shared ? d->metrics[with] : "");
         d->plot[d->plots++] = (struct tune_plot){
-            .title = title, .x_title = !strcmp(my.x, "time") ? "s of training" : my.x, .y_title = unit_of(d->metrics[m]),
+            .title = GET(strdup(title)), .x_title = !strcmp(my.x, "time") ? "s of training" : my.x, .y_title = unit_of(d->metrics[m]),
             .curves = d->curve + d->curves, .smooth = my.smooth, .logarithmic = my.logarithmic,
         };
         add_curves(d, d->metrics[m], shared);
@@ -563,6 +569,8 @@ static void plot(struct tune_run **runs, int count)
     for (int i = 0; i < count; i++)
         if (runs[i]->state == TUNE_RUN_BROKEN)
             fprintf(stderr, "# %s: %s\n", label(runs, count, i), runs[i]->reason);
+    for (int i = 0; i < d.plots; i++)
+        free((char *)(uintptr_t)d.plot[i].title);
     for (int i = 0; i < d.curves; i++) {
         free((char *)(uintptr_t)d.curve[i].label);
         free((double *)(uintptr_t)d.curve[i].x);

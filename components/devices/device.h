@@ -1,15 +1,17 @@
 /* device.h - where tensors live and what computes on them: a table of kernels, filled by each kind of device.
  *
  * Model code, losses and optimizers are written once against this table; the CPU fills it
- * with OpenBLAS and OpenMP loops. The functions that check shapes and then call the table
- * are in kernels.h; call those. Work on a device may be asynchronous: download and sync wait.
+ * with matrix products of our own and OpenMP loops. The functions that check shapes and then
+ * call the table are in kernels.h; call those. Work on a device may be asynchronous: download and sync wait.
  *
  *     struct tune_device *dev = tune_device_open("cpu", 0);
  *     float *x = tune_device_alloc(dev, bytes, "activations");
  *
- * The CPU device and OpenBLAS (for those who link this into a program of their own): opening
- * it sets OpenBLAS to one thread where that build has a thread pool of its own (matrix
- * products are split over our OpenMP threads; two pools side by side are several times
+ * The CPU device and OpenBLAS (for those who link this into a program of their own): matrix
+ * products are our own where this was compiled for AVX2, AVX-512 or NEON, and OpenBLAS is then
+ * left alone. Elsewhere, and with TUNE_MATMUL=openblas in the environment (own: the opposite),
+ * opening the device sets OpenBLAS to one thread where that build has a thread pool of its own
+ * (products are split over our OpenMP threads; two pools side by side are several times
  * slower), and, where OpenBLAS took a kernel older than the CPU and OPENBLAS_CORETYPE is
  * unset, makes it take the right one. Open the device before other threads call BLAS. */
 #ifndef TUNE_DEVICE_H
@@ -38,7 +40,7 @@ struct tune_attention {
 /* One AdamW or SGD step over n parameters. */
 struct tune_update {
     double lr, beta1, beta2, eps, weight_decay, momentum;
-    double correction1, correction2; /* 1 - beta^t */
+    const double *updates; /* device memory: t of the bias corrections 1 - beta^t, this update included; AdamW's */
 };
 
 /* What the device can do at best, measured, by one of its threads and by all. */

@@ -277,7 +277,7 @@ struct tune_run *tune_run_open(const char *folder)
         return NULL;
     }
     const char *slash = strrchr(r->folder, '/');
-    snprintf(r->name, sizeof r->name, "%s", slash && slash[1] ? slash + 1 : r->folder);
+    snprintf(r->name, sizeof r->name, "%.255s", slash && slash[1] ? slash + 1 : r->folder);
     read_state(r);
     read_metrics(r);
     if (has(r->folder, "report.json"))

@@ -1,4 +1,5 @@
-"""The event files of --logger tensorboard, read by TensorBoard itself: every number of metrics.jsonl is there, and no other."""
+"""The event files of --logger tensorboard, read by TensorBoard itself: every number of metrics.jsonl is there, and no other; also
+of a run that was killed between two checkpoints and goes on from the first of them."""
 import csv
 import json
 import math
@@ -13,9 +14,9 @@ import tap
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 BUILD = os.environ.get("BUILD", "build")
-TAGS = {"loss": "train/loss", "grad_norm": "train/grad_norm", "lr": "train/lr", "step_s": "train/step_seconds",
-        "tokens": "train/tokens", "labels": "train/labels", "tokens_per_s": "train/tokens_per_second", "epoch": "train/epoch",
-        "eval_loss": "eval/loss", "eval_perplexity": "eval/perplexity"}
+TAGS = {"step_s": "train/step_seconds", "tokens_per_s": "train/tokens_per_second", "eval_loss": "eval/loss",
+        "eval_perplexity": "eval/perplexity"}
+TAGS |= {name: "train/" + name for name in ("loss", "grad_norm", "lr", "epoch", "elapsed_s", "rows", "tokens", "padded_tokens", "labels")}
 
 
 def run(*arguments):
@@ -59,6 +60,19 @@ def table(folder):
     return None if rows == metrics(folder) else f"{rows[:2]}, expected {metrics(folder)[:2]}"
 
 
+def killed(folder):
+    """Starts a run, and kills it some steps behind its second checkpoint; the last step it wrote."""
+    process = subprocess.Popen([os.path.join(BUILD, "finetune_full"), "--model", "model", "--dataset", DATA, "--max-length", "48",
+                                "--max-steps", "4000", "--lr", "1e-4", "--train-split", "0.95", "--eval-every", "70", "--save-every",
+                                "100", "--logger", "csv,tensorboard", "--threads", "1", "--output", folder], stdout=subprocess.DEVNULL)
+    path = os.path.join(folder, "metrics.jsonl")
+    while process.poll() is None and not (os.path.exists(path) and b'"step":150' in open(path, "rb").read()):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    return max(json.loads(line)["step"] for line in open(path, "rb").read().splitlines(True) if line.endswith(b"\n"))
+
+
 def main(root):
     os.chdir(root)
     begin = time.time()
@@ -69,6 +83,13 @@ def main(root):
     tap.case("every number of a run, under its tag, at its step", equal, "run", begin)
     tap.case("metrics.csv holds the same", table, "run")
     tap.ok(math.isfinite(scalars("run")["eval/perplexity"][-1].value), "perplexity is a number")
+    begin = time.time()
+    last = killed("again")
+    tap.ok(150 <= last < 4000, "a run is killed between two checkpoints", last)
+    run("finetune_full", "--resume", "again", "--stop-at-step", str(last + 30))
+    tap.ok(metrics("again")[-1]["step"] == last + 30, "it goes on from the last of them")
+    tap.case("TensorBoard has each step once, those made again in the place of those that were lost", equal, "again", begin)
+    tap.case("and so has metrics.csv", table, "again")
 
 
 DATA = os.path.abspath("datasets/stories.jsonl")
