@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 {
     const struct tune_flags *flags = &my.tune; /* table < defaults/finetune_full/<model>.json < --config < flag */
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Fine-tune all weights of a language model.");
-    tune_program_catch_signals(&my.tune); /* finish the step, save, exit 130 or 143 */
+    tune_program_catch_signals(&my.tune); /* finish the step, save, exit 129, 130 or 143 */
 
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
     struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* rows, tokenised as they are read */
@@ -50,6 +50,11 @@ int main(int argc, char **argv)
 
     struct tune_progress at = {0};
     int micros;
+    MUST(tune_checkpoint_resume(ckpt, model, opt, load, &at)); /* --resume: goes on from there; else nothing */
+    if (tune_every(at.step, flags->eval_every))
+        MUST(tune_evaluator_run(eval, log, &at)); /* one that a signal cut off there */
+    if (at.best)
+        MUST(tune_checkpoint_save(ckpt, model, opt, &at));
     while ((micros = MUST(tune_loader_more(load, &at))) > 0) { /* one optimizer step */
         MUST(tune_model_zero_grad(model, sums));
         while (micros-- > 0) { /* of --accumulate micro-batches */
@@ -93,5 +98,5 @@ int main(int argc, char **argv)
     tune_dataset_free(data);
     tune_tokenizer_free(tok);
     tune_flags_free(&my.tune);
-    return tune_program_exit(&at); /* 0; 130 or 143 after a signal */
+    return tune_program_exit(&at); /* 0; 129, 130 or 143 after a signal */
 }

@@ -193,14 +193,14 @@ static inline double naive_log_prob(double *gradient, const double *logits, int6
 }
 
 static inline void naive_adamw(double *w, const double *g, double *m, double *v, int64_t n, const struct tune_update *u,
-                               double scale)
+                               double t, double scale)
 {
     for (int64_t i = 0; i < n; i++) {
         double grad = g[i] * scale;
         m[i] = u->beta1 * m[i] + (1 - u->beta1) * grad;
         v[i] = u->beta2 * v[i] + (1 - u->beta2) * grad * grad;
         w[i] -= u->lr * u->weight_decay * w[i];
-        w[i] -= u->lr * (m[i] / u->correction1) / (sqrt(v[i] / u->correction2) + u->eps);
+        w[i] -= u->lr * (m[i] / (1 - pow(u->beta1, t))) / (sqrt(v[i] / (1 - pow(u->beta2, t))) + u->eps);
     }
 }
 

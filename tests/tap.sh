@@ -6,7 +6,7 @@ case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac
 # Programs find defaults/ beside their own folder; those built outside the tree are told.
 case $BUILD in $here/*) ;; *) export TUNE_DEFAULTS="${TUNE_DEFAULTS:-$here/defaults}" ;; esac
 CC=${CC:-cc}
-export CC
+export BUILD CC
 OMP_WAIT_POLICY=passive # other tests and builds run beside
 export OMP_WAIT_POLICY
 number=0 failures=0

@@ -6,6 +6,8 @@
 
 #include "checkpoints/checkpoint.h"
 #include "core/safetensors.h"
+#include "datasets/dataset.h"
+#include "datasets/loader.h"
 #include "losses/loss.h"
 #include "models/weights.h"
 #include "optimizers/optimizer.h"
@@ -134,67 +136,171 @@ static void index_is_not_trusted(void **state)
     }
 }
 
-static void state_holds_moments_and_weights(void **state)
+static void one_tensor_in_two_files(void **state)
 {
     (void)state;
-    const char *folder = "tests/reference/llama-untied", *tmp = test_folder(); /* saved as bfloat16 */
-    char path[TUNE_PATH_MAX], name[160];
-    int32_t ids[4] = {1, 2, 3, 4}, labels[4] = {2, 3, 4, TUNE_NO_LABEL}, length = 4;
-    struct tune_batch batch = {.B = 1, .T = 4, .ids = ids, .labels = labels, .lengths = &length, .tokens = 4, .label_count = 3};
-    struct tune_tensor *hidden, *dhidden;
-    struct tune_model *m = tune_model_load(folder, dev, TUNE_F32);
-    assert_got(m);
-    assert_ok(tune_model_reserve(m, 1, 4, TUNE_FOR_TRAINING));
-    struct tune_loss *loss = tune_loss_new(m, true);
-    struct tune_sums *sums = tune_sums_new(dev, 1);
-    struct tune_optimizer *opt = tune_optimizer_new(m, &(struct tune_optimizer_options){
-        .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8});
-    assert_got(opt);
-    assert_ok(tune_model_zero_grad(m, sums));
-    assert_ok(tune_model_forward(m, &batch, &hidden));
-    assert_ok(tune_loss_forward_backward(loss, hidden, &batch, sums, &dhidden));
-    assert_ok(tune_model_backward(m, &batch, dhidden));
-    assert_ok(tune_optimizer_clip(opt, 1, sums));
-    assert_ok(tune_optimizer_step(opt, 1e-3, sums));
-    struct tune_checkpoint *c = tune_checkpoint_new(tmp, folder, TUNE_DTYPES);
-    assert_got(c);
-    struct tune_progress at = {.step = 1, .best = true, .finished = true};
-    assert_ok(tune_checkpoint_save(c, m, opt, &at));
-    at.eval_step = 1, at.eval_loss = at.best_loss = 2.5;
-    assert_ok(tune_checkpoint_save(c, m, opt, &at)); /* once per step: again is what was found meanwhile */
-    char *text;
-    size_t size;
-    assert_ok(tune_path(path, "%s/checkpoint-1/state/progress.json", tmp));
-    assert_ok(tune_file_read(path, 4096, &text, &size));
-    assert_non_null(strstr(text, "2.5"));
-    free(text);
-    assert_ok(tune_path(path, "%s/checkpoint-final/state/optimizer.safetensors", tmp));
-    struct tune_safetensors *moments = tune_safetensors_open(path);
-    assert_got(moments);
-    assert_string_equal(tune_safetensors_metadata(moments, "steps"), "1");
-    assert_ok(tune_path(path, "%s/checkpoint-best/state/weights.safetensors", tmp));
-    struct tune_safetensors *weights = tune_safetensors_open(path);
-    assert_got(weights);
-    for (int i = 0; i < tune_model_parameters(m)->count; i++) {
-        const struct tune_parameter *p = &tune_model_parameters(m)->at[i];
-        for (int which = 0; which < 2; which++) {
-            snprintf(name, sizeof name, "%c.%s", "mv"[which], p->name);
-            const struct tune_tensor *t = tune_safetensors_find(moments, name);
-            assert_non_null(t);
-            assert_memory_equal(t->data, tune_optimizer_moment(opt, which) + p->gradient, (size_t)p->count * 4);
+    static const char index[] = "{\"weight_map\": {\"a\": \"1.safetensors\", \"b\": \"2.safetensors\"}}";
+    const char *tmp = test_folder();
+    char path[TUNE_PATH_MAX];
+    test_write(tmp, "model.safetensors.index.json", index, sizeof index - 1);
+    for (int twice = 0; twice < 2; twice++) {
+        for (int i = 0; i < 2; i++) {
+            assert_ok(tune_path(path, "%s/%d.safetensors", tmp, i + 1));
+            struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
+            assert_got(f);
+            assert_ok(tune_safetensors_writer_declare(f, i ? "b" : "a", TUNE_U8, 0, NULL));
+            if (i <= twice)
+                assert_ok(tune_safetensors_writer_declare(f, "c", TUNE_U8, 0, NULL));
+            assert_ok(tune_safetensors_writer_write(f, i ? "34" : "12", i <= twice ? 2 : 1));
+            assert_ok(tune_safetensors_writer_finish(f));
+            tune_safetensors_writer_free(f);
         }
-        const struct tune_tensor *t = tune_safetensors_find(weights, p->name);
-        assert_non_null(t);
-        assert_memory_equal(t->data, tune_model_weight(m, p), (size_t)p->count * 4);
+        struct tune_weights *w = tune_weights_open(tmp);
+        if (twice) {
+            assert_null(w);
+            assert_error_has("tensor \"c\" is in 1.safetensors and in 2.safetensors");
+        } else {
+            assert_got(w);
+            assert_int_equal(*(const char *)tune_weights_find(w, "c")->data, '2');
+            assert_int_equal(*(const char *)tune_weights_find(w, "b")->data, '3');
+            assert_null(tune_weights_find(w, "d"));
+        }
+        tune_weights_close(w);
     }
-    tune_safetensors_close(moments);
-    tune_safetensors_close(weights);
-    tune_checkpoint_free(c);
-    tune_optimizer_free(opt);
-    tune_sums_free(sums);
-    tune_loss_free(loss);
-    tune_model_free(m);
     assert_ok(tune_file_remove_folder(tmp));
+}
+
+static struct tune_checkpoint *checkpoints(const char *run, const char *source)
+{
+    return tune_checkpoint_new(&(struct tune_checkpoint_options){.run_folder = run, .source = source, .save_dtype = TUNE_DTYPES});
+}
+
+/* A model in training, on eight rows of a set of our own. */
+struct trainer {
+    struct tune_model *m;
+    struct tune_loss *loss;
+    struct tune_sums *sums;
+    struct tune_optimizer *opt;
+    struct tune_dataset *data;
+    struct tune_loader *load;
+    struct tune_progress at;
+};
+
+static int own_row(void *context, int64_t row, struct tune_example *x)
+{
+    (void)context;
+    if (tune_example_reserve(x, 4) < 0)
+        return -1;
+    for (int t = 0; t < 4; t++)
+        x->ids[t] = (int32_t)(1 + (5 * row + 3 * t) % 17), x->trained[t] = 1;
+    x->count = 4;
+    return 0;
+}
+
+static struct trainer open_trainer(const char *folder, enum tune_optimizer_kind kind)
+{
+    struct trainer t = {.m = tune_model_load(folder, dev, TUNE_F32)};
+    assert_got(t.m);
+    assert_ok(tune_model_reserve(t.m, 2, 4, TUNE_FOR_TRAINING));
+    assert_got(t.loss = tune_loss_new(t.m, true));
+    assert_got(t.sums = tune_sums_new(dev, 1));
+    assert_got(t.opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
+                   .kind = kind, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .1}));
+    assert_got(t.data = tune_dataset_from(8, own_row, NULL, 4));
+    assert_got(t.load = tune_loader_new(t.data, &(struct tune_loader_options){.part = TUNE_ALL, .shuffle = true, .batch_size = 2,
+                   .accumulate = 1, .max_length = 4, .epochs = 3, .max_steps = -1, .stop_after_seconds = -1}));
+    return t;
+}
+
+static void close_trainer(struct trainer *t)
+{
+    tune_loader_free(t->load);
+    tune_dataset_free(t->data);
+    tune_optimizer_free(t->opt);
+    tune_sums_free(t->sums);
+    tune_loss_free(t->loss);
+    tune_model_free(t->m);
+}
+
+static void train(struct trainer *t, int steps)
+{
+    while (steps-- > 0) {
+        struct tune_batch batch;
+        struct tune_tensor *hidden, *dhidden;
+        const struct tune_step_sums *records;
+        assert_int_equal(tune_loader_more(t->load, &t->at), 1);
+        assert_ok(tune_loader_next(t->load, &batch));
+        assert_ok(tune_model_zero_grad(t->m, t->sums));
+        assert_ok(tune_model_forward(t->m, &batch, &hidden));
+        assert_ok(tune_loss_forward_backward(t->loss, hidden, &batch, t->sums, &dhidden));
+        assert_ok(tune_model_backward(t->m, &batch, dhidden));
+        assert_ok(tune_optimizer_clip(t->opt, 1, t->sums));
+        assert_ok(tune_optimizer_step(t->opt, 1e-3, t->sums));
+        assert_ok(tune_sums_read(t->sums, &records));
+        tune_progress_step(&t->at, t->load);
+    }
+}
+
+static void assert_same(struct trainer *a, struct trainer *b)
+{
+    const struct tune_parameters *p = tune_model_parameters(a->m);
+    for (int i = 0; i < p->count; i++) {
+        size_t bytes = (size_t)p->at[i].count * 4;
+        assert_memory_equal(tune_model_weight(a->m, &p->at[i]), tune_model_weight(b->m, &p->at[i]), bytes);
+        for (int which = 0; which < 2; which++)
+            if (tune_optimizer_moment(a->opt, which))
+                assert_memory_equal(tune_optimizer_moment(a->opt, which) + p->at[i].gradient,
+                                    tune_optimizer_moment(b->opt, which) + p->at[i].gradient, bytes);
+    }
+    assert_int_equal(tune_optimizer_steps(a->opt), tune_optimizer_steps(b->opt));
+    assert_int_equal(a->at.step, b->at.step);
+    assert_int_equal(a->at.rows, b->at.rows);
+    assert_int_equal(a->at.tokens, b->at.tokens);
+    assert_true(a->at.epoch == b->at.epoch && a->at.fraction == b->at.fraction);
+}
+
+static struct tune_checkpoint *going_on(const char *run, const char *source, const char *from, bool overwrite)
+{
+    return tune_checkpoint_new(&(struct tune_checkpoint_options){
+        .run_folder = run, .source = source, .save_dtype = TUNE_DTYPES, .resume = from, .overwrite = overwrite});
+}
+
+/* What is saved is what is in memory, and what goes on from it in a new process is what would have gone on here. */
+static void goes_on_bit_for_bit(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"tests/reference/llama-untied", "tests/reference/llama-tied"}; /* bfloat16; float32 */
+    for (int f = 0; f < 2; f++)
+        for (int kind = TUNE_ADAMW; kind <= TUNE_SGD; kind++) {
+            const char *tmp = test_folder();
+            char path[TUNE_PATH_MAX];
+            struct trainer a = open_trainer(folders[f], (enum tune_optimizer_kind)kind), b;
+            struct tune_checkpoint *c = checkpoints(tmp, folders[f]);
+            assert_got(c);
+            train(&a, 5); /* in the second epoch */
+            a.at.eval_step = a.at.best_step = 5, a.at.eval_loss = a.at.best_loss = a.at.patience_loss = 1. / 3, a.at.stale = 2;
+            a.at.best = true;
+            assert_ok(tune_checkpoint_save(c, a.m, a.opt, &a.at));
+            tune_checkpoint_free(c);
+            assert_ok(tune_path(path, "%s/checkpoint-5/state/weights.safetensors", tmp));
+            assert_int_equal(tune_file_exists(path), f == 0); /* no second copy of float32 weights */
+            b = open_trainer(folders[f], (enum tune_optimizer_kind)kind);
+            assert_ok(tune_path(path, "%s/checkpoint-5", tmp));
+            assert_got(c = going_on(tmp, folders[f], path, false));
+            assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, &b.at));
+            assert_same(&a, &b);
+            assert_true(b.at.best && b.at.best_step == 5 && b.at.best_loss == 1. / 3 && b.at.eval_loss == 1. / 3 &&
+                        b.at.patience_loss == 1. / 3 && b.at.stale == 2 && b.at.eval_step == 5 && !b.at.early_stop);
+            train(&a, 7);
+            train(&b, 7);
+            assert_same(&a, &b);
+            assert_int_equal(tune_loader_more(b.load, &b.at), 0);
+            assert_true(b.at.finished);
+            tune_checkpoint_free(c);
+            close_trainer(&a);
+            close_trainer(&b);
+            assert_ok(tune_file_remove_folder(tmp));
+        }
 }
 
 /* A save that fails leaves nothing under the name and what was there in place. */
@@ -203,21 +309,152 @@ static void failed_save(void **state)
     (void)state;
     const char *tmp = test_folder(), *folder = "tests/reference/llama-tied";
     char path[TUNE_PATH_MAX];
-    struct tune_model *m = tune_model_load(folder, dev, TUNE_F32);
-    assert_got(m);
-    struct tune_checkpoint *c = tune_checkpoint_new(tmp, "tests/no-such-source", TUNE_DTYPES);
-    struct tune_progress at = {.step = 7, .finished = true};
-    assert_int_equal(tune_checkpoint_save(c, m, NULL, &at), -1);
+    struct trainer t = open_trainer(folder, TUNE_ADAMW);
+    assert_null(checkpoints(tmp, "tests/no-such-source"));
     assert_error_has("config.json");
-    assert_ok(tune_path(path, "%s/checkpoint-7", tmp));
-    assert_false(tune_file_exists(path));
+    struct tune_checkpoint *c = checkpoints(tmp, folder);
+    assert_got(c);
+    train(&t, 1);
+    assert_ok(tune_path(path, "%s/checkpoint-1", tmp));
+    assert_ok(tune_file_make_folder(path));
+    assert_ok(tune_path(path, "%s/checkpoint-1/mine", tmp));
+    assert_ok(tune_file_write(path, "x", 1)); /* somebody's folder of that name is not replaced */
+    t.at.finished = true;
+    assert_int_equal(tune_checkpoint_save(c, t.m, t.opt, &t.at), -1);
+    assert_error_has("checkpoint-1");
+    int entries = 0;
     DIR *d = opendir(tmp);
-    struct dirent *e;
-    while ((e = readdir(d)))
-        assert_true(e->d_name[0] == '.');
+    for (struct dirent *e; (e = readdir(d));)
+        entries += e->d_name[0] != '.';
     closedir(d);
+    assert_int_equal(entries, 1); /* no half-written folder, no link */
     tune_checkpoint_free(c);
-    tune_model_free(m);
+    close_trainer(&t);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
+/* The folder the model came from may go while it is trained. */
+static void needs_no_source(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder(), *folder = "tests/reference/llama-tied";
+    char source[TUNE_PATH_MAX], run[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
+    struct trainer t = open_trainer(folder, TUNE_ADAMW);
+    assert_ok(tune_path(source, "%s/source", tmp));
+    assert_ok(tune_path(run, "%s/run", tmp));
+    assert_ok(tune_file_make_folder(run));
+    assert_ok(tune_checkpoint_write_model(t.m, source, folder, TUNE_DTYPES));
+    struct tune_checkpoint *c = checkpoints(run, source);
+    assert_got(c);
+    assert_ok(tune_file_remove_folder(source));
+    train(&t, 1);
+    assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+    assert_ok(tune_path(path, "%s/checkpoint-1", run));
+    struct tune_model *back = tune_model_load(path, dev, TUNE_F32);
+    assert_got(back);
+    tune_model_free(back);
+    tune_checkpoint_free(c);
+    close_trainer(&t);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
+static bool there(const char *run, int step)
+{
+    char path[TUNE_PATH_MAX];
+    assert_ok(tune_path(path, "%s/checkpoint-%d", run, step));
+    return tune_file_is_folder(path);
+}
+
+static void assert_link(const char *run, const char *link, const char *target)
+{
+    char path[TUNE_PATH_MAX], text[64];
+    assert_ok(tune_path(path, "%s/%s", run, link));
+    ssize_t n = readlink(path, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = 0;
+    assert_string_equal(text, target);
+}
+
+/* The newest ones stay, and those that have another name. Going back takes what came after, if that is asked for. */
+static void keeps_the_last(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder(), *folder = "tests/reference/llama-tied";
+    char path[TUNE_PATH_MAX];
+    struct trainer t = open_trainer(folder, TUNE_ADAMW);
+    struct tune_checkpoint *c = tune_checkpoint_new(&(struct tune_checkpoint_options){
+        .run_folder = tmp, .source = folder, .save_dtype = TUNE_DTYPES, .keep_last = 2});
+    assert_got(c);
+    for (int i = 1; i <= 6; i++) {
+        train(&t, 1);
+        t.at.best = i == 2;
+        if (i == 2)
+            t.at.eval_step = t.at.best_step = 2, t.at.eval_loss = t.at.best_loss = 1;
+        assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+        for (int k = 1; k <= 6; k++)
+            assert_int_equal(there(tmp, k), k <= i && (k > i - 2 || (k == 2 && i >= 2)));
+    }
+    assert_link(tmp, "checkpoint-best", "checkpoint-2");
+    tune_checkpoint_free(c);
+    assert_ok(tune_path(path, "%s/checkpoint-5", tmp));
+    assert_got(c = going_on(tmp, folder, path, false));
+    assert_int_equal(tune_checkpoint_resume(c, t.m, t.opt, t.load, &t.at), -1);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    assert_error_has("checkpoint-6");
+    assert_true(there(tmp, 6) && t.at.step == 6);
+    tune_checkpoint_free(c);
+    t.at.finished = true;
+    assert_got(c = going_on(tmp, folder, path, true));
+    assert_ok(tune_checkpoint_resume(c, t.m, t.opt, t.load, &t.at));
+    assert_true(!there(tmp, 6) && there(tmp, 5) && there(tmp, 2) && t.at.step == 5 && !t.at.finished);
+    assert_link(tmp, "checkpoint-best", "checkpoint-2");
+    assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at)); /* of the step it came from: the same again */
+    train(&t, 1);
+    assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+    assert_true(there(tmp, 6) && there(tmp, 5));
+    tune_checkpoint_free(c);
+    close_trainer(&t);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
+/* A state that is not this model's, or not whole, is named; the folder stays as it is. */
+static void refuses_what_is_broken(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder(), *folder = "tests/reference/llama-untied";
+    static const struct {
+        const char *file, *text, *message; /* text NULL: the file is cut in half */
+    } cases[] = {
+        {"state/progress.json", "{}", "\"step\" is missing"},
+        {"state/progress.json", "{\"step\": 1.5}", "\"step\" is missing or makes no sense"},
+        {"state/progress.json", "{\"step\": 1,", "the JSON ends here"},
+        {"state/weights.safetensors", NULL, "weights.safetensors"},
+        {"state/optimizer.safetensors", NULL, "optimizer.safetensors"},
+        {"state/optimizer.safetensors", "\10\0\0\0\0\0\0\0{}      ", "tensor m.model.embed_tokens.weight is missing"},
+    };
+    struct trainer t = open_trainer(folder, TUNE_ADAMW);
+    train(&t, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[TUNE_PATH_MAX], *whole;
+        size_t size;
+        struct tune_checkpoint *c = checkpoints(tmp, folder);
+        assert_got(c);
+        assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+        tune_checkpoint_free(c);
+        assert_ok(tune_path(path, "%s/checkpoint-1/%s", tmp, cases[i].file));
+        assert_ok(tune_file_read(path, 1 << 24, &whole, &size));
+        size_t written = !cases[i].text ? size / 2 : *cases[i].text == 8 ? 16 : strlen(cases[i].text);
+        assert_ok(tune_file_write(path, cases[i].text ? cases[i].text : whole, written));
+        assert_ok(tune_path(path, "%s/checkpoint-1", tmp));
+        assert_got(c = going_on(tmp, folder, path, false));
+        struct tune_progress at = {.step = 77};
+        assert_int_equal(tune_checkpoint_resume(c, t.m, t.opt, t.load, &at), -1);
+        assert_error_has(cases[i].message);
+        assert_int_equal(at.step, 77);
+        tune_checkpoint_free(c);
+        free(whole);
+        assert_ok(tune_file_remove_folder(path));
+    }
+    close_trainer(&t);
     assert_ok(tune_file_remove_folder(tmp));
 }
 
@@ -227,17 +464,18 @@ static void told_before_the_run(void **state)
     (void)state;
     const char *tmp = test_folder();
     char path[TUNE_PATH_MAX], *deep = malloc(TUNE_PATH_MAX);
+    test_write(tmp, "config.json", "{}", 2);
     assert_ok(tune_path(path, "%s/merges.txt", tmp));
     assert_ok(tune_file_make_folder(path)); /* for root too no file that can be read */
-    assert_null(tune_checkpoint_new("run", tmp, TUNE_DTYPES));
+    assert_null(checkpoints("run", tmp));
     assert_error_has("merges.txt");
     assert_ok(tune_file_remove_folder(path));
     memset(deep, 'x', TUNE_PATH_MAX);
     deep[TUNE_PATH_MAX - 80] = 0;
-    assert_null(tune_checkpoint_new(deep, tmp, TUNE_DTYPES));
+    assert_null(checkpoints(deep, tmp));
     assert_error_has("longer than 4095 bytes");
     free(deep);
-    struct tune_checkpoint *c = tune_checkpoint_new("run", tmp, TUNE_DTYPES);
+    struct tune_checkpoint *c = checkpoints("run", tmp);
     assert_got(c);
     tune_checkpoint_free(c);
     assert_ok(tune_file_remove_folder(tmp));
@@ -277,8 +515,12 @@ int main(void)
         cmocka_unit_test(saved_as_read),
         cmocka_unit_test(sharded),
         cmocka_unit_test(index_is_not_trusted),
-        cmocka_unit_test(state_holds_moments_and_weights),
+        cmocka_unit_test(one_tensor_in_two_files),
+        cmocka_unit_test(goes_on_bit_for_bit),
         cmocka_unit_test(failed_save),
+        cmocka_unit_test(needs_no_source),
+        cmocka_unit_test(keeps_the_last),
+        cmocka_unit_test(refuses_what_is_broken),
         cmocka_unit_test(told_before_the_run),
         cmocka_unit_test(narrow_dtypes_hold_the_weights),
     };

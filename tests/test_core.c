@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "core/arena.h"
+#include "core/checkpoint_names.h"
 #include "core/float16.h"
 #include "core/json.h"
 #include "core/random.h"
@@ -251,6 +252,92 @@ static void errors_are_the_threads_own(void **state)
     assert_string_equal(tune_error_message() + 2044, "...");
 }
 
+/* A folder is there whole or not, and what a process of the same number left behind is not taken for its own. */
+static void folders_appear_whole(void **state)
+{
+    (void)state;
+    struct tune_folder_writer w, other;
+    char path[TUNE_PATH_MAX], inner[TUNE_PATH_MAX];
+    char home[64];
+    snprintf(home, sizeof home, "%s", test_folder());
+    assert_ok(tune_path(path, "%s/new", home));
+    assert_ok(tune_file_begin_folder(&w, path));
+    assert_ok(tune_path(inner, "%s/left", w.temporary));
+    assert_ok(tune_file_write(inner, "x", 1)); /* killed here */
+    assert_ok(tune_file_begin_folder(&w, path));
+    assert_false(tune_file_exists(inner));
+    assert_ok(tune_path(inner, "%s/file", w.temporary));
+    assert_ok(tune_file_write(inner, "x", 1));
+    assert_false(tune_file_exists(path));
+    assert_ok(tune_file_commit_folder(&w));
+    tune_file_cancel_folder(&w); /* nothing any more */
+    assert_ok(tune_path(inner, "%s/new/file", home));
+    assert_true(tune_file_exists(inner));
+    assert_ok(tune_file_begin_folder(&other, path));
+    assert_int_equal(tune_file_commit_folder(&other), -1); /* a folder with something in it is not replaced */
+    assert_error_has("new");
+    tune_file_cancel_folder(&other);
+    assert_error_has("new"); /* still the reason */
+    assert_true(tune_file_exists(inner));
+
+    static const char *const left[] = {"a.tmp-1", "b.json.tmp-4194303", "new/x.tmp-12"};
+    static const char *const kept[] = {".tmp-1", "a.tmp-", "a.tmp-1x", "a.tmp-1.json", "tmp-1"};
+    test_write(home, "new/x.tmp-12", "x", 1);
+    assert_ok(tune_path(path, "%s/deep.tmp-3/in", home));
+    assert_ok(tune_file_make_folder(path));
+    for (int i = 0; i < 2; i++)
+        test_write(home, left[i], "x", 1);
+    for (int i = 0; i < 5; i++)
+        test_write(home, kept[i], "x", 1);
+    assert_ok(tune_file_remove_leftovers(home));
+    for (int i = 0; i < 3; i++) {
+        assert_ok(tune_path(path, "%s/%s", home, left[i]));
+        assert_int_equal(tune_file_exists(path), i == 2); /* not in folders below */
+    }
+    for (int i = 0; i < 5; i++) {
+        assert_ok(tune_path(path, "%s/%s", home, kept[i]));
+        assert_true(tune_file_exists(path));
+    }
+    assert_ok(tune_path(path, "%s/deep.tmp-3", home));
+    assert_false(tune_file_exists(path));
+    assert_ok(tune_path(path, "%s/new", home));
+    assert_ok(tune_file_discard_folder(path));
+    assert_false(tune_file_exists(path));
+    assert_ok(tune_file_discard_folder(path));
+    assert_ok(tune_file_remove_folder(home));
+}
+
+static void checkpoints_by_name(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"checkpoint-", "checkpoint-0", "checkpoint-07", "checkpoint-5.tmp-9", "checkpoint-best",
+                                         "checkpoint--3", "checkpoint-99999999999999999999", "checkpoint-8x"};
+    char home[64], path[TUNE_PATH_MAX];
+    int64_t *steps;
+    snprintf(home, sizeof home, "%s", test_folder());
+    assert_int_equal(tune_checkpoint_steps(home, &steps), 0);
+    free(steps);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(tune_checkpoint_step(others[i]), 0);
+        assert_ok(tune_path(path, "%s/%s", home, others[i]));
+        assert_ok(tune_file_make_folder(path));
+    }
+    static const int order[] = {100, 9, 20, 3, 1000};
+    for (int i = 0; i < 5; i++) {
+        assert_ok(tune_path(path, "%s/checkpoint-%d", home, order[i]));
+        assert_ok(tune_file_make_folder(path));
+    }
+    assert_ok(tune_path(path, "%s/checkpoint-77", home));
+    assert_ok(tune_file_link(path, "checkpoint-9"));
+    test_write(home, "checkpoint-78", "a file", 6);
+    assert_int_equal(tune_checkpoint_steps(home, &steps), 5);
+    static const int64_t want[] = {3, 9, 20, 100, 1000};
+    assert_memory_equal(steps, want, sizeof want);
+    free(steps);
+    assert_ok(tune_file_remove_folder(home));
+    assert_int_equal(tune_checkpoint_steps(home, &steps), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,7 +345,8 @@ int main(void)
         cmocka_unit_test(float16_round_trips),      cmocka_unit_test(random_is_a_function),
         cmocka_unit_test(files_are_replaced_whole), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(cut_files_are_errors),     cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),
-        cmocka_unit_test(arena_counts),
+        cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
+        cmocka_unit_test(checkpoints_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -21,7 +21,7 @@ is "its loss is that step's" near "$(value file/report.json eval_loss)" "$(value
 perplexity() { awk -v p="$(value file/report.json eval_perplexity)" -v l="$(value file/report.json eval_loss)" 'BEGIN { d = p / exp(l) - 1; exit !(d * d < 1e-20) }'; }
 is "perplexity is its exponential" perplexity
 is "two evaluations, one a step" test "$(grep -c '"eval_loss"' file/metrics.jsonl)" = 2
-is "run.json names the file and its rows" sh -c 'tr -d "\n\t" <file/run.json | grep -q "\"eval_data\":{\"path\":\"held.jsonl\",\"rows\":12,\"fingerprint\":\"[0-9a-f]*\"}"'
+is "run.json names the file and its rows" sh -c 'tr -d "\n\t" <file/run.json | grep -q "\"eval_data\":{\"path\":\"held.jsonl\",\"rows\":12,\"fingerprint\":\"[0-9a-f]*\"[,}]"'
 is "no training row is held out for it" grep -q '40 to train on, 0 held out' file.out
 is "text files and arrays too" sh -c 'printf "one two three\n\nfour five six\n" >held.txt'
 is "a .txt file to evaluate on" run text --eval-dataset held.txt --max-steps 1
@@ -57,7 +57,7 @@ refused "--eval-every without rows" 2 "no rows are held out" program --eval-ever
 refused "--eval-rows without rows" 2 "no rows are held out" program --eval-rows 2 --output x
 refused "--patience without --eval-every" 2 "give --eval-every N" program --train-split 0.5 --patience 2 --output x
 refused "--min-delta without --patience" 2 "give --patience N" program --train-split 0.5 --eval-every 1 --min-delta 2 --output x
-refused "a file that is not there" 1 "--eval-dataset: cannot open gone.jsonl" program --eval-dataset gone.jsonl --output x
+refused "a file that is not there" 1 "--eval-dataset: cannot examine gone.jsonl: No such file" program --eval-dataset gone.jsonl --output x
 is "no run folder was made" test ! -e x
 mkdir y && echo '{}' >y/run.json && cp held.jsonl y
 refused "--overwrite would remove it" 2 "would remove" program --eval-dataset y/held.jsonl --output y --overwrite

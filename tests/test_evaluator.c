@@ -118,9 +118,25 @@ static void when(void **state)
     at.best_loss = loss / 2;
     assert_ok(tune_evaluator_run(e, NULL, &at));
     assert_true(at.eval_step == 4 && !at.best && at.eval_loss == loss && at.best_loss == loss / 2);
+    volatile int caught = 15; /* it cuts an evaluation off, which then is none */
+    struct tune_loader *load = tune_loader_new(b.data, &(struct tune_loader_options){
+        .part = TUNE_ALL, .batch_size = 1, .accumulate = 1, .max_length = LENGTH, .epochs = 1, .max_steps = -1,
+        .stop_after_seconds = -1, .unlabelled = true, .stop_signal = &caught});
+    struct tune_evaluator *cut = tune_evaluator_new(b.m, b.loss, load, NULL);
+    struct tune_progress before = at;
+    at.step = before.step = 5;
+    assert_ok(tune_evaluator_run(cut, NULL, &at));
+    assert_int_equal(at.signal, 15);
+    assert_string_equal(at.stopped, "SIGTERM");
+    at.signal = 0, at.stopped = NULL;
+    assert_memory_equal(&at, &before, sizeof at);
+    caught = 0;
+    assert_ok(tune_evaluator_run(cut, NULL, &at));
+    assert_true(at.eval_step == 5 && at.eval_loss == loss);
+    tune_evaluator_free(cut);
     float nan = NAN;
     assert_ok(b.dev->kernels->upload(b.dev, tune_model_weight(b.m, &tune_model_parameters(b.m)->at[1]), &nan, sizeof nan));
-    at.step = 5;
+    at.step = 6;
     assert_int_equal(tune_evaluator_run(e, NULL, &at), -1);
     assert_error_has("not finite");
     tune_evaluator_free(none);

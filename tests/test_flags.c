@@ -55,6 +55,12 @@ static void refused(const char *line, const char *text)
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_error_has(text);
 }
+static void failed(const char *line, const char *text)
+{
+    assert_int_equal(parse(line), -1);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_FAILED);
+    assert_error_has(text);
+}
 
 static void takes(void **state)
 {
@@ -169,6 +175,140 @@ static void configs(void **state)
     bad_config(folder, "[1]", "expected an object");
     bad_config(folder, "{\"model\": \"a\\u0000b\"}", "NUL");
     refused("--config /nowhere/c.json", "/nowhere/c.json");
+    tune_file_remove_folder(folder);
+}
+
+/* ---- a run's options ---- */
+
+static void run_json(const char *folder, const char *options, const char *more)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "{\"program\": \"prog\", \"status\": \"stopped\", \"working_folder\": \"%s\",\n\"options\": {%s}%s}",
+             folder, options, more);
+    test_write(folder, "run.json", text, strlen(text));
+}
+
+static const char *resume(const char *folder, const char *more)
+{
+    static char line[512];
+    snprintf(line, sizeof line, "--resume %s %s", folder, more);
+    return line;
+}
+
+static void make(const char *folder, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_ok(tune_file_make_folder(path));
+}
+
+static void resumes(void **state)
+{
+    (void)state;
+    char folder[64], path[256];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    make(folder, "checkpoint-20");
+    make(folder, "checkpoint-100/state");
+    make(folder, "checkpoint-120.tmp-7");
+    test_write(folder, "checkpoint-100/state/progress.json", "{}", 2);
+    static const char all[] = "\"lr\": 1e-3, \"seed\": 9007199254740993, \"clip_norm\": \"inf\", \"shuffle\": false, \"text_field\": null,"
+                              " \"grad_noise\": 0.5, \"log_every\": 7, \"stop_at_step\": 20, \"overwrite\": true, \"resume\": null,"
+                              " \"output\": \"elsewhere\", \"dataset\": \"rows.jsonl\", \"response_template\": \"A:\"";
+    run_json(folder, all, "");
+    assert_ok(parse(resume(folder, "")));
+    assert_true(my.tune.lr == 1e-3 && my.tune.seed == 9007199254740993 && isinf(my.tune.clip_norm) && !my.tune.shuffle);
+    assert_true(my.noise == 0.5 && my.tune.log_every == 7 && !my.tune.text_field);
+    assert_true(my.tune.stop_at_step == 0 && !my.tune.overwrite); /* of the process that had them */
+    assert_string_equal(my.tune.output, folder);
+    assert_int_equal(tune_flags_source(&my.tune, "lr"), TUNE_FROM_RUN);
+    assert_string_equal(tune_source_name(TUNE_FROM_RUN), "run");
+    assert_false(tune_flags_given(&my.tune, "lr"));
+    snprintf(path, sizeof path, "%s/checkpoint-100", folder);
+    assert_string_equal(my.tune.resume_checkpoint, path);
+    assert_false(my.tune.resume_finished);
+    assert_string_equal(my.tune.dataset, "rows.jsonl"); /* not there either */
+    test_write(folder, "rows.jsonl", "x", 1);
+    assert_ok(parse(resume(folder, "")));
+    snprintf(path, sizeof path, "%s/rows.jsonl", folder);
+    assert_string_equal(my.tune.dataset, path); /* meant from where the run was started */
+    assert_ok(parse(resume(folder, "--dataset other.jsonl --log-every 1 --save-every 3 --threads 9 --keep-last 2 --stop-at-step 5")));
+    assert_true(my.tune.log_every == 1 && my.tune.threads == 9);
+    assert_string_equal(my.tune.dataset, "other.jsonl"); /* its content is compared, by others */
+    assert_ok(parse(resume(folder, "--lr 0.001 --seed 9007199254740993 --clip-norm inf --no-shuffle"))); /* the same values */
+    refused(resume(folder, "--lr 0.002"), "--lr (was 1e-3, now 0.002)");
+    assert_error_has("--allow-changed");
+    refused(resume(folder, "--seed 9007199254740992 --epochs 3 --grad-noise 0 --text-field t"),
+            "--seed (was 9007199254740993, now 9007199254740992), --text-field (was none, now t), --epochs (was 1, now 3), "
+            "--grad-noise (was 0.5, now 0)");
+    assert_ok(parse(resume(folder, "--allow-changed --lr 0.002 --batch-size 1")));
+    cJSON *changes = tune_flags_changes_json(&my.tune);
+    char *text = cJSON_PrintUnformatted(changes);
+    assert_string_equal(text, "{\"--lr\":{\"was\":\"1e-3\",\"now\":\"0.002\"}}");
+    free(text);
+    cJSON_Delete(changes);
+    tune_flags_free(&my.tune);
+    tune_file_remove_folder(folder);
+}
+
+static void resume_points(void **state)
+{
+    (void)state;
+    char folder[64], path[256], line[512];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    failed(resume(folder, ""), "no run.json and no checkpoint there");
+    test_write(folder, "metrics.jsonl", "", 0);
+    failed(resume(folder, ""), "ended before it began; start it again with --overwrite");
+    run_json(folder, "", "");
+    failed(resume(folder, ""), "no checkpoint, it was ended before its first one was saved");
+    assert_error_has("--overwrite");
+    failed("--resume /nowhere/at/all", "/nowhere/at/all\": no such folder");
+    make(folder, "checkpoint-20/state");
+    make(folder, "checkpoint-100/state");
+    test_write(folder, "checkpoint-20/state/progress.json", "{}", 2);
+    test_write(folder, "checkpoint-100/state/progress.json", "{}", 2);
+    snprintf(path, sizeof path, "%s/checkpoint-best", folder);
+    assert_ok(tune_file_link(path, "checkpoint-20"));
+    static const char *const names[] = {"/", "/checkpoint-20", "/checkpoint-20/", "/checkpoint-best", "/checkpoint-20/../checkpoint-best"};
+    static const char *const found[] = {"/checkpoint-100", "/checkpoint-20", "/checkpoint-20", "/checkpoint-20", "/checkpoint-20"};
+    for (int i = 0; i < 5; i++) {
+        snprintf(line, sizeof line, "--resume=%s%s", folder, names[i]);
+        assert_ok(parse(line));
+        char *mine = realpath(my.tune.resume_checkpoint, NULL), *output = realpath(my.tune.output, NULL);
+        snprintf(path, sizeof path, "%s%s", folder, found[i]);
+        assert_string_equal(mine, path);
+        assert_string_equal(output, folder);
+        free(mine), free(output);
+    }
+    assert_int_equal(chdir(folder), 0);
+    assert_ok(parse("--resume checkpoint-best"));
+    assert_ok(parse("--resume ."));
+    assert_string_equal(my.tune.resume_checkpoint, "./checkpoint-100");
+    assert_int_equal(chdir("/"), 0);
+    snprintf(path, sizeof path, "--output %s", folder);
+    assert_ok(parse(resume(folder, path)));
+    refused(resume(folder, "--output /tmp"), "--output /tmp: a resumed run goes on in its own folder");
+    test_write(folder, "run.json", "{\"program\": \"other\", \"options\": {}}", 35);
+    refused(resume(folder, ""), "a run of other, not of prog");
+    run_json(folder, "\"lrr\": 1", "");
+    refused(resume(folder, ""), "run.json:2: unknown option \"lrr\"");
+    test_write(folder, "run.json", "{\"options\": {}}", 15);
+    failed(resume(folder, ""), "no \"program\"");
+    test_write(folder, "run.json", "{\"program\": \"pr", 15);
+    failed(resume(folder, ""), "run.json:1");
+    run_json(folder, "", ", \"more\": [1, {}]");
+    config(folder, "{\"resume\": \"x\"}");
+    snprintf(line, sizeof line, "--config %s/c.json", folder);
+    refused(line, "--resume x");
+    static const char ended[] = "{\"program\": \"prog\", \"options\": {}, \"status\": \"finished\"}";
+    test_write(folder, "run.json", ended, sizeof ended - 1);
+    assert_ok(parse(resume(folder, "")));
+    assert_true(my.tune.resume_finished);
+    assert_ok(parse(resume(folder, "--epochs 2 --allow-changed")));
+    assert_false(my.tune.resume_finished);
+    snprintf(line, sizeof line, "--resume %s/checkpoint-20", folder);
+    assert_ok(parse(line));
+    assert_false(my.tune.resume_finished); /* it went on from there, and can again */
+    tune_flags_free(&my.tune);
     tune_file_remove_folder(folder);
 }
 
@@ -421,6 +561,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes),        cmocka_unit_test(refuses), cmocka_unit_test(configs),
+        cmocka_unit_test(resumes),      cmocka_unit_test(resume_points),
         cmocka_unit_test(model_defaults), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
         cmocka_unit_test(program_ends),
     };

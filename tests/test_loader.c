@@ -296,9 +296,27 @@ static void stops(void **state)
     tune_progress_step(&at, load);
     assert_int_equal(tune_loader_more(load, &at), 0);
     assert_int_equal(at.signal, SIGTERM);
+    assert_string_equal(at.stopped, "SIGTERM");
     assert_false(at.finished);
     assert_int_equal(at.planned_steps, 25);
     done(load, d);
+
+    o.stop_signal = NULL;
+    o.stop_at_step = 3;
+    int64_t rows[100];
+    at = (struct tune_progress){0};
+    load = loader_of(&own, 100, o, &d);
+    assert_int_equal(run(load, &at, rows, 100), 12);
+    assert_true(at.step == 3 && !at.finished && at.signal == 0 && at.planned_steps == 25);
+    assert_string_equal(at.stopped, "--stop-at-step");
+    done(load, d);
+    o.stop_at_step = 25; /* the planned end: that is not stopping */
+    at = (struct tune_progress){0};
+    load = loader_of(&own, 100, o, &d);
+    assert_int_equal(run(load, &at, rows, 100), 100);
+    assert_true(at.finished && !at.stopped);
+    done(load, d);
+    o.stop_at_step = 0;
 
     o.stop_signal = NULL;
     o.stop_after_seconds = 0; /* one step at least */
@@ -308,6 +326,7 @@ static void stops(void **state)
     assert_int_equal(tune_loader_more(load, &at), 0);
     assert_false(at.finished);
     assert_int_equal(at.signal, 0);
+    assert_string_equal(at.stopped, "--stop-after-seconds");
     assert_int_equal(at.planned_steps, 25); /* the schedule is untouched */
     done(load, d);
 
@@ -617,6 +636,64 @@ static void rewinds(void **state)
     }
 }
 
+/* From behind every step: the rows, the counts and the plan of the run that was not interrupted. Bad rows (among them whole
+ * steps of them), epochs that end within a step, and a number of steps instead of epochs. */
+static void seeks(void **state)
+{
+    (void)state;
+    enum { MOST = 200 };
+    struct own own = own_new();
+    own.bad_from = 8;
+    own.bad_to = 15;
+    for (int kind = 0; kind < 8; kind++) {
+        struct tune_loader_options o = options();
+        struct tune_dataset *d;
+        o.shuffle = kind & 1;
+        o.ahead = kind & 2;
+        o.epochs = 2.6;
+        o.max_steps = kind & 4 ? 13 : -1;
+        int64_t whole[MOST], part[MOST], n;
+        struct tune_progress at = {0}, end = {0};
+        struct tune_loader *load = loader_of(&own, 22, o, &d);
+        n = run(load, &end, whole, MOST);
+        assert_true(end.finished && n < MOST && n > 40);
+        for (int64_t k = 0; k <= end.step; k++) {
+            at = (struct tune_progress){0};
+            done(load, d);
+            o.stop_at_step = k;
+            load = loader_of(&own, 22, o, &d);
+            int64_t before = k > 0 ? run(load, &at, part, MOST) : 0;
+            done(load, d);
+            o.stop_at_step = 0;
+            load = loader_of(&own, 22, o, &d);
+            at.finished = false;
+            at.stopped = NULL;
+            assert_ok(tune_loader_seek(load, &at));
+            assert_int_equal(run(load, &at, part + before, MOST - before), n - before);
+            assert_memory_equal(part, whole, (size_t)n * sizeof *part);
+            assert_memory_equal(&at, &end, sizeof at); /* steps, rows, tokens, the plan: to the bit */
+        }
+        at = end;
+        at.rows = kind & 4 ? -1 : at.rows + 1;
+        assert_int_equal(tune_loader_seek(load, &at), -1);
+        assert_error_has("cannot go on behind step");
+        done(load, d);
+    }
+    struct tune_loader_options o = options(); /* with another size of a step: from that row on, to the same end */
+    struct tune_dataset *d;
+    int64_t rows[40];
+    struct tune_progress at = {.step = 3, .rows = 12};
+    own.bad_from = own.bad_to = 0;
+    o.batch_size = 5;
+    o.accumulate = 1;
+    o.stop_after_seconds = 0; /* a step at least, of this process */
+    struct tune_loader *load = loader_of(&own, 20, o, &d);
+    assert_ok(tune_loader_seek(load, &at));
+    assert_int_equal(run(load, &at, rows, 40), 5);
+    assert_true(at.step == 4 && at.rows == 17 && at.planned_steps == 5 && !at.finished);
+    done(load, d);
+}
+
 static void too_long(void **state)
 {
     (void)state;
@@ -665,6 +742,7 @@ static void nonsense(void **state)
     REFUSED(epochs, NAN, "epochs is");
     REFUSED(epochs, 1e300, "too many rows");
     REFUSED(stop_after_seconds, NAN, "stop_after_seconds");
+    REFUSED(stop_at_step, -1, "stop_at_step");
     tune_dataset_free(d);
     struct tune_loader_options o = options();
     o.batch_size = o.max_length = o.accumulate = 0x7fffffff;
@@ -725,7 +803,7 @@ int main(void)
         cmocka_unit_test(plans), cmocka_unit_test(partial_steps), cmocka_unit_test(batches), cmocka_unit_test(orders),
         cmocka_unit_test(max_steps), cmocka_unit_test(stops), cmocka_unit_test(parts), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels),
-        cmocka_unit_test(rewinds), cmocka_unit_test(too_long), cmocka_unit_test(nonsense), cmocka_unit_test(huge),
+        cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense), cmocka_unit_test(huge),
         cmocka_unit_test(by_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

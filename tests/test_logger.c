@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include "core/json.h"
+#include "datasets/dataset.h"
 #include "flags/flags.h"
 #include "core/memory.h"
 #include "loggers/host.h"
@@ -92,7 +93,14 @@ static void a_run(void **state)
     struct tune_model_identity id = {.random = true, .seed = 7, .fingerprint = 0xabc};
     assert_ok(tune_logger_weights(log, "models/x", &id));
     assert_ok(tune_logger_note(log, "latin", "caf\xe9 \xc3\xa9 \xe9")); /* bytes of a path that are no UTF-8 */
-    assert_ok(tune_logger_data(log, "my \"rows\".jsonl", 12, UINT64_MAX));
+    static const char rows[] = "one\n\ntwo\n\nthree\n";
+    char fingerprint[32];
+    test_write(home, "my \"rows\".txt", rows, sizeof rows - 1);
+    struct tune_dataset *data = tune_dataset_open("my \"rows\".txt", &(struct tune_dataset_options){.max_length = 8}, NULL);
+    assert_got(data);
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)tune_dataset_fingerprint(data));
+    assert_ok(tune_logger_data(log, "my \"rows\".txt", data));
+    tune_dataset_free(data);
     cJSON *json = read_json("runs/a/run.json");
     assert_string_equal(text_of(json, "status"), "running");
     cJSON_Delete(json);
@@ -133,8 +141,11 @@ static void a_run(void **state)
     cJSON_Delete(json);
     json = read_json("runs/a/run.json");
     assert_string_equal(text_of(json, "status"), "finished");
-    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "data"), "fingerprint"), "ffffffffffffffff");
-    assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "data"), "path"), "my \"rows\".jsonl");
+    const cJSON *of_data = cJSON_GetObjectItemCaseSensitive(json, "data");
+    assert_string_equal(text_of(of_data, "fingerprint"), fingerprint);
+    assert_string_equal(text_of(of_data, "path"), "my \"rows\".txt");
+    assert_true(number_of(of_data, "rows") == 3 && number_of(of_data, "size") == sizeof rows - 1);
+    assert_int_equal(strlen(text_of(of_data, "modified")), 30);
     assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "notes"), "kernel"), "SkylakeX");
     assert_string_equal(text_of(cJSON_GetObjectItemCaseSensitive(json, "notes"), "latin"), "caf? \xc3\xa9 ?");
     assert_true(number_of(cJSON_GetObjectItemCaseSensitive(json, "host"), "cpus") >= 1);
@@ -187,6 +198,12 @@ static void folders(void **state)
     assert_int_equal(tune_run_folder_make(path, "deep/down/b", "prog", true), -1);
     assert_error_has("no run.json");
     assert_true(tune_file_exists("deep/down/b/precious.txt"));
+    assert_ok(tune_file_make_folder("early"));
+    test_write(home, "early/metrics.jsonl", "", 0); /* killed before it had a run.json */
+    test_write(home, "early/run.json.tmp-77", "{", 1);
+    assert_ok(tune_run_folder_make(path, "early", "prog", true));
+    test_write(home, "early/metrics.jsonl", "x", 1);
+    assert_int_equal(tune_run_folder_make(path, "early", "prog", true), -1);
     assert_int_equal(symlink("deep/down/b", "link"), 0);
     test_write(home, "deep/down/b/run.json", "{}", 2);
     assert_ok(tune_run_folder_make(path, "link/", "prog", true)); /* the link goes, not what it points at */
@@ -202,7 +219,11 @@ static void folders(void **state)
     FILE *metrics = fopen("link/metrics.jsonl", "w");
     assert_non_null(metrics);
     test_write(home, "link/run.json", "{}", 2);
-    tune_run_folder_hold(metrics);
+    assert_ok(tune_run_folder_hold(metrics, "link"));
+    FILE *second = fopen("link/metrics.jsonl", "r+");
+    assert_int_equal(tune_run_folder_hold(second, "link"), -1); /* one run at a time goes on in a folder */
+    assert_error_has("link: a run is still writing there");
+    fclose(second);
     assert_int_equal(tune_run_folder_make(path, "link", "prog", true), -1);
     assert_error_has("still writing to link");
     fclose(metrics);
@@ -210,6 +231,166 @@ static void folders(void **state)
     test_write(home, "deep/m.txt", "x", 1);
     assert_true(tune_run_folder_holds("deep", "deep/m.txt") && tune_run_folder_holds("deep", "deep/"));
     assert_false(tune_run_folder_holds("deep/down", "deep/m.txt") || tune_run_folder_holds("dee", "deep/m.txt"));
+}
+
+/* ---- going on ---- */
+
+static struct tune_logger *resumed(const char *folder, bool allow_changed)
+{
+    struct tune_logger_options o = {.program = "prog", .folder = folder, .properties = properties, .quiet = true, .resume = true,
+                                    .allow_changed = allow_changed, .source = "int other;\n", .source_size = 11};
+    return tune_logger_new(&o);
+}
+
+/* A run of five steps, with evaluations at 3 and 5, that ended without a word. */
+static void killed_run(const char *folder)
+{
+    struct tune_logger_options o = {.program = "prog", .folder = folder, .properties = properties, .quiet = true, .overwrite = true,
+                                    .source = "int main;\n", .source_size = 10};
+    struct tune_logger *log = tune_logger_new(&o);
+    assert_got(log);
+    struct tune_progress at = {.planned_steps = 10};
+    for (int i = 1; i <= 5; i++) {
+        struct tune_step_record r = step(i, 10 * i, 10 * i + 2);
+        at.step = i;
+        assert_ok(tune_logger_record(log, &at, &r));
+        at.eval_step = i, at.eval_loss = 1. / i;
+        if (i == 3 || i == 5)
+            assert_ok(tune_logger_evaluation(log, &at));
+    }
+    assert_ok(tune_logger_report(log, &at));
+    tune_logger_free(log);
+    cJSON *run = read_json("runs/r/run.json");
+    cJSON_ReplaceItemInObject(run, "status", cJSON_CreateString("running"));
+    cJSON_ReplaceItemInObject(cJSON_GetArrayItem(cJSON_GetObjectItem(run, "sessions"), 0), "status", cJSON_CreateString("running"));
+    char *text = cJSON_Print(run);
+    test_write(folder, "run.json", text, strlen(text));
+    free(text);
+    cJSON_Delete(run);
+    FILE *metrics = fopen("runs/r/metrics.jsonl", "a");
+    fputs("{\"step\":6,\"lo", metrics);
+    fclose(metrics);
+    test_write(folder, "run.json.tmp-4194303", "{", 1);
+}
+
+static void contents(const char *path, char **text)
+{
+    size_t size;
+    assert_ok(tune_file_read(path, 1 << 20, text, &size));
+}
+
+/* Lines up to a step, and of evaluations up to one. */
+static void assert_cut(int64_t at_step, int64_t eval_step, int lines, const char *last)
+{
+    struct tune_progress at = {.step = at_step, .planned_steps = 10, .eval_step = eval_step};
+    killed_run("runs/r");
+    char *before, *after;
+    contents("runs/r/metrics.jsonl", &before);
+    struct tune_logger *log = resumed("runs/r", false);
+    assert_got(log);
+    assert_ok(tune_logger_resume(log, &at));
+    contents("runs/r/metrics.jsonl", &after);
+    char *end = after;
+    size_t n = strlen(after);
+    assert_int_equal(strncmp(before, after, n), 0);
+    assert_true(n > 0 && after[n - 1] == '\n');
+    for (int i = 0; (end = strchr(end, '\n')); end++, i++)
+        if (!end[1])
+            assert_int_equal(i + 1, lines);
+    assert_non_null(strstr(after, last));
+    struct tune_step_record r = step(at_step + 1, 500, 501); /* another process, another clock */
+    at.step++;
+    assert_ok(tune_logger_record(log, &at, &r));
+    assert_ok(tune_logger_report(log, &at));
+    tune_logger_free(log);
+    free(before), free(after);
+}
+
+static void goes_on(void **state)
+{
+    (void)state;
+    tune_file_remove_folder("runs/r");
+    assert_cut(5, 5, 7, "\"step\":5,\"eval_loss\"");
+    assert_cut(5, 3, 6, "\"step\":5,\"loss\""); /* saved before that evaluation: it is made again */
+    assert_cut(3, 3, 4, "\"step\":3,\"eval_loss\"");
+    assert_cut(2, 0, 2, "\"step\":2");
+    cJSON *report = read_json("runs/r/report.json");
+    /* two steps, 10..22 s, and one of 1 s: the time between the processes does not count */
+    assert_true(number_of(report, "training_steps") == 3 && fabs(number_of(report, "train_runtime") - 13) < 1e-9);
+    assert_true(fabs(number_of(report, "train_tokens_per_second") - 360 / 13.) < 1e-9);
+    assert_true(fabs(number_of(report, "train_samples_per_second") - 12 / 13.) < 1e-9);
+    assert_true(fabs(number_of(report, "loss_first") - 1.9) < 1e-12 && fabs(number_of(report, "loss_last") - 1.7) < 1e-12);
+    assert_true(fabs(number_of(report, "cpu_compute_utilization") - 150) < 1e-9);
+    cJSON_Delete(report);
+    cJSON *run = read_json("runs/r/run.json"), *sessions = cJSON_GetObjectItem(run, "sessions");
+    assert_int_equal(cJSON_GetArraySize(sessions), 2);
+    assert_string_equal(text_of(cJSON_GetArrayItem(sessions, 0), "status"), "killed");
+    assert_string_equal(text_of(cJSON_GetArrayItem(sessions, 1), "status"), "finished");
+    assert_true(number_of(cJSON_GetArrayItem(sessions, 1), "from_step") == 2 && number_of(cJSON_GetArrayItem(sessions, 1), "last_step") == 3);
+    cJSON_Delete(run);
+    assert_false(tune_file_exists("runs/r/run.json.tmp-4194303"));
+    char *source, *other;
+    contents("runs/r/recipe.c", &source);
+    contents("runs/r/recipe-from-2.c", &other);
+    assert_string_equal(source, "int main;\n");
+    assert_string_equal(other, "int other;\n");
+    free(source), free(other);
+}
+
+/* Until it is certain that the run can go on, its folder stays as it is. */
+static void refused_and_unchanged(void **state)
+{
+    (void)state;
+    tune_file_remove_folder("runs/r");
+    killed_run("runs/r");
+    char *run, *metrics, *after, *lines;
+    contents("runs/r/run.json", &run);
+    contents("runs/r/metrics.jsonl", &metrics);
+    struct tune_progress far = {.step = 9, .planned_steps = 10}, near = {.step = 4, .planned_steps = 10, .eval_step = 3};
+    struct tune_logger *log = resumed("runs/r", false);
+    assert_got(log);
+    assert_null(resumed("runs/r", false)); /* one at a time */
+    assert_error_has("still writing");
+    assert_int_equal(tune_logger_changed(log, "the weather", "dry", "wet"), -1);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    assert_error_has("the weather: was dry in that run, is wet now");
+    assert_int_equal(tune_logger_resume(log, &far), -1);
+    assert_error_has("metrics.jsonl");
+    assert_ok(tune_logger_failed(log, "whatever"));
+    tune_logger_free(log);
+    contents("runs/r/run.json", &after);
+    contents("runs/r/metrics.jsonl", &lines);
+    assert_string_equal(run, after);
+    assert_string_equal(metrics, lines);
+    assert_true(tune_file_exists("runs/r/report.json"));
+    free(after), free(lines);
+    char *hole = strstr(metrics, "{\"step\":2,"), *next = strchr(hole, '\n') + 1;
+    memmove(hole, next, strlen(next) + 1);
+    test_write("runs/r", "metrics.jsonl", metrics, strlen(metrics));
+    assert_got(log = resumed("runs/r", false));
+    assert_int_equal(tune_logger_resume(log, &near), -1);
+    assert_error_has("runs/r/metrics.jsonl:2: step 3 follows step 1");
+    tune_logger_free(log);
+    *hole = '?';
+    test_write("runs/r", "metrics.jsonl", metrics, strlen(metrics));
+    assert_got(log = resumed("runs/r", false));
+    assert_int_equal(tune_logger_resume(log, &near), -1);
+    assert_error_has("runs/r/metrics.jsonl:2");
+    tune_logger_free(log);
+    free(run), free(metrics);
+    killed_run("runs/r");
+    assert_got(log = resumed("runs/r", true));
+    assert_ok(tune_logger_changed(log, "the weather", "dry", "wet"));
+    assert_ok(tune_logger_resume(log, &far)); /* with what there is */
+    tune_logger_free(log);
+    cJSON *json = read_json("runs/r/run.json"), *session = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "sessions"), 1);
+    const cJSON *changed = cJSON_GetObjectItem(session, "changed");
+    assert_string_equal(text_of(cJSON_GetObjectItem(changed, "the weather"), "now"), "wet");
+    assert_int_equal(cJSON_GetArraySize(changed), 2);
+    cJSON_Delete(json);
+    unlink("runs/r/metrics.jsonl");
+    assert_null(resumed("runs/r", false));
+    assert_error_has("runs/r/metrics.jsonl: No such file");
 }
 
 static void diverges(void **state)
@@ -438,6 +619,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run),    cmocka_unit_test(folders), cmocka_unit_test(diverges), cmocka_unit_test(full_disk),
+        cmocka_unit_test(goes_on),  cmocka_unit_test(refused_and_unchanged),
         cmocka_unit_test(by_flags), cmocka_unit_test(bar),     cmocka_unit_test(terminal), cmocka_unit_test(host),
     };
     return cmocka_run_group_tests(tests, begin, end);

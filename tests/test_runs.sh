@@ -21,7 +21,7 @@ shows() { # TEXT COMMAND... - the command succeeds and prints a line that matche
 
 is "no runs yet: said, not an error" shows '^# no runs in runs/' "$runs" list
 is "a run" train slow --lr 1e-4 --max-steps 40 --eval-every 10
-sleep 1 # run.json tells whole seconds
+sleep 1 # run.json tells the start to the second
 is "and another" train "fast and long" --lr 3e-3 --max-steps 60 --eval-every 10
 is "list: state, steps and the options in which they differ" shows '^slow +finished +40/40 +[0-9.]+ +[0-9.]+ .*lr=0\.0001 max_steps=40' "$runs" list
 is "in order of their start" eval '"$runs" list >a && sed -n 2p a | grep -q "^slow" && sed -n 3p a | grep -q "^fast and long  "'

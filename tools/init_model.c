@@ -5,7 +5,6 @@
  * With it everything but the quality can be tried before anything is downloaded: memory, speed, the whole path of the
  * data. The folder says that its weights are random, and so does every run on it. */
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -160,7 +159,6 @@ static int make(const char *folder, const cJSON *config, const char *name)
         return -1;
     }
     enum tune_dtype dtype = strcmp(my.dtype, "as-config") == 0 ? c.dtype : (enum tune_dtype)tune_dtype_from(my.dtype);
-    TRY(tune_file_make_folder(folder));
     TRY(make_tokenizer(folder, c.vocabulary));
     return tune_model_init(folder, config, name, (uint64_t)my.seed, dtype, show_progress, &percent);
 }
@@ -168,7 +166,6 @@ static int make(const char *folder, const cJSON *config, const char *name)
 int main(int argc, char **argv)
 {
     struct tune_known_model known;
-    char beside[TUNE_PATH_MAX];
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Make a model folder with random weights.");
     if (MUST(tune_known_model(my.like, &known)) == 0) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "--like %s: no known model; --list-models names them", my.like);
@@ -183,17 +180,9 @@ int main(int argc, char **argv)
         tune_program_fail();
     }
     cJSON *config = GET(make_config(&known));
-    MUST(tune_path(beside, "%s.tmp-%ld", folder, (long)getpid())); /* appears under its name when it is whole */
-    int status = make(beside, config, known.name);
-    if (status == 0 && rename(beside, folder) < 0) {
-        tune_error_set("cannot rename %s to %s: %s", beside, folder, strerror(errno));
-        status = -1;
-    }
-    if (status < 0) {
-        struct tune_error why;
-        tune_error_save(&why);
-        tune_file_remove_folder(beside);
-        tune_error_restore(&why);
+    struct tune_folder_writer w;
+    if (tune_file_begin_folder(&w, folder) < 0 || make(w.temporary, config, known.name) < 0 || tune_file_commit_folder(&w) < 0) {
+        tune_file_cancel_folder(&w);
         tune_program_fail();
     }
     printf("%s: like %s, random weights by seed %lld\n", folder, known.name, (long long)my.seed);

@@ -1,105 +1,64 @@
-/* checkpoint.c - writing a checkpoint folder beside its name, then renaming it there. */
+/* checkpoint.c - a folder written beside its name and renamed there; old ones removed; going on from one. */
 #include "checkpoints/checkpoint.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cjson.h"
+#include "checkpoints/companions.h"
+#include "checkpoints/state.h"
+#include "core/checkpoint_names.h"
 #include "core/file.h"
-#include "core/safetensors.h"
 #include "core/try.h"
+#include "loggers/logger.h"
 #include "models/weights.h"
 
 struct tune_checkpoint {
-    char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX];
-    enum tune_dtype save_dtype;
+    struct tune_checkpoint_options options; /* its strings are the ones below */
+    char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX], resume[TUNE_PATH_MAX];
+    struct tune_companions *companions;
     int64_t saved_step; /* -1: none yet */
 };
 
-/* What travels with the weights; those that the source lacks are left out. */
-static const char *const companions[] = {"generation_config.json", "tokenizer.json",      "tokenizer_config.json",
-                                         "special_tokens_map.json", "added_tokens.json",  "vocab.json",
-                                         "merges.txt",              "tokenizer.model",    "chat_template.jinja"};
-enum { COMPANIONS = sizeof companions / sizeof *companions };
-
 /* What would end a save, found before the run: a file that cannot be read, a path too long. */
-static int can_save(const struct tune_checkpoint *c)
+static int make_ready(struct tune_checkpoint *c, const struct tune_checkpoint_options *o)
 {
     char path[TUNE_PATH_MAX];
-    struct tune_mapping file;
-    for (size_t i = 0; i < COMPANIONS; i++) {
-        TRY(tune_path(path, "%s/%s", c->source, companions[i]));
-        if (tune_file_exists(path)) {
-            TRY(tune_file_map(&file, path));
-            tune_file_unmap(&file);
-        }
-    }
+    TRY(tune_path(c->run, "%s", o->run_folder));
+    TRY(tune_path(c->source, "%s", o->source));
+    TRY(tune_path(c->resume, "%s", o->resume ? o->resume : ""));
+    c->companions = tune_companions_read(c->source);
+    TRY(c->companions ? 0 : -1);
     return tune_path(path, "%s/checkpoint-%" PRId64 ".tmp-%d/state/optimizer.safetensors.tmp-%d", c->run, INT64_MAX, INT32_MAX,
                      INT32_MAX);
 }
 
-struct tune_checkpoint *tune_checkpoint_new(const char *run_folder, const char *source, enum tune_dtype save_dtype)
+struct tune_checkpoint *tune_checkpoint_new(const struct tune_checkpoint_options *options)
 {
     struct tune_checkpoint *c = calloc(1, sizeof *c);
     if (!c) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for checkpoints");
         return NULL;
     }
-    c->save_dtype = save_dtype;
+    c->options = *options;
     c->saved_step = -1;
-    if (tune_path(c->run, "%s", run_folder) < 0 || tune_path(c->source, "%s", source) < 0 || can_save(c) < 0) {
-        free(c);
-        return NULL;
-    }
-    return c;
+    if (make_ready(c, options) == 0)
+        return c;
+    tune_checkpoint_free(c);
+    return NULL;
 }
 
 void tune_checkpoint_free(struct tune_checkpoint *c)
 {
+    if (!c)
+        return;
+    tune_companions_free(c->companions);
     free(c);
 }
 
-/* config.json as it was; only the dtype is the saved one's where that was chosen. */
-static int write_config(const char *folder, const char *source, enum tune_dtype save_dtype)
-{
-    static const char *const keys[] = {"dtype", "torch_dtype"};
-    char from[TUNE_PATH_MAX], to[TUNE_PATH_MAX];
-    TRY(tune_path(from, "%s/config.json", source));
-    TRY(tune_path(to, "%s/config.json", folder));
-    if (save_dtype == TUNE_DTYPES)
-        return tune_file_copy(to, from);
-    cJSON *json = tune_cjson_read(from, (size_t)4 << 20);
-    if (!json)
-        return -1;
-    const char *name = save_dtype == TUNE_F32 ? "float32" : save_dtype == TUNE_BF16 ? "bfloat16" : "float16";
-    bool found = false, good = true;
-    for (int i = 0; i < 2; i++)
-        if (cJSON_GetObjectItemCaseSensitive(json, keys[i])) {
-            found = true;
-            good = good && cJSON_ReplaceItemInObjectCaseSensitive(json, keys[i], cJSON_CreateString(name));
-        }
-    if (!found)
-        good = cJSON_AddStringToObject(json, "dtype", name);
-    int status = tune_cjson_write(folder, "config.json", json, good);
-    cJSON_Delete(json);
-    return status;
-}
-
-static int copy_companions(const char *folder, const char *source)
-{
-    for (size_t i = 0; i < COMPANIONS; i++) {
-        char from[TUNE_PATH_MAX], to[TUNE_PATH_MAX];
-        TRY(tune_path(from, "%s/%s", source, companions[i]));
-        TRY(tune_path(to, "%s/%s", folder, companions[i]));
-        if (tune_file_exists(from))
-            TRY(tune_file_copy(to, from));
-    }
-    return 0;
-}
+/* ---- the model ---- */
 
 static int read_weight(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
@@ -109,92 +68,72 @@ static int read_weight(void *context, const struct tune_parameter *p, int64_t at
     return dev->kernels->sync(dev);
 }
 
-int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype)
+static int write_model(struct tune_model *m, const char *folder, const struct tune_companions *companions,
+                       enum tune_dtype save_dtype)
 {
     struct tune_weights_source weights = {read_weight, m};
-    TRY(tune_file_make_folder(folder));
-    TRY(write_config(folder, source, save_dtype));
-    TRY(copy_companions(folder, source));
+    TRY(tune_companions_write(companions, folder, save_dtype));
     return tune_weights_write(folder, tune_model_parameters(m), save_dtype, 0, &weights);
 }
 
-/* Tensors of one F32 file: for each parameter (trainable ones where moments are meant), under a prefix. */
-struct tensor_list {
-    struct tune_model *m;
-    const char *prefix;
-    float *base; /* of a moment; NULL: the weights */
-};
-
-static int declare(struct tune_safetensors_writer *f, const struct tensor_list *l)
+int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype)
 {
-    const struct tune_parameters *p = tune_model_parameters(l->m);
-    for (int i = 0; i < p->count; i++) {
-        char name[128];
-        snprintf(name, sizeof name, "%s%s", l->prefix, p->at[i].name);
-        if (!l->base || p->at[i].gradient >= 0)
-            TRY(tune_safetensors_writer_declare(f, name, TUNE_F32, p->at[i].ndim, p->at[i].shape));
-    }
-    return 0;
+    struct tune_companions *companions = tune_companions_read(source);
+    int status = companions ? tune_file_make_folder(folder) : -1;
+    if (status == 0)
+        status = write_model(m, folder, companions, save_dtype);
+    tune_companions_free(companions);
+    return status;
 }
 
-static int write_values(struct tune_safetensors_writer *f, const struct tensor_list *l, float *room, int64_t piece)
+/* ---- names ---- */
+
+static int name_of(struct tune_checkpoint *c, int64_t step, char path[TUNE_PATH_MAX])
 {
-    const struct tune_parameters *p = tune_model_parameters(l->m);
-    struct tune_device *dev = tune_model_device(l->m);
-    for (int i = 0; i < p->count; i++) {
-        if (l->base && p->at[i].gradient < 0)
-            continue;
-        const float *from = l->base ? l->base + p->at[i].gradient : tune_model_weight(l->m, &p->at[i]);
-        for (int64_t at = 0; at < p->at[i].count; at += piece) {
-            int64_t n = p->at[i].count - at < piece ? p->at[i].count - at : piece;
-            TRY(dev->kernels->download(dev, room, from + at, n * 4));
-            TRY(dev->kernels->sync(dev));
-            TRY(tune_safetensors_writer_write(f, room, n * 4));
+    return tune_path(path, "%s/checkpoint-%" PRId64, c->run, step);
+}
+
+/* The step that a link of this name points at; 0: no such link. */
+static int64_t linked(struct tune_checkpoint *c, const char *link)
+{
+    char path[TUNE_PATH_MAX], target[256];
+    ssize_t n = tune_path(path, "%s/%s", c->run, link) < 0 ? -1 : readlink(path, target, sizeof target - 1);
+    if (n < 0)
+        return 0;
+    target[n] = 0;
+    return tune_checkpoint_step(target);
+}
+
+/* The link points at that step's checkpoint; 0: there is no such link. */
+static int set_link(struct tune_checkpoint *c, const char *link, int64_t step)
+{
+    char path[TUNE_PATH_MAX], target[64];
+    TRY(tune_path(path, "%s/%s", c->run, link));
+    snprintf(target, sizeof target, "checkpoint-%" PRId64, step);
+    if (step == linked(c, link))
+        return 0;
+    return step > 0 ? tune_file_link(path, target) : tune_file_remove_folder(path);
+}
+
+/* Removes all but the newest ones and those that have another name. */
+static int prune(struct tune_checkpoint *c)
+{
+    int64_t *steps, best = linked(c, "checkpoint-best"), final = linked(c, "checkpoint-final");
+    char path[TUNE_PATH_MAX];
+    int count = c->options.keep_last > 0 ? tune_checkpoint_steps(c->run, &steps) : 0, status = 0;
+    if (count <= 0)
+        return count;
+    for (int i = 0; i + c->options.keep_last < count && status == 0; i++)
+        if (steps[i] != best && steps[i] != final && steps[i] != c->saved_step) {
+            status = name_of(c, steps[i], path);
+            if (status == 0)
+                status = tune_file_discard_folder(path);
         }
-    }
-    return 0;
-}
-
-static int write_f32(const char *path, const struct tensor_list *lists, int count, int64_t steps)
-{
-    enum { PIECE = 1 << 20 };
-    char text[32];
-    float *room = malloc(PIECE * sizeof *room);
-    struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
-    int status = room && f ? 0 : -1;
-    if (!room)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
-    snprintf(text, sizeof text, "%" PRId64, steps);
-    if (status == 0)
-        status = tune_safetensors_writer_metadata(f, "steps", text);
-    for (int i = 0; i < count && status == 0; i++)
-        status = declare(f, &lists[i]);
-    for (int i = 0; i < count && status == 0; i++)
-        status = write_values(f, &lists[i], room, PIECE);
-    if (status == 0)
-        status = tune_safetensors_writer_finish(f);
-    tune_safetensors_writer_free(f);
-    free(room);
+    free(steps);
     return status;
 }
 
-static int write_progress(const char *folder, const struct tune_progress *at)
-{
-    cJSON *json = cJSON_CreateObject();
-    bool good = tune_cjson_put_whole(json, "step", at->step) &&
-                tune_cjson_put_whole(json, "planned_steps", at->planned_steps) &&
-                tune_cjson_put_whole(json, "rows", at->rows) && tune_cjson_put_whole(json, "tokens", at->tokens) &&
-                tune_cjson_put_whole(json, "labels", at->labels) &&
-                tune_cjson_put_whole(json, "padded_tokens", at->padded_tokens) &&
-                tune_cjson_put_number(json, "epoch", at->epoch);
-    if (at->eval_step > 0)
-        good = good && tune_cjson_put_whole(json, "eval_step", at->eval_step) &&
-               tune_cjson_put_number(json, "eval_loss", at->eval_loss) &&
-               tune_cjson_put_number(json, "best_loss", at->best_loss);
-    int status = tune_cjson_write(folder, "progress.json", json, good);
-    cJSON_Delete(json);
-    return status;
-}
+/* ---- saving ---- */
 
 /* Whether some weight is saved in less than it is trained in. */
 static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
@@ -206,64 +145,108 @@ static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
     return false;
 }
 
-static int write_state(struct tune_checkpoint *c, const char *folder, struct tune_model *m, struct tune_optimizer *opt,
-                       const struct tune_progress *at)
+static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_model *m, struct tune_optimizer *opt,
+                     const struct tune_progress *at)
 {
-    char state[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
-    struct tensor_list moments[2] = {{m, "m.", opt ? tune_optimizer_moment(opt, 0) : NULL},
-                                     {m, "v.", opt ? tune_optimizer_moment(opt, 1) : NULL}};
-    struct tensor_list weights = {m, "", NULL};
+    char state[TUNE_PATH_MAX];
     TRY(tune_path(state, "%s/state", folder));
-    TRY(tune_file_make_folder(state));
-    TRY(write_progress(state, at));
-    TRY(tune_path(path, "%s/optimizer.safetensors", state));
-    if (opt)
-        TRY(write_f32(path, moments, (moments[0].base != NULL) + (moments[1].base != NULL), tune_optimizer_steps(opt)));
-    TRY(tune_path(path, "%s/weights.safetensors", state));
-    return narrower(m, c->save_dtype) ? write_f32(path, &weights, 1, at->step) : 0;
-}
-
-static int link_names(struct tune_checkpoint *c, const struct tune_progress *at)
-{
-    char name[64], path[TUNE_PATH_MAX];
-    snprintf(name, sizeof name, "checkpoint-%" PRId64, at->step);
-    TRY(tune_path(path, "%s/checkpoint-best", c->run));
-    if (at->best)
-        TRY(tune_file_link(path, name));
-    TRY(tune_path(path, "%s/checkpoint-final", c->run));
-    return at->finished ? tune_file_link(path, name) : 0;
+    TRY(write_model(m, folder, c->companions, c->options.save_dtype));
+    TRY(tune_state_write(state, m, opt, at, narrower(m, c->options.save_dtype)));
+    return c->options.log ? tune_logger_sync(c->options.log) : 0; /* the steps before it, before it has a name */
 }
 
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at)
 {
-    char folder[TUNE_PATH_MAX], beside[TUNE_PATH_MAX];
+    char path[TUNE_PATH_MAX];
+    struct tune_folder_writer w;
     if (at->step == 0)
         return 0;
-    TRY(tune_path(folder, "%s/checkpoint-%" PRId64, c->run, at->step));
+    TRY(name_of(c, at->step, path));
     if (at->step == c->saved_step) {
-        TRY(tune_path(beside, "%s/state", folder));
-        TRY(write_progress(beside, at));
-        return link_names(c, at);
-    }
-    TRY(tune_path(beside, "%s.tmp-%ld", folder, (long)getpid()));
-    int status = tune_checkpoint_write_model(m, beside, c->source, c->save_dtype);
-    if (status == 0)
-        status = write_state(c, beside, m, opt, at);
-    if (status == 0)
-        status = tune_file_sync_folder(beside); /* state/ is in it before it gets its name */
-    if (status == 0 && rename(beside, folder) < 0) {
-        tune_error_set("cannot rename %s to %s: %s", beside, folder, strerror(errno));
-        status = -1;
-    }
-    if (status < 0) {
-        struct tune_error why;
-        tune_error_save(&why);
-        tune_file_remove_folder(beside);
-        tune_error_restore(&why);
+        TRY(tune_path(path, "%s/checkpoint-%" PRId64 "/state", c->run, at->step));
+        TRY(tune_state_write_progress(path, at));
+    } else if (tune_file_begin_folder(&w, path) < 0 || write_all(c, w.temporary, m, opt, at) < 0 ||
+               tune_file_commit_folder(&w) < 0) {
+        tune_file_cancel_folder(&w);
         return -1;
     }
-    TRY(tune_file_sync_folder(c->run));
     c->saved_step = at->step;
-    return link_names(c, at);
+    if (at->best)
+        TRY(set_link(c, "checkpoint-best", at->step));
+    if (at->finished)
+        TRY(set_link(c, "checkpoint-final", at->step));
+    return prune(c);
+}
+
+/* ---- going on ---- */
+
+/* config.json and the tokenizer are what they were when the checkpoint was saved. */
+static int same_source(struct tune_checkpoint *c)
+{
+    char what[64];
+    struct tune_companions *then = tune_companions_read(c->resume);
+    const char *differs = then ? tune_companions_differ(c->companions, then) : NULL;
+    tune_companions_free(then);
+    if (!then || !differs || !c->options.log)
+        return then ? 0 : -1;
+    snprintf(what, sizeof what, "%s of --model", differs);
+    return tune_logger_changed(c->options.log, what, c->resume, c->source);
+}
+
+/* Checkpoints of a later step would be taken for this run's. */
+static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
+{
+    char path[TUNE_PATH_MAX];
+    int64_t *steps;
+    int count = tune_checkpoint_steps(c->run, &steps), status = count < 0 ? -1 : 0;
+    if (count > 0 && steps[count - 1] > step && !c->options.overwrite) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--resume: %s has a newer checkpoint, checkpoint-%" PRId64 "; going back to step %" PRId64
+                            " removes what came after it: give --overwrite to do that, or resume a copy of the folder", c->run,
+                            steps[count - 1], step);
+        status = -1;
+    }
+    for (int i = 0; i < count && status == 0 && really; i++)
+        if (steps[i] > step) {
+            status = name_of(c, steps[i], path);
+            if (status == 0)
+                status = tune_file_discard_folder(path);
+        }
+    free(steps);
+    return status;
+}
+
+/* The links as they were when this checkpoint was saved, or would have been a moment later. */
+static int set_links(struct tune_checkpoint *c, const struct tune_progress *at, bool finished)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(name_of(c, at->best_step, path));
+    TRY(set_link(c, "checkpoint-best", at->best_step > 0 && tune_file_is_folder(path) ? at->best_step : 0));
+    return set_link(c, "checkpoint-final", finished ? at->step : 0);
+}
+
+int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+                           struct tune_loader *load, struct tune_progress *at)
+{
+    char state[TUNE_PATH_MAX];
+    struct tune_progress then;
+    bool finished;
+    if (!*c->resume)
+        return 0;
+    TRY(tune_path(state, "%s/state", c->resume));
+    TRY(same_source(c));
+    if (tune_state_read_progress(state, &then, &finished) < 0 || tune_state_read(c->resume, m, opt) < 0) {
+        tune_error_prefix("cannot go on from %s (an older checkpoint may do, give it to --resume): ", c->resume);
+        return -1;
+    }
+    TRY(remove_newer(c, then.step, false));
+    TRY(tune_loader_seek(load, &then));
+    if (c->options.log)
+        TRY(tune_logger_resume(c->options.log, &then)); /* up to here nothing was changed */
+    TRY(tune_file_remove_leftovers(state));
+    TRY(remove_newer(c, then.step, true));
+    TRY(set_links(c, &then, finished));
+    c->saved_step = then.step;
+    *at = then;
+    return 0;
 }

@@ -8,12 +8,13 @@
  *       state/weights.safetensors          the F32 weights, where the saved ones are narrower
  *     <run>/checkpoint-best, checkpoint-final -> checkpoint-120
  *
- * A checkpoint appears under its name whole or not at all: it is written beside, fsynced file
- * by file, and renamed. */
+ * A checkpoint appears under its name whole or not at all: it is written beside, fsynced file by file, and renamed; and it
+ * disappears whole. Before it has its name, the lines of metrics.jsonl up to its step are on the disk. */
 #ifndef TUNE_CHECKPOINT_H
 #define TUNE_CHECKPOINT_H
 
 #include "core/progress.h"
+#include "datasets/loader.h"
 #include "optimizers/optimizer.h"
 
 #ifdef __cplusplus
@@ -24,25 +25,42 @@ struct tune_checkpoint;
 struct tune_flags;
 struct tune_logger;
 
-/* tune_checkpoint_new - checkpoints go into run_folder; source is the model folder whose config and tokenizer files are
- * copied along. save_dtype: TUNE_DTYPES for as-read, else F32, BF16 or F16. NULL also where a save could not succeed:
- * one of those files cannot be read, run_folder's path is too long for what goes into it. */
-struct tune_checkpoint *tune_checkpoint_new(const char *run_folder, const char *source, enum tune_dtype save_dtype);
+struct tune_checkpoint_options {
+    const char *run_folder;     /* where checkpoints go */
+    const char *source;         /* the model folder whose config and tokenizer files are saved with the weights */
+    enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16, or TUNE_DTYPES: as they were read */
+    int keep_last;              /* keep that many newest ones, and those the links point at; 0: all */
+    const char *resume;         /* the checkpoint to go on from; NULL: none */
+    bool overwrite;             /* going on from it may remove newer ones */
+    struct tune_logger *log;    /* whose metrics.jsonl the checkpoints stand on; borrowed. NULL: none */
+};
+
+/* tune_checkpoint_new - the source's files are read now (and held: some megabytes), so that nothing of it is needed to save.
+ * NULL also where a save could not succeed: one of those files cannot be read, run_folder's path is too long for what goes
+ * into it. Strings are copied. */
+struct tune_checkpoint *tune_checkpoint_new(const struct tune_checkpoint_options *options);
 void tune_checkpoint_free(struct tune_checkpoint *c);
 
 /* tune_checkpoint_save - checkpoint-<at->step>; a second time at one step, progress.json alone, with what an evaluation
- * found meanwhile. Before the first step there is nothing to save. Links checkpoint-best
- * if at->best, checkpoint-final if at->finished. opt NULL: no moments. -1 with an error: nothing appears under the name;
- * what was there stays. */
+ * found meanwhile. Before the first step there is nothing to save. Links checkpoint-best if at->best, checkpoint-final if
+ * at->finished; then removes what keep_last leaves out. opt NULL: no moments. -1 with an error: nothing appears under the
+ * name; what was there stays. */
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at);
+
+/* tune_checkpoint_resume - where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
+ * its place, *at as it was; the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
+ * removed. -1, with nothing in the folder changed: a file is missing or is not of this model, config.json or tokenizer
+ * are others (tune_logger_changed), there are newer checkpoints and overwrite is false, metrics.jsonl does not reach there. */
+int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+                           struct tune_loader *load, struct tune_progress *at);
 
 /* tune_checkpoint_write_model - the model alone as a Hugging Face folder (config and tokenizer files from source).
  * folder is made; files there are replaced one by one. */
 int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype);
 
-/* tune_get_checkpoint - by --model and --save-dtype, into the logger's run folder. */
-struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, const struct tune_logger *log);
+/* tune_get_checkpoint - by --model, --save-dtype, --keep-last, --resume and --overwrite, in the logger's run folder. */
+struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, struct tune_logger *log);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/hash.h"
@@ -189,8 +190,7 @@ int tune_file_sync_folder(const char *path)
     return status;
 }
 
-/* The folder a path lies in, into folder. */
-static int parent(char *folder, const char *path)
+int tune_file_parent(char folder[TUNE_PATH_MAX], const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? tune_path(folder, "%.*s", slash == path ? 1 : (int)(slash - path), path) : tune_path(folder, ".");
@@ -210,7 +210,7 @@ int tune_file_begin(struct tune_file_writer *w, const char *path)
 int tune_file_commit(struct tune_file_writer *w)
 {
     char folder[TUNE_PATH_MAX];
-    TRY(parent(folder, w->path));
+    TRY(tune_file_parent(folder, w->path));
     FILE *f = w->file;
     w->file = NULL;
     errno = 0;
@@ -252,20 +252,93 @@ int tune_file_write(const char *path, const void *data, size_t size)
     return -1;
 }
 
-int tune_file_copy(const char *to, const char *from)
+int tune_file_begin_folder(struct tune_folder_writer *w, const char *path)
 {
-    struct tune_mapping m;
-    TRY(tune_file_map(&m, from));
-    int status = tune_file_write(to, m.data, m.size);
-    tune_file_unmap(&m);
+    *w = (struct tune_folder_writer){0};
+    TRY(tune_path(w->path, "%s", path));
+    TRY(tune_path(w->temporary, "%s.tmp-%ld", path, (long)getpid()));
+    TRY(tune_file_remove_folder(w->temporary));
+    return tune_file_make_folder(w->temporary);
+}
+
+int tune_file_commit_folder(struct tune_folder_writer *w)
+{
+    char folder[TUNE_PATH_MAX];
+    TRY(tune_file_parent(folder, w->path));
+    TRY(tune_file_sync_folder(w->temporary));
+    if (rename(w->temporary, w->path) < 0)
+        return fail("rename to", w->path);
+    w->temporary[0] = 0;
+    return tune_file_sync_folder(folder);
+}
+
+void tune_file_cancel_folder(struct tune_folder_writer *w)
+{
+    struct tune_error why;
+    tune_error_save(&why);
+    if (w->temporary[0])
+        tune_file_remove_folder(w->temporary);
+    tune_error_restore(&why);
+    w->temporary[0] = 0;
+}
+
+int tune_file_discard_folder(const char *path)
+{
+    char aside[TUNE_PATH_MAX];
+    TRY(tune_path(aside, "%s.tmp-%ld", path, (long)getpid()));
+    TRY(tune_file_remove_folder(aside));
+    if (rename(path, aside) < 0)
+        return errno == ENOENT ? 0 : fail("remove", path);
+    return tune_file_remove_folder(aside);
+}
+
+/* "x.tmp-123" */
+static bool is_leftover(const char *name)
+{
+    const char *tail = NULL;
+    for (const char *at = name; (at = strstr(at, ".tmp-")); at++)
+        tail = at;
+    size_t digits = tail ? strspn(tail + 5, "0123456789") : 0;
+    return digits > 0 && tail != name && !tail[5 + digits];
+}
+
+int tune_file_remove_leftovers(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return fail("open folder", path);
+    struct dirent *entry;
+    int status = 0;
+    while (status == 0 && (entry = readdir(folder))) {
+        char inner[TUNE_PATH_MAX];
+        if (!is_leftover(entry->d_name))
+            continue;
+        status = tune_path(inner, "%s/%s", path, entry->d_name);
+        if (status == 0)
+            status = tune_file_remove_folder(inner);
+    }
+    closedir(folder);
     return status;
+}
+
+int tune_file_stamp(const char *path, struct tune_file_stamp *stamp)
+{
+    struct stat st;
+    struct tm utc;
+    char seconds[24];
+    if (stat(path, &st) < 0)
+        return fail("examine", path);
+    stamp->size = st.st_size;
+    strftime(seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", gmtime_r(&st.st_mtim.tv_sec, &utc));
+    snprintf(stamp->modified, sizeof stamp->modified, "%s.%09ldZ", seconds, st.st_mtim.tv_nsec);
+    return 0;
 }
 
 int tune_file_link(const char *path, const char *target)
 {
     char temporary[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
     TRY(tune_path(temporary, "%s.tmp-%ld", path, (long)getpid()));
-    TRY(parent(folder, path));
+    TRY(tune_file_parent(folder, path));
     unlink(temporary);
     if (symlink(target, temporary) < 0)
         return fail("link", path);

@@ -60,8 +60,33 @@ void tune_file_cancel(struct tune_file_writer *w);
 /* tune_file_write - begin, write size bytes, commit. */
 int tune_file_write(const char *path, const void *data, size_t size);
 
-/* tune_file_copy - from's bytes to a replaced to. */
-int tune_file_copy(const char *to, const char *from);
+/* A folder that appears under its name whole or not at all: begin makes the empty folder w->temporary ("<path>.tmp-<pid>",
+ * without what a dead process of that number left in it), commit fsyncs it, renames it to path and fsyncs the folder above;
+ * the files in it are synced by whoever writes them. path must not be there, or be an empty folder. cancel (also after a
+ * failed commit) removes the temporary one; the error text stays. */
+struct tune_folder_writer {
+    char path[TUNE_PATH_MAX], temporary[TUNE_PATH_MAX];
+};
+int tune_file_begin_folder(struct tune_folder_writer *w, const char *path);
+int tune_file_commit_folder(struct tune_folder_writer *w);
+void tune_file_cancel_folder(struct tune_folder_writer *w);
+
+/* tune_file_discard_folder - remove a folder that may have a name others look for: renamed aside first, so that nobody meets
+ * half of it. One that is not there is fine.
+ * tune_file_remove_leftovers - the entries of folder that a killed process left: "<name>.tmp-<number>". For a folder that no
+ * other process writes to. */
+int tune_file_discard_folder(const char *path);
+int tune_file_remove_leftovers(const char *folder);
+
+/* Size and time of last change of a file: whether it was touched. */
+struct tune_file_stamp {
+    int64_t size;
+    char modified[40]; /* "2025-01-31T09:30:00.123456789Z" */
+};
+int tune_file_stamp(const char *path, struct tune_file_stamp *stamp);
+
+/* tune_file_parent - the folder that path lies in, "." where it names none. */
+int tune_file_parent(char folder[TUNE_PATH_MAX], const char *path);
 
 /* tune_file_link - make (or replace, by rename) the symbolic link path -> target, and fsync its folder. */
 int tune_file_link(const char *path, const char *target);

@@ -27,7 +27,8 @@ struct tune_progress {
     double patience_loss;  /* the loss of that one */
     bool early_stop;       /* the evaluator's patience is at its end, and so is the run */
     bool finished;         /* the loop came to its planned end */
-    int signal;            /* the signal that ended it, or 0 */
+    const char *stopped;   /* why it was left before that ("--stop-at-step", "SIGTERM"); NULL: it was not. A text constant */
+    int signal;            /* the signal that did it, or 0 */
 };
 
 /* tune_every - true when n is positive and divides step (and step > 0): "once in a while". */

@@ -28,6 +28,7 @@ struct tune_dataset {
     int max_length;
     bool skip_bad_rows;
     uint64_t fingerprint;
+    struct tune_file_stamp stamp; /* of the file when it was opened */
     pthread_mutex_t lock; /* of what follows */
     struct tune_dataset_counts counts;
     size_t touched;
@@ -436,7 +437,7 @@ struct tune_dataset *tune_dataset_open(const char *path, const struct tune_datas
     if (!d)
         return NULL;
     d->tok = tok;
-    if (tune_rows_open(&d->rows, path, options->format) == 0) {
+    if (tune_file_stamp(path, &d->stamp) == 0 && tune_rows_open(&d->rows, path, options->format) == 0) {
         d->count = d->rows.count;
         if (settle(d, options) == 0 && tune_file_fingerprint(path, &d->fingerprint) == 0)
             return d;
@@ -503,6 +504,25 @@ const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char 
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d)
 {
     return d->fingerprint;
+}
+
+const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d)
+{
+    return d->get ? NULL : &d->stamp;
+}
+
+int tune_dataset_unchanged(const struct tune_dataset *d)
+{
+    struct tune_file_stamp now;
+    if (d->get)
+        return 0;
+    TRY(tune_file_stamp(d->rows.path, &now));
+    if (now.size == d->stamp.size && strcmp(now.modified, d->stamp.modified) == 0)
+        return 0;
+    tune_error_set("%s was changed while it was read: %lld bytes of %s then, %lld bytes of %s now; rows read before and after "
+                   "may not belong together: begin again with a file that stays as it is", d->rows.path,
+                   (long long)d->stamp.size, d->stamp.modified, (long long)now.size, now.modified);
+    return -1;
 }
 
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share)

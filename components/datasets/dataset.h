@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/file.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -83,11 +85,15 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
 /* tune_dataset_text_field - the field in use, NULL for text files and callbacks.
  * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
- * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks. */
+ * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
+ * tune_dataset_stamp - the file's size and time of change when it was opened; NULL for callbacks.
+ * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 #define TUNE_DATASET_SOURCE_SIZE 4160
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
+const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d);
+int tune_dataset_unchanged(const struct tune_dataset *d);
 
 /* tune_dataset_held_out - whether (seed, row) falls to the held-out part when share of the rows is trained on: a hash of the two,
  * so it does not change when rows are appended. */

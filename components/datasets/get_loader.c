@@ -1,4 +1,5 @@
 /* get_loader.c - the training rows as the flags want them. */
+#include "core/error.h"
 #include "datasets/loader.h"
 #include "flags/flags.h"
 
@@ -15,6 +16,7 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
         .epochs = flags->epochs,
         .max_steps = flags->max_steps,
         .stop_after_seconds = flags->stop_after_seconds,
+        .stop_at_step = flags->stop_at_step,
         .stop_signal = flags->stop_signal,
         .ahead = true,
     };
@@ -23,5 +25,9 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
 struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data)
 {
     struct tune_loader_options options = tune_get_loader_options(flags);
+    if (flags->max_steps == 0) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--max-steps 0 would train nothing; give at least 1, or -1 for as many as --epochs says");
+        return NULL;
+    }
     return tune_loader_new(data, &options);
 }

@@ -47,7 +47,7 @@ struct tune_loader {
     int64_t now, given;   /* rows of this step; of them given out */
     int64_t skipped;      /* steps left out: all their rows were bad */
     int64_t skipped_in_a_row; /* rows of the latest of them */
-    int64_t done;         /* steps begun */
+    int64_t first, done;  /* steps behind which this loader began; steps begun since the run began */
     int64_t tokens, label_count, padded; /* of this step */
     double waited_s;      /* see tune_loader_waited_s */
     double began_s;       /* monotonic clock at the first tune_loader_more; < 0: not yet */
@@ -144,10 +144,21 @@ static void step_on(const struct tune_loader *load, struct walk *w)
     }
 }
 
+static int64_t steps_of(const struct tune_loader *load, int64_t rows)
+{
+    return (rows + load->step_rows - 1) / load->step_rows;
+}
+
+/* Steps from w to the end of the rows. */
+static int64_t steps_left(const struct tune_loader *load, const struct walk *w)
+{
+    int64_t here = smaller(load->rows - w->offset, load->total - w->used), rest = load->total - w->used - here;
+    return steps_of(load, here) + rest / load->rows * steps_of(load, load->rows) + steps_of(load, rest % load->rows);
+}
+
 static int plan(struct tune_loader *load)
 {
     const struct tune_loader_options *o = &load->o;
-    int64_t per_epoch = (load->rows + load->step_rows - 1) / load->step_rows;
     load->planned = o->max_steps;
     load->total = INT64_MAX;
     if (o->max_steps >= 0)
@@ -162,8 +173,7 @@ static int plan(struct tune_loader *load)
     load->total = (int64_t)ceil(rows * (1 - 1e-12));
     if (load->total < 1)
         load->total = 1;
-    load->planned = load->total / load->rows * per_epoch +
-                    (load->total % load->rows + load->step_rows - 1) / load->step_rows;
+    load->planned = steps_left(load, &(struct walk){0});
     return 0;
 }
 
@@ -297,6 +307,8 @@ static int check(const struct tune_loader_options *o)
         return usage("max_steps", (double)o->max_steps, "0 or more, or -1 for as many as epochs say");
     if (o->max_steps == -1 && !(o->epochs > 0 && isfinite(o->epochs)))
         return usage("epochs", o->epochs, "a number above 0");
+    if (o->stop_at_step < 0)
+        return usage("stop_at_step", (double)o->stop_at_step, "a step, or 0 for never");
     if (isnan(o->stop_after_seconds))
         return usage("stop_after_seconds", o->stop_after_seconds, "0 or more, or -1 for never");
     return 0;
@@ -406,7 +418,20 @@ static bool time_is_up(struct tune_loader *load)
 {
     if (load->began_s < 0)
         load->began_s = tune_moment_now().wall_s;
-    return load->done > 0 && load->o.stop_after_seconds >= 0 && tune_moment_now().wall_s - load->began_s >= load->o.stop_after_seconds;
+    return load->done > load->first && load->o.stop_after_seconds >= 0 &&
+           tune_moment_now().wall_s - load->began_s >= load->o.stop_after_seconds;
+}
+
+/* Why to stop before the planned end; NULL: go on. */
+static const char *stop(struct tune_loader *load, struct tune_progress *at, bool up)
+{
+    if (load->o.stop_signal && *load->o.stop_signal)
+        at->signal = *load->o.stop_signal;
+    if (at->signal)
+        return at->signal == SIGINT ? "SIGINT" : at->signal == SIGTERM ? "SIGTERM" : at->signal == SIGHUP ? "SIGHUP" : "a signal";
+    if (load->o.stop_at_step > 0 && load->done >= load->o.stop_at_step)
+        return "--stop-at-step";
+    return up ? "--stop-after-seconds" : NULL;
 }
 
 /* All rows of the caller's step are bad. An error counts as none: tune_loader_next shall hand it over. */
@@ -446,9 +471,7 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
             at->finished = true;
             return 0;
         }
-        if (load->o.stop_signal && *load->o.stop_signal)
-            at->signal = *load->o.stop_signal;
-        if (at->signal || up)
+        if ((at->stopped = stop(load, at, up)))
             return 0;
         begin_step(load);
         if (load->o.ahead && !load->running)
@@ -571,15 +594,36 @@ double tune_loader_waited_s(const struct tune_loader *load)
     return load->waited_s;
 }
 
-int tune_loader_rewind(struct tune_loader *load)
+/* To the begin of a step, before the helper makes its first row. */
+static void restart(struct tune_loader *load, int64_t step, const struct walk *w)
 {
     stop_helper(load);
-    load->planned += load->o.max_steps < 0 ? load->skipped : 0;
-    load->at = load->ahead = (struct walk){0};
+    load->at = load->ahead = *w;
+    load->first = load->done = step;
+    if (load->o.max_steps < 0)
+        load->planned = step + steps_left(load, w);
     load->in_step = load->quit = load->failed = false;
-    load->now = load->given = load->skipped = load->skipped_in_a_row = load->done = 0;
+    load->now = load->given = load->skipped = load->skipped_in_a_row = 0;
     load->tokens = load->label_count = load->padded = 0;
-    load->made = load->wanted = 0;
+    load->made = w->used;
+    load->wanted = 0;
     load->began_s = -1;
+}
+
+int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
+{
+    if (at->step < 0 || at->rows < 0 || at->rows > load->total) {
+        tune_error_set("cannot go on behind step %lld and row %lld: the plan has %lld rows; rows, --epochs or --train-split are "
+                       "not those of the run", (long long)at->step, (long long)at->rows, (long long)load->total);
+        return -1;
+    }
+    restart(load, at->step, &(struct walk){.step = at->step, .epoch = at->rows / load->rows, .offset = at->rows % load->rows,
+                                           .used = at->rows});
+    return 0;
+}
+
+int tune_loader_rewind(struct tune_loader *load)
+{
+    restart(load, 0, &(struct walk){0});
     return 0;
 }

@@ -40,6 +40,7 @@ struct tune_loader_options {
     int64_t max_steps;         /* -1: by epochs; else exactly that many, over as many epochs as it takes */
     double stop_after_seconds; /* stop at the first step boundary this long after the first tune_loader_more began,
                                   after one step at least; -1: never */
+    int64_t stop_at_step;      /* stop when at->step is there, as if by a signal; 0: never */
     const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught */
     bool unlabelled;           /* a step without a label is fine (evaluation); otherwise an error */
     bool ahead;                /* tokenise in a helper thread; otherwise in the calls themselves */
@@ -59,8 +60,8 @@ int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 
 /* tune_loader_more - micro-batches of the next step; 0 to stop; -1: not one row can be read.
- * Sets at->planned_steps; at->finished at the planned end and after at->early_stop, at->signal after a signal, neither
- * when time is up.
+ * Sets at->planned_steps; at->finished at the planned end and after at->early_stop, else at->stopped (and at->signal) where it
+ * stops before.
  * A step all of whose rows are bad (and skipped) is left out: its rows are added to at->rows, and by --epochs the
  * plan is a step shorter. Other bad rows stay in their batch with length 0. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);
@@ -75,11 +76,15 @@ void tune_progress_step(struct tune_progress *at, const struct tune_loader *load
 /* tune_loader_waited_s - how long the caller has waited for rows to be read and tokenised, in all. */
 double tune_loader_waited_s(const struct tune_loader *load);
 
+/* tune_loader_seek - go on behind at->step steps and at->rows rows, as the loader did that counted them; also with another
+ * size of a step, from that row on. -1: the plan does not have so many rows. Limits of time begin anew. */
+int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
+
 /* tune_loader_rewind - begin again at the first row of epoch 0 (evaluation). */
 int tune_loader_rewind(struct tune_loader *load);
 
 /* tune_get_loader - the training rows of data by --train-split, --batch-size, --accumulate, --shuffle, --seed, --epochs,
- * --max-steps, --stop-after-seconds; stops at the signal noted in *flags->stop_signal.
+ * --max-steps, --stop-at-step, --stop-after-seconds; stops at the signal noted in *flags->stop_signal.
  * tune_get_loader_options - what it passes to tune_loader_new. */
 struct tune_loader_options tune_get_loader_options(const struct tune_flags *flags);
 struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data);

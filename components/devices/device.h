@@ -40,7 +40,7 @@ struct tune_attention {
 /* One AdamW or SGD step over n parameters. */
 struct tune_update {
     double lr, beta1, beta2, eps, weight_decay, momentum;
-    double correction1, correction2; /* 1 - beta^t */
+    const double *updates; /* device memory: t of the bias corrections 1 - beta^t, this update included; AdamW's */
 };
 
 /* What the device can do at best, measured, by one of its threads and by all. */

@@ -98,11 +98,12 @@ int tune_sum_squares(struct tune_device *dev, const float *x, int64_t n, double 
 
 /* tune_finish_step - from scalars' loss_sum, labels and square_sum to its grad_norm, not_finite and gradient_scale:
  * norm = sqrt(square_sum) / labels; scale = min(1, clip_norm / (norm + 1e-6)) / labels, where clip_norm 0 does not clip; not
- * finite: the scale is 0. As torch.nn.utils.clip_grad_norm_ on the gradient of the mean loss. */
+ * finite: the scale is 0, else updates goes up by one. As torch.nn.utils.clip_grad_norm_ on the gradient of the mean loss. */
 int tune_finish_step(struct tune_device *dev, struct tune_scalars *scalars, double clip_norm);
 
 /* tune_adamw - with g scaled by *gradient_scale (device memory; a scale of 0 leaves everything as it is):
  *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr wd w;  w -= lr (m/c1) / (sqrt(v/c2) + eps)
+ *   where c1 = 1 - b1^t, c2 = 1 - b2^t, t = *update->updates (device memory, read when the kernel runs)
  * Source: Loshchilov & Hutter 2019, algorithm 2; eps outside the root, as PyTorch.
  * tune_sgd - w -= lr wd w;  m = momentum m + g;  w -= lr m. m NULL: no momentum. */
 int tune_adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,

@@ -22,6 +22,7 @@ struct tune_scalars {
     double grad_norm;      /* of the gradient of the mean loss, before clipping */
     double gradient_scale; /* 1/labels and the clip factor; 0: the step was not finite and changes nothing */
     double not_finite;     /* 1: loss or gradient was NaN or infinite */
+    double updates;        /* of the weights up to this step; a step that is not finite is none */
 };
 
 /* One step as the host sees it. */

@@ -40,14 +40,14 @@ void tune_evaluator_free(struct tune_evaluator *e)
     free(e);
 }
 
-int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
+/* *at: of the pass alone; at->signal: it was not brought to its end. */
+static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss)
 {
-    struct tune_progress at = {0};
     double sum = 0;
     int64_t labels = 0;
     int micros;
     TRY(tune_loader_rewind(e->load));
-    while ((micros = tune_loader_more(e->load, &at)) > 0) {
+    while ((micros = tune_loader_more(e->load, at)) > 0) {
         while (micros-- > 0) {
             struct tune_batch batch;
             struct tune_tensor *hidden;
@@ -58,9 +58,11 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
             TRY(tune_loss_forward(e->loss, hidden, &batch, &sum));
             labels += batch.label_count;
         }
-        tune_progress_step(&at, e->load);
+        tune_progress_step(at, e->load);
     }
     TRY(micros);
+    if (at->signal)
+        return 0;
     if (labels == 0) {
         tune_error_set("the rows to evaluate on have not one label; take more of them, or check --response-template and "
                        "--max-length");
@@ -74,12 +76,27 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
     return 0;
 }
 
+int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
+{
+    struct tune_progress at = {0};
+    TRY(pass(e, &at, loss));
+    return at.signal;
+}
+
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
 {
+    struct tune_progress own = {0};
     bool first = at->eval_step == 0;
-    if (!e->load || at->signal || at->step == 0 || at->eval_step == at->step)
+    if (!e->load || at->signal || at->stopped || at->step == 0 || at->eval_step == at->step)
         return 0;
-    TRY(tune_evaluator_loss(e, &at->eval_loss));
+    double loss = 0;
+    TRY(pass(e, &own, &loss));
+    if (own.signal) { /* it is made again when the run goes on */
+        at->signal = own.signal;
+        at->stopped = own.stopped;
+        return 0;
+    }
+    at->eval_loss = loss;
     at->eval_step = at->step;
     at->best = first || at->eval_loss < at->best_loss;
     if (at->best) {
@@ -100,8 +117,7 @@ int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)
     if (!e->load)
         return 0;
     if (e->options.data)
-        TRY(tune_logger_eval_data(log, e->options.path, tune_dataset_rows(e->options.data),
-                                  tune_dataset_fingerprint(e->options.data)));
+        TRY(tune_logger_eval_data(log, e->options.path, e->options.data));
     int n = snprintf(text, sizeof text, "on %" PRId64 " rows", tune_loader_planned_rows(e->load));
     if (e->options.patience > 0)
         snprintf(text + n, sizeof text - (size_t)n, "; the run ends after %d without a loss lower by more than %g",

@@ -35,11 +35,11 @@ struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss
 void tune_evaluator_free(struct tune_evaluator *e);
 
 /* tune_evaluator_loss - *loss: nats per label over one whole pass. -1: no label in any row, a bad row, a loss
- * that is not finite. */
+ * that is not finite. Above 0: the signal that load was told of; *loss is as it was. */
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
 
 /* tune_evaluator_run - evaluate, set at's evaluation members (eval_loss to early_stop), and log it; not twice at one step and
- * not after a signal. log NULL: not logged. */
+ * not in a run that stops before its end. A signal cuts it off: only at->signal and at->stopped are set. log NULL: not logged. */
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
 /* tune_evaluator_note - a line, and a member of run.json, about the rows it evaluates on; nothing where there are none. */

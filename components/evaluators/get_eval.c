@@ -47,6 +47,7 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
         .max_steps = -1,
         .stop_after_seconds = -1,
         .unlabelled = true,
+        .stop_signal = flags->stop_signal,
     };
     struct tune_loader *load = tune_loader_new(data, &options);
     int64_t all = load ? tune_loader_rows(load) : 0;

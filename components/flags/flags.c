@@ -1,6 +1,6 @@
 /* flags.c - the command line, --config and the model's defaults into the places the option table names.
  *
- * Order matters only through sources: defaults first, then every --config, then the flags;
+ * Order matters only through sources: defaults first, then the run of --resume, then every --config, then the flags;
  * then --model is known, and its defaults fill what is still at the table's default. */
 #include "flags/flags.h"
 
@@ -22,7 +22,7 @@ static const struct tune_option builtin[] = {
     {"list-models", TUNE_BOOL, NULL, NULL, "", "", ""},
     {"version", TUNE_BOOL, NULL, NULL, "", "", ""},
 };
-enum { CONFIG, BUILTINS = sizeof builtin / sizeof *builtin };
+enum { CONFIG, BUILTINS = sizeof builtin / sizeof *builtin, PLAIN = 0xff };
 
 static bool positional(const struct tune_option *row)
 {
@@ -65,8 +65,8 @@ static int no_memory(void)
     return -1;
 }
 
-/* Where a place was filled from, its text; the text is copied, strings point to the copy. */
-static int put(struct tune_flags_state *state, int i, const char *text, enum tune_source source, const char *where)
+/* Strings point to the copy. */
+int tune_flags_set(struct tune_flags_state *state, int i, const char *text, enum tune_source source, const char *where)
 {
     char *copy = strdup(text);
     if (!copy)
@@ -91,7 +91,11 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
     state->groups = calloc((size_t)n + 1, sizeof *state->groups);
     state->texts = calloc((size_t)n + 1, sizeof *state->texts);
     state->sources = calloc((size_t)n + 1, sizeof *state->sources);
-    if (!state->rows || !state->groups || !state->texts || !state->sources)
+    state->keeping = calloc((size_t)n + 1, sizeof *state->keeping);
+    state->run_texts = calloc((size_t)n + 1, sizeof *state->run_texts);
+    state->changed = calloc((size_t)n + 1, sizeof *state->changed);
+    if (!state->rows || !state->groups || !state->texts || !state->sources || !state->keeping || !state->run_texts ||
+        !state->changed)
         return no_memory();
     const char *group = NULL;
     for (const struct tune_option *o = options; o->name; o++) {
@@ -102,7 +106,9 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
         int i = tune_flags_row(state, o->name, strlen(o->name));
         if (i < 0) {
             state->groups[state->count] = group;
-            state->rows[state->count++] = *o;
+            state->rows[state->count] = *o;
+            state->rows[state->count].type = o->type & PLAIN;
+            state->keeping[state->count++] = (enum tune_option_keeping)(o->type & ~PLAIN);
             continue;
         }
         struct tune_option *row = state->rows + i;
@@ -112,7 +118,8 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
         row->help = o->help ? o->help : row->help;
         if (o->at) {
             row->at = o->at;
-            row->type = o->type;
+            row->type = o->type & PLAIN;
+            state->keeping[i] = (enum tune_option_keeping)(o->type & ~PLAIN);
         }
     }
     return 0;
@@ -129,7 +136,7 @@ static int put_defaults(struct tune_flags_state *state)
             return -1;
         }
         if (row->value)
-            TRY(put(state, i, row->value, TUNE_FROM_DEFAULT, where));
+            TRY(tune_flags_set(state, i, row->value, TUNE_FROM_DEFAULT, where));
         else if (row->type == TUNE_STRING || row->type == TUNE_CHOICE)
             *(const char **)row->at = NULL;
     }
@@ -229,10 +236,27 @@ static int config_pair(struct tune_flags_state *state, struct tune_json *j, bool
     TRY(config_value(j, state->rows + i, &text));
     snprintf(where, sizeof where, "%s:%lld: %s", j->name, (long long)tune_json_line(j), state->rows[i].name);
     int result = 0;
-    if (text && (source != TUNE_FROM_MODEL_DEFAULTS || state->sources[i] == TUNE_FROM_DEFAULT))
-        result = put(state, i, text, source, where);
-    free(text);
+    bool run = source == TUNE_FROM_RUN, left = run && state->keeping[i] == TUNE_TAKE_NOT;
+    if (text && !left && (source != TUNE_FROM_MODEL_DEFAULTS || state->sources[i] == TUNE_FROM_DEFAULT))
+        result = tune_flags_set(state, i, text, source, where);
+    if (run) {
+        free(state->run_texts[i]);
+        state->run_texts[i] = text;
+    } else {
+        free(text);
+    }
     return result < 0 ? -1 : 1;
+}
+
+int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum tune_source source)
+{
+    bool *seen = calloc((size_t)state->count + 1, sizeof *seen);
+    int result = !seen ? no_memory() : tune_json_object(j);
+    if (result == 0)
+        while ((result = config_pair(state, j, seen, source)) == 1)
+            ;
+    free(seen);
+    return result;
 }
 
 static int apply_file(struct tune_flags_state *state, const char *path, enum tune_source source)
@@ -245,18 +269,13 @@ static int apply_file(struct tune_flags_state *state, const char *path, enum tun
             tune_error_set_kind(TUNE_ERROR_USAGE, "--config: %s", tune_error_message());
         return -1;
     }
-    bool *seen = calloc((size_t)state->count + 1, sizeof *seen);
     tune_json_start(&j, path, text, size, 1);
-    int result = !seen ? no_memory() : tune_json_object(&j);
-    if (result == 0)
-        while ((result = config_pair(state, &j, seen, source)) == 1)
-            ;
+    int result = tune_flags_object(state, &j, source);
     if (result == 0)
         result = tune_json_end(&j);
     if (result < 0 && tune_error_kind() != TUNE_ERROR_CANNOT)
         tune_error_set_kind(TUNE_ERROR_USAGE, "%s", tune_error_message()); /* what the user wrote, though in a file */
     tune_json_free(&j);
-    free(seen);
     free(text);
     return result;
 }
@@ -291,7 +310,7 @@ struct reader {
     int at;             /* next word of argv */
     int next_positional;
     bool only_positional; /* after -- */
-    bool configs;       /* this pass takes --config and nothing else; the next one takes the rest */
+    enum pass { RESUME, CONFIGS, REST } pass; /* each takes its own and steps over the others' */
 };
 
 static int take_positional(struct reader *r, const char *word)
@@ -302,10 +321,10 @@ static int take_positional(struct reader *r, const char *word)
         i++;
     bool many = i < state->count && strstr(state->rows[i].name, "...>");
     r->next_positional = many ? i : i + 1;
-    if (many && !r->configs)
+    if (many && r->pass == REST)
         state->words[state->word_count++] = word;
     if (i < state->count)
-        return r->configs ? 0 : put(state, i, word, TUNE_FROM_FLAG, state->rows[i].name);
+        return r->pass != REST ? 0 : tune_flags_set(state, i, word, TUNE_FROM_FLAG, state->rows[i].name);
     bool yes = !strcmp(word, "true") || !strcmp(word, "false");
     tune_error_set_kind(TUNE_ERROR_USAGE, "unexpected argument \"%s\": %s", word,
                         yes ? "a switch takes its value after =, as in --shuffle=false"
@@ -336,7 +355,7 @@ static int take_builtin(struct reader *r, int b, const char *equal)
         const char *path = take_value(r, equal, "config");
         if (!path)
             return -1;
-        if (!r->configs)
+        if (r->pass != CONFIGS)
             return 0;
         state->configs[state->config_count++] = path;
         return apply_file(state, path, TUNE_FROM_CONFIG);
@@ -374,12 +393,13 @@ static int take_option(struct reader *r, const char *word)
     else if (!(value = take_value(r, equal, state->rows[i].name)))
         return -1;
     snprintf(where, sizeof where, "--%s", state->rows[i].name);
-    return r->configs ? 0 : put(state, i, value, TUNE_FROM_FLAG, where);
+    bool mine = r->pass == REST || (r->pass == RESUME && !strcmp(state->rows[i].name, "resume"));
+    return mine ? tune_flags_set(state, i, value, TUNE_FROM_FLAG, where) : 0;
 }
 
-static int take_words(struct tune_flags *flags, bool configs)
+static int take_words(struct tune_flags *flags, enum pass pass)
 {
-    struct reader r = {.flags = flags, .at = 1, .configs = configs};
+    struct reader r = {.flags = flags, .at = 1, .pass = pass};
     while (r.at < flags->argc) {
         const char *word = flags->argv[r.at++];
         if (r.only_positional || *word != '-' || !word[1]) {
@@ -421,8 +441,9 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     if (!flags->state || !(flags->state->configs = calloc((size_t)argc + 1, sizeof *flags->state->configs)) ||
         !(flags->state->words = calloc((size_t)argc + 1, sizeof *flags->state->words)))
         return no_memory();
-    if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, true) < 0 ||
-        take_words(flags, false) < 0 || apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0)
+    if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
+        tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
+        apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_check_run(flags) < 0)
         return -1; /* what was read so far stays until tune_flags_free: a program may still want its name */
     return 0;
 }
@@ -432,8 +453,14 @@ void tune_flags_free(struct tune_flags *flags)
     struct tune_flags_state *state = flags ? flags->state : NULL;
     if (!state)
         return;
-    for (int i = 0; i < state->count; i++)
+    for (int i = 0; i < state->count; i++) {
         free(state->texts[i]);
+        free(state->run_texts[i]);
+    }
+    free(state->run_texts);
+    free(state->keeping);
+    free(state->changed);
+    free(state->resume_checkpoint);
     free(state->rows);
     free(state->groups);
     free(state->texts);
@@ -468,7 +495,7 @@ const char *tune_flags_config(const struct tune_flags *flags, int i)
 
 const char *tune_source_name(enum tune_source source)
 {
-    static const char *const names[] = {"default", "model defaults", "config", "flag"};
+    static const char *const names[] = {"default", "model defaults", "run", "config", "flag"};
     return names[source];
 }
 

@@ -16,7 +16,7 @@
  *
  * A row whose name begins with '<' is positional; it must be given unless it has a default. The last one may take all words
  * that are left: "<run...>"; its place holds the last of them, tune_flags_words all.
- * Precedence: the table's default < defaults/<program>/<model>.json < --config FILE < flag.
+ * Precedence: the table's default < defaults/<program>/<model>.json < --resume's run.json < --config FILE < flag.
  * The boundary: getters read struct tune_flags; below them nobody knows flags exist. */
 #ifndef TUNE_FLAGS_H
 #define TUNE_FLAGS_H
@@ -43,6 +43,11 @@ enum tune_option_type {
     TUNE_GROUP,  /* no option: a heading, see TUNE_OPTION_GROUP */
 };
 
+/* Around a type: what --resume RUN makes of the option. Without one, it comes from the run and must be what it was there. */
+#define TUNE_FREE(type) ((enum tune_option_type)((type) | 0x100))       /* may change: no number of the run depends on it */
+#define TUNE_BY_CONTENT(type) ((enum tune_option_type)((type) | 0x200)) /* a path: may change, what lies there is compared */
+#define TUNE_OF_SESSION(type) ((enum tune_option_type)((type) | 0x400)) /* of one process: not taken from the run */
+
 struct tune_option {
     const char *name;             /* "batch-size"; on the command line - and _ are equal; "<folder>": positional */
     enum tune_option_type type;
@@ -54,7 +59,7 @@ struct tune_option {
 };
 
 /* Where a value came from. */
-enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_CONFIG, TUNE_FROM_FLAG };
+enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_RUN, TUNE_FROM_CONFIG, TUNE_FROM_FLAG };
 
 /* What the command line asks for instead of a run; tune_program_start serves it, a foreign main() may. */
 enum tune_wish { TUNE_WISH_RUN, TUNE_WISH_HELP, TUNE_WISH_DESCRIBE, TUNE_WISH_LIST_MODELS, TUNE_WISH_VERSION };
@@ -72,11 +77,11 @@ struct tune_flags {
     /* optimizer and schedule */
     const char *optimizer, *decay, *schedule;
     double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds;
-    int64_t warmup_steps, max_steps;
+    int64_t warmup_steps, max_steps, stop_at_step;
     /* run */
-    const char *output, *save_dtype, *logger;
-    bool overwrite;
-    int log_every, eval_every, save_every, profile;
+    const char *output, *resume, *save_dtype, *logger; /* output of a resumed run: its folder */
+    bool overwrite, allow_changed;
+    int log_every, eval_every, save_every, keep_last, profile;
     /* evaluation */
     int64_t eval_rows;
     int patience;
@@ -88,6 +93,8 @@ struct tune_flags {
     const struct tune_option *options;       /* the program's tables */
     const struct tune_property *properties;
     struct tune_flags_state *state;          /* sources and owned strings */
+    const char *resume_checkpoint;           /* the checkpoint's folder to go on from; NULL: no --resume */
+    bool resume_finished;                    /* that run came to its end there: nothing is left to do */
     /* filled by tune_program_start (program.h); 0 in a foreign program */
     const char *source;                      /* the recipe's own source as it was compiled; NULL: unknown */
     size_t source_size;
@@ -101,21 +108,21 @@ struct tune_flags {
 /* The shared groups; f is the struct tune_flags. */
 #define TUNE_MODEL_OPTIONS(f) \
     TUNE_OPTION_GROUP("model"), \
-    {"model", TUNE_STRING, &(f).model, NULL, "", "", \
+    {"model", TUNE_BY_CONTENT(TUNE_STRING), &(f).model, NULL, "", "", \
      "model folder, known name (see --list-models) or Hub id"}, \
     {"dtype", TUNE_CHOICE, &(f).dtype, "float32", "float32|bfloat16", "", \
      "activations and frozen weights; trained weights are float32 on the CPU"}, \
-    {"activation-checkpointing", TUNE_CHOICE, &(f).activation_checkpointing, "none", "none|full", "", \
+    {"activation-checkpointing", TUNE_FREE(TUNE_CHOICE), &(f).activation_checkpointing, "none", "none|full", "", \
      "full: keep each layer's input only and compute the rest again in backward"}, \
     {"device", TUNE_CHOICE, &(f).device, "cpu", "cpu", "", "where to compute"}, \
-    {"threads", TUNE_INT, &(f).threads, "0", "[0,4096]", "threads", \
+    {"threads", TUNE_FREE(TUNE_INT), &(f).threads, "0", "[0,4096]", "threads", \
      "0: as many as this process may use"}, \
     {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", "of the data order and every random draw"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_DATA_OPTIONS(f) \
     TUNE_OPTION_GROUP("data"), \
-    {"dataset", TUNE_STRING, &(f).dataset, NULL, "", "", \
+    {"dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).dataset, NULL, "", "", \
      "a .jsonl, .json (array) or .txt file; a row of text is a paragraph"}, \
     {"text-field", TUNE_STRING, &(f).text_field, NULL, "", "", \
      "the field to train on; found from the first row if not given"}, \
@@ -131,7 +138,7 @@ struct tune_flags {
     {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch"}, \
     {"skip-bad-rows", TUNE_BOOL, &(f).skip_bad_rows, "false", "", "", \
      "leave rows out that cannot be read, and count them, instead of stopping"}, \
-    {"show-tokens", TUNE_INT, &(f).show_tokens, "0", "[0,inf)", "rows", \
+    {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
      "print that many rows as the model sees them, and stop"}, \
     TUNE_OPTION_GROUP("")
 
@@ -157,32 +164,41 @@ struct tune_flags {
     {"epochs", TUNE_DOUBLE, &(f).epochs, "1", "(0,inf)", "epochs", "passes over the training rows"}, \
     {"max-steps", TUNE_INT64, &(f).max_steps, "-1", "[-1,inf)", "steps", \
      "end after that many steps instead, -1: by --epochs"}, \
-    {"stop-after-seconds", TUNE_DOUBLE, &(f).stop_after_seconds, "-1", "[-1,inf)", "s", \
-     "stop at the first step that ends this long after the first began; the schedule is untouched; -1: never"}, \
+    {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).stop_at_step, "0", "[0,inf)", "steps", \
+     "save and stop when that many are done, as after a signal: the schedule is untouched, no last evaluation; 0: never"}, \
+    {"stop-after-seconds", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).stop_after_seconds, "-1", "[-1,inf)", "s", \
+     "stop so at the first step that ends this long after this process's first began; -1: never"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_RUN_OPTIONS(f) \
     TUNE_OPTION_GROUP("run"), \
-    {"output", TUNE_STRING, &(f).output, NULL, "", "", \
+    {"output", TUNE_OF_SESSION(TUNE_STRING), &(f).output, NULL, "", "", \
      "run folder to make; default runs/<program>-<date>-<time>"}, \
-    {"overwrite", TUNE_BOOL, &(f).overwrite, "false", "", "", "remove the run folder that is there first"}, \
-    {"log-every", TUNE_INT, &(f).log_every, "1", "[1,100000]", "steps", "steps between log lines"}, \
-    {"logger", TUNE_STRING, &(f).logger, "jsonl", "", "", \
+    {"overwrite", TUNE_OF_SESSION(TUNE_BOOL), &(f).overwrite, "false", "", "", \
+     "remove the run folder that is there first; with --resume of an older checkpoint, what came after it"}, \
+    {"resume", TUNE_OF_SESSION(TUNE_STRING), &(f).resume, NULL, "", "", \
+     "go on with a run: its folder (the newest checkpoint), or one checkpoint in it; all options come from there"}, \
+    {"allow-changed", TUNE_OF_SESSION(TUNE_BOOL), &(f).allow_changed, "false", "", "", \
+     "resume though options, data, model or thread count are not what they were, and note it in run.json"}, \
+    {"log-every", TUNE_FREE(TUNE_INT), &(f).log_every, "1", "[1,100000]", "steps", "steps between log lines"}, \
+    {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
      "what to write besides metrics.jsonl, separated by commas: csv, tensorboard"}, \
-    {"save-every", TUNE_INT, &(f).save_every, "0", "[0,inf)", "steps", \
+    {"save-every", TUNE_FREE(TUNE_INT), &(f).save_every, "0", "[0,inf)", "steps", \
      "steps between checkpoints; 0: at the end only"}, \
+    {"keep-last", TUNE_FREE(TUNE_INT), &(f).keep_last, "0", "[0,inf)", "checkpoints", \
+     "keep that many newest ones, and the best and the final one; 0: all"}, \
     {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
      "of the saved weights"}, \
-    {"profile", TUNE_INT, &(f).profile, "0", "[0,1000000]", "steps", \
+    {"profile", TUNE_FREE(TUNE_INT), &(f).profile, "0", "[0,1000000]", "steps", \
      "measure where the time of that many steps goes, after one or two that warm up: profile.txt, profile.json, and " \
      "profile.trace.json for chrome://tracing"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_EVALUATION_OPTIONS(f) \
     TUNE_OPTION_GROUP("evaluation"), \
-    {"eval-every", TUNE_INT, &(f).eval_every, "0", "[0,inf)", "steps", \
+    {"eval-every", TUNE_FREE(TUNE_INT), &(f).eval_every, "0", "[0,inf)", "steps", \
      "steps between evaluations on the rows held out; 0: at the end only"}, \
-    {"eval-dataset", TUNE_STRING, &(f).eval_dataset, NULL, "", "", \
+    {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval_dataset, NULL, "", "", \
      "a file of rows to evaluate on, read as --dataset is, instead of a part of it"}, \
     {"eval-rows", TUNE_INT64, &(f).eval_rows, "0", "[0,inf)", "rows", \
      "evaluate on that many of them, drawn once by the seed; 0: on all"}, \
@@ -226,8 +242,11 @@ struct tune_flags {
  * flags starts zeroed. argv is borrowed for the life of flags. Flags are --name value, --name=value, --name and --no-name
  * (bool), -- (only positional ones follow); of a flag given twice the last one holds. --config FILE holds an object
  * {option: value} (names with - or _; null: not given), so a run.json's "options" can be used again; it may be given
- * more than once. Missing required things (model, dataset) are the getters' to miss.
- * 0, or -1 with kind USAGE: unknown flag (names the nearest), value that is no number or outside its range, bad config.
+ * more than once. --resume RUN (a row TUNE_RUN_OPTIONS has) takes RUN's options, all but those of a session, and refuses a
+ * value given besides that differs, except in rows that may change; --allow-changed lets all of them.
+ * Missing required things (model, dataset) are the getters' to miss.
+ * 0, or -1 with kind USAGE: unknown flag (names the nearest), value that is no number or outside its range, bad config, a
+ * changed option; kind FAILED: no such run, no checkpoint in it.
  * tune_flags_free - the strings parsing made: what TUNE_STRING and TUNE_CHOICE places point to. */
 int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const struct tune_option *options,
                      const struct tune_property *properties);
@@ -238,7 +257,7 @@ enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 
 /* tune_flags_source - where the named option's value came from; no such option: TUNE_FROM_DEFAULT.
  * tune_flags_given - it came from a flag or --config.
- * tune_source_name - "default", "model defaults", "config", "flag". */
+ * tune_source_name - "default", "model defaults", "run", "config", "flag". */
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
@@ -254,11 +273,13 @@ const char *const *tune_flags_words(const struct tune_flags *flags, int *count);
 const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i, const char **text);
 
 /* tune_flags_json - the resolved options as an object {name: value}; names with '_'; an infinity is the string "inf".
- * tune_flags_sources_json - {name: "default" | "model defaults" | "config" | "flag"}, same order.
+ * tune_flags_sources_json - {name: "default" | "model defaults" | "run" | "config" | "flag"}, same order.
+ * tune_flags_changes_json - {"--name": {"was", "now"}} of options that --allow-changed let differ from the resumed run's.
  * tune_flags_describe - what --describe prints: {program, options: [{name, flag, type, default, value, source, range,
  * choices, unit, help, group, positional}], properties: [{name, unit, help}]}; range is the table's text. The caller frees each; NULL with an error: out of memory. */
 struct cJSON *tune_flags_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_sources_json(const struct tune_flags *flags);
+struct cJSON *tune_flags_changes_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_describe(const struct tune_flags *flags);
 
 /* tune_flags_help - the text of --help, live values as defaults, at most 100 columns, onto stream. */

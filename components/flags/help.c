@@ -73,11 +73,12 @@ static void one_option(FILE *out, const struct tune_option *row, const char *tex
         fprintf(words, "; in %s", row->range);
     const char *table = row->value && *row->value ? row->value : "none";
     if (text && *text) {
-        fputs(source >= TUNE_FROM_CONFIG ? "; now " : "; default ", words);
+        fputs(source >= TUNE_FROM_RUN ? "; now " : "; default ", words);
         tune_print_line_of(words, text);
     }
-    if (source >= TUNE_FROM_CONFIG)
-        fprintf(words, " by %s, default %s", source == TUNE_FROM_FLAG ? "flag" : "--config", table);
+    static const char *const by[] = {[TUNE_FROM_RUN] = "--resume", [TUNE_FROM_CONFIG] = "--config", [TUNE_FROM_FLAG] = "flag"};
+    if (source >= TUNE_FROM_RUN)
+        fprintf(words, " by %s, default %s", by[source], table);
     else if (source == TUNE_FROM_MODEL_DEFAULTS)
         fprintf(words, " for this model, otherwise %s", table);
     fclose(words);

@@ -164,6 +164,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
             exit(1);
+    signal(SIGXFSZ, SIG_IGN); /* `ulimit -f`: an error of the write, which is told and cleaned up after */
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     program = argc <= 0 ? program : slash ? slash + 1 : argv[0];
     struct sigaction bus = {.sa_sigaction = note_bus_error, .sa_flags = SA_SIGINFO | (int)SA_RESETHAND};
@@ -172,7 +173,10 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:
-        return;
+        if (!flags->resume_finished)
+            return;
+        printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->output);
+        break;
     case TUNE_WISH_HELP:
         tune_flags_help(flags, what, stdout);
         break;
@@ -221,8 +225,10 @@ void tune_program_catch_signals(struct tune_flags *flags)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    signal(SIGPIPE, SIG_IGN); /* `| head`, `ulimit -f`: errors of the write, so that run.json says how the run ended */
-    signal(SIGXFSZ, SIG_IGN);
+    struct sigaction hangup;
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* nohup ignores it for us */
+        sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* `| head`: an error of the write, so that run.json says how the run ended */
     flags->stop_signal = &stop_signal;
 }
 

@@ -28,8 +28,8 @@
     })
 
 /* tune_program_start - parse the flags, or serve one of these and exit 0: --help, --describe (JSON: flags and reported
- * properties), --list-models, --version. Notes the start time. A usage error prints the message, how to get help, and
- * exits 2. what: one line for the top of --help. From here on a mapped file that is cut short ends the program with its
+ * properties), --list-models, --version; also --resume of a run that came to its end. Notes the start time. A usage
+ * error prints the message, how to get help, and exits 2. what: one line for the top of --help. From here on a mapped file that is cut short ends the program with its
  * name and exit code 1, not with "Bus error" (core/file.h). */
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what);
@@ -42,8 +42,9 @@ __attribute__((noreturn)) void tune_program_fail(void);
 struct tune_logger;
 void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *why), struct tune_logger *log);
 
-/* tune_program_catch_signals - SIGINT and SIGTERM are noted where flags->stop_signal points: finish the step, save,
- * exit; a second one ends the program at once. A closed pipe behind stdout and a file above `ulimit -f` become errors. */
+/* tune_program_catch_signals - SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) are noted where
+ * flags->stop_signal points: finish the step, save, exit; a second one ends the program at once. A closed pipe behind stdout
+ * becomes an error, as a file above `ulimit -f` is in every program. */
 void tune_program_catch_signals(struct tune_flags *flags);
 
 /* tune_program_exit - the exit code of a run that came this far: 0, or 128 + the signal that ended it. */

@@ -4,15 +4,24 @@
 
 #include "flags/flags.h"
 
+/* What --resume makes of an option, see TUNE_FREE in flags.h. */
+enum tune_option_keeping { TUNE_KEEP, TUNE_CHANGE_FREELY = 0x100, TUNE_COMPARE_CONTENT = 0x200, TUNE_TAKE_NOT = 0x400 };
+
+struct tune_json;
+
 struct tune_flags_state {
     int count;
-    struct tune_option *rows;  /* [count]; the program's table, rows of one name merged into the first of them */
+    struct tune_option *rows;  /* [count]; the program's table, rows of one name merged into the first of them; plain types */
+    enum tune_option_keeping *keeping; /* [count] */
+    char **run_texts;          /* [count]; the value in the resumed run as it was written; NULL: none */
+    bool *changed;             /* [count]; differs from the run's, and may by --allow-changed */
     const char **groups;       /* [count]; the heading the row stands under; NULL: the program's own */
     char **texts;              /* [count]; the value in force as it was written; NULL: none */
     enum tune_source *sources; /* [count] */
     enum tune_wish wish;
     const char **configs;      /* [config_count]; the --config files, argv's texts */
     int config_count;
+    char *resume_checkpoint;   /* what flags->resume_checkpoint points to */
     const char **words;        /* [word_count]; of the positional row that takes many, argv's texts */
     int word_count;
     char *model_defaults;      /* the file that was applied; NULL: none */
@@ -24,6 +33,17 @@ int tune_flags_row(const struct tune_flags_state *state, const char *name, size_
 
 /* tune_flags_key - the option's name as a JSON key: "batch_size", "folder" for "<folder>"; into text, cut to size. */
 const char *tune_flags_key(const struct tune_option *row, char *text, size_t size);
+
+/* tune_flags_set - text, which is copied, as the i-th option's value.
+ * tune_flags_object - the options of the JSON object that comes next in j. Of a run (TUNE_FROM_RUN), those of a session are
+ * left out, and the others kept for comparing. */
+int tune_flags_set(struct tune_flags_state *state, int i, const char *text, enum tune_source source, const char *where);
+int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum tune_source source);
+
+/* tune_flags_from_run - the options of the run that --resume, if it was given, names.
+ * tune_flags_check_run - what is in force now against what was there; after everything else is parsed. */
+int tune_flags_from_run(struct tune_flags *flags);
+int tune_flags_check_run(struct tune_flags *flags);
 
 /* tune_flags_put - text into the row's place, checked for type and range; where names it in messages ("--lr"). */
 int tune_flags_put(const struct tune_option *row, const char *text, const char *where);

@@ -40,6 +40,8 @@ static cJSON *settings(const struct tune_flags *flags)
                 cJSON_AddStringToObject(json, "device", flags->device ? flags->device : "cpu") &&
                 cJSON_AddNumberToObject(json, "threads", flags->threads > 0 ? flags->threads : host.cpus);
     free(command);
+    if (flags->resume_checkpoint) /* how a process was started is its session's; the options can be used again as a --config */
+        good = good && tune_cjson_put(cJSON_GetObjectItemCaseSensitive(json, "options"), "resume", cJSON_CreateNull());
     if (good)
         return json;
     cJSON_Delete(json);
@@ -50,7 +52,7 @@ static cJSON *settings(const struct tune_flags *flags)
 /* --overwrite must not take away what this run reads. */
 static int keeps(const struct tune_flags *flags, const char *name, const char *input)
 {
-    if (!flags->overwrite || !flags->output || !input || !tune_run_folder_holds(flags->output, input))
+    if (!flags->overwrite || flags->resume_checkpoint || !flags->output || !input || !tune_run_folder_holds(flags->output, input))
         return 0;
     tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite would remove %s with %s %s in it; give another --output", flags->output,
                         name, input);
@@ -68,6 +70,16 @@ static int keeps_inputs(const struct tune_flags *flags)
     return 0;
 }
 
+/* "1e-8" and "1e-08" are one value. */
+static bool same_value(const char *a, const char *b)
+{
+    char *a_end, *b_end;
+    if (!a || !b || !strcmp(a, b))
+        return a && b;
+    double x = strtod(a, &a_end), y = strtod(b, &b_end);
+    return *a && *b && !*a_end && !*b_end && x == y;
+}
+
 /* `#` lines of the settings that are not the program's own defaults. */
 static int show_settings(const struct tune_flags *flags, FILE *out)
 {
@@ -77,7 +89,7 @@ static int show_settings(const struct tune_flags *flags, FILE *out)
     tune_line_start(&line, out);
     for (int i = 0; (o = tune_flags_each(flags, i, &text)); i++) {
         enum tune_source source = tune_flags_source(flags, o->name);
-        bool same = o->value && text && !strcmp(o->value, text);
+        bool same = same_value(o->value, text);
         char name[160];
         snprintf(name, sizeof name, "%s%s", *o->name == '<' ? "" : "--", o->name);
         if (source != TUNE_FROM_DEFAULT && !same &&
@@ -109,12 +121,27 @@ static int read_writers(const struct tune_flags *flags, unsigned *writers)
     return 0;
 }
 
+/* What --allow-changed let differ, into run.json. */
+static int note_changes(struct tune_logger *log, const struct tune_flags *flags)
+{
+    cJSON *changes = tune_flags_changes_json(flags), *c;
+    int status = changes ? 0 : -1;
+    cJSON_ArrayForEach(c, changes)
+        if (status == 0)
+            status = tune_logger_changed(log, c->string, cJSON_GetObjectItemCaseSensitive(c, "was")->valuestring,
+                                         cJSON_GetObjectItemCaseSensitive(c, "now")->valuestring);
+    cJSON_Delete(changes);
+    return status;
+}
+
 struct tune_logger *tune_get_logger(const struct tune_flags *flags)
 {
     struct tune_logger_options options = {
         .program = flags->program,
         .folder = flags->output,
         .overwrite = flags->overwrite,
+        .resume = flags->resume_checkpoint != NULL,
+        .allow_changed = flags->allow_changed,
         .log_every = flags->log_every,
         .properties = flags->properties,
         .source = flags->source,
@@ -130,7 +157,7 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
     options.settings = json;
     struct tune_logger *log = tune_logger_new(&options);
     cJSON_Delete(json);
-    if (log && show_settings(flags, stdout) < 0) {
+    if (log && (show_settings(flags, stdout) < 0 || note_changes(log, flags) < 0)) {
         struct tune_error why;
         tune_error_save(&why);
         tune_logger_failed(log, why.text);
@@ -164,14 +191,13 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     const char *field = tune_dataset_text_field(data);
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
-    TRY(tune_logger_note(log, "device", dev->description));
+    TRY(tune_logger_device(log, dev->threads, dev->description));
     if (dev->warning[0])
         TRY(tune_logger_note(log, "warning", dev->warning));
     TRY(note_model(log, model));
     TRY(tune_logger_weights(log, folder, &identity));
-    bool file = tune_dataset_fingerprint(data) != 0; /* else it is made by callbacks of the program */
-    TRY(tune_logger_data(log, file ? flags->dataset : "the program's own rows", tune_dataset_rows(data),
-                         tune_dataset_fingerprint(data)));
+    bool file = tune_dataset_stamp(data) != NULL; /* else it is made by callbacks of the program */
+    TRY(tune_logger_data(log, flags->dataset, data));
     snprintf(text, sizeof text, "%s%s%s, %" PRId64 " to train on, %" PRId64 " held out", field ? "field \"" : file ? "paragraphs" : "by callbacks",
              field ? field : "", field ? "\"" : "", tune_loader_rows(load), tune_dataset_rows(data) - tune_loader_rows(load));
     TRY(tune_logger_note(log, "rows", text));

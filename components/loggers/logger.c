@@ -17,52 +17,14 @@
 #include "core/print.h"
 #include "core/try.h"
 #include "core/version.h"
+#include "datasets/dataset.h"
 #include "flags/property.h"
 #include "loggers/host.h"
-#include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
-#include "loggers/writers.h"
+#include "loggers/state.h"
 #include "flags/find.h"
 #include "profilers/memory_plan.h"
 #include "profilers/profiler.h"
-
-struct tune_logger {
-    struct tune_logger_options options; /* its strings are not used after tune_logger_new */
-    char folder[TUNE_PATH_MAX];
-    cJSON *run;           /* what run.json holds */
-    bool run_changed;     /* since it was written; written again at the next step */
-    bool ended;           /* reported or failed */
-    FILE *metrics;
-    struct tune_writers *writers;
-    struct tune_line line;
-    double *values;       /* per declared property; NaN: never set */
-
-    /* finished steps */
-    int64_t steps, rows, tokens, padded_tokens;
-    struct tune_moment begin, end; /* of the first, of the last */
-    double first_end_s, loss_first, loss_last;
-    int64_t anonymous;    /* most anonymous memory seen: at steps, evaluations and the end */
-    double memory_sum, memory_s, memory_at_s; /* percent * seconds */
-    int64_t eval_step;    /* of the last evaluation; 0: none */
-    double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
-    /* since the last line */
-    int64_t line_steps, line_tokens;
-    double line_s;
-};
-
-/* ---- run.json ---- */
-
-static int no_memory(void)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory in the logger");
-    return -1;
-}
-
-static int write_run(struct tune_logger *log)
-{
-    log->run_changed = false;
-    return tune_cjson_write(log->folder, "run.json", log->run, true);
-}
 
 static bool put_hash(cJSON *object, const char *key, uint64_t hash)
 {
@@ -71,54 +33,16 @@ static bool put_hash(cJSON *object, const char *key, uint64_t hash)
     return tune_cjson_put_text(object, key, text);
 }
 
-static bool put_now(cJSON *object, const char *key)
-{
-    char text[32];
-    time_t now = time(NULL);
-    struct tm utc;
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    return tune_cjson_put_text(object, key, text);
-}
-
-static int put_status(struct tune_logger *log, const char *status, const char *reason)
-{
-    log->ended = true;
-    if (!tune_cjson_put_text(log->run, "status", status) || !put_now(log->run, "ended") ||
-        (reason && !tune_cjson_put_text(log->run, "reason", reason)))
-        return no_memory();
-    return write_run(log);
-}
-
-static bool put_host(cJSON *run, const struct tune_host *host)
-{
-    cJSON *h = cJSON_AddObjectToObject(run, "host"), *build = cJSON_AddObjectToObject(run, "build");
-    return tune_cjson_put_text(h, "class", host->class_name) && tune_cjson_put_text(h, "name", host->name) &&
-           tune_cjson_put_text(h, "system", host->system) && tune_cjson_put_text(h, "machine", host->machine) &&
-           tune_cjson_put_text(h, "cpu", host->cpu) &&
-           tune_cjson_put_whole(h, "cores", host->cores) && tune_cjson_put_whole(h, "cpus", host->cpus) &&
-           tune_cjson_put_whole(h, "memory_bytes", host->memory_bytes) &&
-           tune_cjson_put_text(build, "compiler", TUNE_COMPILER) &&
-           tune_cjson_put_text(build, "id", host->build_id);
-}
-
-static int start_run(struct tune_logger *log, const struct tune_logger_options *o)
+/* run.json, and the first lines. */
+static int start(struct tune_logger *log)
 {
     struct tune_host host;
-    tune_host_read(&host);
-    log->run = cJSON_CreateObject();
-    bool good = tune_cjson_put_text(log->run, "program", o->program) && tune_cjson_put_text(log->run, "version", TUNE_VERSION) &&
-                tune_cjson_put_text(log->run, "status", "running") && put_now(log->run, "started") &&
-                tune_cjson_put_whole(log->run, "pid", getpid());
-    const cJSON *item;
-    cJSON_ArrayForEach(item, o->settings)
-        good = good && tune_cjson_put(log->run, item->string, cJSON_Duplicate(item, true));
-    good = good && put_host(log->run, &host);
-    if (!good)
-        return no_memory();
-    TRY(write_run(log));
-    if (o->quiet)
+    TRY(tune_run_json_start(log, &host));
+    if (!log->waiting)
+        TRY(tune_run_json_write(log));
+    if (log->options.quiet)
         return 0;
-    TRY(tune_line_print(&log->line, "# %-26s %s, tune.c %s, %s", "program", o->program, TUNE_VERSION, TUNE_COMPILER));
+    TRY(tune_line_print(&log->line, "# %-26s %s, tune.c %s, %s", "program", log->options.program, TUNE_VERSION, TUNE_COMPILER));
     TRY(tune_line_print(&log->line, "# %-26s %s", "run folder", log->folder));
     return tune_line_print(&log->line, "# %-26s %s, %d cores, %.1f GiB", "host", host.class_name, host.cores,
                            (double)host.memory_bytes / (1 << 30));
@@ -132,16 +56,44 @@ static int copy_properties(struct tune_logger *log, const struct tune_property *
     log->values = malloc(((size_t)n + 1) * sizeof *log->values);
     for (int i = 0; i < n && log->values; i++)
         log->values[i] = NAN;
-    return log->values ? 0 : no_memory();
+    return log->values ? 0 : tune_logger_no_memory();
+}
+
+/* A folder of its own, metrics.jsonl in it. */
+static int open_new(struct tune_logger *log)
+{
+    char path[TUNE_PATH_MAX];
+    const struct tune_logger_options *o = &log->options;
+    TRY(tune_run_folder_make(log->folder, o->folder, o->program, o->overwrite));
+    TRY(tune_path(path, "%s/metrics.jsonl", log->folder));
+    log->metrics = fopen(path, "wxe");
+    if (!log->metrics) {
+        tune_error_set("cannot write %s: %s", path, strerror(errno));
+        return -1;
+    }
+    return tune_run_folder_hold(log->metrics, log->folder);
+}
+
+/* What a run that goes on leaves to tune_logger_resume. */
+static int begin(struct tune_logger *log)
+{
+    char path[TUNE_PATH_MAX];
+    const struct tune_logger_options *o = &log->options;
+    if (log->waiting)
+        return 0;
+    if (!(log->writers = tune_writers_open(log->folder, o->writers, 0)))
+        return -1;
+    if (!o->source)
+        return 0;
+    TRY(tune_path(path, "%s/recipe.c", log->folder));
+    return tune_file_write(path, o->source, o->source_size);
 }
 
 struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
 {
-    char path[TUNE_PATH_MAX];
-    struct tune_error why;
     struct tune_logger *log = calloc(1, sizeof *log);
     if (!log) {
-        no_memory();
+        tune_logger_no_memory();
         return NULL;
     }
     log->options = *options;
@@ -150,30 +102,18 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
     if (log->options.started_s <= 0)
         log->options.started_s = tune_moment_now().wall_s;
     tune_line_start(&log->line, options->stream ? options->stream : stdout);
-    if (copy_properties(log, options->properties) < 0 ||
-        tune_run_folder_make(log->folder, options->folder, options->program, options->overwrite) < 0)
-        goto fail;
-    if (tune_path(path, "%s/metrics.jsonl", log->folder) < 0)
-        goto fail;
-    log->metrics = fopen(path, "wxe");
-    if (!log->metrics) {
-        tune_error_set("cannot write %s: %s", path, strerror(errno));
-        goto fail;
-    }
-    tune_run_folder_hold(log->metrics);
-    if (start_run(log, options) < 0 || !(log->writers = tune_writers_open(log->folder, options->writers, 0)))
-        goto begun;
-    if (options->source && (tune_path(path, "%s/recipe.c", log->folder) < 0 ||
-                            tune_file_write(path, options->source, options->source_size) < 0))
-        goto begun;
-    return log;
-begun: /* run.json may be there and say that it runs */
+    int status = copy_properties(log, options->properties);
+    if (status == 0)
+        status = options->resume ? tune_logger_open_run(log) : open_new(log);
+    if (status == 0 && start(log) == 0 && begin(log) == 0)
+        return log;
+    struct tune_error why;
     tune_error_save(&why);
-    tune_logger_failed(log, why.text);
-    tune_error_restore(&why);
-fail:
-    log->ended = true; /* its error is the caller's to show; nothing more is written */
+    if (status == 0 && log->run) /* run.json may be there and say that it runs */
+        tune_logger_failed(log, why.text);
+    log->ended = true; /* nothing more is written */
     tune_logger_free(log);
+    tune_error_restore(&why); /* the caller's to show */
     return NULL;
 }
 
@@ -184,13 +124,14 @@ void tune_logger_free(struct tune_logger *log)
     if (!log->ended) {
         struct tune_error before; /* what ended the run is what the caller wants to read */
         tune_error_save(&before);
-        put_status(log, "unfinished", NULL);
+        tune_run_json_status(log, "unfinished", NULL);
         tune_error_restore(&before);
     }
     if (log->metrics)
         fclose(log->metrics);
     tune_writers_free(log->writers);
     cJSON_Delete(log->run);
+    cJSON_Delete(log->before);
     free(log->values);
     free(log);
 }
@@ -199,7 +140,7 @@ int tune_logger_failed(struct tune_logger *log, const char *why)
 {
     char text[2048]; /* why may be the error text, which writing can change */
     snprintf(text, sizeof text, "%s", why);
-    return log->ended ? 0 : put_status(log, "failed", text);
+    return log->ended ? 0 : tune_run_json_status(log, "failed", text);
 }
 
 const char *tune_logger_folder(const struct tune_logger *log)
@@ -207,7 +148,7 @@ const char *tune_logger_folder(const struct tune_logger *log)
     return log->folder;
 }
 
-static int header(struct tune_logger *log, const char *key, const char *text)
+int tune_logger_header(struct tune_logger *log, const char *key, const char *text)
 {
     log->run_changed = true;
     return log->options.quiet ? 0 : tune_line_print(&log->line, "# %-26s %s", key, text);
@@ -219,8 +160,17 @@ int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
     if (!notes)
         notes = cJSON_AddObjectToObject(log->run, "notes");
     if (!tune_cjson_put_text(notes, key, text))
-        return no_memory();
-    return header(log, key, text);
+        return tune_logger_no_memory();
+    return tune_logger_header(log, key, text);
+}
+
+int tune_logger_device(struct tune_logger *log, int threads, const char *description)
+{
+    TRY(tune_cjson_put_whole(log->run, "threads", threads) ? 0 : tune_logger_no_memory());
+    TRY(tune_logger_note(log, "device", description));
+    TRY(tune_logger_compare(log, "threads", NULL, "the number of threads (--threads)"));
+    TRY(tune_logger_warn_of(log, "notes", "device", "the processor or its matrix kernel"));
+    return tune_logger_warn_of(log, "build", "id", "the build of the program");
 }
 
 /* The members that say which weights a figure belongs to, in run.json and in report.json alike. */
@@ -235,39 +185,60 @@ int tune_logger_weights(struct tune_logger *log, const char *folder, const struc
     if (good && identity->random)
         good = tune_cjson_put_whole(log->run, "weights_seed", identity->seed);
     if (!good)
-        return no_memory();
+        return tune_logger_no_memory();
+    TRY(tune_logger_compare(log, "weights_hash", NULL, "the weights of --model (their hash)"));
     snprintf(text, sizeof text, "%s, %s, hash %016" PRIx64, folder, identity->random ? "RANDOM" : what, identity->fingerprint);
-    return header(log, "weights", text);
+    return tune_logger_header(log, "weights", text);
 }
 
-static int put_data(struct tune_logger *log, const char *member, const char *path, int64_t rows, uint64_t fingerprint)
+/* It must be what it was: other rows are other steps, and a file that was touched may hold other rows. */
+static int compare_data(struct tune_logger *log, const char *member, const char *option)
+{
+    static const char *const inner[] = {"rows", "fingerprint", "size", "modified"};
+    static const char *const names[] = {"number of rows", "fingerprint of its content", "size in bytes", "time of last change"};
+    char what[128];
+    for (int i = 0; i < 4; i++) {
+        snprintf(what, sizeof what, "the file of %s: its %s", option, names[i]);
+        TRY(tune_logger_compare(log, member, inner[i], what));
+    }
+    return 0;
+}
+
+static int put_data(struct tune_logger *log, const char *member, const char *path, const struct tune_dataset *data)
 {
     char text[TUNE_PATH_MAX + 128];
+    bool training = !strcmp(member, "data");
+    const struct tune_file_stamp *stamp = tune_dataset_stamp(data);
+    uint64_t fingerprint = tune_dataset_fingerprint(data);
+    int64_t rows = tune_dataset_rows(data);
     cJSON *d = cJSON_CreateObject();
-    bool good = tune_cjson_put_text(d, "path", path) && tune_cjson_put_whole(d, "rows", rows) &&
-                (fingerprint ? put_hash(d, "fingerprint", fingerprint) : tune_cjson_put_text(d, "fingerprint", ""));
+    bool good = tune_cjson_put_text(d, "path", stamp ? path : "the program's own rows") && tune_cjson_put_whole(d, "rows", rows) &&
+                (stamp ? put_hash(d, "fingerprint", fingerprint) && tune_cjson_put_whole(d, "size", stamp->size) &&
+                         tune_cjson_put_text(d, "modified", stamp->modified)
+                       : tune_cjson_put_text(d, "fingerprint", ""));
     if (!tune_cjson_put(log->run, member, d) || !good)
-        return no_memory();
-    int n = snprintf(text, sizeof text, "%s, %" PRId64 " rows", path, rows);
-    if (fingerprint && n < (int)sizeof text)
+        return tune_logger_no_memory();
+    TRY(compare_data(log, member, training ? "--dataset" : "--eval-dataset"));
+    int n = snprintf(text, sizeof text, "%s, %" PRId64 " rows", stamp ? path : "the program's own", rows);
+    if (stamp && n < (int)sizeof text)
         snprintf(text + n, sizeof text - (size_t)n, ", fingerprint %016" PRIx64, fingerprint);
-    return header(log, strcmp(member, "data") ? "evaluation data" : "data", text);
+    return tune_logger_header(log, training ? "data" : "evaluation data", text);
 }
 
-int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint)
+int tune_logger_data(struct tune_logger *log, const char *path, const struct tune_dataset *data)
 {
-    return put_data(log, "data", path, rows, fingerprint);
+    return put_data(log, "data", path, data);
 }
 
-int tune_logger_eval_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint)
+int tune_logger_eval_data(struct tune_logger *log, const char *path, const struct tune_dataset *data)
 {
-    return put_data(log, "eval_data", path, rows, fingerprint);
+    return put_data(log, "eval_data", path, data);
 }
 
 int tune_logger_planned(struct tune_logger *log, int64_t steps)
 {
     log->run_changed = true;
-    return tune_cjson_put_whole(log->run, "planned_steps", steps) ? 0 : no_memory();
+    return tune_cjson_put_whole(log->run, "planned_steps", steps) ? 0 : tune_logger_no_memory();
 }
 
 static int declared(const struct tune_logger *log, const char *name)
@@ -295,9 +266,9 @@ int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *p
     for (int i = 0; i < plan->count; i++)
         good = good && tune_cjson_put_whole(parts, plan->parts[i].name, plan->parts[i].bytes);
     if (!tune_cjson_put(log->run, "memory", parts) || !good)
-        return no_memory();
+        return tune_logger_no_memory();
     know(log, "estimated_memory_bytes", (double)plan->total);
-    return header(log, "memory", tune_memory_plan_text(plan, text, sizeof text));
+    return tune_logger_header(log, "memory", tune_memory_plan_text(plan, text, sizeof text));
 }
 
 /* ---- steps ---- */
@@ -308,7 +279,7 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
     char *text = good ? cJSON_PrintUnformatted(json) : NULL;
     cJSON_Delete(json);
     if (!text)
-        return no_memory();
+        return tune_logger_no_memory();
     errno = 0;
     fprintf(log->metrics, "%s\n", text);
     /* each line at once: a run that is killed leaves every step it finished */
@@ -332,7 +303,7 @@ static int diverged(struct tune_logger *log, const struct tune_step_record *r)
                        "--lr (it was %g), or raise --warmup-steps or lower --clip-norm", r->step,
                        isfinite(r->loss_sum) ? "gradient" : "loss", r->lr);
     tune_error_save(&why);
-    put_status(log, "failed", why.text);
+    tune_run_json_status(log, "failed", why.text);
     tune_error_restore(&why);
     return -1;
 }
@@ -340,8 +311,8 @@ static int diverged(struct tune_logger *log, const struct tune_step_record *r)
 /* System memory in use, weighed by the time each sample stands for; at most one sample a second. */
 static void sample_memory(struct tune_logger *log, const struct tune_step_record *r)
 {
-    double from = log->steps == 1 ? r->begin.wall_s : log->memory_at_s, s = r->end.wall_s - from;
-    if (log->steps > 1 && s < 1)
+    double from = log->own_steps == 1 ? r->begin.wall_s : log->memory_at_s, s = r->end.wall_s - from;
+    if (log->own_steps > 1 && s < 1)
         return;
     double percent = tune_memory_used();
     log->memory_at_s = r->end.wall_s;
@@ -353,12 +324,14 @@ static void sample_memory(struct tune_logger *log, const struct tune_step_record
 
 static void count(struct tune_logger *log, const struct tune_step_record *r, double loss)
 {
-    if (log->steps++ == 0) {
+    if (log->steps++ == 0)
+        log->loss_first = loss;
+    if (log->own_steps++ == 0) {
         log->begin = r->begin;
         log->first_end_s = r->end.wall_s;
-        log->loss_first = loss;
     }
     log->end = r->end;
+    log->last_step = r->step;
     log->loss_last = loss;
     log->rows += r->rows;
     log->tokens += r->tokens;
@@ -369,12 +342,18 @@ static void count(struct tune_logger *log, const struct tune_step_record *r, dou
     sample_memory(log, r);
 }
 
+/* Of the steps of all sessions, what lies between them in each included. */
+static double elapsed(const struct tune_logger *log)
+{
+    return log->past_s + (log->end.wall_s - log->begin.wall_s);
+}
+
 /* Remaining steps at the pace so far (evaluations and saves included), or to the time limit if that is sooner. */
 static double eta(const struct tune_logger *log, const struct tune_progress *at)
 {
     double gone = log->end.wall_s - log->begin.wall_s, left = -1;
-    if (at->planned_steps > 0 && log->steps > 0)
-        left = gone / (double)log->steps * (double)(at->planned_steps - at->step);
+    if (at->planned_steps > 0 && log->own_steps > 0)
+        left = gone / (double)log->own_steps * (double)(at->planned_steps - at->step);
     double limit = log->options.stop_after_seconds;
     if (limit > 0 && (left < 0 || limit - gone < left))
         left = limit > gone ? limit - gone : 0;
@@ -409,12 +388,14 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
         return -1;
     }
     if (log->run_changed)
-        TRY(write_run(log));
+        TRY(tune_run_json_write(log));
     count(log, r, loss);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", r->step) && tune_cjson_put_number(json, "loss", loss) &&
                 tune_cjson_put_number(json, "grad_norm", r->grad_norm) && tune_cjson_put_number(json, "lr", r->lr) &&
-                tune_cjson_put_number(json, "step_s", seconds) && tune_cjson_put_whole(json, "tokens", r->tokens) &&
+                tune_cjson_put_number(json, "step_s", seconds) && tune_cjson_put_number(json, "elapsed_s", elapsed(log)) &&
+                tune_cjson_put_whole(json, "rows", r->rows) && tune_cjson_put_whole(json, "tokens", r->tokens) &&
+                tune_cjson_put_whole(json, "padded_tokens", r->padded_tokens) &&
                 tune_cjson_put_whole(json, "labels", (int64_t)r->labels) &&
                 tune_cjson_put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
                 tune_cjson_put_number(json, "epoch", r->epoch);
@@ -509,7 +490,7 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
 
 static void know_standard(struct tune_logger *log, const struct tune_progress *at)
 {
-    double s = log->end.wall_s - log->begin.wall_s;
+    double s = elapsed(log), own_s = log->end.wall_s - log->begin.wall_s;
     know(log, "is_valid", log->steps > 0 && at->signal == 0);
     know(log, "training_steps", (double)log->steps);
     know(log, "peak_memory_bytes", (double)tune_memory_peak());
@@ -530,10 +511,12 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know(log, "train_tokens_per_gpu_per_second", (double)log->padded_tokens / s);
     know(log, "dataset_tokens_per_second", (double)log->tokens / s);
     know(log, "dataset_tokens_per_second_per_gpu", (double)log->tokens / s);
-    know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / s);
+    know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
     know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_memory_used());
-    know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
-    know(log, "setup_s", log->begin.wall_s - log->options.started_s);
+    if (log->own_steps > 0) {
+        know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
+        know(log, "setup_s", log->begin.wall_s - log->options.started_s);
+    }
     if (log->flops_token > 0 && log->rows > 0)
         know(log, "model_flops_per_second",
              (double)log->tokens * (log->flops_token + log->flops_length * (double)log->tokens / (double)log->rows) / s);
@@ -561,22 +544,38 @@ static int write_report(struct tune_logger *log)
     return result;
 }
 
+/* How the run ended: run.json's status and reason, and the word for the screen. */
+static const char *ended(const struct tune_progress *at, char *reason, size_t size)
+{
+    *reason = 0;
+    if (at->stopped) {
+        snprintf(reason, size, "%s at step %" PRId64 " of %" PRId64, at->stopped, at->step, at->planned_steps);
+        return "stopped";
+    }
+    if (at->early_stop)
+        snprintf(reason, size, "early stop: %d evaluations in a row without a lower loss; the best was %.4f at step %" PRId64,
+                 at->stale, at->best_loss, at->best_step);
+    return "finished";
+}
+
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
 {
-    double s = log->end.wall_s - log->begin.wall_s;
+    double s = elapsed(log);
+    char why[160];
+    const char *status = ended(at, why, sizeof why);
     know_standard(log, at);
     TRY(write_report(log));
-    char why[160];
-    snprintf(why, sizeof why, "early stop: %d evaluations in a row without a lower loss; the best was %.4f at step %" PRId64,
-             at->stale, at->best_loss, at->best_step);
-    TRY(put_status(log, at->signal ? "stopped" : "finished", at->early_stop ? why : NULL));
+    TRY(tune_run_json_status(log, status, *why ? why : NULL));
     if (log->options.quiet)
         return 0;
+    if (*why)
+        TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? "; to go on: --resume " : "",
+                            at->stopped ? log->folder : ""));
     if (log->steps > 0)
         TRY(show_start(log));
     if (log->steps > 0)
         TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, loss %.4f -> %.4f",
-                            at->signal ? "stopped by a signal" : at->early_stop ? "stopped early" : "finished", log->steps, s,
-                            s > 0 ? (double)log->tokens / s : 0, log->loss_first, log->loss_last));
+                            *why ? "figures" : status, log->steps, s, s > 0 ? (double)log->tokens / s : 0, log->loss_first,
+                            log->loss_last));
     return tune_line_print(&log->line, "# %-26s %s/report.json", "report", log->folder);
 }

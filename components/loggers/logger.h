@@ -1,7 +1,7 @@
 /* logger.h - the run folder and the lines on the screen: what a run says about itself.
  *
  *     runs/<program>-<date>-<time>/
- *       run.json        what ran: argv, options and where each came from, host, weights, data, status
+ *       run.json        what ran: argv, options and where each came from, host, weights, data, status, sessions
  *       recipe.c        the program's own source as it was compiled
  *       metrics.jsonl   one object per step, one per evaluation; units in the names
  *       metrics.csv, events.out.tfevents...   the same for other programs, where asked for
@@ -52,7 +52,9 @@ struct tune_logger_options {
     int log_every;                          /* steps between lines; 0: 1. metrics.jsonl has every step anyway */
     const struct tune_property *properties; /* declared ones, ends with a row without name; NULL: none. Borrowed */
     const struct cJSON *settings;           /* members for the top of run.json, copied; NULL: none */
-    const char *source;                     /* for recipe.c; NULL: no such file */
+    bool resume;                            /* folder is a run's, to go on with: see tune_logger_resume */
+    bool allow_changed;                     /* go on though things are not what they were: see tune_logger_changed */
+    const char *source;                     /* for recipe.c; NULL: no such file. Borrowed */
     size_t source_size;
     double started_s;                       /* monotonic clock at program start; 0: now */
     double stop_after_seconds;              /* for the ETA; <= 0: none */
@@ -74,11 +76,28 @@ int tune_logger_failed(struct tune_logger *log, const char *why);
 const char *tune_logger_folder(const struct tune_logger *log);
 
 /* What else the run stands on: a `#` line each, and a member of run.json ("notes" {key: text}, "weights", "data", "eval_data").
- * Call them before the first step. folder and path as they were opened; fingerprint 0: the rows are the program's own. */
+ * Call them before the first step. folder and path as they were opened. In a run that is resumed, _weights, _data and _eval_data
+ * compare with what it had (hash, rows, fingerprint, size, time of change), as tune_logger_changed; so does _device the number
+ * of threads, which the order of sums depends on. Another processor or build of the program is a note that warns. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
+int tune_logger_device(struct tune_logger *log, int threads, const char *description);
 int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity);
-int tune_logger_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
-int tune_logger_eval_data(struct tune_logger *log, const char *path, int64_t rows, uint64_t fingerprint);
+int tune_logger_data(struct tune_logger *log, const char *path, const struct tune_dataset *data);
+int tune_logger_eval_data(struct tune_logger *log, const char *path, const struct tune_dataset *data);
+
+/* Going on with a run (options.resume). tune_logger_new takes hold of its folder (an error: another process has it) and reads
+ * run.json; until tune_logger_resume nothing there is changed.
+ * tune_logger_changed - something is not what it was in the run: 0 and noted in run.json's session where allow_changed, else -1
+ *   with kind USAGE, naming what, was and now. In a new run nothing: 0.
+ * tune_logger_resume - metrics.jsonl is cut back to at->step (with the evaluation at->eval_step, if it was of that step), what
+ *   stands is added to the logger's sums, report.json and what a killed process left half-written are removed, run.json says
+ *   that it runs again. -1: metrics.jsonl cannot be read that far (nothing was changed then), the files cannot be written. In
+ *   a new run there is nothing to do. */
+int tune_logger_changed(struct tune_logger *log, const char *what, const char *was, const char *now);
+int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at);
+
+/* tune_logger_sync - what metrics.jsonl holds is on the disk: before a checkpoint that stands on it gets its name. */
+int tune_logger_sync(struct tune_logger *log);
 
 /* tune_logger_planned - the steps planned, into run.json. -1: no memory. */
 int tune_logger_planned(struct tune_logger *log, int64_t steps);
@@ -111,8 +130,8 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
 /* tune_logger_step - every step finished since the last look at sums, through tune_logger_record; waits for the device. */
 int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_sums *sums);
 
-/* tune_logger_counts - what the data set met: rows read, cut to max_length, with all trained tokens cut away, bad and left
- * out. A note, when the steps are done. */
+/* tune_logger_counts - what the data set met in this process: rows read, cut to max_length, with all trained tokens cut away,
+ * bad and left out. A note, when the steps are done. -1 also where the data file was changed meanwhile. */
 int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data);
 
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
@@ -131,8 +150,9 @@ void tune_logger_flops(struct tune_logger *log, double per_token, double per_len
 int tune_logger_property(struct tune_logger *log, const char *name, double value);
 
 /* tune_logger_report - the standard training properties this logger knows (those the program declares), report.json,
- * the closing lines, and run.json's status: "finished" (with a reason where it was an early stop), or "stopped" after a
- * signal. Properties set through
+ * the closing lines, and run.json's status: "finished" (with a reason where it was an early stop), or "stopped", why and
+ * where. Figures of a resumed run are of all its steps, those of earlier processes as metrics.jsonl has them; the time between
+ * processes does not count, and what is measured of a process (its memory, its processor time) is this one's. Properties set through
  * tune_logger_property stand as they were set; declared ones without a value are left out. */
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at);
 

@@ -13,7 +13,6 @@
 
 #include "core/error.h"
 #include "core/try.h"
-#include "runs/run.h"
 
 static int make_parent(const char *path)
 {
@@ -30,17 +29,6 @@ static int fail(const char *path)
 {
     tune_error_set("cannot make the run folder %s: %s", path, strerror(errno));
     return -1;
-}
-
-static bool is_empty(const char *path)
-{
-    DIR *dir = opendir(path);
-    int entries = 0;
-    while (dir && entries < 3 && readdir(dir))
-        entries++;
-    if (dir)
-        closedir(dir);
-    return dir && entries == 2; /* . and .. */
 }
 
 static int make_dated(char path[TUNE_PATH_MAX], const char *program)
@@ -61,16 +49,66 @@ static int make_dated(char path[TUNE_PATH_MAX], const char *program)
     return fail(path);
 }
 
-void tune_run_folder_hold(FILE *metrics)
+/* False: another process has it. Who looks whether a run is alive holds a shared lock for a moment. */
+static bool lock(int fd)
 {
-    /* who looks whether a run is alive holds a shared lock for a moment; where a file system has no locks, nothing is guarded */
-    for (int i = 0; i < 100 && flock(fileno(metrics), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
-        usleep(10000);
+    for (int i = 0; i < 100; i++, usleep(10000))
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return true;
+    return false;
+}
+
+int tune_run_folder_hold(FILE *metrics, const char *folder)
+{
+    char path[TUNE_PATH_MAX];
+    struct stat mine, there;
+    bool free_now = lock(fileno(metrics));
+    TRY(tune_path(path, "%s/metrics.jsonl", folder));
+    if (free_now && fstat(fileno(metrics), &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino)
+        return 0;
+    tune_error_set(free_now ? "%s was removed by another process just now" : "%s: a run is still writing there; wait for its end, "
+                   "or stop it (SIGINT or SIGTERM: it saves first)", folder);
+    return -1;
+}
+
+/* Nothing but what a run leaves that was killed before it had a run.json. */
+static bool hardly_begun(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct stat st;
+    bool only = dir != NULL;
+    for (struct dirent *e; only && (e = readdir(dir));)
+        only = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strncmp(e->d_name, "run.json.tmp-", 13) ||
+               (!strcmp(e->d_name, "metrics.jsonl") && fstatat(dirfd(dir), e->d_name, &st, 0) == 0 && st.st_size == 0);
+    if (dir)
+        closedir(dir);
+    return only;
+}
+
+/* Removes the folder of a run that nobody works on; held meanwhile, so that nobody begins to. */
+static int clear(const char *path)
+{
+    char inner[TUNE_PATH_MAX];
+    TRY(tune_path(inner, "%s/run.json", path));
+    if (!tune_file_exists(inner) && !hardly_begun(path)) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: %s has no run.json, so it is no run folder and is left alone; "
+                            "give another --output", path);
+        return -1;
+    }
+    TRY(tune_path(inner, "%s/metrics.jsonl", path));
+    int fd = open(inner, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool held = fd >= 0 && !lock(fd);
+    if (held)
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: a run is still writing to %s; wait for its end, stop it, or give "
+                            "another --output", path);
+    int status = held ? -1 : tune_file_discard_folder(path);
+    if (fd >= 0)
+        close(fd);
+    return status;
 }
 
 int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const char *program, bool overwrite)
 {
-    char inner[TUNE_PATH_MAX];
     if (!folder)
         return make_dated(path, program);
     TRY(tune_path(path, "%s", folder));
@@ -90,18 +128,7 @@ int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const cha
                             "give another --output, or --overwrite to remove it first", path);
         return -1;
     }
-    TRY(tune_path(inner, "%s/run.json", path));
-    if (!tune_file_exists(inner) && !is_empty(path)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: %s has no run.json, so it is no run folder and is left alone; "
-                            "give another --output", path);
-        return -1;
-    }
-    if (tune_run_held(path)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: a run is still writing to %s; wait for its end, stop it, or "
-                            "give another --output", path);
-        return -1;
-    }
-    TRY(tune_file_remove_folder(path));
+    TRY(clear(path));
     return mkdir(path, 0777) == 0 ? 0 : fail(path);
 }
 

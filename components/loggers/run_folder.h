@@ -9,11 +9,13 @@
 
 /* tune_run_folder_make - the new, empty folder into path. folder NULL: runs/<program>-YYYYmmdd-HHMMSS (local time), with
  * -2, -3, ... behind it where another run was quicker. -1: folder is there and overwrite is false, or it is there, not
- * empty and has no run.json (then it is no run folder, and is left alone), or a run still writes there. */
+ * empty and has no run.json (then it is no run folder, and is left alone; but one that holds nothing except what a run
+ * killed at its very begin leaves is one), or a run still writes there. */
 int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const char *program, bool overwrite);
 
-/* tune_run_folder_hold - as long as metrics, the folder's metrics.jsonl, stays open, no other run may overwrite the folder. */
-void tune_run_folder_hold(FILE *metrics);
+/* tune_run_folder_hold - as long as metrics, the folder's metrics.jsonl, stays open, no other process may overwrite the folder or
+ * go on with its run. -1: another one holds it, or has just removed it. Where a file system has no locks, nothing is guarded. */
+int tune_run_folder_hold(FILE *metrics, const char *folder);
 
 /* tune_run_folder_holds - path (a file or a folder) is folder or lies in it, links followed. */
 bool tune_run_folder_holds(const char *folder, const char *path);

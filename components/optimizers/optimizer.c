@@ -1,7 +1,6 @@
 /* optimizer.c - runs of parameters that decay alike, updated in one pass each. */
 #include "optimizers/optimizer.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/try.h"
@@ -17,7 +16,8 @@ struct tune_optimizer {
     struct tune_model *m;
     struct tune_device *dev;
     struct tune_optimizer_options options;
-    int64_t steps, elements;
+    int64_t elements;
+    double *updates; /* on the device: t so far */
     float *moment[2];
     struct run *runs;
     int run_count;
@@ -40,9 +40,15 @@ static void make_runs(struct tune_optimizer *opt)
     }
 }
 
-int tune_optimizer_moments(const struct tune_optimizer_options *options)
+/* Buffers of the gradients' size. */
+static int moments(const struct tune_optimizer_options *options)
 {
     return options->kind == TUNE_ADAMW ? 2 : options->momentum > 0;
+}
+
+int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients)
+{
+    return gradients * moments(options) + (int64_t)sizeof *((struct tune_optimizer *)NULL)->updates;
 }
 
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options)
@@ -59,7 +65,12 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
     opt->dev = tune_model_device(m);
     opt->options = *options;
     opt->elements = tune_model_parameters(m)->gradients;
-    for (int i = 0; i < tune_optimizer_moments(options); i++)
+    opt->updates = tune_device_alloc(opt->dev, sizeof *opt->updates, "the optimizer's count of steps");
+    if (!opt->updates) {
+        tune_optimizer_free(opt);
+        return NULL;
+    }
+    for (int i = 0; i < moments(options); i++)
         if (!(opt->moment[i] = tune_device_alloc(opt->dev, opt->elements * 4, "the optimizer's moments"))) {
             tune_optimizer_free(opt);
             return NULL;
@@ -74,6 +85,7 @@ void tune_optimizer_free(struct tune_optimizer *opt)
         return;
     for (int i = 0; i < 2; i++)
         tune_device_free(opt->dev, opt->moment[i], opt->elements * 4);
+    tune_device_free(opt->dev, opt->updates, sizeof *opt->updates);
     free(opt->runs);
     free(opt);
 }
@@ -94,6 +106,7 @@ int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tun
     if (!s)
         return -1;
     TRY(tune_sum_squares(opt->dev, gradients(opt), opt->elements, &s->square_sum));
+    TRY(opt->dev->kernels->copy(opt->dev, &s->updates, opt->updates, sizeof *opt->updates));
     return tune_finish_step(opt->dev, s, clip_norm);
 }
 
@@ -105,10 +118,8 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
         return -1;
     const double *scale = &scalars->gradient_scale;
     float *w = tune_model_weight(opt->m, &tune_model_parameters(opt->m)->at[0]), *g = gradients(opt);
-    opt->steps++;
     struct tune_update u = {.lr = lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum,
-                            .correction1 = 1 - pow(o->beta1, (double)opt->steps),
-                            .correction2 = 1 - pow(o->beta2, (double)opt->steps)};
+                            .updates = &scalars->updates};
     for (int i = 0; i < opt->run_count; i++) {
         const struct run *r = &opt->runs[i];
         float *m = opt->moment[0] ? opt->moment[0] + r->gradient : NULL;
@@ -118,13 +129,23 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
         else
             TRY(tune_sgd(opt->dev, w + r->weight, g + r->gradient, m, r->count, &u, scale));
     }
+    TRY(opt->dev->kernels->copy(opt->dev, opt->updates, &scalars->updates, sizeof *opt->updates));
     tune_sums_end(sums, lr);
     return 0;
 }
 
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt)
 {
-    return opt->steps;
+    double updates;
+    TRY(opt->dev->kernels->download(opt->dev, &updates, opt->updates, sizeof updates));
+    TRY(opt->dev->kernels->sync(opt->dev));
+    return (int64_t)updates;
+}
+
+int tune_optimizer_set_steps(struct tune_optimizer *opt, int64_t steps)
+{
+    double updates = (double)steps;
+    return opt->dev->kernels->upload(opt->dev, opt->updates, &updates, sizeof updates);
 }
 
 float *tune_optimizer_moment(struct tune_optimizer *opt, int which)

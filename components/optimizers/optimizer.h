@@ -33,8 +33,9 @@ struct tune_optimizer_options {
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options);
 void tune_optimizer_free(struct tune_optimizer *opt);
 
-/* tune_optimizer_moments - how many buffers of the gradients' size such an optimizer keeps: AdamW 2, SGD 1 with momentum, else 0. */
-int tune_optimizer_moments(const struct tune_optimizer_options *options);
+/* tune_optimizer_bytes - device memory such an optimizer takes for gradients of so many bytes: AdamW keeps two moments of that
+ * size, SGD one with momentum. */
+int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients);
 
 /* tune_optimizer_clip - the norm of the mean loss's gradient over all parameters into sums' present step, and the factor that
  * brings it down to clip_norm (0: measured, not clipped). Before every step, also without clipping.
@@ -43,10 +44,12 @@ int tune_optimizer_moments(const struct tune_optimizer_options *options);
 int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_sums *sums);
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums);
 
-/* tune_optimizer_steps - updates so far (the t of AdamW's bias correction).
+/* tune_optimizer_steps - updates so far (the t of AdamW's bias correction; a step that was not finite is none); waits for the
+ * device. -1 with an error. _set_steps - go on from there, with moments uploaded by the caller.
  * tune_optimizer_moment - 0: first (or SGD's momentum), 1: second; NULL: this optimizer has none. Device memory,
  * tune_model_parameters(m)->gradients elements. */
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt);
+int tune_optimizer_set_steps(struct tune_optimizer *opt, int64_t steps);
 float *tune_optimizer_moment(struct tune_optimizer *opt, int which);
 
 /* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay.

@@ -39,7 +39,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     *plan = (struct tune_memory_plan){.held = tune_memory_anonymous()};
     add(plan, "weights", model.weights, true);
     add(plan, "gradients", model.gradients, true);
-    add(plan, "moments", model.gradients * tune_optimizer_moments(&r->optimizer), true);
+    add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients), true);
     add(plan, "activations", model.activations, true);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), true);
     add(plan, "threads' work", model.working + tune_sums_bytes(r->log_every), true);

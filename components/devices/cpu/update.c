@@ -40,6 +40,7 @@ int tune_cpu_finish_step(struct tune_device *dev, struct tune_scalars *s, double
     s->grad_norm = sqrt(s->square_sum) / s->labels;
     s->not_finite = !isfinite(s->grad_norm) || !isfinite(s->loss_sum);
     double factor = clip_norm > 0 ? clip_norm / (s->grad_norm + 1e-6) : 1;
+    s->updates += !s->not_finite;
     s->gradient_scale = s->not_finite ? 0 : (factor < 1 ? factor : 1) / s->labels;
     return 0;
 }
@@ -49,10 +50,10 @@ int tune_cpu_adamw(struct tune_device *dev, float *w, const float *g, float *m, 
 {
     float scale = (float)*gradient_scale, b1 = (float)u->beta1, b2 = (float)u->beta2, eps = (float)u->eps;
     float a1 = (float)(1 - u->beta1), a2 = (float)(1 - u->beta2);
-    float keep = (float)(1 - u->lr * u->weight_decay), rate = (float)(u->lr / u->correction1);
-    float root = (float)(1 / sqrt(u->correction2));
     if (scale == 0)
         return 0;
+    float keep = (float)(1 - u->lr * u->weight_decay), rate = (float)(u->lr / (1 - pow(u->beta1, *u->updates)));
+    float root = (float)(1 / sqrt(1 - pow(u->beta2, *u->updates)));
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;

@@ -1,0 +1,126 @@
+/* companions.c - the small files beside a model's weights, held in memory. */
+#include "checkpoints/companions.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cjson.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/try.h"
+
+enum { CONFIG, TOKENIZER };
+static const char *const names[] = {"config.json",           "tokenizer.json",          "generation_config.json",
+                                    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+                                    "vocab.json",            "merges.txt",              "tokenizer.model",
+                                    "chat_template.jinja"};
+enum { COMPANIONS = sizeof names / sizeof *names, LARGEST = 512 << 20 };
+
+static const char *const dtype_keys[] = {"dtype", "torch_dtype"};
+
+struct tune_companions {
+    char folder[TUNE_PATH_MAX];
+    char *text[COMPANIONS]; /* NULL: the folder has none */
+    size_t size[COMPANIONS];
+};
+
+static int read_all(struct tune_companions *c)
+{
+    for (int i = 0; i < COMPANIONS; i++) {
+        char path[TUNE_PATH_MAX];
+        TRY(tune_path(path, "%s/%s", c->folder, names[i]));
+        if (i == CONFIG || tune_file_exists(path))
+            TRY(tune_file_read(path, LARGEST, &c->text[i], &c->size[i]));
+    }
+    return 0;
+}
+
+struct tune_companions *tune_companions_read(const char *folder)
+{
+    struct tune_companions *c = calloc(1, sizeof *c);
+    if (!c) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the files of %s", folder);
+        return NULL;
+    }
+    if (tune_path(c->folder, "%s", folder) == 0 && read_all(c) == 0)
+        return c;
+    tune_companions_free(c);
+    return NULL;
+}
+
+void tune_companions_free(struct tune_companions *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < COMPANIONS; i++)
+        free(c->text[i]);
+    free(c);
+}
+
+static cJSON *config_of(const struct tune_companions *c)
+{
+    cJSON *json = cJSON_ParseWithLength(c->text[CONFIG], c->size[CONFIG]);
+    if (!json)
+        tune_error_set("%s/config.json: not JSON", c->folder);
+    return json;
+}
+
+static int write_config(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype)
+{
+    cJSON *json = config_of(c);
+    if (!json)
+        return -1;
+    const char *name = save_dtype == TUNE_F32 ? "float32" : save_dtype == TUNE_BF16 ? "bfloat16" : "float16";
+    bool found = false, good = true;
+    for (int i = 0; i < 2; i++)
+        if (cJSON_GetObjectItemCaseSensitive(json, dtype_keys[i])) {
+            found = true;
+            good = good && cJSON_ReplaceItemInObjectCaseSensitive(json, dtype_keys[i], cJSON_CreateString(name));
+        }
+    if (!found)
+        good = cJSON_AddStringToObject(json, "dtype", name);
+    int status = tune_cjson_write(folder, names[CONFIG], json, good);
+    cJSON_Delete(json);
+    return status;
+}
+
+int tune_companions_write(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype)
+{
+    for (int i = 0; i < COMPANIONS; i++) {
+        char path[TUNE_PATH_MAX];
+        if (!c->text[i])
+            continue;
+        TRY(tune_path(path, "%s/%s", folder, names[i]));
+        if (i == CONFIG && save_dtype != TUNE_DTYPES)
+            TRY(write_config(c, folder, save_dtype));
+        else
+            TRY(tune_file_write(path, c->text[i], c->size[i]));
+    }
+    return 0;
+}
+
+static bool same_config(const struct tune_companions *a, const struct tune_companions *b)
+{
+    cJSON *x = config_of(a), *y = config_of(b);
+    for (int i = 0; i < 2; i++) {
+        cJSON_DeleteItemFromObjectCaseSensitive(x, dtype_keys[i]);
+        cJSON_DeleteItemFromObjectCaseSensitive(y, dtype_keys[i]);
+    }
+    bool same = x && y && cJSON_Compare(x, y, true);
+    cJSON_Delete(x);
+    cJSON_Delete(y);
+    return same;
+}
+
+const char *tune_companions_differ(const struct tune_companions *a, const struct tune_companions *b)
+{
+    size_t n = a->size[TOKENIZER];
+    if (!same_config(a, b))
+        return names[CONFIG];
+    bool both = a->text[TOKENIZER] && b->text[TOKENIZER];
+    if (!a->text[TOKENIZER] != !b->text[TOKENIZER] ||
+        (both && (n != b->size[TOKENIZER] || memcmp(a->text[TOKENIZER], b->text[TOKENIZER], n))))
+        return names[TOKENIZER];
+    return NULL;
+}

@@ -1,0 +1,289 @@
+/* state.c - progress.json and the F32 files beside it, written and read back. */
+#include "checkpoints/state.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cjson.h"
+#include "core/file.h"
+#include "core/safetensors.h"
+#include "core/try.h"
+#include "models/weights.h"
+
+enum { PIECE = 1 << 20, PROGRESS_MAX = 1 << 20 };
+
+/* ---- progress.json ---- */
+
+enum kind { WHOLE, INT, REAL, YES };
+
+/* What is kept of struct tune_progress; `evaluation`: only once there was one. */
+static const struct field {
+    const char *name;
+    size_t at;
+    enum kind kind;
+    bool evaluation;
+} fields[] = {
+#define FIELD(name, kind, evaluation) {#name, offsetof(struct tune_progress, name), kind, evaluation}
+    FIELD(step, WHOLE, false),          FIELD(planned_steps, WHOLE, false), FIELD(rows, WHOLE, false),
+    FIELD(tokens, WHOLE, false),        FIELD(labels, WHOLE, false),        FIELD(padded_tokens, WHOLE, false),
+    FIELD(epoch, REAL, false),          FIELD(finished, YES, false),        FIELD(eval_step, WHOLE, true),
+    FIELD(eval_loss, REAL, true),       FIELD(best_loss, REAL, true),       FIELD(best_step, WHOLE, true),
+    FIELD(stale, INT, true),            FIELD(patience_loss, REAL, true),   FIELD(early_stop, YES, true),
+#undef FIELD
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static bool put(cJSON *json, const struct field *f, const struct tune_progress *at)
+{
+    const char *place = (const char *)at + f->at;
+    switch (f->kind) {
+    case WHOLE: return tune_cjson_put_whole(json, f->name, *(const int64_t *)(const void *)place);
+    case INT: return tune_cjson_put_whole(json, f->name, *(const int *)(const void *)place);
+    case REAL: return tune_cjson_put_number(json, f->name, *(const double *)(const void *)place);
+    default: return tune_cjson_put(json, f->name, cJSON_CreateBool(*(const bool *)place));
+    }
+}
+
+int tune_state_write_progress(const char *state, const struct tune_progress *at)
+{
+    cJSON *json = cJSON_CreateObject();
+    bool good = json != NULL;
+    for (int i = 0; i < FIELDS; i++)
+        if (at->eval_step > 0 || !fields[i].evaluation)
+            good = good && put(json, &fields[i], at);
+    int status = tune_cjson_write(state, "progress.json", json, good);
+    cJSON_Delete(json);
+    return status;
+}
+
+static bool get(const cJSON *value, const struct field *f, struct tune_progress *at)
+{
+    char *place = (char *)at + f->at;
+    if (f->kind == YES) {
+        *(bool *)place = cJSON_IsTrue(value);
+        return cJSON_IsBool(value);
+    }
+    double number = cJSON_IsNumber(value) ? value->valuedouble : NAN;
+    bool whole = number >= 0 && number < (f->kind == INT ? 0x1p31 : 0x1p53) && number == floor(number);
+    if (f->kind == REAL)
+        *(double *)(void *)place = number;
+    else if (whole && f->kind == INT)
+        *(int *)(void *)place = (int)number;
+    else if (whole)
+        *(int64_t *)(void *)place = (int64_t)number;
+    return f->kind == REAL ? isfinite(number) : whole;
+}
+
+int tune_state_read_progress(const char *state, struct tune_progress *at, bool *finished)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/progress.json", state));
+    cJSON *json = tune_cjson_read(path, PROGRESS_MAX);
+    if (!json)
+        return -1;
+    bool evaluated = cJSON_GetObjectItemCaseSensitive(json, "eval_step") != NULL;
+    const char *wrong = NULL;
+    *at = (struct tune_progress){0};
+    for (int i = 0; i < FIELDS && !wrong; i++)
+        if ((evaluated || !fields[i].evaluation) &&
+            !get(cJSON_GetObjectItemCaseSensitive(json, fields[i].name), &fields[i], at))
+            wrong = fields[i].name;
+    cJSON_Delete(json);
+    if (!wrong && (at->step < 1 || at->eval_step > at->step || at->best_step > at->eval_step))
+        wrong = "step";
+    if (wrong) {
+        tune_error_set("%s: \"%s\" is missing or makes no sense", path, wrong);
+        return -1;
+    }
+    *finished = at->finished;
+    at->finished = false;
+    at->best = at->eval_step == at->step && at->best_step == at->step;
+    at->fraction = at->step < at->planned_steps ? (double)at->step / (double)at->planned_steps : 1;
+    return 0;
+}
+
+/* ---- tensors ---- */
+
+/* Tensors of one F32 file: for each parameter (trainable ones where moments are meant), under a prefix. */
+struct tensor_list {
+    struct tune_model *m;
+    const char *prefix;
+    float *base; /* of a moment; NULL: the weights */
+};
+
+/* Where the i-th parameter's values lie on the device; NULL: it has none in this list. */
+static float *place(const struct tensor_list *l, int i)
+{
+    const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
+    if (!l->base)
+        return tune_model_weight(l->m, p);
+    return p->gradient < 0 ? NULL : l->base + p->gradient;
+}
+
+static const char *name_of(const struct tensor_list *l, int i, char text[128])
+{
+    snprintf(text, 128, "%s%s", l->prefix, tune_model_parameters(l->m)->at[i].name);
+    return text;
+}
+
+static int declare(struct tune_safetensors_writer *f, const struct tensor_list *l)
+{
+    const struct tune_parameters *p = tune_model_parameters(l->m);
+    char name[128];
+    for (int i = 0; i < p->count; i++)
+        if (place(l, i))
+            TRY(tune_safetensors_writer_declare(f, name_of(l, i, name), TUNE_F32, p->at[i].ndim, p->at[i].shape));
+    return 0;
+}
+
+static int write_values(struct tune_safetensors_writer *f, const struct tensor_list *l, float *room)
+{
+    const struct tune_parameters *p = tune_model_parameters(l->m);
+    struct tune_device *dev = tune_model_device(l->m);
+    for (int i = 0; i < p->count; i++) {
+        const float *from = place(l, i);
+        for (int64_t at = 0; from && at < p->at[i].count; at += PIECE) {
+            int64_t n = p->at[i].count - at < PIECE ? p->at[i].count - at : PIECE;
+            TRY(dev->kernels->download(dev, room, from + at, n * 4));
+            TRY(dev->kernels->sync(dev));
+            TRY(tune_safetensors_writer_write(f, room, n * 4));
+        }
+    }
+    return 0;
+}
+
+static int write_f32(const char *path, const struct tensor_list *lists, int count, int64_t steps)
+{
+    char text[32];
+    float *room = malloc(PIECE * sizeof *room);
+    struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
+    int status = room && f ? 0 : -1;
+    if (!room)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
+    snprintf(text, sizeof text, "%" PRId64, steps);
+    if (status == 0)
+        status = tune_safetensors_writer_metadata(f, "steps", text);
+    for (int i = 0; i < count && status == 0; i++)
+        status = declare(f, &lists[i]);
+    for (int i = 0; i < count && status == 0; i++)
+        status = write_values(f, &lists[i], room);
+    if (status == 0)
+        status = tune_safetensors_writer_finish(f);
+    tune_safetensors_writer_free(f);
+    free(room);
+    return status;
+}
+
+/* The moments this optimizer has: their number. */
+static int moments_of(struct tensor_list lists[2], struct tune_model *m, struct tune_optimizer *opt)
+{
+    static const char *const prefixes[] = {"m.", "v."};
+    int n = 0;
+    for (int i = 0; i < 2; i++)
+        if (tune_optimizer_moment(opt, i))
+            lists[n++] = (struct tensor_list){m, prefixes[i], tune_optimizer_moment(opt, i)};
+    return n;
+}
+
+int tune_state_write(const char *state, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at,
+                     bool weights)
+{
+    char path[TUNE_PATH_MAX];
+    struct tensor_list moments[2];
+    TRY(tune_file_make_folder(state));
+    TRY(tune_state_write_progress(state, at));
+    if (opt) {
+        int64_t steps = tune_optimizer_steps(opt);
+        TRY(steps < 0 ? -1 : 0);
+        TRY(tune_path(path, "%s/optimizer.safetensors", state));
+        TRY(write_f32(path, moments, moments_of(moments, m, opt), steps));
+    }
+    TRY(tune_path(path, "%s/weights.safetensors", state));
+    return weights ? write_f32(path, &(struct tensor_list){m, "", NULL}, 1, at->step) : 0;
+}
+
+/* ---- and back ---- */
+
+static bool same_shape(const struct tune_tensor *t, const struct tune_parameter *p)
+{
+    bool same = t->ndim == p->ndim;
+    for (int d = 0; same && d < p->ndim; d++)
+        same = t->shape[d] == p->shape[d];
+    return same;
+}
+
+/* t's values to where they belong. */
+static int put_values(const char *path, const char *name, const struct tune_tensor *t, const struct tensor_list *l, int i)
+{
+    const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
+    struct tune_device *dev = tune_model_device(l->m);
+    if (!t || t->dtype != TUNE_F32 || !same_shape(t, p)) {
+        tune_error_set("%s: tensor %s is %s; it is not the state of this model", path, name,
+                       !t ? "missing" : t->dtype != TUNE_F32 ? "not F32" : "of another shape than the model's");
+        return -1;
+    }
+    for (int64_t at = 0; at < p->count; at += PIECE) {
+        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
+        TRY(dev->kernels->upload(dev, place(l, i) + at, (const char *)t->data + at * 4, n * 4));
+    }
+    return 0;
+}
+
+/* A whole F32 file, which must hold these tensors and no other. */
+static int read_f32(const char *path, const struct tensor_list *lists, int count, int64_t *steps)
+{
+    struct tune_safetensors *f = tune_safetensors_open(path);
+    const char *text = f ? tune_safetensors_metadata(f, "steps") : NULL;
+    int64_t found = 0;
+    char name[128], *end = NULL;
+    int status = f ? 0 : -1;
+    for (int l = 0; l < count; l++)
+        for (int i = 0; i < tune_model_parameters(lists[l].m)->count && status == 0; i++)
+            if (place(&lists[l], i)) {
+                name_of(&lists[l], i, name);
+                status = put_values(path, name, tune_safetensors_find(f, name), &lists[l], i);
+                found++;
+            }
+    *steps = text ? strtoll(text, &end, 10) : -1;
+    if (status == 0 && (!text || !*text || *end || *steps < 0 || found != tune_safetensors_count(f))) {
+        tune_error_set("%s: %s; it is not the state of this run", path,
+                       found != tune_safetensors_count(f) ? "tensors that this optimizer or model does not have"
+                                                          : "its metadata has no number of \"steps\"");
+        status = -1;
+    }
+    tune_safetensors_close(f);
+    return status;
+}
+
+/* The weights of the checkpoint's own folder, which were saved in full. */
+static int read_saved(const char *checkpoint, const struct tensor_list *l)
+{
+    struct tune_weights *w = tune_weights_open(checkpoint);
+    int status = w ? 0 : -1;
+    for (int i = 0; i < tune_model_parameters(l->m)->count && status == 0; i++) {
+        const char *name = tune_model_parameters(l->m)->at[i].name;
+        status = put_values(checkpoint, name, tune_weights_find(w, name), l, i);
+    }
+    tune_weights_close(w);
+    return status;
+}
+
+int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt)
+{
+    char path[TUNE_PATH_MAX];
+    int64_t steps;
+    struct tensor_list weights = {m, "", NULL}, moments[2];
+    TRY(tune_path(path, "%s/state/weights.safetensors", checkpoint));
+    TRY(tune_file_exists(path) ? read_f32(path, &weights, 1, &steps) : read_saved(checkpoint, &weights));
+    if (opt) {
+        TRY(tune_path(path, "%s/state/optimizer.safetensors", checkpoint));
+        TRY(read_f32(path, moments, moments_of(moments, m, opt), &steps));
+        TRY(tune_optimizer_set_steps(opt, steps));
+    }
+    return tune_model_device(m)->kernels->sync(tune_model_device(m)); /* the mappings may go now */
+}

@@ -1,0 +1,22 @@
+/* state.h - what training goes on from, in a checkpoint's folder state/: progress, moments, F32 weights; for this folder only. */
+#ifndef TUNE_CHECKPOINTS_STATE_H
+#define TUNE_CHECKPOINTS_STATE_H
+
+#include "core/progress.h"
+#include "optimizers/optimizer.h"
+
+/* tune_state_write - into the new folder `state`; opt NULL: no moments; weights: also the F32 weights. */
+int tune_state_write(const char *state, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at,
+                     bool weights);
+
+/* tune_state_write_progress - progress.json alone, replaced.
+ * tune_state_read_progress - *at as it was saved; finished, stopped and signal are the process's, and cleared.
+ *   *finished: the run came to its planned end there. */
+int tune_state_write_progress(const char *state, const struct tune_progress *at);
+int tune_state_read_progress(const char *state, struct tune_progress *at, bool *finished);
+
+/* tune_state_read - weights (from state/weights.safetensors, else from the F32 weights of the checkpoint's own folder) and, where
+ * opt is not NULL, moments and the count of updates. -1 names the file and the tensor. */
+int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt);
+
+#endif

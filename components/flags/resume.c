@@ -1,0 +1,225 @@
+/* resume.c - the options of the run that --resume names, and what may differ from them. */
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cjson.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/try.h"
+#include "flags/resume.h"
+#include "flags/state.h"
+
+/* The row of the table as TUNE_RUN_OPTIONS has it; -1: a program without. */
+static int resume_row(const struct tune_flags *flags)
+{
+    int i = tune_flags_row(flags->state, "resume", 6);
+    return i >= 0 && flags->state->rows[i].at == &flags->resume ? i : -1;
+}
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while reading the resumed run's options");
+    return -1;
+}
+
+/* What run.json says beside the options. */
+struct about {
+    char program[256], status[64], working_folder[TUNE_PATH_MAX];
+    bool options;
+};
+
+/* The members of run.json; its options are taken if flags is not NULL. */
+static int read_members(struct tune_flags *flags, struct tune_json *j, struct about *about)
+{
+    static const char *const names[] = {"program", "status", "working_folder"};
+    char *const texts[] = {about->program, about->status, about->working_folder};
+    const size_t sizes[] = {sizeof about->program, sizeof about->status, sizeof about->working_folder};
+    struct tune_text key, value;
+    int more;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        int which = -1;
+        for (int i = 0; i < 3; i++)
+            which = tune_text_equal(key, names[i]) ? i : which;
+        if (which >= 0) {
+            TRY(tune_json_string(j, &value));
+            snprintf(texts[which], sizes[which], "%s", value.data);
+        } else if (tune_text_equal(key, "options")) {
+            about->options = true;
+            TRY(tune_flags_object(flags->state, j, TUNE_FROM_RUN));
+        } else {
+            TRY(tune_json_skip(j));
+        }
+    }
+    TRY(more);
+    return tune_json_end(j);
+}
+
+static int read_run(struct tune_flags *flags, const char *path, struct about *about)
+{
+    char *text;
+    size_t size;
+    struct tune_json j;
+    TRY(tune_file_read(path, (size_t)16 << 20, &text, &size));
+    tune_json_start(&j, path, text, size, 1);
+    int status = read_members(flags, &j, about);
+    if (status == 0 && (!about->options || !*about->program))
+        status = tune_json_fail(&j, "no \"%s\": not the file of a run", about->options ? "program" : "options");
+    tune_json_free(&j);
+    free(text);
+    return status;
+}
+
+/* A path that was meant from where the run was started, and leads nowhere from here, is taken from there. */
+static int find_paths(struct tune_flags_state *state, const char *working_folder)
+{
+    for (int i = 0; i < state->count; i++) {
+        char path[TUNE_PATH_MAX];
+        const char *text = state->texts[i];
+        if (state->keeping[i] != TUNE_COMPARE_CONTENT || state->sources[i] != TUNE_FROM_RUN || !text || *text == '/' ||
+            tune_file_exists(text))
+            continue;
+        TRY(tune_path(path, "%s/%s", working_folder, text));
+        if (tune_file_exists(path))
+            TRY(tune_flags_set(state, i, path, TUNE_FROM_RUN, state->rows[i].name));
+    }
+    return 0;
+}
+
+int tune_flags_from_run(struct tune_flags *flags)
+{
+    struct tune_flags_state *state = flags->state;
+    struct about about = {0};
+    struct tune_resume_point run;
+    char path[TUNE_PATH_MAX];
+    int resume = resume_row(flags), output = tune_flags_row(state, "output", 6);
+    if (resume < 0 || !flags->resume)
+        return 0;
+    TRY(tune_resume_find(flags->resume, &run));
+    for (int i = 0; i < state->count; i++) /* an option that program did not have yet was at its default */
+        if (state->rows[i].value && !(state->run_texts[i] = strdup(state->rows[i].value)))
+            return no_memory();
+    TRY(tune_path(path, "%s/run.json", run.folder));
+    TRY(read_run(flags, path, &about));
+    if (strcmp(about.program, flags->program)) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--resume %s: that is a run of %s, not of %s; resume it with the program that "
+                            "began it", flags->resume, about.program, flags->program);
+        return -1;
+    }
+    TRY(find_paths(state, about.working_folder));
+    if (output >= 0)
+        TRY(tune_flags_set(state, output, run.folder, TUNE_FROM_RUN, "--output"));
+    flags->resume_finished = run.step == run.newest && !strcmp(about.status, "finished");
+    flags->resume_checkpoint = state->resume_checkpoint = strdup(run.checkpoint);
+    return state->resume_checkpoint ? 0 : no_memory();
+}
+
+/* ---- comparing ---- */
+
+static bool is_text(const struct tune_option *row)
+{
+    return row->type == TUNE_STRING || row->type == TUNE_CHOICE;
+}
+
+/* Whether the value in force is the one that text (NULL: none) means. */
+static bool same(const struct tune_option *row, const char *text)
+{
+    union {
+        int i;
+        int64_t l;
+        double d;
+        bool b;
+        const char *s;
+    } place;
+    struct tune_option copy = *row;
+    copy.at = &place;
+    if (!text)
+        return is_text(row) && !*(const char *const *)row->at;
+    if (tune_flags_put(&copy, text, row->name) < 0) {
+        tune_error_clear(); /* out of the range it has now: another one, then */
+        return false;
+    }
+    switch (row->type) {
+    case TUNE_INT: return *(const int *)row->at == place.i;
+    case TUNE_INT64: return *(const int64_t *)row->at == place.l;
+    case TUNE_DOUBLE: return *(const double *)row->at == place.d;
+    case TUNE_BOOL: return *(const bool *)row->at == place.b;
+    default: return *(const char *const *)row->at && !strcmp(*(const char *const *)row->at, place.s);
+    }
+}
+
+static const char *shown(const char *text)
+{
+    return text ? text : "none";
+}
+
+/* --output, where it was given, can only be the run's own folder. */
+static int check_output(const struct tune_flags *flags)
+{
+    char *mine = realpath(flags->resume_checkpoint, NULL), *given = flags->output ? realpath(flags->output, NULL) : NULL;
+    char folder[TUNE_PATH_MAX] = "";
+    int status = mine ? tune_file_parent(folder, mine) : -1;
+    bool equal = status == 0 && given && !strcmp(folder, given);
+    free(mine);
+    free(given);
+    if (equal)
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--output %s: a resumed run goes on in its own folder; leave --output out, or copy the "
+                        "folder first and resume the copy", shown(flags->output));
+    return -1;
+}
+
+int tune_flags_check_run(struct tune_flags *flags)
+{
+    struct tune_flags_state *state = flags->state;
+    char text[1500];
+    size_t used = 0;
+    int resume = resume_row(flags);
+    if (resume >= 0 && state->sources[resume] == TUNE_FROM_CONFIG) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "resume stands in a --config file; it is given on the command line: --resume %s",
+                            shown(flags->resume));
+        return -1;
+    }
+    if (!flags->resume_checkpoint)
+        return 0;
+    TRY(check_output(flags));
+    for (int i = 0; i < state->count; i++) {
+        const struct tune_option *row = state->rows + i;
+        state->changed[i] = state->keeping[i] == TUNE_KEEP && !same(row, state->run_texts[i]);
+        if (state->changed[i] && used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s (was %.200s, now %.200s)", used ? ", " : "",
+                                     *row->name == '<' ? "" : "--", row->name, shown(state->run_texts[i]),
+                                     shown(state->texts[i]));
+    }
+    if (used > 0 && flags->allow_changed)
+        flags->resume_finished = false; /* "--epochs 2 --allow-changed" may leave something to do */
+    if (used == 0 || flags->allow_changed)
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--resume %s: changed since that run: %s; leave out what is changed, or give "
+                        "--allow-changed to go on with it", flags->resume, text);
+    return -1;
+}
+
+struct cJSON *tune_flags_changes_json(const struct tune_flags *flags)
+{
+    const struct tune_flags_state *state = flags->state;
+    cJSON *json = cJSON_CreateObject();
+    bool good = json != NULL;
+    for (int i = 0; state && i < state->count && good; i++) {
+        char name[160];
+        if (!state->changed[i])
+            continue;
+        snprintf(name, sizeof name, "%s%s", *state->rows[i].name == '<' ? "" : "--", state->rows[i].name);
+        cJSON *pair = cJSON_CreateObject();
+        good = tune_cjson_put_text(pair, "was", shown(state->run_texts[i])) &&
+               tune_cjson_put_text(pair, "now", shown(state->texts[i]));
+        good = tune_cjson_put(json, name, pair) && good;
+    }
+    if (good)
+        return json;
+    cJSON_Delete(json);
+    no_memory();
+    return NULL;
+}

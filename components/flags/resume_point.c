@@ -1,0 +1,85 @@
+/* resume_point.c - from what --resume says to a run folder and a checkpoint in it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/checkpoint_names.h"
+#include "core/error.h"
+#include "core/try.h"
+#include "flags/resume.h"
+
+static bool has(const char *folder, const char *name)
+{
+    char path[TUNE_PATH_MAX];
+    return tune_path(path, "%s/%s", folder, name) == 0 && tune_file_exists(path);
+}
+
+/* The run folder around a checkpoint: the one its path names, or, behind links, the one it lies in. */
+static int around(char folder[TUNE_PATH_MAX], const char *checkpoint, const char *whole)
+{
+    char above[TUNE_PATH_MAX];
+    TRY(tune_file_parent(folder, checkpoint));
+    TRY(tune_file_parent(above, whole));
+    if (!has(folder, "run.json"))
+        TRY(tune_path(folder, "%s", above));
+    if (has(folder, "run.json"))
+        return 0;
+    tune_error_set("--resume %s: a checkpoint, but not in a run folder (no run.json in %s); to train from its weights, give it "
+                   "as --model", checkpoint, folder);
+    return -1;
+}
+
+/* The checkpoint and its step by what a path leads to. */
+static int one_checkpoint(struct tune_resume_point *at, const char *name)
+{
+    char *whole = realpath(name, NULL);
+    const char *slash = whole ? strrchr(whole, '/') : NULL;
+    int status = slash ? around(at->folder, name, whole) : -1;
+    if (status == 0 && (at->step = tune_checkpoint_step(slash + 1)) == 0) {
+        tune_error_set("--resume %s: a checkpoint's folder is named checkpoint-<step>, found \"%s\"", name, slash + 1);
+        status = -1;
+    }
+    if (status == 0)
+        status = tune_path(at->checkpoint, "%s/%s", at->folder, slash + 1);
+    if (!slash)
+        tune_error_set("--resume %s: %s", name, strerror(errno));
+    free(whole);
+    return status;
+}
+
+int tune_resume_find(const char *name, struct tune_resume_point *at)
+{
+    char path[TUNE_PATH_MAX];
+    int64_t *steps;
+    *at = (struct tune_resume_point){0};
+    TRY(tune_path(path, "%s", name));
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = 0;
+    if (!*path || !tune_file_is_folder(path)) {
+        tune_error_set("--resume \"%s\": no such folder; give a run folder, or one checkpoint in it", path);
+        return -1;
+    }
+    if (!has(path, "run.json") && has(path, "state/progress.json"))
+        TRY(one_checkpoint(at, path));
+    else if (has(path, "run.json"))
+        TRY(tune_path(at->folder, "%s", path));
+    else {
+        tune_error_set("--resume %s: no run.json and no checkpoint there, so this is no run to go on with%s", path,
+                       has(path, "metrics.jsonl") ? ": it was ended before it began; start it again with --overwrite" : "");
+        return -1;
+    }
+    int count = tune_checkpoint_steps(at->folder, &steps);
+    TRY(count);
+    at->newest = count > 0 ? steps[count - 1] : 0;
+    free(steps);
+    if (at->step > 0)
+        return 0;
+    if (count == 0) {
+        tune_error_set("--resume %s: that run has no checkpoint, it was ended before its first one was saved; start it again: "
+                       "its command (run.json has it) with --overwrite", path);
+        return -1;
+    }
+    at->step = at->newest;
+    return tune_path(at->checkpoint, "%s/checkpoint-%" PRId64, at->folder, at->step);
+}

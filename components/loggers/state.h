@@ -1,0 +1,70 @@
+/* state.h - what is behind struct tune_logger; for the files of this folder only.
+ *
+ * A logger that goes on with a run first only reads: until tune_logger_resume nothing in the folder is changed, so whatever
+ * is refused before that leaves the run as it was. */
+#ifndef TUNE_LOGGERS_STATE_H
+#define TUNE_LOGGERS_STATE_H
+
+#include <stdio.h>
+
+#include "core/file.h"
+#include "loggers/logger.h"
+#include "loggers/progress_line.h"
+#include "loggers/writers.h"
+
+struct tune_logger {
+    struct tune_logger_options options; /* of its strings only source is used after tune_logger_new, by tune_logger_resume */
+    char folder[TUNE_PATH_MAX];
+    struct cJSON *run;    /* what run.json holds */
+    struct cJSON *before; /* what it held when the run was resumed; NULL: a new run */
+    bool waiting;         /* resumed, and tune_logger_resume not called yet */
+    bool run_changed;     /* since it was written; written again at the next step */
+    bool ended;           /* reported or failed */
+    FILE *metrics;
+    struct tune_writers *writers;
+    struct tune_line line;
+    double *values;       /* per declared property; NaN: never set */
+
+    /* finished steps of all sessions */
+    int64_t steps, rows, tokens, padded_tokens, last_step;
+    double past_s;        /* of the sessions before, from their first steps' begins to their last ones' ends */
+    double loss_first, loss_last;
+    /* of this session */
+    int64_t own_steps;
+    struct tune_moment begin, end; /* of its first step, of its last */
+    double first_end_s;
+    int64_t anonymous;    /* most anonymous memory seen: at steps, evaluations and the end */
+    double memory_sum, memory_s, memory_at_s; /* percent * seconds */
+    int64_t eval_step;    /* of the last evaluation; 0: none */
+    double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
+    /* since the last line */
+    int64_t line_steps, line_tokens;
+    double line_s;
+};
+
+/* tune_logger_no_memory - sets the error, returns -1. */
+int tune_logger_no_memory(void);
+
+/* tune_run_json_start - log->run for a run that begins or goes on; *host is read for it. Not written yet.
+ * tune_run_json_write - write it. _status - with how the run ended, in its session too; reason NULL: none. */
+struct tune_host;
+int tune_run_json_start(struct tune_logger *log, struct tune_host *host);
+int tune_run_json_write(struct tune_logger *log);
+int tune_run_json_status(struct tune_logger *log, const char *status, const char *reason);
+
+/* tune_run_json_session - this session's object in log->run; borrowed. NULL: there is none. */
+struct cJSON *tune_run_json_session(struct tune_logger *log);
+
+/* tune_logger_header - a `#` line; run.json changed. */
+int tune_logger_header(struct tune_logger *log, const char *key, const char *text);
+
+/* tune_logger_compare - a member of run.json as a text (inner: of the object member), now and in the run that is resumed: 0 where
+ * they are equal, the run is new or the member was not there; else as tune_logger_changed. what: how messages name it.
+ * tune_logger_warn_of - a note where they differ. */
+int tune_logger_compare(struct tune_logger *log, const char *member, const char *inner, const char *what);
+int tune_logger_warn_of(struct tune_logger *log, const char *member, const char *inner, const char *what);
+
+/* tune_logger_open_run - the folder of options->folder to go on in: metrics.jsonl held, run.json read. */
+int tune_logger_open_run(struct tune_logger *log);
+
+#endif
