@@ -145,6 +145,11 @@ test-peers: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(PEERS)
 	@BUILD=$(BUILD) sh tests/peers.sh
 
+# A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh).
+faults: setup-test
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh
+
 # Time figures; nothing here passes or fails.
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
@@ -201,5 +206,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers faults bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind clean help
 .SECONDARY:

@@ -354,6 +354,9 @@ static void refused_and_unchanged(void **state)
     assert_int_equal(tune_logger_changed(log, "the weather", "dry", "wet"), -1);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_error_has("the weather: was dry in that run, is wet now");
+    struct tune_step_record r = step(1, 0, 1);
+    assert_int_equal(tune_logger_record(log, &near, &r), -1); /* a recipe that never heard of going on */
+    assert_error_has("call tune_checkpoint_resume");
     assert_int_equal(tune_logger_resume(log, &far), -1);
     assert_error_has("metrics.jsonl");
     assert_ok(tune_logger_failed(log, "whatever"));

@@ -189,7 +189,7 @@ int tune_safetensors_writer_write(struct tune_safetensors_writer *w, const void 
         return -1;
     }
     if (bytes && fwrite(data, 1, (size_t)bytes, w->to.file) != (size_t)bytes) {
-        tune_error_set("%s: cannot write: %m; is the disk full?", w->to.path);
+        tune_error_set("%s: cannot write: %m", w->to.path);
         return -1;
     }
     w->written += bytes;

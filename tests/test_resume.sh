@@ -1,0 +1,177 @@
+#!/bin/sh
+# test_resume.sh - a run that is interrupted and goes on is the run that was not: weights, moments and lines of metrics.jsonl
+# to the bit. What is refused, and that refusing changes nothing. (Hundreds of kills and full disks: tests/faults.sh.)
+. tests/tap.sh
+full=$BUILD/finetune_full
+head -60 datasets/stories.jsonl >"$tmp/rows.jsonl"
+cd "$tmp" || exit 1
+tiny model 1 >/dev/null            # bfloat16 on disk: the float32 weights go beside the moments
+tiny wide 1 --dtype float32 >/dev/null
+tiny other 2 >/dev/null
+
+run() { # NAME OPTION...; 54 rows, 9 steps an epoch, 18 in all
+    who=$1
+    shift
+    "$full" --model model --dataset rows.jsonl --max-length 48 --batch-size 3 --accumulate 2 --lr 3e-3 --threads 2 --train-split 0.9 \
+        --epochs 2 --eval-every 4 --save-every 5 --log-every 3 --seed 3 --output "$who" "$@" >"$who.out" 2>&1
+    code=$?
+    [ $code = 0 ] || tail -n 5 "$who.out"
+    return $code
+}
+more() { who=$1; shift; "$full" --resume "$who" "$@" >>"${who%/*}.out" 2>&1; code=$?; [ $code = 0 ] || tail -n 5 "${who%/*}.out"; return $code; }
+numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//; s/"elapsed_s":[^,]*,//' "$1/metrics.jsonl"; }
+same() { # the whole of two runs: every line, the last checkpoint's every file, where the best one is
+    numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt &&
+        diff -r "$1/checkpoint-final" "$2/checkpoint-final" && [ "$(readlink "$1/checkpoint-best")" = "$(readlink "$2/checkpoint-best")" ]
+}
+figure() { sed -n "s/.*\"$2\":[^0-9-]*\([-0-9.e]*\).*/\1/p" "$1/report.json"; }
+says() { grep -q "$2" "$1/run.json"; }
+
+# ---- bit for bit ----
+is "a run of 18 steps" run straight
+steps=$(grep -c '"loss"' straight/metrics.jsonl)
+is "has 18" test "$steps" = 18
+for k in 5 7 9 17; do # a save's step, the epoch's end, an evaluation's step, amidst
+    is "--stop-at-step $k" run stop$k --stop-at-step $k
+    is "says so, and where" says stop$k "\"reason\":.*--stop-at-step at step $k of 18"
+    is "and goes on, alone by --resume" more stop$k
+    is "to the same bits" same straight stop$k
+done
+is "stopped four times" eval 'run often --stop-at-step 2 && more often --stop-at-step 6 && more often --stop-at-step 7 && more often --stop-at-step 15 && more often'
+is "to the same bits" same straight often
+for o in "--dtype bfloat16 --activation-checkpointing full" "--model wide --no-shuffle --batch-size 1 --accumulate 1 --max-steps 40" \
+    "--optimizer sgd --momentum 0.9 --lr 0.1 --warmup-steps 3 --schedule linear" "--save-dtype bfloat16 --model wide --epochs 1.4"; do
+    n=$((n + 1))
+    is "$o" eval "run s$n $o && run t$n $o --stop-at-step 5 && more t$n"
+    is "to the same bits" same s$n t$n
+done
+is "other intervals of logs, saves and evaluations are no other run" eval 'run free --stop-at-step 6 && more free --log-every 1 --save-every 2 --keep-last 1 --eval-every 4 --activation-checkpointing full'
+is "to the same bits" same straight free
+is "--keep-last 1 leaves the final one and the best" test "$(ls -d free/checkpoint-[0-9]* | wc -l)" -le 2
+is "training_steps of both processes" test "$(figure stop7 training_steps)" = 18
+is "train_runtime is the last line's elapsed_s" eval '[ "$(figure stop7 train_runtime)" = "$(sed -n "s/.*\"elapsed_s\":\([0-9.e-]*\).*/\1/p" stop7/metrics.jsonl | tail -n 1)" ]'
+is "loss_first is the first process's" test "$(figure stop7 loss_first)" = "$(figure straight loss_first)"
+is "sessions of both in run.json" test "$(grep -c '"from_step"' often/run.json)" = 5
+is "a moved folder" eval 'run moved --stop-at-step 7 && mkdir far && mv moved far/m && cd far && "$full" --resume m && cd .. && mv far/m moved'
+is "to the same bits, from another working folder too" same straight moved
+
+# ---- kill -9 ----
+run killed --eval-every 0 --save-every 4 --epochs 400 >killed.out 2>&1 &
+while [ ! -e killed/checkpoint-8 ]; do sleep 0.02; done
+pid=$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' killed/run.json | head -n 1)
+refused "a run that lives is not resumed" 1 "still writing" "$full" --resume killed
+kill -9 "$pid"
+wait
+mkdir -p killed/checkpoint-9999.tmp-1/state killed/checkpoint-8/state && : >killed/checkpoint-8/state/progress.json.tmp-1
+newest=$(ls -d killed/checkpoint-[0-9]* | grep -v tmp | sed 's/.*-//' | sort -n | tail -n 1)
+printf '{"step":' >>killed/metrics.jsonl
+stop=$((newest + 7))
+is "after kill -9 it goes on from checkpoint-$newest" more killed --stop-at-step $stop
+is "the same run, not killed" run unkilled --eval-every 0 --save-every 4 --epochs 400 --stop-at-step $stop
+ln -sfn checkpoint-$stop killed/checkpoint-final && ln -sfn checkpoint-$stop unkilled/checkpoint-final
+is "to the same bits" same unkilled killed
+is "what was half-written is gone" sh -c '! ls killed | grep tmp'
+is "run.json says that it was killed" says killed '"killed"'
+
+# ---- refused, by name ----
+run base --stop-at-step 7
+before() { cp base/run.json run.was && cp base/metrics.jsonl metrics.was && ls base >ls.was; }
+unchanged() { cmp base/run.json run.was && cmp base/metrics.jsonl metrics.was && ls base | cmp - ls.was; }
+before
+no() { what=$1 with=$2 text=$3; shift 3; refused "$what" "$with" "$text" "$full" --resume base "$@"; is "and nothing changed" unchanged; }
+no "another --lr" 2 "--lr (was 0.003, now 0.1)" --lr 0.1
+no "another --epochs" 2 "--epochs (was 2, now 3)" --epochs 3
+no "--max-steps" 2 "--max-steps (was -1, now 30)" --max-steps 30
+no "another --batch-size and --seed" 2 "--seed (was 3, now 4), --batch-size (was 3, now 2)" --batch-size 2 --seed 4
+no "another number of threads" 2 "--threads" --threads 1
+no "another model" 2 "the weights of --model (their hash)" --model other
+head -59 rows.jsonl >fewer.jsonl
+no "another file of rows" 2 "--dataset: its number of rows: was 60 in that run, is 59 now" --dataset fewer.jsonl
+sed '3s/e/E/' rows.jsonl >edited.jsonl
+no "edited rows" 2 "--dataset: its fingerprint" --dataset edited.jsonl
+no "another output" 2 "--output" --output elsewhere
+cp -r model tampered && sed -i 's/"rope_theta":[^,]*/"rope_theta": 7/; s/"rms_norm_eps":[^,]*/"rms_norm_eps": 0.5/' tampered/config.json
+no "the same weights with another config.json" 2 "config.json of --model" --model tampered
+rm -r tampered && cp -r model tampered && printf '\n' >>tampered/tokenizer.json
+no "or another tokenizer.json" 2 "tokenizer.json of --model" --model tampered
+cp -p rows.jsonl kept.jsonl && touch rows.jsonl
+no "a file of rows that was touched" 2 "its time of last change"
+mv kept.jsonl rows.jsonl
+no "an older checkpoint, while there is a newer one" 2 "--overwrite" --resume base/checkpoint-5
+cp -rp base broken && : >broken/checkpoint-7/state/optimizer.safetensors
+refused "a broken checkpoint" 1 "checkpoint-7/state/optimizer.safetensors" "$full" --resume broken
+refused "no run" 1 "no run.json" "$full" --resume model
+refused "nothing there" 1 "no such folder" "$full" --resume nowhere
+is "--allow-changed goes on with another --lr" more base --lr 0.1 --allow-changed --stop-at-step 9
+is "and run.json says so" sh -c 'grep -A3 "\"--lr\"" base/run.json | grep -q 0.003'
+is "an older one with --overwrite" more base/checkpoint-5 --overwrite --stop-at-step 6 --lr 0.003 --allow-changed
+is "takes what came after it" eval '[ "$(ls -d base/checkpoint-[0-9]* | sed "s|.*-||" | sort -n | tr "\n" " ")" = "4 5 6 " ] || { ls -l base; cat base.out | tail; false; }'
+run early --save-every 0 >/dev/null 2>&1 & # until its first line
+while [ ! -s early/metrics.jsonl ]; do sleep 0.01; done
+pid=$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' early/run.json | head -n 1)
+kill -9 "$pid"
+wait
+if [ -z "$(ls -d early/checkpoint-[0-9]* 2>/dev/null)" ]; then
+    refused "killed before the first checkpoint: start again" 1 "--overwrite" "$full" --resume early
+else
+    skip "killed before the first checkpoint: start again" "it was too quick to be killed"
+fi
+is "a finished run: nothing to do" eval '"$full" --resume straight | grep -q "nothing left to do"'
+is "and nothing done" same straight stop7
+is "from a checkpoint of it, again" eval 'cp -rp straight again && "$full" --resume again/checkpoint-10 --overwrite >/dev/null'
+is "to the same bits" same straight again
+sed -i 's/60/61/' rows.jsonl && cp rows.jsonl changing.jsonl
+"$full" --model model --dataset changing.jsonl --max-length 48 --epochs 4000 --stop-after-seconds 2 --output changing >/dev/null 2>changing.err &
+while [ ! -s changing/metrics.jsonl ]; do sleep 0.02; done
+touch changing.jsonl
+wait $!
+is "a file of rows that changes during the run is an error at its end" sh -c "grep -q 'changing.jsonl was changed while it was read' changing.err && grep -q '\"failed\"' changing/run.json"
+is "with the weights saved" sh -c 'ls -d changing/checkpoint-[0-9]*'
+refused "--max-steps 0" 2 "--max-steps 0 would train nothing" "$full" --model model --dataset rows.jsonl --max-length 48 --max-steps 0 --output none
+
+# ---- signals ----
+signalled() { # SIGNAL CODE: once it trains, then again to the end
+    run s$1 --epochs 4000 --eval-every 50 >/dev/null 2>&1 &
+    job=$!
+    while [ ! -s s$1/metrics.jsonl ]; do sleep 0.02; done
+    kill -$1 "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' s$1/run.json | head -n 1)"
+    wait $job
+    code=$?
+    last=$(sed -n 's/.*"step":\([0-9]*\),.*/\1/p' s$1/metrics.jsonl | tail -n 1)
+    [ $code = "$2" ] && [ -d "s$1/checkpoint-$last" ] && says s$1 "\"reason\":.*SIG$1 at step $last of" && [ ! -e s$1/checkpoint-final ]
+}
+is "SIGINT: the step, saved, 130" signalled INT 130
+is "SIGTERM: 143" signalled TERM 143
+is "SIGHUP: 129" signalled HUP 129
+is "they go on" eval 'stop=$((last + 3)) && more sHUP --stop-at-step $stop && run uHUP --epochs 4000 --eval-every 50 --stop-at-step $stop && numbers sHUP >a.txt && numbers uHUP | cmp - a.txt'
+for i in 1 2 3; do cat "$here/datasets/stories.jsonl"; done >many.jsonl
+slow() { # NAME OPTION...: an evaluation after each step that takes a second or more
+    who=$1
+    shift
+    "$full" --model model --dataset many.jsonl --max-length 48 --train-split 0.01 --eval-every 1 --save-every 1 \
+        --threads 1 --max-steps 9 --output "$who" "$@" >"$who.out" 2>&1
+}
+slow cut >/dev/null 2>&1 &
+job=$!
+while ! grep -q '^step 1/' cut.out 2>/dev/null; do sleep 0.02; done
+kill -TERM "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' cut/run.json | head -n 1)"
+wait $job
+code=$?
+is "SIGTERM during an evaluation cuts it off" eval '[ $code = 143 ] && [ "$(wc -l <cut/metrics.jsonl)" = 1 ] && [ -d cut/checkpoint-1 ]'
+is "the run that goes on makes it first" eval 'more cut --stop-at-step 2 && slow uncut --stop-at-step 2 && numbers cut >a.txt && numbers uncut | diff - a.txt && [ "$(readlink cut/checkpoint-best)" = checkpoint-2 ]'
+"$full" --model model --dataset many.jsonl --max-length 128 --accumulate 1200 --max-steps 3 --threads 1 --output long >/dev/null 2>&1 &
+job=$!
+while [ ! -s long/run.json ]; do sleep 0.02; done
+kill -TERM $job
+kill -INT $job
+wait $job
+code=$?
+is "the second signal ends the program at once" eval '[ $code = 143 ] || [ $code = 130 ]'
+is "with nothing saved" eval '! ls -d long/checkpoint* 2>/dev/null'
+(trap '' HUP && exec "$full" --model model --dataset rows.jsonl --max-length 48 --stop-after-seconds 1 --epochs 9999 --output nohup >nohup.out 2>&1) &
+job=$!
+while [ ! -s nohup/metrics.jsonl ]; do sleep 0.02; done
+kill -HUP "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' nohup/run.json | head -n 1)"
+wait $job
+is "under nohup a hangup is none" test $? = 0
+finish
