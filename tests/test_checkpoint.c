@@ -433,7 +433,7 @@ static void refuses_what_is_broken(void **state)
         {"config.json", "{}", "config.json is not what it was"},
         {"state/progress.json", "{}", "\"step\" is missing"},
         {"state/progress.json", "{\"step\": 1.5}", "\"step\" is missing or makes no sense"},
-        {"state/progress.json", "{\"step\": 1,", "the JSON ends here"},
+        {"state/progress.json", "{\"step\": 1,", "progress.json:1:12: the JSON ends here"},
         {"state/weights.safetensors", NULL, "weights.safetensors"},
         {"state/optimizer.safetensors", NULL, "optimizer.safetensors"},
         {"state/optimizer.safetensors", "\10\0\0\0\0\0\0\0{}      ", "tensor m.model.embed_tokens.weight is missing"},

@@ -13,7 +13,10 @@ cheap() {
     shift 2
     refused "$cheap_name" 1 "$cheap_text" within 1500000 timeout 20 "$@"
 }
-fit() { cheap "$1" "$2" "$BUILD/finetune_full" --threads 1 --model "$3" --dataset rows.jsonl --max-length 32 --max-steps 1 --output run; }
+# root reads everything: what cannot be read is tried as nobody, where nobody reaches the programs
+as= nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+[ "$(id -u)" != 0 ] || { chmod 755 "$tmp" && $nobody test -x "$BUILD/finetune_full" 2>/dev/null && as=$nobody; }
+fit() { cheap "$1" "$2" $as "$BUILD/finetune_full" --threads 1 --model "$3" --dataset rows.jsonl --max-length 32 --max-steps 1 --output run; }
 tokens() { cheap "$1" "$2" "$BUILD/tokenize" --model "$3"; }
 # copied NAME - a copy of the model, to be spoilt; its large file is a link
 copied() { rm -rf "$1" && mkdir "$1" && cp model/*.json "$1" && ln -s ../model/model.safetensors "$1"; }
@@ -39,7 +42,7 @@ for f in config.json model.safetensors tokenizer.json; do
     fit "$f is empty" "odd/$f" odd
     copied odd && rm -f odd/$f && ln -s $f odd/$f
     fit "$f is a link to itself" "odd" odd
-    if [ "$(id -u)" = 0 ]; then skip "$f cannot be read" "root reads everything"; else
+    if [ "$(id -u)" = 0 ] && [ -z "$as" ]; then skip "$f cannot be read" "root reads everything"; else
         copied odd && rm -f odd/$f && cp model/$f odd/$f && chmod 000 odd/$f
         fit "$f cannot be read" "odd/$f" odd
     fi

@@ -86,7 +86,8 @@ static void version_1(void **state)
     put(root, "/sys/fs/cgroup/a b/run/memory.limit_in_bytes", "9223372036854771712\n");
     put(root, "/sys/fs/cgroup/a b/memory.limit_in_bytes", "536870912\n");                                   /* 512 MiB */
     put(root, "/sys/fs/cgroup/a b/memory.usage_in_bytes", "209715200\n");                                   /* 200 */
-    put(root, "/sys/fs/cgroup/a b/memory.stat", "inactive_file 1\ntotal_inactive_file 62914560\ntotal_active_file 41943040\n"); /* 100 */
+    put(root, "/sys/fs/cgroup/a b/memory.stat",
+        "inactive_file 1\ntotal_inactive_file 62914560\ntotal_active_file 41943040\n"); /* 100 */
     struct tune_cgroup g = read_tree(root);
     assert_float_equal(g.cpus, .5, 1e-9);
     assert_int_equal(g.memory_limit, 512 * MIB);

@@ -28,10 +28,23 @@ static int get(void *context, int64_t row, struct tune_example *x)
 
 static struct tune_model_config small(const char *family)
 {
-    struct tune_model_config c = {.hidden = 64, .ffn = 160, .layers = 3, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocabulary = 501,
-                                  .max_positions = 4096, .norm_eps = 1e-5f, .rope = TUNE_ROPE_DEFAULT, .rope_theta = 10000,
-                                  .attention_scale = .25f, .embedding_multiplier = 1, .residual_multiplier = 1, .logits_scaling = 1,
-                                  .initializer_range = .02f, .dtype = TUNE_F32};
+    struct tune_model_config c = {.hidden = 64,
+                                  .ffn = 160,
+                                  .layers = 3,
+                                  .heads = 4,
+                                  .kv_heads = 2,
+                                  .head_dim = 16,
+                                  .vocabulary = 501,
+                                  .max_positions = 4096,
+                                  .norm_eps = 1e-5f,
+                                  .rope = TUNE_ROPE_DEFAULT,
+                                  .rope_theta = 10000,
+                                  .attention_scale = .25f,
+                                  .embedding_multiplier = 1,
+                                  .residual_multiplier = 1,
+                                  .logits_scaling = 1,
+                                  .initializer_range = .02f,
+                                  .dtype = TUNE_F32};
     snprintf(c.family, sizeof c.family, "%s", family);
     return c;
 }
@@ -87,9 +100,16 @@ static struct tune_memory_request request(const struct use *u, const struct tune
         .config = config,
         .activations = u->bf16 ? TUNE_BF16 : TUNE_F32,
         .use = TUNE_FOR_TRAINING | (u->checkpointing ? TUNE_CHECKPOINTING : 0),
-        .optimizer = {.kind = u->sgd ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8, .momentum = u->momentum ? .9 : 0},
-        .loader = {.part = TUNE_ALL, .batch_size = u->B, .accumulate = u->accumulate ? u->accumulate : 1, .max_length = u->T,
-                   .epochs = 1, .max_steps = 3, .stop_after_seconds = -1, .ahead = true},
+        .optimizer =
+            {.kind = u->sgd ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8, .momentum = u->momentum ? .9 : 0},
+        .loader = {.part = TUNE_ALL,
+                   .batch_size = u->B,
+                   .accumulate = u->accumulate ? u->accumulate : 1,
+                   .max_length = u->T,
+                   .epochs = 1,
+                   .max_steps = 3,
+                   .stop_after_seconds = -1,
+                   .ahead = true},
         .rows = ROWS,
         .evaluates = u->evaluates,
         .log_every = u->log_every ? u->log_every : 1,
@@ -138,7 +158,8 @@ static void run(const struct use *u, char *text, size_t size)
             struct tune_batch batch;
             struct tune_tensor *hidden, *dhidden;
             status = tune_loader_next(load, &batch) < 0 || tune_model_forward(m, &batch, &hidden) < 0 ||
-                     tune_loss_forward_backward(loss, hidden, &batch, sums, &dhidden) < 0 || tune_model_backward(m, &batch, dhidden) < 0;
+                     tune_loss_forward_backward(loss, hidden, &batch, sums, &dhidden) < 0 ||
+                     tune_model_backward(m, &batch, dhidden) < 0;
         }
         double sum = 0;
         struct tune_batch batch;

@@ -40,10 +40,23 @@ struct trainer {
 
 static void setup(struct trainer *t, int threads, bool checkpointing, int64_t max_steps)
 {
-    struct tune_model_config c = {.family = "llama", .hidden = 24, .ffn = 40, .layers = LAYERS, .heads = 4, .kv_heads = 2, .head_dim = 6,
-                                  .vocabulary = 61, .max_positions = 128, .norm_eps = 1e-5f, .rope = TUNE_ROPE_DEFAULT,
-                                  .rope_theta = 10000, .attention_scale = .4f, .embedding_multiplier = 1, .residual_multiplier = 1,
-                                  .logits_scaling = 1, .qkv_bias = true};
+    struct tune_model_config c = {.family = "llama",
+                                  .hidden = 24,
+                                  .ffn = 40,
+                                  .layers = LAYERS,
+                                  .heads = 4,
+                                  .kv_heads = 2,
+                                  .head_dim = 6,
+                                  .vocabulary = 61,
+                                  .max_positions = 128,
+                                  .norm_eps = 1e-5f,
+                                  .rope = TUNE_ROPE_DEFAULT,
+                                  .rope_theta = 10000,
+                                  .attention_scale = .4f,
+                                  .embedding_multiplier = 1,
+                                  .residual_multiplier = 1,
+                                  .logits_scaling = 1,
+                                  .qkv_bias = true};
     memset(t, 0, sizeof *t);
     t->dev = tune_device_open("cpu", threads);
     assert_got(t->dev);
@@ -63,7 +76,8 @@ static void setup(struct trainer *t, int threads, bool checkpointing, int64_t ma
     assert_got(t->load);
     t->loss = tune_loss_new(t->m, true);
     assert_got(t->loss);
-    t->opt = tune_optimizer_new(t->m, &(struct tune_optimizer_options){.kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8});
+    t->opt =
+        tune_optimizer_new(t->m, &(struct tune_optimizer_options){.kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8});
     assert_got(t->opt);
     t->sums = tune_sums_new(t->dev, 1);
     assert_got(t->sums);
@@ -205,13 +219,15 @@ static void what_ran(bool checkpointing)
     assert_true(r->first == 3 && r->last == 5 && r->threads == 2);
     counts(r, 3, checkpointing);
     adds_up(r);
-    double tokens = 3.0 * MICROS * BATCH * LENGTH, labels = 3.0 * MICROS * BATCH * (LENGTH - 1); /* a row's last token predicts nothing */
+    double tokens = 3.0 * MICROS * BATCH * LENGTH,
+           labels = 3.0 * MICROS * BATCH * (LENGTH - 1); /* a row's last token predicts nothing */
     double layer = (4 + 2 * 2) * 6 * 24 + 24 * 24 + 3 * 24 * 40, head = 24 * 61, again = checkpointing ? 2 * (layer - 24 * 40) : 0;
     assert_float_equal(flops(r, "gemm"), tokens * LAYERS * (6 * layer + again) + 6 * labels * head, 1);
     double pairs = LENGTH * (LENGTH + 1) / 2. * BATCH * 4 * MICROS * 3 * LAYERS;
     assert_float_equal(flops(r, "attention"), pairs * 6 * (4 + 10 + (checkpointing ? 4 : 0)), 1);
     assert_float_equal(r->model_flops, tokens * tune_model_config_flops(tune_model_config(t.m), LENGTH), 1);
-    assert_true(r->ceilings.flops_one > 1e8 && r->ceilings.flops_all > 1e8 && r->ceilings.bytes_all > 1e7 && r->ceilings.bytes_one > 1e7);
+    assert_true(r->ceilings.flops_one > 1e8 && r->ceilings.flops_all > 1e8 && r->ceilings.bytes_all > 1e7 &&
+                r->ceilings.bytes_one > 1e7);
     tune_profiler_free(p);
     teardown(&t);
 }
@@ -251,8 +267,8 @@ static void nothing_changes(void **state)
     assert_ptr_not_equal(timed.dev->kernels, own);
     const struct tune_parameters *p = tune_model_parameters(plain.m);
     for (int i = 0; i < p->count; i++)
-        assert_memory_equal(tune_model_weight(plain.m, &p->at[i]), tune_model_weight(timed.m, &tune_model_parameters(timed.m)->at[i]),
-                            (size_t)p->at[i].count * 4);
+        assert_memory_equal(tune_model_weight(plain.m, &p->at[i]),
+                            tune_model_weight(timed.m, &tune_model_parameters(timed.m)->at[i]), (size_t)p->at[i].count * 4);
     tune_profiler_free(on);
     assert_ptr_equal(timed.dev->kernels, own);
     one_step(&timed);

@@ -203,6 +203,20 @@ static void well_formed(const char *text)
     assert_null(strstr(text, "inf"));
 }
 
+static void extremes(void **state)
+{
+    (void)state;
+    double far[4] = {-1.7e308, 1.7e308, 9e299, -9e299};
+    struct tune_curve wide = {.label = "w", .x = xs, .y = far, .count = 4};
+    struct tune_plot q = {.title = "w", .x_title = "x", .y_title = "", .curves = &wide, .count = 1, .smooth = 1};
+    FILE *f = sink();
+    assert_ok(tune_plot_svg(&q, 1, f));
+    char *drawn = text_of(f);
+    assert_null(strstr(drawn, "nan"));
+    assert_null(strstr(drawn, "inf"));
+    free(drawn);
+}
+
 static void svg(void **state)
 {
     (void)state;
@@ -283,6 +297,6 @@ int main(void)
 {
     curves();
     const struct CMUnitTest tests[] = {cmocka_unit_test(ticks), cmocka_unit_test(smoothing), cmocka_unit_test(terminal),
-                                       cmocka_unit_test(empty), cmocka_unit_test(svg),       cmocka_unit_test(tables)};
+                                       cmocka_unit_test(empty), cmocka_unit_test(extremes), cmocka_unit_test(svg),       cmocka_unit_test(tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

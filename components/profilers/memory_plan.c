@@ -125,8 +125,10 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
         return 0;
     char parts[512], help[512];
     advice(help, sizeof help, plan, r, dev, most);
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "not enough memory: %.1f MiB are still to be taken%s, %.1f MiB are %s. The run needs %s. "
-                        "To need less:%s", mib(worst_need), worst->address_space ? " (addresses the threads only reserve among them)" : "",
+    tune_error_set_kind(TUNE_ERROR_CANNOT,
+                        "not enough memory: %.1f MiB are still to be taken%s, %.1f MiB are %s. The run needs %s. "
+                        "To need less:%s",
+                        mib(worst_need), worst->address_space ? " (addresses the threads only reserve among them)" : "",
                         mib(worst->bytes), worst->what, tune_memory_plan_text(plan, parts, sizeof parts), help);
     return -1;
 }

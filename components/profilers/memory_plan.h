@@ -1,10 +1,10 @@
 /* memory_plan.h - what a run will hold in memory, part by part, before any of it is taken.
  *
- * Every number on the device comes from the function that allocates it (tune_model_bytes, tune_loss_bytes, ...), so the sum is what the
- * device counts in the end (tune_device's bytes_peak), to the byte. Beside tensors there are the loader's buffers, what libraries
- * keep for each thread, and what this process holds already when the plan is made (program, libraries, tokenizer, the
- * index of the rows), which is measured. Pages of mapped files (weights while they are read, rows) are not in it: the
- * kernel takes those back when it needs them. Example:
+ * Every number on the device comes from the function that allocates it (tune_model_bytes, tune_loss_bytes, ...), so the sum
+ * is what the device counts in the end (tune_device's bytes_peak), to the byte. Beside tensors there are the loader's buffers,
+ * what libraries keep for each thread, and what this process holds already when the plan is made (program, libraries,
+ * tokenizer, the index of the rows), which is measured. Pages of mapped files (weights while they are read, rows) are not in
+ * it: the kernel takes those back when it needs them. Example:
  *
  *     struct tune_memory_plan plan;
  *     tune_get_memory_plan(&plan, flags, dev, data);        -1, kind CANNOT: too little, and what would help
@@ -62,8 +62,9 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
 /* tune_memory_plan_text - "2471.3 MiB: weights 513.1, gradients 513.1, ..." into text (cut to size); returns text. */
 const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *text, size_t size);
 
-/* tune_get_memory_plan - made and checked, by --model, --dtype, --activation-checkpointing, --batch-size, --accumulate, --max-length,
- * --optimizer, --momentum, --train-split, --eval-dataset, --log-every, --profile, for this machine's limits. Before the model is made. */
+/* tune_get_memory_plan - made and checked, by --model, --dtype, --activation-checkpointing, --batch-size, --accumulate,
+ * --max-length, --optimizer, --momentum, --train-split, --eval-dataset, --log-every, --profile, for this machine's limits. Before
+ * the model is made. */
 int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
                          const struct tune_dataset *data);
 

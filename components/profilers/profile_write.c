@@ -125,9 +125,11 @@ char *tune_profiler_table(const struct tune_profiler *p)
         put_ceiling(&t, "ceiling, memory", r->ceilings.bytes_one, r->ceilings.bytes_all, r->threads, "GB/s");
         if (r->model_flops > 0) {
             put(&t, "%-26s %8.1f GFLOP/s", "model FLOP/s", r->model_flops / r->seconds / 1e9);
-            put(&t, r->ceilings.flops_all > 0 ? ", %.0f%% of the ceiling\n" : "\n", 100 * r->model_flops / r->seconds / r->ceilings.flops_all);
+            put(&t, r->ceilings.flops_all > 0 ? ", %.0f%% of the ceiling\n" : "\n",
+                100 * r->model_flops / r->seconds / r->ceilings.flops_all);
         }
-        put(&t, "  %-26s %9s %10s %6s %8s %5s %8s %5s\n", "phase, operation", "calls", "ms a step", "share", "GFLOP/s", "max", "GB/s", "max");
+        put(&t, "  %-26s %9s %10s %6s %8s %5s %8s %5s\n", "phase, operation", "calls", "ms a step", "share", "GFLOP/s", "max",
+            "GB/s", "max");
         for (int phase = 0; phase < TUNE_PHASES; phase++)
             put_phase(&t, r, tune_phase_names[phase]);
         for (int i = 0; i < r->count; i++)
@@ -163,7 +165,8 @@ static int write_json(const struct tune_profile *r, const char *folder)
                 tune_cjson_put_number(json, "ceiling_flops_per_s", r->ceilings.flops_all) &&
                 tune_cjson_put_number(json, "ceiling_bytes_per_s_one_thread", r->ceilings.bytes_one) &&
                 tune_cjson_put_number(json, "ceiling_bytes_per_s", r->ceilings.bytes_all) &&
-                tune_cjson_put_whole(json, "trace_events", r->events) && tune_cjson_put_whole(json, "trace_events_dropped", r->dropped);
+                tune_cjson_put_whole(json, "trace_events", r->events) &&
+                tune_cjson_put_whole(json, "trace_events_dropped", r->dropped);
     for (int i = 0; i < r->count && rows; i++)
         good = good && put_row_json(rows, &r->rows[i]);
     good = tune_cjson_put(json, "rows", rows) && good;
@@ -210,7 +213,8 @@ static void put_trace(FILE *f, const struct tune_profiler *p)
     const struct tune_profile *r = &p->result;
     double zero = p->step_begin_s, step_begin = 0, phase_begin = 0, end = 0;
     int64_t step = r->first;
-    fprintf(f, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"tune.c\"}}");
+    fprintf(f, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{"
+               "\"name\":\"tune.c\"}}");
     for (int i = STEPS; i <= OUTSIDE; i++)
         fprintf(f, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", i, tracks[i]);
     for (int64_t i = 0; i < r->events; i++) {

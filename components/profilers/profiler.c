@@ -11,7 +11,8 @@
 #include "datasets/loader.h"
 #include "profilers/timing.h"
 
-const char *const tune_phase_names[TUNE_PHASES] = {"data", "forward", "loss", "backward", "clip", "update", "log, save", "evaluation"};
+const char *const tune_phase_names[TUNE_PHASES] = {"data", "forward", "loss",      "backward",
+                                                   "clip", "update",  "log, save", "evaluation"};
 
 /* More than the last cache holds; what a virtual machine says of its cache may be its host's. */
 static int64_t ceiling_bytes(void)
@@ -41,7 +42,8 @@ static int measure_ceilings(struct tune_profiler *p)
     return 0;
 }
 
-struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_model *model, const struct tune_loader *load, int steps)
+struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_model *model, const struct tune_loader *load,
+                                        int steps)
 {
     struct tune_profiler *p = calloc(1, sizeof *p);
     if (p && steps > 0)
@@ -138,14 +140,16 @@ static int row_of(struct tune_profiler *p, enum tune_phase phase, const char *na
     p->keys[i].label = text;
     p->keys[i].direction = direction;
     p->rows[i].phase = tune_phase_names[phase];
-    snprintf(p->rows[i].name, sizeof p->rows[i].name, "%s%s%s%s%s", name, *text ? " " : "", text, *direction ? " " : "", direction);
+    snprintf(p->rows[i].name, sizeof p->rows[i].name, "%s%s%s%s%s", name, *text ? " " : "", text, *direction ? " " : "",
+             direction);
     return i;
 }
 
 /* Time that is no operation's. */
 static int outside_row(struct tune_profiler *p, enum tune_phase phase)
 {
-    static const char *const making = "making batches", *const writing = "printing, writing", *const between = "between operations";
+    static const char *const making = "making batches", *const writing = "printing, writing",
+                             *const between = "between operations";
     int i = row_of(p, phase, phase == TUNE_DATA ? making : phase == TUNE_AFTER ? writing : between, "", "");
     if (i >= 0)
         p->rows[i].outside = true;
@@ -235,7 +239,8 @@ static void end_step(struct tune_profiler *p, const struct tune_progress *at)
     note(p, &(struct tune_event){.begin_s = now, .row = -1});
     int64_t tokens = at->tokens - p->tokens, rows = at->rows - p->rows_used;
     if (p->model && rows > 0)
-        p->result.model_flops = (double)tokens * tune_model_config_flops(tune_model_config(p->model), (double)tokens / (double)rows);
+        p->result.model_flops =
+            (double)tokens * tune_model_config_flops(tune_model_config(p->model), (double)tokens / (double)rows);
 }
 
 /* What the loader waited for its helper is taken from making batches. */

@@ -31,8 +31,9 @@ struct tune_flags;
 struct tune_loader;
 
 /* tune_profiler_new - for that many steps after one or two that warm up (one where two leave too few); steps 0: an object
- * that does nothing. Measures the device's ceilings (under a second) before the first step; all memory is taken here. model and load may be NULL: then
- * matrices have no names, waiting for rows is not told apart. Borrowed until free, as dev, which it must not outlive.
+ * that does nothing. Measures the device's ceilings (under a second) before the first step; all memory is taken here. model and
+ * load may be NULL: then matrices have no names, waiting for rows is not told apart. Borrowed until free, as dev, which it
+ * must not outlive.
  * tune_profiler_free - the device's own table is put back. */
 struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_model *model, const struct tune_loader *load,
                                         int steps);

@@ -15,7 +15,9 @@ static enum tune_phase phase_of(const struct tune_profiler *p, enum kind kind)
     bool over = now == TUNE_UPDATE || now == TUNE_AFTER;
     switch (kind) {
     case UPLOAD: /* token ids; after forward the places of labels */
-        return over || now == TUNE_EVALUATION ? TUNE_EVALUATION : now == TUNE_FORWARD || now == TUNE_LOSS ? TUNE_LOSS : TUNE_FORWARD;
+        return over || now == TUNE_EVALUATION            ? TUNE_EVALUATION
+               : now == TUNE_FORWARD || now == TUNE_LOSS ? TUNE_LOSS
+                                                         : TUNE_FORWARD;
     case DOWNLOAD: return over ? TUNE_AFTER : now;
     case LARGE_DOWNLOAD: return over || now == TUNE_EVALUATION ? TUNE_AFTER : now; /* weights, to be saved */
     case LOSS_OP: return now == TUNE_FORWARD ? TUNE_LOSS : now;
@@ -92,13 +94,15 @@ static int bias_backward(struct tune_device *dev, struct tune_tensor *dbias, con
           .flops = count(dy), .bytes = bytes(dy) + 2 * bytes(dbias));
 }
 
-static int embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids, float scale)
+static int embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids,
+                         float scale)
 {
     TIMED(embed_forward, ANY, (dev, x, w, ids, scale), "embed", "", .weight = w->data, .shape = SHAPE(x), .flops = count(x),
           .bytes = 2 * bytes(x));
 }
 
-static int embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx, const int32_t *ids, float scale)
+static int embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx, const int32_t *ids,
+                          float scale)
 {
     TIMED(embed_backward, ANY, (dev, dw, dx, ids, scale), "embed", "dW", .weight = dw->data, .shape = SHAPE(dx),
           .flops = 2 * count(dx), .bytes = bytes(dx) + 8 * count(dx));
@@ -134,7 +138,8 @@ static int headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, st
           .shape = {x->shape[0], heads, w->shape[0]}, .flops = 10 * part * count(x), .bytes = 3 * part * bytes(x) + bytes(rstd));
 }
 
-static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D, bool backward)
+static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
+                bool backward)
 {
     double n = (double)x->shape[0] * heads * D;
     TIMED(rope, ANY, (dev, x, table, T, heads, D, backward), "rope", backward ? "dx" : "", .shape = {x->shape[0], heads, D},
@@ -148,16 +153,17 @@ static double pairs(const struct tune_attention *s)
     return (double)s->B * s->H * (window * (window + 1) / 2 + (s->T - window) * window);
 }
 
-static int attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse, const struct tune_tensor *qkv,
-                             const struct tune_attention *size)
+static int attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
+                             const struct tune_tensor *qkv, const struct tune_attention *size)
 {
-    TIMED(attention_forward, ANY, (dev, out, lse, qkv, size), "attention", "", .shape = {size->B, size->T, (int64_t)size->H * size->D},
-          .flops = 4 * pairs(size) * size->D, .bytes = bytes(qkv) + bytes(out) + bytes(lse));
+    TIMED(attention_forward, ANY, (dev, out, lse, qkv, size), "attention", "",
+          .shape = {size->B, size->T, (int64_t)size->H * size->D}, .flops = 4 * pairs(size) * size->D,
+          .bytes = bytes(qkv) + bytes(out) + bytes(lse));
 }
 
-static int attention_backward(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work, const struct tune_tensor *dout,
-                              const struct tune_tensor *qkv, const struct tune_tensor *out, const struct tune_tensor *lse,
-                              const struct tune_attention *size)
+static int attention_backward(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work,
+                              const struct tune_tensor *dout, const struct tune_tensor *qkv, const struct tune_tensor *out,
+                              const struct tune_tensor *lse, const struct tune_attention *size)
 {
     TIMED(attention_backward, ANY, (dev, dqkv, work, dout, qkv, out, lse, size), "attention", "dx",
           .shape = {size->B, size->T, (int64_t)size->H * size->D}, .flops = 10 * pairs(size) * size->D,
@@ -166,7 +172,8 @@ static int attention_backward(struct tune_device *dev, struct tune_tensor *dqkv,
 
 static int swiglu_forward(struct tune_device *dev, struct tune_tensor *h, const struct tune_tensor *gate_up)
 {
-    TIMED(swiglu_forward, ANY, (dev, h, gate_up), "swiglu", "", .shape = SHAPE(h), .flops = 5 * count(h), .bytes = bytes(h) + bytes(gate_up));
+    TIMED(swiglu_forward, ANY, (dev, h, gate_up), "swiglu", "", .shape = SHAPE(h), .flops = 5 * count(h),
+          .bytes = bytes(h) + bytes(gate_up));
 }
 
 static int swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_up, const struct tune_tensor *dh,
@@ -195,7 +202,8 @@ static int cross_entropy(struct tune_device *dev, struct tune_tensor *logits, do
 
 static int sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum)
 {
-    TIMED(sum_squares, CLIP_OP, (dev, x, n, sum), "sum squares", "", .shape = {n}, .flops = 2.0 * (double)n, .bytes = 4.0 * (double)n);
+    TIMED(sum_squares, CLIP_OP, (dev, x, n, sum), "sum squares", "", .shape = {n}, .flops = 2.0 * (double)n,
+          .bytes = 4.0 * (double)n);
 }
 
 static int add_scalar(struct tune_device *dev, double *to, double value)
@@ -208,8 +216,8 @@ static int finish_step(struct tune_device *dev, struct tune_scalars *scalars, do
     TIMED(finish_step, CLIP_OP, (dev, scalars, clip_norm), "norm", "");
 }
 
-static int adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n, const struct tune_update *update,
-                 const double *gradient_scale)
+static int adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
+                 const struct tune_update *update, const double *gradient_scale)
 {
     TIMED(adamw, UPDATE_OP, (dev, w, g, m, v, n, update, gradient_scale), "adamw", "", .shape = {n}, .flops = 14.0 * (double)n,
           .bytes = 28.0 * (double)n);

@@ -8,7 +8,9 @@
 
 #include "profilers/profiler.h"
 
-enum tune_phase { TUNE_DATA, TUNE_FORWARD, TUNE_LOSS, TUNE_BACKWARD, TUNE_CLIP, TUNE_UPDATE, TUNE_AFTER, TUNE_EVALUATION, TUNE_PHASES };
+enum tune_phase {
+    TUNE_DATA, TUNE_FORWARD, TUNE_LOSS, TUNE_BACKWARD, TUNE_CLIP, TUNE_UPDATE, TUNE_AFTER, TUNE_EVALUATION, TUNE_PHASES
+};
 
 /* One operation as its wrapper describes it. */
 struct tune_op {

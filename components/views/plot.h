@@ -19,7 +19,7 @@ extern "C" {
 
 struct tune_curve {
     const char *label;
-    const double *x, *y; /* [count]; x ascending; a point that is not finite is left out */
+    const double *x, *y; /* [count]; x ascending; a point that is not finite, or beyond 1e300, is left out */
     int64_t count;
     int color;           /* 0, 1, ...: curves of one colour belong together */
     bool dotted;         /* few points worth seeing one by one: marked, and never smoothed */

@@ -102,7 +102,8 @@ const char *tune_scale_label(const struct tune_scale *s, int i, char text[32])
 
 bool tune_plot_drawn(const struct tune_plot *plot, double x, double y)
 {
-    return isfinite(x) && isfinite(y) && (!plot->logarithmic || y > 0);
+    const double most = 1e300; /* the extent of an axis is a number too */
+    return fabs(x) < most && fabs(y) < most && (!plot->logarithmic || y > 0);
 }
 
 /* A range that has an extent, with a margin so that no curve runs along the frame. */

@@ -2,7 +2,7 @@
  * one of them changed at a time. What grows faster than its arithmetic shows as falling model FLOP/s, or as rising KiB of
  * activations a token; what a step costs whatever its tokens are (gradients to zero, clipping, the update) lowers FLOP/s
  * where it has few of them.
- * Usage: bench_size [SECONDS a size, 5 without; one step at least]. */
+ * Usage: bench_size [SECONDS a size (3), one step at least [SECONDS in all (300): what would begin later is left out]]. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +25,9 @@ struct size {
 };
 
 static const struct size sizes[] = {
-    {"reference", 512, 1, 30}, {"length", 128, 1, 30}, {NULL, 256, 1, 30}, {NULL, 1024, 1, 30}, {NULL, 2048, 1, 30},
-    {NULL, 4096, 1, 30},       {"batch", 512, 2, 30},  {NULL, 512, 4, 30}, {NULL, 512, 8, 30},  {"layers", 512, 1, 2},
-    {NULL, 512, 1, 4},         {NULL, 512, 1, 8},      {NULL, 512, 1, 16},
+    {"reference", 512, 1, 30}, {"layers", 512, 1, 2}, {NULL, 512, 1, 4},    {NULL, 512, 1, 8},    {NULL, 512, 1, 16},
+    {"length", 128, 1, 30},    {NULL, 256, 1, 30},    {NULL, 1024, 1, 30},  {NULL, 2048, 1, 30},  {NULL, 4096, 1, 30},
+    {"batch", 512, 2, 30},     {NULL, 512, 4, 30},    {NULL, 512, 8, 30},
 };
 
 struct result {
@@ -82,14 +82,16 @@ static int set_up(struct trainer *t, const struct tune_model_config *c, const st
         !(t->sums = tune_sums_new(t->dev, 1)))
         return -1;
     fill(t->m);
-    t->opt = tune_optimizer_new(t->m, &(struct tune_optimizer_options){.kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8});
+    t->opt =
+        tune_optimizer_new(t->m, &(struct tune_optimizer_options){.kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8});
     for (int64_t i = 0; i < N; i++) {
         ids[i] = (int32_t)(i * 7919 % c->vocabulary);
         labels[i] = (int32_t)((i + 1) * 7919 % c->vocabulary);
     }
     for (int b = 0; b < s->B; b++)
         lengths[b] = s->T;
-    t->batch = (struct tune_batch){.B = s->B, .T = s->T, .ids = ids, .labels = labels, .lengths = lengths, .tokens = N, .label_count = N};
+    t->batch = (struct tune_batch){
+        .B = s->B, .T = s->T, .ids = ids, .labels = labels, .lengths = lengths, .tokens = N, .label_count = N};
     return t->opt ? 0 : -1;
 }
 
@@ -150,7 +152,7 @@ static struct result measure_apart(const struct tune_model_config *c, const stru
 int main(int argc, char **argv)
 {
     struct tune_model_config config;
-    double seconds = argc > 1 ? strtod(argv[1], NULL) : 5, begin = tune_clock_s();
+    double seconds = argc > 1 ? strtod(argv[1], NULL) : 3, most = argc > 2 ? strtod(argv[2], NULL) : 300, begin = tune_clock_s();
     size_t count = sizeof sizes / sizeof *sizes;
     if (read_config(&config) < 0) {
         fprintf(stderr, "bench_size: %s\n", tune_error_message());
@@ -162,7 +164,9 @@ int main(int argc, char **argv)
         const struct size *s = &sizes[i];
         config.layers = s->layers;
         fprintf(stderr, "bench_size: %zu of %zu, %.0f s so far\r", i + 1, count, tune_clock_s() - begin);
-        struct result r = measure_apart(&config, s, seconds);
+        struct result r = {.why = "left out: the time is over"};
+        if (tune_clock_s() - begin < most)
+            r = measure_apart(&config, s, seconds);
         double tokens = (double)s->T * s->B, flops = tokens * tune_model_config_flops(&config, s->T);
         printf("size  %-9s %5d %5d %6d ", s->what ? s->what : "", s->T, s->B, s->layers);
         if (r.good)

@@ -17,7 +17,7 @@ for round in $(seq "$rounds"); do
     "$BUILD/finetune_full" --model "$tmp/model" --dataset "$tmp/rows.jsonl" --max-length 512 --accumulate 4 --max-steps 4 \
         --output "$tmp/run" --overwrite >"$tmp/out" || { cat "$tmp/out"; exit 1; }
     # The first step takes its memory for the first time.
-    sed -n 's/.*"step":\([0-9]*\),.*"step_s":\([0-9.e-]*\),"tokens":\([0-9]*\).*/\1 \2 \3/p' "$tmp/run/metrics.jsonl" |
+    sed -n 's/.*"step":\([0-9]*\),.*"step_s":\([0-9.e-]*\),.*"tokens":\([0-9]*\).*/\1 \2 \3/p' "$tmp/run/metrics.jsonl" |
         awk '$1 > 1' >>"$tmp/steps"
 done
 grep -h '^# ' "$tmp/gemm" | sort -u | grep -v 'FMA peak'

@@ -1,0 +1,91 @@
+/* run.c - a run folder: run.json, metrics.jsonl or report.json, read, drawn and put into a table. The first byte says which of
+ * them the rest is; the other two are as a run leaves them. */
+#include <math.h>
+
+#include "core/file.h"
+#include "fuzz.h"
+#include "runs/run.h"
+#include "views/plot.h"
+#include "views/table.h"
+
+static const char *const names[] = {"run.json", "metrics.jsonl", "report.json"};
+static const char *const usual[] = {"{\"status\":\"finished\",\"started\":\"2026-01-02T03:04:05Z\",\"options\":{\"lr\":0.1}}",
+                                    "{\"step\":1,\"loss\":2,\"step_s\":1,\"tokens\":3,\"epoch\":1}\n", "{\"loss_last\":2}"};
+static char folder[] = "/tmp/tune-fuzz-XXXXXX";
+static struct fuzz_file files[3];
+static FILE *nowhere;
+
+static void remove_folder(void)
+{
+    (void)tune_file_remove_folder(folder);
+}
+
+static void make_folder(void)
+{
+    char path[TUNE_PATH_MAX];
+    HOLDS(mkdtemp(folder) && atexit(remove_folder) == 0);
+    for (int i = 0; i < 3; i++) {
+        files[i] = fuzz_file();
+        HOLDS(tune_path(path, "%s/%s", folder, names[i]) == 0 && tune_file_link(path, files[i].path) == 0);
+    }
+    HOLDS((nowhere = fopen("/dev/null", "w")));
+}
+
+static void draw(const struct tune_run *r, const struct tune_run_series *s)
+{
+    double *x = tune_run_axis(r, s, "tokens");
+    if (!x) {
+        fuzz_refused();
+        return;
+    }
+    struct tune_curve c = {.label = s->name, .x = x, .y = s->value, .count = s->count};
+    struct tune_plot p = {.title = s->name, .x_title = "tokens", .y_title = "", .curves = &c, .count = 1, .smooth = -1};
+    for (int log = 0; log < 2; log++) {
+        p.logarithmic = log;
+        if (tune_plot_svg(&p, 1, nowhere) < 0)
+            fuzz_refused();
+        if (tune_plot_terminal(&p, &(struct tune_terminal){40, 8, log, log}, nowhere) < 0)
+            fuzz_refused();
+    }
+    free(x);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const columns[] = {"state", "lr", "loss"};
+    char text[64];
+    const char **differing;
+    if (!nowhere)
+        make_folder();
+    if (size < 1)
+        return 0;
+    for (int i = 0; i < 3; i++)
+        if (data[0] % 3 == i)
+            fuzz_set(&files[i], data + 1, size - 1);
+        else
+            fuzz_set(&files[i], usual[i], strlen(usual[i]));
+    struct tune_run *r = tune_run_open(folder);
+    HOLDS(r && r->state < TUNE_RUN_STATES && memchr(r->reason, 0, sizeof r->reason));
+    HOLDS(r->state != TUNE_RUN_BROKEN || r->reason[0]);
+    for (int i = 0; i < r->series_count; i++) {
+        const struct tune_run_series *s = &r->series[i];
+        HOLDS(s->count > 0 && tune_run_series(r, s->name) == s && s->step[s->count - 1] <= (double)r->step);
+        for (int64_t k = 0; k < s->count; k++)
+            HOLDS(isfinite(s->value[k]) && (k == 0 || s->step[k] > s->step[k - 1]));
+        if (i < 3)
+            draw(r, s);
+    }
+    HOLDS(tune_runs_differing(&r, 1, &differing) == 0);
+    free(differing);
+    struct tune_table *t = tune_table_new(columns, 3);
+    HOLDS(t);
+    tune_table_text(t, r->reason);
+    tune_table_text(t, tune_run_option(r, "lr", text, sizeof text));
+    tune_table_number(t, r->loss, "%.4f");
+    static const char *const formats[] = {"table", "csv", "json"};
+    for (int i = 0; i < 3; i++)
+        HOLDS(tune_table_print(t, formats[i], 20, "...", nowhere) == 0);
+    tune_table_free(t);
+    tune_run_free(r);
+    return 0;
+}
