@@ -4,10 +4,12 @@
 # moments. Always: what stands under a checkpoint's name is whole, and the run goes on from it to the bits of the run that
 # was left alone. Called by `make faults`; a few minutes on two cores.
 # FAULT_KILLS: how often to kill at random (200). FAULT_STRIDE: take every that many calls only (1).
+# Thousands of fsyncs: in memory, where there is such a folder.
+[ -n "$TMPDIR" ] || [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 . tests/tap.sh
 full=$BUILD/finetune_full kills=${FAULT_KILLS:-200} stride=${FAULT_STRIDE:-1} seed=$$
 head -24 datasets/stories.jsonl >"$tmp/rows.jsonl"
-$CC -std=c11 -D_GNU_SOURCE -O1 -o "$tmp/fault" tests/faults/fault.c || exit 1
+mkdir -p "$BUILD/tests" && $CC -std=c11 -D_GNU_SOURCE -O1 -o "$BUILD/tests/fault" tests/faults/fault.c || exit 1
 cd "$tmp" || exit 1
 tiny model 1 --layers 1 --hidden-size 16 --intermediate-size 32 --vocab-size 262 >/dev/null || exit 1
 set -- --model model --dataset rows.jsonl --max-length 24 --batch-size 2 --threads 1 --lr 3e-3 --train-split 0.8 --eval-every 2 \
@@ -50,8 +52,9 @@ after() {
 one() {
     what=$1 n=$2 run=$3
     shift 3
-    ./fault "$what" "$n" "$full" "$@" >"$run.out" 2>"$run.err"
+    "$BUILD/tests/fault" "$what" "$n" "$full" "$@" >"$run.out" 2>"$run.err"
     code=$?
+    cat "$run.err" >>"$run.errors"
     case $what in
     KILL) [ $code = 137 ] || [ $code = 0 ] ;;
     TERM) [ $code = 143 ] || [ $code = 0 ] ;;
@@ -96,14 +99,17 @@ sizes straight/checkpoint-final >sizes.txt
 "$full" $arguments --output stopped --stop-at-step 2 >/dev/null || exit 1
 mkdir stopped/checkpoint-9.tmp-1 && : >stopped/run.json.tmp-1 && printf '{"step":3,"loss"' >>stopped/metrics.jsonl
 is "the run that is left alone is whole" whole straight
-./fault COUNT 0 "$full" $arguments --output w0 9>count >/dev/null 2>w0.err
+"$BUILD/tests/fault" COUNT 0 "$full" $arguments --output w0 9>count >/dev/null 2>w0.err
 case $? in
 0)
     calls=$(cat count)
-    rm -rf w0 && cp -rp stopped w0 && ./fault COUNT 0 "$full" --resume w0 9>count >/dev/null
+    rm -rf w0 && cp -rp stopped w0 && "$BUILD/tests/fault" COUNT 0 "$full" --resume w0 9>count >/dev/null
     resumed=$(cat count)
     walks "disk full at one call" ENOSPC 1 "$calls"
     walks "disk full from a call on" ENOSPC+ 5 "$calls"
+    for f in run.json recipe.c metrics.jsonl checkpoint- report.json; do
+        is "the message names $f and the reason" grep -q "w[01]/$f.*: No space left on device" w0.errors w1.errors
+    done
     walks "I/O error at one call" EIO 5 "$calls"
     walks "read-only from a call on" EROFS+ 9 "$calls"
     walks "quota, file size limit" EFBIG 9 "$calls"

@@ -402,11 +402,17 @@ static void keeps_the_last(void **state)
     assert_error_has("checkpoint-6");
     assert_true(there(tmp, 6) && t.at.step == 6);
     tune_checkpoint_free(c);
+    char link[TUNE_PATH_MAX];
+    assert_ok(tune_path(link, "%s/checkpoint-best", tmp));
+    assert_ok(tune_file_link(link, "checkpoint-6")); /* of what is gone back behind */
+    assert_ok(tune_path(link, "%s/checkpoint-final", tmp));
+    assert_ok(tune_file_link(link, "checkpoint-6"));
     t.at.finished = true;
     assert_got(c = going_on(tmp, folder, path, true));
     assert_ok(tune_checkpoint_resume(c, t.m, t.opt, t.load, &t.at));
     assert_true(!there(tmp, 6) && there(tmp, 5) && there(tmp, 2) && t.at.step == 5 && !t.at.finished);
     assert_link(tmp, "checkpoint-best", "checkpoint-2");
+    assert_link(tmp, "checkpoint-final", "");
     assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at)); /* of the step it came from: the same again */
     train(&t, 1);
     assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));

@@ -45,6 +45,11 @@ is "run.json: finished, by an early stop, and where the best was" sh -c 'grep -q
 is "the best checkpoint is kept, the last one is the final" test "$(readlink early/checkpoint-best)" = checkpoint-2 -a "$(readlink early/checkpoint-final)" = checkpoint-8
 is "the report says which was the best" test "$(value early/report.json best_eval_step)" = 2 -a "$(value early/report.json is_valid)" = 1
 is "and so does the screen" grep -q '^eval 8 | .* | best [0-9.]* at step 2$' early.out
+resume() { "$BUILD/finetune_full" --resume "$1" >"$1.out" 2>&1 || { cat "$1.out"; false; }; }
+is "a run that is interrupted on the way there" run halted --train-split 0.7 --lr 0 --epochs 50 --eval-every 2 --patience 3 --stop-at-step 5
+is "counts on when it goes on" resume halted
+is "and ends at the same step" test "$(value halted/report.json training_steps)" = 8 -a "$(value halted/report.json best_eval_step)" = 2
+is "for the same reason" sh -c 'grep -q "\"reason\":[[:space:]]*\"early stop: 3 evaluations .* at step 2\"" halted/run.json'
 is "--min-delta: what falls by less is no improvement" run slow --train-split 0.7 --lr 1e-4 --epochs 50 --eval-every 2 --patience 2 --min-delta 1
 is "so it ends early" test "$(value slow/report.json training_steps)" = 6
 is "though the last was the best" test "$(readlink slow/checkpoint-best)" = checkpoint-6

@@ -19,10 +19,10 @@ static int end(void **state)
     return chdir("/") < 0 ? -1 : tune_file_remove_folder(home);
 }
 
-static const char metrics[] = "{\"step\":1,\"loss\":4,\"step_s\":0.5,\"tokens\":10,\"epoch\":0.25}\n"
-                              "{\"step\":2,\"loss\":3,\"step_s\":0.5,\"tokens\":30,\"epoch\":0.5}\n"
+static const char metrics[] = "{\"step\":1,\"loss\":4,\"elapsed_s\":0.5,\"tokens\":10,\"epoch\":0.25}\n"
+                              "{\"step\":2,\"loss\":3,\"elapsed_s\":1,\"tokens\":30,\"epoch\":0.5}\n"
                               "{\"step\":2,\"eval_loss\":3.5,\"eval_perplexity\":33.1}\n"
-                              "{\"step\":3,\"loss\":2,\"step_s\":1,\"tokens\":20,\"epoch\":0.75}\n"
+                              "{\"step\":3,\"loss\":2,\"elapsed_s\":2,\"tokens\":20,\"epoch\":0.75}\n"
                               "{\"step\":3,\"eval_loss\":3.75}\n";
 
 static void make(const char *folder, const char *status, const char *lines)

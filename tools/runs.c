@@ -46,7 +46,7 @@ static const struct tune_option my_options[] = {
     TUNE_OPTION_GROUP("plot"),
     {"metric", TUNE_STRING, &my.metric, "loss,eval_loss", "", "",
      "which numbers of metrics.jsonl, separated by commas; loss and eval_loss share one plot, others have one each"},
-    {"x", TUNE_CHOICE, &my.x, "step", "step|epoch|tokens|time", "", "what to draw over; time: of the steps themselves"},
+    {"x", TUNE_CHOICE, &my.x, "step", "step|epoch|tokens|time", "", "what to draw over; time: since the first step, sessions added up"},
     {"svg", TUNE_STRING, &my.svg, NULL, "", "", "also write the plots into this file"},
     {"smooth", TUNE_DOUBLE, &my.smooth, "-1", "[-1,inf)", "points",
      "a smoothed value is the mean of that many on either side, twice; -1: by the curve; 0: none"},
@@ -525,7 +525,7 @@ static void make_plots(struct drawing *d)
         char title[128];
         snprintf(title, sizeof title, "%s%s%s", d->metrics[m], shared ? " and " : "", shared ? d->metrics[with] : "");
         d->plot[d->plots++] = (struct tune_plot){
-            .title = GET(strdup(title)), .x_title = !strcmp(my.x, "time") ? "s of training" : my.x, .y_title = unit_of(d->metrics[m]),
+            .title = GET(strdup(title)), .x_title = !strcmp(my.x, "time") ? "seconds" : my.x, .y_title = unit_of(d->metrics[m]),
             .curves = d->curve + d->curves, .smooth = my.smooth, .logarithmic = my.logarithmic,
         };
         add_curves(d, d->metrics[m], shared);

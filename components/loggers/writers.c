@@ -14,8 +14,8 @@
 #include "loggers/tensorboard.h"
 #include "runs/metrics.h"
 
-static const char *const columns[] = {"step",   "epoch",         "loss",   "grad_norm",    "lr",        "step_s",         "elapsed_s", "rows",
-                                      "tokens", "padded_tokens", "labels", "tokens_per_s", "eval_loss", "eval_perplexity"};
+static const char *const columns[] = {"step", "epoch", "loss", "grad_norm", "lr", "step_s", "elapsed_s", "rows", "tokens", "padded_tokens",
+                                      "labels", "tokens_per_s", "eval_loss", "eval_perplexity"};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 struct tune_writers {

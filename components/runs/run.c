@@ -231,18 +231,9 @@ static double last(const struct tune_run *r, const char *name)
     return s && s->count > 0 ? s->value[s->count - 1] : NAN;
 }
 
-static double sum(const struct tune_run *r, const char *name)
-{
-    const struct tune_run_series *s = tune_run_series(r, name);
-    double total = 0;
-    for (int64_t i = 0; s && i < s->count; i++)
-        total += s->value[i];
-    return total;
-}
-
 static void summarize(struct tune_run *r)
 {
-    const struct tune_run_series *eval = tune_run_series(r, "eval_loss");
+    const struct tune_run_series *eval = tune_run_series(r, "eval_loss"), *per_step = tune_run_series(r, "tokens");
     r->loss = last(r, "loss");
     r->eval_loss = last(r, "eval_loss");
     r->best_eval_loss = NAN;
@@ -251,8 +242,11 @@ static void summarize(struct tune_run *r)
             r->best_eval_loss = eval->value[i];
             r->best_eval_step = (int64_t)eval->step[i];
         }
-    r->seconds = sum(r, "step_s");
-    r->tokens_per_s = r->seconds > 0 ? sum(r, "tokens") / r->seconds : NAN;
+    double elapsed = last(r, "elapsed_s"), tokens = 0;
+    for (int64_t i = 0; per_step && i < per_step->count; i++)
+        tokens += per_step->value[i];
+    r->seconds = elapsed > 0 ? elapsed : 0;
+    r->tokens_per_s = elapsed > 0 ? tokens / elapsed : NAN;
 }
 
 /* ---- the whole ---- */
@@ -302,10 +296,11 @@ void tune_run_free(struct tune_run *r)
 
 double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *series, const char *what)
 {
-    bool time = !strcmp(what, "time"), step = !strcmp(what, "step");
-    const struct tune_run_series *per_step = step ? series : tune_run_series(r, time ? "step_s" : what);
+    bool step = !strcmp(what, "step"), sums = !strcmp(what, "tokens"); /* the others say where a step stands */
+    what = !strcmp(what, "time") ? "elapsed_s" : what;
+    const struct tune_run_series *per_step = step ? series : tune_run_series(r, what);
     if (!per_step) {
-        tune_error_set("%s: its metrics.jsonl has no \"%s\" to draw over", r->folder, time ? "step_s" : what);
+        tune_error_set("%s: its metrics.jsonl has no \"%s\" to draw over", r->folder, what);
         return NULL;
     }
     double *x = malloc((size_t)(series->count + 1) * sizeof *x), at = 0;
@@ -313,10 +308,9 @@ double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *se
         no_memory();
         return NULL;
     }
-    bool each = !strcmp(what, "epoch"); /* says where it stands; the others add up */
     for (int64_t i = 0, k = 0; i < series->count; i++) {
         for (; k < per_step->count && per_step->step[k] <= series->step[i]; k++)
-            at = each ? per_step->value[k] : at + per_step->value[k];
+            at = sums ? at + per_step->value[k] : per_step->value[k];
         x[i] = step ? series->step[i] : at;
     }
     return x;

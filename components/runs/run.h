@@ -48,8 +48,8 @@ struct tune_run {
     struct cJSON *run, *report;  /* run.json, report.json; NULL: not there or unreadable. The run's */
     double started_s, ended_s;   /* first begin, last end, seconds since 1970; 0: unknown */
     int64_t step, planned_steps; /* last finished one; planned 0: unknown */
-    double seconds;              /* the finished steps' own times, summed */
-    double tokens_per_s;         /* of them all; NAN: no step */
+    double seconds;              /* from the first step's begin to the last one's end, sessions added up; 0: no step */
+    double tokens_per_s;         /* over all of that; NAN: no step */
     double loss, eval_loss, best_eval_loss; /* last, last, lowest; NAN: none */
     int64_t best_eval_step;
     int series_count;
@@ -69,8 +69,8 @@ void tune_run_free(struct tune_run *r);
 /* tune_run_series - the values of that name, or NULL. */
 const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name);
 
-/* tune_run_axis - where the points of a series stand when not the steps are counted but, up to each of them, "time" (seconds of
- * the steps themselves), "tokens" or "epoch"; "step" is fine too. [count] doubles, the caller's to free. NULL with an error:
+/* tune_run_axis - where the points of a series stand when not the steps are counted but, up to each of them, "time" (the
+ * elapsed seconds), "tokens" or "epoch"; "step" is fine too. [count] doubles, the caller's to free. NULL with an error:
  * the run has no such numbers. */
 double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *series, const char *what);
 
