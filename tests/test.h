@@ -45,6 +45,20 @@ static inline const char *test_folder(void)
     return folder;
 }
 
+/* Fixtures of a test that works in a folder of its own. */
+static char test_home[64];
+static inline int test_home_begin(void **state)
+{
+    (void)state;
+    snprintf(test_home, sizeof test_home, "%s", test_folder());
+    return chdir(test_home);
+}
+static inline int test_home_end(void **state)
+{
+    (void)state;
+    return chdir("/") < 0 ? -1 : tune_file_remove_folder(test_home);
+}
+
 static inline void test_write(const char *folder, const char *name, const void *data, size_t size)
 {
     char path[TUNE_PATH_MAX];

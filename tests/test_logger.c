@@ -17,20 +17,7 @@
 #include "loggers/run_folder.h"
 #include "flags/find.h"
 
-static char home[64];
 static const struct tune_property properties[] = {TUNE_TRAINING_PROPERTIES, {"sharpness", "1", "of the minimum"}, {0}};
-
-static int begin(void **state)
-{
-    (void)state;
-    snprintf(home, sizeof home, "%s", test_folder());
-    return chdir(home);
-}
-static int end(void **state)
-{
-    (void)state;
-    return chdir("/") < 0 ? -1 : tune_file_remove_folder(home);
-}
 
 static cJSON *read_json(const char *path)
 {
@@ -95,7 +82,7 @@ static void a_run(void **state)
     assert_ok(tune_logger_note(log, "latin", "caf\xe9 \xc3\xa9 \xe9")); /* bytes of a path that are no UTF-8 */
     static const char rows[] = "one\n\ntwo\n\nthree\n";
     char fingerprint[32];
-    test_write(home, "my \"rows\".txt", rows, sizeof rows - 1);
+    test_write(test_home, "my \"rows\".txt", rows, sizeof rows - 1);
     struct tune_dataset *data = tune_dataset_open("my \"rows\".txt", &(struct tune_dataset_options){.max_length = 8}, NULL);
     assert_got(data);
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)tune_dataset_fingerprint(data));
@@ -194,18 +181,18 @@ static void folders(void **state)
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_error_has("--overwrite");
     assert_ok(tune_run_folder_make(path, "deep/down/b", "prog", true)); /* empty: nothing is lost */
-    test_write(home, "deep/down/b/precious.txt", "x", 1);
+    test_write(test_home, "deep/down/b/precious.txt", "x", 1);
     assert_int_equal(tune_run_folder_make(path, "deep/down/b", "prog", true), -1);
     assert_error_has("no run.json");
     assert_true(tune_file_exists("deep/down/b/precious.txt"));
     assert_ok(tune_file_make_folder("early"));
-    test_write(home, "early/metrics.jsonl", "", 0); /* killed before it had a run.json */
-    test_write(home, "early/run.json.tmp-77", "{", 1);
+    test_write(test_home, "early/metrics.jsonl", "", 0); /* killed before it had a run.json */
+    test_write(test_home, "early/run.json.tmp-77", "{", 1);
     assert_ok(tune_run_folder_make(path, "early", "prog", true));
-    test_write(home, "early/metrics.jsonl", "x", 1);
+    test_write(test_home, "early/metrics.jsonl", "x", 1);
     assert_int_equal(tune_run_folder_make(path, "early", "prog", true), -1);
     assert_int_equal(symlink("deep/down/b", "link"), 0);
-    test_write(home, "deep/down/b/run.json", "{}", 2);
+    test_write(test_home, "deep/down/b/run.json", "{}", 2);
     assert_ok(tune_run_folder_make(path, "link/", "prog", true)); /* the link goes, not what it points at */
     assert_true(tune_file_exists("deep/down/b/precious.txt"));
     assert_ok(tune_run_folder_make(path, "deep/down/b", "prog", true));
@@ -218,7 +205,7 @@ static void folders(void **state)
     assert_int_equal(strncmp(path, "runs/prog-20", 12), 0);
     FILE *metrics = fopen("link/metrics.jsonl", "w");
     assert_non_null(metrics);
-    test_write(home, "link/run.json", "{}", 2);
+    test_write(test_home, "link/run.json", "{}", 2);
     assert_ok(tune_run_folder_hold(metrics, "link"));
     FILE *second = fopen("link/metrics.jsonl", "r+");
     assert_int_equal(tune_run_folder_hold(second, "link"), -1); /* one run at a time goes on in a folder */
@@ -228,7 +215,7 @@ static void folders(void **state)
     assert_error_has("still writing to link");
     fclose(metrics);
     assert_ok(tune_run_folder_make(path, "link", "prog", true));
-    test_write(home, "deep/m.txt", "x", 1);
+    test_write(test_home, "deep/m.txt", "x", 1);
     assert_true(tune_run_folder_holds("deep", "deep/m.txt") && tune_run_folder_holds("deep", "deep/"));
     assert_false(tune_run_folder_holds("deep/down", "deep/m.txt") || tune_run_folder_holds("dee", "deep/m.txt"));
 }
@@ -484,7 +471,7 @@ static void by_flags(void **state)
     size_t size;
     memset(&my, 0, sizeof my);
     assert_ok(tune_flags_parse(&my.tune, 10, argv, options, properties));
-    snprintf(out, sizeof out, "%s/out.txt", home);
+    snprintf(out, sizeof out, "%s/out.txt", test_home);
     fflush(stdout);
     int kept = dup(1), to = open(out, O_RDWR | O_CREAT, 0600);
     dup2(to, 1);
@@ -510,7 +497,7 @@ static void by_flags(void **state)
     assert_ok(tune_file_read("runs/g/run.json", 1 << 20, &text, &size));
     assert_non_null(strstr(text, "9007199254740993")); /* exact, though no double holds it */
     free(text);
-    test_write(home, "runs/g/rows.jsonl", "x", 1);
+    test_write(test_home, "runs/g/rows.jsonl", "x", 1);
     my.tune.dataset = "runs/g/rows.jsonl";
     assert_null(tune_get_logger(&my.tune));
     assert_error_has("would remove");
@@ -625,5 +612,5 @@ int main(void)
         cmocka_unit_test(goes_on),  cmocka_unit_test(refused_and_unchanged),
         cmocka_unit_test(by_flags), cmocka_unit_test(bar),     cmocka_unit_test(terminal), cmocka_unit_test(host),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -5,20 +5,6 @@
 
 #include "runs/run.h"
 
-static char home[64];
-
-static int begin(void **state)
-{
-    (void)state;
-    snprintf(home, sizeof home, "%s", test_folder());
-    return chdir(home);
-}
-static int end(void **state)
-{
-    (void)state;
-    return chdir("/") < 0 ? -1 : tune_file_remove_folder(home);
-}
-
 static const char metrics[] = "{\"step\":1,\"loss\":4,\"elapsed_s\":0.5,\"tokens\":10,\"epoch\":0.25}\n"
                               "{\"step\":2,\"loss\":3,\"elapsed_s\":1,\"tokens\":30,\"epoch\":0.5}\n"
                               "{\"step\":2,\"eval_loss\":3.5,\"eval_perplexity\":33.1}\n"
@@ -219,5 +205,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_run), cmocka_unit_test(states),    cmocka_unit_test(broken),
                                        cmocka_unit_test(lists), cmocka_unit_test(differing), cmocka_unit_test(checkpoints)};
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -9,20 +9,6 @@
 #include "loggers/writers.h"
 #include "runs/metrics.h"
 
-static char home[64];
-
-static int begin(void **state)
-{
-    (void)state;
-    snprintf(home, sizeof home, "%s", test_folder());
-    return chdir(home);
-}
-static int end(void **state)
-{
-    (void)state;
-    return chdir("/") < 0 ? -1 : tune_file_remove_folder(home);
-}
-
 static int read_line(const char *text, struct tune_metric *m, int64_t *step)
 {
     return tune_metrics_line(m, step, text, strlen(text), "metrics.jsonl", 7);
@@ -239,5 +225,5 @@ static void events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(rows), cmocka_unit_test(events)};
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -154,13 +154,9 @@ int tune_file_make_folder(const char *path)
     return 0;
 }
 
-int tune_file_remove_folder(const char *path)
+/* Remove the entries of a folder that are meant. */
+static int remove_entries(const char *path, bool (*meant)(const char *name))
 {
-    struct stat st;
-    if (lstat(path, &st) < 0)
-        return errno == ENOENT ? 0 : fail("examine", path);
-    if (!S_ISDIR(st.st_mode))
-        return unlink(path) < 0 ? fail("remove", path) : 0;
     DIR *folder = opendir(path);
     if (!folder)
         return fail("open folder", path);
@@ -168,13 +164,29 @@ int tune_file_remove_folder(const char *path)
     int status = 0;
     while (status == 0 && (entry = readdir(folder))) {
         char inner[TUNE_PATH_MAX];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        if (!meant(entry->d_name))
             continue;
         status = tune_path(inner, "%s/%s", path, entry->d_name);
         if (status == 0)
             status = tune_file_remove_folder(inner);
     }
     closedir(folder);
+    return status;
+}
+
+static bool is_inside(const char *name)
+{
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+int tune_file_remove_folder(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? 0 : fail("examine", path);
+    if (!S_ISDIR(st.st_mode))
+        return unlink(path) < 0 ? fail("remove", path) : 0;
+    int status = remove_entries(path, is_inside);
     if (status == 0 && rmdir(path) < 0)
         status = fail("remove folder", path);
     return status;
@@ -304,21 +316,7 @@ static bool is_leftover(const char *name)
 
 int tune_file_remove_leftovers(const char *path)
 {
-    DIR *folder = opendir(path);
-    if (!folder)
-        return fail("open folder", path);
-    struct dirent *entry;
-    int status = 0;
-    while (status == 0 && (entry = readdir(folder))) {
-        char inner[TUNE_PATH_MAX];
-        if (!is_leftover(entry->d_name))
-            continue;
-        status = tune_path(inner, "%s/%s", path, entry->d_name);
-        if (status == 0)
-            status = tune_file_remove_folder(inner);
-    }
-    closedir(folder);
-    return status;
+    return remove_entries(path, is_leftover);
 }
 
 int tune_file_stamp(const char *path, struct tune_file_stamp *stamp)

@@ -39,16 +39,9 @@ static cJSON *value_json(const struct tune_option *row, const void *at)
 /* The table's default, through a copy of the row that points elsewhere. */
 static cJSON *default_json(const struct tune_option *row)
 {
-    union {
-        int i;
-        int64_t l;
-        double d;
-        bool b;
-        const char *s;
-    } place;
-    struct tune_option copy = *row;
-    copy.at = &place;
-    if (!row->value || tune_flags_put(&copy, row->value, row->name) < 0)
+    union tune_value place;
+    struct tune_option copy;
+    if (!row->value || tune_flags_put_elsewhere(&copy, &place, row, row->value) < 0)
         return cJSON_CreateNull();
     return value_json(&copy, &place);
 }

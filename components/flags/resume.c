@@ -126,18 +126,11 @@ static bool is_text(const struct tune_option *row)
 /* Whether the value in force is the one that text (NULL: none) means. */
 static bool same(const struct tune_option *row, const char *text)
 {
-    union {
-        int i;
-        int64_t l;
-        double d;
-        bool b;
-        const char *s;
-    } place;
-    struct tune_option copy = *row;
-    copy.at = &place;
+    union tune_value place;
+    struct tune_option copy;
     if (!text)
         return is_text(row) && !*(const char *const *)row->at;
-    if (tune_flags_put(&copy, text, row->name) < 0) {
+    if (tune_flags_put_elsewhere(&copy, &place, row, text) < 0) {
         tune_error_clear(); /* out of the range it has now: another one, then */
         return false;
     }

@@ -45,7 +45,18 @@ int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum 
 int tune_flags_from_run(struct tune_flags *flags);
 int tune_flags_check_run(struct tune_flags *flags);
 
-/* tune_flags_put - text into the row's place, checked for type and range; where names it in messages ("--lr"). */
+/* Room for a value of any type. */
+union tune_value {
+    int i;
+    int64_t l;
+    double d;
+    bool b;
+    const char *s;
+};
+
+/* tune_flags_put - text into the row's place, checked for type and range; where names it in messages ("--lr").
+ * tune_flags_put_elsewhere - into *value instead, which a copy of the row in *copy points to. */
 int tune_flags_put(const struct tune_option *row, const char *text, const char *where);
+int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value, const struct tune_option *row, const char *text);
 
 #endif

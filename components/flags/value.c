@@ -173,3 +173,10 @@ const char *tune_nearest(const char *name, const char *const *names, int count, 
         *distance = least;
     return best;
 }
+
+int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value, const struct tune_option *row, const char *text)
+{
+    *copy = *row;
+    copy->at = value;
+    return tune_flags_put(copy, text, row->name);
+}

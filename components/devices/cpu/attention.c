@@ -17,11 +17,6 @@
 
 #include "devices/cpu/panel.h"
 
-static int64_t up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 /* Rows of one head, [count, D], as a left side (panels of MR rows), and as a right side: panels of NR rows with depth D
  * (rows), or of D's columns with depth count (columns). */
 static void pack_left(const struct operand *rows, int64_t count, int64_t D, float *out)
@@ -68,6 +63,7 @@ struct room {
     float *dscores, *key, *query_columns, *dout, *dout_columns;
 };
 
+/* How many floats the places take; with work NULL only that. */
 static int64_t rooms(const struct tune_attention *s, float *work, bool backward, struct room *r)
 {
     int64_t keys = up(s->T, MR), D = up(s->D, VL), at = 0;
@@ -75,7 +71,7 @@ static int64_t rooms(const struct tune_attention *s, float *work, bool backward,
                         &r->dscores, &r->key, &r->query_columns, &r->dout, &r->dout_columns};
     int64_t sizes[] = {keys * NR, keys * D, keys * D, NR * D, NR * D, keys * NR, keys * D, NR * D, NR * D, NR * D};
     for (int i = 0; i < (backward ? 10 : 5); i++) {
-        *places[i] = work + at;
+        *places[i] = work ? work + at : NULL;
         at += up(sizes[i], 16);
     }
     return at;
@@ -84,8 +80,7 @@ static int64_t rooms(const struct tune_attention *s, float *work, bool backward,
 int64_t tune_cpu_attention_floats(const struct tune_attention *s)
 {
     struct room r;
-    float none[1];
-    return rooms(s, none, true, &r);
+    return rooms(s, NULL, true, &r);
 }
 
 /* The rows of one head in a [B*T, width] tensor, from column. */
@@ -227,7 +222,7 @@ static void score_gradient(const struct tune_attention *s, float *p, float *ds, 
     }
 }
 
-/* lse and delta of the queries from q0; those past the end give P' = 0. */
+/* lse and delta of a block's queries. Lanes past the last one hold numbers that no product reads. */
 static void query_sums(const struct backward *w, int64_t row, int64_t rows, int64_t h, const struct room *r, float *lse,
                        float *delta)
 {

@@ -21,7 +21,7 @@ enum {
     CHUNK = 4 * NR,           /* rows or columns of a thread's chunk at most */
     SHARED = 1 << 20,         /* floats of the shared place at most; */
     SHARED_NARROW = 4 << 20,  /* where C is narrow, which takes all its depth in one go */
-    SHARED_ROWS = 20 * NR,       /* of the shared side packed at once */
+    SHARED_ROWS = 20 * NR,    /* of the shared side packed at once */
 };
 
 /* Packed A has its rows side by side: the compiler is told, and needs no multiplication for an address. */
@@ -57,11 +57,6 @@ struct product {
     int64_t chunk, parts;     /* rows of a chunk; pieces of the shared side that are tasks of their own */
     float *packed;
 };
-
-static int64_t up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 static int64_t width_of(const struct side *s, int64_t at)
 {

@@ -30,6 +30,11 @@ typedef float vec __attribute__((vector_size(VL * 4)));
 typedef float loose_vec __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 typedef int32_t int_vec __attribute__((vector_size(VL * 4)));
 
+static inline int64_t up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
 /* Lanes of the first halves of a and b in turn, a0 b0 a1 b1 ...; of the second halves. */
 #if defined(__clang__)
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -182,7 +187,7 @@ static inline void pack_panel(const struct operand *o, int64_t i, int64_t count,
 /* Panels of B are NR wide, the last one as many vectors as it needs. */
 static inline int64_t panel_width(int64_t left)
 {
-    return left >= NR ? NR : (left + VL - 1) / VL * VL;
+    return left >= NR ? NR : up(left, VL);
 }
 
 /* c [rows <= MR, columns <= W*VL] = beta c + alpha a b. a(i,k) lies at a[i*a_row + k*a_step], for all MR rows; b is a
