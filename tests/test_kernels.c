@@ -828,6 +828,7 @@ static void refused(void **state)
 #define R(n) (&(struct tune_tensor){memory, TUNE_F32, 1, {n}})
 #define RH(n) (&(struct tune_tensor){memory, TUNE_BF16, 1, {n}})
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, F(5, 3), false, 1, 0), "gemm");
+    assert_refused(tune_gemm(dev, F(2, 3), F(2, 0), false, F(0, 3), false, 1, 0), "gemm");
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), true, F(4, 3), false, 1, 0), "gemm");
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, F(4, 3), true, 1, 0), "gemm");
     assert_refused(tune_gemm(dev, F(3, 3), F(2, 4), false, F(4, 3), false, 1, 0), "gemm");

@@ -46,7 +46,7 @@ static int refuse(const char *op, const struct tune_tensor *a, const struct tune
 
 static bool gemm_fits(const struct tune_tensor *c, const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt)
 {
-    return a->ndim == 2 && b->ndim == 2 && c->ndim == 2 && is_float(a) && is_float(b) && is_float(c) &&
+    return a->ndim == 2 && b->ndim == 2 && c->ndim == 2 && is_float(a) && is_float(b) && is_float(c) && a->shape[!at] > 0 &&
            a->shape[!at] == b->shape[bt] && c->shape[0] == a->shape[at] && c->shape[1] == b->shape[!bt];
 }
 

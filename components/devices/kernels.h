@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* tune_gemm - c = alpha op(a) op(b) + beta c, where op transposes if asked.
- *   c [M,N] set (beta 0) or add (beta 1)   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed */
+ *   c [M,N] set (beta 0) or add (beta 1)   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed; K > 0 */
 int tune_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
               const struct tune_tensor *b, bool bt, float alpha, float beta);
 
