@@ -32,6 +32,8 @@ limited() { # OPTION KIB COMMAND...
 if [ "$sanitized" ]; then skip "ulimit" "a sanitizer takes terabytes of addresses"; else
     is "a run within ulimit -v" limited -v 2000000 train within --max-length 64
     refused "more than ulimit -v allows" 3 "ulimit -v" limited -v 2000000 train addresses --batch-size 64 --max-length 2048
+    refused "hardly any addresses, told at once" 3 "ulimit -v" limited -v 100000 timeout -k 1 60 "$BUILD/finetune_full" \
+        --model model --dataset "$data" --threads 2 --output few
     refused "more than ulimit -d allows" 3 "ulimit -d" limited -d 1000000 train data --batch-size 64 --max-length 2048
 fi
 

@@ -19,8 +19,9 @@
 /* The Makefile links an object with these into a recipe; a tool has none. */
 extern const char tune_recipe_source[] __attribute__((weak));
 extern const char tune_recipe_source_end[] __attribute__((weak));
-/* Of the OpenMP runtime, in programs that compute. */
+/* Of OpenMP's run-time library and of OpenBLAS, in programs that compute. */
 extern int omp_get_max_threads(void) __attribute__((weak));
+extern char *openblas_get_config(void) __attribute__((weak));
 
 static const char *program = "program";
 static volatile int stop_signal;
@@ -76,24 +77,31 @@ static void print_version(void)
     printf("%s, tune.c %s, %s\n", program, TUNE_VERSION, TUNE_COMPILER);
 }
 
-/* OpenMP's threads spin for milliseconds before they sleep. On a machine with anything else to do they take the cores from
+/* Two libraries read their settings before main, so the program starts itself once more with them; what the user set
+ * stands. Not under valgrind, which would lose sight of it.
+ * OpenMP's threads spin for milliseconds before they sleep. On a machine with anything else to do they take the cores from
  * the very threads they wait for: measured 11 times slower beside one busy process, 2 to 4 times with a short spin, which
- * costs nothing on an idle machine. The runtime reads its settings before main, so the program starts itself once more
- * with them; what the user set stands. Not under valgrind, which would lose sight of it. */
-static void spin_briefly(char **argv)
+ * costs nothing on an idle machine.
+ * OpenBLAS starts threads of its own, which nothing here uses (devices/cpu/blas.c) and which, where address space is short
+ * (ulimit -v), ask for memory for ever. */
+static void settle_threads(char **argv)
 {
     static const char *const settings[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
     const char *preload = getenv("LD_PRELOAD");
     char path[TUNE_PATH_MAX]; /* by its own name: the process keeps it */
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0 || !omp_get_max_threads || (preload && strstr(preload, "vgpreload")))
+    bool spins = omp_get_max_threads, pool = openblas_get_config && !getenv("OPENBLAS_NUM_THREADS");
+    if (n <= 0 || (preload && strstr(preload, "vgpreload")))
         return;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (getenv(settings[i]))
-            return;
+        spins = spins && !getenv(settings[i]);
     path[n] = 0;
-    if (setenv("GOMP_SPINCOUNT", "2000", 1) == 0 && setenv("KMP_BLOCKTIME", "0", 1) == 0) /* GNU's, LLVM's */
-        execv(path, argv); /* returns only if it cannot: then the threads spin */
+    if (spins && (setenv("GOMP_SPINCOUNT", "2000", 1) < 0 || setenv("KMP_BLOCKTIME", "0", 1) < 0)) /* GNU's, LLVM's */
+        return;
+    if (pool && setenv("OPENBLAS_NUM_THREADS", "1", 1) < 0)
+        return;
+    if (spins || pool)
+        execv(path, argv); /* returns only if it cannot: then the threads are as they are */
 }
 
 /* The name of the file that is mapped where `at` lies, from the kernel's list, read as it comes: a signal handler may not
@@ -153,7 +161,7 @@ static void note_bus_error(int number, siginfo_t *info, void *context)
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what)
 {
-    spin_briefly(argv);
+    settle_threads(argv);
     flags->started_s = tune_moment_now().wall_s;
     const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* absent: both at 0 */
     if (source < source_end) {
