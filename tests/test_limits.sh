@@ -37,6 +37,21 @@ if [ "$sanitized" ]; then skip "ulimit" "a sanitizer takes terabytes of addresse
     refused "more than ulimit -d allows" 3 "ulimit -d" limited -d 1000000 train data --batch-size 64 --max-length 2048
 fi
 
+# Threads: what is said is what computes.
+threads() { # EXPECTED SETTING
+    is "$2 makes $1 thread(s), and says so" eval "env $2 \"\$BUILD/finetune_full\" --model model --dataset \"\$data\" --max-steps 1 \
+        --max-length 64 --output threads --overwrite >threads.out && grep -q ' $1 thread' threads.out"
+}
+unset OMP_NUM_THREADS
+all=$("$BUILD/finetune_full" --model model --dataset "$data" --max-steps 1 --max-length 64 --output threads | sed -n 's/^# device .* \([0-9]*\) thread.*/\1/p')
+threads 1 OMP_NUM_THREADS=1
+threads 3 OMP_NUM_THREADS=3
+threads "$all" OMP_PROC_BIND=true
+threads "$all" OMP_PLACES=cores
+threads "$all" OMP_DYNAMIC=true
+threads 1 OMP_THREAD_LIMIT=1
+is "fewer than there could be is warned about" test "$all" = 1 -o "$(grep -c 'OMP_THREAD_LIMIT' threads.out)" = 1
+
 # A control group of our own, where the system lets us make one.
 group=
 for parent in /sys/fs/cgroup/memory /sys/fs/cgroup; do

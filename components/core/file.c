@@ -405,14 +405,12 @@ uint64_t tune_hash64(const void *data, size_t size, uint64_t seed)
 int tune_file_fingerprint(const char *path, uint64_t *hash)
 {
     enum { BLOCKS = 64, BLOCK = 16384 };
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char block[BLOCK], *whole = NULL;
     size_t n = 0;
     int fd = tune_file_open(path, &n), status = 0;
     if (fd < 0)
         return -1;
-    uint64_t h = tune_hash64(name, strlen(name), *hash), size = n;
-    h = tune_hash64(&size, sizeof size, h);
+    uint64_t size = n, h = tune_hash64(&size, sizeof size, *hash);
     if (n <= (size_t)BLOCKS * BLOCK) {
         status = read_whole(fd, path, n, n, &whole);
         if (status == 0)

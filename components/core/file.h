@@ -106,8 +106,8 @@ int tune_path(char *path, const char *format, ...)
 int tune_defaults_path(char *path, const char *name);
 
 /* tune_file_fingerprint - a hash of a file's content that costs the same at any size: 64 blocks of 16 KiB spread
- * evenly over it (all of it where it is smaller), its size and its last name. The hash continues from *hash,
- * so several files make one; start with 0. */
+ * evenly over it (all of it where it is smaller), and its size. The hash continues from *hash, so several files
+ * make one; start with 0. */
 int tune_file_fingerprint(const char *path, uint64_t *hash);
 
 /* tune_hash64 - 64-bit hash of bytes, continuing from seed; for tables and fingerprints, not for secrets. */

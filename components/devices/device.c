@@ -1,6 +1,7 @@
 /* device.c - opening devices and counting their memory. */
 #include "devices/device.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ struct tune_device *tune_device_open(const char *name, int threads)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a device");
         return NULL;
     }
-    dev->threads = threads > 0 ? threads : tune_cpus_usable();
+    const char *wish = getenv("OMP_NUM_THREADS");
+    dev->threads = threads > 0 ? threads : wish && *wish ? omp_get_max_threads() : tune_cpus_usable();
     if (tune_cpu_open(dev) < 0) {
         free(dev);
         return NULL;

@@ -13,7 +13,8 @@
  * opening the device sets OpenBLAS to one thread where that build has a thread pool of its own
  * (products are split over our OpenMP threads; two pools side by side are several times
  * slower), and, where OpenBLAS took a kernel older than the CPU and OPENBLAS_CORETYPE is
- * unset, makes it take the right one. Open the device before other threads call BLAS. */
+ * unset, makes it take the right one. Open the device before other threads call BLAS, and in the
+ * thread that trains: OpenMP's dynamic adjustment of the number of threads is switched off for it. */
 #ifndef TUNE_DEVICE_H
 #define TUNE_DEVICE_H
 
@@ -116,13 +117,14 @@ struct tune_device {
     const char *name;         /* "cpu" */
     char description[192];    /* processor, threads, kernel of the matrix library: for the run header */
     char warning[256];        /* something the user should know, or "" */
-    int threads;
+    int threads;              /* that compute, all of them in every operation */
     int64_t bytes, bytes_peak; /* tensor memory held now and at most */
     int64_t allocations;      /* made so far: none after a run's first step */
     void *state;              /* the backend's */
 };
 
-/* tune_device_open - "cpu"; threads 0: as many as this process may use (affinity, cgroup quota).
+/* tune_device_open - "cpu"; threads 0: OMP_NUM_THREADS where that is set, else as many as this process may use
+ * (affinity, cgroup quota). dev->threads is what OpenMP really gives; a warning says if that is fewer.
  * NULL with an error: an unknown device, no such backend built. Close it after everything made on it is freed. */
 struct tune_device *tune_device_open(const char *name, int threads);
 void tune_device_close(struct tune_device *dev);

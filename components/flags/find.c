@@ -237,6 +237,7 @@ static int fingerprint(const char *folder, uint64_t *hash)
         char path[TUNE_PATH_MAX];
         if (result == 0)
             result = tune_path(path, "%s/%s", folder, files[i]->d_name);
+        *hash = tune_hash64(files[i]->d_name, strlen(files[i]->d_name), *hash);
         if (result == 0)
             result = tune_file_fingerprint(path, hash);
         free(files[i]);

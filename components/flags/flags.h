@@ -116,7 +116,7 @@ struct tune_flags {
      "full: keep each layer's input only and compute the rest again in backward"}, \
     {"device", TUNE_CHOICE, &(f).device, "cpu", "cpu", "", "where to compute"}, \
     {"threads", TUNE_FREE(TUNE_INT), &(f).threads, "0", "[0,4096]", "threads", \
-     "0: as many as this process may use"}, \
+     "0: OMP_NUM_THREADS, else as many as this process may use"}, \
     {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", "of the data order and every random draw"}, \
     TUNE_OPTION_GROUP("")
 

@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,9 @@
 extern const char tune_recipe_source[] __attribute__((weak));
 extern const char tune_recipe_source_end[] __attribute__((weak));
 /* Of OpenMP's run-time library and of OpenBLAS, in programs that compute. */
-extern int omp_get_max_threads(void) __attribute__((weak));
+extern int omp_get_num_places(void) __attribute__((weak));
+extern int omp_get_place_num_procs(int place) __attribute__((weak));
+extern void omp_get_place_proc_ids(int place, int *ids) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 
 static const char *program = "program";
@@ -77,6 +80,23 @@ static void print_version(void)
     printf("%s, tune.c %s, %s\n", program, TUNE_VERSION, TUNE_COMPILER);
 }
 
+/* OMP_PROC_BIND and OMP_PLACES have bound this thread, and whatever is started from here, to one place: to all again. */
+static void unbind(void)
+{
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int place = 0; omp_get_num_places && place < omp_get_num_places(); place++) {
+        int count = omp_get_place_num_procs(place), ids[CPU_SETSIZE];
+        if (count > CPU_SETSIZE)
+            return;
+        omp_get_place_proc_ids(place, ids);
+        for (int i = 0; i < count; i++)
+            CPU_SET(ids[i], &all);
+    }
+    if (CPU_COUNT(&all) > 0)
+        sched_setaffinity(0, sizeof all, &all);
+}
+
 /* Two libraries read their settings before main, so the program starts itself once more with them; what the user set
  * stands. Not under valgrind, which would lose sight of it.
  * OpenMP's threads spin for milliseconds before they sleep. On a machine with anything else to do they take the cores from
@@ -90,12 +110,14 @@ static void settle_threads(char **argv)
     const char *preload = getenv("LD_PRELOAD");
     char path[TUNE_PATH_MAX]; /* by its own name: the process keeps it */
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    bool spins = omp_get_max_threads, pool = openblas_get_config && !getenv("OPENBLAS_NUM_THREADS");
+    bool spins = omp_get_num_places, pool = openblas_get_config && !getenv("OPENBLAS_NUM_THREADS");
     if (n <= 0 || (preload && strstr(preload, "vgpreload")))
         return;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         spins = spins && !getenv(settings[i]);
     path[n] = 0;
+    if (spins || pool)
+        unbind();
     if (spins && (setenv("GOMP_SPINCOUNT", "2000", 1) < 0 || setenv("KMP_BLOCKTIME", "0", 1) < 0)) /* GNU's, LLVM's */
         return;
     if (pool && setenv("OPENBLAS_NUM_THREADS", "1", 1) < 0)

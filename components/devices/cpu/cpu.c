@@ -225,8 +225,23 @@ static int choose_matmul(struct tune_device *dev)
     return 0;
 }
 
+/* As many threads as OpenMP will really give: OMP_THREAD_LIMIT and the like allow fewer than are asked for. */
+static void count_threads(struct tune_device *dev)
+{
+    int wanted = dev->threads;
+    omp_set_dynamic(0); /* else every region may have another number */
+#pragma omp parallel num_threads(wanted)
+#pragma omp single
+    dev->threads = omp_get_num_threads();
+    if (dev->threads < wanted)
+        snprintf(dev->warning, sizeof dev->warning,
+                 "OpenMP gives %d of %d threads; look for OMP_THREAD_LIMIT or OMP_MAX_ACTIVE_LEVELS in the environment",
+                 dev->threads, wanted);
+}
+
 int tune_cpu_open(struct tune_device *dev)
 {
+    count_threads(dev);
     struct tune_cpu *cpu = calloc(1, sizeof *cpu);
     if (cpu)
         cpu->partial = calloc((size_t)dev->threads, sizeof *cpu->partial);
