@@ -97,7 +97,8 @@ static void gemm(void **state)
             for (size_t t = 0; t < sizeof types / sizeof *types; t++)
                 gemm_case(&w, sizes[s], transposes, types[t]);
     /* Depth in several blocks; more chunks than threads; a shared side in two parts; its depth in two parts. */
-    static const int64_t large[][3] = {{60, 100, 1400}, {20, 2000, 90}, {970, 980, 30}, {240, 250, 4500}};
+    static const int64_t large[][3] = {{60, 100, 1400}, {20, 2000, 90}, {970, 980, 30}, {240, 250, 4500},
+                                       {33, 34, 28000}, {37, 38, 90000}}; /* the packed place is full to its last panel */
     for (size_t s = 0; s < sizeof large / sizeof *large; s++)
         for (int t = 0; t < 2; t++)
             gemm_case(&w, large[s], (int)s, types[t]);

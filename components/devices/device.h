@@ -56,12 +56,14 @@ struct tune_kernels {
     void (*close)(struct tune_device *dev);
     void *(*alloc)(struct tune_device *dev, int64_t bytes); /* 64-byte aligned, zeroed; NULL: no memory */
     void (*free)(struct tune_device *dev, void *memory, int64_t bytes);
-    /* Working memory for every operation up to these sizes (rows up to width wide), so that none asks for more later. */
-    int (*reserve)(struct tune_device *dev, const struct tune_attention *largest, int64_t width, enum tune_dtype activations);
+    /* Working memory for every operation up to these sizes (rows up to width wide, products over up to depth numbers whose
+     * result is an activation), so that none asks for more later. */
+    int (*reserve)(struct tune_device *dev, const struct tune_attention *largest, int64_t width, int64_t depth,
+                   enum tune_dtype activations);
     /* The bytes reserve would take, without taking them. *library: what libraries below will hold of their own beside it, not
      * counted in the device's bytes; an estimate. */
     int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_attention *largest, int64_t width,
-                             enum tune_dtype activations, int64_t *library);
+                             int64_t depth, enum tune_dtype activations, int64_t *library);
     /* Measure them in under a second; memory: n zeros of the device's, more than its caches hold; they stay zero. NULL: unknown. */
     int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n);
     int (*upload)(struct tune_device *dev, void *to, const void *from, int64_t bytes);

@@ -209,6 +209,15 @@ static int64_t largest_width(const struct tune_model_config *g)
     return width > g->hidden ? width : g->hidden;
 }
 
+/* Over how many numbers the sums of a matrix product run at most, back through the output projection mostly. */
+static int64_t deepest_product(const struct tune_model_config *g)
+{
+    int64_t ffn = 2 * (int64_t)g->ffn, qkv = (g->heads + 2 * g->kv_heads) * (int64_t)g->head_dim;
+    int64_t depth = ffn > qkv ? ffn : qkv;
+    depth = depth > g->hidden ? depth : g->hidden;
+    return depth > g->vocabulary ? depth : g->vocabulary;
+}
+
 /* The sizes a batch may have, and tables for its buffers' places. */
 static int set_sizes(struct tune_model *m, int B, int T, int what)
 {
@@ -237,7 +246,8 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         struct tune_attention largest = largest_attention(&m);
         place(&m, &count);
         bytes->activations = count.used;
-        bytes->working = dev->kernels->reserve_bytes(dev, &largest, largest_width(config), activations, &bytes->library);
+        bytes->working = dev->kernels->reserve_bytes(dev, &largest, largest_width(config), deepest_product(config), activations,
+                                                         &bytes->library);
     }
     tune_parameters_free(&m.parameters);
     free(m.x);
@@ -283,7 +293,7 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
     if (status < 0)
         return -1;
     struct tune_attention largest = largest_attention(m);
-    return m->dev->kernels->reserve(m->dev, &largest, largest_width(&m->config), m->dtype);
+    return m->dev->kernels->reserve(m->dev, &largest, largest_width(&m->config), deepest_product(&m->config), m->dtype);
 }
 
 const struct tune_model_config *tune_model_config(const struct tune_model *m)

@@ -91,26 +91,27 @@ static int64_t thread_floats(const struct tune_device *dev, const struct tune_at
     return floats > gemm ? floats : gemm;
 }
 
-static int64_t shared_floats(const struct tune_device *dev, bool narrow)
+static int64_t shared_floats(const struct tune_device *dev, int64_t depth, bool narrow)
 {
-    return ((const struct tune_cpu *)dev->state)->blas ? 0 : tune_cpu_gemm_shared_floats(narrow);
+    return ((const struct tune_cpu *)dev->state)->blas ? 0 : tune_cpu_gemm_shared_floats(narrow, depth);
 }
 
-static int cpu_reserve(struct tune_device *dev, const struct tune_attention *largest, int64_t width, enum tune_dtype activations)
+static int cpu_reserve(struct tune_device *dev, const struct tune_attention *largest, int64_t width, int64_t depth,
+                       enum tune_dtype activations)
 {
     bool narrow = activations != TUNE_F32;
-    if (shared_floats(dev, narrow) > 0 && !tune_cpu_shared(dev, shared_floats(dev, narrow)))
+    if (shared_floats(dev, depth, narrow) > 0 && !tune_cpu_shared(dev, shared_floats(dev, depth, narrow)))
         return -1;
     return tune_cpu_reserve(dev, thread_floats(dev, largest, width, narrow));
 }
 
 static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tune_attention *largest, int64_t width,
-                                 enum tune_dtype activations, int64_t *library)
+                                 int64_t depth, enum tune_dtype activations, int64_t *library)
 {
     const struct tune_cpu *cpu = dev->state;
     bool narrow = activations != TUNE_F32;
     *library = dev->threads * (cpu->blas ? BLAS_BYTES : THREAD_BYTES);
-    return (whole_pages(thread_floats(dev, largest, width, narrow)) * dev->threads + shared_floats(dev, narrow)) * 4;
+    return (whole_pages(thread_floats(dev, largest, width, narrow)) * dev->threads + shared_floats(dev, depth, narrow)) * 4;
 }
 
 static int cpu_copy(struct tune_device *dev, void *to, const void *from, int64_t bytes)

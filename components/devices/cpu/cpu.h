@@ -111,7 +111,7 @@ int64_t tune_cpu_blas_floats(void);
 int64_t tune_cpu_attention_floats(const struct tune_attention *size);
 
 /* What all threads need together, in floats. */
-int64_t tune_cpu_gemm_shared_floats(bool narrow);
+int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth); /* of products at most */
 
 /* gemm.c: whether it was compiled for wide vectors, and which; the product. blas.c: the same product by OpenBLAS. */
 bool tune_cpu_gemm_is_fast(void);

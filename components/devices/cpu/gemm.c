@@ -21,7 +21,7 @@ enum {
     CHUNK = 4 * NR,           /* rows or columns of a thread's chunk at most */
     SHARED = 1 << 20,         /* floats of the shared place at most; */
     SHARED_NARROW = 4 << 20,  /* where C is narrow, which takes all its depth in one go */
-    SHARED_ROWS = 20 * NR,    /* of the shared side packed at once */
+    SHARED_ROWS = 20 * NR,    /* of the shared side packed at once; whole panels of either kind */
 };
 
 /* Packed A has its rows side by side: the compiler is told, and needs no multiplication for an address. */
@@ -221,14 +221,14 @@ static int64_t block_depth(int64_t K)
     return up((K + blocks - 1) / blocks, VL);
 }
 
-/* How much of the depth and of the shared side is packed at once. */
+/* How much of the depth and of the shared side is packed at once; whole panels, whichever side it is. */
 static void plan(const struct product *p, int64_t *rows, int64_t *depth)
 {
     bool narrow = p->c->dtype != TUNE_F32;
-    int64_t K = up(p->K, p->depth), most = up(p->shared.n, NR) < SHARED_ROWS ? up(p->shared.n, NR) : SHARED_ROWS;
+    int64_t K = up(p->K, p->depth), all = up(p->shared.n, BOTH), most = all < SHARED_ROWS ? all : SHARED_ROWS;
     *depth = narrow || K * most <= SHARED ? K : SHARED / most / p->depth * p->depth;
-    *rows = (narrow ? SHARED_NARROW : SHARED) / *depth / NR * NR;
-    *rows = *rows < NR ? NR : *rows > most ? most : *rows;
+    *rows = (narrow ? SHARED_NARROW : SHARED) / *depth / BOTH * BOTH;
+    *rows = *rows < BOTH ? BOTH : *rows > most ? most : *rows;
 }
 
 /* Chunks small enough that every thread has about four; where there are too few, the shared side is cut as well. */
@@ -250,9 +250,10 @@ int64_t tune_cpu_gemm_floats(bool narrow)
     return (DEPTH + VL) * (int64_t)CHUNK + (narrow ? SHARED_ROWS * (int64_t)CHUNK : 0);
 }
 
-int64_t tune_cpu_gemm_shared_floats(bool narrow)
+int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth)
 {
-    return narrow ? SHARED_NARROW : SHARED;
+    int64_t least = (depth + (depth / DEPTH + 1) * VL) * BOTH; /* blocks are whole vectors deep */
+    return !narrow ? SHARED : least > SHARED_NARROW ? least : SHARED_NARROW;
 }
 
 int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,

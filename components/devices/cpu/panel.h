@@ -6,24 +6,31 @@
  *        k |  b0 ............ b1 ............ b2 ............      one row a step, from the packed panel of B
  *     MR   |  every a[k,i] times b0 b1 b2, into MR * 3 vectors that stay in registers
  *
- * (A need not be packed: its numbers may lie any two steps apart.) MR * 3 sums, 3 vectors of B and one of A fill the registers: 32 of AVX-512 and NEON, 16 of AVX2. Written with the
- * compilers' vectors, so one text serves all of them; gcc and clang both come within 1 % of the FMA peak here
- * (tests/bench/bench_gemm.c). Source of the scheme: Goto & van de Geijn 2008; Van Zee & van de Geijn 2015 (BLIS). */
+ * (A need not be packed: its numbers may lie any two steps apart.) MR * 3 sums, 3 vectors of B and one of A fill the
+ * registers: 32 of AVX-512 and NEON, 16 of AVX2. Written with the compilers' vectors, so one text serves all of them; gcc
+ * and clang both come within 1 % of the FMA peak here (tests/bench/bench_gemm.c). Source of the scheme: Goto & van de Geijn
+ * 2008; Van Zee & van de Geijn 2015 (BLIS). */
 #ifndef TUNE_PANEL_H
 #define TUNE_PANEL_H
 
 #include "devices/cpu/cpu.h"
 
-#if defined(__AVX512F__)
-enum { VL = 16, MR = 8 };
+#if defined(TUNE_NEON_TILES) || defined(__aarch64__) /* the first: NEON's shapes on any processor, for tests */
+#define LANES 4
+#define TILE_ROWS 8
+#elif defined(__AVX512F__)
+#define LANES 16
+#define TILE_ROWS 8
 #elif defined(__AVX__)
-enum { VL = 8, MR = 4 };
-#elif defined(__aarch64__)
-enum { VL = 4, MR = 8 };
+#define LANES 8
+#define TILE_ROWS 4
 #else
-enum { VL = 4, MR = 4 };
+#define LANES 4
+#define TILE_ROWS 4
 #endif
-enum { WIDE = 3, NR = WIDE * VL };
+/* BOTH: rows that are whole panels of A as well as of B. */
+enum { VL = LANES, MR = TILE_ROWS, WIDE = 3, NR = WIDE * VL, BOTH = NR % MR == 0 ? NR : 2 * NR };
+_Static_assert(BOTH % MR == 0, "a panel of A would not end where one of B ends");
 enum { FEW = 16, SOON = 48 }; /* depths packed at a time, and asked for ahead, where they lie far apart */
 
 typedef float vec __attribute__((vector_size(VL * 4)));
@@ -43,9 +50,9 @@ static inline int64_t up(int64_t n, int64_t to)
 #endif
 static inline vec low(vec a, vec b)
 {
-#if defined(__AVX512F__)
+#if LANES == 16
     return SHUFFLE(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-#elif defined(__AVX__)
+#elif LANES == 8
     return SHUFFLE(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
 #else
     return SHUFFLE(a, b, 0, 4, 1, 5);
@@ -54,9 +61,9 @@ static inline vec low(vec a, vec b)
 
 static inline vec high(vec a, vec b)
 {
-#if defined(__AVX512F__)
+#if LANES == 16
     return SHUFFLE(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-#elif defined(__AVX__)
+#elif LANES == 8
     return SHUFFLE(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 #else
     return SHUFFLE(a, b, 2, 6, 3, 7);
@@ -245,4 +252,6 @@ void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, 
                    float beta, float *c, int64_t ldc, int64_t rows, int64_t columns);
 
 #undef ALWAYS
+#undef LANES
+#undef TILE_ROWS
 #endif
