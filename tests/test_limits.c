@@ -148,7 +148,7 @@ static bool with_limits(void)
     setrlimit(RLIMIT_DATA, &r);
     int n = tune_memory_limits(l);
     const struct tune_memory_limit *as = find(l, n, "ulimit -v"), *data = find(l, n, "ulimit -d");
-    return left(as) && left(data) && as->address_space && !data->address_space;
+    return left(as) && left(data) && as->counts == TUNE_MEMORY_ADDRESSES && data->counts == TUNE_MEMORY_WRITABLE;
 }
 
 static void this_machine(void **state)

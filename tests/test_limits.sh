@@ -21,6 +21,12 @@ if [ "$sanitized" ]; then skip "the estimate is within its bound" "a sanitizer's
     is "the estimate ($planned) is within 5 % or 32 MiB of what was seen ($seen)" awk -v a="$planned" -v b="$seen" \
         'BEGIN { d = a > b ? a - b : b - a; exit !(b > 0 && (d < b / 20 || d < 33554432)) }'
 fi
+if [ "$sanitized" ]; then skip "so it is with large files beside the weights" "a sanitizer's memory is counted too"; else
+    cp -r model large && head -c 60000000 /dev/zero >large/tokenizer.model
+    is "a run that keeps a large file" "$BUILD/finetune_full" --model large --dataset "$data" --max-steps 2 --output kept
+    is "so it is with large files beside the weights" awk -v a="$(number kept/report.json estimated_memory_bytes)" \
+        -v b="$(number kept/report.json peak_anonymous_bytes)" 'BEGIN { d = a > b ? a - b : b - a; exit !(b > 60e6 && d < 33554432) }'
+fi
 is "the parts in run.json add up to it" awk -v planned="$planned" \
     '/"memory":/ { on = 1; next } on && /}/ { on = 0 } on { split($0, a, ":"); sum += a[2] } END { exit !(sum == planned && sum > 0) }' first/run.json
 refused "more than the machine has" 3 "MemAvailable" train huge --batch-size 4096 --max-length 4096
@@ -34,6 +40,8 @@ if [ "$sanitized" ]; then skip "ulimit" "a sanitizer takes terabytes of addresse
     refused "more than ulimit -v allows" 3 "ulimit -v" limited -v 2000000 train addresses --batch-size 64 --max-length 2048
     refused "hardly any addresses, told at once" 3 "ulimit -v" limited -v 100000 timeout -k 1 60 "$BUILD/finetune_full" \
         --model model --dataset "$data" --threads 2 --output few
+    refused "stacks that ulimit -d does not allow" 3 "start 16 threads" limited -d 80000 "$BUILD/finetune_full" --model model \
+        --dataset "$data" --threads 16 --output few
     refused "more than ulimit -d allows" 3 "ulimit -d" limited -d 1000000 train data --batch-size 64 --max-length 2048
 fi
 

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoints/companions.h"
 #include "checkpoints/state.h"
 #include "core/checkpoint_names.h"
 #include "core/file.h"
 #include "core/try.h"
 #include "loggers/logger.h"
+#include "models/companions.h"
 #include "models/weights.h"
 
 struct tune_checkpoint {
@@ -185,11 +185,10 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 static int same_source(struct tune_checkpoint *c)
 {
     char what[64];
-    struct tune_companions *then = tune_companions_read(c->resume);
-    const char *differs = then ? tune_companions_differ(c->companions, then) : NULL;
-    tune_companions_free(then);
-    if (!then || !differs)
-        return then ? 0 : -1;
+    const char *differs;
+    TRY(tune_companions_compare(c->companions, c->resume, &differs));
+    if (!differs)
+        return 0;
     snprintf(what, sizeof what, "%s of --model", differs);
     if (c->options.log)
         return tune_logger_changed(c->options.log, what, c->resume, c->source);

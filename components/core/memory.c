@@ -1,6 +1,7 @@
 /* memory.c - /proc/self/status, /proc/meminfo, control groups, resource limits. */
 #include "core/memory.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,23 +53,24 @@ double tune_memory_used(void)
     return total > 0 && available >= 0 ? 100.0 * (double)(total - available) / (double)total : -1;
 }
 
-static int add(struct tune_memory_limit *limits, int count, const char *what, int64_t bytes, bool address_space)
+static int add(struct tune_memory_limit *limits, int count, const char *what, int64_t bytes,
+               enum tune_memory_counts counts)
 {
     struct tune_memory_limit *l = &limits[count];
     snprintf(l->what, sizeof l->what, "%s", what);
     l->bytes = positive(bytes);
-    l->address_space = address_space;
+    l->counts = counts;
     return count + 1;
 }
 
 /* One of the shell's: what is left of it beside what `name` says is used. */
 static int add_resource(struct tune_memory_limit *limits, int count, int resource, const char *name, const char *what,
-                        bool address_space)
+                        enum tune_memory_counts counts)
 {
     struct rlimit limit;
     if (getrlimit(resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > INT64_MAX)
         return count;
-    return add(limits, count, what, (int64_t)limit.rlim_cur - positive(line_bytes("/proc/self/status", name)), address_space);
+    return add(limits, count, what, (int64_t)limit.rlim_cur - positive(line_bytes("/proc/self/status", name)), counts);
 }
 
 int tune_memory_limits(struct tune_memory_limit limits[TUNE_MEMORY_LIMITS])
@@ -78,19 +80,32 @@ int tune_memory_limits(struct tune_memory_limit limits[TUNE_MEMORY_LIMITS])
     int64_t available = line_bytes("/proc/meminfo", "MemAvailable");
     tune_cgroup_read(&group, "");
     if (available >= 0)
-        count = add(limits, count, "available on this machine (MemAvailable)", available, false);
+        count = add(limits, count, "available on this machine (MemAvailable)", available, TUNE_MEMORY_FILLED);
     if (group.memory_limit > 0) {
         char what[sizeof limits->what];
         snprintf(what, sizeof what, "free in the control group %s", group.memory_group);
-        count = add(limits, count, what, group.memory_free, false);
+        count = add(limits, count, what, group.memory_free, TUNE_MEMORY_FILLED);
     }
-    count = add_resource(limits, count, RLIMIT_AS, "VmSize", "left of the address space (ulimit -v)", true);
-    count = add_resource(limits, count, RLIMIT_DATA, "VmData", "left of the data segment (ulimit -d)", false);
+    count = add_resource(limits, count, RLIMIT_AS, "VmSize", "left of the address space (ulimit -v)", TUNE_MEMORY_ADDRESSES);
+    count = add_resource(limits, count, RLIMIT_DATA, "VmData", "left of the data segment (ulimit -d)", TUNE_MEMORY_WRITABLE);
     FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
     if (f && fscanf(f, "%d", &strict) == 1 && strict == 2) /* the kernel promises no more than it can keep */
         count = add(limits, count, "left to promise on this machine (CommitLimit)",
-                    line_bytes("/proc/meminfo", "CommitLimit") - line_bytes("/proc/meminfo", "Committed_AS"), false);
+                    line_bytes("/proc/meminfo", "CommitLimit") - line_bytes("/proc/meminfo", "Committed_AS"), TUNE_MEMORY_WRITABLE);
     if (f)
         fclose(f);
     return count;
+}
+
+int64_t tune_memory_thread(enum tune_memory_counts counts)
+{
+    pthread_attr_t defaults;
+    size_t stack = 0;
+    if (counts == TUNE_MEMORY_FILLED)
+        return 0;
+    if (pthread_attr_init(&defaults) == 0) {
+        pthread_attr_getstacksize(&defaults, &stack);
+        pthread_attr_destroy(&defaults);
+    }
+    return (int64_t)stack;
 }

@@ -6,7 +6,6 @@
 #ifndef TUNE_CORE_MEMORY_H
 #define TUNE_CORE_MEMORY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -24,16 +23,23 @@ int64_t tune_memory_peak(void);
 int64_t tune_memory_machine(void);
 double tune_memory_used(void);
 
+/* What of a process a limit counts: pages that hold something; all it may write to, which threads' stacks are whole from
+ * their start; every address, mapped files and what is only reserved among them. */
+enum tune_memory_counts { TUNE_MEMORY_FILLED, TUNE_MEMORY_WRITABLE, TUNE_MEMORY_ADDRESSES };
+
 /* What bounds the memory this process may still take. */
 struct tune_memory_limit {
-    char what[320];     /* "available on this machine (MemAvailable)", "the control group's /sys/fs/cgroup/..." */
-    int64_t bytes;      /* what is left */
-    bool address_space; /* mapped files count too */
+    char what[320]; /* "available on this machine (MemAvailable)", "free in the control group /sys/fs/cgroup/..." */
+    int64_t bytes;  /* what is left */
+    enum tune_memory_counts counts;
 };
 
 /* tune_memory_limits - every bound there is (swap is not counted as memory), into limits; their number. */
 enum { TUNE_MEMORY_LIMITS = 5 };
 int tune_memory_limits(struct tune_memory_limit limits[TUNE_MEMORY_LIMITS]);
+
+/* tune_memory_thread - bytes that a thread adds, by being started, to what such a limit counts: its stack. */
+int64_t tune_memory_thread(enum tune_memory_counts counts);
 
 #ifdef __cplusplus
 }

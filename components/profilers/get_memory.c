@@ -3,6 +3,7 @@
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "flags/flags.h"
+#include "models/companions.h"
 #include "profilers/memory_plan.h"
 
 int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
@@ -22,6 +23,8 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
         .evaluates = flags->train_split < 1 || flags->eval_dataset,
         .log_every = flags->log_every,
         .profile = flags->profile,
+        .files = tune_companions_bytes(folder),
+        .resumes = flags->resume,
     };
     TRY(tune_memory_plan_make(plan, &request, dev));
     return tune_memory_plan_check(plan, &request, dev, limits, tune_memory_limits(limits));

@@ -10,7 +10,8 @@
 #include "profilers/profiler.h"
 
 enum { TRANSFER_BYTES = 4 << 20 }; /* of the heap: what weights pass through when they are read and saved, JSON, rows of text */
-#define ADDRESSES ((int64_t)96 << 20) /* a thread reserves without filling them: OpenBLAS's buffer, its stack and heap */
+
+enum { ARENA_BYTES = 64 << 20 };   /* addresses that glibc's malloc reserves for a thread */
 
 static void add(struct tune_memory_plan *plan, const char *name, int64_t bytes, bool tensor)
 {
@@ -47,8 +48,17 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "profiler's trace", profiler.heap, false);
     add(plan, "loader", loader, false);
     add(plan, "libraries' buffers", model.library + TRANSFER_BYTES, false);
+    add(plan, "files to save", r->files, false);
     add(plan, "process so far", plan->held, false);
     return 0;
+}
+
+/* What a limit counts beside the plan: the thread that reads the data, with what malloc reserves for it; files while they
+ * are mapped. */
+static int64_t beside(const struct tune_memory_request *r, int64_t weights, enum tune_memory_counts counts)
+{
+    int64_t reserved = ARENA_BYTES + weights * (r->resumes ? 2 : 1);
+    return tune_memory_thread(counts) + (counts == TUNE_MEMORY_ADDRESSES ? reserved : 0);
 }
 
 static double mib(int64_t bytes)
@@ -114,7 +124,7 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
     const struct tune_memory_limit *worst = NULL;
     int64_t most = 0, worst_need = 0;
     for (int i = 0; i < count; i++) {
-        int64_t need = plan->total - plan->held + (limits[i].address_space ? ADDRESSES * (int64_t)dev->threads : 0);
+        int64_t need = plan->total - plan->held + beside(r, plan->parts[0].bytes, limits[i].counts);
         if (need - limits[i].bytes > most) {
             most = need - limits[i].bytes;
             worst = &limits[i];
@@ -128,7 +138,7 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
     tune_error_set_kind(TUNE_ERROR_CANNOT,
                         "not enough memory: %.1f MiB are still to be taken%s, %.1f MiB are %s. The run needs %s. "
                         "To need less:%s",
-                        mib(worst_need), worst->address_space ? " (addresses the threads only reserve among them)" : "",
+                        mib(worst_need), worst->counts == TUNE_MEMORY_FILLED ? "" : " (a thread's stack and what is only reserved among them)",
                         mib(worst->bytes), worst->what, tune_memory_plan_text(plan, parts, sizeof parts), help);
     return -1;
 }

@@ -35,6 +35,8 @@ struct tune_memory_request {
     bool evaluates;                    /* a second loader, for the held-out rows */
     int log_every;                     /* steps whose scalars wait on the device */
     int profile;                       /* steps to be profiled */
+    int64_t files;                     /* bytes of files held as they are: what is saved with the weights */
+    bool resumes;                      /* moments are read from a file */
 };
 
 struct tune_memory_part {
@@ -42,7 +44,7 @@ struct tune_memory_part {
     int64_t bytes;
 };
 
-enum { TUNE_MEMORY_PARTS = 11 };
+enum { TUNE_MEMORY_PARTS = 12 };
 struct tune_memory_plan {
     struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* none of 0 bytes */
     int count;
@@ -63,8 +65,8 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
 const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *text, size_t size);
 
 /* tune_get_memory_plan - made and checked, by --model, --dtype, --activation-checkpointing, --batch-size, --accumulate,
- * --max-length, --optimizer, --momentum, --train-split, --eval-dataset, --log-every, --profile, for this machine's limits. Before
- * the model is made. */
+ * --max-length, --optimizer, --momentum, --train-split, --eval-dataset, --log-every, --profile, --resume, for this machine's
+ * limits. Before the model is made. */
 int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
                          const struct tune_dataset *data);
 

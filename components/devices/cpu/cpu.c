@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "core/error.h"
+#include "core/memory.h"
 #include "core/try.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -226,10 +228,21 @@ static int choose_matmul(struct tune_device *dev)
     return 0;
 }
 
-/* As many threads as OpenMP will really give: OMP_THREAD_LIMIT and the like allow fewer than are asked for. */
-static void count_threads(struct tune_device *dev)
+/* As many threads as OpenMP will really give: OMP_THREAD_LIMIT and the like allow fewer than are asked for. Where it finds
+ * no memory for one, its library ends the process: so that is looked at before. */
+static int start_threads(struct tune_device *dev)
 {
     int wanted = dev->threads;
+    struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
+    for (int i = tune_memory_limits(limits) - 1; i >= 0; i--) {
+        int64_t each = tune_memory_thread(limits[i].counts);
+        if (each * (wanted - 1) <= limits[i].bytes)
+            continue;
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "not enough memory to start %d threads, %.1f MiB each: %.1f MiB are %s; "
+                            "lower --threads, or raise the limit", wanted, (double)each / 1048576,
+                            (double)limits[i].bytes / 1048576, limits[i].what);
+        return -1;
+    }
     omp_set_dynamic(0); /* else every region may have another number */
 #pragma omp parallel num_threads(wanted)
 #pragma omp single
@@ -238,11 +251,12 @@ static void count_threads(struct tune_device *dev)
         snprintf(dev->warning, sizeof dev->warning,
                  "OpenMP gives %d of %d threads; look for OMP_THREAD_LIMIT or OMP_MAX_ACTIVE_LEVELS in the environment",
                  dev->threads, wanted);
+    return 0;
 }
 
 int tune_cpu_open(struct tune_device *dev)
 {
-    count_threads(dev);
+    TRY(start_threads(dev));
     struct tune_cpu *cpu = calloc(1, sizeof *cpu);
     if (cpu)
         cpu->partial = calloc((size_t)dev->threads, sizeof *cpu->partial);

@@ -1,9 +1,10 @@
 /* companions.c - the small files beside a model's weights, held in memory. */
-#include "checkpoints/companions.h"
+#include "models/companions.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/cjson.h"
 #include "core/error.h"
@@ -25,14 +26,17 @@ struct tune_companions {
     size_t size[COMPANIONS];
 };
 
+static int read_one(struct tune_companions *c, int i)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/%s", c->folder, names[i]));
+    return i == CONFIG || tune_file_exists(path) ? tune_file_read(path, LARGEST, &c->text[i], &c->size[i]) : 0;
+}
+
 static int read_all(struct tune_companions *c)
 {
-    for (int i = 0; i < COMPANIONS; i++) {
-        char path[TUNE_PATH_MAX];
-        TRY(tune_path(path, "%s/%s", c->folder, names[i]));
-        if (i == CONFIG || tune_file_exists(path))
-            TRY(tune_file_read(path, LARGEST, &c->text[i], &c->size[i]));
-    }
+    for (int i = 0; i < COMPANIONS; i++)
+        TRY(read_one(c, i));
     return 0;
 }
 
@@ -47,6 +51,18 @@ struct tune_companions *tune_companions_read(const char *folder)
         return c;
     tune_companions_free(c);
     return NULL;
+}
+
+int64_t tune_companions_bytes(const char *folder)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < COMPANIONS; i++) {
+        char path[TUNE_PATH_MAX];
+        struct stat s;
+        if (tune_path(path, "%s/%s", folder, names[i]) == 0 && stat(path, &s) == 0)
+            bytes += s.st_size;
+    }
+    return bytes;
 }
 
 void tune_companions_free(struct tune_companions *c)
@@ -113,14 +129,24 @@ static bool same_config(const struct tune_companions *a, const struct tune_compa
     return same;
 }
 
-const char *tune_companions_differ(const struct tune_companions *a, const struct tune_companions *b)
+static bool same_tokenizer(const struct tune_companions *a, const struct tune_companions *b)
 {
+    const char *x = a->text[TOKENIZER], *y = b->text[TOKENIZER];
     size_t n = a->size[TOKENIZER];
-    if (!same_config(a, b))
-        return names[CONFIG];
-    bool both = a->text[TOKENIZER] && b->text[TOKENIZER];
-    if (!a->text[TOKENIZER] != !b->text[TOKENIZER] ||
-        (both && (n != b->size[TOKENIZER] || memcmp(a->text[TOKENIZER], b->text[TOKENIZER], n))))
-        return names[TOKENIZER];
-    return NULL;
+    return x && y ? n == b->size[TOKENIZER] && !memcmp(x, y, n) : !x && !y;
+}
+
+int tune_companions_compare(const struct tune_companions *c, const char *folder, const char **differs)
+{
+    static bool (*const same[])(const struct tune_companions *, const struct tune_companions *) = {same_config, same_tokenizer};
+    *differs = NULL;
+    for (int i = CONFIG; i <= TOKENIZER && !*differs; i++) {
+        struct tune_companions other = {0};
+        TRY(tune_path(other.folder, "%s", folder));
+        TRY(read_one(&other, i));
+        if (!same[i](c, &other))
+            *differs = names[i];
+        free(other.text[i]);
+    }
+    return 0;
 }

@@ -1,8 +1,8 @@
 /* companions.h - what travels with the weights of a Hugging Face folder: config.json, tokenizer files and their like.
  *
  * They are read once and kept (some megabytes), so that a save hours later needs nothing of the folder they came from. */
-#ifndef TUNE_CHECKPOINTS_COMPANIONS_H
-#define TUNE_CHECKPOINTS_COMPANIONS_H
+#ifndef TUNE_COMPANIONS_H
+#define TUNE_COMPANIONS_H
 
 #include <stdbool.h>
 
@@ -14,12 +14,15 @@ struct tune_companions;
 struct tune_companions *tune_companions_read(const char *folder);
 void tune_companions_free(struct tune_companions *c);
 
+/* tune_companions_bytes - what they hold of a folder, in bytes; 0 if it cannot be read. */
+int64_t tune_companions_bytes(const char *folder);
+
 /* tune_companions_write - into a folder. config.json as it was; only its dtype is save_dtype where that is none of
  * TUNE_DTYPES (as read). */
 int tune_companions_write(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype);
 
-/* tune_companions_differ - the first that two folders have with different meaning for training (config.json without its dtype,
- * tokenizer.json); NULL: they agree. */
-const char *tune_companions_differ(const struct tune_companions *a, const struct tune_companions *b);
+/* tune_companions_compare - *differs: the first that another folder has with another meaning for training (config.json
+ * without its dtype, tokenizer.json); NULL: they agree. 0, or -1: one cannot be read. */
+int tune_companions_compare(const struct tune_companions *c, const char *folder, const char **differs);
 
 #endif
