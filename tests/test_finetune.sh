@@ -26,7 +26,14 @@ is "and the same weights" same_weights first recompute
 is "one thread" run one --threads 1
 is "log-every 3" run sparse --log-every 3
 is "leaves one object per step all the same" same_numbers first sparse
+{ head -n 5 "$data" && echo nonsense && tail -n +6 "$data" | head -n 6; } >bad.jsonl
+gaps() { "$BUILD/finetune_full" --model model --dataset bad.jsonl --max-length 96 --skip-bad-rows --no-shuffle --threads 2 --output "$@" >gaps.out; }
+is "a step left out for its bad row, every step logged" gaps often
+is "or all at the end" gaps seldom --log-every 100
+is "the same epochs either way" same_numbers often seldom
+is "the last one whole" grep -q '"epoch":1}' seldom/metrics.jsonl
 is "--profile 3" run profiled --profile 3 --log-every 4
+is "--profile of a run that is too short says so" eval 'run short --profile 3 --max-steps 1 && grep -q "^# profile .*no step" short.out'
 is "changes no number" same_numbers first profiled
 is "nor a weight" same_weights first profiled
 is "and leaves table, JSON and trace" test -s profiled/profile.txt -a -s profiled/profile.json -a -s profiled/profile.trace.json

@@ -183,8 +183,9 @@ static void configs(void **state)
 static void run_json(const char *folder, const char *options, const char *more)
 {
     char text[2048];
-    snprintf(text, sizeof text, "{\"program\": \"prog\", \"status\": \"stopped\", \"working_folder\": \"%s\",\n\"options\": {%s}%s}",
-             folder, options, more);
+    snprintf(text, sizeof text, "{\"program\": \"prog\", \"status\": \"stopped\", \"working_folder\": \"/first\",\n\"options\": {%s},"
+             "\"sessions\": [{\"working_folder\": \"/first\", \"pid\": 7}, {\"pid\": 8, \"working_folder\": \"%s\"}]%s}",
+             options, folder, more);
     test_write(folder, "run.json", text, strlen(text));
 }
 

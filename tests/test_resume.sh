@@ -54,6 +54,9 @@ is "loss_first is the first process's" test "$(figure stop7 loss_first)" = "$(fi
 is "sessions of both in run.json" test "$(grep -c '"from_step"' often/run.json)" = 5
 is "a moved folder" eval 'run moved --stop-at-step 7 && mkdir far && mv moved far/m && cd far && "$full" --resume m && cd .. && mv far/m moved'
 is "to the same bits, from another working folder too" same straight moved
+is "a model's path as the last process was given it" eval 'mkdir -p apart && cp -r model apart/near && run paths --stop-at-step 5 &&
+    (cd apart && "$full" --resume ../paths --model near --stop-at-step 7) && more paths'
+is "is meant from where that ran" same straight paths
 
 # ---- kill -9 ----
 run killed --eval-every 0 --save-every 4 --epochs 400 >killed.out 2>&1 &

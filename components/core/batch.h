@@ -17,6 +17,7 @@ struct tune_batch {
     const int64_t *rows;     /* [B]; index of the row in its dataset */
     int64_t tokens;          /* sum of lengths */
     int64_t label_count;     /* labels that are not TUNE_NO_LABEL */
+    double epoch;            /* with this batch; 0: unknown */
 };
 
 #endif

@@ -572,6 +572,7 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
     *batch = (struct tune_batch){
         .B = B, .T = T, .ids = load->ids, .labels = load->labels, .lengths = load->lengths, .rows = load->batch_rows,
         .tokens = load->tokens - tokens, .label_count = load->label_count - label_count,
+        .epoch = (double)(load->at.epoch * load->rows + load->at.offset + load->given) / (double)load->rows,
     };
     return 0;
 }

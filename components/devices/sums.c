@@ -79,6 +79,7 @@ int tune_sums_count(struct tune_sums *s, const struct tune_batch *batch)
     h->tokens += batch->tokens;
     h->padded_tokens += (int64_t)batch->B * batch->T;
     h->labels += batch->label_count;
+    h->epoch = batch->epoch;
     return 0;
 }
 

@@ -29,7 +29,7 @@ struct tune_scalars {
 struct tune_step_sums {
     struct tune_scalars scalars;
     int64_t rows, tokens, padded_tokens, labels; /* handed to the model: rows, real tokens, positions, trained tokens */
-    double lr;
+    double lr, epoch; /* epoch: of its last batch */
     struct tune_moment begin, end;
 };
 

@@ -26,26 +26,46 @@ static int no_memory(void)
 
 /* What run.json says beside the options. */
 struct about {
-    char program[256], status[64], working_folder[TUNE_PATH_MAX];
+    char program[256], status[64], working_folder[TUNE_PATH_MAX]; /* the last process's: the options are its */
     bool options;
 };
+
+static int read_text(struct tune_json *j, char *text, size_t size)
+{
+    struct tune_text value;
+    TRY(tune_json_string(j, &value));
+    snprintf(text, size, "%s", value.data);
+    return 0;
+}
+
+static int read_sessions(struct tune_json *j, struct about *about)
+{
+    struct tune_text key;
+    int item, more = 0;
+    TRY(tune_json_array(j));
+    while ((item = tune_json_item(j)) == 1) {
+        TRY(tune_json_object(j));
+        while ((more = tune_json_key(j, &key)) == 1)
+            TRY(tune_text_equal(key, "working_folder") ? read_text(j, about->working_folder, sizeof about->working_folder)
+                                                       : tune_json_skip(j));
+        TRY(more);
+    }
+    return item;
+}
 
 /* The members of run.json; its options are taken if flags is not NULL. */
 static int read_members(struct tune_flags *flags, struct tune_json *j, struct about *about)
 {
-    static const char *const names[] = {"program", "status", "working_folder"};
-    char *const texts[] = {about->program, about->status, about->working_folder};
-    const size_t sizes[] = {sizeof about->program, sizeof about->status, sizeof about->working_folder};
-    struct tune_text key, value;
+    struct tune_text key;
     int more;
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &key)) == 1) {
-        int which = -1;
-        for (int i = 0; i < 3; i++)
-            which = tune_text_equal(key, names[i]) ? i : which;
-        if (which >= 0) {
-            TRY(tune_json_string(j, &value));
-            snprintf(texts[which], sizes[which], "%s", value.data);
+        if (tune_text_equal(key, "program")) {
+            TRY(read_text(j, about->program, sizeof about->program));
+        } else if (tune_text_equal(key, "status")) {
+            TRY(read_text(j, about->status, sizeof about->status));
+        } else if (tune_text_equal(key, "sessions")) {
+            TRY(read_sessions(j, about));
         } else if (tune_text_equal(key, "options")) {
             about->options = true;
             TRY(tune_flags_object(flags->state, j, TUNE_FROM_RUN));

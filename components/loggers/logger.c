@@ -457,15 +457,19 @@ static int print_table(struct tune_logger *log, char *table)
 int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, const struct tune_progress *at)
 {
     int done = at ? tune_profiler_step(prof, at) : tune_profiler_end(prof);
-    if (done <= 0)
+    const struct tune_profile *result = tune_profiler_result(prof);
+    bool none = !at && result->asked > 0 && result->last == 0; /* the run was too short: the table says so */
+    if (done < 0 || (done == 0 && !none))
         return done;
-    TRY(tune_profiler_write(prof, log->folder));
+    if (!none)
+        TRY(tune_profiler_write(prof, log->folder));
     if (log->options.quiet)
         return 0;
     char *table = tune_profiler_table(prof);
     int status = table ? print_table(log, table) : -1;
     free(table);
-    TRY(status);
+    if (status < 0 || none)
+        return status;
     return tune_line_print(&log->line, "# %-26s %s/profile.txt, profile.json, profile.trace.json", "profile", log->folder);
 }
 

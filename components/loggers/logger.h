@@ -156,8 +156,9 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
  * tune_logger_property stand as they were set; declared ones without a value are left out. */
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds; run.json gets argv, the command line
- * and every option with its source. Refuses to remove a folder that holds --model or --dataset. */
+/* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds, --resume, --allow-changed; run.json
+ * gets argv, the command line and every option with its source. Refuses to remove a folder that holds --model, --dataset,
+ * --eval-dataset or --config. */
 struct tune_logger *tune_get_logger(const struct tune_flags *flags);
 
 #ifdef __cplusplus

@@ -1,6 +1,5 @@
 /* step.c - the finished steps from the device's records to the logger's. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "core/try.h"
@@ -13,20 +12,15 @@ int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, st
     const struct tune_step_sums *steps;
     int n = tune_sums_read(sums, &steps);
     TRY(n);
-    int64_t rows = at->rows; /* consumed after the i-th of them: from behind */
-    double set = at->epoch > 0 ? nearbyint((double)at->rows / at->epoch) : 0;
-    for (int i = 0; i < n; i++)
-        rows -= steps[i].rows;
     for (int i = 0; i < n; i++) {
         const struct tune_step_sums *s = &steps[i];
-        rows += s->rows;
         struct tune_step_record r = {
             .step = at->step - n + 1 + i,
             .rows = s->rows,
             .tokens = s->tokens,
             .padded_tokens = s->padded_tokens,
             .labels = s->scalars.labels,
-            .epoch = set > 0 ? (double)rows / set : 0,
+            .epoch = s->epoch,
             .loss_sum = s->scalars.loss_sum,
             .grad_norm = s->scalars.grad_norm,
             .lr = s->lr,

@@ -117,7 +117,7 @@ char *tune_profiler_table(const struct tune_profiler *p)
     struct text t = {malloc(4096), 0, 4096};
     double outside = 0;
     if (r->first == 0 || r->last == 0) {
-        put(&t, "no step was profiled: the run was over before the first had warmed up\n");
+        put(&t, "%-26s no step: the first one or two are not measured, and then the run was over\n", "profile");
     } else {
         put(&t, "%-26s steps %" PRId64 " to %" PRId64 ", %.1f ms each\n", "profile", r->first, r->last,
             1000 * r->seconds / (double)steps_of(r));

@@ -56,7 +56,7 @@ struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_mod
     p->dev = dev;
     p->model = model;
     p->load = load;
-    p->steps = steps;
+    p->steps = p->result.asked = steps;
     p->result.threads = dev->threads;
     p->result.rows = p->rows;
     if (steps <= 0)

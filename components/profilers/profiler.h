@@ -60,6 +60,7 @@ struct tune_profile_row {
 };
 
 struct tune_profile {
+    int asked;                /* steps to be measured */
     int64_t first, last;      /* steps measured, as the run counts them; 0: none was */
     double seconds;           /* they took; the rows' seconds add up to it */
     double model_flops;       /* 6N + attention, of their tokens; 0: unknown */

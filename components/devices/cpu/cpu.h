@@ -1,7 +1,7 @@
 /* cpu.h - what the files of the CPU device share. Inside this folder only.
  *
- * Every kernel splits its rows over dev->threads OpenMP threads in fixed pieces, so the same
- * thread count gives the same bits. A row in bfloat16 is widened into the thread's working
+ * Work is split over dev->threads OpenMP threads, in fixed pieces where sums depend on them, so
+ * the same thread count gives the same bits. A row in bfloat16 is widened into the thread's working
  * memory, computed in float32, and narrowed at the end; a float32 row is used where it lies. */
 #ifndef TUNE_CPU_H
 #define TUNE_CPU_H
