@@ -97,6 +97,12 @@ is "--ascii is ASCII all the same" eval 'LC_ALL=C.UTF-8 plot --ascii >a && test 
 is "colours where they are asked for, and only there" eval 'plot >a && ! grep -q "$(printf "\033")" a && plot --color always >a && grep -q "$(printf "\033")" a'
 is "several metrics, over time, logarithmic" shows ' seconds$' plot --metric grad_norm,lr,tokens_per_s --x time --log
 is "each has its own plot" test "$(grep -cE '^ *(grad_norm|lr|tokens_per_s, tokens/s)$' shown)" = 3
+loss=loss,loss,loss,loss,loss,loss,loss,loss
+is "a metric named often is drawn once" eval 'plot --metric $loss,$loss,$loss,$loss,$loss,eval_loss >a && plot >b && cmp a b'
+mkdir runs/chain && cp runs/slow/run.json runs/chain
+for x in a b c d e f g h i j; do chain=${chain:+$chain,}eval_eval_$x,$x,eval_$x; done
+echo "{\"step\":1,\"$(echo "$chain" | sed 's/,/":1,"/g')\":1}" >runs/chain/metrics.jsonl
+is "and so is one that two others go with" eval '"$runs" plot chain --metric "$chain" --svg chain.svg >a && [ "$(grep -c "<path" chain.svg)" = 30 ]'
 is "an SVG file" shows '^# loss.svg' plot --svg loss.svg
 is "well formed, with a path and a name for every curve" holds "$runs" svg loss.svg
 refused "a metric that is none: what there is instead" 2 'no run has the metric "los"; there are: loss, grad_norm' plot --metric los

@@ -452,7 +452,12 @@ static void read_metrics(struct drawing *d)
             tune_error_set_kind(TUNE_ERROR_USAGE, "--metric %s: expected up to %d names separated by commas", my.metric, MOST);
             tune_program_fail();
         }
-        snprintf(d->metrics[d->metric_count++], sizeof *d->metrics, "%.*s", (int)n, at);
+        char *metric = d->metrics[d->metric_count];
+        snprintf(metric, sizeof *d->metrics, "%.*s", (int)n, at);
+        bool seen = false; /* named twice, it is drawn once */
+        for (int i = 0; i < d->metric_count; i++)
+            seen = seen || !strcmp(d->metrics[i], metric);
+        d->metric_count += !seen;
         at += n;
     }
 }
@@ -509,6 +514,7 @@ static void add_curves(struct drawing *d, const char *metric, bool shared)
     }
 }
 
+/* Every metric is drawn once: there is room for no more. */
 static void make_plots(struct drawing *d)
 {
     bool done[MOST] = {false};
@@ -517,11 +523,12 @@ static void make_plots(struct drawing *d)
         int with = -1; /* eval_loss belongs to loss */
         snprintf(other, sizeof other, "eval_%s", d->metrics[m]);
         for (int k = 0; k < d->metric_count; k++)
-            if (!strcmp(d->metrics[k], other) || (!strncmp(d->metrics[m], "eval_", 5) && !strcmp(d->metrics[m] + 5, d->metrics[k])))
+            if (!done[k] && (!strcmp(d->metrics[k], other) ||
+                             (!strncmp(d->metrics[m], "eval_", 5) && !strcmp(d->metrics[m] + 5, d->metrics[k]))))
                 with = k;
         if (done[m])
             continue;
-        bool shared = with >= 0 && with != m;
+        bool shared = with >= 0;
         char title[128];
         snprintf(title, sizeof title, "%s%s%s", d->metrics[m], shared ? " and " : "", shared ? d->metrics[with] : "");
         d->plot[d->plots++] = (struct tune_plot){
