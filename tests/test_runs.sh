@@ -106,6 +106,20 @@ is "and so is one that two others go with" eval '"$runs" plot chain --metric "$c
 is "an SVG file" shows '^# loss.svg' plot --svg loss.svg
 is "well formed, with a path and a name for every curve" holds "$runs" svg loss.svg
 refused "a metric that is none: what there is instead" 2 'no run has the metric "los"; there are: loss, grad_norm' plot --metric los
+cp loss.svg was
+is "written again, it is replaced" eval 'plot --svg loss.svg >a && cmp loss.svg was'
+mkfifo pipe
+timeout 20 cat pipe >piped 2>&1 &
+is "a pipe is written to, and stays" eval 'plot --svg pipe >a && wait $! && cmp piped loss.svg && [ -p pipe ]'
+: >target.svg && ln -s target.svg link.svg && ln -s new.svg dangling.svg
+is "of a link the target is replaced" eval 'plot --svg link.svg >a && [ -h link.svg ] && cmp target.svg loss.svg'
+is "or made" eval 'plot --svg dangling.svg >a && [ -h dangling.svg ] && cmp new.svg loss.svg'
+ln -s /proc/self/fd/1 stdout # as /dev/stdout is one; a link there is not to be put at risk
+is "standard output gets the picture alone, be it a pipe or a file" eval 'plot --svg stdout | cmp - loss.svg && plot --svg stdout >a && cmp a loss.svg && [ -h stdout ]'
+cp runs/slow/run.json was
+refused "a file that is no picture is not replaced" 2 "--svg runs/slow/run.json: the file that is there is no SVG picture" plot --svg runs/slow/run.json
+is "nor through a link" eval 'ln -s runs/slow/run.json run.svg && ! plot --svg run.svg && cmp runs/slow/run.json was'
+refused "nor is a folder" 1 "cannot write runs/slow: Is a directory" plot --svg runs/slow
 refused "where the SVG cannot be written" 1 "cannot write gone/a.svg" plot --svg gone/a.svg
 is "a broken run's curve is drawn, and what is wrong is said" shows '^# torn: ' "$runs" plot torn slow
 refused "a full disk behind its output" 1 "cannot write to standard output" sh -c "'$runs' list >/dev/full"

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,7 +48,7 @@ static const struct tune_option my_options[] = {
     {"metric", TUNE_STRING, &my.metric, "loss,eval_loss", "", "",
      "which numbers of metrics.jsonl, separated by commas; loss and eval_loss share one plot, others have one each"},
     {"x", TUNE_CHOICE, &my.x, "step", "step|epoch|tokens|time", "", "what to draw over; time: since the first step, sessions added up"},
-    {"svg", TUNE_STRING, &my.svg, NULL, "", "", "also write the plots into this file"},
+    {"svg", TUNE_STRING, &my.svg, NULL, "", "", "also write the plots into this file; /dev/stdout: print that instead of the drawing"},
     {"smooth", TUNE_DOUBLE, &my.smooth, "-1", "[-1,inf)", "points",
      "a smoothed value is the mean of that many on either side, twice; -1: by the curve; 0: none"},
     {"log", TUNE_BOOL, &my.logarithmic, "false", "", "", "logarithmic y axis"},
@@ -542,10 +543,47 @@ static void make_plots(struct drawing *d)
     }
 }
 
+/* Where --svg leads to standard output, which others may have opened as a file: to be written on, not replaced. */
+static bool is_stdout(const char *path)
+{
+    struct stat st, out;
+    return path && stat(path, &st) == 0 && fstat(STDOUT_FILENO, &out) == 0 && st.st_dev == out.st_dev && st.st_ino == out.st_ino;
+}
+
+/* What is there may be replaced: a picture of before, an empty file, nothing; not a run.json after a slip of the finger. */
+static int check_replaced(const char *path)
+{
+    char text[4097];
+    size_t size, skip;
+    struct stat st;
+    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return 0;
+    int fd = tune_file_open(path, &size);
+    if (fd < 0)
+        return -1;
+    size = size < sizeof text ? size : sizeof text - 1;
+    int status = tune_file_read_at(fd, path, 0, text, size);
+    close(fd);
+    if (status < 0)
+        return -1;
+    text[size] = 0;
+    skip = strspn(text, "\xef\xbb\xbf \t\r\n"); /* a byte order mark */
+    if (text[skip] == '<' && strstr(text, "<svg") && !strstr(text, "<html"))
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--svg %s: the file that is there is no SVG picture; expected one, which is replaced, or "
+                        "a new name; remove the file if it is not needed", path);
+    return -1;
+}
+
 static void write_svg(const struct drawing *d)
 {
     struct tune_file_writer w;
-    MUST(tune_file_begin(&w, my.svg));
+    if (is_stdout(my.svg)) {
+        MUST(tune_plot_svg(d->plot, d->plots, stdout));
+        return;
+    }
+    MUST(check_replaced(my.svg));
+    MUST(tune_file_begin_output(&w, my.svg));
     if (tune_plot_svg(d->plot, d->plots, w.file) < 0 || tune_file_commit(&w) < 0) {
         tune_file_cancel(&w);
         tune_program_fail();
@@ -566,7 +604,7 @@ static void plot(struct tune_run **runs, int count)
     read_metrics(&d);
     d.curve = GET(calloc((size_t)count * MOST, sizeof *d.curve));
     make_plots(&d);
-    for (int i = 0; i < d.plots; i++) {
+    for (int i = 0; i < d.plots && !is_stdout(my.svg); i++) {
         if (i > 0)
             putchar('\n');
         MUST(tune_plot_terminal(&d.plot[i], &how, stdout));
