@@ -53,6 +53,20 @@ refused "a run that is not there" 1 "no such run" "$runs" show gone
 refused "show without a run" 2 "which run" "$runs" show
 refused "an unknown command" 2 "expected one of list|show|compare|plot" "$runs" watch
 
+# ---- what moves a cursor: ESC, CSI as one character, line breaks; in a name, a reason, an option, a metric, a section ----
+wild=$(printf 'w\033[2J\302\233m\nx')
+mkdir "$wild" && cat >"$wild/run.json" <<'END'
+{"status":"failed","reason":"a\u001b]0;b\u0007\u009bc\n# d","options":{"lr\u001b[1m":"\u001b[31m\ne"},"o\rp":{"q\n":"r\b"}}
+END
+echo '{"step":1,"loss":1,"loss\u001b[5m":2}' >"$wild/metrics.jsonl"
+plain() { "$@" >screen 2>&1; LC_ALL=C grep -q . screen && [ -z "$(LC_ALL=C tr -d '\n -~\200-\377' <screen)" ] && ! LC_ALL=C grep -q "$(printf '\302\233')" screen; }
+is "is spelled out by list" eval 'plain "$runs" list "$wild" && test "$(wc -l <screen)" = 3 && grep -qF "# w\x1b[2J\x9bm\nx: a\x1b]0;b\x07\x9bc\n# d" screen'
+is "by show" eval 'plain "$runs" show "$wild" && grep -qF "  lr\x1b[1m " screen && grep -qF " \x1b[31m\ne" screen && grep -qF "o\x0dp" screen'
+is "by compare" plain "$runs" compare "$wild" slow
+is "by plot" plain "$runs" plot "$wild" --ascii --metric "$(printf 'loss\033[5m')"
+is "by its complaints" plain "$runs" plot "$wild" --metric none
+is "but not to programs" eval '"$runs" list "$wild" --output-format csv | LC_ALL=C grep -q "$(printf "a\033]0;b\007\302\233c")"'
+
 # ---- for programs ----
 holds() { $PYTHON - "$@" <<'PY'
 import csv, io, json, subprocess, sys, xml.dom.minidom

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/print.h"
 #include "flags/program.h"
 #include "runs/run.h"
 #include "views/plot.h"
@@ -96,6 +97,16 @@ static const char *label(struct tune_run *const *runs, int count, int i)
         if (k != i && !strcmp(runs[k]->name, runs[i]->name))
             return runs[i]->folder;
     return runs[i]->name;
+}
+
+/* Why the run is as it is. */
+static void put_reason(FILE *out, struct tune_run *const *runs, int count, int i)
+{
+    fputs("# ", out);
+    tune_print_line_of(out, label(runs, count, i));
+    fputs(": ", out);
+    tune_print_line_of(out, runs[i]->reason);
+    fputc('\n', out);
 }
 
 /* What is measured of any run, from its metrics.jsonl alone. */
@@ -237,7 +248,7 @@ static void list(struct tune_run **runs, int all)
     print(t);
     for (int i = 0; i < count && is_people(); i++)
         if (*runs[i]->reason)
-            printf("# %s: %s\n", label(runs, count, i), runs[i]->reason);
+            put_reason(stdout, runs, count, i);
     if (all == 0 && is_people())
         puts("# no runs in runs/; a recipe makes them there, or where its --output says");
     free(differing);
@@ -302,6 +313,21 @@ static void add_checkpoints(struct tune_table *t, const struct tune_run *r)
     free(c);
 }
 
+static void put_line(const char *lead, const char *text)
+{
+    fputs(lead, stdout);
+    tune_print_line_of(stdout, text);
+    putchar('\n');
+}
+
+static void put_pair(const char *name, const char *value)
+{
+    fputs("  ", stdout);
+    tune_print_line_of(stdout, name);
+    printf("%*s", strlen(name) < 28 ? 28 - (int)strlen(name) : 0, "");
+    put_line(" ", value);
+}
+
 static void show(const struct tune_run *r)
 {
     static const char *const names[] = {"section", "name", "value"};
@@ -331,9 +357,9 @@ static void show(const struct tune_run *r)
     for (int row = 0; row < tune_table_rows(t); row++) {
         const char *section = tune_table_cell(t, row, 0), *value = tune_table_cell(t, row, 2);
         if (row == 0 || strcmp(section, tune_table_cell(t, row - 1, 0)))
-            printf("%s%s\n", row ? "\n" : "", section);
+            put_line(row ? "\n" : "", section);
         if (*value)
-            printf("  %-28s %s\n", tune_table_cell(t, row, 1), value);
+            put_pair(tune_table_cell(t, row, 1), value);
     }
     tune_table_free(t);
 }
@@ -613,7 +639,7 @@ static void plot(struct tune_run **runs, int count)
         write_svg(&d);
     for (int i = 0; i < count; i++)
         if (runs[i]->state == TUNE_RUN_BROKEN)
-            fprintf(stderr, "# %s: %s\n", label(runs, count, i), runs[i]->reason);
+            put_reason(stderr, runs, count, i);
     for (int i = 0; i < d.plots; i++)
         free((char *)(uintptr_t)d.plot[i].title);
     for (int i = 0; i < d.curves; i++) {
