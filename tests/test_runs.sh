@@ -69,7 +69,7 @@ is "but not to programs" eval '"$runs" list "$wild" --output-format csv | LC_ALL
 
 # ---- for programs ----
 holds() { $PYTHON - "$@" <<'PY'
-import csv, io, json, subprocess, sys, xml.dom.minidom
+import csv, io, json, os, subprocess, sys, xml.dom.minidom
 runs = sys.argv[1]
 def out(*arguments): return subprocess.run([runs, *arguments], check=True, capture_output=True, text=True).stdout
 what = sys.argv[2]
@@ -90,7 +90,18 @@ if what == "formats":
     lr = [r for r in c if r["what"] == "option" and r["name"] == "lr"]
     assert lr == [{"what": "option", "name": "lr", "slow": "0.0001", "fast and long": "0.003"}], lr
     s = json.loads(out("show", "slow", "--output-format", "json"))
-    assert {"section": "options", "name": "max_steps", "value": 40} in s
+    assert {"run": "slow", "section": "options", "name": "max_steps", "value": 40} in s
+    both = json.loads(out("show", "slow", "fast and long", "--output-format", "json"))
+    assert [r for r in both if r["run"] == "slow"] == s and {r["run"] for r in both} == {"slow", "fast and long"}
+    rows = list(csv.reader(io.StringIO(out("show", "slow", "fast and long", "--output-format", "csv"), newline="")))
+    assert rows[0] == ["run", "section", "name", "value"] and len(rows) == len(both) + 1 and {len(r) for r in rows} == {4}
+elif what == "columns":
+    for folder, names, keys in [(".", ["what", "name"], ["runs/what", "runs/name"]), (".", ["slow", "slow"], ["runs/slow", "runs/slow (2)"]),
+                                ("runs", ["./what", "what", "what/"], ["./what", "what (2)", "what (3)"])]:
+        os.chdir(folder)
+        for row in json.loads(out("compare", *names, "--output-format", "json")):
+            assert list(row) == ["what", "name"] + keys, (names, row)
+            assert row["what"] in ("state", "setting", "option", "figure", "report")
 elif what == "svg":
     d = xml.dom.minidom.parse(sys.argv[3])
     paths = [p for p in d.getElementsByTagName("path")]
@@ -100,6 +111,9 @@ elif what == "svg":
 PY
 }
 is "csv and json hold the same, and what metrics.jsonl holds" holds "$runs" formats
+ln -s slow runs/what && ln -s slow runs/name
+is "compare: every run has a column of its own, whatever it is called" holds "$runs" columns
+rm runs/what runs/name
 
 # ---- plots ----
 plot() { "$runs" plot slow "fast and long" "$@"; }

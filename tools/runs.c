@@ -256,11 +256,19 @@ static void list(struct tune_run **runs, int all)
 
 /* ---- show ---- */
 
-static void add_value(struct tune_table *t, const char *section, const char *name, const cJSON *value, const char *source)
+/* A row of the table, its value to follow. */
+static void add_row(struct tune_table *t, const char *run, const char *section, const char *name)
 {
-    char *text = NULL, sourced[4608];
+    tune_table_text(t, run);
     tune_table_text(t, section);
     tune_table_text(t, name);
+}
+
+static void add_value(struct tune_table *t, const char *run, const char *section, const char *name, const cJSON *value,
+                      const char *source)
+{
+    char *text = NULL, sourced[4608];
+    add_row(t, run, section, name);
     if (cJSON_IsNumber(value) && (!source || !is_people())) {
         add_number(t, value->valuedouble);
         return;
@@ -275,7 +283,7 @@ static void add_value(struct tune_table *t, const char *section, const char *nam
 
 /* Every member of run.json: scalars and lists of them under "run", the members of objects, and the objects of lists, under the
  * member's name. */
-static void add_members(struct tune_table *t, const cJSON *run)
+static void add_members(struct tune_table *t, const char *name, const cJSON *run)
 {
     const cJSON *sources = cJSON_GetObjectItemCaseSensitive(run, "sources"), *member, *inner;
     for (int sections = 0; sections < 2; sections++)
@@ -285,19 +293,19 @@ static void add_members(struct tune_table *t, const cJSON *run)
             if (member == sources || section != sections)
                 continue;
             if (!section)
-                add_value(t, "run", member->string, member, NULL);
+                add_value(t, name, "run", member->string, member, NULL);
             else
                 cJSON_ArrayForEach(inner, member) {
                     bool option = !strcmp(member->string, "options");
                     char text[16];
                     snprintf(text, sizeof text, "%d", ++number);
                     const cJSON *source = option ? cJSON_GetObjectItemCaseSensitive(sources, inner->string) : NULL;
-                    add_value(t, member->string, inner->string ? inner->string : text, inner, cJSON_GetStringValue(source));
+                    add_value(t, name, member->string, inner->string ? inner->string : text, inner, cJSON_GetStringValue(source));
                 }
         }
 }
 
-static void add_checkpoints(struct tune_table *t, const struct tune_run *r)
+static void add_checkpoints(struct tune_table *t, const char *run, const struct tune_run *r)
 {
     struct tune_run_checkpoint *c;
     int n = MUST(tune_run_checkpoints(r, &c));
@@ -306,8 +314,7 @@ static void add_checkpoints(struct tune_table *t, const struct tune_run *r)
         snprintf(name, sizeof name, "checkpoint-%" PRId64, c[i].step);
         snprintf(text, sizeof text, "%.1f MB%s%s", (double)c[i].bytes / 1e6, c[i].best ? ", best" : "",
                  c[i].final ? ", final" : "");
-        tune_table_text(t, "checkpoints");
-        tune_table_text(t, name);
+        add_row(t, run, "checkpoints", name);
         tune_table_shown(t, (double)c[i].bytes, text);
     }
     free(c);
@@ -328,40 +335,45 @@ static void put_pair(const char *name, const char *value)
     put_line(" ", value);
 }
 
-static void show(const struct tune_run *r)
+static void add_run(struct tune_table *t, const char *run, const struct tune_run *r)
 {
-    static const char *const names[] = {"section", "name", "value"};
-    struct tune_table *t = GET(tune_table_new(names, 3));
     const struct {
         const char *name, *text;
     } state[] = {{"name", r->name}, {"folder", r->folder}, {"state", tune_run_state_name(r->state)}, {"reason", r->reason}};
     for (size_t i = 0; i < sizeof state / sizeof *state; i++) {
-        tune_table_text(t, "state");
-        tune_table_text(t, state[i].name);
+        add_row(t, run, "state", state[i].name);
         tune_table_text(t, state[i].text);
     }
     for (int i = 0; i < FIGURES; i++) {
-        tune_table_text(t, "figures");
-        tune_table_text(t, figures[i]);
+        add_row(t, run, "figures", figures[i]);
         add_number(t, figure(r, i));
     }
     const cJSON *property;
     cJSON_ArrayForEach(property, r->report)
-        add_value(t, "report", property->string, property, NULL);
-    add_checkpoints(t, r);
-    add_members(t, r->run);
-    if (!is_people()) {
+        add_value(t, run, "report", property->string, property, NULL);
+    add_checkpoints(t, run, r);
+    add_members(t, run, r->run);
+}
+
+/* One table of all runs, so that what programs get is one document. */
+static void show(struct tune_run *const *runs, int count)
+{
+    static const char *const names[] = {"run", "section", "name", "value"};
+    struct tune_table *t = GET(tune_table_new(names, 4));
+    for (int i = 0, row = 0; i < count; i++) {
+        add_run(t, label(runs, count, i), runs[i]);
+        for (int first = row; row < tune_table_rows(t) && is_people(); row++) {
+            const char *section = tune_table_cell(t, row, 1), *value = tune_table_cell(t, row, 3);
+            if (row == first || strcmp(section, tune_table_cell(t, row - 1, 1)))
+                put_line(row ? "\n" : "", section);
+            if (*value)
+                put_pair(tune_table_cell(t, row, 2), value);
+        }
+    }
+    if (!is_people())
         print(t);
-        return;
-    }
-    for (int row = 0; row < tune_table_rows(t); row++) {
-        const char *section = tune_table_cell(t, row, 0), *value = tune_table_cell(t, row, 2);
-        if (row == 0 || strcmp(section, tune_table_cell(t, row - 1, 0)))
-            put_line(row ? "\n" : "", section);
-        if (*value)
-            put_pair(tune_table_cell(t, row, 1), value);
-    }
-    tune_table_free(t);
+    else
+        tune_table_free(t);
 }
 
 /* ---- compare ---- */
@@ -430,17 +442,30 @@ static void compare_reports(struct tune_table *t, struct tune_run *const *runs, 
     }
 }
 
+/* The columns' names. A run that is called as a column before it, by chance or because it is there twice, has its folder's
+ * name, or that with a number: of two members of one name, programs see one. */
+static char **name_columns(struct tune_run *const *runs, int count)
+{
+    char text[TUNE_PATH_MAX + 16], **names = GET(calloc((size_t)count + 2, sizeof *names));
+    names[0] = GET(strdup("what"));
+    names[1] = GET(strdup("name"));
+    for (int i = 2; i < count + 2; i++) {
+        snprintf(text, sizeof text, "%s", label(runs, count, i - 2));
+        for (int k = 0, tries = 1; k < i; k++)
+            if (!strcmp(names[k], text)) {
+                snprintf(text, sizeof text, tries > 1 ? "%s (%d)" : "%s", runs[i - 2]->folder, tries);
+                tries++;
+                k = -1; /* from the first one again */
+            }
+        names[i] = GET(strdup(text));
+    }
+    return names;
+}
+
 static void compare(struct tune_run *const *runs, int count)
 {
-    const char **names = calloc((size_t)count + 2, sizeof *names);
-    if (!names) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while comparing runs");
-        tune_program_fail();
-    }
-    names[0] = "what", names[1] = "name";
-    for (int i = 0; i < count; i++)
-        names[i + 2] = label(runs, count, i);
-    struct tune_table *t = GET(tune_table_new(names, count + 2));
+    char **names = name_columns(runs, count);
+    struct tune_table *t = GET(tune_table_new((const char *const *)names, count + 2));
     tune_table_text(t, "state");
     tune_table_text(t, "state");
     for (int i = 0; i < count; i++)
@@ -455,6 +480,8 @@ static void compare(struct tune_run *const *runs, int count)
     }
     compare_reports(t, runs, count);
     print(t);
+    for (int i = 0; i < count + 2; i++)
+        free(names[i]);
     free(names);
 }
 
@@ -668,11 +695,7 @@ int main(int argc, char **argv)
     else if (!strcmp(my.command, "plot"))
         plot(runs, count);
     else
-        for (int i = 0; i < count; i++) {
-            if (i > 0)
-                putchar('\n');
-            show(runs[i]);
-        }
+        show(runs, count);
     tune_runs_free(runs, count);
     tune_flags_free(&my.tune);
     if (fflush(stdout) != 0 || ferror(stdout)) {
