@@ -240,7 +240,7 @@ int main(int argc, char **argv)
 {
     struct tune_file_writer writer;
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "make a set of short stories to train on");
-    MUST(tune_file_begin(&writer, my.output));
+    MUST(tune_file_begin_output(&writer, my.output));
     for (int64_t row = 0; row < my.rows; row++) {
         struct story s = {.seed = (uint64_t)my.seed, .row = (uint64_t)row};
         make_story(&s);

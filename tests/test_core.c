@@ -125,7 +125,7 @@ static void files_are_replaced_whole(void **state)
 {
     (void)state;
     const char *folder = test_folder();
-    char path[TUNE_PATH_MAX], link[TUNE_PATH_MAX], *text;
+    char path[TUNE_PATH_MAX], link[TUNE_PATH_MAX], target[8], *text;
     size_t size;
     assert_ok(tune_path(path, "%s/a/b", folder));
     assert_ok(tune_file_make_folder(path));
@@ -146,6 +146,13 @@ static void files_are_replaced_whole(void **state)
     assert_ok(tune_file_link(link, "b/f"));
     assert_ok(tune_file_read(link, 100, &text, &size));
     assert_string_equal(text, "three");
+    free(text);
+    assert_ok(tune_file_begin_output(&w, link)); /* follows it; tune_file_begin would replace it */
+    fputs("four", w.file);
+    assert_ok(tune_file_commit(&w));
+    assert_int_equal(readlink(link, target, sizeof target), 3);
+    assert_ok(tune_file_read(path, 100, &text, &size));
+    assert_string_equal(text, "four");
     free(text);
     assert_int_equal(tune_file_write("/proc/no/such", "x", 1), -1);
     assert_error_has("/proc/no/such");

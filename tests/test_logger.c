@@ -361,6 +361,15 @@ static void refused_and_unchanged(void **state)
     assert_int_equal(tune_logger_resume(log, &near), -1);
     assert_error_has("runs/r/metrics.jsonl:2: step 3 follows step 1");
     tune_logger_free(log);
+    char *tokens = strstr(metrics, "\"tokens\":100") + 9;
+    memcpy(tokens, "-10", 3);
+    test_write("runs/r", "metrics.jsonl", metrics, strlen(metrics));
+    assert_got(log = resumed("runs/r", false));
+    assert_int_equal(tune_logger_resume(log, &near), -1);
+    assert_error_has("runs/r/metrics.jsonl:1:");
+    assert_error_has("\"tokens\" is -10");
+    tune_logger_free(log);
+    memcpy(tokens, "100", 3);
     *hole = '?';
     test_write("runs/r", "metrics.jsonl", metrics, strlen(metrics));
     assert_got(log = resumed("runs/r", false));

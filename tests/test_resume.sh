@@ -103,6 +103,8 @@ mv kept.jsonl rows.jsonl
 no "an older checkpoint, while there is a newer one" 2 "--overwrite" --resume base/checkpoint-5
 cp -rp base broken && : >broken/checkpoint-7/state/optimizer.safetensors
 refused "a broken checkpoint" 1 "checkpoint-7/state/optimizer.safetensors" "$full" --resume broken
+rm -r broken && cp -rp base broken && sed -i '2s/"tokens":[0-9]*/"tokens":1e300/' broken/metrics.jsonl
+refused "a number of tokens that is none" 1 'broken/metrics.jsonl:2:' "$full" --resume broken
 refused "no run" 1 "no run.json" "$full" --resume model
 refused "nothing there" 1 "no such folder" "$full" --resume nowhere
 is "--allow-changed goes on with another --lr" more base --lr 0.1 --allow-changed --stop-at-step 9

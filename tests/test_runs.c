@@ -104,6 +104,11 @@ static void broken(void **state)
         {"{\"step\":1}\n\n", "metrics.jsonl:2:"},
         {"{\"step\":1,\"loss\":1}\n{\"step\":1,\"loss\":1}\n", "metrics.jsonl:2: \"loss\" of step 1 stands behind that of step 1"},
         {"{\"step\":5,\"loss\":1}\n{\"step\":2,\"loss\":1}\n", "metrics.jsonl:2: \"loss\" of step 2 stands behind that of step 5"},
+        {"{\"step\":1}\n{\"step\":2,\"tokens\":1e300}\n", "metrics.jsonl:2:25: \"tokens\" is 1e300, expected 0 to 68719476735"},
+        {"{\"step\":1}\n{\"step\":2,\"tokens\":68719476736}\n", "metrics.jsonl:2:"},
+        {"{\"step\":1}\n{\"step\":2,\"rows\":-1}\n", "metrics.jsonl:2:"},
+        {"{\"step\":1}\n{\"step\":2,\"padded_tokens\":1e19}\n", "metrics.jsonl:2:"},
+        {"{\"step\":1}\n{\"step\":2,\"elapsed_s\":1e300}\n", "metrics.jsonl:2:"}, /* shown as hours */
         {"{\"step\":1}\n{\"st", "last line is torn, 4 bytes"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -53,9 +53,23 @@ refused "a run that is not there" 1 "no such run" "$runs" show gone
 refused "show without a run" 2 "which run" "$runs" show
 refused "an unknown command" 2 "expected one of list|show|compare|plot" "$runs" watch
 
+# ---- what moves a cursor: ESC, CSI as one character, line breaks; in a name, a reason, an option, a metric, a section ----
+wild=$(printf 'w\033[2J\302\233m\nx')
+mkdir "$wild" && cat >"$wild/run.json" <<'END'
+{"status":"failed","reason":"a\u001b]0;b\u0007\u009bc\n# d","options":{"lr\u001b[1m":"\u001b[31m\ne"},"o\rp":{"q\n":"r\b"}}
+END
+echo '{"step":1,"loss":1,"loss\u001b[5m":2}' >"$wild/metrics.jsonl"
+plain() { "$@" >screen 2>&1; LC_ALL=C grep -q . screen && [ -z "$(LC_ALL=C tr -d '\n -~\200-\377' <screen)" ] && ! LC_ALL=C grep -q "$(printf '\302\233')" screen; }
+is "is spelled out by list" eval 'plain "$runs" list "$wild" && test "$(wc -l <screen)" = 3 && grep -qF "# w\x1b[2J\x9bm\nx: a\x1b]0;b\x07\x9bc\n# d" screen'
+is "by show" eval 'plain "$runs" show "$wild" && grep -qF "  lr\x1b[1m " screen && grep -qF " \x1b[31m\ne" screen && grep -qF "o\x0dp" screen'
+is "by compare" plain "$runs" compare "$wild" slow
+is "by plot" plain "$runs" plot "$wild" --ascii --metric "$(printf 'loss\033[5m')"
+is "by its complaints" plain "$runs" plot "$wild" --metric none
+is "but not to programs" eval '"$runs" list "$wild" --output-format csv | LC_ALL=C grep -q "$(printf "a\033]0;b\007\302\233c")"'
+
 # ---- for programs ----
 holds() { $PYTHON - "$@" <<'PY'
-import csv, io, json, subprocess, sys, xml.dom.minidom
+import csv, io, json, os, subprocess, sys, xml.dom.minidom
 runs = sys.argv[1]
 def out(*arguments): return subprocess.run([runs, *arguments], check=True, capture_output=True, text=True).stdout
 what = sys.argv[2]
@@ -76,7 +90,18 @@ if what == "formats":
     lr = [r for r in c if r["what"] == "option" and r["name"] == "lr"]
     assert lr == [{"what": "option", "name": "lr", "slow": "0.0001", "fast and long": "0.003"}], lr
     s = json.loads(out("show", "slow", "--output-format", "json"))
-    assert {"section": "options", "name": "max_steps", "value": 40} in s
+    assert {"run": "slow", "section": "options", "name": "max_steps", "value": 40} in s
+    both = json.loads(out("show", "slow", "fast and long", "--output-format", "json"))
+    assert [r for r in both if r["run"] == "slow"] == s and {r["run"] for r in both} == {"slow", "fast and long"}
+    rows = list(csv.reader(io.StringIO(out("show", "slow", "fast and long", "--output-format", "csv"), newline="")))
+    assert rows[0] == ["run", "section", "name", "value"] and len(rows) == len(both) + 1 and {len(r) for r in rows} == {4}
+elif what == "columns":
+    for folder, names, keys in [(".", ["what", "name"], ["runs/what", "runs/name"]), (".", ["slow", "slow"], ["runs/slow", "runs/slow (2)"]),
+                                ("runs", ["./what", "what", "what/"], ["./what", "what (2)", "what (3)"])]:
+        os.chdir(folder)
+        for row in json.loads(out("compare", *names, "--output-format", "json")):
+            assert list(row) == ["what", "name"] + keys, (names, row)
+            assert row["what"] in ("state", "setting", "option", "figure", "report")
 elif what == "svg":
     d = xml.dom.minidom.parse(sys.argv[3])
     paths = [p for p in d.getElementsByTagName("path")]
@@ -86,6 +111,9 @@ elif what == "svg":
 PY
 }
 is "csv and json hold the same, and what metrics.jsonl holds" holds "$runs" formats
+ln -s slow runs/what && ln -s slow runs/name
+is "compare: every run has a column of its own, whatever it is called" holds "$runs" columns
+rm runs/what runs/name
 
 # ---- plots ----
 plot() { "$runs" plot slow "fast and long" "$@"; }
@@ -97,9 +125,29 @@ is "--ascii is ASCII all the same" eval 'LC_ALL=C.UTF-8 plot --ascii >a && test 
 is "colours where they are asked for, and only there" eval 'plot >a && ! grep -q "$(printf "\033")" a && plot --color always >a && grep -q "$(printf "\033")" a'
 is "several metrics, over time, logarithmic" shows ' seconds$' plot --metric grad_norm,lr,tokens_per_s --x time --log
 is "each has its own plot" test "$(grep -cE '^ *(grad_norm|lr|tokens_per_s, tokens/s)$' shown)" = 3
+loss=loss,loss,loss,loss,loss,loss,loss,loss
+is "a metric named often is drawn once" eval 'plot --metric $loss,$loss,$loss,$loss,$loss,eval_loss >a && plot >b && cmp a b'
+mkdir runs/chain && cp runs/slow/run.json runs/chain
+for x in a b c d e f g h i j; do chain=${chain:+$chain,}eval_eval_$x,$x,eval_$x; done
+echo "{\"step\":1,\"$(echo "$chain" | sed 's/,/":1,"/g')\":1}" >runs/chain/metrics.jsonl
+is "and so is one that two others go with" eval '"$runs" plot chain --metric "$chain" --svg chain.svg >a && [ "$(grep -c "<path" chain.svg)" = 30 ]'
 is "an SVG file" shows '^# loss.svg' plot --svg loss.svg
 is "well formed, with a path and a name for every curve" holds "$runs" svg loss.svg
 refused "a metric that is none: what there is instead" 2 'no run has the metric "los"; there are: loss, grad_norm' plot --metric los
+cp loss.svg was
+is "written again, it is replaced" eval 'plot --svg loss.svg >a && cmp loss.svg was'
+mkfifo pipe
+timeout 20 cat pipe >piped 2>&1 &
+is "a pipe is written to, and stays" eval 'plot --svg pipe >a && wait $! && cmp piped loss.svg && [ -p pipe ]'
+: >target.svg && ln -s target.svg link.svg && ln -s new.svg dangling.svg
+is "of a link the target is replaced" eval 'plot --svg link.svg >a && [ -h link.svg ] && cmp target.svg loss.svg'
+is "or made" eval 'plot --svg dangling.svg >a && [ -h dangling.svg ] && cmp new.svg loss.svg'
+ln -s /proc/self/fd/1 stdout # as /dev/stdout is one; a link there is not to be put at risk
+is "standard output gets the picture alone, be it a pipe or a file" eval 'plot --svg stdout | cmp - loss.svg && plot --svg stdout >a && cmp a loss.svg && [ -h stdout ]'
+cp runs/slow/run.json was
+refused "a file that is no picture is not replaced" 2 "--svg runs/slow/run.json: the file that is there is no SVG picture" plot --svg runs/slow/run.json
+is "nor through a link" eval 'ln -s runs/slow/run.json run.svg && ! plot --svg run.svg && cmp runs/slow/run.json was'
+refused "nor is a folder" 1 "cannot write runs/slow: Is a directory" plot --svg runs/slow
 refused "where the SVG cannot be written" 1 "cannot write gone/a.svg" plot --svg gone/a.svg
 is "a broken run's curve is drawn, and what is wrong is said" shows '^# torn: ' "$runs" plot torn slow
 refused "a full disk behind its output" 1 "cannot write to standard output" sh -c "'$runs' list >/dev/full"

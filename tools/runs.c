@@ -15,9 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/print.h"
 #include "flags/program.h"
 #include "runs/run.h"
 #include "views/plot.h"
@@ -47,7 +49,7 @@ static const struct tune_option my_options[] = {
     {"metric", TUNE_STRING, &my.metric, "loss,eval_loss", "", "",
      "which numbers of metrics.jsonl, separated by commas; loss and eval_loss share one plot, others have one each"},
     {"x", TUNE_CHOICE, &my.x, "step", "step|epoch|tokens|time", "", "what to draw over; time: since the first step, sessions added up"},
-    {"svg", TUNE_STRING, &my.svg, NULL, "", "", "also write the plots into this file"},
+    {"svg", TUNE_STRING, &my.svg, NULL, "", "", "also write the plots into this file; /dev/stdout: print that instead of the drawing"},
     {"smooth", TUNE_DOUBLE, &my.smooth, "-1", "[-1,inf)", "points",
      "a smoothed value is the mean of that many on either side, twice; -1: by the curve; 0: none"},
     {"log", TUNE_BOOL, &my.logarithmic, "false", "", "", "logarithmic y axis"},
@@ -95,6 +97,16 @@ static const char *label(struct tune_run *const *runs, int count, int i)
         if (k != i && !strcmp(runs[k]->name, runs[i]->name))
             return runs[i]->folder;
     return runs[i]->name;
+}
+
+/* Why the run is as it is. */
+static void put_reason(FILE *out, struct tune_run *const *runs, int count, int i)
+{
+    fputs("# ", out);
+    tune_print_line_of(out, label(runs, count, i));
+    fputs(": ", out);
+    tune_print_line_of(out, runs[i]->reason);
+    fputc('\n', out);
 }
 
 /* What is measured of any run, from its metrics.jsonl alone. */
@@ -236,7 +248,7 @@ static void list(struct tune_run **runs, int all)
     print(t);
     for (int i = 0; i < count && is_people(); i++)
         if (*runs[i]->reason)
-            printf("# %s: %s\n", label(runs, count, i), runs[i]->reason);
+            put_reason(stdout, runs, count, i);
     if (all == 0 && is_people())
         puts("# no runs in runs/; a recipe makes them there, or where its --output says");
     free(differing);
@@ -244,11 +256,19 @@ static void list(struct tune_run **runs, int all)
 
 /* ---- show ---- */
 
-static void add_value(struct tune_table *t, const char *section, const char *name, const cJSON *value, const char *source)
+/* A row of the table, its value to follow. */
+static void add_row(struct tune_table *t, const char *run, const char *section, const char *name)
 {
-    char *text = NULL, sourced[4608];
+    tune_table_text(t, run);
     tune_table_text(t, section);
     tune_table_text(t, name);
+}
+
+static void add_value(struct tune_table *t, const char *run, const char *section, const char *name, const cJSON *value,
+                      const char *source)
+{
+    char *text = NULL, sourced[4608];
+    add_row(t, run, section, name);
     if (cJSON_IsNumber(value) && (!source || !is_people())) {
         add_number(t, value->valuedouble);
         return;
@@ -263,7 +283,7 @@ static void add_value(struct tune_table *t, const char *section, const char *nam
 
 /* Every member of run.json: scalars and lists of them under "run", the members of objects, and the objects of lists, under the
  * member's name. */
-static void add_members(struct tune_table *t, const cJSON *run)
+static void add_members(struct tune_table *t, const char *name, const cJSON *run)
 {
     const cJSON *sources = cJSON_GetObjectItemCaseSensitive(run, "sources"), *member, *inner;
     for (int sections = 0; sections < 2; sections++)
@@ -273,19 +293,19 @@ static void add_members(struct tune_table *t, const cJSON *run)
             if (member == sources || section != sections)
                 continue;
             if (!section)
-                add_value(t, "run", member->string, member, NULL);
+                add_value(t, name, "run", member->string, member, NULL);
             else
                 cJSON_ArrayForEach(inner, member) {
                     bool option = !strcmp(member->string, "options");
                     char text[16];
                     snprintf(text, sizeof text, "%d", ++number);
                     const cJSON *source = option ? cJSON_GetObjectItemCaseSensitive(sources, inner->string) : NULL;
-                    add_value(t, member->string, inner->string ? inner->string : text, inner, cJSON_GetStringValue(source));
+                    add_value(t, name, member->string, inner->string ? inner->string : text, inner, cJSON_GetStringValue(source));
                 }
         }
 }
 
-static void add_checkpoints(struct tune_table *t, const struct tune_run *r)
+static void add_checkpoints(struct tune_table *t, const char *run, const struct tune_run *r)
 {
     struct tune_run_checkpoint *c;
     int n = MUST(tune_run_checkpoints(r, &c));
@@ -294,47 +314,66 @@ static void add_checkpoints(struct tune_table *t, const struct tune_run *r)
         snprintf(name, sizeof name, "checkpoint-%" PRId64, c[i].step);
         snprintf(text, sizeof text, "%.1f MB%s%s", (double)c[i].bytes / 1e6, c[i].best ? ", best" : "",
                  c[i].final ? ", final" : "");
-        tune_table_text(t, "checkpoints");
-        tune_table_text(t, name);
+        add_row(t, run, "checkpoints", name);
         tune_table_shown(t, (double)c[i].bytes, text);
     }
     free(c);
 }
 
-static void show(const struct tune_run *r)
+static void put_line(const char *lead, const char *text)
 {
-    static const char *const names[] = {"section", "name", "value"};
-    struct tune_table *t = GET(tune_table_new(names, 3));
+    fputs(lead, stdout);
+    tune_print_line_of(stdout, text);
+    putchar('\n');
+}
+
+static void put_pair(const char *name, const char *value)
+{
+    fputs("  ", stdout);
+    tune_print_line_of(stdout, name);
+    printf("%*s", strlen(name) < 28 ? 28 - (int)strlen(name) : 0, "");
+    put_line(" ", value);
+}
+
+static void add_run(struct tune_table *t, const char *run, const struct tune_run *r)
+{
     const struct {
         const char *name, *text;
     } state[] = {{"name", r->name}, {"folder", r->folder}, {"state", tune_run_state_name(r->state)}, {"reason", r->reason}};
     for (size_t i = 0; i < sizeof state / sizeof *state; i++) {
-        tune_table_text(t, "state");
-        tune_table_text(t, state[i].name);
+        add_row(t, run, "state", state[i].name);
         tune_table_text(t, state[i].text);
     }
     for (int i = 0; i < FIGURES; i++) {
-        tune_table_text(t, "figures");
-        tune_table_text(t, figures[i]);
+        add_row(t, run, "figures", figures[i]);
         add_number(t, figure(r, i));
     }
     const cJSON *property;
     cJSON_ArrayForEach(property, r->report)
-        add_value(t, "report", property->string, property, NULL);
-    add_checkpoints(t, r);
-    add_members(t, r->run);
-    if (!is_people()) {
+        add_value(t, run, "report", property->string, property, NULL);
+    add_checkpoints(t, run, r);
+    add_members(t, run, r->run);
+}
+
+/* One table of all runs, so that what programs get is one document. */
+static void show(struct tune_run *const *runs, int count)
+{
+    static const char *const names[] = {"run", "section", "name", "value"};
+    struct tune_table *t = GET(tune_table_new(names, 4));
+    for (int i = 0, row = 0; i < count; i++) {
+        add_run(t, label(runs, count, i), runs[i]);
+        for (int first = row; row < tune_table_rows(t) && is_people(); row++) {
+            const char *section = tune_table_cell(t, row, 1), *value = tune_table_cell(t, row, 3);
+            if (row == first || strcmp(section, tune_table_cell(t, row - 1, 1)))
+                put_line(row ? "\n" : "", section);
+            if (*value)
+                put_pair(tune_table_cell(t, row, 2), value);
+        }
+    }
+    if (!is_people())
         print(t);
-        return;
-    }
-    for (int row = 0; row < tune_table_rows(t); row++) {
-        const char *section = tune_table_cell(t, row, 0), *value = tune_table_cell(t, row, 2);
-        if (row == 0 || strcmp(section, tune_table_cell(t, row - 1, 0)))
-            printf("%s%s\n", row ? "\n" : "", section);
-        if (*value)
-            printf("  %-28s %s\n", tune_table_cell(t, row, 1), value);
-    }
-    tune_table_free(t);
+    else
+        tune_table_free(t);
 }
 
 /* ---- compare ---- */
@@ -403,17 +442,30 @@ static void compare_reports(struct tune_table *t, struct tune_run *const *runs, 
     }
 }
 
+/* The columns' names. A run that is called as a column before it, by chance or because it is there twice, has its folder's
+ * name, or that with a number: of two members of one name, programs see one. */
+static char **name_columns(struct tune_run *const *runs, int count)
+{
+    char text[TUNE_PATH_MAX + 16], **names = GET(calloc((size_t)count + 2, sizeof *names));
+    names[0] = GET(strdup("what"));
+    names[1] = GET(strdup("name"));
+    for (int i = 2; i < count + 2; i++) {
+        snprintf(text, sizeof text, "%s", label(runs, count, i - 2));
+        for (int k = 0, tries = 1; k < i; k++)
+            if (!strcmp(names[k], text)) {
+                snprintf(text, sizeof text, tries > 1 ? "%s (%d)" : "%s", runs[i - 2]->folder, tries);
+                tries++;
+                k = -1; /* from the first one again */
+            }
+        names[i] = GET(strdup(text));
+    }
+    return names;
+}
+
 static void compare(struct tune_run *const *runs, int count)
 {
-    const char **names = calloc((size_t)count + 2, sizeof *names);
-    if (!names) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while comparing runs");
-        tune_program_fail();
-    }
-    names[0] = "what", names[1] = "name";
-    for (int i = 0; i < count; i++)
-        names[i + 2] = label(runs, count, i);
-    struct tune_table *t = GET(tune_table_new(names, count + 2));
+    char **names = name_columns(runs, count);
+    struct tune_table *t = GET(tune_table_new((const char *const *)names, count + 2));
     tune_table_text(t, "state");
     tune_table_text(t, "state");
     for (int i = 0; i < count; i++)
@@ -428,6 +480,8 @@ static void compare(struct tune_run *const *runs, int count)
     }
     compare_reports(t, runs, count);
     print(t);
+    for (int i = 0; i < count + 2; i++)
+        free(names[i]);
     free(names);
 }
 
@@ -452,7 +506,12 @@ static void read_metrics(struct drawing *d)
             tune_error_set_kind(TUNE_ERROR_USAGE, "--metric %s: expected up to %d names separated by commas", my.metric, MOST);
             tune_program_fail();
         }
-        snprintf(d->metrics[d->metric_count++], sizeof *d->metrics, "%.*s", (int)n, at);
+        char *metric = d->metrics[d->metric_count];
+        snprintf(metric, sizeof *d->metrics, "%.*s", (int)n, at);
+        bool seen = false; /* named twice, it is drawn once */
+        for (int i = 0; i < d->metric_count; i++)
+            seen = seen || !strcmp(d->metrics[i], metric);
+        d->metric_count += !seen;
         at += n;
     }
 }
@@ -509,6 +568,7 @@ static void add_curves(struct drawing *d, const char *metric, bool shared)
     }
 }
 
+/* Every metric is drawn once: there is room for no more. */
 static void make_plots(struct drawing *d)
 {
     bool done[MOST] = {false};
@@ -517,11 +577,12 @@ static void make_plots(struct drawing *d)
         int with = -1; /* eval_loss belongs to loss */
         snprintf(other, sizeof other, "eval_%s", d->metrics[m]);
         for (int k = 0; k < d->metric_count; k++)
-            if (!strcmp(d->metrics[k], other) || (!strncmp(d->metrics[m], "eval_", 5) && !strcmp(d->metrics[m] + 5, d->metrics[k])))
+            if (!done[k] && (!strcmp(d->metrics[k], other) ||
+                             (!strncmp(d->metrics[m], "eval_", 5) && !strcmp(d->metrics[m] + 5, d->metrics[k]))))
                 with = k;
         if (done[m])
             continue;
-        bool shared = with >= 0 && with != m;
+        bool shared = with >= 0;
         char title[128];
         snprintf(title, sizeof title, "%s%s%s", d->metrics[m], shared ? " and " : "", shared ? d->metrics[with] : "");
         d->plot[d->plots++] = (struct tune_plot){
@@ -535,10 +596,47 @@ static void make_plots(struct drawing *d)
     }
 }
 
+/* Where --svg leads to standard output, which others may have opened as a file: to be written on, not replaced. */
+static bool is_stdout(const char *path)
+{
+    struct stat st, out;
+    return path && stat(path, &st) == 0 && fstat(STDOUT_FILENO, &out) == 0 && st.st_dev == out.st_dev && st.st_ino == out.st_ino;
+}
+
+/* What is there may be replaced: a picture of before, an empty file, nothing; not a run.json after a slip of the finger. */
+static int check_replaced(const char *path)
+{
+    char text[4097];
+    size_t size, skip;
+    struct stat st;
+    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return 0;
+    int fd = tune_file_open(path, &size);
+    if (fd < 0)
+        return -1;
+    size = size < sizeof text ? size : sizeof text - 1;
+    int status = tune_file_read_at(fd, path, 0, text, size);
+    close(fd);
+    if (status < 0)
+        return -1;
+    text[size] = 0;
+    skip = strspn(text, "\xef\xbb\xbf \t\r\n"); /* a byte order mark */
+    if (text[skip] == '<' && strstr(text, "<svg") && !strstr(text, "<html"))
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--svg %s: the file that is there is no SVG picture; expected one, which is replaced, or "
+                        "a new name; remove the file if it is not needed", path);
+    return -1;
+}
+
 static void write_svg(const struct drawing *d)
 {
     struct tune_file_writer w;
-    MUST(tune_file_begin(&w, my.svg));
+    if (is_stdout(my.svg)) {
+        MUST(tune_plot_svg(d->plot, d->plots, stdout));
+        return;
+    }
+    MUST(check_replaced(my.svg));
+    MUST(tune_file_begin_output(&w, my.svg));
     if (tune_plot_svg(d->plot, d->plots, w.file) < 0 || tune_file_commit(&w) < 0) {
         tune_file_cancel(&w);
         tune_program_fail();
@@ -559,7 +657,7 @@ static void plot(struct tune_run **runs, int count)
     read_metrics(&d);
     d.curve = GET(calloc((size_t)count * MOST, sizeof *d.curve));
     make_plots(&d);
-    for (int i = 0; i < d.plots; i++) {
+    for (int i = 0; i < d.plots && !is_stdout(my.svg); i++) {
         if (i > 0)
             putchar('\n');
         MUST(tune_plot_terminal(&d.plot[i], &how, stdout));
@@ -568,7 +666,7 @@ static void plot(struct tune_run **runs, int count)
         write_svg(&d);
     for (int i = 0; i < count; i++)
         if (runs[i]->state == TUNE_RUN_BROKEN)
-            fprintf(stderr, "# %s: %s\n", label(runs, count, i), runs[i]->reason);
+            put_reason(stderr, runs, count, i);
     for (int i = 0; i < d.plots; i++)
         free((char *)(uintptr_t)d.plot[i].title);
     for (int i = 0; i < d.curves; i++) {
@@ -597,11 +695,7 @@ int main(int argc, char **argv)
     else if (!strcmp(my.command, "plot"))
         plot(runs, count);
     else
-        for (int i = 0; i < count; i++) {
-            if (i > 0)
-                putchar('\n');
-            show(runs[i]);
-        }
+        show(runs, count);
     tune_runs_free(runs, count);
     tune_flags_free(&my.tune);
     if (fflush(stdout) != 0 || ferror(stdout)) {

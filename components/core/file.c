@@ -219,6 +219,18 @@ int tune_file_begin(struct tune_file_writer *w, const char *path)
     return 0;
 }
 
+int tune_file_begin_output(struct tune_file_writer *w, const char *path)
+{
+    char target[PATH_MAX];
+    struct stat st;
+    if (stat(path, &st) == 0 ? S_ISREG(st.st_mode) : lstat(path, &st) < 0)
+        return tune_file_begin(w, realpath(path, target) ? target : path);
+    *w = (struct tune_file_writer){0}; /* no temporary: path itself is open */
+    TRY(tune_path(w->path, "%s", path));
+    w->file = fopen(path, "wbe");
+    return w->file ? 0 : fail("write", path);
+}
+
 int tune_file_commit(struct tune_file_writer *w)
 {
     char folder[TUNE_PATH_MAX];
@@ -227,7 +239,7 @@ int tune_file_commit(struct tune_file_writer *w)
     w->file = NULL;
     errno = 0;
     int bad = ferror(f);
-    bad |= fflush(f) != 0 || fsync(fileno(f)) < 0;
+    bad |= fflush(f) != 0 || (w->temporary[0] && fsync(fileno(f)) < 0); /* a pipe has no disk to sync with */
     int code = errno;
     if (fclose(f) != 0 && !bad) {
         bad = 1;
@@ -237,6 +249,8 @@ int tune_file_commit(struct tune_file_writer *w)
         errno = code ? code : EIO;
         return fail("write", w->path);
     }
+    if (!w->temporary[0])
+        return 0;
     if (rename(w->temporary, w->path) < 0)
         return fail("rename to", w->path);
     w->temporary[0] = 0;

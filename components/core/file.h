@@ -57,6 +57,10 @@ int tune_file_begin(struct tune_file_writer *w, const char *path);
 int tune_file_commit(struct tune_file_writer *w);
 void tune_file_cancel(struct tune_file_writer *w);
 
+/* tune_file_begin_output - begin for a path that somebody named: of a symbolic link the target is replaced, not the link; what
+ * is no regular file (a pipe, a device) or a link to nothing yet is written to as it is, and cancel takes nothing back. */
+int tune_file_begin_output(struct tune_file_writer *w, const char *path);
+
 /* tune_file_write - begin, write size bytes, commit. */
 int tune_file_write(const char *path, const void *data, size_t size);
 

@@ -22,19 +22,27 @@ static inline const char *tune_number_text(char text[32], double value)
     return text;
 }
 
-/* tune_print_line_of - text onto stream with its control characters spelled out (\n, \x1b): what people and files put
- * into a setting stays on its line and moves no cursor. */
-static inline void tune_print_line_of(FILE *stream, const char *text)
+/* tune_print_plain - text onto stream with its control characters, but those in keep, spelled out (\n, \x1b, and \x9b for
+ * U+009B, which terminals obey too). tune_print_line_of - all of them: what people and files put into a setting stays on its
+ * line and moves no cursor. */
+static inline void tune_print_plain(FILE *stream, const char *text, const char *keep)
 {
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
-        if (c == '\n' || c == '\t')
-            fputs(c == '\n' ? "\\n" : "\\t", stream);
-        else if (c < 32 || c == 127)
-            fprintf(stream, "\\x%02x", c);
-        else
+        if (c == 0xc2 && ((unsigned char)text[1] & 0xe0) == 0x80)
+            fprintf(stream, "\\x%02x", (unsigned char)*++text);
+        else if ((c >= 32 && c != 127) || strchr(keep, c))
             fputc(c, stream);
+        else if (c == '\n' || c == '\t')
+            fputs(c == '\n' ? "\\n" : "\\t", stream);
+        else
+            fprintf(stream, "\\x%02x", c);
     }
+}
+
+static inline void tune_print_line_of(FILE *stream, const char *text)
+{
+    tune_print_plain(stream, text, "");
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/print.h"
 #include "core/version.h"
 #include "flags/known.h"
 #include "flags/find.h"
@@ -223,16 +224,30 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     end_well();
 }
 
+/* What a file put into a message moves no cursor; its own line breaks stay. In one write: other ranks complain too. */
+static void complain(const char *lead, const char *text)
+{
+    char *plain = NULL;
+    size_t size;
+    FILE *out = open_memstream(&plain, &size);
+    if (out) {
+        tune_print_plain(out, text, "\n");
+        fclose(out);
+    }
+    fprintf(stderr, "%s: %s%s\n", program, lead, plain ? plain : "failed, and has no memory to say why");
+    free(plain);
+}
+
 void tune_program_fail(void)
 {
     const char *text = tune_error_message();
     enum tune_error_kind kind = tune_error_kind();
     fflush(stdout); /* in order, where both go to one place */
-    fprintf(stderr, "%s: %s\n", program, *text ? text : "failed without saying why, which is our own bug");
+    complain("", *text ? text : "failed without saying why, which is our own bug");
     if (kind == TUNE_ERROR_USAGE)
         fprintf(stderr, "%s: see %s --help\n", program, program);
     if (tell_failure && tell_failure(failing, text) < 0) /* after what it is about was said */
-        fprintf(stderr, "%s: and %s\n", program, tune_error_message());
+        complain("and ", tune_error_message());
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
 }
 

@@ -7,6 +7,17 @@
 
 #include "core/try.h"
 
+/* What readers add up as whole numbers, or print as hours: so little that the sums over a file of the size that
+ * tune_metrics_each reads (2^31 bytes, 2^27 lines at most) stay below 2^63. */
+static bool is_beyond(const struct tune_metric *m)
+{
+    static const char *const names[] = {"rows", "tokens", "padded_tokens", "elapsed_s"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(m->name, names[i]))
+            return !(m->value >= 0 && m->value < TUNE_METRICS_BEYOND);
+    return false;
+}
+
 /* The number that comes next, and its spelling. */
 static int take_number(struct tune_json *j, struct tune_metric *m, bool *whole)
 {
@@ -17,6 +28,9 @@ static int take_number(struct tune_json *j, struct tune_metric *m, bool *whole)
     m->text = (struct tune_text){from, (size_t)(j->at - from)};
     if (!isfinite(m->value))
         return tune_json_fail(j, "%.40s is no finite number", m->name);
+    if (is_beyond(m))
+        return tune_json_fail(j, "\"%s\" is %.*s, expected 0 to %.0f; correct the line or remove the run", m->name,
+                              m->text.size < 40 ? (int)m->text.size : 40, m->text.data, TUNE_METRICS_BEYOND - 1);
     *whole = m->value >= 0 && m->value < 0x1p53 && m->value == floor(m->value);
     return 0;
 }

@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-enum { TUNE_METRICS_MOST = 64 }; /* numbers of one line */
+enum { TUNE_METRICS_MOST = 64 };    /* numbers of one line */
+#define TUNE_METRICS_BEYOND 0x1p36 /* no rows or tokens of a step, and no seconds of a run, are so many */
 
 struct tune_metric {
     char name[48];
@@ -21,7 +22,8 @@ struct tune_metric {
 
 /* tune_metrics_line - the numbers of one line (without its newline) into metrics, "step" among them, and *step; members that
  * are no numbers are left out. name and line_number go into messages. Returns how many, or -1: no JSON object, no "step" that
- * is a whole number, a name twice or longer than 47 bytes, more than TUNE_METRICS_MOST of them. */
+ * is a whole number, a name twice or longer than 47 bytes, more than TUNE_METRICS_MOST of them, "rows", "tokens",
+ * "padded_tokens" or "elapsed_s" below 0 or not below TUNE_METRICS_BEYOND. */
 int tune_metrics_line(struct tune_metric metrics[TUNE_METRICS_MOST], int64_t *step, const char *text, size_t size,
                       const char *name, int64_t line_number);
 

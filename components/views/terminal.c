@@ -263,7 +263,9 @@ int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal 
     }
     int status = draw_all(&c);
     if (status == 0) {
-        fprintf(out, "%*s%s%s%s\n", c.labels + 2, "", plot->title, *plot->y_title ? ", " : "", plot->y_title);
+        fprintf(out, "%*s", c.labels + 2, "");
+        tune_print_line_of(out, plot->title);
+        fprintf(out, "%s%s\n", *plot->y_title ? ", " : "", plot->y_title);
         put_area(&c, out);
         put_x_axis(&c, out);
         put_legend(&c, out);
