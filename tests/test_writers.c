@@ -100,6 +100,10 @@ static void rows(void **state)
     assert_ok(tune_writers_line(w, "{\"step\":2,\"loss\":2.125,\"mine\":7}", 32));
     tune_writers_free(w);
     assert_csv("a/metrics.csv", csv);
+    w = tune_writers_open("a", 0, 1); /* one that nobody goes on with would say what is no more true */
+    assert_got(w);
+    tune_writers_free(w);
+    assert_true(!tune_file_exists("a/metrics.csv"));
     test_write("a", "metrics.jsonl", "{\"step\":1}\n{\"step\":oops}\n", 25);
     assert_null(tune_writers_open("a", TUNE_WRITE_CSV, 2));
     assert_error_has("metrics.jsonl:2:");

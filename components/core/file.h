@@ -43,7 +43,7 @@ bool tune_file_is_folder(const char *path);
 /* tune_file_make_folder - the folder and those above it; there already is fine. */
 int tune_file_make_folder(const char *path);
 
-/* tune_file_remove_folder - a folder with all that is in it; symbolic links are removed, not followed.
+/* tune_file_remove_folder - a folder with all that is in it, or a file; symbolic links are removed, not followed.
  * One that is not there is fine. */
 int tune_file_remove_folder(const char *path);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/try.h"
 #include "loggers/logger.h"
 #include "loggers/tensorboard.h"
@@ -69,10 +70,13 @@ static int replay(void *writers, const char *text, size_t size, int64_t number)
     return write_line(w, text, size, number, w->replay);
 }
 
-static int open_csv(struct tune_writers *w)
+/* An earlier one, which this process would leave behind untrue, is removed. */
+static int open_csv(struct tune_writers *w, bool wanted)
 {
     char path[TUNE_PATH_MAX];
     TRY(tune_path(path, "%s/metrics.csv", w->folder));
+    if (!wanted)
+        return tune_file_remove_folder(path);
     w->csv = fopen(path, "we");
     if (!w->csv) {
         tune_error_set("cannot write %s: %s", path, strerror(errno));
@@ -88,8 +92,7 @@ static int open_all(struct tune_writers *w, const char *folder, unsigned what, i
 {
     bool others = false;
     TRY(tune_path(w->folder, "%s", folder));
-    if (what & TUNE_WRITE_CSV)
-        TRY(open_csv(w));
+    TRY(open_csv(w, what & TUNE_WRITE_CSV));
     if ((what & TUNE_WRITE_TENSORBOARD) && !(w->board = tune_tensorboard_open(folder, last_step > 0 ? last_step + 1 : 0, &others)))
         return -1;
     w->replay = w->board && !others; /* a run that goes on and had no such file before */

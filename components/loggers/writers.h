@@ -5,7 +5,7 @@
  *
  * Both are made from lines of metrics.jsonl, so they cannot say anything else. A run that goes
  * on opens them after it has cut metrics.jsonl to the step it begins with: metrics.csv is made
- * again from it, and TensorBoard gets one more file that says from which step on the earlier
+ * again from it (or removed, if nobody goes on with it), and TensorBoard gets one more file that says from which step on the earlier
  * ones do not hold. */
 #ifndef TUNE_LOGGERS_WRITERS_H
 #define TUNE_LOGGERS_WRITERS_H
