@@ -73,6 +73,26 @@ is "to the same bits" same unkilled killed
 is "what was half-written is gone" sh -c '! ls killed | grep tmp'
 is "run.json says that it was killed" says killed '"killed"'
 
+# ---- the folder taken away ----
+taken() { # NAME COMMAND...: once it trains, the command; then the run is an error, and the folder is not made again
+    run "$1" --eval-every 0 --save-every 4 --epochs 4000 >/dev/null 2>&1 &
+    job=$! name=$1
+    shift
+    while [ ! -e "$name/checkpoint-4" ]; do sleep 0.02; done
+    "$@"
+    wait $job
+    code=$?
+    tail -n 2 "$name.out"
+    [ $code = 1 ] && grep -q "run folder $name was moved or removed while" "$name.out" && [ "$(grep -c "was moved" "$name.out")" = 1 ]
+}
+is "a run folder that is moved away ends the run" taken lv mv lv lvmoved
+is "it is not made again" test ! -e lv
+is "and the run goes on where it lies now" more lvmoved --stop-at-step 100000 --stop-after-seconds 0
+is "one that is removed does too" taken gone sh -c 'mv gone gone.away && rm -r gone.away'
+is "it is not made again" test ! -e gone
+is "another one under its name" taken swapped sh -c 'mkdir other.run && : >other.run/metrics.jsonl && mv swapped swapped.away && mv other.run swapped'
+is "is left alone" test "$(ls swapped)" = metrics.jsonl
+
 # ---- refused, by name ----
 run base --stop-at-step 7
 before() { cp base/run.json run.was && cp base/metrics.jsonl metrics.was && ls base >ls.was; }

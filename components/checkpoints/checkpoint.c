@@ -162,6 +162,7 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
     struct tune_folder_writer w;
     if (at->step == 0)
         return 0;
+    TRY(c->options.log ? tune_logger_held(c->options.log) : 0);
     TRY(name_of(c, at->step, path));
     if (at->step == c->saved_step) {
         TRY(tune_path(path, "%s/checkpoint-%" PRId64 "/state", c->run, at->step));

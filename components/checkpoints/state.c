@@ -195,7 +195,7 @@ int tune_state_write(const char *state, struct tune_model *m, struct tune_optimi
 {
     char path[TUNE_PATH_MAX];
     struct tensor_list moments[2];
-    TRY(tune_file_make_folder(state));
+    TRY(tune_file_new_folder(state));
     TRY(tune_state_write_progress(state, at));
     if (opt) {
         int64_t steps = tune_optimizer_steps(opt);

@@ -140,7 +140,14 @@ int tune_logger_failed(struct tune_logger *log, const char *why)
 {
     char text[2048]; /* why may be the error text, which writing can change */
     snprintf(text, sizeof text, "%s", why);
-    return log->ended ? 0 : tune_run_json_status(log, "failed", text);
+    if (log->ended || tune_run_folder_held(log->metrics, log->folder) < 0) /* gone: that is what why says */
+        return 0;
+    return tune_run_json_status(log, "failed", text);
+}
+
+int tune_logger_held(const struct tune_logger *log)
+{
+    return tune_run_folder_held(log->metrics, log->folder);
 }
 
 const char *tune_logger_folder(const struct tune_logger *log)
@@ -280,6 +287,10 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
     cJSON_Delete(json);
     if (!text)
         return tune_logger_no_memory();
+    if (tune_logger_held(log) < 0) {
+        cJSON_free(text);
+        return -1;
+    }
     errno = 0;
     fprintf(log->metrics, "%s\n", text);
     /* each line at once: a run that is killed leaves every step it finished */
@@ -459,6 +470,7 @@ int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, con
     int done = at ? tune_profiler_step(prof, at) : tune_profiler_end(prof);
     if (done <= 0)
         return done;
+    TRY(tune_logger_held(log));
     TRY(tune_profiler_write(prof, log->folder));
     if (log->options.quiet)
         return 0;
@@ -544,7 +556,7 @@ static int write_report(struct tune_logger *log)
     }
     if (nonce && *nonce)
         good = good && tune_cjson_put_text(report, "nonce", nonce);
-    int result = tune_cjson_write(log->folder, "report.json", report, good);
+    int result = tune_logger_held(log) < 0 ? -1 : tune_cjson_write(log->folder, "report.json", report, good);
     cJSON_Delete(report);
     return result;
 }

@@ -72,6 +72,10 @@ void tune_logger_free(struct tune_logger *log);
 /* tune_logger_failed - mark the run failed in run.json, with the reason; one that ended is left as it is. */
 int tune_logger_failed(struct tune_logger *log, const char *why);
 
+/* tune_logger_held - 0, or -1: the run folder was moved or removed meanwhile, and nothing shall be written under its name. What
+ * the logger writes it asks for itself. */
+int tune_logger_held(const struct tune_logger *log);
+
 /* tune_logger_folder - the run folder; borrowed until free. */
 const char *tune_logger_folder(const struct tune_logger *log);
 

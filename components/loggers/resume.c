@@ -225,6 +225,7 @@ int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at)
 
 int tune_logger_sync(struct tune_logger *log)
 {
+    TRY(tune_logger_held(log));
     if (fdatasync(fileno(log->metrics)) == 0 || errno == EINVAL) /* EINVAL: the file system has none */
         return 0;
     tune_error_set("cannot write %s/metrics.jsonl: %s", log->folder, strerror(errno));
