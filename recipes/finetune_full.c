@@ -51,8 +51,7 @@ int main(int argc, char **argv)
     struct tune_progress at = {0};
     int micros;
     MUST(tune_checkpoint_resume(ckpt, model, opt, load, &at)); /* --resume: goes on from there; else nothing */
-    if (tune_every(at.step, flags->eval_every))
-        MUST(tune_evaluator_run(eval, log, &at)); /* one that a signal cut off there */
+    MUST(tune_evaluator_resume(eval, log, &at));               /* an evaluation that a signal cut off there */
     if (at.best)
         MUST(tune_checkpoint_save(ckpt, model, opt, &at));
     while ((micros = MUST(tune_loader_more(load, &at))) > 0) { /* one optimizer step */

@@ -50,6 +50,13 @@ is "a run that is interrupted on the way there" run halted --train-split 0.7 --l
 is "counts on when it goes on" resume halted
 is "and ends at the same step" test "$(value halted/report.json training_steps)" = 8 -a "$(value halted/report.json best_eval_step)" = 2
 is "for the same reason" sh -c 'grep -q "\"reason\":[[:space:]]*\"early stop: 3 evaluations .* at step 2\"" halted/run.json'
+more() { name=$1; shift; "$BUILD/finetune_full" --resume "$name" "$@" >"$name.out" 2>&1 || { cat "$name.out"; false; }; }
+is "more patience goes on behind an early stop" more early --patience 5 --allow-changed
+is "to what it would have come to" test "$(value early/report.json training_steps)" = 12
+is "as no patience does" more early --patience 0 --allow-changed --stop-at-step 14
+is "without end" test "$(value early/report.json training_steps)" = 14
+is "less patience than evaluations were in vain" more early --patience 2 --allow-changed
+is "is an early stop at once" sh -c 'grep -q "^# finished  *early stop: 6 evaluations" early.out && ! grep -q "^step" early.out'
 is "--min-delta: what falls by less is no improvement" run slow --train-split 0.7 --lr 1e-4 --epochs 50 --eval-every 2 --patience 2 --min-delta 1
 is "so it ends early" test "$(value slow/report.json training_steps)" = 6
 is "though the last was the best" test "$(readlink slow/checkpoint-best)" = checkpoint-6

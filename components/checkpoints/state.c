@@ -33,7 +33,7 @@ static const struct field {
     FIELD(tokens, WHOLE, false),        FIELD(labels, WHOLE, false),        FIELD(padded_tokens, WHOLE, false),
     FIELD(epoch, REAL, false),          FIELD(finished, YES, false),        FIELD(eval_step, WHOLE, true),
     FIELD(eval_loss, REAL, true),       FIELD(best_loss, REAL, true),       FIELD(best_step, WHOLE, true),
-    FIELD(stale, INT, true),            FIELD(patience_loss, REAL, true),   FIELD(early_stop, YES, true),
+    FIELD(stale, INT, true),            FIELD(patience_loss, REAL, true), /* early_stop: by the patience of who goes on */
 #undef FIELD
 };
 enum { FIELDS = sizeof fields / sizeof *fields };

@@ -85,6 +85,18 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
     return at.signal;
 }
 
+/* With this patience the run has ended at its last evaluation. */
+static bool spent(const struct tune_evaluator *e, const struct tune_progress *at)
+{
+    return e->options.patience > 0 && at->stale >= e->options.patience;
+}
+
+int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
+{
+    at->early_stop = spent(e, at);
+    return tune_every(at->step, e->options.every) ? tune_evaluator_run(e, log, at) : 0;
+}
+
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
 {
     struct tune_progress own = {0};
@@ -109,7 +121,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     at->stale = better ? 0 : at->stale + 1;
     if (better)
         at->patience_loss = at->eval_loss;
-    at->early_stop = e->options.patience > 0 && at->stale >= e->options.patience && !at->finished;
+    at->early_stop = spent(e, at) && !at->finished;
     return log ? tune_logger_evaluation(log, at) : 0;
 }
 

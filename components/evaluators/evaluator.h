@@ -24,6 +24,7 @@ struct tune_tokenizer;
 struct tune_evaluator_options {
     int patience;     /* evaluations without improvement that end the run; 0: never */
     double min_delta; /* nats per label that an improvement must be more than */
+    int64_t every;    /* steps between evaluations, for tune_evaluator_resume; 0: none of them */
     struct tune_dataset *data; /* the set that load reads, if nobody else frees it: it becomes the evaluator's; else NULL */
     const char *path; /* of data, for the log; borrowed */
 };
@@ -41,6 +42,10 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
 /* tune_evaluator_run - evaluate, set at's evaluation members (eval_loss to early_stop), and log it; not twice at one step and
  * not in a run that stops before its end. A signal cuts it off: only at->signal and at->stopped are set. log NULL: not logged. */
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
+
+/* tune_evaluator_resume - behind tune_checkpoint_resume: decides anew, by this patience, whether the run is at its early stop, and
+ * makes the evaluation of the step it stands at, if that one was cut off. */
+int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
 /* tune_evaluator_note - a line, and a member of run.json, about the rows it evaluates on; nothing where there are none. */
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log);
