@@ -191,6 +191,14 @@ wait $job
 code=$?
 is "the second signal ends the program at once" eval '[ $code = 143 ] || [ $code = 130 ]'
 is "with nothing saved" eval '! ls -d long/checkpoint* 2>/dev/null'
+{ run straighter --epochs 30 --eval-every 0; echo $? >code; } 2>/dev/null
+is "the run that the next one is compared with" test "$(cat code)" = 0
+{ "$full" --model model --dataset rows.jsonl --max-length 48 --batch-size 3 --accumulate 2 --lr 3e-3 --threads 2 --train-split 0.9 --epochs 30 \
+    --save-every 5 --log-every 1 --seed 3 --output pipe 2>pipe.err; echo $? >code; } | head -n 60 >pipe.out
+is "a screen that goes away: the step, saved, 1" eval '[ "$(cat code)" = 1 ] && grep -q "cannot write to standard output: .*; the run stopped there as after a signal" pipe.err'
+is "run.json says so, and where" says pipe '"reason":.*lost standard output at step [0-9]* of 270'
+is "it goes on" more pipe
+is "to the same bits" same straighter pipe
 (trap '' HUP && exec "$full" --model model --dataset rows.jsonl --max-length 48 --stop-after-seconds 1 --epochs 9999 --output nohup >nohup.out 2>&1) &
 job=$!
 while [ ! -s nohup/metrics.jsonl ]; do sleep 0.02; done

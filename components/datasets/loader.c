@@ -428,7 +428,8 @@ static const char *stop(struct tune_loader *load, struct tune_progress *at, bool
     if (load->o.stop_signal && *load->o.stop_signal)
         at->signal = *load->o.stop_signal;
     if (at->signal)
-        return at->signal == SIGINT ? "SIGINT" : at->signal == SIGTERM ? "SIGTERM" : at->signal == SIGHUP ? "SIGHUP" : "a signal";
+        return at->signal == SIGINT ? "SIGINT" : at->signal == SIGTERM ? "SIGTERM" : at->signal == SIGHUP ? "SIGHUP"
+               : at->signal == SIGPIPE ? "lost standard output" : "a signal";
     if (load->o.stop_at_step > 0 && load->done >= load->o.stop_at_step)
         return "--stop-at-step";
     return up ? "--stop-after-seconds" : NULL;

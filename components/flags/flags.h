@@ -99,7 +99,7 @@ struct tune_flags {
     const char *source;                      /* the recipe's own source as it was compiled; NULL: unknown */
     size_t source_size;
     double started_s;                        /* monotonic clock at program start */
-    const volatile int *stop_signal;         /* where the program's handler notes the signal that shall end the run */
+    volatile int *stop_signal;               /* where the program's handler notes the signal that shall end the run */
 };
 
 /* Options between TUNE_OPTION_GROUP("name") and the next one stand under that heading; "": the program's own. */

@@ -216,7 +216,7 @@ void tune_program_fail(void)
 
 static void note_signal(int number)
 {
-    if (stop_signal)
+    if (stop_signal && stop_signal != SIGPIPE) /* that one is the logger's, see tune_program_catch_signals */
         _exit(128 + number);
     stop_signal = number;
 }
@@ -236,14 +236,15 @@ void tune_program_catch_signals(struct tune_flags *flags)
     struct sigaction hangup;
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* nohup ignores it for us */
         sigaction(SIGHUP, &action, NULL);
-    signal(SIGPIPE, SIG_IGN); /* `| head`: an error of the write, so that run.json says how the run ended */
+    signal(SIGPIPE, SIG_IGN); /* `| head`: an error of the write, which the logger notes as that signal */
     flags->stop_signal = &stop_signal;
 }
 
 int tune_program_exit(const struct tune_progress *at)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "%s: cannot write to standard output: %s\n", program, strerror(errno));
+        fprintf(stderr, "%s: cannot write to standard output: %s\n", program,
+                at->signal == SIGPIPE ? "a closed pipe or a full disk; the run stopped there as after a signal" : strerror(errno));
         return 1;
     }
     return at->signal ? 128 + at->signal : 0;

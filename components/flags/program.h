@@ -44,10 +44,11 @@ void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *wh
 
 /* tune_program_catch_signals - SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) are noted where
  * flags->stop_signal points: finish the step, save, exit; a second one ends the program at once. A closed pipe behind stdout
- * becomes an error, as a file above `ulimit -f` is in every program. */
+ * becomes an error, as a file above `ulimit -f` is in every program; behind the first step the logger notes it there as SIGPIPE. */
 void tune_program_catch_signals(struct tune_flags *flags);
 
-/* tune_program_exit - the exit code of a run that came this far: 0, or 128 + the signal that ended it. */
+/* tune_program_exit - the exit code of a run that came this far: 0, or 128 + the signal that ended it; 1 where standard output was
+ * lost, which it says. */
 int tune_program_exit(const struct tune_progress *at);
 
 #endif

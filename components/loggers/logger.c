@@ -340,6 +340,7 @@ static void count(struct tune_logger *log, const struct tune_step_record *r, dou
     if (log->own_steps++ == 0) {
         log->begin = r->begin;
         log->first_end_s = r->end.wall_s;
+        log->line.stop = log->options.stop_signal; /* from here on there is work to save */
     }
     log->end = r->end;
     log->last_step = r->step;

@@ -59,6 +59,8 @@ struct tune_logger_options {
     double started_s;                       /* monotonic clock at program start; 0: now */
     double stop_after_seconds;              /* for the ETA; <= 0: none */
     FILE *stream;                           /* where lines go; NULL: stdout */
+    volatile int *stop_signal;              /* where SIGPIPE is noted if stream cannot be written behind the first step, which
+                                               then is no error: the run stops as after a signal. NULL: it is an error */
     bool quiet;                             /* no lines at all */
     unsigned writers;                       /* a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD */
 };
