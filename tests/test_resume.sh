@@ -52,6 +52,12 @@ is "training_steps of both processes" test "$(figure stop7 training_steps)" = 18
 is "train_runtime is the last line's elapsed_s" eval '[ "$(figure stop7 train_runtime)" = "$(sed -n "s/.*\"elapsed_s\":\([0-9.e-]*\).*/\1/p" stop7/metrics.jsonl | tail -n 1)" ]'
 is "loss_first is the first process's" test "$(figure stop7 loss_first)" = "$(figure straight loss_first)"
 is "sessions of both in run.json" test "$(grep -c '"from_step"' often/run.json)" = 5
+is "--stop-at-step behind which the run is already" eval 'run idle --stop-at-step 7 && cp -r idle idle.was && more idle --stop-at-step 3 && more idle --stop-at-step 7'
+is "does nothing, and says so" eval '[ "$(grep -c "idle is at step 7, .* there is nothing to do" idle.out)" = 2 ] && diff -r idle idle.was'
+cp -rp straight ended && sed -i '/"status"/s/finished/running/' ended/run.json # killed when all was done but saying so
+is "a process that does no step" more ended
+is "says nothing of a first one" eval '! grep -q "first step" ended.out && [ -z "$(figure ended time_to_first_step_s)$(figure ended setup_s)$(figure ended cpu_compute_utilization)" ]'
+is "and the same of all steps" eval '[ "$(figure ended training_steps)" = 18 ] && [ "$(figure ended train_runtime)" = "$(figure straight train_runtime)" ]'
 is "a moved folder" eval 'run moved --stop-at-step 7 && mkdir far && mv moved far/m && cd far && "$full" --resume m && cd .. && mv far/m moved'
 is "to the same bits, from another working folder too" same straight moved
 

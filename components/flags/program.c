@@ -181,9 +181,13 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:
-        if (!flags->resume_finished)
+        if (flags->resume_finished)
+            printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->output);
+        else if (flags->stop_at_step > 0 && flags->resume_step >= flags->stop_at_step)
+            printf("%s: the run in %s is at step %lld, which is not before --stop-at-step %lld; there is nothing to do\n", program,
+                   flags->output, (long long)flags->resume_step, (long long)flags->stop_at_step);
+        else
             return;
-        printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->output);
         break;
     case TUNE_WISH_HELP:
         tune_flags_help(flags, what, stdout);

@@ -28,7 +28,7 @@
     })
 
 /* tune_program_start - parse the flags, or serve one of these and exit 0: --help, --describe (JSON: flags and reported
- * properties), --list-models, --version; also --resume of a run that came to its end. Notes the start time. A usage
+ * properties), --list-models, --version; also --resume of a run that came to its end, or to --stop-at-step. Notes the start time. A usage
  * error prints the message, how to get help, and exits 2. what: one line for the top of --help. From here on a mapped file that is cut short ends the program with its
  * name and exit code 1, not with "Bus error" (core/file.h). */
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,

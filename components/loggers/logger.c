@@ -529,9 +529,9 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know(log, "train_tokens_per_gpu_per_second", (double)log->padded_tokens / s);
     know(log, "dataset_tokens_per_second", (double)log->tokens / s);
     know(log, "dataset_tokens_per_second_per_gpu", (double)log->tokens / s);
-    know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
     know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_memory_used());
-    if (log->own_steps > 0) {
+    if (log->own_steps > 0) { /* a process that only evaluated, say, has none of these */
+        know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
         know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
         know(log, "setup_s", log->begin.wall_s - log->options.started_s);
     }
@@ -589,7 +589,7 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     if (*why)
         TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? "; to go on: --resume " : "",
                             at->stopped ? log->folder : ""));
-    if (log->steps > 0)
+    if (log->own_steps > 0)
         TRY(show_start(log));
     if (log->steps > 0)
         TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, loss %.4f -> %.4f",
