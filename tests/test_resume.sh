@@ -126,6 +126,21 @@ mv kept.jsonl rows.jsonl
 no "an older checkpoint, while there is a newer one" 2 "--overwrite" --resume base/checkpoint-5
 cp -rp base broken && : >broken/checkpoint-7/state/optimizer.safetensors
 refused "a broken checkpoint" 1 "checkpoint-7/state/optimizer.safetensors" "$full" --resume broken
+for from in broken/checkpoint-5 stop9/checkpoint-5; do for file in state/optimizer state/weights; do
+    rm -r broken && cp -rp base broken && cp $from/$file.safetensors broken/checkpoint-7/$file.safetensors
+    refused "$from's $file in another checkpoint" 1 "broken/checkpoint-7/$file.safetensors is not the file that was saved with" "$full" --resume broken
+done; done
+run full --model wide --stop-at-step 7 && cp full/checkpoint-5/model.safetensors full/checkpoint-7
+refused "model.safetensors where it is the float32 one" 1 "full/checkpoint-7/model.safetensors is not" "$full" --resume full
+mv full/checkpoint-5 full/checkpoint-8
+refused "a checkpoint under another's name" 1 'checkpoint-8 (an older checkpoint may do, give it to --resume): "step" in its state/progress.json is 5' "$full" --resume full
+rows() { sed -n 's/.*"rows":[^0-9]*\([0-9]*\).*/\1/p' base/checkpoint-7/state/progress.json; }
+for n in 0 $(($(rows) + 1)) $(($(rows) + 54)); do
+    rm -r broken && cp -rp base broken && sed -i "s/\"rows\":.*/\"rows\": $n,/" broken/checkpoint-7/state/progress.json
+    refused "a count of rows that is not this step's: $n" 1 '"rows" is missing or makes no sense' "$full" --resume broken
+done
+sed -i "s/\"rows\":.*/\"rows\": 36,/; s/\"epoch\":.*/\"epoch\": 0.6666666666666666,/" broken/checkpoint-7/state/progress.json
+refused "not even with its epoch" 2 "the number of steps planned: was 18 in that run, is 19 now" "$full" --resume broken
 refused "no run" 1 "no run.json" "$full" --resume model
 refused "nothing there" 1 "no such folder" "$full" --resume nowhere
 is "--allow-changed goes on with another --lr" more base --lr 0.1 --allow-changed --stop-at-step 9

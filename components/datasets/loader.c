@@ -480,6 +480,7 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
         if (!nothing_readable(load))
             break;
         at->rows += load->now;
+        at->epoch = (double)at->rows / (double)load->rows;
         load->skipped++;
         load->skipped_in_a_row += load->now;
         if (load->o.max_steps < 0)
