@@ -48,6 +48,7 @@ done
 is "other intervals of logs, saves and evaluations are no other run" eval 'run free --stop-at-step 6 && more free --log-every 1 --save-every 2 --keep-last 1 --eval-every 4 --activation-checkpointing full'
 is "to the same bits" same straight free
 is "--keep-last 1 leaves the final one and the best" test "$(ls -d free/checkpoint-[0-9]* | wc -l)" -le 2
+is "rows met are those of a process" grep -q '^# rows met  *[0-9]* read by this process, ' stop7.out
 is "training_steps of both processes" test "$(figure stop7 training_steps)" = 18
 is "train_runtime is the last line's elapsed_s" eval '[ "$(figure stop7 train_runtime)" = "$(sed -n "s/.*\"elapsed_s\":\([0-9.e-]*\).*/\1/p" stop7/metrics.jsonl | tail -n 1)" ]'
 is "loss_first is the first process's" test "$(figure stop7 loss_first)" = "$(figure straight loss_first)"
