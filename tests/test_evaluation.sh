@@ -70,6 +70,14 @@ refused "--eval-rows without rows" 2 "no rows are held out" program --eval-rows 
 refused "--patience without --eval-every" 2 "give --eval-every N" program --train-split 0.5 --patience 2 --output x
 refused "--min-delta without --patience" 2 "give --patience N" program --train-split 0.5 --eval-every 1 --min-delta 2 --output x
 refused "a file that is not there" 1 "--eval-dataset: cannot examine gone.jsonl: No such file" program --eval-dataset gone.jsonl --output x
+sed '7s/.*/{"text": 5}/' held.jsonl >broken.jsonl
+refused "a bad row among those to evaluate on, before the first step" 1 "--eval-dataset: broken.jsonl:7" program --eval-dataset broken.jsonl --output x
+{ cat train.jsonl; for i in $(seq 10); do echo '{"text": 5}'; done; } >mixed.jsonl
+refused "among those held out too" 1 "--train-split holds out: mixed.jsonl:" program --dataset mixed.jsonl --train-split 0.5 --output x
+is "which --skip-bad-rows leaves out" run skipping --dataset mixed.jsonl --train-split 0.5 --skip-bad-rows --max-steps 1
+for i in 1 2 3; do echo '{"text": "a"}'; done >short.jsonl
+refused "no label among them" 1 "--eval-dataset: the rows to evaluate on, short.jsonl have not one label" program --eval-dataset short.jsonl --output x
+is "those that --eval-rows leaves out are not read" run few --eval-dataset broken.jsonl --eval-rows 2 --max-steps 1
 is "no run folder was made" test ! -e x
 mkdir y && echo '{}' >y/run.json && cp held.jsonl y
 refused "--overwrite would remove it" 2 "would remove" program --eval-dataset y/held.jsonl --output y --overwrite

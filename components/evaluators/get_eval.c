@@ -82,5 +82,10 @@ struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune
         tune_loader_free(load);
         tune_dataset_free(options.data);
     }
+    if (e && tune_evaluator_check(e) < 0) {
+        tune_error_prefix("%s: ", file ? "--eval-dataset" : "--train-split holds out");
+        tune_evaluator_free(e);
+        return NULL;
+    }
     return e;
 }
