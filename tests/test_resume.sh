@@ -131,6 +131,12 @@ for from in broken/checkpoint-5 stop9/checkpoint-5; do for file in state/optimiz
     rm -r broken && cp -rp base broken && cp $from/$file.safetensors broken/checkpoint-7/$file.safetensors
     refused "$from's $file in another checkpoint" 1 "broken/checkpoint-7/$file.safetensors is not the file that was saved with" "$full" --resume broken
 done; done
+rm -r broken && cp -rp base broken && rm broken/checkpoint-7/config.json
+refused "a checkpoint without config.json: try an older one" 1 "an older checkpoint may do, give it to --resume" "$full" --resume broken
+mkdir broken/checkpoint-70
+refused "one with nothing in it too" 1 "checkpoint-70 (an older checkpoint may do, give it to --resume)" "$full" --resume broken
+rm -r broken && cp -rp base broken && sed -i '/eval_loss/p' broken/metrics.jsonl
+refused "an evaluation that is there twice" 1 "metrics.jsonl:6: the evaluation of step 4 follows the evaluation of step 4; lines are missing or there twice" "$full" --resume broken
 run full --model wide --stop-at-step 7 && cp full/checkpoint-5/model.safetensors full/checkpoint-7
 refused "model.safetensors where it is the float32 one" 1 "full/checkpoint-7/model.safetensors is not" "$full" --resume full
 mv full/checkpoint-5 full/checkpoint-8

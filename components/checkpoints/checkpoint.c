@@ -180,6 +180,13 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 
 /* ---- going on ---- */
 
+/* The checkpoint is not whole; the error says how. */
+static int broken(const struct tune_checkpoint *c)
+{
+    tune_error_prefix("cannot go on from %s (an older checkpoint may do, give it to --resume): ", c->resume);
+    return -1;
+}
+
 /* config.json and the tokenizer are what they were when the checkpoint was saved. */
 static int same_source(struct tune_checkpoint *c)
 {
@@ -188,7 +195,7 @@ static int same_source(struct tune_checkpoint *c)
     const char *differs = then ? tune_companions_differ(c->companions, then) : NULL;
     tune_companions_free(then);
     if (!then || !differs)
-        return then ? 0 : -1;
+        return then ? 0 : broken(c);
     snprintf(what, sizeof what, "%s of --model", differs);
     if (c->options.log)
         return tune_logger_changed(c->options.log, what, c->resume, c->source);
@@ -257,10 +264,8 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
     TRY(tune_path(state, "%s/state", c->resume));
     TRY(same_source(c));
     if (tune_state_read_progress(c->resume, &then, &finished) < 0 || named_by_step(c->resume, &then) < 0 ||
-        tune_state_read(c->resume, m, opt) < 0) {
-        tune_error_prefix("cannot go on from %s (an older checkpoint may do, give it to --resume): ", c->resume);
-        return -1;
-    }
+        tune_state_read(c->resume, m, opt) < 0)
+        return broken(c);
     TRY(remove_newer(c, then.step, false));
     TRY(tune_loader_seek(load, &then));
     TRY(same_plan(c, load, &then));
