@@ -587,7 +587,8 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     if (log->options.quiet)
         return 0;
     if (*why)
-        TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? "; to go on: --resume " : "",
+        TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, !at->stopped ? "" : at->step > 0 ? "; to go on: --resume " :
+                            "; nothing was trained, so nothing saved: start it again with --overwrite --output ",
                             at->stopped ? log->folder : ""));
     if (log->own_steps > 0)
         TRY(show_start(log));
