@@ -51,8 +51,7 @@ int main(int argc, char **argv)
     struct tune_progress at = {0};
     int micros;
     MUST(tune_checkpoint_resume(ckpt, model, opt, load, &at)); /* --resume: goes on from there; else nothing */
-    if (tune_every(at.step, flags->eval_every))
-        MUST(tune_evaluator_run(eval, log, &at)); /* one that a signal cut off there */
+    MUST(tune_evaluator_resume(eval, log, &at));               /* an evaluation that a signal cut off there */
     if (at.best)
         MUST(tune_checkpoint_save(ckpt, model, opt, &at));
     while ((micros = MUST(tune_loader_more(load, &at))) > 0) { /* one optimizer step */
@@ -79,7 +78,7 @@ int main(int argc, char **argv)
     }
     MUST(tune_logger_profile(log, prof, NULL));        /* if they were not that many */
     MUST(tune_logger_step(log, &at, sums));            /* steps not logged yet; a diverged one ends the run here */
-    MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* before rows are read that may turn out bad */
+    MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* before rows are read that may be others by now */
     MUST(tune_evaluator_run(eval, log, &at));          /* not twice at one step, not after a signal */
     MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* the same one: its loss, and whether it is the best */
     MUST(tune_logger_counts(log, data));               /* rows cut, rows left out */

@@ -290,7 +290,7 @@ static void goes_on_bit_for_bit(void **state)
             assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, &b.at));
             assert_same(&a, &b);
             assert_true(b.at.best && b.at.best_step == 5 && b.at.best_loss == 1. / 3 && b.at.eval_loss == 1. / 3 &&
-                        b.at.patience_loss == 1. / 3 && b.at.stale == 2 && b.at.eval_step == 5 && !b.at.early_stop);
+                        b.at.patience_loss == 1. / 3 && b.at.stale == 2 && b.at.eval_step == 5);
             train(&a, 7);
             train(&b, 7);
             assert_same(&a, &b);
@@ -422,6 +422,10 @@ static void keeps_the_last(void **state)
     assert_ok(tune_file_remove_folder(tmp));
 }
 
+#define PROGRESS(step, rows)                                                                                    \
+    "{\"step\": " step ", \"planned_steps\": 12, \"rows\": " rows ", \"tokens\": 9, \"labels\": 8, \"padded_tokens\": 9, " \
+    "\"epoch\": 0.3, \"finished\": false}"
+
 /* A state that is not this model's, or not whole, is named; the folder stays as it is. */
 static void refuses_what_is_broken(void **state)
 {
@@ -434,6 +438,9 @@ static void refuses_what_is_broken(void **state)
         {"state/progress.json", "{}", "\"step\" is missing"},
         {"state/progress.json", "{\"step\": 1.5}", "\"step\" is missing or makes no sense"},
         {"state/progress.json", "{\"step\": 1,", "progress.json:1:12: the JSON ends here"},
+        {"state/progress.json", PROGRESS("1", "5"), "\"rows\" is missing or makes no sense"},
+        {"state/progress.json", PROGRESS("1", "3"), "\"weights_hash\" is missing there"},
+        {"state/progress.json", PROGRESS("2", "3"), "\"step\" in its state/progress.json is 2"},
         {"state/weights.safetensors", NULL, "weights.safetensors"},
         {"state/optimizer.safetensors", NULL, "optimizer.safetensors"},
         {"state/optimizer.safetensors", "\10\0\0\0\0\0\0\0{}      ", "tensor m.model.embed_tokens.weight is missing"},

@@ -50,6 +50,13 @@ is "a run that is interrupted on the way there" run halted --train-split 0.7 --l
 is "counts on when it goes on" resume halted
 is "and ends at the same step" test "$(value halted/report.json training_steps)" = 8 -a "$(value halted/report.json best_eval_step)" = 2
 is "for the same reason" sh -c 'grep -q "\"reason\":[[:space:]]*\"early stop: 3 evaluations .* at step 2\"" halted/run.json'
+more() { name=$1; shift; "$BUILD/finetune_full" --resume "$name" "$@" >"$name.out" 2>&1 || { cat "$name.out"; false; }; }
+is "more patience goes on behind an early stop" more early --patience 5 --allow-changed
+is "to what it would have come to" test "$(value early/report.json training_steps)" = 12
+is "as no patience does" more early --patience 0 --allow-changed --stop-at-step 14
+is "without end" test "$(value early/report.json training_steps)" = 14
+is "less patience than evaluations were in vain" more early --patience 2 --allow-changed
+is "is an early stop at once" sh -c 'grep -q "^# finished  *early stop: 6 evaluations" early.out && ! grep -q "^step" early.out'
 is "--min-delta: what falls by less is no improvement" run slow --train-split 0.7 --lr 1e-4 --epochs 50 --eval-every 2 --patience 2 --min-delta 1
 is "so it ends early" test "$(value slow/report.json training_steps)" = 6
 is "though the last was the best" test "$(readlink slow/checkpoint-best)" = checkpoint-6
@@ -63,6 +70,14 @@ refused "--eval-rows without rows" 2 "no rows are held out" program --eval-rows 
 refused "--patience without --eval-every" 2 "give --eval-every N" program --train-split 0.5 --patience 2 --output x
 refused "--min-delta without --patience" 2 "give --patience N" program --train-split 0.5 --eval-every 1 --min-delta 2 --output x
 refused "a file that is not there" 1 "--eval-dataset: cannot examine gone.jsonl: No such file" program --eval-dataset gone.jsonl --output x
+sed '7s/.*/{"text": 5}/' held.jsonl >broken.jsonl
+refused "a bad row among those to evaluate on, before the first step" 1 "--eval-dataset: broken.jsonl:7" program --eval-dataset broken.jsonl --output x
+{ cat train.jsonl; for i in $(seq 10); do echo '{"text": 5}'; done; } >mixed.jsonl
+refused "among those held out too" 1 "--train-split holds out: mixed.jsonl:" program --dataset mixed.jsonl --train-split 0.5 --output x
+is "which --skip-bad-rows leaves out" run skipping --dataset mixed.jsonl --train-split 0.5 --skip-bad-rows --max-steps 1
+for i in 1 2 3; do echo '{"text": "a"}'; done >short.jsonl
+refused "no label among them" 1 "--eval-dataset: the rows to evaluate on, short.jsonl have not one label" program --eval-dataset short.jsonl --output x
+is "those that --eval-rows leaves out are not read" run few --eval-dataset broken.jsonl --eval-rows 2 --max-steps 1
 is "no run folder was made" test ! -e x
 mkdir y && echo '{}' >y/run.json && cp held.jsonl y
 refused "--overwrite would remove it" 2 "would remove" program --eval-dataset y/held.jsonl --output y --overwrite

@@ -1,6 +1,7 @@
 /* test_logger.c - the run folder, what is in it, and what is on the screen (a pipe, a full disk, a terminal). */
 #include <cjson/cJSON.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -467,6 +468,49 @@ static void full_disk(void **state)
     cJSON_Delete(json);
 }
 
+/* Behind the first step there is work to save: a screen that is gone stops the run, and what it says is lost. */
+static void lost_screen(void **state)
+{
+    (void)state;
+    int ends[2];
+    volatile int caught = 0;
+    signal(SIGPIPE, SIG_IGN);
+    assert_ok(pipe(ends));
+    FILE *screen = fdopen(ends[1], "w");
+    struct tune_logger_options o = {.program = "prog", .folder = "runs/p", .stream = screen, .stop_signal = &caught};
+    struct tune_logger *log = tune_logger_new(&o);
+    assert_got(log);
+    struct tune_step_record r = step(1, 0, 1);
+    struct tune_progress at = {.step = 1, .planned_steps = 10, .eval_step = 0};
+    assert_ok(tune_logger_record(log, &at, &r));
+    assert_int_equal(caught, 0);
+    close(ends[0]);
+    r = step(2, 1, 2);
+    at.step = 2;
+    assert_ok(tune_logger_record(log, &at, &r));
+    assert_int_equal(caught, SIGPIPE);
+    caught = SIGINT;
+    assert_ok(tune_logger_note(log, "key", "text"));
+    assert_int_equal(caught, SIGINT); /* a signal stays what it was */
+    assert_ok(tune_logger_report(log, &at));
+    tune_logger_free(log);
+    fclose(screen);
+
+    o.folder = "runs/q"; /* nobody to tell: an error */
+    o.stop_signal = NULL;
+    assert_ok(pipe(ends));
+    o.stream = screen = fdopen(ends[1], "w");
+    log = tune_logger_new(&o);
+    assert_got(log);
+    close(ends[0]);
+    r = step(1, 0, 1);
+    at.step = 1;
+    assert_int_equal(tune_logger_record(log, &at, &r), -1);
+    assert_error_has("Broken pipe");
+    tune_logger_free(log);
+    fclose(screen);
+}
+
 static struct {
     struct tune_flags tune;
 } my;
@@ -618,6 +662,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run),    cmocka_unit_test(folders), cmocka_unit_test(diverges), cmocka_unit_test(full_disk),
+        cmocka_unit_test(lost_screen),
         cmocka_unit_test(goes_on),  cmocka_unit_test(refused_and_unchanged),
         cmocka_unit_test(by_flags), cmocka_unit_test(bar),     cmocka_unit_test(terminal), cmocka_unit_test(host),
     };

@@ -48,10 +48,17 @@ done
 is "other intervals of logs, saves and evaluations are no other run" eval 'run free --stop-at-step 6 && more free --log-every 1 --save-every 2 --keep-last 1 --eval-every 4 --activation-checkpointing full'
 is "to the same bits" same straight free
 is "--keep-last 1 leaves the final one and the best" test "$(ls -d free/checkpoint-[0-9]* | wc -l)" -le 2
+is "rows met are those of a process" grep -q '^# rows met  *[0-9]* read by this process, ' stop7.out
 is "training_steps of both processes" test "$(figure stop7 training_steps)" = 18
 is "train_runtime is the last line's elapsed_s" eval '[ "$(figure stop7 train_runtime)" = "$(sed -n "s/.*\"elapsed_s\":\([0-9.e-]*\).*/\1/p" stop7/metrics.jsonl | tail -n 1)" ]'
 is "loss_first is the first process's" test "$(figure stop7 loss_first)" = "$(figure straight loss_first)"
 is "sessions of both in run.json" test "$(grep -c '"from_step"' often/run.json)" = 5
+is "--stop-at-step behind which the run is already" eval 'run idle --stop-at-step 7 && cp -r idle idle.was && more idle --stop-at-step 3 && more idle --stop-at-step 7'
+is "does nothing, and says so" eval '[ "$(grep -c "idle is at step 7, .* there is nothing to do" idle.out)" = 2 ] && diff -r idle idle.was'
+cp -rp straight ended && sed -i '/"status"/s/finished/running/' ended/run.json # killed when all was done but saying so
+is "a process that does no step" more ended
+is "says nothing of a first one" eval '! grep -q "first step" ended.out && [ -z "$(figure ended time_to_first_step_s)$(figure ended setup_s)$(figure ended cpu_compute_utilization)" ]'
+is "and the same of all steps" eval '[ "$(figure ended training_steps)" = 18 ] && [ "$(figure ended train_runtime)" = "$(figure straight train_runtime)" ]'
 is "a moved folder" eval 'run moved --stop-at-step 7 && mkdir far && mv moved far/m && cd far && "$full" --resume m && cd .. && mv far/m moved'
 is "to the same bits, from another working folder too" same straight moved
 is "a model's path as the last process was given it" eval 'mkdir -p apart && cp -r model apart/near && run paths --stop-at-step 5 &&
@@ -75,6 +82,26 @@ ln -sfn checkpoint-$stop killed/checkpoint-final && ln -sfn checkpoint-$stop unk
 is "to the same bits" same unkilled killed
 is "what was half-written is gone" sh -c '! ls killed | grep tmp'
 is "run.json says that it was killed" says killed '"killed"'
+
+# ---- the folder taken away ----
+taken() { # NAME COMMAND...: once it trains, the command; then the run is an error, and the folder is not made again
+    run "$1" --eval-every 0 --save-every 4 --epochs 4000 >/dev/null 2>&1 &
+    job=$! name=$1
+    shift
+    while [ ! -e "$name/checkpoint-4" ]; do sleep 0.02; done
+    "$@"
+    wait $job
+    code=$?
+    tail -n 2 "$name.out"
+    [ $code = 1 ] && grep -q "run folder $name was moved or removed while" "$name.out" && [ "$(grep -c "was moved" "$name.out")" = 1 ]
+}
+is "a run folder that is moved away ends the run" taken lv mv lv lvmoved
+is "it is not made again" test ! -e lv
+is "and the run goes on where it lies now" more lvmoved --stop-at-step 100000 --stop-after-seconds 0
+is "one that is removed does too" taken gone sh -c 'mv gone gone.away && rm -r gone.away'
+is "it is not made again" test ! -e gone
+is "another one under its name" taken swapped sh -c 'mkdir other.run && : >other.run/metrics.jsonl && mv swapped swapped.away && mv other.run swapped'
+is "is left alone" test "$(ls swapped)" = metrics.jsonl
 
 # ---- refused, by name ----
 run base --stop-at-step 7
@@ -105,6 +132,27 @@ cp -rp base broken && : >broken/checkpoint-7/state/optimizer.safetensors
 refused "a broken checkpoint" 1 "checkpoint-7/state/optimizer.safetensors" "$full" --resume broken
 rm -r broken && cp -rp base broken && sed -i '2s/"tokens":[0-9]*/"tokens":1e300/' broken/metrics.jsonl
 refused "a number of tokens that is none" 1 'broken/metrics.jsonl:2:' "$full" --resume broken
+for from in broken/checkpoint-5 stop9/checkpoint-5; do for file in state/optimizer state/weights; do
+    rm -r broken && cp -rp base broken && cp $from/$file.safetensors broken/checkpoint-7/$file.safetensors
+    refused "$from's $file in another checkpoint" 1 "broken/checkpoint-7/$file.safetensors is not the file that was saved with" "$full" --resume broken
+done; done
+rm -r broken && cp -rp base broken && rm broken/checkpoint-7/config.json
+refused "a checkpoint without config.json: try an older one" 1 "an older checkpoint may do, give it to --resume" "$full" --resume broken
+mkdir broken/checkpoint-70
+refused "one with nothing in it too" 1 "checkpoint-70 (an older checkpoint may do, give it to --resume)" "$full" --resume broken
+rm -r broken && cp -rp base broken && sed -i '/eval_loss/p' broken/metrics.jsonl
+refused "an evaluation that is there twice" 1 "metrics.jsonl:6: the evaluation of step 4 follows the evaluation of step 4; lines are missing or there twice" "$full" --resume broken
+run full --model wide --stop-at-step 7 && cp full/checkpoint-5/model.safetensors full/checkpoint-7
+refused "model.safetensors where it is the float32 one" 1 "full/checkpoint-7/model.safetensors is not" "$full" --resume full
+mv full/checkpoint-5 full/checkpoint-8
+refused "a checkpoint under another's name" 1 'checkpoint-8 (an older checkpoint may do, give it to --resume): "step" in its state/progress.json is 5' "$full" --resume full
+rows() { sed -n 's/.*"rows":[^0-9]*\([0-9]*\).*/\1/p' base/checkpoint-7/state/progress.json; }
+for n in 0 $(($(rows) + 1)) $(($(rows) + 54)); do
+    rm -r broken && cp -rp base broken && sed -i "s/\"rows\":.*/\"rows\": $n,/" broken/checkpoint-7/state/progress.json
+    refused "a count of rows that is not this step's: $n" 1 '"rows" is missing or makes no sense' "$full" --resume broken
+done
+sed -i "s/\"rows\":.*/\"rows\": 36,/; s/\"epoch\":.*/\"epoch\": 0.6666666666666666,/" broken/checkpoint-7/state/progress.json
+refused "not even with its epoch" 2 "the number of steps planned: was 18 in that run, is 19 now" "$full" --resume broken
 refused "no run" 1 "no run.json" "$full" --resume model
 refused "nothing there" 1 "no such folder" "$full" --resume nowhere
 is "--allow-changed goes on with another --lr" more base --lr 0.1 --allow-changed --stop-at-step 9
@@ -153,6 +201,17 @@ is "SIGTERM: 143" signalled TERM 143
 is "SIGHUP: 129" signalled HUP 129
 is "they go on" eval 'stop=$((last + 3)) && more sHUP --stop-at-step $stop && run uHUP --epochs 4000 --eval-every 50 --stop-at-step $stop && numbers sHUP >a.txt && numbers uHUP | cmp - a.txt'
 for i in 1 2 3; do cat "$here/datasets/stories.jsonl"; done >many.jsonl
+for i in 1 2 3 4 5 6 7 8 9; do # its set-up takes some milliseconds; where the signal came too late for it, once more
+    rm -rf none
+    run none --epochs 4000 >/dev/null 2>&1 &
+    job=$!
+    while [ ! -s none/run.json ]; do :; done
+    kill -TERM "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' none/run.json | head -n 1)"
+    wait $job
+    code=$?
+    [ -s none/metrics.jsonl ] || break
+done
+is "SIGTERM before the first step: nothing to go on from, it says" eval '[ $code = 143 ] && grep -q "^# stopped  *SIGTERM at step 0 of 36000; nothing was trained, so nothing saved: start it again with --overwrite" none.out'
 slow() { # NAME OPTION...: an evaluation after each step that takes a second or more
     who=$1
     shift
@@ -176,6 +235,14 @@ wait $job
 code=$?
 is "the second signal ends the program at once" eval '[ $code = 143 ] || [ $code = 130 ]'
 is "with nothing saved" eval '! ls -d long/checkpoint* 2>/dev/null'
+{ run straighter --epochs 30 --eval-every 0; echo $? >code; } 2>/dev/null
+is "the run that the next one is compared with" test "$(cat code)" = 0
+{ "$full" --model model --dataset rows.jsonl --max-length 48 --batch-size 3 --accumulate 2 --lr 3e-3 --threads 2 --train-split 0.9 --epochs 30 \
+    --save-every 5 --log-every 1 --seed 3 --output pipe 2>pipe.err; echo $? >code; } | head -n 60 >pipe.out
+is "a screen that goes away: the step, saved, 1" eval '[ "$(cat code)" = 1 ] && grep -q "cannot write to standard output: .*; the run stopped there as after a signal" pipe.err'
+is "run.json says so, and where" says pipe '"reason":.*lost standard output at step [0-9]* of 270'
+is "it goes on" more pipe
+is "to the same bits" same straighter pipe
 (trap '' HUP && exec "$full" --model model --dataset rows.jsonl --max-length 48 --stop-after-seconds 1 --epochs 9999 --output nohup >nohup.out 2>&1) &
 job=$!
 while [ ! -s nohup/metrics.jsonl ]; do sleep 0.02; done

@@ -148,10 +148,8 @@ static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
 static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_model *m, struct tune_optimizer *opt,
                      const struct tune_progress *at)
 {
-    char state[TUNE_PATH_MAX];
-    TRY(tune_path(state, "%s/state", folder));
     TRY(write_model(m, folder, c->companions, c->options.save_dtype));
-    TRY(tune_state_write(state, m, opt, at, narrower(m, c->options.save_dtype)));
+    TRY(tune_state_write(folder, m, opt, at, narrower(m, c->options.save_dtype)));
     return c->options.log ? tune_logger_sync(c->options.log) : 0; /* the steps before it, before it has a name */
 }
 
@@ -162,13 +160,14 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
     struct tune_folder_writer w;
     if (at->step == 0)
         return 0;
+    TRY(c->options.log ? tune_logger_held(c->options.log) : 0);
     TRY(name_of(c, at->step, path));
     if (at->step == c->saved_step) {
-        TRY(tune_path(path, "%s/checkpoint-%" PRId64 "/state", c->run, at->step));
         TRY(tune_state_write_progress(path, at));
     } else if (tune_file_begin_folder(&w, path) < 0 || write_all(c, w.temporary, m, opt, at) < 0 ||
                tune_file_commit_folder(&w) < 0) {
         tune_file_cancel_folder(&w);
+        TRY(c->options.log ? tune_logger_held(c->options.log) : 0); /* moved meanwhile: the reason, not which call met it */
         return -1;
     }
     c->saved_step = at->step;
@@ -181,12 +180,20 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 
 /* ---- going on ---- */
 
+/* The checkpoint is not whole; the error says how. */
+static int broken(const struct tune_checkpoint *c)
+{
+    tune_error_prefix("cannot go on from %s (an older checkpoint may do, give it to --resume): ", c->resume);
+    return -1;
+}
+
 /* config.json and the tokenizer are what they were when the checkpoint was saved. */
 static int same_source(struct tune_checkpoint *c)
 {
     char what[64];
     const char *differs;
-    TRY(tune_companions_compare(c->companions, c->resume, &differs));
+    if (tune_companions_compare(c->companions, c->resume, &differs) < 0)
+        return broken(c);
     if (!differs)
         return 0;
     snprintf(what, sizeof what, "%s of --model", differs);
@@ -227,6 +234,25 @@ static int set_links(struct tune_checkpoint *c, const struct tune_progress *at, 
     return set_link(c, "checkpoint-final", finished ? at->step : 0);
 }
 
+/* The folder's name says the step that its files are of. */
+static int named_by_step(const char *checkpoint, const struct tune_progress *then)
+{
+    const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
+    if (tune_checkpoint_step(name) == then->step)
+        return 0;
+    tune_error_set("\"step\" in its state/progress.json is %" PRId64 ", which is not what the folder's name says", then->step);
+    return -1;
+}
+
+/* By what is left of the rows the run comes to as many steps as it was to have. */
+static int same_plan(struct tune_checkpoint *c, const struct tune_loader *load, const struct tune_progress *then)
+{
+    char was[32], now[32];
+    snprintf(was, sizeof was, "%" PRId64, then->planned_steps);
+    snprintf(now, sizeof now, "%" PRId64, tune_loader_planned_steps(load));
+    return c->options.log && strcmp(was, now) ? tune_logger_changed(c->options.log, "the number of steps planned", was, now) : 0;
+}
+
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_progress *at)
 {
@@ -237,12 +263,12 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
         return 0;
     TRY(tune_path(state, "%s/state", c->resume));
     TRY(same_source(c));
-    if (tune_state_read_progress(state, &then, &finished) < 0 || tune_state_read(c->resume, m, opt) < 0) {
-        tune_error_prefix("cannot go on from %s (an older checkpoint may do, give it to --resume): ", c->resume);
-        return -1;
-    }
+    if (tune_state_read_progress(c->resume, &then, &finished) < 0 || named_by_step(c->resume, &then) < 0 ||
+        tune_state_read(c->resume, m, opt) < 0)
+        return broken(c);
     TRY(remove_newer(c, then.step, false));
     TRY(tune_loader_seek(load, &then));
+    TRY(same_plan(c, load, &then));
     if (c->options.log)
         TRY(tune_logger_resume(c->options.log, &then)); /* up to here nothing was changed */
     TRY(tune_file_remove_leftovers(state));

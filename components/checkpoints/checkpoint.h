@@ -3,7 +3,7 @@
  *     <run>/checkpoint-120/
  *       config.json generation_config.json tokenizer.json ...   the source model's files
  *       model.safetensors                  the weights, in the dtype they were read in
- *       state/progress.json                where the run stood
+ *       state/progress.json                where the run stood, and hashes of the files with its weights and moments
  *       state/optimizer.safetensors        the moments, F32: "m.<name>", "v.<name>"
  *       state/weights.safetensors          the F32 weights, where the saved ones are narrower
  *     <run>/checkpoint-best, checkpoint-final -> checkpoint-120
@@ -50,8 +50,8 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 
 /* tune_checkpoint_resume - where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
  * its place, *at as it was; the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
- * removed. -1, with nothing in the folder changed: a file is missing or is not of this model, config.json or tokenizer
- * are others (tune_logger_changed), there are newer checkpoints and overwrite is false, metrics.jsonl does not reach there. */
+ * removed. -1, with nothing in the folder changed: a file is missing, not of this model or not of this step, config.json,
+ * tokenizer or the number of steps planned are others (tune_logger_changed), there are newer checkpoints and overwrite is false, metrics.jsonl does not reach there. */
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_progress *at);
 

@@ -13,6 +13,7 @@
 #include "core/file.h"
 #include "core/safetensors.h"
 #include "core/try.h"
+#include "flags/find.h"
 #include "models/weights.h"
 
 enum { PIECE = 1 << 20, PROGRESS_MAX = 1 << 20 };
@@ -33,7 +34,7 @@ static const struct field {
     FIELD(tokens, WHOLE, false),        FIELD(labels, WHOLE, false),        FIELD(padded_tokens, WHOLE, false),
     FIELD(epoch, REAL, false),          FIELD(finished, YES, false),        FIELD(eval_step, WHOLE, true),
     FIELD(eval_loss, REAL, true),       FIELD(best_loss, REAL, true),       FIELD(best_step, WHOLE, true),
-    FIELD(stale, INT, true),            FIELD(patience_loss, REAL, true),   FIELD(early_stop, YES, true),
+    FIELD(stale, INT, true),            FIELD(patience_loss, REAL, true), /* early_stop: by the patience of who goes on */
 #undef FIELD
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
@@ -49,10 +50,36 @@ static bool put(cJSON *json, const struct field *f, const struct tune_progress *
     }
 }
 
-int tune_state_write_progress(const char *state, const struct tune_progress *at)
+/* What was saved beside progress.json, by its content, so that files of another step or run are not taken for it: the F32
+ * weights, wherever they lie, and the moments. "": there are none. */
+enum { WEIGHTS, MOMENTS, FILES };
+static const char *const hash_names[FILES] = {"weights_hash", "optimizer_hash"};
+
+static int hash_files(const char *checkpoint, char text[FILES][32], char paths[FILES][TUNE_PATH_MAX])
 {
+    struct tune_model_identity saved = {0};
+    uint64_t hash[FILES] = {0};
+    TRY(tune_path(paths[WEIGHTS], "%s/state/weights.safetensors", checkpoint));
+    TRY(tune_path(paths[MOMENTS], "%s/state/optimizer.safetensors", checkpoint));
+    bool wide = tune_file_exists(paths[WEIGHTS]), moments = tune_file_exists(paths[MOMENTS]);
+    TRY(wide ? tune_file_fingerprint(paths[WEIGHTS], &hash[WEIGHTS]) : tune_model_identity(checkpoint, &saved));
+    TRY(moments ? tune_file_fingerprint(paths[MOMENTS], &hash[MOMENTS]) : 0);
+    if (!wide)
+        TRY(tune_path(paths[WEIGHTS], "%s/model.safetensors", checkpoint));
+    snprintf(text[WEIGHTS], sizeof text[WEIGHTS], "%016" PRIx64, wide ? hash[WEIGHTS] : saved.fingerprint);
+    snprintf(text[MOMENTS], sizeof text[MOMENTS], "%.*" PRIx64, moments ? 16 : 0, hash[MOMENTS]);
+    return 0;
+}
+
+int tune_state_write_progress(const char *checkpoint, const struct tune_progress *at)
+{
+    char state[TUNE_PATH_MAX], text[FILES][32], paths[FILES][TUNE_PATH_MAX];
+    TRY(tune_path(state, "%s/state", checkpoint));
+    TRY(hash_files(checkpoint, text, paths));
     cJSON *json = cJSON_CreateObject();
     bool good = json != NULL;
+    for (int i = 0; i < FILES; i++)
+        good = good && tune_cjson_put_text(json, hash_names[i], text[i]);
     for (int i = 0; i < FIELDS; i++)
         if (at->eval_step > 0 || !fields[i].evaluation)
             good = good && put(json, &fields[i], at);
@@ -79,10 +106,17 @@ static bool get(const cJSON *value, const struct field *f, struct tune_progress 
     return f->kind == REAL ? isfinite(number) : whole;
 }
 
-int tune_state_read_progress(const char *state, struct tune_progress *at, bool *finished)
+/* The set's rows are a whole number. */
+static bool rows_make_sense(const struct tune_progress *at)
+{
+    double set = at->epoch > 0 ? (double)at->rows / at->epoch : NAN;
+    return at->rows >= at->step && fabs(set - nearbyint(set)) < 1e-9 * set;
+}
+
+int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, bool *finished)
 {
     char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/progress.json", state));
+    TRY(tune_path(path, "%s/state/progress.json", checkpoint));
     cJSON *json = tune_cjson_read(path, PROGRESS_MAX);
     if (!json)
         return -1;
@@ -96,6 +130,8 @@ int tune_state_read_progress(const char *state, struct tune_progress *at, bool *
     cJSON_Delete(json);
     if (!wrong && (at->step < 1 || at->eval_step > at->step || at->best_step > at->eval_step))
         wrong = "step";
+    if (!wrong && !rows_make_sense(at))
+        wrong = "rows";
     if (wrong) {
         tune_error_set("%s: \"%s\" is missing or makes no sense", path, wrong);
         return -1;
@@ -190,21 +226,22 @@ static int moments_of(struct tensor_list lists[2], struct tune_model *m, struct 
     return n;
 }
 
-int tune_state_write(const char *state, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at,
+int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at,
                      bool weights)
 {
     char path[TUNE_PATH_MAX];
     struct tensor_list moments[2];
-    TRY(tune_file_make_folder(state));
-    TRY(tune_state_write_progress(state, at));
+    TRY(tune_path(path, "%s/state", checkpoint));
+    TRY(tune_file_new_folder(path));
     if (opt) {
         int64_t steps = tune_optimizer_steps(opt);
         TRY(steps < 0 ? -1 : 0);
-        TRY(tune_path(path, "%s/optimizer.safetensors", state));
+        TRY(tune_path(path, "%s/state/optimizer.safetensors", checkpoint));
         TRY(write_f32(path, moments, moments_of(moments, m, opt), steps));
     }
-    TRY(tune_path(path, "%s/weights.safetensors", state));
-    return weights ? write_f32(path, &(struct tensor_list){m, "", NULL}, 1, at->step) : 0;
+    TRY(tune_path(path, "%s/state/weights.safetensors", checkpoint));
+    TRY(weights ? write_f32(path, &(struct tensor_list){m, "", NULL}, 1, at->step) : 0);
+    return tune_state_write_progress(checkpoint, at); /* last: it says what the others hold */
 }
 
 /* ---- and back ---- */
@@ -273,6 +310,26 @@ static int read_saved(const char *checkpoint, const struct tensor_list *l)
     return status;
 }
 
+/* The files are those that were saved with progress.json. */
+static int saved_together(const char *checkpoint)
+{
+    char path[TUNE_PATH_MAX], text[FILES][32], paths[FILES][TUNE_PATH_MAX];
+    TRY(hash_files(checkpoint, text, paths));
+    TRY(tune_path(path, "%s/state/progress.json", checkpoint));
+    cJSON *json = tune_cjson_read(path, PROGRESS_MAX);
+    int status = json ? 0 : -1;
+    for (int i = 0; i < FILES && status == 0; i++) {
+        const cJSON *was = cJSON_GetObjectItemCaseSensitive(json, hash_names[i]);
+        if (cJSON_IsString(was) && !strcmp(was->valuestring, text[i]))
+            continue;
+        tune_error_set("%s is not the file that was saved with %s (\"%s\" is %s there, %s now): of another step or run, or damaged",
+                       paths[i], path, hash_names[i], cJSON_IsString(was) ? was->valuestring : "missing", text[i]);
+        status = -1;
+    }
+    cJSON_Delete(json);
+    return status;
+}
+
 int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt)
 {
     char path[TUNE_PATH_MAX];
@@ -285,5 +342,6 @@ int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_op
         TRY(read_f32(path, moments, moments_of(moments, m, opt), &steps));
         TRY(tune_optimizer_set_steps(opt, steps));
     }
-    return tune_model_device(m)->kernels->sync(tune_model_device(m)); /* the mappings may go now */
+    TRY(tune_model_device(m)->kernels->sync(tune_model_device(m))); /* the mappings may go now */
+    return saved_together(checkpoint); /* last: of a file that is cut short reading it knows more */
 }

@@ -154,6 +154,11 @@ int tune_file_make_folder(const char *path)
     return 0;
 }
 
+int tune_file_new_folder(const char *path)
+{
+    return mkdir(path, 0777) < 0 ? fail("make folder", path) : 0;
+}
+
 /* Remove the entries of a folder that are meant. */
 static int remove_entries(const char *path, bool (*meant)(const char *name))
 {
@@ -284,7 +289,7 @@ int tune_file_begin_folder(struct tune_folder_writer *w, const char *path)
     TRY(tune_path(w->path, "%s", path));
     TRY(tune_path(w->temporary, "%s.tmp-%ld", path, (long)getpid()));
     TRY(tune_file_remove_folder(w->temporary));
-    return tune_file_make_folder(w->temporary);
+    return tune_file_new_folder(w->temporary);
 }
 
 int tune_file_commit_folder(struct tune_folder_writer *w)

@@ -40,8 +40,10 @@ int tune_file_read(const char *path, size_t limit, char **text, size_t *size);
 bool tune_file_exists(const char *path);
 bool tune_file_is_folder(const char *path);
 
-/* tune_file_make_folder - the folder and those above it; there already is fine. */
+/* tune_file_make_folder - the folder and those above it; there already is fine.
+ * tune_file_new_folder - the folder alone: what it lies in must be there, and it must not. */
 int tune_file_make_folder(const char *path);
+int tune_file_new_folder(const char *path);
 
 /* tune_file_remove_folder - a folder with all that is in it, or a file; symbolic links are removed, not followed.
  * One that is not there is fine. */
@@ -66,8 +68,8 @@ int tune_file_write(const char *path, const void *data, size_t size);
 
 /* A folder that appears under its name whole or not at all: begin makes the empty folder w->temporary ("<path>.tmp-<pid>",
  * without what a dead process of that number left in it), commit fsyncs it, renames it to path and fsyncs the folder above;
- * the files in it are synced by whoever writes them. path must not be there, or be an empty folder. cancel (also after a
- * failed commit) removes the temporary one; the error text stays. */
+ * the files in it are synced by whoever writes them. path must not be there, or be an empty folder; the folder it lies
+ * in must be there. cancel (also after a failed commit) removes the temporary one; the error text stays. */
 struct tune_folder_writer {
     char path[TUNE_PATH_MAX], temporary[TUNE_PATH_MAX];
 };

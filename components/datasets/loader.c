@@ -428,7 +428,8 @@ static const char *stop(struct tune_loader *load, struct tune_progress *at, bool
     if (load->o.stop_signal && *load->o.stop_signal)
         at->signal = *load->o.stop_signal;
     if (at->signal)
-        return at->signal == SIGINT ? "SIGINT" : at->signal == SIGTERM ? "SIGTERM" : at->signal == SIGHUP ? "SIGHUP" : "a signal";
+        return at->signal == SIGINT ? "SIGINT" : at->signal == SIGTERM ? "SIGTERM" : at->signal == SIGHUP ? "SIGHUP"
+               : at->signal == SIGPIPE ? "lost standard output" : "a signal";
     if (load->o.stop_at_step > 0 && load->done >= load->o.stop_at_step)
         return "--stop-at-step";
     return up ? "--stop-after-seconds" : NULL;
@@ -479,6 +480,7 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
         if (!nothing_readable(load))
             break;
         at->rows += load->now;
+        at->epoch = (double)at->rows / (double)load->rows;
         load->skipped++;
         load->skipped_in_a_row += load->now;
         if (load->o.max_steps < 0)

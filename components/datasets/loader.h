@@ -62,7 +62,7 @@ int64_t tune_loader_planned_steps(const struct tune_loader *load);
 /* tune_loader_more - micro-batches of the next step; 0 to stop; -1: not one row can be read.
  * Sets at->planned_steps; at->finished at the planned end and after at->early_stop, else at->stopped (and at->signal) where it
  * stops before.
- * A step all of whose rows are bad (and skipped) is left out: its rows are added to at->rows, and by --epochs the
+ * A step all of whose rows are bad (and skipped) is left out: its rows are added to at->rows and at->epoch, and by --epochs the
  * plan is a step shorter. Other bad rows stay in their batch with length 0. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);
 

@@ -40,7 +40,7 @@ void tune_evaluator_free(struct tune_evaluator *e)
     free(e);
 }
 
-/* *at: of the pass alone; at->signal: it was not brought to its end. */
+/* *at: of the pass alone; at->signal: it was not brought to its end. loss NULL: the rows are read, and that is all. */
 static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss)
 {
     double sum = 0;
@@ -54,11 +54,11 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
             struct tune_batch batch;
             struct tune_tensor *hidden;
             TRY(tune_loader_next(e->load, &batch));
-            if (batch.label_count == 0)
+            labels += batch.label_count;
+            if (batch.label_count == 0 || !loss)
                 continue;
             TRY(tune_model_forward(e->m, &batch, &hidden));
             TRY(tune_loss_forward(e->loss, hidden, &batch, &sum));
-            labels += batch.label_count;
         }
         tune_progress_step(at, e->load);
     }
@@ -66,10 +66,12 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
     if (at->signal)
         return 0;
     if (labels == 0) {
-        tune_error_set("the rows to evaluate on have not one label; take more of them, or check --response-template and "
-                       "--max-length");
+        tune_error_set("the rows to evaluate on%s%s have not one label; take more of them, or check --response-template and "
+                       "--max-length", e->options.data ? ", " : "", e->options.data ? e->options.path : "");
         return -1;
     }
+    if (!loss)
+        return 0;
     if (!isfinite(sum)) {
         tune_error_set("the loss on the rows held out is not finite; lower --lr, or look for NaN in the model's weights");
         return -1;
@@ -78,11 +80,29 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
     return 0;
 }
 
+int tune_evaluator_check(struct tune_evaluator *e)
+{
+    struct tune_progress at = {0};
+    return e->load ? pass(e, &at, NULL) : 0;
+}
+
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
 {
     struct tune_progress at = {0};
     TRY(pass(e, &at, loss));
     return at.signal;
+}
+
+/* With this patience the run has ended at its last evaluation. */
+static bool spent(const struct tune_evaluator *e, const struct tune_progress *at)
+{
+    return e->options.patience > 0 && at->stale >= e->options.patience;
+}
+
+int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
+{
+    at->early_stop = spent(e, at);
+    return tune_every(at->step, e->options.every) ? tune_evaluator_run(e, log, at) : 0;
 }
 
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
@@ -109,7 +129,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     at->stale = better ? 0 : at->stale + 1;
     if (better)
         at->patience_loss = at->eval_loss;
-    at->early_stop = e->options.patience > 0 && at->stale >= e->options.patience && !at->finished;
+    at->early_stop = spent(e, at) && !at->finished;
     return log ? tune_logger_evaluation(log, at) : 0;
 }
 

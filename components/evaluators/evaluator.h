@@ -24,6 +24,7 @@ struct tune_tokenizer;
 struct tune_evaluator_options {
     int patience;     /* evaluations without improvement that end the run; 0: never */
     double min_delta; /* nats per label that an improvement must be more than */
+    int64_t every;    /* steps between evaluations, for tune_evaluator_resume; 0: none of them */
     struct tune_dataset *data; /* the set that load reads, if nobody else frees it: it becomes the evaluator's; else NULL */
     const char *path; /* of data, for the log; borrowed */
 };
@@ -34,6 +35,10 @@ struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss
                                           const struct tune_evaluator_options *options);
 void tune_evaluator_free(struct tune_evaluator *e);
 
+/* tune_evaluator_check - one pass that only reads, so that a bad row, or rows without one label, are told before a run and not
+ * at its first evaluation. -1 names the row. */
+int tune_evaluator_check(struct tune_evaluator *e);
+
 /* tune_evaluator_loss - *loss: nats per label over one whole pass. -1: no label in any row, a bad row, a loss
  * that is not finite. Above 0: the signal that load was told of; *loss is as it was. */
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
@@ -42,12 +47,16 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
  * not in a run that stops before its end. A signal cuts it off: only at->signal and at->stopped are set. log NULL: not logged. */
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
+/* tune_evaluator_resume - behind tune_checkpoint_resume: decides anew, by this patience, whether the run is at its early stop, and
+ * makes the evaluation of the step it stands at, if that one was cut off. */
+int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
+
 /* tune_evaluator_note - a line, and a member of run.json, about the rows it evaluates on; nothing where there are none. */
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log);
 
 /* tune_get_eval - on the rows that --train-split holds out of data (with 1 there are none), or on those of --eval-dataset;
- * --eval-rows of them, the same ones each time; --patience, --min-delta. -1 with kind USAGE: both are given, or an option
- * that has nothing to evaluate on. */
+ * --eval-rows of them, the same ones each time, all read once now (tune_evaluator_check); --patience, --min-delta. NULL with
+ * kind USAGE: both are given, or an option that has nothing to evaluate on; NULL too where a row is bad. */
 struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
                                      struct tune_dataset *data, struct tune_tokenizer *tok);
 

@@ -62,7 +62,12 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
 struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
                                      struct tune_dataset *data, struct tune_tokenizer *tok)
 {
-    struct tune_evaluator_options options = {flags->patience, flags->min_delta, NULL, flags->eval_dataset};
+    struct tune_evaluator_options options = {
+        .patience = flags->patience,
+        .min_delta = flags->min_delta,
+        .every = flags->eval_every,
+        .path = flags->eval_dataset,
+    };
     struct tune_loader *load = NULL;
     struct tune_evaluator *e = NULL;
     bool file = flags->eval_dataset != NULL;
@@ -76,6 +81,11 @@ struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune
     if (!e) {
         tune_loader_free(load);
         tune_dataset_free(options.data);
+    }
+    if (e && tune_evaluator_check(e) < 0) {
+        tune_error_prefix("%s: ", file ? "--eval-dataset" : "--train-split holds out");
+        tune_evaluator_free(e);
+        return NULL;
     }
     return e;
 }

@@ -95,11 +95,12 @@ struct tune_flags {
     struct tune_flags_state *state;          /* sources and owned strings */
     const char *resume_checkpoint;           /* the checkpoint's folder to go on from; NULL: no --resume */
     bool resume_finished;                    /* that run came to its end there: nothing is left to do */
+    int64_t resume_step;                     /* the step it is at, where that is the newest checkpoint; else 0 */
     /* filled by tune_program_start (program.h); 0 in a foreign program */
     const char *source;                      /* the recipe's own source as it was compiled; NULL: unknown */
     size_t source_size;
     double started_s;                        /* monotonic clock at program start */
-    const volatile int *stop_signal;         /* where the program's handler notes the signal that shall end the run */
+    volatile int *stop_signal;               /* where the program's handler notes the signal that shall end the run */
 };
 
 /* Options between TUNE_OPTION_GROUP("name") and the next one stand under that heading; "": the program's own. */

@@ -204,9 +204,13 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:
-        if (!flags->resume_finished)
+        if (flags->resume_finished)
+            printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->output);
+        else if (flags->stop_at_step > 0 && flags->resume_step >= flags->stop_at_step)
+            printf("%s: the run in %s is at step %lld, which is not before --stop-at-step %lld; there is nothing to do\n", program,
+                   flags->output, (long long)flags->resume_step, (long long)flags->stop_at_step);
+        else
             return;
-        printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->output);
         break;
     case TUNE_WISH_HELP:
         tune_flags_help(flags, what, stdout);
@@ -253,7 +257,7 @@ void tune_program_fail(void)
 
 static void note_signal(int number)
 {
-    if (stop_signal)
+    if (stop_signal && stop_signal != SIGPIPE) /* that one is the logger's, see tune_program_catch_signals */
         _exit(128 + number);
     stop_signal = number;
 }
@@ -273,14 +277,15 @@ void tune_program_catch_signals(struct tune_flags *flags)
     struct sigaction hangup;
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* nohup ignores it for us */
         sigaction(SIGHUP, &action, NULL);
-    signal(SIGPIPE, SIG_IGN); /* `| head`: an error of the write, so that run.json says how the run ended */
+    signal(SIGPIPE, SIG_IGN); /* `| head`: an error of the write, which the logger notes as that signal */
     flags->stop_signal = &stop_signal;
 }
 
 int tune_program_exit(const struct tune_progress *at)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "%s: cannot write to standard output: %s\n", program, strerror(errno));
+        fprintf(stderr, "%s: cannot write to standard output: %s\n", program,
+                at->signal == SIGPIPE ? "a closed pipe or a full disk; the run stopped there as after a signal" : strerror(errno));
         return 1;
     }
     return at->signal ? 128 + at->signal : 0;

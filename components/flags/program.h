@@ -28,7 +28,7 @@
     })
 
 /* tune_program_start - parse the flags, or serve one of these and exit 0: --help, --describe (JSON: flags and reported
- * properties), --list-models, --version; also --resume of a run that came to its end. Notes the start time. A usage
+ * properties), --list-models, --version; also --resume of a run that came to its end, or to --stop-at-step. Notes the start time. A usage
  * error prints the message, how to get help, and exits 2. what: one line for the top of --help. From here on a mapped file that is cut short ends the program with its
  * name and exit code 1, not with "Bus error" (core/file.h). */
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
@@ -44,10 +44,11 @@ void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *wh
 
 /* tune_program_catch_signals - SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) are noted where
  * flags->stop_signal points: finish the step, save, exit; a second one ends the program at once. A closed pipe behind stdout
- * becomes an error, as a file above `ulimit -f` is in every program. */
+ * becomes an error, as a file above `ulimit -f` is in every program; behind the first step the logger notes it there as SIGPIPE. */
 void tune_program_catch_signals(struct tune_flags *flags);
 
-/* tune_program_exit - the exit code of a run that came this far: 0, or 128 + the signal that ended it. */
+/* tune_program_exit - the exit code of a run that came this far: 0, or 128 + the signal that ended it; 1 where standard output was
+ * lost, which it says. */
 int tune_program_exit(const struct tune_progress *at);
 
 #endif

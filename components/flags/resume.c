@@ -132,6 +132,7 @@ int tune_flags_from_run(struct tune_flags *flags)
     if (output >= 0)
         TRY(tune_flags_set(state, output, run.folder, TUNE_FROM_RUN, "--output"));
     flags->resume_finished = run.step == run.newest && !strcmp(about.status, "finished");
+    flags->resume_step = run.step == run.newest ? run.step : 0;
     flags->resume_checkpoint = state->resume_checkpoint = strdup(run.checkpoint);
     return state->resume_checkpoint ? 0 : no_memory();
 }

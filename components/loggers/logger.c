@@ -140,7 +140,14 @@ int tune_logger_failed(struct tune_logger *log, const char *why)
 {
     char text[2048]; /* why may be the error text, which writing can change */
     snprintf(text, sizeof text, "%s", why);
-    return log->ended ? 0 : tune_run_json_status(log, "failed", text);
+    if (log->ended || tune_run_folder_held(log->metrics, log->folder) < 0) /* gone: that is what why says */
+        return 0;
+    return tune_run_json_status(log, "failed", text);
+}
+
+int tune_logger_held(const struct tune_logger *log)
+{
+    return tune_run_folder_held(log->metrics, log->folder);
 }
 
 const char *tune_logger_folder(const struct tune_logger *log)
@@ -280,6 +287,10 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
     cJSON_Delete(json);
     if (!text)
         return tune_logger_no_memory();
+    if (tune_logger_held(log) < 0) {
+        cJSON_free(text);
+        return -1;
+    }
     errno = 0;
     fprintf(log->metrics, "%s\n", text);
     /* each line at once: a run that is killed leaves every step it finished */
@@ -329,6 +340,7 @@ static void count(struct tune_logger *log, const struct tune_step_record *r, dou
     if (log->own_steps++ == 0) {
         log->begin = r->begin;
         log->first_end_s = r->end.wall_s;
+        log->line.stop = log->options.stop_signal; /* from here on there is work to save */
     }
     log->end = r->end;
     log->last_step = r->step;
@@ -461,8 +473,10 @@ int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, con
     bool none = !at && result->asked > 0 && result->last == 0; /* the run was too short: the table says so */
     if (done < 0 || (done == 0 && !none))
         return done;
-    if (!none)
+    if (!none) {
+        TRY(tune_logger_held(log));
         TRY(tune_profiler_write(prof, log->folder));
+    }
     if (log->options.quiet)
         return 0;
     char *table = tune_profiler_table(prof);
@@ -520,9 +534,9 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know(log, "train_tokens_per_gpu_per_second", (double)log->padded_tokens / s);
     know(log, "dataset_tokens_per_second", (double)log->tokens / s);
     know(log, "dataset_tokens_per_second_per_gpu", (double)log->tokens / s);
-    know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
     know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_memory_used());
-    if (log->own_steps > 0) {
+    if (log->own_steps > 0) { /* a process that only evaluated, say, has none of these */
+        know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
         know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
         know(log, "setup_s", log->begin.wall_s - log->options.started_s);
     }
@@ -548,7 +562,7 @@ static int write_report(struct tune_logger *log)
     }
     if (nonce && *nonce)
         good = good && tune_cjson_put_text(report, "nonce", nonce);
-    int result = tune_cjson_write(log->folder, "report.json", report, good);
+    int result = tune_logger_held(log) < 0 ? -1 : tune_cjson_write(log->folder, "report.json", report, good);
     cJSON_Delete(report);
     return result;
 }
@@ -578,9 +592,10 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     if (log->options.quiet)
         return 0;
     if (*why)
-        TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? "; to go on: --resume " : "",
+        TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, !at->stopped ? "" : at->step > 0 ? "; to go on: --resume " :
+                            "; nothing was trained, so nothing saved: start it again with --overwrite --output ",
                             at->stopped ? log->folder : ""));
-    if (log->steps > 0)
+    if (log->own_steps > 0)
         TRY(show_start(log));
     if (log->steps > 0)
         TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, loss %.4f -> %.4f",

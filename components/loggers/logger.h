@@ -59,6 +59,8 @@ struct tune_logger_options {
     double started_s;                       /* monotonic clock at program start; 0: now */
     double stop_after_seconds;              /* for the ETA; <= 0: none */
     FILE *stream;                           /* where lines go; NULL: stdout */
+    volatile int *stop_signal;              /* where SIGPIPE is noted if stream cannot be written behind the first step, which
+                                               then is no error: the run stops as after a signal. NULL: it is an error */
     bool quiet;                             /* no lines at all */
     unsigned writers;                       /* a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD */
 };
@@ -71,6 +73,10 @@ void tune_logger_free(struct tune_logger *log);
 
 /* tune_logger_failed - mark the run failed in run.json, with the reason; one that ended is left as it is. */
 int tune_logger_failed(struct tune_logger *log, const char *why);
+
+/* tune_logger_held - 0, or -1: the run folder was moved or removed meanwhile, and nothing shall be written under its name. What
+ * the logger writes it asks for itself. */
+int tune_logger_held(const struct tune_logger *log);
 
 /* tune_logger_folder - the run folder; borrowed until free. */
 const char *tune_logger_folder(const struct tune_logger *log);

@@ -2,6 +2,7 @@
 #include "loggers/progress_line.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,10 @@ static int flushed(struct tune_line *line)
 {
     if (fflush(line->out) == 0 && !ferror(line->out))
         return 0;
+    if (line->stop) {
+        *line->stop = *line->stop ? *line->stop : SIGPIPE;
+        return 0;
+    }
     tune_error_set("cannot write the progress lines to standard output: %s", strerror(errno));
     return -1;
 }

@@ -14,6 +14,7 @@ struct tune_line {
     bool terminal; /* a terminal that moves its cursor (TERM is not "dumb") */
     bool drawn;    /* the bar stands on the line above */
     double drawn_s;
+    volatile int *stop; /* see tune_line_step; NULL: none */
 };
 
 struct tune_line_step {
@@ -25,7 +26,8 @@ struct tune_line_step {
 void tune_line_start(struct tune_line *line, FILE *out);
 
 /* tune_line_step - a line "step 120/1170 | loss 1.8432 | ... | ETA 0:12:31", or the bar, redrawn at most ten times a
- * second unless it is the last step. tune_line_print - a line of its own, the bar moves down. -1: out cannot be written. */
+ * second unless it is the last step. tune_line_print - a line of its own, the bar moves down. -1: out cannot be written; but
+ * where line->stop points somewhere, SIGPIPE is noted there (unless a signal was), and the line is lost. */
 int tune_line_step(struct tune_line *line, const struct tune_line_step *s, double now_s);
 int tune_line_print(struct tune_line *line, const char *format, ...) TUNE_PRINTF(2, 3);
 

@@ -142,9 +142,12 @@ static int take(void *context, const char *text, size_t size, int64_t line)
         p->cut++;
         return 0;
     }
-    if (evaluation ? step > p->log->last_step : step != p->log->last_step + 1 && !p->log->options.allow_changed) {
-        tune_error_set("%s:%" PRId64 ": step %" PRId64 " follows step %" PRId64 "; lines are missing, and a resumed run's figures "
-                       "would be wrong: --allow-changed goes on all the same", name, line, step, p->log->last_step);
+    bool evaluated = p->log->eval_step > 0 && p->log->eval_step == p->log->last_step;
+    bool follows = evaluation ? step == p->log->last_step && !evaluated : step == p->log->last_step + 1;
+    if (!follows && !p->log->options.allow_changed) {
+        tune_error_set("%s:%" PRId64 ": %sstep %" PRId64 " follows %sstep %" PRId64 "; lines are missing or there twice, and a "
+                       "resumed run's figures would be wrong: --allow-changed goes on all the same", name, line,
+                       evaluation ? "the evaluation of " : "", step, evaluated ? "the evaluation of " : "", p->log->last_step);
         return -1;
     }
     if (evaluation)
@@ -225,6 +228,7 @@ int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at)
 
 int tune_logger_sync(struct tune_logger *log)
 {
+    TRY(tune_logger_held(log));
     if (fdatasync(fileno(log->metrics)) == 0 || errno == EINVAL) /* EINVAL: the file system has none */
         return 0;
     tune_error_set("cannot write %s/metrics.jsonl: %s", log->folder, strerror(errno));

@@ -58,13 +58,28 @@ static bool lock(int fd)
     return false;
 }
 
-int tune_run_folder_hold(FILE *metrics, const char *folder)
+/* The open file is the one that lies there. */
+static bool is_there(FILE *metrics, const char *folder)
 {
     char path[TUNE_PATH_MAX];
     struct stat mine, there;
+    return tune_path(path, "%s/metrics.jsonl", folder) == 0 && fstat(fileno(metrics), &mine) == 0 && stat(path, &there) == 0 &&
+           mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+}
+
+int tune_run_folder_held(FILE *metrics, const char *folder)
+{
+    if (is_there(metrics, folder))
+        return 0;
+    tune_error_set("the run folder %s was moved or removed while the run wrote into it; where it was moved, go on with --resume and "
+                   "its new name, else start again", folder);
+    return -1;
+}
+
+int tune_run_folder_hold(FILE *metrics, const char *folder)
+{
     bool free_now = lock(fileno(metrics));
-    TRY(tune_path(path, "%s/metrics.jsonl", folder));
-    if (free_now && fstat(fileno(metrics), &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino)
+    if (free_now && is_there(metrics, folder))
         return 0;
     tune_error_set(free_now ? "%s was removed by another process just now" : "%s: a run is still writing there; wait for its end, "
                    "or stop it (SIGINT or SIGTERM: it saves first)", folder);

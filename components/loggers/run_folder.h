@@ -17,6 +17,10 @@ int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const cha
  * go on with its run. -1: another one holds it, or has just removed it. Where a file system has no locks, nothing is guarded. */
 int tune_run_folder_hold(FILE *metrics, const char *folder);
 
+/* tune_run_folder_held - 0, or -1: folder is not the one any more that metrics was opened in: it was moved, removed, or another
+ * one stands there now. */
+int tune_run_folder_held(FILE *metrics, const char *folder);
+
 /* tune_run_folder_holds - path (a file or a folder) is folder or lies in it, links followed. */
 bool tune_run_folder_holds(const char *folder, const char *path);
 

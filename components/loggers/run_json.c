@@ -22,6 +22,7 @@ int tune_logger_no_memory(void)
 int tune_run_json_write(struct tune_logger *log)
 {
     log->run_changed = false;
+    TRY(tune_logger_held(log));
     return tune_cjson_write(log->folder, "run.json", log->run, true);
 }
 

@@ -38,7 +38,7 @@ int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data)
     char text[256];
     TRY(tune_dataset_unchanged(data));
     struct tune_dataset_counts c = tune_dataset_counts(data);
-    int n = snprintf(text, sizeof text, "%" PRId64 " read, %" PRId64 " cut to the length", c.rows, c.truncated);
+    int n = snprintf(text, sizeof text, "%" PRId64 " read by this process, %" PRId64 " cut to the length", c.rows, c.truncated);
     if (c.truncated_away > 0)
         n += snprintf(text + n, sizeof text - (size_t)n, ", %" PRId64 " of them lost every trained token", c.truncated_away);
     if (c.bad > 0)
