@@ -142,6 +142,8 @@ mkdir broken/checkpoint-70
 refused "one with nothing in it too" 1 "checkpoint-70 (an older checkpoint may do, give it to --resume)" "$full" --resume broken
 rm -r broken && cp -rp base broken && sed -i '/eval_loss/p' broken/metrics.jsonl
 refused "an evaluation that is there twice" 1 "metrics.jsonl:6: the evaluation of step 4 follows the evaluation of step 4; lines are missing or there twice" "$full" --resume broken
+rm -r broken && cp -rp base broken && sed -i '/eval_loss/d' broken/metrics.jsonl
+refused "an evaluation that was lost" 2 "metrics.jsonl, which the checkpoint is ahead of: was at the evaluation of step 4" "$full" --resume broken
 run full --model wide --stop-at-step 7 && cp full/checkpoint-5/model.safetensors full/checkpoint-7
 refused "model.safetensors where it is the float32 one" 1 "full/checkpoint-7/model.safetensors is not" "$full" --resume full
 mv full/checkpoint-5 full/checkpoint-8

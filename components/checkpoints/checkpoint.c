@@ -163,6 +163,7 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
     TRY(c->options.log ? tune_logger_held(c->options.log) : 0);
     TRY(name_of(c, at->step, path));
     if (at->step == c->saved_step) {
+        TRY(c->options.log ? tune_logger_sync(c->options.log) : 0);
         TRY(tune_state_write_progress(path, at));
     } else if (tune_file_begin_folder(&w, path) < 0 || write_all(c, w.temporary, m, opt, at) < 0 ||
                tune_file_commit_folder(&w) < 0) {
@@ -183,7 +184,8 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 /* The checkpoint is not whole; the error says how. */
 static int broken(const struct tune_checkpoint *c)
 {
-    tune_error_prefix("cannot go on from %s (an older checkpoint may do, give it to --resume): ", c->resume);
+    bool memory = tune_error_kind() == TUNE_ERROR_CANNOT; /* that an older one would need as well */
+    tune_error_prefix("cannot go on from %s%s: ", c->resume, memory ? "" : " (an older checkpoint may do, give it to --resume)");
     return -1;
 }
 

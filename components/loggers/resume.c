@@ -166,9 +166,11 @@ static int read_past(struct past *p)
     size_t torn;
     TRY(tune_metrics_each(log->folder, take, p, &torn));
     p->cut += torn > 0;
-    if (log->last_step < p->at->step) {
-        snprintf(was, sizeof was, "at step %" PRId64 " or later", p->at->step);
-        snprintf(now, sizeof now, "at step %" PRId64, log->last_step);
+    bool evaluation = log->last_step >= p->at->step; /* then it is that one that may be missing */
+    if (!evaluation || log->eval_step < p->at->eval_step) {
+        const char *what = evaluation ? "the evaluation of " : "";
+        snprintf(was, sizeof was, "at %sstep %" PRId64 " or later", what, evaluation ? p->at->eval_step : p->at->step);
+        snprintf(now, sizeof now, "at %sstep %" PRId64, what, evaluation ? log->eval_step : log->last_step);
         TRY(tune_logger_changed(log, "the end of metrics.jsonl, which the checkpoint is ahead of", was, now));
     }
     return 0;
