@@ -182,7 +182,8 @@ int main(int argc, char **argv)
     cJSON *config = GET(make_config(&known));
     char parent[TUNE_PATH_MAX];
     struct tune_folder_writer w = {0};
-    if (tune_file_parent(parent, folder) < 0 || tune_file_make_folder(parent) < 0 || tune_file_begin_folder(&w, folder) < 0 || make(w.temporary, config, known.name) < 0 || tune_file_commit_folder(&w) < 0) {
+    if (tune_file_parent(parent, folder) < 0 || tune_file_make_folder(parent) < 0 ||
+        tune_file_begin_folder(&w, folder) < 0 || make(w.temporary, config, known.name) < 0 || tune_file_commit_folder(&w) < 0) {
         tune_file_cancel_folder(&w);
         tune_program_fail();
     }

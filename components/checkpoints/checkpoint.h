@@ -51,7 +51,8 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 /* tune_checkpoint_resume - where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
  * its place, *at as it was; the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
  * removed. -1, with nothing in the folder changed: a file is missing, not of this model or not of this step, config.json,
- * tokenizer or the number of steps planned are others (tune_logger_changed), there are newer checkpoints and overwrite is false, metrics.jsonl does not reach there. */
+ * tokenizer or the number of steps planned are others (tune_logger_changed), there are
+ * newer checkpoints and overwrite is false, metrics.jsonl does not reach there. */
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_progress *at);
 

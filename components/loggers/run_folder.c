@@ -71,8 +71,8 @@ int tune_run_folder_held(FILE *metrics, const char *folder)
 {
     if (is_there(metrics, folder))
         return 0;
-    tune_error_set("the run folder %s was moved or removed while the run wrote into it; where it was moved, go on with --resume and "
-                   "its new name, else start again", folder);
+    tune_error_set("the run folder %s was moved or removed while the run wrote into it; where it was moved, go on with "
+                   "--resume and its new name, else start again", folder);
     return -1;
 }
 
