@@ -12,7 +12,7 @@
 #include "datasets/dataset.h"
 #include "flags/flags.h"
 #include "core/memory.h"
-#include "loggers/host.h"
+#include "core/host.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"

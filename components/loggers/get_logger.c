@@ -13,7 +13,7 @@
 #include "datasets/loader.h"
 #include "flags/find.h"
 #include "flags/flags.h"
-#include "loggers/host.h"
+#include "core/host.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"

@@ -19,7 +19,7 @@
 #include "core/version.h"
 #include "datasets/dataset.h"
 #include "flags/property.h"
-#include "loggers/host.h"
+#include "core/host.h"
 #include "loggers/run_folder.h"
 #include "loggers/state.h"
 #include "flags/find.h"

@@ -10,7 +10,7 @@
 #include "core/cjson.h"
 #include "core/try.h"
 #include "core/version.h"
-#include "loggers/host.h"
+#include "core/host.h"
 #include "loggers/state.h"
 
 int tune_logger_no_memory(void)
