@@ -40,8 +40,8 @@ struct tune_column {
 struct tune_cell {
     bool absent;                /* NUMBER: NaN; TEXT: ""; WHOLE: never */
     int64_t whole;
-    double number;
-    const char *text;
+    double number;              /* of a WHOLE one too */
+    const char *text;           /* NULL unless TEXT */
 };
 
 /* The columns every measurement has, before its inputs and targets; `reason` is the text itself here, in a file a
