@@ -426,3 +426,8 @@ double tune_known_seconds(struct tune_known *k, int protocol, const struct tune_
         return sum / n;
     return median(k, protocol);
 }
+
+struct tune_store *tune_known_store(const struct tune_known *k)
+{
+    return k->store;
+}

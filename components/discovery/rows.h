@@ -21,8 +21,8 @@ int tune_rows_columns(const struct tune_experiment *e, struct tune_column **colu
 
 /* tune_rows_cell - an input's value as its column holds it; TEXT is str() of it, into text[size], which the cell
  * borrows. -1: it is no value of that column (a fraction in a WHOLE one), or too long.
- * tune_rows_value - and back, from a cell of that type: the value of the input's domain that the cell stands for (a TEXT "None" is None where the
- * domain has it). */
+ * tune_rows_value - and back, from a cell of that type: the value of the input's domain that the cell stands for (a TEXT
+ * "None" is None where the domain has it). */
 int tune_rows_cell(const struct tune_column *column, const struct tune_value *value, struct tune_cell *cell, char *text, size_t size);
 struct tune_value tune_rows_value(const struct tune_input *input, const struct tune_cell *cell, enum tune_cell_type type);
 
@@ -53,6 +53,7 @@ struct tune_known;
  * tune_known_add - a row just appended; its place is unknown: {-1, -1}. */
 struct tune_known *tune_known_read(struct tune_store *s, const struct tune_protocol *protocols, int count, const char *operation);
 void tune_known_free(struct tune_known *k);
+struct tune_store *tune_known_store(const struct tune_known *k);
 int tune_known_refresh(struct tune_known *k);
 int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin,
                    const struct tune_known_row *row);
