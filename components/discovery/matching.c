@@ -134,12 +134,12 @@ static int place(struct reading *r, tune_index index)
 }
 
 /* The row's values of the space's dimensions, as the space spells them: 1, 0: it is no entity of it. */
-static int read_entity(struct reading *r, const struct tune_experiment *e, const int *input_of, const struct tune_column *columns,
-                       const struct tune_cell *inputs, tune_index *index)
+static int read_entity(struct reading *r, const struct tune_experiment *e, const int *input_of, const struct tune_cell *inputs,
+                       tune_index *index)
 {
     for (int d = 0; d < r->space->count; d++) {
         int i = input_of[d];
-        r->values[d] = tune_rows_value(&e->inputs[i], &inputs[i], columns[i].type);
+        r->values[d] = tune_rows_value(&e->inputs[i], &inputs[i]);
     }
     if (!tune_space_has(r->space, r->values))
         return 0;
@@ -170,7 +170,7 @@ static int take_row(struct reading *r, const struct tune_experiment *e, const in
     size_t actuator = strlen(e->actuator);
     tune_index index;
     if (cells[1].absent || strncmp(cells[1].text, e->actuator, actuator) || cells[1].text[actuator] != '.' ||
-        !read_entity(r, e, input_of, columns, cells + KEYS, &index))
+        !read_entity(r, e, input_of, cells + KEYS, &index))
         return 0;
     int at = place(r, index);
     TRY(at);

@@ -92,13 +92,13 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
     return 0;
 }
 
-struct tune_value tune_rows_value(const struct tune_input *input, const struct tune_cell *cell, enum tune_cell_type type)
+struct tune_value tune_rows_value(const struct tune_input *input, const struct tune_cell *cell)
 {
     char text[TUNE_STORE_TEXT_MAX + 1];
-    if (type == TUNE_CELL_WHOLE)
-        return tune_value_int(cell->whole);
-    if (type == TUNE_CELL_NUMBER)
-        return cell->absent ? tune_value_none() : tune_value_float(cell->number);
+    if (!cell->text)
+        return cell->absent                           ? tune_value_none()
+               : input_type(input) == TUNE_CELL_WHOLE ? tune_value_int((int64_t)cell->number)
+                                                      : tune_value_float(cell->number);
     for (int i = 0; i < input->domain.count; i++)
         if (tune_value_str(&input->domain.values[i], text, sizeof text) < (int)sizeof text && !strcmp(text, cell->text))
             return input->domain.values[i];
