@@ -85,6 +85,7 @@ struct tune_store;
 struct tune_store *tune_store_open(const char *folder, bool create);
 void tune_store_free(struct tune_store *s);
 const char *tune_store_id(const struct tune_store *s);
+const char *tune_store_folder(const struct tune_store *s);
 int tune_store_refresh(struct tune_store *s);
 
 /* ---- writing ---- */
