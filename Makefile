@@ -67,8 +67,11 @@ $(BUILD)/obj/%.source.o: %.c
 $(RECIPES): $(BUILD)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
+# A tool too long for one file keeps the others in a folder of its name.
+PARTS    = $(wildcard tools/*/*.c)
 $(TOOLS): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+$(foreach p,$(PARTS),$(eval $(BUILD)/$(notdir $(patsubst %/,%,$(dir $(p)))): $(BUILD)/obj/$(p:.c=.o)))
 
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@

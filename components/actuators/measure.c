@@ -410,16 +410,16 @@ static int in_path(const char *name, char path[TUNE_PATH_MAX])
     return 0;
 }
 
-int tune_program_find(const struct tune_experiment *e, char path[TUNE_PATH_MAX])
+int tune_program_find(const struct tune_experiment *e, const char *program, char path[TUNE_PATH_MAX])
 {
     char own[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
-    if (!e->program) {
+    if (!program) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "%s.%s has no program: it cannot be measured here, only looked up", e->actuator, e->name);
         return -1;
     }
-    if (strchr(e->program, '/')) {
+    if (strchr(program, '/')) {
         TRY(tune_file_parent(folder, e->document->path));
-        TRY(e->program[0] == '/' ? tune_path(path, "%s", e->program) : tune_path(path, "%s/%s", folder, e->program));
+        TRY(program[0] == '/' ? tune_path(path, "%s", program) : tune_path(path, "%s/%s", folder, program));
         if (executable(path))
             return 0;
         tune_error_set("%s: program %s is not there, or not executable", e->document->path, path);
@@ -428,13 +428,13 @@ int tune_program_find(const struct tune_experiment *e, char path[TUNE_PATH_MAX])
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     own[length > 0 ? length : 0] = 0;
     TRY(tune_file_parent(folder, own));
-    TRY(tune_path(path, "%s/%s", folder, e->program));
+    TRY(tune_path(path, "%s/%s", folder, program));
     if (executable(path))
         return 0;
-    int found = in_path(e->program, path);
+    int found = in_path(program, path);
     if (found != 0)
         return found > 0 ? 0 : -1;
     tune_error_set("%s: program %s is neither beside this one (%s) nor in PATH; for a recipe of this tree: make build/%s",
-                   e->document->path, e->program, folder, e->program);
+                   e->document->path, program, folder, program);
     return -1;
 }

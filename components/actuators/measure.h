@@ -61,9 +61,10 @@ void tune_measurement_free(struct tune_measurement *m);
 /* tune_measurement_folder - of the run that is going on: where its metrics.jsonl appears. */
 const char *tune_measurement_folder(const struct tune_measurement *m);
 
-/* tune_program_find - the file an experiment's program is: with a '/' from the experiment's own folder (or absolute),
- * else beside the program that asks, else in PATH. -1 with an error: not there (what to make), not executable. */
-int tune_program_find(const struct tune_experiment *e, char path[TUNE_PATH_MAX]);
+/* tune_program_find - the file that a program named by an experiment is: with a '/' from the experiment's own folder (or
+ * absolute), else beside the program that asks, else in PATH. -1 with an error: not there (what to make), not
+ * executable. */
+int tune_program_find(const struct tune_experiment *e, const char *program, char path[TUNE_PATH_MAX]);
 
 const char *tune_status_name(enum tune_status status); /* "valid", "invalid", "failed", "stopped" */
 
