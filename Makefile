@@ -23,9 +23,9 @@ $(BUILD)/config.mk: tools/configure.sh
 
 CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
            -ffp-contract=fast -fno-math-errno $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
-CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
+CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(YAML_CFLAGS) $(EXTRA_CPPFLAGS)
 LDFLAGS  = -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
-LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm
+LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(YAML_LIBS) $(OPENMP) -ldl -lpthread -lm
 
 LIBRARY  = $(BUILD)/libtune.a
 SOURCES  = $(filter-out components/flags/program.c,$(wildcard components/*/*.c components/*/*/*.c))
@@ -101,8 +101,8 @@ endif
 
 # For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
 # not among them: it prints and exits, which is for the programs of this tree and those built with RECIPE=.
-PUBLIC   = $(addprefix components/,core/file.h core/json.h core/random.h core/safetensors.h core/version.h \
-           devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h views/plot.h views/table.h)
+PUBLIC   = $(addprefix components/,core/decimal.h core/file.h core/json.h core/nearest.h core/random.h core/safetensors.h \
+           core/version.h devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h views/plot.h views/table.h)
 HEADERS  = $(patsubst components/%,%,$(shell $(CC) -Icomponents -MM -x c components/tune.h $(PUBLIC) | tr ' \\' '\n\n' | grep '\.h$$' | sort -u))
 VERSION  = $(shell sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h)
 DEST     = $(DESTDIR)$(abspath $(PREFIX))

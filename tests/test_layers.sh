@@ -18,6 +18,7 @@ only 'cblas\.h' components/devices/cpu/
 only '(cuda|cublas|cudnn|nvml|nccl)[A-Za-z_]*\.h' components/devices/cuda/ components/distributed/nccl
 only 'mpi\.h' components/distributed/mpi
 only 'hdf5\.h' components/stores/
+only 'yaml\.h' components/spaces/
 only '(immintrin|x86intrin|arm_neon|arm_sve)\.h' components/devices/cpu/ components/core/
 only 'flags/flags\.h' components/flags/ components/tune.h 'components/[a-z]*/get_[a-z]*\.c:' recipes/ tools/ datasets/ tests/
 only 'flags/program\.h' components/flags/program.c components/flags/program.h recipes/ tools/ datasets/ tests/
@@ -101,7 +102,7 @@ is "the example for a data set of one's own is as short" test "$(wc -l <tests/re
 mkdir "$tmp/include" && for d in /usr/include/cjson /usr/local/include/cjson; do [ -d "$d" ] && ln -sfn "$d" "$tmp/include/cjson"; done
 blas=$(grep '^OPENBLAS_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
 cmocka=$(grep "^CMOCKA_CFLAGS" "$BUILD/config.mk" | cut -d= -f2-)
-for h in $(find /usr/include /usr/local/include -name cblas.h -o -name 'openblas_config*.h' 2>/dev/null); do
+for h in $(find /usr/include /usr/local/include -name cblas.h -o -name 'openblas_config*.h' -o -name yaml.h 2>/dev/null); do
     [ -e "$tmp/include/$(basename "$h")" ] || ln -s "$h" "$tmp/include"
 done
 warnings() { # compiler; $from: more folders

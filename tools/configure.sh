@@ -30,6 +30,7 @@ look() {
     fi
 }
 look CJSON libcjson "" "-lcjson" cjson/cJSON.h 'cJSON_Parse("1") != NULL' libcjson-dev
+look YAML yaml-0.1 "" "-lyaml" yaml.h 'yaml_get_version_string() == NULL' libyaml-dev
 look OPENBLAS openblas "" "-lopenblas" cblas.h 'openblas_get_num_threads()' libopenblas-dev
 look CMOCKA cmocka "" "-lcmocka" cmocka.h 'cmocka_set_message_output(CM_OUTPUT_TAP), 0' libcmocka-dev
 # The flag for "this processor": clang on aarch64 long knew only -mcpu, a cross compiler knows neither.

@@ -14,6 +14,7 @@ need libc6-dev have stdio.h
 need binutils command -v ar
 need pkg-config command -v pkg-config
 need libcjson-dev have cjson/cJSON.h -lcjson
+need libyaml-dev have yaml.h -lyaml
 need libopenblas-dev have cblas.h -lopenblas
 if [ "$1" = test ]; then
     need libcmocka-dev have cmocka.h -lcmocka

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "core/try.h"
 #include "flags/known.h"
 #include "flags/state.h"
