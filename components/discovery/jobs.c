@@ -14,6 +14,7 @@ struct tune_jobs {
     struct tune_order *order;            /* of a generator */
     struct tune_matching matching;       /* of a selector */
     int at;
+    struct tune_value *values, *items;   /* scratch of it */
     struct tune_value *entity, *inputs;  /* the present one; inputs: scratch, of the experiment with the most */
     bool has_entity;
     int64_t index;                       /* of the present entity; -1: none yet */
@@ -57,7 +58,8 @@ static int next_values(struct tune_jobs *j, const struct tune_value **values)
     uint64_t i = (uint64_t)j->at++;
     if (j->o.order.mode == TUNE_ORDER_RANDOM)
         i = tune_random_permute(j->o.order.seed, 0, (uint64_t)j->matching.count, i);
-    *values = j->matching.entities[i].values;
+    tune_matching_values(&j->matching, (int)i, j->values, j->items);
+    *values = j->values;
     return 1;
 }
 
@@ -190,7 +192,9 @@ struct tune_jobs *tune_jobs_new(const struct tune_jobs_options *options)
     for (int p = 0; p < options->count; p++)
         if (options->protocols[p].experiment->input_count > most)
             most = options->protocols[p].experiment->input_count;
-    if (!j || !(j->inputs = calloc((size_t)most, sizeof *j->inputs))) {
+    if (!j || !(j->inputs = calloc((size_t)most, sizeof *j->inputs)) ||
+        !(j->values = calloc((size_t)options->space->count + 1, sizeof *j->values)) ||
+        !(j->items = calloc((size_t)options->space->items + 1, sizeof *j->items))) {
         tune_jobs_free(j);
         no_memory();
         return NULL;
@@ -215,6 +219,8 @@ void tune_jobs_free(struct tune_jobs *j)
     tune_matching_free(&j->matching);
     free(j->entity);
     free(j->inputs);
+    free(j->values);
+    free(j->items);
     free(j);
 }
 

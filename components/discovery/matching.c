@@ -8,7 +8,7 @@
 #include "core/file.h"
 #include "core/try.h"
 
-enum { KEYS = 2 }; /* status and experiment before the inputs */
+enum { KEYS = 3 }; /* status, experiment and uid before the inputs */
 
 struct block { /* of memory the entities' values live in */
     struct block *before;
@@ -25,6 +25,7 @@ struct reading {
     uint64_t *hashes;             /* [bucket_count]; 0: free */
     int *places, bucket_count;    /* open addressing, a power of two */
     struct tune_value *values, *items;
+    int row_room;
 };
 
 static int no_memory(void)
@@ -113,39 +114,43 @@ static bool same(const struct tune_value *a, const struct tune_value *b, int cou
     return true;
 }
 
-/* The present values' place among the entities, made where it is new; -1: no memory. */
-static int place(struct reading *r, tune_index index)
+/* The place of the present values among the entities, made where it is new; -1: no memory. */
+static int place(struct reading *r, bool counted, tune_index index)
 {
     char text[4096];
+    uint64_t hash;
     TRY(grow(r));
-    int length = tune_entity_identifier(r->space->names, r->values, r->space->count, text, sizeof text);
-    uint64_t hash = tune_hash64(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1, 7) | 1;
+    if (counted) {
+        hash = tune_hash64(&index, sizeof index, 7) | 1;
+    } else {
+        int length = tune_entity_identifier(r->space->names, r->values, r->space->count, text, sizeof text);
+        hash = tune_hash64(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1, 7) | 1;
+    }
     int at = (int)(hash & (uint64_t)(r->bucket_count - 1));
-    for (; r->hashes[at]; at = (at + 1) & (r->bucket_count - 1))
-        if (r->hashes[at] == hash && same(r->m->entities[r->places[at]].values, r->values, r->space->count))
+    for (; r->hashes[at]; at = (at + 1) & (r->bucket_count - 1)) {
+        const struct tune_matching_entity *e = &r->m->entities[r->places[at]];
+        if (r->hashes[at] == hash && (counted ? e->index == index : same(e->values, r->values, r->space->count)))
             return r->places[at];
+    }
     struct tune_matching_entity *e = &r->m->entities[r->m->count];
-    *e = (struct tune_matching_entity){.index = index, .values = keep(r)};
-    if (!e->values)
+    *e = (struct tune_matching_entity){.index = index, .values = counted ? NULL : keep(r)};
+    if (!counted && !e->values)
         return no_memory();
     r->hashes[at] = hash;
     r->places[at] = r->m->count;
     return r->m->count++;
 }
 
-/* The row's values of the space's dimensions, as the space spells them: 1, 0: it is no entity of it. */
+/* The row's values of the space's dimensions: 1, 0: it is no entity of it. */
 static int read_entity(struct reading *r, const struct tune_experiment *e, const int *input_of, const struct tune_cell *inputs,
-                       tune_index *index)
+                       bool *counted, tune_index *index)
 {
-    for (int d = 0; d < r->space->count; d++) {
-        int i = input_of[d];
-        r->values[d] = tune_rows_value(&e->inputs[i], &inputs[i]);
-    }
+    for (int d = 0; d < r->space->count; d++)
+        r->values[d] = tune_rows_value(&e->inputs[input_of[d]], &inputs[input_of[d]]);
     if (!tune_space_has(r->space, r->values))
         return 0;
     *index = 0;
-    if (tune_space_find(r->space, r->values, index))
-        tune_space_entity(r->space, *index, r->values, r->items);
+    *counted = tune_space_find(r->space, r->values, index);
     return 1;
 }
 
@@ -164,21 +169,57 @@ static bool fits(const struct tune_protocol *p, const struct tune_column *column
     return true;
 }
 
+static void read_uid(uint8_t uid[16], const char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+    memset(uid, 0, 16);
+    for (int i = 0; i < 32 && text[i]; i++) {
+        const char *digit = strchr(digits, text[i]);
+        uid[i / 2] = (uint8_t)(uid[i / 2] << 4 | (digit ? digit - digits : 0));
+    }
+}
+
+static enum tune_status status_of(const struct tune_cell *cell)
+{
+    for (int s = TUNE_VALID; s <= TUNE_FAILED; s++)
+        if (!cell->absent && !strcmp(cell->text, tune_status_name((enum tune_status)s)))
+            return (enum tune_status)s;
+    return TUNE_FAILED;
+}
+
+static int add_row(struct reading *r, const struct tune_matching_row *row)
+{
+    struct tune_matching *m = r->m;
+    if (m->row_count == r->row_room) {
+        int room = r->row_room ? 2 * r->row_room : 256;
+        void *grown = realloc(m->rows, (size_t)room * sizeof *m->rows);
+        if (!grown)
+            return no_memory();
+        m->rows = grown;
+        r->row_room = room;
+    }
+    m->rows[m->row_count++] = *row;
+    return 0;
+}
+
 static int take_row(struct reading *r, const struct tune_experiment *e, const int *input_of, const struct tune_column *columns,
-                    const struct tune_cell *cells)
+                    const struct tune_cell *cells, struct tune_place at)
 {
     size_t actuator = strlen(e->actuator);
+    struct tune_matching_row row = {.protocol = -1, .status = status_of(&cells[0]), .place = at};
     tune_index index;
+    bool counted;
     if (cells[1].absent || strncmp(cells[1].text, e->actuator, actuator) || cells[1].text[actuator] != '.' ||
-        !read_entity(r, e, input_of, cells + KEYS, &index))
+        !read_entity(r, e, input_of, cells + KEYS, &counted, &index))
         return 0;
-    int at = place(r, index);
-    TRY(at);
-    bool result = !cells[0].absent && strcmp(cells[0].text, tune_status_name(TUNE_FAILED)) != 0;
-    for (int p = 0; p < r->count && result; p++)
+    TRY(row.entity = place(r, counted, index));
+    read_uid(row.uid, cells[2].text);
+    for (int p = 0; p < r->count && row.protocol < 0; p++)
         if (r->protocols[p].experiment == e && fits(&r->protocols[p], columns, cells + KEYS))
-            r->m->entities[at].measured |= UINT64_C(1) << p;
-    return 0;
+            row.protocol = p;
+    if (row.protocol >= 0 && row.status != TUNE_FAILED)
+        r->m->entities[row.entity].measured |= UINT64_C(1) << row.protocol;
+    return add_row(r, &row);
 }
 
 static int read_experiment(struct reading *r, const struct tune_experiment *e, const int *input_of)
@@ -191,11 +232,12 @@ static int read_experiment(struct reading *r, const struct tune_experiment *e, c
         return no_memory();
     names[0] = tune_key_column(TUNE_KEY_STATUS)->name;
     names[1] = tune_key_column(TUNE_KEY_EXPERIMENT)->name;
+    names[2] = tune_key_column(TUNE_KEY_UID)->name;
     for (int i = 0; i < e->input_count; i++)
         names[KEYS + i] = e->names[i];
     struct tune_scan *scan = tune_rows_columns(e, &columns) < 0 ? NULL : tune_scan_open(r->store, e->name, names, KEYS + e->input_count);
     while (scan && (more = tune_scan_next(scan, &cells)) == 1)
-        if ((more = take_row(r, e, input_of, columns, cells)) < 0)
+        if ((more = take_row(r, e, input_of, columns, cells, tune_scan_place(scan))) < 0)
             break;
     tune_scan_free(scan);
     free(columns);
@@ -240,7 +282,7 @@ int tune_matching_read(struct tune_matching *m, struct tune_store *s, const stru
 {
     struct reading r = {.m = m, .store = s, .space = space, .protocols = protocols, .count = count};
     int code = -1;
-    *m = (struct tune_matching){0};
+    *m = (struct tune_matching){.space = space};
     if (count > 64) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "a space of more than 64 experiments cannot be looked up in a store");
         return -1;
@@ -257,6 +299,14 @@ int tune_matching_read(struct tune_matching *m, struct tune_store *s, const stru
     return code;
 }
 
+void tune_matching_values(const struct tune_matching *m, int i, struct tune_value *values, struct tune_value *items)
+{
+    if (m->entities[i].values)
+        memcpy(values, m->entities[i].values, (size_t)m->space->count * sizeof *values);
+    else
+        tune_space_entity(m->space, m->entities[i].index, values, items);
+}
+
 void tune_matching_free(struct tune_matching *m)
 {
     while (m->memory) {
@@ -265,5 +315,6 @@ void tune_matching_free(struct tune_matching *m)
         free(b);
     }
     free(m->entities);
+    free(m->rows);
     *m = (struct tune_matching){0};
 }
