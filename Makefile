@@ -120,15 +120,15 @@ $(BUILD)/tune.pc: tools/tune.pc.in components/core/version.h $(BUILD)/config.mk 
 
 install: all
 	install -d "$(DEST)/bin" "$(DEST)/lib/pkgconfig" "$(DEST)/share/tune.c/tools"
-	install $(RECIPES) $(TOOLS) "$(DEST)/bin"
+	install $(RECIPES) $(TOOLS) $(MAKERS) "$(DEST)/bin"
 	install -m 644 $(LIBRARY) "$(DEST)/lib"
 	$(call pc,$(abspath $(PREFIX)),$${prefix}/lib,$${prefix}/include/tune) > "$(DEST)/lib/pkgconfig/tune.pc"
 	for h in $(HEADERS); do install -D -m 644 components/$$h "$(DEST)/include/tune/$$h" || exit 1; done
-	for f in $$(find defaults datasets/*.jsonl -type f); do install -D -m 644 $$f "$(DEST)/share/tune.c/$$f" || exit 1; done
+	for f in $$(find defaults datasets/*.jsonl datasets/*.txt -type f); do install -D -m 644 $$f "$(DEST)/share/tune.c/$$f" || exit 1; done
 	install tools/download.sh "$(DEST)/share/tune.c/tools"
 
 uninstall:
-	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS))) "$(DEST)/lib/libtune.a" "$(DEST)/lib/pkgconfig/tune.pc"
+	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) "$(DEST)/lib/libtune.a" "$(DEST)/lib/pkgconfig/tune.pc"
 	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c"
 
 setup:

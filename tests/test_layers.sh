@@ -80,7 +80,7 @@ else
 fi
 
 # ---- programs that do not train load no device ----
-for p in tokenize make_stories init_model space sweep samples runs; do
+for p in tokenize make_stories make_news init_model space sweep samples runs; do
     [ -e "$BUILD/$p" ] || continue
     none "$p loads no BLAS, CUDA or MPI library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -iE 'blas|lapack|cuda|cublas|cudnn|nccl|nvidia|mpi|tune_')"
 done

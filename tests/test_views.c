@@ -131,7 +131,7 @@ static void terminal(void **state)
     for (int width = 0; width <= 200; width += width < 40 ? 1 : 23)
         for (int kind = 0; kind < 3; kind++) {
             FILE *f = sink();
-            assert_ok(tune_plot_terminal(&p, &(struct tune_terminal){width, 10, kind > 0, kind == 2}, f));
+            assert_ok(tune_plot_terminal(&p, &(struct tune_terminal){width, 10, kind > 0, kind == 2, false}, f));
             char *text = text_of(f);
             assert_true(tune_utf8_valid(text, written_size, NULL));
             assert_null(strstr(text, "\033[2J"));
@@ -150,7 +150,7 @@ static void terminal(void **state)
     struct tune_curve line = {.label = "up", .x = ends, .y = ends, .count = 2};
     p.curves = &line, p.count = 1;
     FILE *f = sink();
-    assert_ok(tune_plot_terminal(&p, &(struct tune_terminal){27, 5, false, false}, f));
+    assert_ok(tune_plot_terminal(&p, &(struct tune_terminal){27, 5, false, false, false}, f));
     char *text = text_of(f);
     assert_string_equal(text, "   loss, nats/token\n"
                               "1 +                    ***\n"
@@ -171,11 +171,11 @@ static void empty(void **state)
     struct tune_curve c = {.label = "c", .x = xs, .y = nothing, .count = 2};
     struct tune_plot p = {.title = "lr", .x_title = "x", .y_title = "", .curves = &c, .count = 1, .logarithmic = true};
     FILE *f = sink();
-    assert_int_equal(tune_plot_terminal(&p, &(struct tune_terminal){80, 10, true, true}, f), -1);
+    assert_int_equal(tune_plot_terminal(&p, &(struct tune_terminal){80, 10, true, true, false}, f), -1);
     assert_error_has("not one point to draw");
     assert_int_equal(tune_plot_svg(&p, 1, f), -1);
     nothing[1] = 4; /* one point is enough */
-    assert_ok(tune_plot_terminal(&p, &(struct tune_terminal){80, 10, true, true}, f));
+    assert_ok(tune_plot_terminal(&p, &(struct tune_terminal){80, 10, true, true, false}, f));
     assert_ok(tune_plot_svg(&p, 1, f));
     free(text_of(f));
 }

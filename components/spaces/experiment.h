@@ -14,7 +14,7 @@
  *        {"identifier": "torch_dtype", "default": "bfloat16", "domain": {"values": [...]}, "flag": "--dtype",
  *         "map": {"bfloat16": "bfloat16", "float32": "float32"}, "unsupported": {"float16": "why not"}},
  *        {"identifier": "dataset_id", "default": "...", "domain": {...}, "flag": "--dataset", "format": "{data_directory}/{}.jsonl",
- *         "role": "data", "make": ["make_news", "--name", "{}", "--output", "{data_directory}/{}.jsonl"]},
+ *         "role": "data", "make": ["make_news", "{}", "--output", "{data_directory}/{}.jsonl"]},
  *        {"identifier": "flash_attn", "default": true, "domain": {...}, "inert": "why it changes nothing here"}],
  *      "rules": [{"require": "batch_size % max(1, number_gpus) == 0", "reason": "..."}],        not met: is_valid 0, nothing is run
  *      "runs": 1,                                 runs of one measurement; their reports are reduced
