@@ -284,3 +284,17 @@ void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value
     for (int i = 0; i < p->experiment->input_count; i++)
         inputs[i] = p->dimension[i] >= 0 ? entity[p->dimension[i]] : p->fixed[i];
 }
+
+bool tune_protocol_shows(const struct tune_protocol *p, const struct tune_target *t)
+{
+    struct tune_value *inputs = t->shown ? calloc((size_t)p->experiment->input_count + 1, sizeof *inputs) : NULL;
+    if (!inputs)
+        return true;
+    for (int i = 0; i < p->experiment->input_count; i++)
+        inputs[i] = p->dimension[i] >= 0 ? tune_value_none() : p->fixed[i];
+    int shown = tune_expression_true(t->shown, inputs);
+    if (shown < 0)
+        tune_error_clear();
+    free(inputs);
+    return shown != 0;
+}

@@ -50,14 +50,15 @@ static int print_inputs(const struct tune_protocol *p, int indent, FILE *out)
     return code;
 }
 
-static int print_outputs(const struct tune_experiment *e, int indent, FILE *out)
+static int print_outputs(const struct tune_protocol *p, int indent, FILE *out)
 {
     static const char *const headings[] = {"target property"};
     struct tune_frame *f = tune_frame_new(headings, 1);
     if (!f)
         return -1;
-    for (int i = 0; i < e->target_count; i++)
-        tune_frame_cell(f, e->targets[i].name);
+    for (int i = 0; i < p->experiment->target_count; i++)
+        if (tune_protocol_shows(p, &p->experiment->targets[i]))
+            tune_frame_cell(f, p->experiment->targets[i].name);
     int code = tune_frame_print(f, indent, out);
     tune_frame_free(f);
     return code;
@@ -80,7 +81,7 @@ static int print_measurement_space(const struct tune_space *s, const struct tune
         fprintf(out, "\n  %s\n\n  Inputs:\n", protocols[i].full_identifier);
         TRY(print_inputs(&protocols[i], 4, out));
         fprintf(out, "\n  Outputs:\n");
-        TRY(print_outputs(protocols[i].experiment, 4, out));
+        TRY(print_outputs(&protocols[i], 4, out));
     }
     return 0;
 }

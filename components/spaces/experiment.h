@@ -138,6 +138,10 @@ int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c, st
 void tune_protocols_free(struct tune_protocol *protocols, int count);
 void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity, struct tune_value *inputs);
 
+/* tune_protocol_shows - the target is one of those the experiment shows under these parameters (dimensions are None
+ * there; what cannot be told without them is shown). */
+bool tune_protocol_shows(const struct tune_protocol *p, const struct tune_target *t);
+
 /* tune_experiment_refuses - 1 where these inputs cannot be measured (a rule not met, a value not supported), and why into
  * why[size]; 0: they can; -1: an expression failed. */
 int tune_experiment_refuses(const struct tune_experiment *e, const struct tune_value *inputs, char *why, size_t size);

@@ -47,29 +47,9 @@ static bool asked_for(const char *name)
 }
 
 /* Shown by default: what the experiment declares for these parameters; --property and --all-properties ask for others. */
-static int is_shown(int protocol, const struct tune_target *t)
+static bool is_shown(int protocol, const struct tune_target *t)
 {
-    const struct tune_protocol *p = &samples.protocols[protocol];
-    if (!asked_for(t->name))
-        return 0;
-    if (my.properties || my.all_properties || !t->shown)
-        return 1;
-    struct tune_value *inputs = calloc((size_t)p->experiment->input_count + 1, sizeof *inputs);
-    struct tune_value *entity = calloc((size_t)samples.space->count + 1, sizeof *entity);
-    int code = -1;
-    if (inputs && entity) {
-        tune_protocol_inputs(p, entity, inputs); /* dimensions are None: what shows by them always shows */
-        code = tune_expression_true(t->shown, inputs);
-        if (code < 0) {
-            tune_error_clear();
-            code = 1;
-        }
-    } else {
-        no_memory();
-    }
-    free(inputs);
-    free(entity);
-    return code;
+    return asked_for(t->name) && (my.properties || my.all_properties || tune_protocol_shows(&samples.protocols[protocol], t));
 }
 
 static int view_column(const char *name)
@@ -108,9 +88,7 @@ static int choose_columns(void)
     for (int p = 0; p < samples.space->reference_count; p++)
         for (int i = 0; i < samples.protocols[p].experiment->target_count; i++) {
             const struct tune_target *t = &samples.protocols[p].experiment->targets[i];
-            int wanted = is_shown(p, t);
-            TRY(wanted);
-            if (wanted)
+            if (is_shown(p, t))
                 TRY(add_shown(p, t));
         }
     if (my.properties && show.shown_count == 0)
