@@ -172,7 +172,8 @@ static int next_of_grid(struct tune_order *o, const struct tune_value **values)
         if (allowed)
             return 1;
     }
-    tune_error_set("the constraints refused %d entities in a row; nothing that they allow was found", TUNE_ORDER_REDRAWS);
+    tune_error_set_kind(TUNE_ERROR_USAGE, "the constraints refused %d entities in a row; nothing that they allow was found",
+                        TUNE_ORDER_REDRAWS);
     return -1;
 }
 
@@ -320,8 +321,8 @@ static int next_draw(struct tune_order *o, const struct tune_value **values)
         if (good)
             return 1;
     }
-    tune_error_set("in %d draws in a row the order %s found nothing new%s; ask for fewer, or take the order random", TUNE_ORDER_REDRAWS,
-                   names[o->mode], o->space->constraint_count ? " that the constraints allow" : "");
+    tune_error_set_kind(TUNE_ERROR_USAGE, "in %d draws in a row the order %s found nothing new%s; ask for fewer, or take the order random",
+                        TUNE_ORDER_REDRAWS, names[o->mode], o->space->constraint_count ? " that the constraints allow" : "");
     return -1;
 }
 
@@ -378,7 +379,9 @@ int tune_order_next(struct tune_order *o, const struct tune_value **values)
     if (o->left == 0)
         return 0;
     TRY(more = o->walk ? next_of_grid(o, values) : next_draw(o, values));
-    if (more && o->left > 0)
+    if (!more)
+        o->left = 0;
+    else if (o->left > 0)
         o->left--;
     return more;
 }
