@@ -126,8 +126,11 @@ static void a_run(void **state)
     assert_string_equal(json->child->string, "train_runtime");                     /* the table's order */
     assert_string_equal(text_of(json, "nonce"), "n-123");
     assert_string_equal(text_of(json, "weights_hash"), "0000000000000abc");
+    assert_string_equal(text_of(json, "data_hash"), fingerprint);
+    assert_string_equal(text_of(json, "eval_data_hash"), "(none)");
     cJSON_Delete(json);
     json = read_json("runs/a/run.json");
+    assert_string_equal(text_of(json, "nonce"), "n-123");
     assert_string_equal(text_of(json, "status"), "finished");
     const cJSON *of_data = cJSON_GetObjectItemCaseSensitive(json, "data");
     assert_string_equal(text_of(of_data, "fingerprint"), fingerprint);

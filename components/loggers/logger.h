@@ -5,7 +5,8 @@
  *       recipe.c        the program's own source as it was compiled
  *       metrics.jsonl   one object per step, one per evaluation; units in the names
  *       metrics.csv, events.out.tfevents...   the same for other programs, where asked for
- *       report.json     the measured properties, once the run has ended
+ *       report.json     the measured properties, once the run has ended; beside them weights_hash, data_hash, eval_data_hash
+ *                       as run.json has them, and "nonce": the text of $TUNE_NONCE, where it is set (in run.json too)
  *
  * The one component that may print: `#` lines, then one line per logged step; in a terminal a
  * bar drawn in place. Nothing is ever written over: the folder is new, or removed first when

@@ -58,6 +58,15 @@ struct cJSON *tune_run_json_session(struct tune_logger *log);
 /* tune_logger_header - a `#` line; run.json changed. */
 int tune_logger_header(struct tune_logger *log, const char *key, const char *text);
 
+/* tune_logger_declared - the row of the program's table, or -1. tune_logger_know - a property this logger knows: if the program
+ * declares it and has not set it itself, and it is finite.
+ * tune_logger_elapsed - seconds of the steps of all sessions, what lies between them in each included.
+ * tune_logger_see_memory - for peak_anonymous_bytes. */
+int tune_logger_declared(const struct tune_logger *log, const char *name);
+void tune_logger_know(struct tune_logger *log, const char *name, double value);
+double tune_logger_elapsed(const struct tune_logger *log);
+void tune_logger_see_memory(struct tune_logger *log);
+
 /* tune_logger_compare - a member of run.json as a text (inner: of the object member), now and in the run that is resumed: 0 where
  * they are equal, the run is new or the member was not there; else as tune_logger_changed. what: how messages name it.
  * tune_logger_warn_of - a note where they differ. */
