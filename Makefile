@@ -70,7 +70,7 @@ $(RECIPES): $(BUILD)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o
 # A tool too long for one file keeps the others in a folder of its name.
 PARTS    = $(wildcard tools/*/*.c)
 $(TOOLS): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(PROGRAM) $(LIBRARY)
-	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -o $@
 $(foreach p,$(PARTS),$(eval $(BUILD)/$(notdir $(patsubst %/,%,$(dir $(p)))): $(BUILD)/obj/$(p:.c=.o)))
 
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)

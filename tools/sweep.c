@@ -425,6 +425,14 @@ static int prepare(void)
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 
+/* All is answered by now: whoever still claims something of it sees that first. */
+static int remove_claims(void)
+{
+    char folder[TUNE_PATH_MAX];
+    TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
+    return tune_file_remove_folder(folder);
+}
+
 static int describe(void)
 {
     char *text = tune_experiment_from_program(my.describe);
@@ -457,6 +465,8 @@ int main(int argc, char **argv)
             give_up();
         end_record(stopped ? "stopped" : "finished");
         MUST(tune_operation_record_write(sweep.store, &sweep.record));
+        if (!stopped)
+            MUST(remove_claims());
         sweep_summary(stopped);
     }
     struct tune_progress at = {.signal = *my.tune.stop_signal == SIGPIPE ? 0 : *my.tune.stop_signal};

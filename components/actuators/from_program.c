@@ -57,7 +57,7 @@ static bool read_range(const char *range, double *low, double *high)
 /* Ours are half-open: the end of whole numbers is one more. */
 static void put_domain(FILE *out, const cJSON *option, const char *type)
 {
-    double low, high;
+    double low = 0, high = 0;
     const cJSON *choices = cJSON_GetObjectItemCaseSensitive(option, "choices"), *choice;
     bool whole = !strncmp(type, "int", 3), ranged = read_range(text_of(option, "range"), &low, &high);
     if (!strcmp(type, "bool")) {

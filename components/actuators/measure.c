@@ -140,7 +140,7 @@ static void last_words(const struct tune_measurement *m, char *text, size_t size
     for (char *c = from; *c; c++)
         if ((unsigned char)*c < 32 || *c == 127)
             *c = *c == '\n' ? '|' : ' ';
-    snprintf(text, size, "%s", from);
+    snprintf(text, size, "%.600s", from);
 }
 
 static int refuse(struct tune_result *result, enum tune_status status, const char *format, ...) TUNE_PRINTF(3, 4);

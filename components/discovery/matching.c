@@ -146,7 +146,7 @@ static int read_entity(struct reading *r, const struct tune_experiment *e, const
                        bool *counted, tune_index *index)
 {
     for (int d = 0; d < r->space->count; d++)
-        r->values[d] = tune_rows_value(&e->inputs[input_of[d]], &inputs[input_of[d]]);
+        r->values[d] = tune_rows_value(&e->inputs[input_of[d]], &r->space->dimensions[d].domain, &inputs[input_of[d]]);
     if (!tune_space_has(r->space, r->values))
         return 0;
     *index = 0;

@@ -70,8 +70,10 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
     *cell = (struct tune_cell){0};
     if (column->type == TUNE_CELL_TEXT) {
         cell->text = text;
-        if (tune_value_str(value, text, size) < (int)size)
+        if (tune_value_str(value, text, size) < (int)size) {
+            cell->absent = !*text;
             return 0;
+        }
         tune_error_set("input %s: a value longer than %zu bytes cannot be stored", column->name, size - 1);
         return -1;
     }
@@ -92,17 +94,35 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
     return 0;
 }
 
-struct tune_value tune_rows_value(const struct tune_input *input, const struct tune_cell *cell)
+/* The value of the domain that str() spells like text. */
+static bool find_spelled(const struct tune_domain *d, const char *text, struct tune_value *value)
 {
-    char text[TUNE_STORE_TEXT_MAX + 1];
+    char spelled[TUNE_STORE_TEXT_MAX + 1], *end;
+    for (int i = 0; i < d->count; i++)
+        if (tune_value_str(&d->values[i], spelled, sizeof spelled) < (int)sizeof spelled && !strcmp(spelled, text)) {
+            *value = d->values[i];
+            return true;
+        }
+    if (d->type == TUNE_BINARY && (!strcmp(text, "True") || !strcmp(text, "False"))) {
+        *value = tune_value_bool(*text == 'T');
+        return true;
+    }
+    if (d->count > 0 || !*text || (d->type != TUNE_DISCRETE && d->type != TUNE_CONTINUOUS && d->type != TUNE_BINARY))
+        return false;
+    double number = strtod(text, &end);
+    *value = tune_value_float(number);
+    return !*end;
+}
+
+struct tune_value tune_rows_value(const struct tune_input *input, const struct tune_domain *wanted, const struct tune_cell *cell)
+{
+    struct tune_value value;
     if (!cell->text)
         return cell->absent                           ? tune_value_none()
                : input_type(input) == TUNE_CELL_WHOLE ? tune_value_int((int64_t)cell->number)
                                                       : tune_value_float(cell->number);
-    for (int i = 0; i < input->domain.count; i++)
-        if (tune_value_str(&input->domain.values[i], text, sizeof text) < (int)sizeof text && !strcmp(text, cell->text))
-            return input->domain.values[i];
-    return tune_value_text(cell->text);
+    return find_spelled(wanted, cell->text, &value) || find_spelled(&input->domain, cell->text, &value) ? value
+                                                                                                        : tune_value_text(cell->text);
 }
 
 int tune_accept_read(const char *text, int *accept)

@@ -21,10 +21,10 @@ int tune_rows_columns(const struct tune_experiment *e, struct tune_column **colu
 
 /* tune_rows_cell - an input's value as its column holds it; TEXT is str() of it, into text[size], which the cell
  * borrows. -1: it is no value of that column (a fraction in a WHOLE one), or too long.
- * tune_rows_value - and back: the value of the input's domain that the cell stands for (a TEXT
- * "None" is None where the domain has it). */
+ * tune_rows_value - and back: a TEXT is the value of the wanted domain (a space's dimension) that str() spells so, else
+ * of the input's, else the text. */
 int tune_rows_cell(const struct tune_column *column, const struct tune_value *value, struct tune_cell *cell, char *text, size_t size);
-struct tune_value tune_rows_value(const struct tune_input *input, const struct tune_cell *cell);
+struct tune_value tune_rows_value(const struct tune_input *input, const struct tune_domain *wanted, const struct tune_cell *cell);
 
 /* Where a figure comes from: figures are replayed, and compared, only among rows that agree in it. */
 struct tune_origin {
