@@ -25,7 +25,7 @@ CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-de
            -ffp-contract=fast -fno-math-errno $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
 CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(YAML_CFLAGS) $(EXTRA_CPPFLAGS)
 LDFLAGS  = -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
-LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(YAML_LIBS) $(OPENMP) -ldl -lpthread -lm
+LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(YAML_LIBS) $(HDF5_LIBS) $(OPENMP) -ldl -lpthread -lm
 
 LIBRARY  = $(BUILD)/libtune.a
 SOURCES  = $(filter-out components/flags/program.c,$(wildcard components/*/*.c components/*/*/*.c))
@@ -35,6 +35,7 @@ RECIPES  = $(patsubst recipes/%.c,$(BUILD)/%,$(wildcard recipes/*.c))
 TOOLS    = $(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c))
 MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
 PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
+HELPERS  = $(patsubst tests/helpers/%.c,$(BUILD)/tests/helpers/%,$(wildcard tests/helpers/*.c))
 BENCHES  = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 FUZZERS  = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c)))
@@ -51,7 +52,7 @@ found: $(BUILD)/config.mk
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(OPENBLAS_CFLAGS) $(CFLAGS) -c $< -o $@
+	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(OPENBLAS_CFLAGS) $(HDF5_CFLAGS) $(CFLAGS) -c $< -o $@
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@
@@ -76,7 +77,7 @@ $(foreach p,$(PARTS),$(eval $(BUILD)/$(notdir $(patsubst %/,%,$(dir $(p)))): $(B
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
-$(TESTS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
+$(TESTS) $(HELPERS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CMOCKA_LIBS) $(LIBS) -o $@
 
@@ -105,7 +106,8 @@ endif
 # For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
 # not among them: it prints and exits, which is for the programs of this tree and those built with RECIPE=.
 PUBLIC   = $(addprefix components/,core/decimal.h core/file.h core/json.h core/nearest.h core/random.h core/safetensors.h \
-           core/version.h devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h views/plot.h views/table.h)
+           core/version.h devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h stores/claim.h \
+           stores/store.h views/plot.h views/table.h)
 HEADERS  = $(patsubst components/%,%,$(shell $(CC) -Icomponents -MM -x c components/tune.h $(PUBLIC) | tr ' \\' '\n\n' | grep '\.h$$' | sort -u))
 VERSION  = $(shell sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h)
 DEST     = $(DESTDIR)$(abspath $(PREFIX))
@@ -145,7 +147,7 @@ test: setup-test
 
 # Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
 test-peers: setup-test
-	@$(MAKE) --no-print-directory -j$$(nproc) all $(PEERS)
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(HELPERS) $(PEERS)
 	@BUILD=$(BUILD) sh tests/peers.sh
 
 # A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh).
@@ -185,7 +187,7 @@ test-valgrind: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/valgrind OPT=-O1 $(if $(filter x86_64,$(shell uname -m)),ARCH=-march=x86-64-v3) all
 	@BUILD=$(BUILD)/valgrind sh tests/run.sh tests/valgrind.sh
 
-tests: $(TESTS) $(FUZZERS)
+tests: $(TESTS) $(HELPERS) $(FUZZERS)
 
 fuzzers: $(FUZZERS)
 

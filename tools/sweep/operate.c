@@ -120,7 +120,7 @@ static int end_slot(struct slot *slot)
 static int ended(struct slot *slot)
 {
     struct tune_result result;
-    char why[1200];
+    char why[TUNE_PATH_MAX + 1200];
     int over = tune_measurement_next(slot->measurement, &result);
     if (over <= 0)
         return over;
