@@ -296,6 +296,8 @@ static int read_all(struct tune_known *k)
         k->buckets[i] = -1;
     if (k->answered)
         memset(k->answered, 0, (size_t)k->answered_room * sizeof *k->answered);
+    if (!k->store)
+        return 0;
     for (int i = 0; i < k->protocol_count; i++)
         TRY(read_rows(k, i));
     return read_requests(k);
@@ -342,7 +344,7 @@ void tune_known_free(struct tune_known *k)
 
 int tune_known_refresh(struct tune_known *k)
 {
-    int changed = tune_store_refresh(k->store);
+    int changed = k->store ? tune_store_refresh(k->store) : 0;
     if (changed <= 0)
         return changed;
     return read_all(k) < 0 ? -1 : 1;

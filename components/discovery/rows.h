@@ -47,8 +47,8 @@ struct tune_known_row {
  * operation. */
 struct tune_known;
 
-/* tune_known_read - index the rows of the protocols' experiments, and the requests of operation (NULL: none). NULL with
- * an error.
+/* tune_known_read - index the rows of the protocols' experiments (store NULL: nothing is known), and the requests of
+ * operation (NULL: none). NULL with an error.
  * tune_known_refresh - the same again, where files came or changed meanwhile: 1, 0: none did, -1.
  * tune_known_add - a row just appended; its place is unknown: {-1, -1}. */
 struct tune_known *tune_known_read(struct tune_store *s, const struct tune_protocol *protocols, int count, const char *operation);
