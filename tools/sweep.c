@@ -425,7 +425,7 @@ static int prepare(void)
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 
-/* All is answered by now: whoever still claims something of it sees that first. */
+/* Of an operation that is nobody else's, and all answered. */
 static int remove_claims(void)
 {
     char folder[TUNE_PATH_MAX];
@@ -465,7 +465,7 @@ int main(int argc, char **argv)
             give_up();
         end_record(stopped ? "stopped" : "finished");
         MUST(tune_operation_record_write(sweep.store, &sweep.record));
-        if (!stopped)
+        if (!stopped && !my.join)
             MUST(remove_claims());
         sweep_summary(stopped);
     }

@@ -350,6 +350,11 @@ int tune_known_refresh(struct tune_known *k)
     return read_all(k) < 0 ? -1 : 1;
 }
 
+int tune_known_reread(struct tune_known *k)
+{
+    return !k->store ? 0 : tune_store_refresh(k->store) < 0 ? -1 : read_all(k);
+}
+
 int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin,
                    const struct tune_known_row *row)
 {

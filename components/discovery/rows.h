@@ -50,11 +50,12 @@ struct tune_known;
 /* tune_known_read - index the rows of the protocols' experiments (store NULL: nothing is known), and the requests of
  * operation (NULL: none). NULL with an error.
  * tune_known_refresh - the same again, where files came or changed meanwhile: 1, 0: none did, -1.
- * tune_known_add - a row just appended; its place is unknown: {-1, -1}. */
+ * tune_known_reread - in any case. tune_known_add - a row just appended; its place is unknown: {-1, -1}. */
 struct tune_known *tune_known_read(struct tune_store *s, const struct tune_protocol *protocols, int count, const char *operation);
 void tune_known_free(struct tune_known *k);
 struct tune_store *tune_known_store(const struct tune_known *k);
 int tune_known_refresh(struct tune_known *k);
+int tune_known_reread(struct tune_known *k);
 int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin,
                    const struct tune_known_row *row);
 

@@ -86,7 +86,7 @@ struct tune_store;
  * no permission.
  * tune_store_id - 6 characters, of which one is a letter that makes no number ("310e50" would be one to YAML). Drawn
  * once, by the folder's first user.
- * tune_store_refresh - look for files that came meanwhile: how many, or -1. */
+ * tune_store_refresh - look for files that came, or were replaced by others, meanwhile: how many, or -1. */
 struct tune_store *tune_store_open(const char *folder, bool create);
 void tune_store_free(struct tune_store *s);
 const char *tune_store_id(const struct tune_store *s);

@@ -68,6 +68,11 @@ void tune_store_writer_free(struct tune_store_writer *w)
     free(w);
 }
 
+const char *tune_store_own_file(const struct tune_store *s)
+{
+    return s->writer ? s->writer->name : "";
+}
+
 static struct tune_store_writer *writer_of(struct tune_store *s)
 {
     if (s->writer)
