@@ -143,10 +143,10 @@ static void put_json_row(const struct tune_space *s, const struct tune_value *va
 static int split(char *text, const char **names)
 {
     int count = 0;
-    for (char *comma = text; *text && comma; text = comma + 1) {
+    while (text && *text) {
         names[count++] = text;
-        if ((comma = strchr(text, ',')))
-            *comma = 0;
+        if ((text = strchr(text, ',')))
+            *text++ = 0;
     }
     return count;
 }

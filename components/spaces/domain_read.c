@@ -198,8 +198,8 @@ static int read_vector(const struct reader *r, struct tune_domain *domain)
                                   variables[TUNE_VECTOR]);
     domain->type = TUNE_VECTOR;
     if (!element || !number || number->type != TUNE_NODE_SCALAR || number->value.type != TUNE_VALUE_INT || number->value.integer < 1 ||
-        number->value.integer > 100000)
-        return tune_document_fail(r->document, r->node, "%s: a vector wants element_domain and number_elements, of 1 to 100000", r->what);
+        number->value.integer > 4096)
+        return tune_document_fail(r->document, r->node, "%s: a vector wants element_domain and number_elements, of 1 to 4096", r->what);
     struct tune_domain *inner = tune_document_take(r->document, sizeof *inner);
     if (!inner)
         return -1;
