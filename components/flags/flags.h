@@ -212,8 +212,23 @@ struct tune_flags {
 #define TUNE_TRAINING_OPTIONS(f) \
     TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_EVALUATION_OPTIONS(f), TUNE_RUN_OPTIONS(f)
 
-/* What every training recipe reports. */
+/* What every training recipe reports; up to is_valid, ado's target properties in their order. */
 #define TUNE_TRAINING_PROPERTIES \
+    {"gpu_compute_utilization_min", "%", "time with a kernel running, average over train_runtime, of the least busy GPU; 0: none"}, \
+    {"gpu_compute_utilization_avg", "%", "the same, average over the GPUs"}, \
+    {"gpu_compute_utilization_max", "%", "of the GPU with the most"}, \
+    {"gpu_memory_utilization_min", "%", "memory in use, average over train_runtime, of the GPU with the least; 0 without"}, \
+    {"gpu_memory_utilization_avg", "%", "the same, average over the GPUs"}, \
+    {"gpu_memory_utilization_max", "%", "of the GPU with the most"}, \
+    {"gpu_memory_utilization_peak", "%", "highest of any GPU at any time; absent without a GPU"}, \
+    {"gpu_power_watts_min", "W", "power drawn, average over train_runtime, of the GPU with the least; 0 without"}, \
+    {"gpu_power_watts_avg", "W", "the same, average over the GPUs"}, \
+    {"gpu_power_watts_max", "W", "of the GPU with the most"}, \
+    {"gpu_power_percent_min", "%", "the same as a share of the power limit that is enforced"}, \
+    {"gpu_power_percent_avg", "%", "the same, average over the GPUs"}, \
+    {"gpu_power_percent_max", "%", "of the GPU with the most"}, \
+    {"cpu_compute_utilization", "%", "process time / train_runtime; 100 is one core"}, \
+    {"cpu_memory_utilization", "%", "memory of the machine in use, average over train_runtime"}, \
     {"train_runtime", "s", "step loop, from the first step's begin to the last one's end"}, \
     {"train_samples_per_second", "1/s", "rows of finished steps / train_runtime"}, \
     {"train_steps_per_second", "1/s", "finished steps / train_runtime"}, \
@@ -221,8 +236,6 @@ struct tune_flags {
     {"train_tokens_per_gpu_per_second", "tokens/s", "the same / max(1, GPUs)"}, \
     {"dataset_tokens_per_second", "tokens/s", "tokens of the rows of finished steps, cut to max-length, / train_runtime"}, \
     {"dataset_tokens_per_second_per_gpu", "tokens/s", "the same / max(1, GPUs)"}, \
-    {"cpu_compute_utilization", "%", "process time / train_runtime; 100 is one core"}, \
-    {"cpu_memory_utilization", "%", "memory of the machine in use, average over train_runtime"}, \
     {"is_valid", "", "1: the run came to its end and its figures hold"}, \
     {"training_steps", "steps", "optimizer steps finished"}, \
     {"model_load_time", "s", "opening and reading the model folder"}, \

@@ -193,6 +193,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
     TRY(tune_logger_device(log, dev->threads, dev->description));
+    TRY(tune_logger_watch(log, dev->gpus));
     if (dev->warning[0])
         TRY(tune_logger_note(log, "warning", dev->warning));
     TRY(note_model(log, model));

@@ -106,6 +106,11 @@ int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at);
 /* tune_logger_sync - what metrics.jsonl holds is on the disk: before a checkpoint that stands on it gets its name. */
 int tune_logger_sync(struct tune_logger *log);
 
+/* tune_logger_watch - from now on, for cpu_memory_utilization and gpu_*: what the machine and the GPUs do (profilers/sampler.h).
+ * gpus: their PCI bus ids, separated by commas; NULL: none, and their figures are 0. A loop that does not call it reports
+ * the memory in use at its end. -1: no thread. */
+int tune_logger_watch(struct tune_logger *log, const char *gpus);
+
 /* tune_logger_planned - the steps planned, into run.json. -1: no memory. */
 int tune_logger_planned(struct tune_logger *log, int64_t steps);
 
