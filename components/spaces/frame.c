@@ -59,7 +59,7 @@ void tune_frame_cell(struct tune_frame *f, const char *text)
         f->cells = grown;
         f->room = room;
     }
-    FILE *out = open_memstream(&plain, &size);
+    FILE *out = text ? open_memstream(&plain, &size) : NULL;
     if (out) {
         tune_print_line_of(out, text);
         if (fclose(out) != 0) {
