@@ -18,6 +18,7 @@ while IFS= read -r command; do
     "cp recipes/finetune_full.c recipes/mine.c" | "make build/mine") by=test_recipe.sh ;;
     "build/mine "*--output\ runs/frozen) by=test_recipe.sh && cp -r runs/first runs/frozen ;; # for the command behind it
     "cc enough.c "* | "./enough "*) by=test_foreign.sh ;;
+    "build/sweep "* | "build/samples "*) by=test_sweep.sh ;; # on spaces of their own: these take minutes
     build/*)
         # "..." stands for a model and rows
         is "$command" sh -c "$(printf '%s' "$command" | sed 's| \.\.\. | --model models/SmolLM2-135M --dataset my.jsonl --max-steps 4 |')"
@@ -33,7 +34,7 @@ done <"$tmp/commands"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sort -u | while read -r f; do
-    { build/finetune_full --help && build/runs --help; } | grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" || case $f in --freeze-layers) ;; *) echo "$f" ;; esac
+    { build/finetune_full --help && build/runs --help && build/sweep --help && build/space --help && build/samples --help; } | grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" || case $f in --freeze-layers) ;; *) echo "$f" ;; esac
 done; }
 none "the options they name exist" "$(flags)"
 finish
