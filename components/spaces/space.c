@@ -434,7 +434,7 @@ static int sample(struct tune_walk *w, double combinations, double *allowed, dou
 
 int tune_space_count_allowed(const struct tune_space *s, double *allowed, double *error)
 {
-    int wheels[TUNE_SPACE_DIMENSIONS];
+    int wheels[TUNE_SPACE_DIMENSIONS] = {0};
     double combinations, rest;
     *allowed = (double)s->size;
     *error = 0;
