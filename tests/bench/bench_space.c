@@ -58,7 +58,8 @@ static void measure(const char *name, const char *command, const char *file, con
         posix_spawn_file_actions_init(&actions);
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
         double begin = tune_clock_s(), used;
-        if (posix_spawn(&pid, program, &actions, NULL, argv, environ) != 0 || wait4(pid, &status, 0, &usage) != pid || status != 0) {
+        if (posix_spawn(&pid, program, &actions, NULL, argv, environ) != 0 || wait4(pid, &status, 0, &usage) != pid ||
+            status != 0) {
             fprintf(stderr, "%s %s failed\n", program, command);
             exit(1);
         }
