@@ -123,7 +123,8 @@ static void check(const struct tune_space *s)
     tune_print_line_of(stdout, my.file);
     printf(": fine: %d dimension%s, ", s->count, plural(s->count));
     if (s->size)
-        printf("%s%s entit%s, ", s->size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(s->size, size), s->size == 1 ? "y" : "ies");
+        printf("%s%s entit%s, ", s->size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(s->size, size),
+               s->size == 1 ? "y" : "ies");
     else
         printf("entities that cannot be counted, ");
     if (s->constraint_count)
@@ -218,7 +219,8 @@ static struct tune_order *make_order(const struct tune_space *s)
 {
     char *grouping = GET(strdup(my.grouping));
     const char **names = GET(calloc(strlen(grouping) + 1, sizeof *names));
-    struct tune_order_options o = {.seed = (uint64_t)my.seed, .limit = my.limit, .grouping = names, .group_count = split(grouping, names)};
+    struct tune_order_options o = {
+        .seed = (uint64_t)my.seed, .limit = my.limit, .grouping = names, .group_count = split(grouping, names)};
     MUST(tune_order_mode(my.mode, &o.mode));
     if (s->size && o.limit >= 0 && (tune_index)o.limit > s->size)
         o.limit = (int64_t)s->size; /* at most */

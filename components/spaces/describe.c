@@ -68,7 +68,9 @@ struct kind {
 };
 static const struct kind kinds[] = {
     {TUNE_CATEGORICAL, "Categorical properties:", {{"name", NULL}, {"values", put_values}}},
-    {TUNE_DISCRETE, "Discrete properties:", {{"name", NULL}, {"range", put_range}, {"interval", put_interval}, {"values", put_values}}},
+    {TUNE_DISCRETE,
+     "Discrete properties:",
+     {{"name", NULL}, {"range", put_range}, {"interval", put_interval}, {"values", put_values}}},
     {TUNE_BINARY, "Binary properties:", {{"name", NULL}}},
     {TUNE_CONTINUOUS, "Continuous properties:", {{"name", NULL}, {"range", put_range}}},
     {TUNE_VECTOR,
@@ -140,7 +142,8 @@ static int describe_size(const struct tune_space *s, int indent, FILE *out)
         fprintf(out, "%*sSpace with non-discrete dimensions. Cannot count entities\n", indent, "");
         return 0;
     }
-    fprintf(out, "%*sNumber entities: %s%s", indent, "", s->size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(s->size, text));
+    fprintf(out, "%*sNumber entities: %s%s", indent, "", s->size == TUNE_INDEX_MAX ? "at least " : "",
+            tune_index_text(s->size, text));
     if (s->constraint_count) {
         if (tune_space_count_allowed(s, &allowed, &error) < 0) {
             fputc('\n', out);
