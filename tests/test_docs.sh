@@ -9,7 +9,7 @@ commands README.md docs/*.md >"$tmp/commands"
 is "the pages have commands" test "$(wc -l <"$tmp/commands")" -ge 15
 
 mkdir "$tmp/place" && cd "$tmp/place" || exit 1
-mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$here/datasets" . || exit 1
+mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$here/datasets" "$here/defaults" . || exit 1
 tiny models/SmolLM2-135M 1 --max-positions 512 >/dev/null && cp "$here/datasets/stories.jsonl" my.jsonl || exit 1
 while IFS= read -r command; do
     case $command in
