@@ -200,7 +200,7 @@ static void edges(void **state)
             check(nextafter(v, 0));
     }
     for (int e = -323; e <= 308; e++) {
-        char text[16];
+        char text[32];
         for (int d = 1; d < 10; d++) {
             snprintf(text, sizeof text, "%de%d", d, e);
             double v = strtod(text, NULL);
