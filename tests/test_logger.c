@@ -14,6 +14,7 @@
 #include "flags/flags.h"
 #include "core/memory.h"
 #include "core/host.h"
+#include "core/random.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
@@ -677,6 +678,41 @@ static void host(void **state)
     assert_in_range((int)tune_memory_used(), 0, 100);
 }
 
+/* The logger says when it is known, and the report how fast. */
+static void until_stable(void **state)
+{
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        bool stable = false;
+        int at_step = 0;
+        struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "prog", .folder = on ? "runs/on" : "runs/off",
+            .properties = properties, .quiet = true, .until_stable = on ? 5 : 0, .stable = &stable});
+        assert_got(log);
+        struct tune_progress at = {.planned_steps = 100};
+        double now = 0;
+        for (int i = 1; i <= 40; i++) {
+            double s = (i <= 3 ? 4 : 1) * (1 + .02 * tune_random_normal(3, 0, (uint64_t)i));
+            struct tune_step_record r = step(1, now, now + s);
+            at.step = r.step = i;
+            now += s + 7; /* what lies between steps is not theirs */
+            assert_ok(tune_logger_record(log, &at, &r));
+            if (stable && !at_step)
+                at_step = i;
+        }
+        assert_ok(tune_logger_report(log, &at));
+        tune_logger_free(log);
+        if (on)
+            assert_in_range(at_step, 14, 25);
+        else
+            assert_int_equal(at_step, 0);
+        cJSON *json = read_json(on ? "runs/on/report.json" : "runs/off/report.json");
+        assert_true(fabs(number_of(json, "tokens_per_second_stable") - 100) < 3);
+        double half = number_of(json, "tokens_per_second_stable_half_width");
+        assert_true(half > .2 && half < 3);
+        cJSON_Delete(json);
+    }
+}
+
 /* A run on two GPUs, for which the figures are real ones, of which there is no library, or one that does not know them. */
 static void watched(void **state)
 {
@@ -726,7 +762,7 @@ int main(void)
         cmocka_unit_test(lost_screen),
         cmocka_unit_test(goes_on),  cmocka_unit_test(refused_and_unchanged),
         cmocka_unit_test(by_flags), cmocka_unit_test(bar),     cmocka_unit_test(terminal), cmocka_unit_test(host),
-        cmocka_unit_test(watched),
+        cmocka_unit_test(watched),  cmocka_unit_test(until_stable),
     };
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -148,6 +148,9 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
         .source_size = flags->source_size,
         .started_s = flags->started_s,
         .stop_after_seconds = flags->stop_after_seconds,
+        .until_stable = flags->until_stable,
+        .stable = flags->stable,
+        .unsaved = !flags->save,
         .stop_signal = flags->stop_signal,
     };
     if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)

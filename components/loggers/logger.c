@@ -311,6 +311,16 @@ static int diverged(struct tune_logger *log, const struct tune_step_record *r)
     return -1;
 }
 
+/* Looked at where steps are logged: a run that nobody asked to stop is not slowed down by it. */
+static void look_at_speed(struct tune_logger *log)
+{
+    if (log->options.until_stable <= 0 || !log->options.stable)
+        return;
+    struct tune_stable_speed v = tune_stable_speed(&log->stable);
+    if (v.steps > 0 && v.half_width <= v.mean * log->options.until_stable / 100)
+        *log->options.stable = true;
+}
+
 static void count(struct tune_logger *log, const struct tune_step_record *r, double loss)
 {
     if (log->steps++ == 0)
@@ -329,6 +339,7 @@ static void count(struct tune_logger *log, const struct tune_step_record *r, dou
     log->line_steps++;
     log->line_tokens += r->tokens;
     log->line_s += r->end.wall_s - r->begin.wall_s;
+    tune_stable_add(&log->stable, (double)r->tokens, r->end.wall_s - r->begin.wall_s);
 }
 
 /* Remaining steps at the pace so far (evaluations and saves included), or to the time limit if that is sooner. */
@@ -382,6 +393,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
                 tune_cjson_put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
                 tune_cjson_put_number(json, "epoch", r->epoch);
     TRY(write_metrics(log, json, good));
+    look_at_speed(log);
     return at->step == r->step ? show(log, at, r, loss) : 0;
 }
 

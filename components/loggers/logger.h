@@ -59,6 +59,9 @@ struct tune_logger_options {
     size_t source_size;
     double started_s;                       /* monotonic clock at program start; 0: now */
     double stop_after_seconds;              /* for the ETA; <= 0: none */
+    double until_stable;                    /* percent, see stable: <= 0: none */
+    bool *stable;                           /* where it is noted that the speed of steps is known as well as that; NULL: nowhere */
+    bool unsaved;                           /* where the run ends it is not saved: the last lines say nothing of going on */
     FILE *stream;                           /* where lines go; NULL: stdout */
     volatile int *stop_signal;              /* where SIGPIPE is noted if stream cannot be written behind the first step, which
                                                then is no error: the run stops as after a signal. NULL: it is an error */
@@ -168,7 +171,8 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
  * tune_logger_property stand as they were set; declared ones without a value are left out. */
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds, --resume, --allow-changed; run.json
+/* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds, --until-stable, --save, --resume,
+ * --allow-changed; run.json
  * gets argv, the command line and every option with its source. Refuses to remove a folder that holds --model, --dataset,
  * --eval-dataset or --config. */
 struct tune_logger *tune_get_logger(const struct tune_flags *flags);

@@ -89,6 +89,15 @@ static void know_machine(struct tune_logger *log)
     tune_logger_know(log, "cpu_memory_utilization", seen.memory);
 }
 
+static void know_stable(struct tune_logger *log)
+{
+    struct tune_stable_speed v = tune_stable_speed(&log->stable);
+    if (v.steps == 0)
+        return;
+    tune_logger_know(log, "tokens_per_second_stable", v.mean);
+    tune_logger_know(log, "tokens_per_second_stable_half_width", v.half_width);
+}
+
 /* Of the steps that were finished, in all sessions; never of those planned. */
 static void know_speed(struct tune_logger *log, double s)
 {
@@ -123,6 +132,7 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
         return;
     know_machine(log);
     know_speed(log, s);
+    know_stable(log);
     if (log->own_steps > 0) { /* a process that only evaluated, say, has none of these */
         tune_logger_know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
         tune_logger_know(log, "setup_s", log->begin.wall_s - log->options.started_s);
@@ -184,6 +194,16 @@ static int show_start(struct tune_logger *log)
                            log->first_end_s - started, load, setup - load, log->first_end_s - log->begin.wall_s);
 }
 
+/* What can be done with a run that stopped. */
+static int show_stop(struct tune_logger *log, const struct tune_progress *at, const char *status, const char *why)
+{
+    const char *next = log->options.unsaved ? "; with --no-save nothing was saved there"
+                       : at->step > 0       ? "; to go on: --resume "
+                                            : "; nothing was trained, so nothing saved: start it again with --overwrite --output ";
+    return tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? next : "",
+                           at->stopped && !log->options.unsaved ? log->folder : "");
+}
+
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
 {
     double s = tune_logger_elapsed(log);
@@ -195,9 +215,7 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     if (log->options.quiet)
         return 0;
     if (*why)
-        TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, !at->stopped ? "" : at->step > 0 ? "; to go on: --resume " :
-                            "; nothing was trained, so nothing saved: start it again with --overwrite --output ",
-                            at->stopped ? log->folder : ""));
+        TRY(show_stop(log, at, status, why));
     if (log->own_steps > 0)
         TRY(show_start(log));
     if (log->steps > 0)

@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
+#include "loggers/stable.h"
 #include "loggers/writers.h"
 
 struct tune_logger {
@@ -33,6 +34,7 @@ struct tune_logger {
     double loss_first, loss_last;
     /* of this session */
     int64_t own_steps;
+    struct tune_stable stable;
     struct tune_moment begin, end; /* of its first step, of its last */
     double first_end_s;
     int64_t anonymous;    /* most anonymous memory seen: at steps, evaluations and the end */
