@@ -98,7 +98,8 @@ static void test_shipped_fit_their_recipe(void **state)
             continue;
         checked++;
         for (int k = 0; k < e->argument_count; k++)
-            if (!strncmp(e->arguments[k], "--", 2) && !named(json, "options", "flag", e->arguments[k]))
+            if (!strncmp(e->arguments[k], "--", 2) && !named(json, "options", "flag", e->arguments[k]) &&
+                !(!strncmp(e->arguments[k], "--no-", 5) && named(json, "options", "name", e->arguments[k] + 5)))
                 fail_msg("%s: no flag %s", e->name, e->arguments[k]);
         for (int k = 0; k < e->input_count; k++) {
             const struct tune_input *in = &e->inputs[k];

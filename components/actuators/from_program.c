@@ -153,7 +153,7 @@ static void put_experiment(FILE *out, const cJSON *json, const char *path)
     put_text(out, path);
     fputs(",\n  \"arguments\": [", out);
     if (has_option(options, "save"))
-        fputs("\"--save\", \"false\"", out);
+        fputs("\"--no-save\"", out);
     fprintf(out, "],\n  \"output\": %s,\n  \"inputs\": [\n", has_option(options, "output") ? "\"--output\"" : "null");
     cJSON_ArrayForEach(item, options) {
         if (!wanted(item))
