@@ -224,7 +224,7 @@ static void limits(void **state)
 {
     (void)state;
     /* deep, by brackets, by blocks, by aliases */
-    char text[4096] = "", part[64];
+    char text[4096] = "", part[256];
     memset(text, '[', 100);
     memset(text + 100, ']', 100);
     assert_int_equal(strlen(show(yaml(text))), 200);
