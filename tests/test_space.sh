@@ -11,8 +11,8 @@ same() { # COMMAND... - it prints what stands on this function's standard input
 field() { sed -n "s/.*$1\\.\\([^-]*\\).*/\\1/p"; }
 
 # ---- the shipped ones ----
-is "laptop: described as ado does" same "$space" describe "$spaces/laptop.yaml" <<'END'
-Identifier: space-b1ce6a
+is "laptop: described as ado does" same sh -c '"$1" describe "$2" | head -n 18' sh "$space" "$spaces/laptop.yaml" <<'END'
+Identifier: space-b1ce6a-default
 
 Entity Space:
 
@@ -26,14 +26,22 @@ Entity Space:
     0       number_gpus  None     None          [0]
     1  model_max_length  None     None  [512, 1024]
     2        batch_size  None     None       [1, 2]
+
+Measurement Space:
+
+                                                                                                   experiment supported
 END
+is "its experiment: what is required, given, a default; what it measures" eval '"$space" describe "$spaces/laptop.yaml" >page && grep -qE "^ +0 +model_name +required +None +na$" page && grep -qE "^ +[0-9]+ +stop_after_seconds +optional +30 +True$" page && grep -qE "^ +[0-9]+ +max_steps +optional +-1 +False$" page && grep -qE "^ +[0-9]+ +dataset_tokens_per_second$" page && ! grep -q "^ *[0-9]* *train_tokens_per_second$" page && tail -n 1 page | grep -qx "Sample Store identifier: .default."'
+is "the experiments there are" eval '"$space" experiments | grep -qE "^[0-9]+ +SFTTrainer +finetune_full_benchmark-v1.0.0 +finetune_full$"'
+is "one of them" eval '"$space" experiments SFTTrainer.finetune_full_benchmark-v1.0.0 >page && grep -qx "Identifier: SFTTrainer.finetune_full_benchmark-v1.0.0" page && grep -q "^    Default value: bfloat16" page && grep -q "^      Range: .1, 131073." page && grep -q "^    Inert: recorded only" page'
+refused "one that is not there" 2 "(the nearest is compression)" "$space" experiments compresion
 is "laptop: its four, the last dimension fastest" same "$space" list "$spaces/laptop.yaml" <<'END'
 model_name.smollm2-135m-number_gpus.0-model_max_length.512-batch_size.1
 model_name.smollm2-135m-number_gpus.0-model_max_length.512-batch_size.2
 model_name.smollm2-135m-number_gpus.0-model_max_length.1024-batch_size.1
 model_name.smollm2-135m-number_gpus.0-model_max_length.1024-batch_size.2
 END
-is "a100: the tables of the example of 80" same sh -c '"$1" describe "$2" | tail -n +5' sh "$space" "$spaces/a100.yaml" <<'END'
+is "a100: the tables of the example of 80" same sh -c '"$1" describe "$2" | tail -n +5 | head -n 13' sh "$space" "$spaces/a100.yaml" <<'END'
   Number entities: 80
   Categorical properties:
               name                                values
@@ -174,7 +182,7 @@ entitySpace: [
 END
 refused "no such file" 1 "gone.yaml" "$space" check gone.yaml
 refused "no file named" 2 "which space?" "$space" describe
-refused "no command" 2 "expected one of describe|list|check" "$space" draw large.yaml
+refused "no command" 2 "expected one of describe|list|check|experiments" "$space" draw large.yaml
 refused "a full disk behind its output" 1 "cannot write to standard output" sh -c "'$space' list large.yaml >/dev/full"
 is "a closed pipe ends it" eval '[ "$("$space" list large.yaml | head -n 2 | wc -l)" = 2 ]'
 finish
