@@ -154,7 +154,7 @@ test-peers: setup-test
 # A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh).
 faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
-	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh
+	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh
 
 # Time figures; nothing here passes or fails.
 bench: setup
