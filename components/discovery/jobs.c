@@ -126,12 +126,6 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
     TRY(j->o.origin(j->o.context, p, job->inputs, &job->origin));
     int found = j->o.memoize ? tune_known_find(j->o.known, job->protocol, job->inputs, &job->origin, j->o.accept, &rows) : 0;
     TRY(found);
-    for (int i = 0; i < found; i++)
-        if (rows[i].place.file < 0) { /* appended by this process: by now it has a place */
-            TRY(tune_known_reread(j->o.known));
-            TRY(found = tune_known_find(j->o.known, job->protocol, job->inputs, &job->origin, j->o.accept, &rows));
-            break;
-        }
     if (found > 0 && !(job->rows = malloc((size_t)found * sizeof *job->rows)))
         return no_memory();
     for (int i = 0; i < found; i++)

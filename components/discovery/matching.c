@@ -169,16 +169,6 @@ static bool fits(const struct tune_protocol *p, const struct tune_column *column
     return true;
 }
 
-static void read_uid(uint8_t uid[16], const char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    memset(uid, 0, 16);
-    for (int i = 0; i < 32 && text[i]; i++) {
-        const char *digit = strchr(digits, text[i]);
-        uid[i / 2] = (uint8_t)(uid[i / 2] << 4 | (digit ? digit - digits : 0));
-    }
-}
-
 static enum tune_status status_of(const struct tune_cell *cell)
 {
     for (int s = TUNE_VALID; s <= TUNE_FAILED; s++)
@@ -213,7 +203,7 @@ static int take_row(struct reading *r, const struct tune_experiment *e, const in
         !read_entity(r, e, input_of, cells + KEYS, &counted, &index))
         return 0;
     TRY(row.entity = place(r, counted, index));
-    read_uid(row.uid, cells[2].text);
+    tune_uid_read(row.uid, cells[2].text);
     for (int p = 0; p < r->count && row.protocol < 0; p++)
         if (r->protocols[p].experiment == e && fits(&r->protocols[p], columns, cells + KEYS))
             row.protocol = p;

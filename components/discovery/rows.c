@@ -2,6 +2,7 @@
 #include "discovery/rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,22 @@ struct tune_value tune_rows_value(const struct tune_input *input, const struct t
                                                       : tune_value_float(cell->number);
     return find_spelled(wanted, cell->text, &value) || find_spelled(&input->domain, cell->text, &value) ? value
                                                                                                         : tune_value_text(cell->text);
+}
+
+void tune_uid_read(uint8_t uid[16], const char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+    memset(uid, 0, 16);
+    for (int i = 0; i < 32 && text[i]; i++) {
+        const char *digit = strchr(digits, text[i]);
+        uid[i / 2] = (uint8_t)(uid[i / 2] << 4 | (digit ? digit - digits : 0));
+    }
+}
+
+void tune_uid_text(char text[33], const uint8_t uid[16])
+{
+    for (int i = 0; i < 16; i++)
+        sprintf(text + 2 * i, "%02x", uid[i]);
 }
 
 int tune_accept_read(const char *text, int *accept)

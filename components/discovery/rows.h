@@ -32,12 +32,16 @@ struct tune_origin {
 };
 enum tune_accept { TUNE_ACCEPT_HOST = 1, TUNE_ACCEPT_BUILD = 2, TUNE_ACCEPT_WEIGHTS = 4, TUNE_ACCEPT_DATA = 8 };
 
+/* A uid's 32 hexadecimal digits as bytes, and back. */
+void tune_uid_read(uint8_t uid[16], const char *text);
+void tune_uid_text(char text[33], const uint8_t uid[16]);
+
 /* tune_accept_read - "any-host,any-build,any-weights,any-data" into a sum of those; -1: another word (kind USAGE). */
 int tune_accept_read(const char *text, int *accept);
 
-/* What is known of one entity under one experiment: where its row lies, and what it says in short. */
+/* What is known of one entity under one experiment: which row it is, and what it says in short. */
 struct tune_known_row {
-    struct tune_place place;
+    uint8_t uid[16];
     enum tune_status status;
     int repeat;
     float seconds;
@@ -50,12 +54,11 @@ struct tune_known;
 /* tune_known_read - index the rows of the protocols' experiments (store NULL: nothing is known), and the requests of
  * operation (NULL: none). NULL with an error.
  * tune_known_refresh - the same again, where files came or changed meanwhile: 1, 0: none did, -1.
- * tune_known_reread - in any case. tune_known_add - a row just appended; its place is unknown: {-1, -1}. */
+ * tune_known_add - a row just appended. */
 struct tune_known *tune_known_read(struct tune_store *s, const struct tune_protocol *protocols, int count, const char *operation);
 void tune_known_free(struct tune_known *k);
 struct tune_store *tune_known_store(const struct tune_known *k);
 int tune_known_refresh(struct tune_known *k);
-int tune_known_reread(struct tune_known *k);
 int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin,
                    const struct tune_known_row *row);
 

@@ -51,16 +51,6 @@ static int compare_uids(const void *a, const void *b)
     return memcmp(a, b, 16);
 }
 
-static void read_uid(uint8_t uid[16], const char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    memset(uid, 0, 16);
-    for (int i = 0; i < 32 && text[i]; i++) {
-        const char *digit = strchr(digits, text[i]);
-        uid[i / 2] = (uint8_t)(uid[i / 2] << 4 | (digit ? digit - digits : 0));
-    }
-}
-
 /* The recorded operations on this space; a record that makes no sense is of none. */
 static int own_operations(const struct tune_view *v, char ***own)
 {
@@ -115,7 +105,7 @@ static int requested(const struct tune_view *v, struct uids *u)
             u->at = grown;
             u->room = 2 * u->room + 64;
         }
-        read_uid(u->at[u->count++], cells[1].text);
+        tune_uid_read(u->at[u->count++], cells[1].text);
     }
     if (count >= 0 && !scan)
         more = -1;

@@ -5,9 +5,9 @@
  *   missing      entities of the grid without a result in the store
  *   unmeasured   entities of the grid that no operation on this space has a result of (unsampled)
  *
- * The first two are groups of results: one entity under one experiment, with all its results (repeats, other hosts). The others are
- * entities alone. Groups come entity by entity, first measured first, experiments in the space's order; reading them in that order goes
- * through the files once. Example:
+ * The first two are groups of results: one entity under one experiment, with all its results (repeats, other hosts). The
+ * others are entities alone. Groups come entity by entity, first measured first, experiments in the space's order;
+ * reading them in that order goes through the files once. Example:
  *
  *     struct tune_view *v = tune_view_open(store, space, protocols, &(struct tune_view_options){.include = TUNE_VIEW_MATCHING});
  *     while ((more = tune_view_next(v, &group)) == 1)
@@ -45,11 +45,12 @@ struct tune_view_origins {
 
 struct tune_view;
 
-/* tune_view_open - NULL with an error: missing or unmeasured of a space that cannot be counted; a bad expression (kind USAGE).
+/* tune_view_open - NULL with an error: missing or unmeasured of a space that cannot be counted; a bad expression (kind
+ * USAGE).
  * tune_view_next - 1 and the next group (valid until the next call), 0: the end, -1. tune_view_rewind - begin again.
  * tune_view_count - groups of the first two views.
- * tune_view_cell - of the present group's result k, the options' column i; valid until the next call of it. A column that the
- * experiment or a file does not have is absent. NULL with an error.
+ * tune_view_cell - of the present group's result k, the options' column i; valid until the next call of it. A column
+ * that the experiment or a file does not have is absent. NULL with an error.
  * tune_view_present - some result of the view under protocol p (-1: any) has a value in column i: 1, 0, -1.
  * tune_view_mixed - how many origins there are. */
 struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
