@@ -110,8 +110,8 @@ static int read_reason(struct tune_scan *s, const struct window *w, int64_t numb
     char path[TUNE_PATH_MAX];
     TRY(tune_store_path(s->store, path, s->store->files[w->file].name));
     if (number < 0 || (number > 0 && number >= at->rows)) {
-        tune_error_set("%s: table %s: row %d has the reason number %lld, and there are %lld", path, s->table, s->place.row,
-                       (long long)number, (long long)at->rows);
+        tune_error_set("%s: table %s: row %d has the reason number %lld, and there are %lld", path, tune_sample_title(s->table),
+                       s->place.row, (long long)number, (long long)at->rows);
         return -1;
     }
     if (number > 0)
@@ -184,7 +184,8 @@ static int prepare(struct tune_scan *scan, const struct tune_store_union *u, con
         while (i < u->count && strcmp(u->columns[i].name, names[scan->count]))
             i++;
         if (i == u->count) {
-            tune_error_set("%s: no file has a column \"%s\" of %s", scan->store->folder, names[scan->count], u->name ? u->name : TUNE_STORE_REQUESTS);
+            tune_error_set("%s: no file has a column \"%s\" of %s", scan->store->folder, names[scan->count],
+                           tune_sample_title(u->name));
             return -1;
         }
         scan->columns[scan->count] = u->columns[i];

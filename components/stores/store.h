@@ -75,8 +75,17 @@ const struct tune_column *tune_key_column(enum tune_key key);
 
 /* The table of what operations asked for: operation, request index, experiment, entity, "measured" or "replayed", the
  * result's uid, its status, when. */
-enum tune_request_key { TUNE_REQUEST_OPERATION, TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY, TUNE_REQUEST_TYPE, TUNE_REQUEST_UID,
-                        TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME, TUNE_REQUEST_KEYS };
+enum tune_request_key {
+    TUNE_REQUEST_OPERATION,
+    TUNE_REQUEST_INDEX,     /* whole */
+    TUNE_REQUEST_EXPERIMENT,
+    TUNE_REQUEST_ENTITY,
+    TUNE_REQUEST_TYPE,
+    TUNE_REQUEST_UID,
+    TUNE_REQUEST_STATUS,
+    TUNE_REQUEST_TIME,      /* number: seconds since 1970 */
+    TUNE_REQUEST_KEYS,
+};
 const struct tune_column *tune_request_column(enum tune_request_key key);
 
 struct tune_store;
