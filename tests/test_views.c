@@ -601,6 +601,11 @@ static void heat(void **state)
     well_formed(text);
     assert_int_equal(count_of(text, "class=\"mark halo\""), 2);
     free(text);
+    const char *const models[] = {"granite-3.1-8b-instruct", "smollm2"};
+    h.y_names = models;
+    text = drawn(picture, 0, 32); /* rather cut the names than leave the numbers out */
+    assert_non_null(strstr(text, "granite-3.~  2624*  4355  5101 \n"));
+    free(text);
     h.columns = 1, h.rows = 1;
     check_all(picture);
 }
