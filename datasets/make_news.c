@@ -25,7 +25,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/try.h"
-#include "flags/known.h"
+#include "core/nearest.h"
 #include "flags/program.h"
 
 enum { PROMPT_WORDS = 8, LEAST_CHARACTERS = 256, MOST_CHARACTERS = 1 << 20, MOST_ENTRIES = 1 << 24, MOST_BYTES = 1 << 30 };

@@ -14,7 +14,9 @@ need libc6-dev have stdio.h
 need binutils command -v ar
 need pkg-config command -v pkg-config
 need libcjson-dev have cjson/cJSON.h -lcjson
+need libyaml-dev have yaml.h -lyaml
 need libopenblas-dev have cblas.h -lopenblas
+need libhdf5-dev sh -c 'ls /usr/include/hdf5/serial/hdf5.h || pkg-config --exists hdf5'
 if [ "$1" = test ]; then
     need libcmocka-dev have cmocka.h -lcmocka
     need g++ command -v g++

@@ -20,7 +20,7 @@ extern "C" {
 void tune_decimal(double value, uint64_t *digits, int *exponent);
 
 /* tune_decimal_python - as Python's repr() spells a float: 1.0, 2.5, 1e-05, 1e+16, nan, inf. Returns its length.
- * tune_decimal_json - the same without ".0"; value is finite: 1, 2.5, 1e-05, 1e+16. */
+ * tune_decimal_json - the same without ".0": 1, 2.5, 1e-05, 1e+16; what is not finite has no spelling in JSON. */
 int tune_decimal_python(char text[TUNE_DECIMAL_SIZE], double value);
 int tune_decimal_json(char text[TUNE_DECIMAL_SIZE], double value);
 

@@ -34,11 +34,11 @@ struct tune_domain {
     const struct tune_value *values; /* [count]; 0: none given */
     int count;
     bool has_range, has_interval;
-    struct tune_value low, high, interval; /* ints or floats, as written */
+    struct tune_value low, high, interval; /* ints or floats, as written; low and high also of a range that values made needless */
     enum tune_probability probability;
     double mean, deviation;         /* of TUNE_NORMAL */
     const struct tune_domain *element; /* of a vector */
-    int elements;
+    int elements;                   /* at most 4096 */
 };
 
 /* tune_domain_read - from a propertyDomain (NULL: unknown). what: "entitySpace[2] (batch_size)", for messages.
@@ -61,7 +61,8 @@ bool tune_domain_has(const struct tune_domain *domain, const struct tune_value *
 
 /* tune_domain_draw - the value of a continuous or finite domain that the fraction u of (0,1) of its probability lies
  * below: uniform over the range or the values; normal: the mean and deviation cut to the range (a grid: weights by the
- * density at each value). -1: it has no range, or is open or unknown. */
+ * density at each value). -1: it has no two ends, or is open or unknown, or a vector, whose elements are drawn one by
+ * one; or the normal distribution has nothing in it. */
 int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_value *value);
 
 /* tune_domain_within - child's values are all parent's, by ado's table: 1, or 0 and why in why[size]. */

@@ -20,12 +20,12 @@
  *      "runs": 1,                                 runs of one measurement; their reports are reduced
  *      "targets": [{"identifier": "train_runtime", "unit": "s", "description": "...", "reduce": "mean"}, ...]}
  *
- * A map's value is the flag's text; null leaves the flag out; a list stands for whole arguments in the place of flag and
- * value. A boolean input without a map is given as --flag / --no-flag when "flag" ends in no '=', a value equal to the
- * default is given like any other. An input without flag and without "inert" is an environment variable only. Every
- * input is also in the child's environment: TUNE_INPUT_<IDENTIFIER>. reduce: mean (default), median, min, max, sum, std,
- * first, last; "count oom", "count error", "count ok" count how runs ended. A target with "shown": "<expression over
- * inputs>" is not shown by default where that is false. */
+ * A map's value is the flag's text; null leaves the flag out; a value that the map lacks is not supported; a list stands
+ * for whole arguments in the place of flag and value. A boolean input without a map is given as --flag / --no-flag when
+ * "flag" ends in no '=', a value equal to the default is given like any other. An input without flag and without "inert"
+ * is an environment variable only. Every input is also in the child's environment: TUNE_INPUT_<IDENTIFIER>. reduce: mean
+ * (default), median, min, max, sum, std, first, last; "count oom", "count error", "count ok" count how runs ended. A
+ * target with "shown": "<expression over inputs>" is not shown by default where that is false. */
 #ifndef TUNE_SPACES_EXPERIMENT_H
 #define TUNE_SPACES_EXPERIMENT_H
 
@@ -38,8 +38,8 @@ extern "C" {
 
 enum tune_role { TUNE_ROLE_PLAIN, TUNE_ROLE_WEIGHTS, TUNE_ROLE_DATA };
 
-struct tune_mapping_of_value {
-    struct tune_value value;
+struct tune_translation {
+    const char *key;            /* the value, as ids, Python or JSON spell it */
     bool left_out;              /* null: no argument at all */
     const char **arguments;     /* [count]; one and not whole: the flag's value */
     int count;
@@ -53,9 +53,9 @@ struct tune_input {
     struct tune_domain domain;
     const char *flag, *format, *inert; /* NULL: none */
     struct tune_expression *expression;
-    struct tune_mapping_of_value *map; /* [map_count] */
+    struct tune_translation *map; /* [map_count] */
     int map_count;
-    struct { struct tune_value value; const char *reason; } *unsupported; /* [unsupported_count] */
+    const char **unsupported, **unsupported_reasons; /* [unsupported_count] values spelled as in a map; why */
     int unsupported_count;
     enum tune_role role;
     const char **make;          /* [make_count] program and arguments that make the file where it is missing */
@@ -138,9 +138,33 @@ int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c, st
 void tune_protocols_free(struct tune_protocol *protocols, int count);
 void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity, struct tune_value *inputs);
 
-/* tune_experiment_refuses - the reason why these inputs cannot be measured (a rule not met, a value not supported, into
- * why[size]): 1, 0: they can, -1: an expression failed. */
+/* tune_protocol_shows - the target is one of those the experiment shows under these parameters (dimensions are None
+ * there; what cannot be told without them is shown). */
+bool tune_protocol_shows(const struct tune_protocol *p, const struct tune_target *t);
+
+/* tune_experiment_refuses - 1 where these inputs cannot be measured (a rule not met, a value not supported), and why into
+ * why[size]; 0: they can; -1: an expression failed. */
 int tune_experiment_refuses(const struct tune_experiment *e, const struct tune_value *inputs, char *why, size_t size);
+
+/* The command line of one run. Texts are the command's. */
+struct tune_command {
+    char **arguments;           /* [argument_count], NULL after them; without the program itself */
+    int argument_count;
+    char **environment;         /* [environment_count] "TUNE_INPUT_BATCH_SIZE=2", NULL after them */
+    int environment_count;
+    char *weights, *data;       /* what the inputs of these roles say: a model, a file; NULL: none */
+    char **make;                /* [make_count] program and arguments that make the data file, NULL after them */
+    int make_count;
+};
+
+struct tune_word { const char *name, *text; };
+
+/* tune_experiment_command - what inputs[input_count] make of flags, formats, maps and values. words[count]: texts for
+ * {name} in formats and make, before the experiment's own folders; {name} may also be an input, {} is the input's own
+ * value. -1: an expression failed, an unknown {word}, a value that a map does not have. */
+int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words, int count,
+                            struct tune_command *command);
+void tune_command_free(struct tune_command *command);
 
 /* tune_space_describe - all of it as ado prints it: identifier, entity space, measurement space, sample store.
  * tune_experiment_describe - one experiment's page. tune_catalog_list. */

@@ -1,7 +1,8 @@
 /* order.h - in which order the entities of a space are taken.
  *
  *   sequential            the grid's own: last dimension fastest
- *   random                a permutation of the grid by the seed, without replacement, computed index by index
+ *   random                a permutation of the grid by the seed, without replacement, computed index by index; where the
+ *     entities cannot be counted each is drawn, finite dimensions evenly, continuous ones by their probability
  *   sequential-grouped, random-grouped   all entities that agree in the grouping dimensions after each other; groups in
  *     first-seen or random order
  *   weighted              drawn by the domains' probabilities, with replacement; a finite dimension's repeats are drawn
@@ -46,7 +47,8 @@ const char *tune_order_name(enum tune_order_mode mode);
 
 /* tune_order_new - NULL with an error of kind USAGE: all of a space that cannot be counted, more than the space has, an
  * unknown grouping dimension or none, a dimension that cannot be drawn from (open, unknown, no range), weighted or lhs
- * of all. The space is borrowed. */
+ * of all, sobol in more than 21 dimensions of more than one value, more than 2^128 entities in random order, a constraint
+ * that cannot be evaluated. Where constraints leave fewer entities than are asked for, so many come. The space is borrowed. */
 struct tune_order *tune_order_new(const struct tune_space *s, const struct tune_order_options *options);
 void tune_order_free(struct tune_order *o);
 

@@ -41,7 +41,7 @@ struct tune_parameter {
 };
 
 struct tune_reference { /* one experiment the space names */
-    const char *actuator, *experiment;
+    const char *actuator, *experiment, *version; /* version NULL: none asked for */
     struct tune_parameter *parameters; /* in the user's order */
     int count;
     const struct tune_node *at;
@@ -60,8 +60,9 @@ struct tune_space {
     const char *name, *description;    /* of metadata; NULL: none */
     tune_index size;                   /* entities of the grid, constraints aside; 0: cannot be counted; TUNE_INDEX_MAX: at least */
     int items;                         /* room that tune_space_entity needs for the items of vectors */
-    char id[7];                        /* 6 hexadecimal digits, of what the space means: dimensions with their domains in order, experiments with their
-                                          parameters, constraints; not of comments, metadata, or how values are spelled. Never one that reads as a number. */
+    char id[7];                        /* 6 hexadecimal digits, of what the space means: dimensions with their domains in order,
+                                          experiments with their parameters, constraints; not of comments, metadata, or how values
+                                          are spelled. Never one that reads as a number. */
 };
 
 /* tune_space_read - from a file. NULL with an error (file:line:column): what tune_domain_read refuses, no dimension, two
@@ -83,9 +84,9 @@ int tune_space_find(const struct tune_space *s, const struct tune_value *values,
 bool tune_space_has(const struct tune_space *s, const struct tune_value *values);
 int tune_space_allowed(const struct tune_space *s, const struct tune_value *values);
 
-/* tune_space_count_allowed - entities that meet the constraints: counted where the grid is at most 10^7, else estimated
- * from 10^5 drawn by seed 0, with *error, the half width of its 95 % interval (Wilson; 0: counted). -1: a constraint
- * cannot be evaluated. */
+/* tune_space_count_allowed - entities that meet the constraints: counted where the dimensions that they use have at most
+ * 10^7 combinations (as any grid of 10^7 does), else estimated from 10^5 drawn by seed 0, with *error, the half width of
+ * its 95 % interval (Wilson; 0: counted). -1: a constraint cannot be evaluated. */
 int tune_space_count_allowed(const struct tune_space *s, double *allowed, double *error);
 
 /* tune_entity_identifier - "<name>.<value>-<name>.<value>..." into text[size], cut there; returns the whole length. A

@@ -10,7 +10,10 @@
  * there. Readers see the union of all files. In a file: /measurements/<experiment>, one table (an HDF5 compound dataset
  * with the attributes of H5TB tables) per experiment; /requests, what each operation asked for and got, replays too;
  * /reasons, the texts the rows' `reason` column numbers; attributes schema_version and creator at the root. h5py,
- * pandas, h5dump open it without flags. The store knows columns, not spaces: what a row means is its writer's. */
+ * pandas, h5dump open it without flags. The store knows columns, not spaces: what a row means is its writer's.
+ *
+ * The HDF5 library keeps its state for the whole process and knows no threads: of two threads only one at a time may be in
+ * here. A program that uses HDF5 itself closes its own files: the library's clean-up at exit may be off. */
 #ifndef TUNE_STORES_STORE_H
 #define TUNE_STORES_STORE_H
 
@@ -25,7 +28,9 @@ extern "C" {
 
 #define TUNE_STORE_SCHEMA 1
 #define TUNE_STORE_TEXT_MAX 4096 /* bytes of one text; a longer one is an error, never cut */
+#define TUNE_STORE_NAME_MAX 200  /* of an experiment, a column, a unit, a record */
 #define TUNE_STORE_FILE_ROWS 1024
+#define TUNE_STORE_REQUESTS "requests" /* the table of requests, where an experiment's is named to be read */
 
 enum tune_cell_type { TUNE_CELL_TEXT, TUNE_CELL_WHOLE, TUNE_CELL_NUMBER };
 enum tune_column_role { TUNE_COLUMN_KEY, TUNE_COLUMN_INPUT, TUNE_COLUMN_TARGET };
@@ -40,8 +45,8 @@ struct tune_column {
 struct tune_cell {
     bool absent;                /* NUMBER: NaN; TEXT: ""; WHOLE: never */
     int64_t whole;
-    double number;
-    const char *text;
+    double number;              /* of a WHOLE one too */
+    const char *text;           /* NULL unless TEXT */
 };
 
 /* The columns every measurement has, before its inputs and targets; `reason` is the text itself here, in a file a
@@ -81,10 +86,11 @@ struct tune_store;
  * no permission.
  * tune_store_id - 6 characters, of which one is a letter that makes no number ("310e50" would be one to YAML). Drawn
  * once, by the folder's first user.
- * tune_store_refresh - look for files that came meanwhile: how many, or -1. */
+ * tune_store_refresh - look for files that came, or were replaced by others, meanwhile: how many, or -1. */
 struct tune_store *tune_store_open(const char *folder, bool create);
 void tune_store_free(struct tune_store *s);
 const char *tune_store_id(const struct tune_store *s);
+const char *tune_store_folder(const struct tune_store *s);
 int tune_store_refresh(struct tune_store *s);
 
 /* ---- writing ---- */
@@ -95,10 +101,15 @@ int tune_store_refresh(struct tune_store *s);
  * none). When it returns 0 the row is on the disk and stays. -1: nothing was added, the files are as they were: disk
  * full, file size limit, a text longer than TUNE_STORE_TEXT_MAX (named), no permission.
  * tune_store_request - a row of requests alone (a replay).
+ * tune_store_begin, tune_store_commit - for many rows at once: what is appended between the two is written a file at a
+ * time, and on the disk when commit returns 0. Where one of these calls returns -1, the rows that were not yet written are
+ * given up, and the next begin starts anew.
  * tune_store_record - <folder>/<kind>/<name>: text replaced whole ("spaces", "space-1a2b3c.yaml"). */
 int tune_store_table(struct tune_store *s, const char *experiment, const struct tune_column *columns, int count);
 int tune_store_append(struct tune_store *s, const char *experiment, const struct tune_cell *cells, const struct tune_cell *request);
 int tune_store_request(struct tune_store *s, const struct tune_cell *request);
+void tune_store_begin(struct tune_store *s);
+int tune_store_commit(struct tune_store *s);
 int tune_store_record(struct tune_store *s, const char *kind, const char *name, const char *text, size_t size);
 
 /* ---- reading ---- */
@@ -111,8 +122,9 @@ const struct tune_column *tune_store_columns(struct tune_store *s, const char *e
 
 /* A pass over one table (or "requests"): only the columns asked for are read, block by block, files in order of their
  * begin: 10^6 rows need no more memory than 10^3.
- *   tune_scan_open - names[count]; a column that a file lacks is absent in its rows. tune_scan_next - 1, cells[count]
- *     valid until the next; 0: end; -1: a broken file (named).
+ *   tune_scan_open - names[count]; a column that a file lacks is absent in its rows.
+ *     tune_scan_next - 1, cells[count] valid until the next; 0: end; -1: a broken file (named); calling on then goes on
+ *     with the next file.
  *   tune_scan_place - of the row just read, for tune_scan_at, which reads that row again (a cache of a file's blocks
  *     makes neighbours cheap). */
 struct tune_scan;

@@ -1,13 +1,13 @@
-/* host.c - the machine and the build a run's figures belong to (Linux: /proc, uname, the program's notes). */
-#include "loggers/host.h"
+/* host.c - the machine and the build a run's figures belong to (Linux: /proc, uname, the program's file). */
+#include "core/host.h"
 
-#include <elf.h>
-#include <link.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "core/build_id.h"
 #include "core/cpus.h"
 #include "core/memory.h"
 
@@ -52,27 +52,43 @@ static void read_cpuinfo(struct tune_host *host)
     host->cores = count;
 }
 
-/* The first object of the walk is the program itself; its build id is a note named "GNU" of type 3. */
-static int read_build_id(struct dl_phdr_info *info, size_t size, void *context)
+/* What the NVIDIA driver says of itself without a library: one folder per GPU, and its version. */
+static void read_gpus(struct tune_host *host)
 {
-    char *id = context;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = info->dlpi_phdr + i;
-        if (part->p_type != PT_NOTE)
+    static const char root[] = "/proc/driver/nvidia/gpus";
+    char line[1024], path[512];
+    struct dirent *entry;
+    DIR *folder = opendir(root);
+    while (folder && (entry = readdir(folder))) {
+        if (entry->d_name[0] == '.')
             continue;
-        const char *at = (const char *)(info->dlpi_addr + part->p_vaddr), *end = at + part->p_memsz;
-        while (at + sizeof(ElfW(Nhdr)) <= end) {
-            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-            const char *name = at + sizeof *note;
-            const unsigned char *data = (const unsigned char *)name + ((note->n_namesz + 3) & ~3u);
-            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4) && note->n_descsz <= 32)
-                for (unsigned k = 0; k < note->n_descsz; k++)
-                    sprintf(id + 2 * (size_t)k, "%02x", data[k]);
-            at = (const char *)data + ((note->n_descsz + 3) & ~3u);
-        }
+        host->gpus++;
+        snprintf(path, sizeof path, "%s/%s/information", root, entry->d_name);
+        FILE *f = fopen(path, "re");
+        while (f && fgets(line, sizeof line, f))
+            if (!strncmp(line, "Model:", 6))
+                read_model_name(host->gpu, sizeof host->gpu, line);
+        if (f)
+            fclose(f);
     }
-    return 1; /* libraries follow: not ours */
+    if (folder)
+        closedir(folder);
+    FILE *f = fopen("/proc/driver/nvidia/version", "re");
+    char *kernel_module = f && fgets(line, sizeof line, f) ? strstr(line, "Kernel Module") : NULL;
+    if (kernel_module)
+        sscanf(kernel_module + strlen("Kernel Module"), "%*[^0-9]%31[0-9.]", host->driver);
+    if (f)
+        fclose(f);
+}
+
+const char *tune_host_class(const struct tune_host *host, int cpus, char *text, size_t size)
+{
+    int length = snprintf(text, size, "%s %s x%d, %.0f GiB", host->machine, host->cpu, cpus > 0 ? cpus : host->cpus,
+                          (double)host->memory_bytes / (1 << 30));
+    if (host->gpus > 0 && length > 0 && (size_t)length < size)
+        snprintf(text + length, size - (size_t)length, ", %s x%d, driver %s", *host->gpu ? host->gpu : "NVIDIA GPU", host->gpus,
+                 *host->driver ? host->driver : "unknown");
+    return text;
 }
 
 void tune_host_read(struct tune_host *host)
@@ -90,5 +106,7 @@ void tune_host_read(struct tune_host *host)
     host->cpus = tune_cpus_usable();
     host->memory_bytes = tune_memory_machine();
     snprintf(host->class_name, sizeof host->class_name, "%s %s x%d", host->machine, host->cpu, host->cpus);
-    dl_iterate_phdr(read_build_id, host->build_id);
+    read_gpus(host);
+    if (tune_build_id("/proc/self/exe", host->build_id) < 0)
+        host->build_id[0] = 0;
 }
