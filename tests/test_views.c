@@ -230,17 +230,18 @@ static void svg(void **state)
     double *x = malloc(MANY * sizeof *x), *y = malloc(MANY * sizeof *y);
     for (int i = 0; i < MANY; i++)
         x[i] = i, y[i] = i == 77777 ? 9 : i % 7;
-    struct tune_curve c[] = {{.label = "a <b> & \"c\" \xff\x01", .x = xs, .y = noisy, .count = N},
+    struct tune_curve c[] = {{.label = "a <b> & \"c\" \xff\x01\xef\xbf\xbe", .x = xs, .y = noisy, .count = N},
                              {.label = "eval", .x = xs, .y = few, .count = 3, .dotted = true},
                              {.label = "many", .x = x, .y = y, .count = MANY, .color = 11}};
-    struct tune_plot p[] = {{.title = "loss & more", .x_title = "step", .y_title = "nats<token>", .curves = c, .count = 2, .smooth = -1},
+    struct tune_plot p[] = {{.title = "loss & more", .x_title = "step", .y_title = "nats<token>", .curves = c, .count = 2,
+                             .smooth = -1},
                             {.title = "many", .x_title = "step", .y_title = "", .curves = c + 2, .count = 1}};
     FILE *f = sink();
     assert_ok(tune_plot_svg(p, 2, f));
     char *text = text_of(f);
     assert_true(tune_utf8_valid(text, written_size, NULL));
     well_formed(text);
-    assert_non_null(strstr(text, "a &#60;b&#62; &#38; &#34;c&#34; ??"));
+    assert_non_null(strstr(text, "a &#60;b&#62; &#38; &#34;c&#34; ???"));
     assert_non_null(strstr(text, "class=\"curve raw c0\""));
     assert_non_null(strstr(text, "class=\"curve dotted c0\""));
     assert_non_null(strstr(text, "prefers-color-scheme:dark"));
@@ -293,7 +294,8 @@ static void tables(void **state)
     const cJSON *first = cJSON_GetArrayItem(json, 0), *second = cJSON_GetArrayItem(json, 1);
     assert_int_equal(cJSON_GetArraySize(json), 2);
     assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(first, "name")), "caf\xc3\xa9");
-    assert_true(cJSON_GetObjectItem(first, "loss")->valuedouble == 1.84321 && cJSON_GetObjectItem(first, "n, \"m\"")->valuedouble == 90);
+    assert_true(cJSON_GetObjectItem(first, "loss")->valuedouble == 1.84321);
+    assert_true(cJSON_GetObjectItem(first, "n, \"m\"")->valuedouble == 90);
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(second, "loss")) && cJSON_IsNull(cJSON_GetObjectItem(second, "n, \"m\"")));
     cJSON_Delete(json);
     free(text);
@@ -520,7 +522,8 @@ static void categories(void **state)
     double at[] = {0, 1, 2, 3, -1, NAN}, y[] = {5, 4, 3, 2, 1, 0}, low[] = {4, 3, 2, 1, 0, 0};
     struct tune_curve c[2] = {{.label = "a", .x = at, .y = y, .low = low, .high = y, .count = 6, .marked = true},
                               {.label = "b", .x = at, .y = low, .count = 6, .color = 1, .marked = true}};
-    struct tune_plot p = {.title = "t", .x_title = "model", .y_title = "s", .curves = c, .count = 2, .x_names = names, .x_count = 3};
+    struct tune_plot p = {.title = "t", .x_title = "model", .y_title = "s", .curves = c, .count = 2, .x_names = names,
+                          .x_count = 3};
     struct picture picture = {.plot = &p};
     check_all(picture);
     char *text = drawn(picture, -1, 0);
@@ -578,11 +581,14 @@ static void heat(void **state)
     assert_non_null(strstr(text, ">2624</text>"));
     assert_int_equal(count_of(text, "class=\"mark"), 2);
     free(text);
+    text = drawn(picture, 3, 80); /* in a dark terminal the palest is the strongest */
+    assert_non_null(strstr(text, "\033[38;5;16;48;2;244;245;186m 5101* \033[0m"));
+    free(text);
     h.best = -1; /* the lowest gets the strongest colour */
     text = drawn(picture, -1, 0);
     assert_non_null(strstr(text, "class=\"q31\"><title>length 512, batch_size 1: "));
     free(text);
-    text = drawn(picture, 3, 80); /* black on the palest */
+    text = drawn(picture, 3, 80);
     assert_non_null(strstr(text, "\033[38;5;16;48;2;244;245;186m 2624* \033[0m"));
     free(text);
     text = drawn(picture, 2, 80);
@@ -594,6 +600,11 @@ static void heat(void **state)
     text = text_of(f);
     well_formed(text);
     assert_int_equal(count_of(text, "class=\"mark halo\""), 2);
+    free(text);
+    const char *const models[] = {"granite-3.1-8b-instruct", "smollm2"};
+    h.y_names = models;
+    text = drawn(picture, 0, 32); /* rather cut the names than leave the numbers out */
+    assert_non_null(strstr(text, "granite-3.~  2624*  4355  5101 \n"));
     free(text);
     h.columns = 1, h.rows = 1;
     check_all(picture);
@@ -678,6 +689,11 @@ static void parallel(void **state)
     text = drawn(picture, -1, 0);
     assert_non_null(strstr(strstr(text, "class=\"row best s30\""), "speed: 100 "));
     free(text);
+    assert_int_equal(count_of(text = drawn(picture, -1, 0), "h0M"), 0);
+    free(text);
+    type[1] = NAN; /* in the middle of a line, which is broken there */
+    assert_int_equal(count_of(text = drawn(picture, -1, 0), "h0M"), 1);
+    free(text);
     p.best = 0;
     text = drawn(picture, 0, 60);
     assert_null(strstr(text, "the best"));
@@ -714,6 +730,10 @@ static void many_rows(void **state)
     assert_non_null(strstr(text, "speed: 1e+06<"));
     assert_non_null(strstr(text, ">10000 of 30000 rows are drawn, evenly over the last axis<"));
     assert_non_null(strstr(text, ">1e-05<")); /* ticks of a logarithmic axis */
+    int upper = 0;
+    for (const char *at = text; (at = strstr(at, "speed: ")); at++)
+        upper += atof(at + 7) >= MANY / 2;
+    assert_true(upper > 4950 && upper < 5050);
     assert_true(written_size < 2000000);
     free(text);
     text = drawn(picture, 0, 80);
@@ -737,49 +757,74 @@ static void many_rows(void **state)
 
 /* ---- whatever the values ---- */
 
+enum { MOST = 60 };
+static const double odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0, 1e300, -1e300, 9.99e299, -9.99e299, 5e-324, 1e-300,
+                             1, 1 + 1e-15, -1, 512};
+static const char *const words[] = {"", "a", "\xff\xfe", "\033[2J", "<&\">", "\xef\xbf\xbf", "\u00e9\u20ac\U0001f600", "x\ny", "8",
+                                    "9", "10", "a name longer than all of the others are"};
+enum { ODD = sizeof odd / sizeof *odd, WORDS = sizeof words / sizeof *words };
+
+static unsigned draw_number(unsigned *random, unsigned n)
+{
+    *random = *random * 1664525 + 1013904223;
+    return (*random >> 8) % n;
+}
+
+/* Numbers that are odd, or few, or all the same, or a small range. */
+static void draw_values(unsigned *random, double v[MOST])
+{
+    unsigned kind = draw_number(random, 4);
+    for (int i = 0; i < MOST; i++)
+        v[i] = kind == 0 ? odd[draw_number(random, ODD)] : kind == 1 ? odd[ODD - 5 + draw_number(random, 5)]
+               : kind == 2 ? 7 : draw_number(random, 5);
+}
+
+static void check_if_drawn(struct picture p, int *count)
+{
+    FILE *f = sink();
+    bool can = draw(p, -1, 0, f) == 0;
+    assert_true(can || strstr(tune_error_message(), " to draw"));
+    assert_true(can == (draw(p, 0, 80, f) == 0));
+    free(text_of(f));
+    if (can)
+        check_all(p);
+    *count += can;
+}
+
 static void anything(void **state)
 {
     (void)state;
-    static const double odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0, 1e300, -1e300, 9.99e299, -9.99e299, 5e-324, 1e-300, 1, 1 + 1e-15, -1, 512};
-    static const char *const names[] = {"", "a", "\xff\xfe", "\033[2J", "<&\">", "\xef\xbf\xbf", "a name longer than all of the others are",
-                                        "\u00e9\u20ac\U0001f600", "x\ny", "8", "9", "10"};
-    enum { MOST = 60, ODD = sizeof odd / sizeof *odd, NAMES = sizeof names / sizeof *names };
     unsigned random = 3;
-    int drawings = 0;
+    int count = 0;
     for (int round = 0; round < 400; round++) {
         double v[5][MOST];
-#define DRAW(n) ((random = random * 1664525 + 1013904223) >> 8) % (n)
-        int kind = DRAW(4), columns = 1 + (int)(DRAW(NAMES)), rows = 1 + (int)(DRAW(5)), base = (const int[]){-1, 0, 2, 10}[DRAW(4)];
-        for (int k = 0; k < 5; k++)
-            for (int i = 0; i < MOST; i++)
-                v[k][i] = kind == 0 ? odd[DRAW(ODD)] : kind == 1 ? odd[10 + DRAW(5)] : kind == 2 ? 7 : DRAW(5);
-        bool flag = DRAW(2), other = DRAW(2);
-        struct tune_curve c[2] = {{.label = names[DRAW(NAMES)], .x = v[0], .y = v[1], .low = v[2], .high = v[3], .count = rows, .marked = flag},
-                                  {.label = names[DRAW(NAMES)], .x = v[3], .y = v[4], .count = columns, .dotted = other}};
-        struct tune_plot p = {.title = names[DRAW(4)], .x_title = names[DRAW(5)], .y_title = "", .curves = c, .count = 1 + flag,
-                              .smooth = -1, .logarithmic = other, .x_base = base, .x_names = DRAW(2) ? names : NULL, .x_count = columns};
-        struct tune_heat h = {.title = names[DRAW(4)], .unit = names[DRAW(3)], .x_title = names[DRAW(NAMES)], .y_title = names[DRAW(NAMES)],
-                              .x_names = names, .y_names = names, .columns = columns, .rows = rows, .values = v[0],
-                              .logarithmic = flag, .best = (int)(DRAW(3)) - 1};
-        struct tune_axis a[] = {{.title = names[DRAW(NAMES)], .values = v[0], .base = base},
-                                {.title = names[DRAW(NAMES)], .values = v[1], .names = names, .name_count = columns},
-                                {.title = names[DRAW(4)], .unit = names[DRAW(3)], .values = v[2], .base = base}};
-        struct tune_parallel q = {.title = names[DRAW(4)], .axes = a, .count = 3, .rows = columns * rows, .best = (int)(DRAW(3)) - 1};
-#undef DRAW
-        struct picture pictures[] = {{.plot = &p}, {.heat = &h}, {.parallel = &q}};
-        for (int k = 0; k < 3; k++) {
-            FILE *f = sink();
-            bool can = draw(pictures[k], -1, 0, f) == 0;
-            assert_true(can || strstr(tune_error_message(), " to draw"));
-            assert_true(can == (draw(pictures[k], 0, 80, f) == 0));
-            free(text_of(f));
-            if (can)
-                check_all(pictures[k]);
-            drawings += can;
-        }
+        const char *label[6];
+        int columns = 1 + (int)draw_number(&random, WORDS), rows = 1 + (int)draw_number(&random, MOST / WORDS);
+        int base = (const int[]){-1, 0, 2, 10}[draw_number(&random, 4)], best = (int)draw_number(&random, 3) - 1;
+        bool flag = draw_number(&random, 2), other = draw_number(&random, 2), named = draw_number(&random, 2);
+        for (int i = 0; i < 5; i++)
+            draw_values(&random, v[i]);
+        for (int i = 0; i < 6; i++) /* titles are not cut: short ones */
+            label[i] = words[draw_number(&random, i < 3 ? 5 : WORDS)];
+        struct tune_curve c[2] = {{.label = label[4], .x = v[0], .y = v[1], .low = v[2], .high = v[3], .count = rows,
+                                   .marked = flag},
+                                  {.label = label[5], .x = v[3], .y = v[4], .count = columns, .dotted = other}};
+        struct tune_plot p = {.title = label[0], .x_title = label[1], .y_title = "", .curves = c, .count = 1 + flag, .smooth = -1,
+                              .logarithmic = other, .x_base = base, .x_names = named ? words : NULL, .x_count = columns};
+        struct tune_heat h = {.title = label[0], .unit = label[1], .x_title = label[4], .y_title = label[5], .x_names = words,
+                              .y_names = words, .columns = columns, .rows = rows, .values = v[0], .logarithmic = flag,
+                              .best = best};
+        struct tune_axis a[] = {{.title = label[4], .values = v[0], .base = base},
+                                {.title = label[5], .values = v[1], .names = words, .name_count = columns},
+                                {.title = label[3], .unit = label[1], .values = v[2], .base = base}};
+        struct tune_parallel q = {.title = label[0], .axes = a, .count = 3, .rows = columns * rows, .best = best};
+        check_if_drawn((struct picture){.plot = &p}, &count);
+        check_if_drawn((struct picture){.heat = &h}, &count);
+        check_if_drawn((struct picture){.parallel = &q}, &count);
     }
-    assert_true(drawings > 600);
-    struct tune_heat none = {.title = "none", .unit = "", .x_title = "", .y_title = "", .x_names = names, .y_names = names, .values = odd};
+    assert_true(count > 600);
+    struct tune_heat none = {.title = "none", .unit = "", .x_title = "", .y_title = "", .x_names = words, .y_names = words,
+                             .values = odd};
     FILE *f = sink();
     for (int kind = -1; kind < 3; kind++) {
         assert_int_equal(draw((struct picture){.heat = &none}, kind, 80, f), -1);

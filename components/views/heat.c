@@ -309,7 +309,7 @@ struct setting {
     bool numbers, letters;
 };
 
-enum { MOST_DOWN = 200, MOST_DOWN_COLORS = 50 /* rows of numbers, of colours alone */ };
+enum { MOST_DOWN = 200, MOST_DOWN_COLORS = 50 /* rows of numbers, of colours alone */, LEAST_LABELS = 10 };
 
 static int widest_plain(const char *const *names, int count)
 {
@@ -321,14 +321,15 @@ static int widest_plain(const char *const *names, int count)
     return most;
 }
 
-/* Numbers with the names above them, else with letters for the names, else colours alone. */
+/* Numbers with the names above them, else with letters for the names, else close together, else colours alone. */
 static int set_map(struct setting *s, const struct tune_heat *h)
 {
     char text[32];
     int number = 1, names = widest_plain(h->x_names, h->columns), title = tune_plain_width(h->y_title), width = s->how->width - 1;
     s->labels = widest_plain(h->y_names, h->rows);
     s->labels = s->labels > title ? s->labels : title;
-    s->labels = s->labels < width / 3 ? s->labels : width / 3;
+    int wanted = s->labels;
+    s->labels = wanted < width / 3 ? wanted : width / 3;
     int room = width - s->labels - 2;
     room = room < 1 ? 1 : room;
     TRY(make_map(&s->map, h, room, MOST_DOWN));
@@ -336,9 +337,16 @@ static int set_map(struct setting *s, const struct tune_heat *h)
         int n = isnan(s->map.values[i]) ? 1 : (int)strlen(value_text(&s->map, s->map.values[i], text)) + (i == s->map.best);
         number = n > number ? n : number;
     }
-    s->letters = (int64_t)((number > names ? number : names) + 2) * h->columns > room;
-    s->cell = (number > names && !s->letters ? number : s->letters ? number : names) + 2;
-    s->numbers = (int64_t)s->cell * h->columns <= room && s->map.columns == h->columns;
+    s->cell = (number > names ? number : names) + 2;
+    s->letters = (int64_t)s->cell * h->columns > room;
+    s->cell = s->letters ? number + 2 : s->cell;
+    s->numbers = (int64_t)s->cell * h->columns <= room;
+    if (!s->numbers && width - 2 - (int64_t)(number + 1) * h->columns >= LEAST_LABELS) {
+        s->cell = number + 1; /* numbers are worth more than names in full */
+        s->labels = wanted < width - 2 - s->cell * h->columns ? wanted : width - 2 - s->cell * h->columns;
+        s->letters = names > number;
+        s->numbers = true;
+    }
     if (s->numbers)
         return 0;
     s->cell = 2 * s->map.columns <= room ? 2 : 1;
