@@ -15,14 +15,6 @@
 
 enum { MOST_PARTS = TUNE_SPACE_DIMENSIONS };
 
-/* A table as it is read for the page. */
-struct table {
-    const char *name;
-    const struct tune_column *columns; /* [count] keys, inputs, targets */
-    int count;
-    struct tune_scan *scan;            /* of all of them */
-};
-
 /* One constitutive property. */
 struct part {
     char *name, *value;
@@ -46,23 +38,6 @@ static struct {
     char **experiments; /* associated */
     int experiment_count;
 } page;
-
-/* ---- tables ---- */
-
-static int open_table(struct table *t, const char *name)
-{
-    t->name = name;
-    if (!(t->columns = tune_store_columns(samples.store, name, &t->count)))
-        return -1;
-    const char **names = calloc((size_t)t->count + 1, sizeof *names);
-    if (!names)
-        return samples_no_memory();
-    for (int i = 0; i < t->count; i++)
-        names[i] = t->columns[i].name;
-    t->scan = tune_scan_open(samples.store, name, names, t->count);
-    free(names);
-    return t->scan ? 0 : -1;
-}
 
 /* ---- the identifier ---- */
 
@@ -106,7 +81,7 @@ static void forget_parts(void)
 }
 
 /* Bytes of the "name.value" that text begins with and the row has, and of which input it is; 0: of none. */
-static size_t part_at(const struct table *t, const struct tune_cell *cells, const char *text, int *input)
+static size_t part_at(const struct samples_table *t, const struct tune_cell *cells, const char *text, int *input)
 {
     for (int i = 0; i < t->count; i++) {
         size_t n = strlen(t->columns[i].name), value;
@@ -120,7 +95,7 @@ static size_t part_at(const struct table *t, const struct tune_cell *cells, cons
 }
 
 /* Of an identifier that is none of ours ("CCO"), all inputs of its row. */
-static int take_inputs(const struct table *t, const struct tune_cell *cells)
+static int take_inputs(const struct samples_table *t, const struct tune_cell *cells)
 {
     char number[TUNE_DECIMAL_SIZE];
     for (int i = 0; i < t->count; i++)
@@ -133,7 +108,7 @@ static int take_inputs(const struct table *t, const struct tune_cell *cells)
 }
 
 /* Which inputs of the row, in which order, the identifier is made of. */
-static int take_apart(const struct table *t, const struct tune_cell *cells)
+static int take_apart(const struct samples_table *t, const struct tune_cell *cells)
 {
     int input;
     for (const char *at = page.id; *at; at += *at == '-') {
@@ -154,16 +129,16 @@ static int find_parts(const char *const *tables, int count, enum tune_key key, c
 {
     int found = 0;
     for (int k = 0; k < count && !found; k++) {
-        struct table t = {0};
+        struct samples_table t;
         const struct tune_cell *cells;
-        int more = open_table(&t, tables[k]);
-        while (more >= 0 && !found && (more = tune_scan_next(t.scan, &cells)) == 1) {
+        int more = samples_table_open(&t, samples.store, tables[k], NULL);
+        while (more >= 0 && !found && (more = samples_table_next(&t, &cells)) == 1) {
             if (strcmp(cells[key].text, text))
                 continue;
             found = 1;
             more = take_apart(&t, cells);
         }
-        tune_scan_free(t.scan);
+        samples_table_free(&t);
         TRY(more);
     }
     return found;
@@ -186,7 +161,7 @@ static int find_requested(const char *const *tables, int count)
 }
 
 /* The row's entity has the page's properties, in whatever order, and no others. */
-static bool is_same(const struct table *t, const struct tune_cell *cells)
+static bool is_same(const struct samples_table *t, const struct tune_cell *cells)
 {
     const char *entity = cells[TUNE_KEY_ENTITY].text;
     int parts = 0, input;
@@ -252,7 +227,7 @@ static int add_experiment(const char *experiment)
     return (page.experiments[page.experiment_count++] = strdup(experiment)) ? 0 : samples_no_memory();
 }
 
-static int add_row(const struct table *t, const struct tune_cell *cells)
+static int add_row(const struct samples_table *t, const struct tune_cell *cells)
 {
     const char *experiment = cells[TUNE_KEY_EXPERIMENT].text;
     if (!page.generator && !(page.generator = strdup(cells[TUNE_KEY_GENERATOR].text)))
@@ -269,13 +244,13 @@ static int add_row(const struct table *t, const struct tune_cell *cells)
 static int read_rows(const char *const *tables, int count)
 {
     for (int k = 0; k < count; k++) {
-        struct table t = {0};
+        struct samples_table t;
         const struct tune_cell *cells;
-        int more = open_table(&t, tables[k]);
-        while (more >= 0 && (more = tune_scan_next(t.scan, &cells)) == 1)
+        int more = samples_table_open(&t, samples.store, tables[k], NULL);
+        while (more >= 0 && (more = samples_table_next(&t, &cells)) == 1)
             if (is_same(&t, cells) && (more = add_row(&t, cells)) < 0)
                 break;
-        tune_scan_free(t.scan);
+        samples_table_free(&t);
         TRY(more);
     }
     return 0;
@@ -395,7 +370,7 @@ static int put_rows(void)
         samples_text(name);
         samples_text(o->experiment);
         samples_text(o->target);
-        samples_numbers(o->values, o->count, o->whole);
+        samples_numbers(o->values, o->count, o->whole, true);
         free(name);
         TRY(samples_end_row());
     }

@@ -187,9 +187,9 @@ void samples_number(double v, bool whole, int digits)
     }
 }
 
-void samples_numbers(const double *v, int count, bool whole)
+void samples_numbers(const double *v, int count, bool whole, bool list)
 {
-    if (count < 2) {
+    if (count < 1 || (count < 2 && !list)) {
         samples_number(count > 0 ? v[0] : NAN, whole, 6);
         return;
     }

@@ -54,6 +54,22 @@ int samples_say_matching(struct tune_view *v);
 /* samples_no_such - the error that `name` is none of names[count], which it lists, the nearest first; -1. what: "property". */
 int samples_no_such(const char *what, const char *name, const char *const *names, int count);
 
+/* A pass over all columns of a table (table.c): samples_table_open - where: NULL, or --where's expression over its columns.
+ * samples_table_next - 1 and the next row that meets it, 0: the end, -1. samples_table_free - also after a failed open. */
+struct samples_table {
+    const char *name;
+    const struct tune_column *columns; /* [count] keys, inputs, targets */
+    const char **names;
+    int count;
+    struct tune_scan *scan;
+    struct tune_expression *where;
+    const struct tune_experiment *experiment; /* NULL: not known */
+    struct tune_value *values;
+};
+int samples_table_open(struct samples_table *t, struct tune_store *store, const char *name, const char *where);
+int samples_table_next(struct samples_table *t, const struct tune_cell **cells);
+void samples_table_free(struct samples_table *t);
+
 /* ---- put.c: rows onto samples.out as --output-format says: CSV and JSON as they come, a table for people at the end ---- */
 
 enum samples_look {
@@ -63,14 +79,14 @@ enum samples_look {
 
 /* samples_begin - with these headings (copied). Then cells, row by row:
  * samples_text - NULL, "": none. samples_number - with every digit, people are shown `digits` of them; whole: without decimals;
- * NaN: none. samples_numbers - several of them: one as it is, more as a list. samples_value - a space's value, as ids spell it.
+ * NaN: none. samples_numbers - several of them: one as it is (with list: as a list, too), more as a list. samples_value - a space's value, as ids spell it.
  * samples_time - seconds since 1970, as a date. samples_end_row - the row is over: -1: nothing more can be written.
  * samples_end - all is put: prints what people are shown. samples_rows - how many rows there were.
  * samples_people - whether the format is the one for people. */
 int samples_begin(enum samples_look look, const char *const *headings, int count);
 void samples_text(const char *text);
 void samples_number(double value, bool whole, int digits);
-void samples_numbers(const double *values, int count, bool whole);
+void samples_numbers(const double *values, int count, bool whole, bool list);
 void samples_value(const struct tune_value *v);
 void samples_time(double seconds);
 int samples_end_row(void);

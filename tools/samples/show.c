@@ -199,7 +199,7 @@ static void put_target(const struct shown *s)
     if (my.aggregate && count > 0)
         samples_number(tune_statistic(values, count, my.aggregate), s->whole, 6);
     else
-        samples_numbers(values, count, s->whole);
+        samples_numbers(values, count, s->whole, false);
 }
 
 static void put_blanks(int from, int to)
