@@ -215,7 +215,7 @@ struct tune_jobs *tune_jobs_new(const struct tune_jobs_options *options)
                             tune_order_name(order.mode));
         return NULL;
     }
-    if (options->selector ? tune_matching_read(&j->matching, tune_known_store(options->known), options->space, options->protocols, options->count) == 0
+    if (options->selector ? tune_matching_read(&j->matching, tune_known_store(options->known), options->space, options->protocols, options->count, NULL, 0) == 0
                           : (j->order = tune_order_new(options->space, &order)) != NULL)
         return j;
     tune_jobs_free(j);

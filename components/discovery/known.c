@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/try.h"
 #include "discovery/rows.h"
+#include "discovery/uids.h"
 
 struct entry {
     uint64_t key[2];

@@ -7,6 +7,7 @@
 
 #include "core/cjson.h"
 #include "core/error.h"
+#include "core/nearest.h"
 #include "core/try.h"
 #include "discovery/results.h"
 
@@ -137,6 +138,28 @@ static int read_options(struct members *m, struct tune_operation_record *r)
     return read_grouping(m, r);
 }
 
+/* The error that there is no such operation, naming those that are. */
+static int no_such(struct tune_store *s, const char *id)
+{
+    char others[1024] = "";
+    int count;
+    char **names = tune_store_records(s, "operations", &count);
+    for (int i = 0; names && i < count; i++) {
+        size_t n = strlen(others), length = strlen(names[i]);
+        if (length > 5 && !strcmp(names[i] + length - 5, ".json"))
+            names[i][length - 5] = 0;
+        if (n + length + 8 < sizeof others)
+            snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", names[i]);
+        else if (n + 5 < sizeof others && strcmp(others + n - 3, "..."))
+            strcpy(others + n, ", ...");
+    }
+    const char *nearest = names ? tune_nearest(id, (const char *const *)names, count, NULL) : NULL;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: there is no operation %s in this store%s%s%s; there are: %s", tune_store_folder(s), id,
+                        nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "", *others ? others : "none");
+    tune_store_records_free(names, names ? count : 0);
+    return -1;
+}
+
 int tune_operation_record_read(struct tune_store *s, const char *id, struct tune_operation_record *r)
 {
     char path[TUNE_PATH_MAX];
@@ -146,11 +169,8 @@ int tune_operation_record_read(struct tune_store *s, const char *id, struct tune
         return -1;
     }
     TRY(tune_path(path, "%s/operations/%s.json", tune_store_folder(s), id));
-    if (!tune_file_exists(path)) {
-        tune_error_set("%s: there is no operation %s in this store (samples stats --store %s lists them)", tune_store_folder(s), id,
-                       tune_store_folder(s));
-        return -1;
-    }
+    if (!tune_file_exists(path))
+        return no_such(s, id);
     if (!(r->json = tune_cjson_read(path, LIMIT)))
         return -1;
     struct members m = {r->json, NULL};

@@ -1,5 +1,6 @@
 /* results.c - rows and requests put together from jobs and results. */
 #include "discovery/results.h"
+#include "discovery/uids.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -95,10 +95,40 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
     return 0;
 }
 
-/* The value of the domain that str() spells like text. */
-static bool find_spelled(const struct tune_domain *d, const char *text, struct tune_value *value)
+/* The element of the domain that repr() spells at the begin of text, and where it ends; NULL: none. */
+static const char *find_element(const struct tune_domain *d, const char *text, struct tune_value *value)
 {
     char spelled[TUNE_STORE_TEXT_MAX + 1], *end;
+    tune_index count = d->count ? (tune_index)d->count : d->type == TUNE_BINARY ? 2 : 0;
+    for (tune_index i = 0; i < count; i++) {
+        tune_domain_value(d, i, value, NULL);
+        int length = tune_value_repr(value, spelled, sizeof spelled);
+        if (length < (int)sizeof spelled && !strncmp(spelled, text, (size_t)length) && strchr(",]", text[length]) && text[length])
+            return text + length;
+    }
+    *value = tune_value_float(strtod(text, &end));
+    return count == 0 && end > text ? end : NULL;
+}
+
+/* A list as str() spells it, of a vector's elements. */
+static bool find_vector(const struct tune_domain *d, const char *text, struct tune_value *value, struct tune_value *items)
+{
+    const char *at = text;
+    for (int i = 0; i < d->elements; i++) {
+        const char *lead = i ? ", " : "[";
+        if (strncmp(at, lead, strlen(lead)) || !(at = find_element(d->element, at + strlen(lead), &items[i])))
+            return false;
+    }
+    *value = (struct tune_value){.type = TUNE_VALUE_LIST, .list = {items, d->elements}};
+    return !strcmp(at, d->elements ? "]" : "[]");
+}
+
+/* The value of the domain that str() spells like text. */
+static bool find_spelled(const struct tune_domain *d, const char *text, struct tune_value *value, struct tune_value *items)
+{
+    char spelled[TUNE_STORE_TEXT_MAX + 1], *end;
+    if (d->type == TUNE_VECTOR)
+        return items && find_vector(d, text, value, items);
     for (int i = 0; i < d->count; i++)
         if (tune_value_str(&d->values[i], spelled, sizeof spelled) < (int)sizeof spelled && !strcmp(spelled, text)) {
             *value = d->values[i];
@@ -115,31 +145,19 @@ static bool find_spelled(const struct tune_domain *d, const char *text, struct t
     return !*end;
 }
 
-struct tune_value tune_rows_value(const struct tune_input *input, const struct tune_domain *wanted, const struct tune_cell *cell)
+struct tune_value tune_rows_value(const struct tune_column *column, const struct tune_domain *own, const struct tune_domain *wanted,
+                                  const struct tune_cell *cell, struct tune_value *items)
 {
     struct tune_value value;
-    if (!cell->text)
-        return cell->absent                           ? tune_value_none()
-               : input_type(input) == TUNE_CELL_WHOLE ? tune_value_int((int64_t)cell->number)
-                                                      : tune_value_float(cell->number);
-    return find_spelled(wanted, cell->text, &value) || find_spelled(&input->domain, cell->text, &value) ? value
-                                                                                                        : tune_value_text(cell->text);
-}
-
-void tune_uid_read(uint8_t uid[16], const char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    memset(uid, 0, 16);
-    for (int i = 0; i < 32 && text[i]; i++) {
-        const char *digit = strchr(digits, text[i]);
-        uid[i / 2] = (uint8_t)(uid[i / 2] << 4 | (digit ? digit - digits : 0));
-    }
-}
-
-void tune_uid_text(char text[33], const uint8_t uid[16])
-{
-    for (int i = 0; i < 16; i++)
-        sprintf(text + 2 * i, "%02x", uid[i]);
+    if (cell->text)
+        return (wanted && find_spelled(wanted, cell->text, &value, items)) || (own && find_spelled(own, cell->text, &value, NULL))
+                   ? value
+                   : tune_value_text(cell->text);
+    if (cell->absent)
+        return tune_value_none();
+    if (column->type != TUNE_CELL_WHOLE || cell->number != floor(cell->number) || fabs(cell->number) > 0x1p63)
+        return tune_value_float(cell->number);
+    return tune_value_int((double)cell->whole == cell->number ? cell->whole : (int64_t)cell->number);
 }
 
 int tune_accept_read(const char *text, int *accept)

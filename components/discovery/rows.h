@@ -21,20 +21,17 @@ int tune_rows_columns(const struct tune_experiment *e, struct tune_column **colu
 
 /* tune_rows_cell - an input's value as its column holds it; TEXT is str() of it, into text[size], which the cell
  * borrows. -1: it is no value of that column (a fraction in a WHOLE one), or too long.
- * tune_rows_value - and back: a TEXT is the value of the wanted domain (a space's dimension) that str() spells so, else
- * of the input's, else the text. */
+ * tune_rows_value - and back: a TEXT is the value of the wanted domain (a space's dimension) that str() spells so, else of the
+ * input's own, else the text itself, the cell's. Either domain may be NULL. A vector's items go to items[wanted->elements]. */
 int tune_rows_cell(const struct tune_column *column, const struct tune_value *value, struct tune_cell *cell, char *text, size_t size);
-struct tune_value tune_rows_value(const struct tune_input *input, const struct tune_domain *wanted, const struct tune_cell *cell);
+struct tune_value tune_rows_value(const struct tune_column *column, const struct tune_domain *own, const struct tune_domain *wanted,
+                                  const struct tune_cell *cell, struct tune_value *items);
 
 /* Where a figure comes from: figures are replayed, and compared, only among rows that agree in it. */
 struct tune_origin {
     char host_class[512], build[TUNE_BUILD_ID_SIZE], weights[33], data[33]; /* weights, data "": the experiment has none */
 };
 enum tune_accept { TUNE_ACCEPT_HOST = 1, TUNE_ACCEPT_BUILD = 2, TUNE_ACCEPT_WEIGHTS = 4, TUNE_ACCEPT_DATA = 8 };
-
-/* A uid's 32 hexadecimal digits as bytes, and back. */
-void tune_uid_read(uint8_t uid[16], const char *text);
-void tune_uid_text(char text[33], const uint8_t uid[16]);
 
 /* tune_accept_read - "any-host,any-build,any-weights,any-data" into a sum of those; -1: another word (kind USAGE). */
 int tune_accept_read(const char *text, int *accept);

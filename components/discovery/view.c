@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/try.h"
 #include "discovery/results.h"
+#include "discovery/uids.h"
 
 struct group {
     int first, count; /* in order[] */
@@ -20,7 +20,9 @@ struct tune_view {
     const struct tune_protocol *protocols;
     struct tune_view_options o;
     struct tune_matching m;
-    struct tune_expression **where;  /* [reference_count]; NULL: all */
+    struct tune_uids asked;          /* what operations on this space asked for, with the hash of the entity */
+    bool asked_known;
+    struct tune_expression **where;  /* [reference_count]; NULL: it names what that experiment does not have; NULL: all */
     struct tune_scan **scans;        /* [reference_count], of o.columns; opened when needed */
     int *order, order_count;         /* rows of m, sorted */
     struct group *groups;
@@ -29,8 +31,9 @@ struct tune_view {
     int excluded_count, excluded_at;
     tune_index next;
     struct tune_value *values, *items, *inputs;
-    signed char *present;            /* [reference_count][column_count]: -1 not known yet */
-    bool presence_known;
+    uint64_t *present;               /* [reference_count][m.words] */
+    char *text;                      /* scratch for an identifier */
+    size_t text_size;
 };
 
 static int no_memory(void)
@@ -41,105 +44,125 @@ static int no_memory(void)
 
 /* ---- what this space's operations asked for ---- */
 
-struct uids {
-    uint8_t (*at)[16];
-    int count, room;
-};
-
-static int compare_uids(const void *a, const void *b)
+char **tune_view_operations(struct tune_store *s, const struct tune_space *space, int *count)
 {
-    return memcmp(a, b, 16);
-}
-
-/* The recorded operations on this space; a record that makes no sense is of none. */
-static int own_operations(const struct tune_view *v, char ***own)
-{
-    int count, kept = 0;
-    char **names = tune_store_records(v->store, "operations", &count), space[32];
-    if (!names)
-        return -1;
-    snprintf(space, sizeof space, "space-%s", v->space->id);
-    for (int i = 0; i < count; i++) {
+    int all, kept = 0;
+    char **names = tune_store_records(s, "operations", &all), id[32];
+    snprintf(id, sizeof id, "space-%s", space->id);
+    for (int i = 0; names && i < all; i++) {
         struct tune_operation_record r;
         char *dot = strrchr(names[i], '.');
         if (dot)
             *dot = 0;
-        if (tune_operation_record_read(v->store, names[i], &r) < 0) {
+        bool readable = tune_operation_record_read(s, names[i], &r) == 0, own = readable && !strcmp(r.space, id);
+        if (readable)
+            tune_operation_record_free(&r);
+        else
             tune_error_clear();
-            continue;
-        }
-        if (!strcmp(r.space, space) && (!v->o.operation || !strcmp(v->o.operation, r.id))) {
-            char *name = names[kept];
+        if (own)
             names[kept++] = names[i];
-            names[i] = name;
-        }
-        tune_operation_record_free(&r);
+        else
+            free(names[i]);
     }
-    for (int i = kept; i < count; i++) {
-        free(names[i]);
+    for (int i = kept; names && i < all; i++)
         names[i] = NULL;
-    }
-    *own = names;
-    return kept;
+    *count = kept;
+    return names;
 }
 
-static int requested(const struct tune_view *v, struct uids *u)
+static int add_request(struct tune_view *v, const struct tune_cell *uid, const struct tune_cell *entity)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_UID)->name};
+    uint8_t bytes[16];
+    if (uid->absent)
+        return 0;
+    tune_uid_read(bytes, uid->text);
+    return tune_uids_add(&v->asked, bytes, tune_hash64(entity->text, strlen(entity->text), 0));
+}
+
+static int read_asked(struct tune_view *v)
+{
+    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_UID)->name,
+                           tune_request_column(TUNE_REQUEST_ENTITY)->name};
     const struct tune_cell *cells;
-    char **own = NULL;
-    int count = own_operations(v, &own), more = count < 0 ? -1 : 0;
-    struct tune_scan *scan = more < 0 ? NULL : tune_scan_open(v->store, "requests", names, 2);
+    int count, more = -1;
+    if (v->asked_known)
+        return 0;
+    char **own = tune_view_operations(v->store, v->space, &count);
+    struct tune_scan *scan = own ? tune_scan_open(v->store, TUNE_STORE_REQUESTS, names, 3) : NULL;
     while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
         bool mine = false;
         for (int i = 0; i < count && !mine; i++)
-            mine = !strcmp(own[i], cells[0].text);
-        if (!mine || cells[1].absent)
-            continue;
-        if (u->count == u->room) {
-            void *grown = realloc(u->at, (size_t)(2 * u->room + 64) * sizeof *u->at);
-            if (!grown) {
-                more = no_memory();
-                break;
-            }
-            u->at = grown;
-            u->room = 2 * u->room + 64;
+            mine = !strcmp(own[i], cells[0].text) && (!v->o.operation || !strcmp(own[i], v->o.operation));
+        if (mine && add_request(v, &cells[1], &cells[2]) < 0) {
+            more = -1;
+            break;
         }
-        tune_uid_read(u->at[u->count++], cells[1].text);
     }
-    if (count >= 0 && !scan)
-        more = -1;
     tune_scan_free(scan);
     if (own)
-        tune_store_records_free(own, count < 0 ? 0 : count);
-    if (u->count > 0)
-        qsort(u->at, (size_t)u->count, sizeof *u->at, compare_uids);
+        tune_store_records_free(own, count);
+    tune_uids_sort(&v->asked);
+    v->asked_known = more == 0;
     return more;
+}
+
+/* The hash of the row's entity, as requests have it. */
+static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
+{
+    const struct tune_space *s = v->space;
+    tune_matching_values(&v->m, entity, v->values, v->items);
+    size_t length = (size_t)tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
+    if (length >= v->text_size) {
+        char *grown = realloc(v->text, length + 1);
+        if (!grown)
+            return no_memory();
+        v->text = grown;
+        v->text_size = length + 1;
+        tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
+    }
+    *hash = tune_hash64(v->text, length, 0);
+    return 0;
+}
+
+/* Whether an operation of this space asked for the row: 1, 0, -1. */
+static int was_asked(struct tune_view *v, const struct tune_matching_row *row)
+{
+    uint64_t hash;
+    if (!tune_uids_has(&v->asked, row->uid))
+        return 0;
+    if (!row->shared)
+        return 1;
+    TRY(hash_entity(v, row->entity, &hash));
+    return tune_uids_has_with(&v->asked, row->uid, hash);
 }
 
 /* ---- groups ---- */
 
+/* An experiment without one of the inputs that it names has no row that meets it; if all are without, that is an error. */
 static int compile_where(struct tune_view *v)
 {
+    bool any = v->space->reference_count == 0;
     if (!v->o.where)
         return 0;
     if (!(v->where = calloc((size_t)v->space->reference_count + 1, sizeof *v->where)))
         return no_memory();
-    for (int p = 0; p < v->space->reference_count; p++) {
+    for (int p = v->space->reference_count - 1; p >= 0; p--) {
         const struct tune_experiment *e = v->protocols[p].experiment;
-        if (!(v->where[p] = tune_expression_new(v->o.where, e->names, e->input_count, "--where")))
+        v->where[p] = tune_expression_new(v->o.where, e->names, e->input_count, "--where");
+        if (!v->where[p] && tune_error_kind() == TUNE_ERROR_CANNOT)
             return -1;
+        any = any || v->where[p];
     }
-    return 0;
+    return any ? 0 : -1;
 }
 
-static int meets(struct tune_view *v, const struct tune_matching_row *row)
+/* v->values meet the expression under protocol p. */
+static int meets(struct tune_view *v, int p)
 {
-    if (!v->where)
-        return 1;
-    tune_matching_values(&v->m, row->entity, v->values, v->items);
-    tune_protocol_inputs(&v->protocols[row->protocol], v->values, v->inputs);
-    return tune_expression_true(v->where[row->protocol], v->inputs);
+    if (!v->where || !v->where[p])
+        return !v->where;
+    tune_protocol_inputs(&v->protocols[p], v->values, v->inputs);
+    return tune_expression_true(v->where[p], v->inputs);
 }
 
 static int compare_rows(const void *a, const void *b, void *context)
@@ -152,28 +175,76 @@ static int compare_rows(const void *a, const void *b, void *context)
     return x < y ? -1 : x > y;
 }
 
-static int make_groups(struct tune_view *v, const struct uids *u)
+static bool is_result(const struct tune_view *v, const struct tune_matching_row *row)
 {
-    v->order = malloc((size_t)(v->m.row_count + 1) * sizeof *v->order);
-    v->groups = malloc((size_t)(v->m.row_count + 1) * sizeof *v->groups);
-    if (!v->order || !v->groups)
+    return row->protocol >= 0 && (v->o.failed || row->status != TUNE_FAILED) && (!v->o.valid || row->status == TUNE_VALID);
+}
+
+static int choose_rows(struct tune_view *v, bool own)
+{
+    bool sorted = true;
+    if (!(v->order = malloc((size_t)(v->m.row_count + 1) * sizeof *v->order)))
         return no_memory();
     for (int i = 0; i < v->m.row_count; i++) {
-        const struct tune_matching_row *row = &v->m.rows[i];
-        int good = row->protocol >= 0 && (v->o.failed || row->status != TUNE_FAILED) &&
-                   (!u || (u->count > 0 && bsearch(row->uid, u->at, (size_t)u->count, sizeof *u->at, compare_uids)));
-        if (good)
-            TRY(good = meets(v, row));
-        if (good)
-            v->order[v->order_count++] = i;
+        int good = is_result(v, &v->m.rows[i]);
+        if (good && own)
+            TRY(good = was_asked(v, &v->m.rows[i]));
+        if (!good)
+            continue;
+        sorted = sorted && (v->order_count == 0 || compare_rows(&v->order[v->order_count - 1], &i, v->m.rows) < 0);
+        v->order[v->order_count++] = i;
     }
-    qsort_r(v->order, (size_t)v->order_count, sizeof *v->order, compare_rows, v->m.rows);
+    if (!sorted)
+        qsort_r(v->order, (size_t)v->order_count, sizeof *v->order, compare_rows, v->m.rows);
+    return 0;
+}
+
+static int make_groups(struct tune_view *v)
+{
+    if (!(v->groups = malloc((size_t)(v->order_count + 1) * sizeof *v->groups)))
+        return no_memory();
     for (int i = 0; i < v->order_count; i++) {
         const struct tune_matching_row *row = &v->m.rows[v->order[i]], *before = i ? &v->m.rows[v->order[i - 1]] : NULL;
         if (!before || before->entity != row->entity || before->protocol != row->protocol)
             v->groups[v->group_count++] = (struct group){i, 0};
         v->groups[v->group_count - 1].count++;
     }
+    return 0;
+}
+
+static const struct tune_matching_row *row_of(const struct tune_view *v, const struct group *g, int k)
+{
+    return &v->m.rows[v->order[g->first + k]];
+}
+
+/* Only those of the groups that the expression holds for. */
+static int drop_groups(struct tune_view *v)
+{
+    int kept = 0;
+    for (int i = 0; v->where && i < v->group_count; i++) {
+        const struct tune_matching_row *row = row_of(v, &v->groups[i], 0);
+        tune_matching_values(&v->m, row->entity, v->values, v->items);
+        int good = meets(v, row->protocol);
+        TRY(good);
+        if (good)
+            v->groups[kept++] = v->groups[i];
+    }
+    v->group_count = v->where ? kept : v->group_count;
+    return 0;
+}
+
+static int note_present(struct tune_view *v)
+{
+    size_t words = (size_t)v->m.words;
+    if (!(v->present = calloc((size_t)v->space->reference_count * words + 1, sizeof *v->present)))
+        return no_memory();
+    for (int i = 0; i < v->group_count; i++)
+        for (int k = 0; k < v->groups[i].count; k++) {
+            int row = v->order[v->groups[i].first + k];
+            uint64_t *present = v->present + (size_t)v->m.rows[row].protocol * words;
+            for (size_t w = 0; w < words; w++)
+                present[w] |= v->m.present[(size_t)row * words + w];
+        }
     return 0;
 }
 
@@ -189,7 +260,7 @@ static int make_excluded(struct tune_view *v)
     if (!(v->excluded = malloc((size_t)(v->group_count + 1) * sizeof *v->excluded)))
         return no_memory();
     for (int i = 0; i < v->group_count; i++)
-        v->excluded[v->excluded_count++] = v->m.entities[v->m.rows[v->order[v->groups[i].first]].entity].index;
+        v->excluded[v->excluded_count++] = v->m.entities[row_of(v, &v->groups[i], 0)->entity].index;
     qsort(v->excluded, (size_t)v->excluded_count, sizeof *v->excluded, compare_indices);
     return 0;
 }
@@ -202,15 +273,15 @@ static bool of_entities(const struct tune_view *v)
 static int open_view(struct tune_view *v)
 {
     const struct tune_space *s = v->space;
-    struct uids u = {0};
     int most = 1;
     bool own = v->o.include == TUNE_VIEW_MEASURED || v->o.include == TUNE_VIEW_UNMEASURED;
     for (int p = 0; p < s->reference_count; p++)
         if (v->protocols[p].experiment->input_count > most)
             most = v->protocols[p].experiment->input_count;
+    v->text_size = 512;
     if (!(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) || !(v->items = calloc((size_t)s->items + 1, sizeof *v->items)) ||
         !(v->inputs = calloc((size_t)most, sizeof *v->inputs)) || !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
-        !(v->present = malloc((size_t)(s->reference_count * v->o.column_count) + 1)))
+        !(v->text = malloc(v->text_size)))
         return no_memory();
     if (of_entities(v) && (s->size == 0 || s->size == TUNE_INDEX_MAX)) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "%s: what is missing of a space that cannot be counted cannot be listed",
@@ -218,13 +289,15 @@ static int open_view(struct tune_view *v)
         return -1;
     }
     TRY(compile_where(v));
-    TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count));
-    int code = own ? requested(v, &u) : 0;
-    if (code == 0)
-        code = make_groups(v, own ? &u : NULL);
-    free(u.at);
-    TRY(code);
-    return of_entities(v) ? make_excluded(v) : 0;
+    TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count, v->o.columns, v->o.column_count));
+    if (own)
+        TRY(read_asked(v));
+    TRY(choose_rows(v, own));
+    TRY(make_groups(v));
+    if (of_entities(v))
+        return make_excluded(v);
+    TRY(drop_groups(v));
+    return note_present(v);
 }
 
 struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
@@ -256,6 +329,7 @@ void tune_view_free(struct tune_view *v)
             tune_expression_free(v->where[p]);
     }
     tune_matching_free(&v->m);
+    tune_uids_free(&v->asked);
     free(v->scans);
     free(v->where);
     free(v->order);
@@ -265,6 +339,7 @@ void tune_view_free(struct tune_view *v)
     free(v->items);
     free(v->inputs);
     free(v->present);
+    free(v->text);
     free(v);
 }
 
@@ -281,19 +356,32 @@ void tune_view_rewind(struct tune_view *v)
 
 /* ---- going through ---- */
 
+/* Whether the entity in v->values is one to list: allowed, and under some experiment as asked for. */
+static int is_wanted(struct tune_view *v)
+{
+    int wanted = tune_space_allowed(v->space, v->values);
+    TRY(wanted);
+    if (!wanted || !v->where)
+        return wanted;
+    wanted = 0;
+    for (int p = 0; p < v->space->reference_count && !wanted; p++)
+        TRY(wanted = meets(v, p));
+    return wanted;
+}
+
 static int next_without(struct tune_view *v, struct tune_view_group *group)
 {
-    for (; v->next < v->space->size; v->next++) {
-        while (v->excluded_at < v->excluded_count && v->excluded[v->excluded_at] < v->next)
+    while (v->next < v->space->size) {
+        tune_index at = v->next++;
+        while (v->excluded_at < v->excluded_count && v->excluded[v->excluded_at] < at)
             v->excluded_at++;
-        if (v->excluded_at < v->excluded_count && v->excluded[v->excluded_at] == v->next)
+        if (v->excluded_at < v->excluded_count && v->excluded[v->excluded_at] == at)
             continue;
-        tune_space_entity(v->space, v->next, v->values, v->items);
-        int allowed = tune_space_allowed(v->space, v->values);
-        TRY(allowed);
-        if (!allowed)
+        tune_space_entity(v->space, at, v->values, v->items);
+        int wanted = is_wanted(v);
+        TRY(wanted);
+        if (!wanted)
             continue;
-        v->next++;
         *group = (struct tune_view_group){.entity = v->values, .protocol = -1};
         return 1;
     }
@@ -307,113 +395,87 @@ int tune_view_next(struct tune_view *v, struct tune_view_group *group)
     if (v->at == v->group_count)
         return 0;
     const struct group *g = &v->groups[v->at++];
-    const struct tune_matching_row *row = &v->m.rows[v->order[g->first]];
+    const struct tune_matching_row *row = row_of(v, g, 0);
     tune_matching_values(&v->m, row->entity, v->values, v->items);
     *group = (struct tune_view_group){v->values, row->protocol, g->count};
     return 1;
 }
 
-/* The scan of the protocol's table; protocols of one experiment have one each. */
-static struct tune_scan *scan_of(struct tune_view *v, int protocol)
+const struct tune_cell *tune_view_cells(struct tune_view *v, int k)
 {
-    if (!v->scans[protocol])
-        v->scans[protocol] = tune_scan_open(v->store, v->protocols[protocol].experiment->name, v->o.columns, v->o.column_count);
-    return v->scans[protocol];
-}
-
-static const struct tune_cell *cells_of(struct tune_view *v, const struct tune_matching_row *row)
-{
+    const struct tune_matching_row *row = row_of(v, &v->groups[v->at - 1], k);
     const struct tune_cell *cells;
-    struct tune_scan *scan = scan_of(v, row->protocol);
-    return scan && tune_scan_at(scan, row->place, &cells) == 0 ? cells : NULL;
+    int p = row->protocol; /* protocols of one experiment have a scan each */
+    if (!v->scans[p])
+        v->scans[p] = tune_scan_open(v->store, v->protocols[p].experiment->name, v->o.columns, v->o.column_count);
+    return v->scans[p] && tune_scan_at(v->scans[p], row->place, &cells) == 0 ? cells : NULL;
 }
 
-const struct tune_cell *tune_view_cell(struct tune_view *v, int k, int i)
+int tune_view_origin(const struct tune_view *v, int k)
 {
-    const struct tune_cell *cells = cells_of(v, &v->m.rows[v->order[v->groups[v->at - 1].first + k]]);
-    return cells ? &cells[i] : NULL;
+    return row_of(v, &v->groups[v->at - 1], k)->origin;
 }
 
-/* All rows are looked through once, until every column was seen with a value. */
-static int look_for_values(struct tune_view *v)
+bool tune_view_present(const struct tune_view *v, int protocol, int i)
 {
-    int columns = v->o.column_count, left = v->space->reference_count * columns;
-    memset(v->present, 0, (size_t)left);
-    for (int i = 0; i < v->order_count && left > 0; i++) {
-        const struct tune_matching_row *row = &v->m.rows[v->order[i]];
-        signed char *present = v->present + row->protocol * columns;
-        if (!memchr(present, 0, (size_t)columns))
-            continue;
-        const struct tune_cell *cells = cells_of(v, row);
-        if (!cells)
-            return -1;
-        for (int c = 0; c < columns; c++)
-            if (!present[c] && !cells[c].absent) {
-                present[c] = 1;
-                left--;
-            }
-    }
-    v->presence_known = true;
-    return 0;
-}
-
-int tune_view_present(struct tune_view *v, int protocol, int i)
-{
-    if (!v->presence_known)
-        TRY(look_for_values(v));
     for (int p = 0; p < v->space->reference_count; p++)
-        if ((protocol < 0 || p == protocol) && v->present[p * v->o.column_count + i])
-            return 1;
+        if ((protocol < 0 || p == protocol) && v->present[(size_t)p * (size_t)v->m.words + (size_t)(i / 64)] >> (i % 64) & 1)
+            return true;
+    return false;
+}
+
+/* ---- origins and counts ---- */
+
+/* Different ones among the texts that lie at that offset in the origins used. */
+static int different(const struct tune_view *v, const bool *used, size_t offset)
+{
+    int count = 0;
+    for (int i = 0; i < v->m.origin_count; i++) {
+        bool again = !used[i];
+        for (int k = 0; k < i && !again; k++)
+            again = used[k] && !strcmp((const char *)&v->m.origins[i] + offset, (const char *)&v->m.origins[k] + offset);
+        count += !again;
+    }
+    return count;
+}
+
+int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *origins)
+{
+    bool *used = calloc((size_t)v->m.origin_count + 1, sizeof *used);
+    if (!used)
+        return no_memory();
+    for (int i = 0; i < v->group_count; i++)
+        for (int k = 0; k < v->groups[i].count; k++)
+            used[row_of(v, &v->groups[i], k)->origin] = true;
+    *origins = (struct tune_view_origins){different(v, used, offsetof(struct tune_origin, host_class)),
+                                          different(v, used, offsetof(struct tune_origin, build)),
+                                          different(v, used, offsetof(struct tune_origin, weights)),
+                                          different(v, used, offsetof(struct tune_origin, data))};
+    free(used);
     return 0;
 }
 
-/* ---- origins ---- */
-
-static int different(char ***texts, int *count, const char *text)
+int tune_view_counted(struct tune_view *v, struct tune_view_counts *c)
 {
-    for (int i = 0; i < *count; i++)
-        if (!strcmp((*texts)[i], text))
-            return 0;
-    void *grown = realloc(*texts, (size_t)(*count + 1) * sizeof **texts);
-    if (!grown)
-        return no_memory();
-    *texts = grown;
-    if (!((*texts)[*count] = strdup(text)))
-        return no_memory();
-    ++*count;
-    return 0;
-}
-
-int tune_view_mixed(struct tune_view *v, struct tune_view_origins *origins)
-{
-    static const enum tune_key keys[] = {TUNE_KEY_HOST_CLASS, TUNE_KEY_BUILD, TUNE_KEY_WEIGHTS, TUNE_KEY_DATA};
-    int *const counts[] = {&origins->host_classes, &origins->builds, &origins->weights, &origins->data};
-    const char *names[4];
-    char **texts[4] = {NULL};
-    const struct tune_cell *cells;
-    int code = 0;
-    *origins = (struct tune_view_origins){0};
-    for (int i = 0; i < 4; i++)
-        names[i] = tune_key_column(keys[i])->name;
-    for (int p = 0; p < v->space->reference_count && code == 0; p++) {
-        struct tune_scan *scan = v->order_count ? tune_scan_open(v->store, v->protocols[p].experiment->name, names, 4) : NULL;
-        if (v->order_count && !scan)
-            code = -1;
-        for (int i = 0; i < v->order_count && code == 0; i++) {
-            const struct tune_matching_row *row = &v->m.rows[v->order[i]];
-            if (row->protocol != p)
-                continue;
-            code = tune_scan_at(scan, row->place, &cells);
-            for (int k = 0; k < 4 && code == 0; k++)
-                if (!cells[k].absent)
-                    code = different(&texts[k], counts[k], cells[k].text);
-        }
-        tune_scan_free(scan);
+    int all = v->space->reference_count;
+    uint64_t *own = calloc((size_t)v->m.count + 1, sizeof *own);
+    int code = own ? read_asked(v) : no_memory();
+    *c = (struct tune_view_counts){.matching = v->m.count};
+    for (int i = 0; i < v->m.row_count && code == 0; i++) {
+        const struct tune_matching_row *row = &v->m.rows[i];
+        int asked = row->protocol >= 0 && row->status != TUNE_FAILED ? was_asked(v, row) : 0;
+        code = asked < 0 ? -1 : 0;
+        if (asked > 0)
+            own[row->entity] |= UINT64_C(1) << row->protocol;
     }
-    for (int k = 0; k < 4; k++) {
-        for (int i = 0; i < *counts[k]; i++)
-            free(texts[k][i]);
-        free(texts[k]);
+    for (int i = 0; i < v->m.count && code == 0; i++) {
+        int mine = __builtin_popcountll(own[i]), there = __builtin_popcountll(v->m.entities[i].measured);
+        c->measured += mine > 0;
+        c->measured_all += mine > 0 && mine == all;
+        c->measured_partly += mine > 0 && mine < all;
+        c->matching_results += there > 0;
+        c->matching_all += there > 0 && there == all;
     }
+    free(own);
     return code;
 }

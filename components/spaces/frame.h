@@ -1,4 +1,4 @@
-/* frame.h - a table of texts laid out as pandas prints a data frame, because ado does. For the files of this folder. */
+/* frame.h - a table of texts laid out as pandas prints a data frame, because ado does. */
 #ifndef TUNE_SPACES_FRAME_H
 #define TUNE_SPACES_FRAME_H
 
@@ -7,7 +7,7 @@
 
 struct tune_frame;
 
-/* tune_frame_new - columns with these headings. tune_frame_cell - the next cell, row by row; text is copied, its control
+/* tune_frame_new - columns with these headings. tune_frame_cell - the next cell, row by row. Texts are copied, their control
  * characters spelled out. What cannot be added for want of memory is told by tune_frame_print. tune_frame_numbers - this
  * column's cells are numbers to pandas, which heads them by one blank more.
  * tune_frame_print - with the row index before each row, indent columns to the right. 0, or -1 with an error: no memory. */

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/json.h"
 #include "core/try.h"
@@ -126,8 +127,39 @@ static int collect(struct tune_store *s, struct marks *uids, struct marks *reque
     return more;
 }
 
+/* Who is told how far a merge came. */
+struct told {
+    tune_store_progress *progress; /* NULL: nobody */
+    void *context;
+    int64_t done, all;
+};
+
+static void tell_progress(struct told *t)
+{
+    if (t->progress)
+        t->progress(t->context, ++t->done, t->all);
+}
+
+/* Rows of all tables, requests too; -1. */
+static int64_t count_rows(struct tune_store *s)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < s->file_count; i++) {
+        struct tune_sample_file *content = NULL;
+        int fd = s->files[i].gone ? -1 : tune_store_open_file(s, i, &content);
+        if (s->files[i].gone)
+            continue;
+        TRY(fd);
+        for (int t = 0; t < content->table_count; t++)
+            rows += content->tables[t].at.rows;
+        tune_sample_free(content);
+        close(fd);
+    }
+    return rows;
+}
+
 /* Rows of one table that are not there yet; how many. */
-static int64_t merge_table(struct tune_store *into, struct tune_store *from, const char *experiment, struct marks *uids)
+static int64_t merge_table(struct tune_store *into, struct tune_store *from, const char *experiment, struct marks *uids, struct told *told)
 {
     int all, keys = 0, more;
     const struct tune_cell *cells;
@@ -149,13 +181,14 @@ static int64_t merge_table(struct tune_store *into, struct tune_store *from, con
             break;
         }
         came += fresh;
+        tell_progress(told);
     }
     tune_scan_free(scan);
     free(row);
     return more < 0 ? -1 : came;
 }
 
-static int merge_requests(struct tune_store *into, struct tune_store *from, struct marks *requests)
+static int merge_requests(struct tune_store *into, struct tune_store *from, struct marks *requests, struct told *told)
 {
     const struct tune_cell *cells;
     struct tune_scan *scan = scan_keys(from, TUNE_STORE_REQUESTS);
@@ -166,6 +199,7 @@ static int merge_requests(struct tune_store *into, struct tune_store *from, stru
             more = -1;
             break;
         }
+        tell_progress(told);
     }
     tune_scan_free(scan);
     return more;
@@ -205,26 +239,27 @@ static int finish_rows(struct tune_store *into, int status)
     return status < 0 ? -1 : kept;
 }
 
-int64_t tune_store_merge(struct tune_store *into, struct tune_store *from)
+int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_store_progress *progress, void *context)
 {
+    static const char *const kinds[] = {"spaces", "operations", "experiments"};
     struct marks uids = {0}, requests = {0};
+    struct told told = {progress, context, 0, progress ? count_rows(from) : 0};
     int count;
     int64_t came = 0;
+    TRY(told.all < 0 ? -1 : 0);
     const char *const *tables = tune_store_tables(from, &count);
     int status = tables ? collect(into, &uids, &requests) : -1;
     tune_store_begin(into);
     for (int i = 0; i < count && status == 0; i++) {
-        int64_t more = merge_table(into, from, tables[i], &uids);
+        int64_t more = merge_table(into, from, tables[i], &uids, &told);
         status = more < 0 ? -1 : 0;
         came += more;
     }
     if (status == 0)
-        status = merge_requests(into, from, &requests);
+        status = merge_requests(into, from, &requests, &told);
     status = finish_rows(into, status);
-    if (status == 0)
-        status = merge_records(into, from, "spaces");
-    if (status == 0)
-        status = merge_records(into, from, "operations");
+    for (int i = 0; i < 3 && status == 0; i++)
+        status = merge_records(into, from, kinds[i]);
     free(uids.at);
     free(requests.at);
     return status < 0 ? -1 : came;

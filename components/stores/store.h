@@ -3,6 +3,7 @@
  *     samples/store.json            id and schema version
  *     samples/<stamp>-<host>-<pid>.h5   rows of one process; at about a thousand rows it begins the next file
  *     samples/spaces/ operations/   what was measured for whom, as JSON beside the rows
+ *     samples/experiments/          files of experiments that only imported rows are of
  *     samples/claims/               who measures what right now (claim.h)
  *
  * A process writes only its own files, and replaces them whole: a new file beside the old one, fsync, rename. So
@@ -153,11 +154,12 @@ void tune_store_records_free(char **names, int count);
 /* ---- whole stores ---- */
 
 /* tune_store_merge - what `from` has and `into` lacks: rows whose uid is not there, with their requests, and records.
- * How many rows came, or -1.
+ * How many rows came, or -1. progress (NULL: nobody) is told after each row of `from`, requests too, how many are done, of all.
  * tune_store_check - read every file through: problem is told each one (file, what), returns how many, or -1: the folder
  * cannot be read. uids twice, unknown statuses, schemas, files that do not open, rows without experiment, requests
  * without result. Refreshes s. */
-int64_t tune_store_merge(struct tune_store *into, struct tune_store *from);
+typedef void tune_store_progress(void *context, int64_t done, int64_t all);
+int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_store_progress *progress, void *context);
 int64_t tune_store_check(struct tune_store *s, void (*problem)(void *context, const char *file, const char *what), void *context);
 
 #ifdef __cplusplus

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/decimal.h"
+#include "core/statistics.h"
 #include "samples.h"
-#include "spaces/frame.h"
 
 /* A column behind the constitutive ones: a target of one protocol, or in target format of any. */
 struct shown {
@@ -21,29 +20,43 @@ static struct {
     int column_count;
     struct shown *shown;
     int shown_count;
-    bool target_format;
-    int64_t rows;
-    char *text;                  /* of the present cell */
+    bool target_format, results; /* results: not of entities alone */
+    double *values;              /* [column_count][room] of the present group */
+    int *counts, room;           /* [column_count] */
+    char *text;                  /* of a cell */
     size_t size;
 } show;
 
-static int no_memory(void)
-{
-    return samples_fail(TUNE_ERROR_CANNOT, "out of memory while rows are shown");
-}
-
 /* ---- columns ---- */
+
+static const char *parts[256];
+static int part_count;
 
 static bool asked_for(const char *name)
 {
-    static const char *parts[256];
-    static int count = -1;
-    if (count < 0)
-        count = samples_split(my.properties, parts, 256);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < part_count; i++)
         if (!strcmp(parts[i], name))
             return true;
-    return count == 0;
+    return part_count == 0;
+}
+
+/* Every property asked for is a target of some experiment. */
+static int check_properties(void)
+{
+    const char *names[4096];
+    int count = 0;
+    part_count = samples_split(my.properties, parts, 256);
+    for (int p = 0; p < samples.space->reference_count; p++)
+        for (int i = 0; i < samples.protocols[p].experiment->target_count && count < 4096; i++)
+            names[count++] = samples.protocols[p].experiment->targets[i].name;
+    for (int i = 0; i < part_count; i++) {
+        bool known = false;
+        for (int k = 0; k < count && !known; k++)
+            known = !strcmp(parts[i], names[k]);
+        if (!known)
+            return samples_no_such("property", parts[i], names, count);
+    }
+    return 0;
 }
 
 /* Shown by default: what the experiment declares for these parameters; --property and --all-properties ask for others. */
@@ -68,11 +81,13 @@ static int add_shown(int protocol, const struct tune_target *t)
     s->whole = t->whole;
     s->protocol = show.target_format ? -1 : protocol;
     for (int i = 0; show.target_format && i < show.shown_count; i++)
-        if (show.shown[i].column == s->column)
+        if (show.shown[i].column == s->column) {
+            show.shown[i].whole = show.shown[i].whole && t->whole;
             return 0;
+        }
     if ((show.target_format ? asprintf(&s->heading, "%s", t->name)
                             : asprintf(&s->heading, "%s-%s", samples.protocols[protocol].identifier, t->name)) < 0)
-        return no_memory();
+        return samples_no_memory();
     show.shown_count++;
     return 0;
 }
@@ -82,8 +97,10 @@ static int choose_columns(void)
     int most = 1;
     for (int p = 0; p < samples.space->reference_count; p++)
         most += samples.protocols[p].experiment->target_count;
-    if (!(show.columns = calloc((size_t)most, sizeof *show.columns)) || !(show.shown = calloc((size_t)most, sizeof *show.shown)))
-        return no_memory();
+    if (!(show.columns = calloc((size_t)most, sizeof *show.columns)) || !(show.shown = calloc((size_t)most, sizeof *show.shown)) ||
+        !(show.counts = calloc((size_t)most, sizeof *show.counts)))
+        return samples_no_memory();
+    TRY(check_properties());
     view_column(tune_key_column(TUNE_KEY_GENERATOR)->name);
     for (int p = 0; p < samples.space->reference_count; p++)
         for (int i = 0; i < samples.protocols[p].experiment->target_count; i++) {
@@ -91,56 +108,22 @@ static int choose_columns(void)
             if (is_shown(p, t))
                 TRY(add_shown(p, t));
         }
-    if (my.properties && show.shown_count == 0)
-        return samples_fail(TUNE_ERROR_USAGE, "--property: no experiment of this space has such a target");
     return 0;
 }
 
 /* Only columns that some row has a value in. */
-static int drop_empty_columns(void)
+static void drop_empty_columns(void)
 {
     int kept = 0;
-    for (int i = 0; i < show.shown_count; i++) {
-        int present = tune_view_present(show.view, show.shown[i].protocol, show.shown[i].column);
-        TRY(present);
-        if (present)
+    for (int i = 0; i < show.shown_count; i++)
+        if (tune_view_present(show.view, show.shown[i].protocol, show.shown[i].column))
             show.shown[kept++] = show.shown[i];
         else
             free(show.shown[i].heading);
-    }
     show.shown_count = kept;
-    return 0;
 }
 
-/* ---- cells ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double aggregate(double *v, int n)
-{
-    double sum = 0, squares = 0;
-    for (int i = 0; i < n; i++)
-        sum += v[i];
-    for (int i = 0; i < n; i++)
-        squares += (v[i] - sum / n) * (v[i] - sum / n);
-    qsort(v, (size_t)n, sizeof *v, ascending);
-    switch (my.aggregate[0]) {
-    case 'v':
-        return squares / n;
-    case 's':
-        return sqrt(squares / n);
-    case 'm':
-        if (!strcmp(my.aggregate, "median"))
-            return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-        return !strcmp(my.aggregate, "mean") ? sum / n : !strcmp(my.aggregate, "min") ? v[0] : v[n - 1];
-    default:
-        return NAN;
-    }
-}
+/* ---- rows ---- */
 
 static int room(size_t size)
 {
@@ -148,305 +131,199 @@ static int room(size_t size)
         return 0;
     char *grown = realloc(show.text, size);
     if (!grown)
-        return no_memory();
+        return samples_no_memory();
     show.text = grown;
     show.size = size;
     return 0;
 }
 
-static int spell(char *text, double v, bool whole)
+/* The group's numbers into show.values, and its first result's generator into show.text. */
+static int read_group(const struct tune_view_group *g)
 {
-    return whole && v == floor(v) && fabs(v) < 1e18 ? sprintf(text, "%lld", (long long)v) : tune_decimal_python(text, v);
-}
-
-/* The cell of a group into show.text: "" where it has no value, a number, or "[a, b]" of several results. */
-static int fill_cell(const struct tune_view_group *g, const struct shown *s)
-{
-    double few[64], *v = g->results > 64 ? malloc((size_t)g->results * sizeof *v) : few;
-    int n = 0;
-    if (!v)
-        return no_memory();
+    if (g->results > show.room) {
+        double *grown = realloc(show.values, (size_t)g->results * (size_t)show.column_count * sizeof *grown);
+        if (!grown)
+            return samples_no_memory();
+        show.values = grown;
+        show.room = g->results;
+    }
+    memset(show.counts, 0, (size_t)show.column_count * sizeof *show.counts);
     for (int k = 0; k < g->results; k++) {
-        const struct tune_cell *cell = tune_view_cell(show.view, k, s->column);
-        if (!cell) {
-            free(v == few ? NULL : v);
+        const struct tune_cell *cells = tune_view_cells(show.view, k);
+        if (!cells)
             return -1;
+        if (k == 0) {
+            TRY(room(strlen(cells[0].text) + 1));
+            strcpy(show.text, cells[0].text);
         }
-        if (!cell->absent && !cell->text)
-            v[n++] = cell->number;
+        for (int c = 1; c < show.column_count; c++)
+            if (!cells[c].absent && !cells[c].text)
+                show.values[c * show.room + show.counts[c]++] = cells[c].number;
     }
-    int code = room((size_t)n * TUNE_DECIMAL_SIZE + 8);
-    if (code == 0) {
-        char *at = show.text;
-        *at = 0;
-        if (n == 1 || (n > 1 && my.aggregate)) {
-            spell(at, n == 1 ? v[0] : aggregate(v, n), s->whole);
-        } else if (n > 1) {
-            *at++ = '[';
-            for (int i = 0; i < n; i++) {
-                at += sprintf(at, "%s", i ? ", " : "");
-                at += spell(at, v[i], s->whole);
-            }
-            strcpy(at, "]");
-        }
-    }
-    free(v == few ? NULL : v);
-    return code;
-}
-
-static int fill_value(const struct tune_value *v)
-{
-    int length = tune_value_id(v, NULL, 0);
-    TRY(room((size_t)length + 1));
-    tune_value_id(v, show.text, (size_t)length + 1);
     return 0;
 }
 
-static int fill_identifier(const struct tune_view_group *g)
+static int put_identifier(const struct tune_value *entity)
 {
-    int length = tune_entity_identifier(samples.space->names, g->entity, samples.space->count, NULL, 0);
-    TRY(room((size_t)length + 1));
-    tune_entity_identifier(samples.space->names, g->entity, samples.space->count, show.text, (size_t)length + 1);
+    static char *text;
+    static size_t size;
+    size_t length = (size_t)tune_entity_identifier(samples.space->names, entity, samples.space->count, text, size);
+    if (length >= size) {
+        char *grown = realloc(text, length + 256);
+        if (!grown)
+            return samples_no_memory();
+        text = grown;
+        size = length + 256;
+        tune_entity_identifier(samples.space->names, entity, samples.space->count, text, size);
+    }
+    samples_text(text);
     return 0;
 }
 
-/* ---- the three formats, cell by cell ---- */
-
-static struct tune_frame *frame;
-
-static void put(const char *heading, bool number, bool first)
+static int put_entity(const struct tune_view_group *g)
 {
-    FILE *out = samples.out;
-    const char *text = show.text;
-    if (frame) {
-        tune_frame_cell(frame, *text ? text : number ? "NaN" : "None");
-        return;
-    }
-    if (!strcmp(my.output_format, "json")) {
-        struct tune_value name = tune_value_text(heading), value = tune_value_text(text);
-        char quoted[2 * TUNE_STORE_TEXT_MAX];
-        tune_value_json(&name, quoted, sizeof quoted);
-        fprintf(out, "%s%s: ", first ? "" : ", ", quoted);
-        if (number || !*text) {
-            fputs(*text ? text : "null", out);
-            return;
-        }
-        tune_value_json(&value, quoted, sizeof quoted);
-        fputs(quoted, out);
-        return;
-    }
-    fputc(',', out);
-    if (!strpbrk(text, ",\"\n\r")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
+    TRY(put_identifier(g->entity));
+    if (show.results)
+        samples_text(show.text);
+    if (show.results && show.target_format)
+        samples_text(samples.protocols[g->protocol].full_identifier);
+    for (int d = 0; d < samples.space->count; d++)
+        samples_value(&g->entity[d]);
+    return 0;
 }
 
-static void begin_row(void)
+static void put_target(const struct shown *s)
 {
-    if (frame)
-        return;
-    if (!strcmp(my.output_format, "json"))
-        fputs(show.rows ? ",\n  {" : "[\n  {", samples.out);
+    double *values = show.values + s->column * show.room;
+    int count = show.counts[s->column];
+    if (my.aggregate && count > 0)
+        samples_number(tune_statistic(values, count, my.aggregate), s->whole, 6);
     else
-        fprintf(samples.out, "%lld", (long long)show.rows);
+        samples_numbers(values, count, s->whole, false);
 }
 
-static void end_row(void)
+static void put_blanks(int from, int to)
 {
-    show.rows++;
-    if (!frame)
-        fputs(!strcmp(my.output_format, "json") ? "}" : "\n", samples.out);
-}
-
-static bool is_number(const struct tune_value *v)
-{
-    double number;
-    return tune_value_number(v, &number);
-}
-
-static int put_entity(const struct tune_view_group *g, bool results)
-{
-    TRY(fill_identifier(g));
-    put("identifier", false, true);
-    if (results) {
-        const struct tune_cell *generator = tune_view_cell(show.view, 0, 0);
-        if (!generator)
-            return -1;
-        TRY(room(strlen(generator->text) + 1));
-        strcpy(show.text, generator->text);
-        put("generatorid", false, false);
-    }
-    if (results && show.target_format) {
-        TRY(room(strlen(samples.protocols[g->protocol].full_identifier) + 1));
-        strcpy(show.text, samples.protocols[g->protocol].full_identifier);
-        put("experiment_id", false, false);
-    }
-    for (int d = 0; d < samples.space->count; d++) {
-        TRY(fill_value(&g->entity[d]));
-        put(samples.space->names[d], is_number(&g->entity[d]), false);
-    }
-    return 0;
-}
-
-static int put_targets(const struct tune_view_group *g, int from, int to)
-{
-    for (int i = from; i < to; i++) {
-        TRY(fill_cell(g, &show.shown[i]));
-        put(show.shown[i].heading, true, false);
-    }
-    return 0;
-}
-
-static void put_blank(int from, int to)
-{
-    show.text[0] = 0;
     for (int i = from; i < to; i++)
-        put(show.shown[i].heading, true, false);
+        samples_number(NAN, false, 6);
 }
 
-/* In observed format one row has all experiments of an entity: their groups follow each other. */
-static int put_observed(const struct tune_view_group *g, int *filled)
+/* In observed format one row has all experiments of an entity, whose groups follow each other. How many columns are filled now. */
+static int put_observed(const struct tune_view_group *g, int filled)
 {
-    int from = *filled;
+    int from = filled;
     while (from < show.shown_count && show.shown[from].protocol < g->protocol)
         from++;
-    int to = from;
-    while (to < show.shown_count && show.shown[to].protocol == g->protocol)
-        to++;
-    put_blank(*filled, from);
-    *filled = to;
-    return put_targets(g, from, to);
+    put_blanks(filled, from);
+    for (; from < show.shown_count && show.shown[from].protocol == g->protocol; from++)
+        put_target(&show.shown[from]);
+    return from;
 }
 
-static int put_rows(bool results)
+static bool same_entity(const struct tune_value *a, const struct tune_value *b)
+{
+    for (int d = 0; d < samples.space->count; d++)
+        if (!tune_value_equal(&a[d], &b[d]))
+            return false;
+    return true;
+}
+
+static int close_row(int filled)
+{
+    put_blanks(filled, show.shown_count);
+    return samples_end_row();
+}
+
+/* entity: room for the one whose row is open. */
+static int put_rows(struct tune_value *entity)
 {
     struct tune_view_group g;
-    struct tune_value *entity = calloc((size_t)samples.space->count + 1, sizeof *entity);
-    int more, filled = 0, code = 0;
-    bool open = false;
-    if (!entity)
-        return no_memory();
-    while (code == 0 && (more = tune_view_next(show.view, &g)) == 1) {
-        bool same = open && results && !show.target_format;
-        for (int d = 0; same && d < samples.space->count; d++)
-            same = tune_value_equal(&entity[d], &g.entity[d]);
-        if (open && !same) {
-            if (results && !show.target_format)
-                put_blank(filled, show.shown_count);
-            end_row();
-            open = false;
+    int more, filled = -1; /* no row is open */
+    while ((more = tune_view_next(show.view, &g)) == 1) {
+        bool goes_on = filled >= 0 && !show.target_format && same_entity(entity, g.entity);
+        if (filled >= 0 && !goes_on) {
+            TRY(close_row(filled));
+            filled = -1;
         }
-        if (my.limit > 0 && show.rows >= my.limit)
-            break;
-        if (!open) {
-            begin_row();
-            code = put_entity(&g, results);
+        if (!goes_on && my.limit > 0 && samples_rows() == my.limit)
+            return 0;
+        if (show.results)
+            TRY(read_group(&g));
+        if (!goes_on) {
+            TRY(put_entity(&g));
             memcpy(entity, g.entity, (size_t)samples.space->count * sizeof *entity);
-            open = true;
             filled = 0;
         }
-        if (code == 0 && results)
-            code = show.target_format ? put_targets(&g, 0, show.shown_count) : put_observed(&g, &filled);
-        if (ferror(samples.out))
-            code = samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: disk full, or a closed pipe");
+        if (!show.results) {
+            filled = show.shown_count;
+        } else if (show.target_format) {
+            for (; filled < show.shown_count; filled++)
+                put_target(&show.shown[filled]);
+        } else {
+            filled = put_observed(&g, filled);
+        }
     }
-    if (code == 0 && more < 0)
-        code = -1;
-    if (code == 0 && open) {
-        if (results && !show.target_format)
-            put_blank(filled, show.shown_count);
-        end_row();
-    }
-    free(entity);
-    return code;
+    TRY(more);
+    return filled >= 0 ? close_row(filled) : 0;
 }
 
 /* ---- the whole ---- */
 
-static const char **headings(bool results, int *count)
+static int begin(void)
 {
     const char **all = calloc((size_t)(3 + samples.space->count + show.shown_count), sizeof *all);
     int n = 0;
-    if (!all) {
-        no_memory();
-        return NULL;
-    }
+    if (!all)
+        return samples_no_memory();
     all[n++] = "identifier";
-    if (results)
+    if (show.results)
         all[n++] = "generatorid";
-    if (results && show.target_format)
+    if (show.results && show.target_format)
         all[n++] = "experiment_id";
     for (int d = 0; d < samples.space->count; d++)
         all[n++] = samples.space->names[d];
-    for (int i = 0; results && i < show.shown_count; i++)
+    for (int i = 0; show.results && i < show.shown_count; i++)
         all[n++] = show.shown[i].heading;
-    *count = n;
-    return all;
+    int code = samples_begin(SAMPLES_FRAME, all, n);
+    free(all);
+    return code < 0 ? -1 : n;
 }
 
-static int put_all(bool results)
+static int put_all(void)
 {
-    int count;
-    const char **names = headings(results, &count);
-    if (!names)
-        return -1;
-    TRY(room(1024));
-    bool people = !strcmp(my.output_format, "console") || !strcmp(my.output_format, "table");
-    if (people && !(frame = tune_frame_new(names, count)))
-        return -1;
-    for (int i = 0; !people && strcmp(my.output_format, "json") && i < count; i++) {
-        snprintf(show.text, show.size, "%s", names[i]);
-        put("", false, i == 0);
-    }
-    if (!people && strcmp(my.output_format, "json"))
-        fputc('\n', samples.out);
-    int code = put_rows(results);
-    if (code == 0 && !strcmp(my.output_format, "json"))
-        fputs(show.rows ? "\n]\n" : "[]\n", samples.out);
-    if (code == 0 && frame && show.rows == 0)
-        fputs("Nothing\n", samples.out);
-    else if (code == 0 && frame)
-        code = tune_frame_print(frame, 0, samples.out);
-    tune_frame_free(frame);
-    frame = NULL;
-    if (code == 0 && people && (show.rows > 50 || count > 20))
-        fprintf(stderr, "samples: %lld rows of %d columns; --output-format csv is easier to look at\n", (long long)show.rows, count);
-    free(names);
-    return code;
+    struct tune_value *entity = calloc((size_t)samples.space->count + 1, sizeof *entity);
+    int columns = entity ? begin() : samples_no_memory(), code = columns < 0 ? -1 : put_rows(entity);
+    free(entity);
+    TRY(code);
+    TRY(samples_end());
+    if (samples_people() && (samples_rows() > 50 || columns > 20))
+        fprintf(stderr, "samples: %lld rows of %d columns; --output-format csv is easier to look at\n", (long long)samples_rows(), columns);
+    return 0;
 }
 
 int samples_show(void)
 {
-    struct tune_view_options o = {.where = my.where, .operation = my.operation};
-    static const char *const views[] = {"measured", "matching", "missing", "unmeasured", "sampled", "", "", "unsampled"};
     TRY(samples_open_space(samples_word(0)));
-    for (int i = 0; i < 8; i++)
-        if (!strcmp(my.include, views[i]))
-            o.include = (enum tune_view_include)(i % 4);
     show.target_format = !strcmp(my.property_format, "target");
     TRY(choose_columns());
-    o.columns = show.columns;
-    o.column_count = show.column_count;
-    if (!(show.view = tune_view_open(samples.store, samples.space, samples.protocols, &o)))
+    if (!(show.view = samples_open_view(show.columns, show.column_count, false)))
         return -1;
-    bool results = o.include == TUNE_VIEW_MEASURED || o.include == TUNE_VIEW_MATCHING;
-    int code = results ? drop_empty_columns() : 0;
-    if (code == 0)
-        code = put_all(results);
-    if (code == 0 && results)
+    show.results = !strstr(my.include, "miss") && strncmp(my.include, "un", 2);
+    if (show.results)
+        drop_empty_columns();
+    else
+        show.shown_count = 0;
+    int code = put_all();
+    if (code == 0 && show.results)
         code = samples_say_mixed(show.view);
+    if (code == 0)
+        code = samples_say_matching(show.view);
     for (int i = 0; i < show.shown_count; i++)
         free(show.shown[i].heading);
     free(show.shown);
     free(show.columns);
+    free(show.counts);
+    free(show.values);
     free(show.text);
     tune_view_free(show.view);
     return code;
