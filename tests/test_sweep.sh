@@ -137,7 +137,7 @@ code=$?
 is "SIGINT: exit 130, what ran is not recorded" eval '[ $code = 130 ] && grep -q "^# stopped" said.txt && grep -q "sweep --resume first --store stop" said.txt && [ $(count long.yaml stop) -ge 1 ] && [ $(count long.yaml stop) -le 3 ]'
 is "--resume goes on, and measures the others once" eval 'says "finished" "$sweep" --resume first $own --store stop && [ $(count long.yaml stop measured) = 8 ] && [ $(sort log | uniq -c | awk "\$1 > 2" | wc -l) = 0 ]'
 is "... and again: nothing is left" eval 'lines=$(wc -l <log); "$sweep" --resume first $own --store stop >/dev/null && [ $(wc -l <log) = $lines ]'
-refused "an operation that is not there" 1 "there is no operation nobody" "$sweep" --resume nobody $own --store stop
+refused "an operation that is not there" 2 "there is no operation nobody" "$sweep" --resume nobody $own --store stop
 refused "an operation of another space" 2 "is of space-" "$sweep" s.yaml --resume first $own --store stop
 rm -f log
 "$sweep" long.yaml $own --store killed --name first >/dev/null 2>&1 &
