@@ -118,8 +118,12 @@ const char *samples_word(int i)
 
 int samples_split(const char *text, const char **parts, int most)
 {
-    char *copy = text ? strdup(text) : NULL; /* the parts are asked for until the program ends */
+    static char *kept[16]; /* the parts are asked for until the program ends */
+    static int kept_count;
+    char *copy = text && kept_count < 16 ? strdup(text) : NULL;
     int count = 0;
+    if (copy)
+        kept[kept_count++] = copy;
     for (char *at = copy, *next; at && *at; at = next) {
         next = at + strcspn(at, ",");
         if (*next)

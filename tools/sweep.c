@@ -384,6 +384,7 @@ static int read_inputs(void)
     if (there && (strncmp(known.space, "space-", 6) || strcmp(known.space + 6, sweep.space->id))) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s is of %s, which is not the space in %s (space-%s)", known.id, known.space,
                             my.space, sweep.space->id);
+        tune_operation_record_free(&known);
         return -1;
     }
     if (there)
@@ -470,6 +471,7 @@ int main(int argc, char **argv)
         sweep_summary(stopped);
     }
     struct tune_progress at = {.signal = *my.tune.stop_signal == SIGPIPE ? 0 : *my.tune.stop_signal};
+    tune_operation_record_free(&sweep.record);
     tune_jobs_free(sweep.jobs);
     tune_known_free(sweep.known);
     tune_store_free(sweep.store);

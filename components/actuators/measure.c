@@ -306,6 +306,7 @@ static int finish(struct tune_measurement *m, struct tune_result *result)
             m->targets[i] = result->status == TUNE_VALID ? 1 : result->status == TUNE_INVALID ? 0 : NAN;
         else if (result->status != TUNE_VALID)
             m->targets[i] = NAN;
+    tune_utf8_mend(result->reason, strlen(result->reason)); /* it may have been cut within a character */
     result->targets = m->targets;
     result->started_s = m->started_s;
     result->seconds = tune_clock_s() - m->begin_s;
