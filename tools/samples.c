@@ -118,12 +118,10 @@ const char *samples_word(int i)
 
 int samples_split(const char *text, const char **parts, int most)
 {
-    static char *kept[16]; /* the parts are asked for until the program ends */
-    static int kept_count;
-    char *copy = text && kept_count < 16 ? strdup(text) : NULL;
+    char *copy = text && samples.kept_count < SAMPLES_KEPT ? strdup(text) : NULL;
     int count = 0;
     if (copy)
-        kept[kept_count++] = copy;
+        samples.kept[samples.kept_count++] = copy;
     for (char *at = copy, *next; at && *at; at = next) {
         next = at + strcspn(at, ",");
         if (*next)
@@ -274,6 +272,8 @@ int main(int argc, char **argv)
         tune_protocols_free(samples.protocols, samples.space->reference_count);
     tune_space_free(samples.space);
     tune_catalog_free(&samples.catalog);
+    while (samples.kept_count > 0)
+        free(samples.kept[--samples.kept_count]);
     tune_store_free(samples.store);
     struct tune_progress none = {0};
     int code = tune_program_exit(&none);

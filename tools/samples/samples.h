@@ -19,6 +19,8 @@ struct samples_flags {
 };
 extern struct samples_flags my;
 
+enum { SAMPLES_KEPT = 16 };
+
 struct samples {
     struct tune_store *store;
     struct tune_catalog catalog;
@@ -26,6 +28,8 @@ struct samples {
     struct tune_space *space;          /* NULL: the command takes none */
     struct tune_protocol *protocols;
     FILE *out;
+    char *kept[SAMPLES_KEPT];          /* texts that samples_split took apart */
+    int kept_count;
 };
 extern struct samples samples;
 
