@@ -23,9 +23,9 @@ $(BUILD)/config.mk: tools/configure.sh
 
 CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
            -ffp-contract=fast -fno-math-errno $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
-CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
+CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(YAML_CFLAGS) $(EXTRA_CPPFLAGS)
 LDFLAGS  = -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
-LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm
+LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(YAML_LIBS) $(HDF5_LIBS) $(OPENMP) -ldl -lpthread -lm
 
 LIBRARY  = $(BUILD)/libtune.a
 SOURCES  = $(filter-out components/flags/program.c,$(wildcard components/*/*.c components/*/*/*.c))
@@ -35,6 +35,7 @@ RECIPES  = $(patsubst recipes/%.c,$(BUILD)/%,$(wildcard recipes/*.c))
 TOOLS    = $(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c))
 MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
 PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
+HELPERS  = $(patsubst tests/helpers/%.c,$(BUILD)/tests/helpers/%,$(wildcard tests/helpers/*.c))
 BENCHES  = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 FUZZERS  = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c)))
@@ -51,7 +52,7 @@ found: $(BUILD)/config.mk
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(OPENBLAS_CFLAGS) $(CFLAGS) -c $< -o $@
+	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(OPENBLAS_CFLAGS) $(HDF5_CFLAGS) $(CFLAGS) -c $< -o $@
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@
@@ -67,13 +68,16 @@ $(BUILD)/obj/%.source.o: %.c
 $(RECIPES): $(BUILD)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
+# A tool too long for one file keeps the others in a folder of its name.
+PARTS    = $(wildcard tools/*/*.c)
 $(TOOLS): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(PROGRAM) $(LIBRARY)
-	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -o $@
+$(foreach p,$(PARTS),$(eval $(BUILD)/$(notdir $(patsubst %/,%,$(dir $(p)))): $(BUILD)/obj/$(p:.c=.o)))
 
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
-$(TESTS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
+$(TESTS) $(HELPERS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CMOCKA_LIBS) $(LIBS) -o $@
 
@@ -101,8 +105,10 @@ endif
 
 # For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
 # not among them: it prints and exits, which is for the programs of this tree and those built with RECIPE=.
-PUBLIC   = $(addprefix components/,core/file.h core/json.h core/random.h core/safetensors.h core/version.h \
-           devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h views/plot.h views/table.h)
+PUBLIC   = $(addprefix components/,core/build_id.h core/decimal.h core/file.h core/host.h core/json.h core/nearest.h core/random.h \
+           core/safetensors.h core/version.h devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h \
+           spaces/experiment.h spaces/operation.h stores/claim.h stores/store.h actuators/child.h actuators/measure.h \
+           discovery/results.h discovery/view.h views/heat.h views/parallel.h views/plot.h views/table.h)
 HEADERS  = $(patsubst components/%,%,$(shell $(CC) -Icomponents -MM -x c components/tune.h $(PUBLIC) | tr ' \\' '\n\n' | grep '\.h$$' | sort -u))
 VERSION  = $(shell sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h)
 DEST     = $(DESTDIR)$(abspath $(PREFIX))
@@ -117,15 +123,15 @@ $(BUILD)/tune.pc: tools/tune.pc.in components/core/version.h $(BUILD)/config.mk 
 
 install: all
 	install -d "$(DEST)/bin" "$(DEST)/lib/pkgconfig" "$(DEST)/share/tune.c/tools"
-	install $(RECIPES) $(TOOLS) "$(DEST)/bin"
+	install $(RECIPES) $(TOOLS) $(MAKERS) "$(DEST)/bin"
 	install -m 644 $(LIBRARY) "$(DEST)/lib"
 	$(call pc,$(abspath $(PREFIX)),$${prefix}/lib,$${prefix}/include/tune) > "$(DEST)/lib/pkgconfig/tune.pc"
 	for h in $(HEADERS); do install -D -m 644 components/$$h "$(DEST)/include/tune/$$h" || exit 1; done
-	for f in $$(find defaults datasets/*.jsonl -type f); do install -D -m 644 $$f "$(DEST)/share/tune.c/$$f" || exit 1; done
+	for f in $$(find defaults datasets/*.jsonl datasets/*.txt -type f); do install -D -m 644 $$f "$(DEST)/share/tune.c/$$f" || exit 1; done
 	install tools/download.sh "$(DEST)/share/tune.c/tools"
 
 uninstall:
-	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS))) "$(DEST)/lib/libtune.a" "$(DEST)/lib/pkgconfig/tune.pc"
+	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) "$(DEST)/lib/libtune.a" "$(DEST)/lib/pkgconfig/tune.pc"
 	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c"
 
 setup:
@@ -142,13 +148,13 @@ test: setup-test
 
 # Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
 test-peers: setup-test
-	@$(MAKE) --no-print-directory -j$$(nproc) all $(PEERS)
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(HELPERS) $(PEERS)
 	@BUILD=$(BUILD) sh tests/peers.sh
 
 # A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh).
 faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
-	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh
+	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh
 
 # Time figures; nothing here passes or fails.
 bench: setup
@@ -182,7 +188,7 @@ test-valgrind: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/valgrind OPT=-O1 $(if $(filter x86_64,$(shell uname -m)),ARCH=-march=x86-64-v3) all
 	@BUILD=$(BUILD)/valgrind sh tests/run.sh tests/valgrind.sh
 
-tests: $(TESTS) $(FUZZERS)
+tests: $(TESTS) $(HELPERS) $(FUZZERS)
 
 fuzzers: $(FUZZERS)
 

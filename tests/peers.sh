@@ -1,60 +1,85 @@
 #!/bin/sh
 # peers.sh - run every tests/peers/*_peer.py, each a live comparison with the field's own libraries.
-# TUNE_VENV: the Python environment that holds them (default ~/.cache/tune.c/venv). It is made, and filled with exactly
-# the versions of tests/requirements.txt, if it does not have them; where that cannot be done, every script counts as
-# skipped, with the reason. BUILD: where the programs to compare are (default build).
+# Scripts named *_ado_peer.py compare with IBM's ado, which has a Python environment of its own, for its packages want other
+# versions of what the others use.
+#   TUNE_VENV      the environment of the others, filled from tests/requirements.txt (default ~/.cache/tune.c/venv)
+#   TUNE_VENV_ADO  ado's, filled from tests/requirements-ado.txt (default ~/.cache/tune.c/venv-ado)
+# Each is made, and filled with exactly those versions, if it does not have them; where that cannot be done, every script it
+# is for counts as skipped, with the reason. BUILD: where the programs to compare are (default build). `peers.sh ado` runs
+# those of ado alone.
 cd "$(dirname "$0")/.." || exit 1
-venv=${TUNE_VENV:-${HOME:-/tmp}/.cache/tune.c/venv}
-requirements=tests/requirements.txt
+cache=${HOME:-/tmp}/.cache/tune.c
 BUILD=${BUILD:-build}
 # What the system's Python or the user's home has must not leak in.
 unset PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX
 export BUILD PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 HF_HUB_DISABLE_PROGRESS_BARS=1 TOKENIZERS_PARALLELISM=false
 
-right() {
-    [ -x "$venv/bin/python" ] && "$venv/bin/python" - "$requirements" <<'PYTHON'
-import importlib.metadata, sys
+right() { # VENV REQUIREMENTS MODULE... - the environment has these versions, and the modules import
+    [ -x "$1/bin/python" ] && "$1/bin/python" - "$@" <<'PYTHON'
+import importlib, importlib.metadata, sys
 if sys.prefix == sys.base_prefix:
     sys.exit(1)  # no environment of its own
-for line in open(sys.argv[1]):
+for line in open(sys.argv[2]):
     name, _, version = line.split("#")[0].strip().partition("==")
     if name and importlib.metadata.version(name).split("+")[0] != version:
         sys.exit(1)
-import peft, tokenizers, torch, transformers
+for module in sys.argv[3:]:
+    importlib.import_module(module)
 PYTHON
 }
 
 # Debian keeps the module venv needs in a package of its own.
 have_venv() { python3 -c 'import ensurepip, venv' >/dev/null 2>&1; }
 
-make() {
+make() { # VENV REQUIREMENTS MODULE...
     command -v python3 >/dev/null 2>&1 || { why="python3 is not installed"; return 1; }
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { why="python3 is older than 3.10"; return 1; }
-    if [ ! -x "$venv/bin/python" ]; then
+    if [ ! -x "$1/bin/python" ]; then
         if ! have_venv && command -v apt-get >/dev/null 2>&1; then
             sudo=
             [ "$(id -u)" = 0 ] || sudo="sudo -n"
             { $sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends python3-venv; } >"$log" 2>&1
         fi
         have_venv || { why="python3 has no venv module (Debian: apt-get install python3-venv)"; return 1; }
-        mkdir -p "$(dirname "$venv")" && python3 -m venv "$venv" >"$log" 2>&1 || { why="cannot make $venv: $(tail -n 1 "$log")"; return 1; }
+        mkdir -p "$(dirname "$1")" && python3 -m venv "$1" >"$log" 2>&1 || { why="cannot make $1: $(tail -n 1 "$log")"; return 1; }
     fi
-    echo "# installing the versions of $requirements into $venv (once; some gigabytes)"
-    timeout 2400 "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$requirements" >"$log" 2>&1 ||
-        { why="pip cannot install $requirements: $(grep -i error "$log" | tail -n 1 | cut -c1-200)"; return 1; }
-    right >"$log" 2>&1 || { why="the packages do not import: $(tail -n 1 "$log" | cut -c1-200)"; return 1; }
+    echo "# installing the versions of $2 into $1 (once; up to some gigabytes)"
+    timeout 2400 "$1/bin/python" -m pip install -q --disable-pip-version-check -r "$2" >"$log" 2>&1 ||
+        { why="pip cannot install $2: $(grep -i error "$log" | tail -n 1 | cut -c1-200)"; return 1; }
+    right "$@" >"$log" 2>&1 || { why="the packages do not import: $(tail -n 1 "$log" | cut -c1-200)"; return 1; }
 }
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-why=
-if ! right >/dev/null 2>&1 && ! make; then
+# compare SCRIPTS VENV REQUIREMENTS MODULE... - run the scripts in the environment; its totals go to $totals.
+compare() {
+    scripts=$1
+    shift
+    why=
+    if right "$@" >/dev/null 2>&1 || make "$@"; then
+        # shellcheck disable=SC2086 # one word each
+        TUNE_TEST_TOTALS=$totals TUNE_PYTHON=$1/bin/python sh tests/run.sh $scripts || failed=1
+        return
+    fi
     n=0
-    for t in tests/peers/*_peer.py; do
+    for t in $scripts; do
         n=$((n + 1))
         echo "ok $n - $t # SKIP $why"
     done
-    if [ -n "${TUNE_TEST_TOTALS:-}" ]; then echo "0 0 $n" >>"$TUNE_TEST_TOTALS"; else echo "0 passed, 0 failed, $n skipped"; fi
-    exit 0
+    echo "0 0 $n" >>"$totals"
+}
+
+log=$(mktemp)
+totals=$(mktemp)
+trap 'rm -f "$log" "$totals"' EXIT
+failed=0 ado= others=
+for t in tests/peers/*_peer.py; do
+    case $t in *_ado_peer.py) ado="$ado $t" ;; *) others="$others $t" ;; esac
+done
+case ${1:-} in ado) others= ;; esac
+[ -z "$others" ] || compare "$others" "${TUNE_VENV:-$cache/venv}" tests/requirements.txt peft tokenizers torch transformers
+[ -z "$ado" ] || compare "$ado" "${TUNE_VENV_ADO:-$cache/venv-ado}" tests/requirements-ado.txt ado
+if [ -n "${TUNE_TEST_TOTALS:-}" ]; then
+    cat "$totals" >>"$TUNE_TEST_TOTALS"
+else
+    awk '{ p += $1; f += $2; s += $3 } END { print p + 0 " passed, " f + 0 " failed, " s + 0 " skipped" }' "$totals"
 fi
-TUNE_PYTHON=$venv/bin/python sh tests/run.sh tests/peers/*_peer.py
+[ $failed = 0 ]

@@ -22,6 +22,7 @@ perplexity() { awk -v p="$(value file/report.json eval_perplexity)" -v l="$(valu
 is "perplexity is its exponential" perplexity
 is "two evaluations, one a step" test "$(grep -c '"eval_loss"' file/metrics.jsonl)" = 2
 is "run.json names the file and its rows" sh -c 'tr -d "\n\t" <file/run.json | grep -q "\"eval_data\":{\"path\":\"held.jsonl\",\"rows\":12,\"fingerprint\":\"[0-9a-f]*\"[,}]"'
+is "report.json has both files' hashes" sh -c 'for k in data eval_data; do hash=$(tr -d "\n\t" <file/run.json | sed "s/.*\"$k\":{[^}]*\"fingerprint\":\"\([0-9a-f]*\)\".*/\1/") && grep -q "\"${k}_hash\":.*\"$hash\"" file/report.json || exit 1; done'
 is "no training row is held out for it" grep -q '40 to train on, 0 held out' file.out
 is "text files and arrays too" sh -c 'printf "one two three\n\nfour five six\n" >held.txt'
 is "a .txt file to evaluate on" run text --eval-dataset held.txt --max-steps 1

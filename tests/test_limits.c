@@ -118,6 +118,28 @@ static void nothing_there(void **state)
     assert_ok(tune_file_remove_folder(root));
 }
 
+/* Of the process's own group, in either version, and of the machine. */
+static void oom_kills(void **state)
+{
+    (void)state;
+    const char *root = test_folder();
+    assert_int_equal(tune_cgroup_oom_kills(root), 0);
+    put(root, "/proc/vmstat", "nr_free_pages 77\noom_kill 3\nnuma_hit 9\n");
+    assert_int_equal(tune_cgroup_oom_kills(root), 3);
+    put(root, "/proc/self/cgroup", "0::/job/step\n");
+    put(root, "/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    put(root, "/sys/fs/cgroup/job/memory.events", "low 0\noom 8\noom_kill 500\n"); /* of others in it as well */
+    put(root, "/sys/fs/cgroup/job/step/memory.events", "low 0\nhigh 5\nmax 6\noom 7\noom_kill 20\noom_group_kill 1\n");
+    assert_int_equal(tune_cgroup_oom_kills(root), 23);
+    put(root, "/proc/self/cgroup", "5:cpu:/run\n4:memory:/run\n0::/\n");
+    put(root, "/proc/self/mountinfo", "32 30 0:8 / /v1/cpu rw - cgroup cgroup rw,cpu\n"
+                                      "33 30 0:7 / /v1/memory rw - cgroup cgroup rw,memory\n");
+    put(root, "/v1/memory/run/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 40\n");
+    assert_int_equal(tune_cgroup_oom_kills(root), 43);
+    assert_ok(tune_file_remove_folder(root));
+    assert_true(tune_cgroup_oom_kills("") >= 0);
+}
+
 static const struct tune_memory_limit *find(const struct tune_memory_limit *l, int count, const char *what)
 {
     for (int i = 0; i < count; i++)
@@ -182,6 +204,7 @@ int main(void)
         cmocka_unit_test(version_2),
         cmocka_unit_test(version_1),
         cmocka_unit_test(nothing_there),
+        cmocka_unit_test(oom_kills),
         cmocka_unit_test(this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;

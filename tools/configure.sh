@@ -30,8 +30,14 @@ look() {
     fi
 }
 look CJSON libcjson "" "-lcjson" cjson/cJSON.h 'cJSON_Parse("1") != NULL' libcjson-dev
+look YAML yaml-0.1 "" "-lyaml" yaml.h 'yaml_get_version_string() == NULL' libyaml-dev
 look OPENBLAS openblas "" "-lopenblas" cblas.h 'openblas_get_num_threads()' libopenblas-dev
 look CMOCKA cmocka "" "-lcmocka" cmocka.h 'cmocka_set_message_output(CM_OUTPUT_TAP), 0' libcmocka-dev
+# The serial build, which Debian keeps beside others, under names of its own. The function came with 1.10.5.
+hdf5=hdf5 cflags= libs=-lhdf5
+pkg-config --exists hdf5-serial 2>/dev/null && hdf5=hdf5-serial
+[ ! -d /usr/include/hdf5/serial ] || { cflags=-I/usr/include/hdf5/serial; libs=-lhdf5_serial; }
+look HDF5 $hdf5 "$cflags" "$libs" hdf5.h 'H5Dget_chunk_info_by_coord(0, NULL, NULL, NULL, NULL)' libhdf5-dev
 # The flag for "this processor": clang on aarch64 long knew only -mcpu, a cross compiler knows neither.
 arch=
 for flag in -march=native -mcpu=native; do

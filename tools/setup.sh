@@ -14,12 +14,15 @@ need libc6-dev have stdio.h
 need binutils command -v ar
 need pkg-config command -v pkg-config
 need libcjson-dev have cjson/cJSON.h -lcjson
+need libyaml-dev have yaml.h -lyaml
 need libopenblas-dev have cblas.h -lopenblas
+need libhdf5-dev sh -c 'ls /usr/include/hdf5/serial/hdf5.h || pkg-config --exists hdf5'
 if [ "$1" = test ]; then
     need libcmocka-dev have cmocka.h -lcmocka
     need g++ command -v g++
     need curl command -v curl
     need python3 command -v python3
+    need hdf5-tools command -v h5dump
     if [ -e /etc/debian_version ]; then # the library is tested under both of Debian's threaded builds
         need libopenblas0-pthread sh -c 'ls /usr/lib/*/openblas-pthread/libopenblas.so.0'
         need libopenblas0-openmp sh -c 'ls /usr/lib/*/openblas-openmp/libopenblas.so.0'

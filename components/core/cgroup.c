@@ -14,6 +14,7 @@ struct walk {
     struct tune_cgroup *group;
     const char *root;
     bool unified, cpu, memory; /* version 2; which controllers these groups have */
+    int64_t *oom_kills;        /* NULL, or what those of the lowest group are added to; then nothing else is looked at */
 };
 
 /* The first number in folder/name, -1 where there is none ("max", no such file). */
@@ -29,6 +30,20 @@ static double number(const char *folder, const char *name)
     if (f)
         fclose(f);
     return value;
+}
+
+/* The number behind the word "oom_kill" in a file of words and numbers, 0 where there is none. */
+static int64_t oom_kills(const char *path)
+{
+    char name[64];
+    long long value, found = 0;
+    FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%63s %lld", name, &value) == 2)
+        if (!strcmp(name, "oom_kill"))
+            found = value;
+    if (f)
+        fclose(f);
+    return found;
 }
 
 /* Of memory.stat: pages of files that are not locked or shared memory. */
@@ -70,6 +85,15 @@ static void look_at_memory(const struct walk *w, const char *folder)
         g->memory_limit = (int64_t)limit > 0 ? (int64_t)limit : 1;
 }
 
+/* Version 2 counts those of the groups below as well, version 1 a group's own. */
+static void look_at_oom_kills(const struct walk *w, const char *folder)
+{
+    char path[TUNE_PATH_MAX];
+    const char *name = w->unified ? "memory.events" : "memory.oom_control";
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path)
+        *w->oom_kills += oom_kills(path);
+}
+
 static void look_at_cpu(const struct walk *w, const char *folder)
 {
     char path[TUNE_PATH_MAX];
@@ -96,6 +120,11 @@ static void climb(const struct walk *w, const char *mount, const char *path)
     if (base + strlen(path) >= sizeof folder)
         return;
     strcpy(folder + base, path);
+    if (w->oom_kills) {
+        if (w->memory)
+            look_at_oom_kills(w, folder);
+        return;
+    }
     for (;;) {
         if (w->cpu)
             look_at_cpu(w, folder);
@@ -163,22 +192,24 @@ static void find_mount(const struct walk *w, const char *controller, const char 
     free(line);
 }
 
-static void read_groups(struct tune_cgroup *group, const char *root, const char *controllers, const char *path)
+static void read_groups(const struct walk *w, const char *controllers, const char *path)
 {
+    struct walk all = *w, cpu = *w, memory = *w;
+    all.unified = all.cpu = all.memory = cpu.cpu = memory.memory = true;
     if (!*controllers)
-        find_mount(&(struct walk){group, root, .unified = true, .cpu = true, .memory = true}, "", path);
+        find_mount(&all, "", path);
     if (lists(controllers, "cpu"))
-        find_mount(&(struct walk){group, root, .cpu = true}, "cpu", path);
+        find_mount(&cpu, "cpu", path);
     if (lists(controllers, "memory"))
-        find_mount(&(struct walk){group, root, .memory = true}, "memory", path);
+        find_mount(&memory, "memory", path);
 }
 
-void tune_cgroup_read(struct tune_cgroup *group, const char *root)
+/* Every hierarchy that /proc/self/cgroup names. */
+static void each_hierarchy(const struct walk *w)
 {
     char file[TUNE_PATH_MAX], *line = NULL;
     size_t room = 0;
-    memset(group, 0, sizeof *group);
-    if (snprintf(file, sizeof file, "%s/proc/self/cgroup", root) >= (int)sizeof file)
+    if (snprintf(file, sizeof file, "%s/proc/self/cgroup", w->root) >= (int)sizeof file)
         return;
     FILE *f = fopen(file, "re");
     while (f && getline(&line, &room, f) > 0) { /* "4:memory:/path", version 2: "0::/path" */
@@ -187,9 +218,23 @@ void tune_cgroup_read(struct tune_cgroup *group, const char *root)
         if (!path)
             continue;
         *path = 0;
-        read_groups(group, root, controllers + 1, path + 1);
+        read_groups(w, controllers + 1, path + 1);
     }
     if (f)
         fclose(f);
     free(line);
+}
+
+void tune_cgroup_read(struct tune_cgroup *group, const char *root)
+{
+    memset(group, 0, sizeof *group);
+    each_hierarchy(&(struct walk){.group = group, .root = root});
+}
+
+int64_t tune_cgroup_oom_kills(const char *root)
+{
+    char path[TUNE_PATH_MAX];
+    int64_t kills = snprintf(path, sizeof path, "%s/proc/vmstat", root) < (int)sizeof path ? oom_kills(path) : 0;
+    each_hierarchy(&(struct walk){.root = root, .oom_kills = &kills});
+    return kills;
 }

@@ -25,6 +25,10 @@ struct tune_cgroup {
  * proc/self/mountinfo and what they name, for tests. */
 void tune_cgroup_read(struct tune_cgroup *group, const char *root);
 
+/* tune_cgroup_oom_kills - processes that the kernel has killed for want of memory: oom_kill of the process's own group and of
+ * the machine (/proc/vmstat), added up. Of use is only whether it rose between two looks. root as above. */
+int64_t tune_cgroup_oom_kills(const char *root);
+
 #ifdef __cplusplus
 }
 #endif

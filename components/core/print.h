@@ -3,22 +3,16 @@
 #define TUNE_CORE_PRINT_H
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* tune_number_text - the shortest decimal text that reads back as the same double, into text, which is returned; value is
- * finite. cJSON_CreateNumber may be one unit in the last place off: where a figure must survive being written and read,
- * this goes in with cJSON_CreateRaw. A decimal comma of the locale becomes a point. */
-static inline const char *tune_number_text(char text[32], double value)
+#include "core/decimal.h"
+
+/* tune_number_text - the shortest decimal text that reads back as the same double, into text, which is returned.
+ * cJSON_CreateNumber may be one unit in the last place off: where a figure must survive being written and read, this goes
+ * in with cJSON_CreateRaw; value is finite then. */
+static inline const char *tune_number_text(char text[TUNE_DECIMAL_SIZE], double value)
 {
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    char *comma = strchr(text, ',');
-    if (comma)
-        *comma = '.';
+    tune_decimal_json(text, value);
     return text;
 }
 

@@ -47,3 +47,21 @@ uint64_t tune_random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_
     } while (index >= n);
     return index;
 }
+
+tune_wide tune_random_permute_wide(uint64_t seed, uint64_t stream, tune_wide n, tune_wide index)
+{
+    int half = 1;
+    while (half < 64 && (n - 1) >> (2 * half) != 0)
+        half++;
+    uint64_t mask = half == 64 ? UINT64_MAX : ((uint64_t)1 << half) - 1;
+    do {
+        uint64_t left = (uint64_t)(index >> half), right = (uint64_t)index & mask;
+        for (uint64_t round = 0; round < 12; round++) {
+            uint64_t next = left ^ (tune_random_u64(seed, stream ^ (round + 1) << 56, right) & mask);
+            left = right;
+            right = next;
+        }
+        index = (tune_wide)left << half | right;
+    } while (index >= n);
+    return index;
+}

@@ -21,6 +21,11 @@ double tune_random_normal(uint64_t seed, uint64_t stream, uint64_t counter);
  * a bijection computed, not stored. Source: Black & Rogaway 2002, a Feistel network with cycle walking. */
 uint64_t tune_random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_t index);
 
+/* tune_random_permute_wide - the same for n of up to 128 bits, another permutation: of more rounds, so that small sets too
+ * come in every order about equally often. */
+__extension__ typedef unsigned __int128 tune_wide;
+tune_wide tune_random_permute_wide(uint64_t seed, uint64_t stream, tune_wide n, tune_wide index);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "core/try.h"
 #include "flags/known.h"
 

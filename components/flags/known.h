@@ -28,10 +28,6 @@ int tune_known_models(struct tune_known_model **models);
  * is the Hub id's last part, also below models--ORG--NAME; letters' case does not count. 1 and *found, 0: none, or -1. */
 int tune_known_model(const char *model, struct tune_known_model *found);
 
-/* tune_nearest - the one of count names that is most like name, by edits ('-' and '_' equal); NULL if there are none.
- * A name that holds the other counts as one edit. *distance, where not NULL: the edits. */
-const char *tune_nearest(const char *name, const char *const *names, int count, int *distance);
-
 /* tune_hub_name - the last part of a Hub id: "SmolLM2-135M". */
 const char *tune_hub_name(const char *hub_id);
 

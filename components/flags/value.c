@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "flags/known.h"
 #include "flags/state.h"
 
 /* "[1,4096]", "(0,1]", "[0,inf)"; no or an empty text: any. */
@@ -124,54 +123,6 @@ int tune_flags_put(const struct tune_option *row, const char *text, const char *
     }
     tune_error_set("%s: the option's row has the unknown type %d", where, row->type);
     return -1;
-}
-
-/* Edits between a and b (insert, delete, replace, swap of neighbours), '-' and '_' equal. */
-static int edits(const char *a, const char *b)
-{
-    enum { MOST = 64 };
-    int d[3][MOST + 1], n = (int)strnlen(a, MOST), m = (int)strnlen(b, MOST);
-    for (int j = 0; j <= m; j++)
-        d[0][j] = j;
-    for (int i = 1; i <= n; i++) {
-        int *now = d[i % 3], *last = d[(i + 2) % 3], *before = d[(i + 1) % 3];
-        now[0] = i;
-        for (int j = 1; j <= m; j++) {
-            char x = a[i - 1] == '_' ? '-' : a[i - 1], y = b[j - 1] == '_' ? '-' : b[j - 1];
-            int best = last[j - 1] + (x != y);
-            if (last[j] + 1 < best)
-                best = last[j] + 1;
-            if (now[j - 1] + 1 < best)
-                best = now[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
-                best = before[j - 2] + 1;
-            now[j] = best;
-        }
-    }
-    return d[n % 3][m];
-}
-
-const char *tune_nearest(const char *name, const char *const *names, int count, int *distance)
-{
-    const char *best = NULL;
-    char typed[128];
-    int least = 0, likest = 0;
-    snprintf(typed, sizeof typed, "%s", name);
-    for (char *c = typed; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    for (int i = 0; i < count; i++) {
-        int away = edits(name, names[i]), size = (int)strlen(names[i]), like = 0;
-        /* "per-device-train-batch-size" means "batch-size", however many letters are too many */
-        if (away > 1 && size > 3 && strlen(name) > 3 && (strcasestr(typed, names[i]) || strcasestr(names[i], typed)))
-            away = 1, like = size;
-        else if (away > 1 && strlen(name) > 1 && !strncasecmp(names[i], typed, strlen(name)))
-            away = 1, like = size; /* "log": log-every */
-        if (!best || away < least || (away == least && like > likest))
-            best = names[i], least = away, likest = like;
-    }
-    if (distance)
-        *distance = least;
-    return best;
 }
 
 int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value, const struct tune_option *row, const char *text)

@@ -18,13 +18,14 @@
 #include "core/try.h"
 #include "core/version.h"
 #include "datasets/dataset.h"
+#include "flags/find.h"
 #include "flags/property.h"
-#include "loggers/host.h"
+#include "core/host.h"
 #include "loggers/run_folder.h"
 #include "loggers/state.h"
-#include "flags/find.h"
 #include "profilers/memory_plan.h"
 #include "profilers/profiler.h"
+#include "profilers/sampler.h"
 
 static bool put_hash(cJSON *object, const char *key, uint64_t hash)
 {
@@ -130,6 +131,7 @@ void tune_logger_free(struct tune_logger *log)
     if (log->metrics)
         fclose(log->metrics);
     tune_writers_free(log->writers);
+    tune_sampler_free(log->sampler);
     cJSON_Delete(log->run);
     cJSON_Delete(log->before);
     free(log->values);
@@ -179,9 +181,6 @@ int tune_logger_device(struct tune_logger *log, int threads, const char *descrip
     TRY(tune_logger_warn_of(log, "notes", "device", "the processor or its matrix kernel"));
     return tune_logger_warn_of(log, "build", "id", "the build of the program");
 }
-
-/* The members that say which weights a figure belongs to, in run.json and in report.json alike. */
-static const char *const weight_keys[] = {"weights", "weights_hash", "weights_folder", "weights_seed"};
 
 int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity)
 {
@@ -242,27 +241,20 @@ int tune_logger_eval_data(struct tune_logger *log, const char *path, const struc
     return put_data(log, "eval_data", path, data);
 }
 
+int tune_logger_watch(struct tune_logger *log, const char *gpus)
+{
+    struct tune_gpus *g = NULL;
+    log->gpus = tune_gpus_listed(gpus);
+    if (log->gpus > 0 && !(g = tune_gpus_open(gpus)))
+        TRY(tune_logger_note(log, "warning: no figures of GPUs", tune_error_message()));
+    log->sampler = tune_sampler_new(g);
+    return log->sampler ? 0 : -1;
+}
+
 int tune_logger_planned(struct tune_logger *log, int64_t steps)
 {
     log->run_changed = true;
     return tune_cjson_put_whole(log->run, "planned_steps", steps) ? 0 : tune_logger_no_memory();
-}
-
-static int declared(const struct tune_logger *log, const char *name)
-{
-    const struct tune_property *p = log->options.properties;
-    for (int i = 0; p && p[i].name; i++)
-        if (!strcmp(p[i].name, name))
-            return i;
-    return -1;
-}
-
-/* A property this logger knows: if the program declares it and has not set it itself. */
-static void know(struct tune_logger *log, const char *name, double value)
-{
-    int i = declared(log, name);
-    if (i >= 0 && isnan(log->values[i]) && isfinite(value))
-        log->values[i] = value;
 }
 
 int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan)
@@ -274,7 +266,7 @@ int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *p
         good = good && tune_cjson_put_whole(parts, plan->parts[i].name, plan->parts[i].bytes);
     if (!tune_cjson_put(log->run, "memory", parts) || !good)
         return tune_logger_no_memory();
-    know(log, "estimated_memory_bytes", (double)plan->total);
+    tune_logger_know(log, "estimated_memory_bytes", (double)plan->total);
     return tune_logger_header(log, "memory", tune_memory_plan_text(plan, text, sizeof text));
 }
 
@@ -319,18 +311,14 @@ static int diverged(struct tune_logger *log, const struct tune_step_record *r)
     return -1;
 }
 
-/* System memory in use, weighed by the time each sample stands for; at most one sample a second. */
-static void sample_memory(struct tune_logger *log, const struct tune_step_record *r)
+/* Looked at where steps are logged: a run that nobody asked to stop is not slowed down by it. */
+static void look_at_speed(struct tune_logger *log)
 {
-    double from = log->own_steps == 1 ? r->begin.wall_s : log->memory_at_s, s = r->end.wall_s - from;
-    if (log->own_steps > 1 && s < 1)
+    if (log->options.until_stable <= 0 || !log->options.stable)
         return;
-    double percent = tune_memory_used();
-    log->memory_at_s = r->end.wall_s;
-    if (percent < 0 || s <= 0)
-        return;
-    log->memory_sum += percent * s;
-    log->memory_s += s;
+    struct tune_stable_speed v = tune_stable_speed(&log->stable);
+    if (v.steps > 0 && v.half_width <= v.mean * log->options.until_stable / 100)
+        *log->options.stable = true;
 }
 
 static void count(struct tune_logger *log, const struct tune_step_record *r, double loss)
@@ -351,13 +339,7 @@ static void count(struct tune_logger *log, const struct tune_step_record *r, dou
     log->line_steps++;
     log->line_tokens += r->tokens;
     log->line_s += r->end.wall_s - r->begin.wall_s;
-    sample_memory(log, r);
-}
-
-/* Of the steps of all sessions, what lies between them in each included. */
-static double elapsed(const struct tune_logger *log)
-{
-    return log->past_s + (log->end.wall_s - log->begin.wall_s);
+    tune_stable_add(&log->stable, (double)r->tokens, r->end.wall_s - r->begin.wall_s);
 }
 
 /* Remaining steps at the pace so far (evaluations and saves included), or to the time limit if that is sooner. */
@@ -372,12 +354,6 @@ static double eta(const struct tune_logger *log, const struct tune_progress *at)
     return left;
 }
 
-static void see_memory(struct tune_logger *log)
-{
-    int64_t bytes = tune_memory_anonymous();
-    log->anonymous = bytes > log->anonymous ? bytes : log->anonymous;
-}
-
 static int show(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r, double loss)
 {
     struct tune_line_step s = {.step = r->step, .planned = at->planned_steps, .loss = loss, .norm = r->grad_norm,
@@ -386,7 +362,7 @@ static int show(struct tune_logger *log, const struct tune_progress *at, const s
     s.tokens_per_s = log->line_s > 0 ? (double)log->line_tokens / log->line_s : 0;
     log->line_steps = log->line_tokens = 0;
     log->line_s = 0;
-    see_memory(log);
+    tune_logger_see_memory(log);
     return log->options.quiet ? 0 : tune_line_step(&log->line, &s, r->end.wall_s);
 }
 
@@ -410,13 +386,14 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", r->step) && tune_cjson_put_number(json, "loss", loss) &&
                 tune_cjson_put_number(json, "grad_norm", r->grad_norm) && tune_cjson_put_number(json, "lr", r->lr) &&
-                tune_cjson_put_number(json, "step_s", seconds) && tune_cjson_put_number(json, "elapsed_s", elapsed(log)) &&
+                tune_cjson_put_number(json, "step_s", seconds) && tune_cjson_put_number(json, "elapsed_s", tune_logger_elapsed(log)) &&
                 tune_cjson_put_whole(json, "rows", r->rows) && tune_cjson_put_whole(json, "tokens", r->tokens) &&
                 tune_cjson_put_whole(json, "padded_tokens", r->padded_tokens) &&
                 tune_cjson_put_whole(json, "labels", (int64_t)r->labels) &&
                 tune_cjson_put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
                 tune_cjson_put_number(json, "epoch", r->epoch);
     TRY(write_metrics(log, json, good));
+    look_at_speed(log);
     return at->step == r->step ? show(log, at, r, loss) : 0;
 }
 
@@ -430,7 +407,7 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     }
     double perplexity = exp(at->eval_loss);
     log->eval_step = at->eval_step;
-    see_memory(log);
+    tune_logger_see_memory(log);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", at->eval_step) && tune_cjson_put_number(json, "eval_loss", at->eval_loss);
     if (isfinite(perplexity))
@@ -441,16 +418,6 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
         snprintf(best, sizeof best, " | best %.4f at step %" PRId64, at->best_loss, at->best_step);
     return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f | perplexity %.4g%s",
                                                      at->eval_step, at->eval_loss, perplexity, best);
-}
-
-/* Where the time before the first step's end went. */
-static int show_start(struct tune_logger *log)
-{
-    double started = log->options.started_s, setup = log->begin.wall_s - started;
-    int i = declared(log, "model_load_time");
-    double load = i >= 0 && isfinite(log->values[i]) ? log->values[i] : 0;
-    return tune_line_print(&log->line, "# %-26s %.2f s after the start: model %.2f, other set-up %.2f, the step %.2f", "first step",
-                           log->first_end_s - started, load, setup - load, log->first_end_s - log->begin.wall_s);
 }
 
 /* The table as `#` lines. */
@@ -485,121 +452,4 @@ int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, con
     if (status < 0 || none)
         return status;
     return tune_line_print(&log->line, "# %-26s %s/profile.txt, profile.json, profile.trace.json", "profile", log->folder);
-}
-
-/* ---- the report ---- */
-
-void tune_logger_flops(struct tune_logger *log, double per_token, double per_length)
-{
-    log->flops_token = per_token;
-    log->flops_length = per_length;
-}
-
-int tune_logger_property(struct tune_logger *log, const char *name, double value)
-{
-    int i = declared(log, name);
-    if (i < 0) {
-        tune_error_set("property \"%s\" is not declared; add {\"%s\", \"unit\", \"help\"} to the program's table of "
-                       "properties", name, name);
-        return -1;
-    }
-    if (!isfinite(value)) {
-        tune_error_set("property \"%s\": expected a finite number, got %f", name, value);
-        return -1;
-    }
-    log->values[i] = value;
-    return 0;
-}
-
-static void know_standard(struct tune_logger *log, const struct tune_progress *at)
-{
-    double s = elapsed(log), own_s = log->end.wall_s - log->begin.wall_s;
-    know(log, "is_valid", log->steps > 0 && at->signal == 0);
-    know(log, "training_steps", (double)log->steps);
-    know(log, "peak_memory_bytes", (double)tune_memory_peak());
-    see_memory(log);
-    know(log, "peak_anonymous_bytes", (double)log->anonymous);
-    if (at->eval_step > 0) {
-        know(log, "eval_loss", at->eval_loss);
-        know(log, "eval_perplexity", exp(at->eval_loss));
-        know(log, "best_eval_loss", at->best_loss);
-        know(log, "best_eval_step", (double)at->best_step);
-    }
-    if (log->steps == 0 || !(s > 0))
-        return;
-    know(log, "train_runtime", s);
-    know(log, "train_samples_per_second", (double)log->rows / s);
-    know(log, "train_steps_per_second", (double)log->steps / s);
-    know(log, "train_tokens_per_second", (double)log->padded_tokens / s);
-    know(log, "train_tokens_per_gpu_per_second", (double)log->padded_tokens / s);
-    know(log, "dataset_tokens_per_second", (double)log->tokens / s);
-    know(log, "dataset_tokens_per_second_per_gpu", (double)log->tokens / s);
-    know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_memory_used());
-    if (log->own_steps > 0) { /* a process that only evaluated, say, has none of these */
-        know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
-        know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
-        know(log, "setup_s", log->begin.wall_s - log->options.started_s);
-    }
-    if (log->flops_token > 0 && log->rows > 0)
-        know(log, "model_flops_per_second",
-             (double)log->tokens * (log->flops_token + log->flops_length * (double)log->tokens / (double)log->rows) / s);
-    know(log, "loss_first", log->loss_first);
-    know(log, "loss_last", log->loss_last);
-}
-
-static int write_report(struct tune_logger *log)
-{
-    const struct tune_property *p = log->options.properties;
-    const char *nonce = getenv("TUNE_NONCE"); /* by it a parent knows that this very run wrote the report */
-    cJSON *report = cJSON_CreateObject();
-    bool good = report != NULL;
-    for (int i = 0; p && p[i].name && good; i++)
-        if (!isnan(log->values[i]))
-            good = tune_cjson_put_number(report, p[i].name, log->values[i]);
-    for (size_t i = 0; i < sizeof weight_keys / sizeof *weight_keys; i++) {
-        const cJSON *value = cJSON_GetObjectItemCaseSensitive(log->run, weight_keys[i]);
-        good = good && (!value || tune_cjson_put(report, weight_keys[i], cJSON_Duplicate(value, true)));
-    }
-    if (nonce && *nonce)
-        good = good && tune_cjson_put_text(report, "nonce", nonce);
-    int result = tune_logger_held(log) < 0 ? -1 : tune_cjson_write(log->folder, "report.json", report, good);
-    cJSON_Delete(report);
-    return result;
-}
-
-/* How the run ended: run.json's status and reason, and the word for the screen. */
-static const char *ended(const struct tune_progress *at, char *reason, size_t size)
-{
-    *reason = 0;
-    if (at->stopped) {
-        snprintf(reason, size, "%s at step %" PRId64 " of %" PRId64, at->stopped, at->step, at->planned_steps);
-        return "stopped";
-    }
-    if (at->early_stop)
-        snprintf(reason, size, "early stop: %d evaluations in a row without a lower loss; the best was %.4f at step %" PRId64,
-                 at->stale, at->best_loss, at->best_step);
-    return "finished";
-}
-
-int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
-{
-    double s = elapsed(log);
-    char why[160];
-    const char *status = ended(at, why, sizeof why);
-    know_standard(log, at);
-    TRY(write_report(log));
-    TRY(tune_run_json_status(log, status, *why ? why : NULL));
-    if (log->options.quiet)
-        return 0;
-    if (*why)
-        TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, !at->stopped ? "" : at->step > 0 ? "; to go on: --resume " :
-                            "; nothing was trained, so nothing saved: start it again with --overwrite --output ",
-                            at->stopped ? log->folder : ""));
-    if (log->own_steps > 0)
-        TRY(show_start(log));
-    if (log->steps > 0)
-        TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, loss %.4f -> %.4f",
-                            *why ? "figures" : status, log->steps, s, s > 0 ? (double)log->tokens / s : 0, log->loss_first,
-                            log->loss_last));
-    return tune_line_print(&log->line, "# %-26s %s/report.json", "report", log->folder);
 }

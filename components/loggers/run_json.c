@@ -3,6 +3,7 @@
  * The members at the top are those of the run as it is now; started, argv, command and working_folder stay those of the
  * process that began it: they repeat the run. */
 #include <cjson/cJSON.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 #include "core/cjson.h"
 #include "core/try.h"
 #include "core/version.h"
-#include "loggers/host.h"
+#include "core/host.h"
 #include "loggers/state.h"
 
 int tune_logger_no_memory(void)
@@ -102,12 +103,15 @@ static bool put_sessions(struct tune_logger *log, const struct tune_host *host)
 int tune_run_json_start(struct tune_logger *log, struct tune_host *host)
 {
     static const char *const begun[] = {"started", "argv", "command", "working_folder"};
+    const char *nonce = getenv("TUNE_NONCE");
     tune_host_read(host);
     log->run = cJSON_CreateObject();
     bool good = tune_cjson_put_text(log->run, "program", log->options.program) &&
                 tune_cjson_put_text(log->run, "version", TUNE_VERSION) &&
                 tune_cjson_put_text(log->run, "status", "running") && put_now(log->run, "started") &&
                 tune_cjson_put_whole(log->run, "pid", getpid());
+    if (nonce && *nonce)
+        good = good && tune_cjson_put_text(log->run, "nonce", nonce);
     const cJSON *item;
     cJSON_ArrayForEach(item, log->options.settings)
         good = good && tune_cjson_put(log->run, item->string, cJSON_Duplicate(item, true));

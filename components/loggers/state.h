@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
+#include "loggers/stable.h"
 #include "loggers/writers.h"
 
 struct tune_logger {
@@ -23,6 +24,8 @@ struct tune_logger {
     FILE *metrics;
     struct tune_writers *writers;
     struct tune_line line;
+    struct tune_sampler *sampler; /* see tune_logger_watch; NULL: none */
+    int gpus;             /* that the run computes on */
     double *values;       /* per declared property; NaN: never set */
 
     /* finished steps of all sessions */
@@ -31,10 +34,10 @@ struct tune_logger {
     double loss_first, loss_last;
     /* of this session */
     int64_t own_steps;
+    struct tune_stable stable;
     struct tune_moment begin, end; /* of its first step, of its last */
     double first_end_s;
     int64_t anonymous;    /* most anonymous memory seen: at steps, evaluations and the end */
-    double memory_sum, memory_s, memory_at_s; /* percent * seconds */
     int64_t eval_step;    /* of the last evaluation; 0: none */
     double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
     /* since the last line */
@@ -57,6 +60,15 @@ struct cJSON *tune_run_json_session(struct tune_logger *log);
 
 /* tune_logger_header - a `#` line; run.json changed. */
 int tune_logger_header(struct tune_logger *log, const char *key, const char *text);
+
+/* tune_logger_declared - the row of the program's table, or -1. tune_logger_know - a property this logger knows: if the program
+ * declares it and has not set it itself, and it is finite.
+ * tune_logger_elapsed - seconds of the steps of all sessions, what lies between them in each included.
+ * tune_logger_see_memory - for peak_anonymous_bytes. */
+int tune_logger_declared(const struct tune_logger *log, const char *name);
+void tune_logger_know(struct tune_logger *log, const char *name, double value);
+double tune_logger_elapsed(const struct tune_logger *log);
+void tune_logger_see_memory(struct tune_logger *log);
 
 /* tune_logger_compare - a member of run.json as a text (inner: of the object member), now and in the run that is resumed: 0 where
  * they are equal, the run is new or the member was not there; else as tune_logger_changed. what: how messages name it.

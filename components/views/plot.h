@@ -1,11 +1,18 @@
 /* plot.h - curves with axes, in a terminal or as SVG: what is drawn is said once, how is the caller's choice.
+ * Values over two dimensions are heat.h's, over more parallel.h's.
  *
  *     struct tune_curve c = {.label = "first", .x = steps, .y = losses, .count = n};
  *     struct tune_plot p = {.title = "loss", .x_title = "step", .y_title = "nats/token", .curves = &c, .count = 1};
  *     tune_plot_terminal(&p, &(struct tune_terminal){.width = 80, .height = 20, .unicode = true}, stdout);
  *     tune_plot_svg(&p, 1, file);
  *
- * A curve of noise is drawn twice: as it is, faintly, and smoothed. Knows nothing of runs. */
+ * A curve of noise is drawn twice: as it is, faintly, and smoothed. A few measured points with their spread:
+ *
+ *     struct tune_curve c = {.label = "512", .x = sizes, .y = means, .low = least, .high = most, .count = 4, .marked = true};
+ *     struct tune_plot p = {.title = "throughput", .x_title = "batch_size", .y_title = "tokens/s", .curves = &c, .count = 1,
+ *                           .x_base = -1, .note = "bars: lowest and highest of 3"};
+ *
+ * Knows nothing of runs. */
 #ifndef TUNE_PLOT_H
 #define TUNE_PLOT_H
 
@@ -20,9 +27,12 @@ extern "C" {
 struct tune_curve {
     const char *label;
     const double *x, *y; /* [count]; x ascending; a point that is not finite, or beyond 1e300, is left out */
+    const double *low, *high; /* [count] the spread about y, or NULL; not finite: none at that point. Bars where the points are
+                                 few, else a band */
     int64_t count;
     int color;           /* 0, 1, ...: curves of one colour belong together */
     bool dotted;         /* few points worth seeing one by one: marked, and never smoothed */
+    bool marked;         /* likewise, with a drawn line: measured points, whose last one is no more than the others */
 };
 
 struct tune_plot {
@@ -32,12 +42,17 @@ struct tune_plot {
     double smooth;       /* points on either side that a smoothed value is an average of; 0: none, below 0: as many as
                             suit a curve, where it is noisy */
     bool logarithmic;    /* the y axis; values not above 0 are left out */
+    int x_base;          /* 2, 10: the x axis is logarithmic, with ticks at powers of that; -1: as suits the values; 0: linear */
+    const char *const *x_names; /* the x axis has categories instead: [x_count] names for x = 0, 1, ..; points are not joined */
+    int x_count;
+    const char *note;    /* a line below the title; NULL: none */
 };
 
 struct tune_terminal {
     int width, height;   /* columns, and rows of the plot's area */
     bool unicode;        /* braille dots and drawn lines; else ASCII */
     bool color;          /* else each curve has a character of its own */
+    bool truecolor;      /* shades in 24 bits (COLORTERM says so), not the nearest of 256 */
 };
 
 /* tune_plot_terminal - title, area with axes, legend, each line with a newline, none wider than width - 1. 0, or -1 with an

@@ -1,18 +1,57 @@
 /* scale.c - ranges, round ticks, smoothing. */
 #include "views/scale.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 
-int tune_width(const char *text)
+bool tune_drawable(double value)
 {
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xC0) != 0x80;
+    return fabs(value) < 1e300;
+}
+
+int tune_levels(const double *values, int64_t count, double level[TUNE_TICKS], int n)
+{
+    for (int64_t i = 0; i < count && n >= 0; i++) {
+        int at = n;
+        if (!tune_drawable(values[i]))
+            continue;
+        while (at > 0 && level[at - 1] >= values[i])
+            at--;
+        if (at < n && level[at] == values[i])
+            continue;
+        if (n == TUNE_TICKS)
+            return -1;
+        memmove(level + at + 1, level + at, (size_t)(n++ - at) * sizeof *level);
+        level[at] = values[i];
+    }
     return n;
+}
+
+const char *tune_level_text(double value, char text[32])
+{
+    snprintf(text, 32, fabs(value) < 1e7 && value == rint(value) ? "%.0f" : "%.6g", value == 0 ? 0 : value);
+    return text;
+}
+
+/* 2 or 10 where each value is the one before it times a power of that; else 0, or what keeps small values apart. */
+static int suited_base(const double *level, int n)
+{
+    bool twos = true, tens = true;
+    if (n < 3 || level[0] <= 0)
+        return 0;
+    for (int i = 1; i < n; i++) {
+        double two = log2(level[i] / level[i - 1]), ten = log10(level[i] / level[i - 1]);
+        twos &= fabs(two - rint(two)) < 1e-9;
+        tens &= fabs(ten - rint(ten)) < 1e-9;
+    }
+    if (tens || twos)
+        return tens ? 10 : 2;
+    double middle = (level[n / 2] - level[0]) / (level[n - 1] - level[0]), extent = level[n - 1] / level[0];
+    return middle > 0.25 || extent < 16 ? 0 : extent < 1000 ? 2 : 10;
 }
 
 double tune_scale_place(const struct tune_scale *s, double value)
@@ -24,7 +63,7 @@ double tune_scale_place(const struct tune_scale *s, double value)
 
 static void add_tick(struct tune_scale *s, double value)
 {
-    if (s->ticks < (int)(sizeof s->tick / sizeof *s->tick))
+    if (s->ticks < TUNE_TICKS)
         s->tick[s->ticks++] = value;
 }
 
@@ -40,9 +79,20 @@ static double linear_ticks(struct tune_scale *s, int most)
     return step;
 }
 
+static void powers_of_two(struct tune_scale *s, int most)
+{
+    int from = (int)ceil(log2(s->low) - 1e-9), to = (int)floor(log2(s->high) + 1e-9), each = 1 + (to - from) / most;
+    for (int e = from; e <= to; e += each)
+        add_tick(s, ldexp(1, e));
+}
+
 /* Powers of ten, and 2 and 5 times them where there are few. */
 static void logarithmic_ticks(struct tune_scale *s, int most)
 {
+    if (s->base == 2) {
+        powers_of_two(s, most);
+        return;
+    }
     int from = (int)floor(log10(s->low)), to = (int)ceil(log10(s->high)), each = 1 + (to - from) / most;
     bool many = (to - from) * 3 <= most + 3;
     for (int e = from; e <= to; e += each)
@@ -54,7 +104,7 @@ static void logarithmic_ticks(struct tune_scale *s, int most)
 }
 
 /* Digits that tell neighbours apart, and a suffix that keeps labels short. */
-static void spell(struct tune_scale *s, double step)
+void tune_scale_spell(struct tune_scale *s, double step)
 {
     static const struct {
         double from, unit;
@@ -79,69 +129,198 @@ static void spell(struct tune_scale *s, double step)
 void tune_scale_ticks(struct tune_scale *s, int most)
 {
     s->ticks = 0;
+    s->unit = 0;
+    if (s->names) {
+        int count = (int)(s->high - s->low + 0.5), each = 1 + (count - 1) / TUNE_TICKS;
+        for (int i = 0; i < count; i += each)
+            add_tick(s, i);
+        return;
+    }
     if (s->logarithmic) {
         logarithmic_ticks(s, most);
         if (s->ticks >= 2)
             return;
         s->ticks = 0; /* less than a decade: round values, unevenly spaced */
     }
-    spell(s, linear_ticks(s, most));
+    tune_scale_spell(s, linear_ticks(s, most));
+}
+
+const char *tune_scale_text(const struct tune_scale *s, double value, char text[32])
+{
+    if (s->unit == 0)
+        return tune_level_text(value, text);
+    if (fabs(value) < 1e-9 * (s->high - s->low))
+        snprintf(text, 32, "0");
+    else
+        snprintf(text, 32, "%.*f%s", s->decimals, value / s->unit, s->suffix ? s->suffix : s->exponent);
+    return text;
 }
 
 const char *tune_scale_label(const struct tune_scale *s, int i, char text[32])
 {
-    double v = s->tick[i];
-    if (s->unit == 0)
-        snprintf(text, 32, "%g", v);
-    else if (fabs(v) < 1e-9 * (s->high - s->low))
-        snprintf(text, 32, "0");
-    else
-        snprintf(text, 32, "%.*f%s", s->decimals, v / s->unit, s->suffix ? s->suffix : s->exponent);
-    return text;
+    return s->names ? s->names[(int)s->tick[i]] : tune_scale_text(s, s->tick[i], text);
+}
+
+bool tune_scale_at_levels(struct tune_scale *s, const double *levels, int count, int most)
+{
+    char text[32];
+    double before = -1;
+    if (count < 1 || count > most)
+        return false;
+    for (int i = 0; i < count; i++) {
+        double place = tune_scale_place(s, levels[i]);
+        if (!(place > -1e-9 && place < 1 + 1e-9) || strlen(tune_level_text(levels[i], text)) > 8 || place - before < 0.6 / most)
+            return false;
+        before = place;
+    }
+    s->ticks = 0;
+    s->unit = 0;
+    for (int i = 0; i < count; i++)
+        add_tick(s, levels[i]);
+    return true;
 }
 
 bool tune_plot_drawn(const struct tune_plot *plot, double x, double y)
 {
-    const double most = 1e300; /* the extent of an axis is a number too */
-    return fabs(x) < most && fabs(y) < most && (!plot->logarithmic || y > 0);
+    if (plot->x_names ? !(x >= 0 && x <= plot->x_count - 1) : plot->x_base > 0 && !(x > 0))
+        return false;
+    return tune_drawable(x) && tune_drawable(y) && (!plot->logarithmic || y > 0);
 }
 
 /* A range that has an extent, with a margin so that no curve runs along the frame. */
 static void widen(struct tune_scale *s, double margin)
 {
     if (s->logarithmic) {
-        double factor = s->high > s->low ? pow(s->high / s->low, margin) : 1.5;
-        s->low /= factor;
-        s->high *= factor;
+        double decades = log10(s->high) - log10(s->low), factor = decades > 1e-9 ? pow(10, decades * margin) : 1.5;
+        s->low = fmax(s->low / factor, DBL_TRUE_MIN);
+        s->high = fmin(s->high * factor, DBL_MAX);
         return;
     }
     double span = s->high - s->low;
-    if (!(span > 1e-12 * fabs(s->high)))
-        margin = 1, span = s->high == 0 ? 1 : 0.1 * fabs(s->high);
+    if (!(span > fmax(1e-12 * fabs(s->high), 1e-300)))
+        margin = 1, span = s->high == 0 ? 1 : fmax(0.1 * fabs(s->high), 1e-300);
     s->low -= margin * span;
     s->high += margin * span;
 }
 
+/* 10 where numbers of many sizes crowd at the low end of a linear axis. */
+static int suited_to_many(const double *values, int64_t count)
+{
+    double low = INFINITY, high = -INFINITY;
+    int64_t n = 0, crowd = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (tune_drawable(values[i]))
+            low = fmin(low, values[i]), high = fmax(high, values[i]);
+    for (int64_t i = 0; i < count; i++)
+        if (tune_drawable(values[i])) {
+            n++;
+            crowd += values[i] - low < 0.25 * (high - low);
+        }
+    return low > 0 && high / low >= 50 && 2 * crowd > n ? 10 : 0;
+}
+
+bool tune_scale_over(struct tune_scale *s, const double *values, int64_t count, int base, double margin)
+{
+    *s = (struct tune_scale){.low = INFINITY, .high = -INFINITY};
+    if (base < 0) {
+        double level[TUNE_TICKS];
+        int n = tune_levels(values, count, level, 0);
+        base = n < 0 ? suited_to_many(values, count) : suited_base(level, n);
+    }
+    s->base = base;
+    s->logarithmic = base > 0;
+    for (int64_t i = 0; i < count; i++)
+        if (tune_drawable(values[i]) && (!s->logarithmic || values[i] > 0))
+            s->low = fmin(s->low, values[i]), s->high = fmax(s->high, values[i]);
+    bool any = s->low <= s->high;
+    if (!any)
+        s->low = s->logarithmic ? 0.1 : 0, s->high = 1;
+    else
+        widen(s, s->high > s->low ? margin : 1);
+    return any;
+}
+
+void tune_scale_names(struct tune_scale *s, const char *const *names, int count)
+{
+    *s = (struct tune_scale){.low = -0.5, .high = count - 0.5, .names = names};
+}
+
+bool tune_plot_spread(const struct tune_plot *plot, const struct tune_curve *c, int64_t i, double *low, double *high)
+{
+    if (!c->low || !c->high || !tune_drawable(c->low[i]) || !tune_drawable(c->high[i]))
+        return false;
+    *low = fmin(c->low[i], c->y[i]);
+    *high = fmax(c->high[i], c->y[i]);
+    if (plot->logarithmic && *low <= 0)
+        *low = c->y[i];
+    return true;
+}
+
+double tune_plot_aside(const struct tune_plot *plot, const struct tune_curve *c)
+{
+    double each = fmin(0.7 / plot->count, 0.2);
+    return plot->x_names ? each * ((double)(c - plot->curves) - (plot->count - 1) / 2.0) : 0;
+}
+
+static void stretch(struct tune_scale *s, double value)
+{
+    s->low = fmin(s->low, value);
+    s->high = fmax(s->high, value);
+}
+
+static bool all_marked(const struct tune_plot *plot)
+{
+    bool marked = true;
+    for (int k = 0; k < plot->count; k++)
+        marked &= plot->curves[k].marked;
+    return marked;
+}
+
+/* Levels of x over all curves, or -1. */
+static int x_levels(const struct tune_plot *plot, double level[TUNE_TICKS])
+{
+    int n = 0;
+    for (int k = 0; k < plot->count; k++)
+        n = tune_levels(plot->curves[k].x, plot->curves[k].count, level, n);
+    return n;
+}
+
 int tune_plot_scales(const struct tune_plot *plot, struct tune_scale *x, struct tune_scale *y)
 {
-    *x = (struct tune_scale){.low = INFINITY, .high = -INFINITY};
+    double level[TUNE_TICKS], low, high;
+    int base = plot->x_base < 0 ? suited_base(level, x_levels(plot, level)) : plot->x_base;
+    *x = (struct tune_scale){.low = INFINITY, .high = -INFINITY, .logarithmic = base > 0 && !plot->x_names, .base = base};
     *y = (struct tune_scale){.low = INFINITY, .high = -INFINITY, .logarithmic = plot->logarithmic};
     for (int k = 0; k < plot->count; k++)
         for (int64_t i = 0; i < plot->curves[k].count; i++) {
-            double at = plot->curves[k].x[i], v = plot->curves[k].y[i];
-            if (!tune_plot_drawn(plot, at, v))
+            const struct tune_curve *c = &plot->curves[k];
+            if (!tune_plot_drawn(plot, c->x[i], c->y[i]))
                 continue;
-            x->low = fmin(x->low, at), x->high = fmax(x->high, at);
-            y->low = fmin(y->low, v), y->high = fmax(y->high, v);
+            stretch(x, c->x[i]);
+            stretch(y, c->y[i]);
+            if (tune_plot_spread(plot, c, i, &low, &high)) {
+                stretch(y, low);
+                stretch(y, high);
+            }
         }
     if (!(x->low <= x->high)) {
         tune_error_set("\"%s\": there is not one point to draw%s", plot->title,
                        plot->logarithmic ? " (a logarithmic axis has none at or below 0)" : "");
         return -1;
     }
-    widen(x, x->high > x->low ? 0 : 1);
+    if (plot->x_names)
+        tune_scale_names(x, plot->x_names, plot->x_count);
+    else
+        widen(x, x->high > x->low ? (all_marked(plot) ? 0.04 : 0) : 1);
     widen(y, 0.04);
     return 0;
+}
+
+void tune_plot_x_ticks(const struct tune_plot *plot, struct tune_scale *x, int most)
+{
+    double level[TUNE_TICKS];
+    if (plot->x_names || !all_marked(plot) || !tune_scale_at_levels(x, level, x_levels(plot, level), most))
+        tune_scale_ticks(x, most);
 }
 
 /* How far a curve goes up and down, in units of its range: 1 falls steadily, noise goes back and forth. */
@@ -181,7 +360,7 @@ int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, d
     for (int64_t i = 0; i < c->count; i++)
         if (!tune_plot_drawn(plot, c->x[i], c->y[i]))
             return 0; /* with holes: as it is */
-    if (n == 0 || c->dotted || c->count < 3 || (n < 0 && !is_noisy(c)))
+    if (n == 0 || c->dotted || c->marked || plot->x_names || c->count < 3 || (n < 0 && !is_noisy(c)))
         return 0;
     int64_t reach = n < 0 ? c->count / 40 : n >= (double)c->count ? c->count - 1 : (int64_t)n;
     double *a = malloc((size_t)c->count * sizeof *a), *b = malloc((size_t)c->count * sizeof *b);

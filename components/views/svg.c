@@ -1,248 +1,165 @@
-/* svg.c - plots as one SVG document: plain elements and a style sheet, nothing that has to be fetched or run.
+/* svg.c - the head, style and texts of our SVG documents: plain elements and a style sheet, nothing that has to be fetched or run.
  *
- * Colours stand in classes, for light first and for dark in a media query, which programs that
- * know none leave out. A curve of more points than the picture has columns is drawn by the
- * lowest and the highest of each column, which looks the same. */
+ * Colours stand in classes, for light first and for dark in a media query, which programs that know none leave out. */
+#include "views/svg.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/json.h"
-#include "core/try.h"
-#include "views/scale.h"
+#include "views/shades.h"
+#include "views/text.h"
 
-/* Pixels. */
-enum { WIDTH = 960, PANEL = 440, LEFT = 76, RIGHT = 24, TITLE = 40, LEGEND = 22, BOTTOM = 52, COLORS = 8 };
+enum { HEADING = 40, NOTE = 20 /* pixels */ };
 
-static const char *const light[COLORS] = {"#1c6fd6", "#d9560b", "#2a8a3e", "#9a36ac", "#d02f3f", "#0b7f8c", "#8a6100", "#5b57c9"};
-static const char *const dark[COLORS] = {"#6cb0ff", "#ff9a4d", "#6fd080", "#e08cf0", "#ff7f86", "#4fd0dc", "#e0b54a", "#a9a5ff"};
+static const char *const light[TUNE_SVG_COLORS] = {"#1c6fd6", "#d9560b", "#2a8a3e", "#9a36ac",
+                                                    "#d02f3f", "#0b7f8c", "#8a6100", "#5b57c9"};
+static const char *const dark[TUNE_SVG_COLORS] = {"#6cb0ff", "#ff9a4d", "#6fd080", "#e08cf0",
+                                                   "#ff7f86", "#4fd0dc", "#e0b54a", "#a9a5ff"};
 
-struct panel {
-    const struct tune_plot *plot;
-    FILE *out;
-    struct tune_scale x, y;
-    double top, left, width, height; /* of the area */
-};
-
-/* Text between tags; what XML does not allow becomes a question mark. */
-static void put_text(FILE *out, const char *text)
+static void put_bytes(FILE *out, const char *text, size_t size)
 {
-    size_t bad = strlen(text);
-    while (*text) {
-        bool valid = tune_utf8_valid(text, strlen(text), &bad);
-        for (size_t n = valid ? strlen(text) : bad; n > 0; n--, text++) {
-            unsigned char c = (unsigned char)*text;
-            if (c == '<' || c == '>' || c == '&' || c == '"')
-                fprintf(out, "&#%d;", c);
-            else
-                fputc(c < 32 || c == 127 ? '?' : c, out);
-        }
-        if (!valid) {
+    for (; size > 0; size--, text++) {
+        unsigned char c = (unsigned char)*text;
+        bool no_character = c == 0xef && size >= 3 && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe; /* U+FFFE */
+        if (no_character) {
             fputc('?', out);
-            text++;
-        }
+            text += 2, size -= 2;
+        } else if (c == '<' || c == '>' || c == '&' || c == '"')
+            fprintf(out, "&#%d;", c);
+        else
+            fputc(c < 32 || c == 127 ? '?' : c, out);
     }
 }
 
-static void put_style(FILE *out)
+static void put_text(FILE *out, const char *text, size_t size)
+{
+    size_t bad = 0;
+    while (size > 0) {
+        bool valid = tune_utf8_valid(text, size, &bad);
+        size_t n = valid ? size : bad;
+        put_bytes(out, text, n);
+        if (!valid) {
+            fputc('?', out);
+            n++;
+        }
+        text += n;
+        size -= n;
+    }
+}
+
+void tune_svg_text(FILE *out, const char *text)
+{
+    put_text(out, text, strlen(text));
+}
+
+static void put_shades(FILE *out, bool on_dark)
+{
+    for (int i = 0; i < TUNE_SHADES; i++) {
+        int k = on_dark ? TUNE_SHADES - 1 - i : i;
+        struct tune_shade c = tune_shade(k);
+        fprintf(out, ".s%d{stroke:#%02x%02x%02x}.q%d{fill:#%02x%02x%02x}.t%d{fill:%s}\n", i, c.red, c.green, c.blue,
+                i, c.red, c.green, c.blue, i, tune_shade_takes_black(k) ? "#000" : "#fff");
+    }
+}
+
+static void put_style(FILE *out, bool shades)
 {
     static const char *const rules[2][5] = {{"#ffffff", "#22272e", "#e3e6ea", "#59636e", "0.36"},
                                             {"#14171b", "#e6e9ed", "#2c323a", "#9aa4af", "0.42"}};
     fputs("<style>\ntext{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;font-size:13px}\n"
           ".title{font-size:16px;font-weight:600}\n.curve{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}\n"
-          ".raw{stroke-width:1}\n.dotted{stroke-width:1.5;stroke-dasharray:5 4}\n", out);
+          ".raw{stroke-width:1}\n.dotted{stroke-width:1.5;stroke-dasharray:5 4}\n.bar{fill:none;stroke-width:1.5}\n"
+          ".band{stroke:none;fill-opacity:0.2}\n", out);
     for (int d = 0; d < 2; d++) {
         if (d == 1)
             fputs("@media (prefers-color-scheme:dark){\n", out);
         fprintf(out, ".paper{fill:%s}\n.ink{fill:%s}\n.grid{stroke:%s;stroke-width:1}\n.note{fill:%s}\n.raw{stroke-opacity:%s}\n",
                 rules[d][0], rules[d][1], rules[d][2], rules[d][3], rules[d][4]);
-        for (int i = 0; i < COLORS; i++)
+        fprintf(out, ".frame{fill:none;stroke:%s;stroke-width:1}\n", rules[d][3]);
+        fprintf(out, ".mark{fill:none;stroke:%s;stroke-width:2}\n", rules[d][1]);
+        fprintf(out, ".halo{stroke:%s;stroke-width:4;paint-order:stroke;stroke-linejoin:round}\n", rules[d][0]);
+        for (int i = 0; i < TUNE_SVG_COLORS; i++)
             fprintf(out, ".c%d{stroke:%s}.f%d{fill:%s}\n", i, (d ? dark : light)[i], i, (d ? dark : light)[i]);
+        if (shades)
+            put_shades(out, d == 1);
     }
     fputs("}\n</style>\n", out);
 }
 
-static double x_of(const struct panel *p, double value)
+void tune_svg_begin(FILE *out, double width, double height, bool shades)
 {
-    return p->left + p->width * tune_scale_place(&p->x, value);
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+            "role=\"img\">\n", width, height, width, height);
+    put_style(out, shades);
+    fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
 }
 
-static double y_of(const struct panel *p, double value)
+void tune_svg_end(FILE *out)
 {
-    return p->top + p->height * (1 - tune_scale_place(&p->y, value));
+    fputs("</svg>\n", out);
 }
 
-static void put_axes(const struct panel *p)
+double tune_svg_width(const char *text)
 {
-    char text[32];
-    double bottom = p->top + p->height;
-    for (int i = 0; i < p->y.ticks; i++) {
-        double y = y_of(p, p->y.tick[i]);
-        fprintf(p->out, "<line class=\"grid\" x1=\"%.0f\" y1=\"%.1f\" x2=\"%.0f\" y2=\"%.1f\"/>"
-                "<text class=\"note\" x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                p->left, y, p->left + p->width, y, p->left - 8, y + 4.5, tune_scale_label(&p->y, i, text));
+    return 7.7 * tune_width(text);
+}
+
+void tune_svg_label(FILE *out, const char *class_name, double x, double y, const char *anchor, double degrees, double width,
+                    const char *text)
+{
+    size_t size = strlen(text);
+    bool cut = width > 0 && tune_svg_width(text) > width;
+    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"", class_name, x, y, anchor);
+    if (degrees != 0)
+        fprintf(out, " transform=\"rotate(%.0f %.1f %.1f)\"", degrees, x, y);
+    fputc('>', out);
+    if (cut)
+        size = tune_bytes_of(text, (int)(width / tune_svg_width("x")) - 1);
+    put_text(out, text, size);
+    if (cut) {
+        fputs("\u2026<title>", out);
+        tune_svg_text(out, text);
+        fputs("</title>", out);
     }
-    for (int i = 0; i < p->x.ticks; i++) {
-        double x = x_of(p, p->x.tick[i]);
-        fprintf(p->out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>"
-                "<text class=\"note\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
-                x, p->top, x, bottom + 5, x, bottom + 20, tune_scale_label(&p->x, i, text));
-    }
-    fprintf(p->out, "<text class=\"note\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", p->left + p->width / 2, bottom + 40);
-    put_text(p->out, p->plot->x_title);
-    fputs("</text>\n", p->out);
+    fputs("</text>\n", out);
 }
 
-/* One column's lowest and highest point, in the order they stand. */
-struct column {
-    int64_t low, high;
-    int x;
-};
-
-static void put_point(const struct panel *p, const double *x, const double *y, int64_t i, bool first)
+double tune_svg_below_height(double width)
 {
-    fprintf(p->out, "%s%.1f %.2f", first ? "M" : "L", x_of(p, x[i]), y_of(p, y[i]));
+    return fmin(width, TUNE_SVG_BELOW) * 0.643 + 4; /* sin 40 degrees */
 }
 
-static void put_column(const struct panel *p, const double *x, const double *y, const struct column *c, bool first)
+void tune_svg_below(FILE *out, double x, double y, bool turned, double width, const char *text)
 {
-    int64_t one = c->low < c->high ? c->low : c->high, other = c->low < c->high ? c->high : c->low;
-    put_point(p, x, y, one, first);
-    if (other != one)
-        put_point(p, x, y, other, false);
+    if (turned)
+        tune_svg_label(out, "note", x + 6, y - 4, "end", -40, fmin(TUNE_SVG_BELOW, x / 0.766), text); /* cos 40 degrees */
+    else
+        tune_svg_label(out, "note", x, y, "middle", 0, width, text);
 }
 
-static void put_path(const struct panel *p, const struct tune_curve *c, const double *y, const char *class_name)
+double tune_svg_heading_height(const char *note, const char *more)
 {
-    struct column column = {.x = -1};
-    bool dense = c->count > 2 * (int64_t)p->width, first = true;
-    fprintf(p->out, "<path class=\"%s c%d\" d=\"", class_name, c->color % COLORS);
-    for (int64_t i = 0; i < c->count; i++) {
-        if (!tune_plot_drawn(p->plot, c->x[i], y[i]))
-            continue;
-        int x = (int)x_of(p, c->x[i]);
-        if (!dense) {
-            put_point(p, c->x, y, i, first);
-            first = false;
-        } else if (x != column.x) {
-            if (column.x >= 0) {
-                put_column(p, c->x, y, &column, first);
-                first = false;
-            }
-            column = (struct column){i, i, x};
-        } else {
-            column.low = y[i] < y[column.low] ? i : column.low;
-            column.high = y[i] > y[column.high] ? i : column.high;
-        }
-    }
-    if (dense && column.x >= 0)
-        put_column(p, c->x, y, &column, first);
-    fputs("\"><title>", p->out);
-    put_text(p->out, c->label);
-    fputs("</title></path>\n", p->out);
+    return HEADING + NOTE * ((note && *note) + (more && *more));
 }
 
-static void put_dots(const struct panel *p, const struct tune_curve *c)
+void tune_svg_heading(FILE *out, double x, double top, const char *title, const char *unit, const char *note, const char *more)
 {
-    for (int64_t i = 0; i < c->count; i++)
-        if (tune_plot_drawn(p->plot, c->x[i], c->y[i]))
-            fprintf(p->out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.2f\" r=\"3\"><title>%.6g at %.6g</title></circle>\n",
-                    c->color % COLORS, x_of(p, c->x[i]), y_of(p, c->y[i]), c->y[i], c->x[i]);
-}
+    const char *const notes[2] = {note, more};
+    double y = top + 48;
 
-/* The noise of all curves lies below every smooth one. */
-static int put_curves(const struct panel *p)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (int k = 0; k < p->plot->count; k++) {
-            const struct tune_curve *c = &p->plot->curves[k];
-            double *smooth;
-            TRY(tune_plot_smooth(p->plot, c, &smooth));
-            if (pass == 0 && smooth)
-                put_path(p, c, c->y, "curve raw");
-            if (pass == 1)
-                put_path(p, c, smooth ? smooth : c->y, c->dotted ? "curve dotted" : "curve");
-            if (pass == 1 && (c->dotted || c->count == 1))
-                put_dots(p, c);
-            free(smooth);
-        }
-    return 0;
-}
-
-/* Pixels of a legend's entry, near enough: letters of 13 pixels are some 7 wide. */
-static double entry_width(const struct tune_curve *c)
-{
-    return 28 + 7.4 * (tune_width(c->label) + 8) + 20;
-}
-
-/* Rows that the legend takes; drawn from top on, or only counted where out is NULL. */
-static int legend(FILE *out, const struct tune_plot *plot, double top)
-{
-    double x = LEFT;
-    int rows = 1;
-    for (int k = 0; k < plot->count; k++) {
-        const struct tune_curve *c = &plot->curves[k];
-        if (x > LEFT && x + entry_width(c) > WIDTH - RIGHT) {
-            rows++;
-            x = LEFT;
-        }
-        double y = top + LEGEND * (rows - 1) + 10;
-        if (out) {
-            fprintf(out, "<line class=\"curve%s c%d\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>",
-                    c->dotted ? " dotted" : "", c->color % COLORS, x, y, x + 20, y);
-            fprintf(out, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">", x + 27, y + 4.5);
-            put_text(out, c->label);
-            if (c->count > 0)
-                fprintf(out, " <tspan class=\"note\">%.5g</tspan>", c->y[c->count - 1]);
-            fputs("</text>\n", out);
-        }
-        x += entry_width(c);
-    }
-    return rows;
-}
-
-static double panel_height(const struct tune_plot *plot)
-{
-    return PANEL + LEGEND * (legend(NULL, plot, 0) - 1);
-}
-
-static int put_panel(FILE *out, const struct tune_plot *plot, double top)
-{
-    double height = panel_height(plot);
-    int rows = legend(NULL, plot, 0);
-    struct panel p = {.plot = plot, .out = out, .left = LEFT, .width = WIDTH - LEFT - RIGHT};
-    p.top = top + TITLE + LEGEND * rows + 8;
-    p.height = top + height - BOTTOM - p.top;
-    TRY(tune_plot_scales(plot, &p.x, &p.y));
-    tune_scale_ticks(&p.x, 10);
-    tune_scale_ticks(&p.y, 8);
-    fprintf(out, "<text class=\"ink title\" x=\"%d\" y=\"%.0f\">", LEFT, top + 28);
-    put_text(out, plot->title);
-    if (*plot->y_title) {
+    fprintf(out, "<text class=\"ink title\" x=\"%.0f\" y=\"%.0f\">", x, top + 28);
+    tune_svg_text(out, title);
+    if (unit && *unit) {
         fputs("<tspan class=\"note\" font-weight=\"400\">, ", out);
-        put_text(out, plot->y_title);
+        tune_svg_text(out, unit);
         fputs("</tspan>", out);
     }
     fputs("</text>\n", out);
-    legend(out, plot, top + TITLE);
-    put_axes(&p);
-    return put_curves(&p);
-}
-
-int tune_plot_svg(const struct tune_plot *plots, int count, FILE *out)
-{
-    double height = 0, top = 0;
-    for (int i = 0; i < count; i++)
-        height += panel_height(&plots[i]);
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" viewBox=\"0 0 %d %.0f\" role=\"img\">\n",
-            WIDTH, height, WIDTH, height);
-    put_style(out);
-    fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%.0f\"/>\n", WIDTH, height);
-    for (int i = 0; i < count; i++) {
-        TRY(put_panel(out, &plots[i], top));
-        top += panel_height(&plots[i]);
-    }
-    fputs("</svg>\n", out);
-    return 0;
+    for (int i = 0; i < 2; i++)
+        if (notes[i] && *notes[i]) {
+            tune_svg_label(out, "note", x, y, "start", 0, TUNE_SVG_WIDTH - x - 24, notes[i]);
+            y += NOTE;
+        }
 }

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/print.h"
-#include "views/scale.h"
+#include "views/text.h"
 
 struct cell {
     char *text;    /* as people are shown it; NULL: empty */
@@ -104,22 +104,10 @@ const char *tune_table_cell(const struct tune_table *t, int row, int column)
 
 /* ---- for people ---- */
 
-/* Text with its control characters spelled out, as it will stand there; the caller frees it. */
-static char *plain(const char *text)
-{
-    char *line = NULL;
-    size_t size;
-    FILE *out = open_memstream(&line, &size);
-    if (!out)
-        return NULL;
-    tune_print_line_of(out, text);
-    return fclose(out) == 0 ? line : NULL;
-}
-
 /* A line without the spaces at its end; where it is wider than width (0: any), what fits, and the mark. */
 static void put_cut(FILE *out, char *line, int width, const char *mark)
 {
-    size_t n = strlen(line), end = 0;
+    size_t n = strlen(line);
     while (n > 0 && line[n - 1] == ' ')
         n--;
     line[n] = 0;
@@ -127,10 +115,7 @@ static void put_cut(FILE *out, char *line, int width, const char *mark)
         fprintf(out, "%s\n", line);
         return;
     }
-    for (int left = width - tune_width(mark); end < n; end++)
-        if (((unsigned char)line[end] & 0xC0) != 0x80 && left-- <= 0) /* a character begins */
-            break;
-    fprintf(out, "%.*s%s\n", (int)end, line, mark);
+    fprintf(out, "%.*s%s\n", (int)tune_bytes_of(line, width - tune_width(mark)), line, mark);
 }
 
 static int put_aligned(const struct tune_table *t, int width, const char *mark, FILE *out)
@@ -140,7 +125,7 @@ static int put_aligned(const struct tune_table *t, int width, const char *mark, 
     bool good = widths && right;
     for (int row = -1; good && row < tune_table_rows(t); row++)
         for (int c = 0; c < t->count && good; c++) {
-            char *text = plain(row < 0 ? t->columns[c] : tune_table_cell(t, row, c));
+            char *text = tune_plain(row < 0 ? t->columns[c] : tune_table_cell(t, row, c));
             int w = text ? tune_width(text) : 0;
             good = text != NULL;
             widths[c] = w > widths[c] ? w : widths[c];
@@ -152,7 +137,7 @@ static int put_aligned(const struct tune_table *t, int width, const char *mark, 
         size_t size;
         FILE *words = open_memstream(&line, &size);
         for (int c = 0; c < t->count && words; c++) {
-            char *text = plain(row < 0 ? t->columns[c] : tune_table_cell(t, row, c));
+            char *text = tune_plain(row < 0 ? t->columns[c] : tune_table_cell(t, row, c));
             int space = text ? widths[c] - tune_width(text) : 0;
             fprintf(words, "%s%*s%s%*s", c ? "  " : "", right[c] ? space : 0, "", text ? text : "", right[c] ? 0 : space, "");
             free(text);

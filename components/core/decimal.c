@@ -1,0 +1,135 @@
+/* decimal.c - the shortest decimal of a double, by Schubfach, and its two spellings.
+ *
+ * A double v = c x 2^q is what every decimal between its two half-way points reads back as:
+ *
+ *        (4c-2) 2^(q-2)          4c 2^(q-2)          (4c+2) 2^(q-2)        (c = 2^52: the lower one is 4c-1)
+ *     ---------|----------------------|----------------------|---------    the ends belong to it where c is even
+ *           lower                     v                    upper
+ *
+ * With 10^k <= 2^q < 10^(k+1) (c = 2^52: 10^k <= 3/4 2^q) there is at most one multiple of 10^(k+1) in that interval, and it
+ * is the shortest decimal; without one, the nearest multiple of 10^k is. So all that has to be known of v, lower and upper
+ * is 4/10^k of each, rounded down, with a lowest bit that is set where something was lost. */
+#include "core/decimal.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/hash.h"
+#include "core/powers_of_ten.h"
+
+/* floor(q log10(2)), floor(q log10(2) + log10(3/4)), floor(e log2(10)), right for every exponent there is (tested). */
+static int log10_of_power_of_2(int q, bool three_quarters)
+{
+    return (q * 1262611 - (three_quarters ? 524031 : 0)) >> 22;
+}
+
+static int log2_of_power_of_10(int e)
+{
+    return (e * 1741647) >> 19;
+}
+
+/* g x c / 2^128, rounded down, its lowest bit set where that was not exact. g is rounded up by less than 1, which adds less
+ * than 2^64 to the product: a whole result stays whole, and no other comes near enough to a whole one from below to reach it
+ * (checked with continued fractions over all c, for each q). Two come nearer from above than can be seen, both to an odd
+ * one, whose lowest bit is set anyway. */
+static uint64_t scaled(const uint64_t g[2], uint64_t c)
+{
+    uint64_t carried, high;
+    tune_multiply(g[1], c, &carried);
+    uint64_t middle = tune_multiply(g[0], c, &high) + carried;
+    return (high + (middle < carried)) | (middle != 0);
+}
+
+void tune_decimal(double value, uint64_t *digits, int *exponent)
+{
+    uint64_t bits, s;
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t c = bits & 0xFFFFFFFFFFFFF;
+    int biased = (int)(bits >> 52 & 0x7FF), q = (biased ? biased : 1) - 1075;
+    bool narrow = c == 0 && biased > 1; /* a power of two: the one below is nearer */
+    c |= biased ? (uint64_t)1 << 52 : 0;
+    *digits = 0;
+    *exponent = 0;
+    if (c == 0)
+        return;
+    int k = log10_of_power_of_2(q, narrow), shift = q + log2_of_power_of_10(-k) + 1; /* 1 to 4 */
+    const uint64_t *g = tune_powers_of_ten[-k - TUNE_POWERS_OF_TEN_FIRST];
+    uint64_t outside = c & 1; /* the ends */
+    uint64_t lower = scaled(g, (4 * c - (narrow ? 1 : 2)) << shift) + outside;
+    uint64_t here = scaled(g, 4 * c << shift);
+    uint64_t upper = scaled(g, (4 * c + 2) << shift) - outside;
+    uint64_t tens = here / 40;
+    bool below = lower <= 40 * tens, above = 40 * tens + 40 <= upper;
+    if (below != above && tens > 0) {
+        s = tens + above;
+        k++;
+    } else {
+        s = here / 4;
+        below = lower <= 4 * s;
+        above = 4 * s + 4 <= upper;
+        uint64_t half = 4 * s + 2;
+        s += below != above ? above : here > half || (here == half && s % 2);
+    }
+    for (; s % 10 == 0; k++)
+        s /= 10;
+    *digits = s;
+    *exponent = k;
+}
+
+/* As Python's repr() has it; of what is whole, with ".0" if point. */
+static int spell(char *text, double value, bool point)
+{
+    char reversed[20], *to = text;
+    uint64_t digits;
+    int exponent, n = 0;
+    if (isnan(value))
+        return (int)strlen(strcpy(text, "nan"));
+    if (signbit(value))
+        *to++ = '-';
+    if (isinf(value))
+        return (int)(to - text) + (int)strlen(strcpy(to, "inf"));
+    tune_decimal(value, &digits, &exponent);
+    do
+        reversed[n++] = (char)('0' + digits % 10);
+    while ((digits /= 10) > 0);
+    int whole = n + exponent; /* digits before the point */
+    bool plain = whole > -4 && whole <= 16;
+    if (plain && whole <= 0) {
+        *to++ = '0';
+        *to++ = '.';
+        for (int i = whole; i < 0; i++)
+            *to++ = '0';
+    }
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && i == (plain ? whole : 1))
+            *to++ = '.';
+        *to++ = reversed[n - 1 - i];
+    }
+    for (int i = n; plain && i < whole; i++)
+        *to++ = '0';
+    if (plain && whole >= n && point) {
+        *to++ = '.';
+        *to++ = '0';
+    } else if (!plain) {
+        int e = whole - 1, size = e < 0 ? -e : e;
+        *to++ = 'e';
+        *to++ = e < 0 ? '-' : '+';
+        if (size >= 100)
+            *to++ = (char)('0' + size / 100);
+        *to++ = (char)('0' + size / 10 % 10);
+        *to++ = (char)('0' + size % 10);
+    }
+    *to = 0;
+    return (int)(to - text);
+}
+
+int tune_decimal_python(char text[TUNE_DECIMAL_SIZE], double value)
+{
+    return spell(text, value, true);
+}
+
+int tune_decimal_json(char text[TUNE_DECIMAL_SIZE], double value)
+{
+    return spell(text, value, false);
+}

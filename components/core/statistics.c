@@ -1,0 +1,114 @@
+/* statistics.c - means, spreads, and Welch's test. */
+#include "core/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The sum is kept as large and small part (Neumaier): a million values of one size lose no digits. */
+static double mean_of(const double *values, int count)
+{
+    double sum = 0, rest = 0;
+    for (int i = 0; i < count; i++) {
+        double next = sum + values[i];
+        rest += fabs(sum) >= fabs(values[i]) ? sum - next + values[i] : values[i] - next + sum;
+        sum = next;
+    }
+    return (isfinite(rest) ? sum + rest : sum) / count;
+}
+
+static double squares_of(const double *values, int count, double mean)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += (values[i] - mean) * (values[i] - mean);
+    return sum;
+}
+
+static double median_of(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return count % 2 ? values[count / 2] : values[count / 2 - 1] / 2 + values[count / 2] / 2;
+}
+
+double tune_statistic(double *values, int count, const char *name)
+{
+    double mean = mean_of(values, count);
+    if (!strcmp(name, "mean"))
+        return mean;
+    if (!strcmp(name, "variance") || !strcmp(name, "std")) {
+        double variance = squares_of(values, count, mean) / count;
+        return *name == 'v' ? variance : sqrt(variance);
+    }
+    double median = median_of(values, count);
+    return !strcmp(name, "median") ? median : !strcmp(name, "min") ? values[0] : !strcmp(name, "max") ? values[count - 1] : NAN;
+}
+
+struct tune_spread tune_spread_of(double *values, int count)
+{
+    struct tune_spread s = {count, NAN, NAN, NAN, NAN, NAN};
+    if (count == 0)
+        return s;
+    s.mean = mean_of(values, count);
+    s.median = median_of(values, count);
+    s.low = values[0];
+    s.high = values[count - 1];
+    if (count > 1)
+        s.deviation = sqrt(squares_of(values, count, s.mean) / (count - 1));
+    return s;
+}
+
+/* The continued fraction of the incomplete beta function I_x(a,b), for x below (a+1)/(a+b+2). */
+static double beta_fraction(double x, double a, double b)
+{
+    const double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1), value;
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    value = d;
+    for (int m = 1; m <= 500; m++) {
+        double terms[2] = {m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                           -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))};
+        double before = value;
+        for (int i = 0; i < 2; i++) {
+            d = 1 + terms[i] * d;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = 1 + terms[i] / c;
+            c = fabs(c) < tiny ? tiny : c;
+            value *= c * d;
+        }
+        if (fabs(value - before) <= 1e-15 * fabs(value))
+            break;
+    }
+    return value;
+}
+
+static double incomplete_beta(double x, double a, double b)
+{
+    if (x <= 0 || x >= 1)
+        return x <= 0 ? 0 : 1;
+    int sign; /* of gamma: all are positive; lgamma itself would keep it for the whole process */
+    double lead = exp(lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign) + a * log(x) + b * log1p(-x));
+    return x < (a + 1) / (a + b + 2) ? lead * beta_fraction(x, a, b) / a : 1 - lead * beta_fraction(1 - x, b, a) / b;
+}
+
+double tune_student_tail(double t, double freedom)
+{
+    return isnan(t) || !(freedom > 0) ? NAN : isinf(t) ? 0 : incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5);
+}
+
+double tune_welch(const struct tune_spread *a, const struct tune_spread *b)
+{
+    if (a->count < 2 || b->count < 2)
+        return NAN;
+    double x = a->deviation * a->deviation / a->count, y = b->deviation * b->deviation / b->count;
+    if (x + y == 0)
+        return a->mean == b->mean ? 1 : 0;
+    double freedom = (x + y) * (x + y) / (x * x / (a->count - 1) + y * y / (b->count - 1));
+    return tune_student_tail((a->mean - b->mean) / sqrt(x + y), freedom);
+}

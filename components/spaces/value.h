@@ -1,0 +1,60 @@
+/* value.h - what a dimension, an input or a constant can be: None, a boolean, a whole number, a float, a text, a list.
+ *
+ * Equality and spelling are Python's, because ids of entities are made of them and space files were written for it:
+ * True == 1 == 1.0, str(1e16) is "1e+16", a list shows its texts in quotes. Texts and items are borrowed from whoever made
+ * the value (a document, a space, an arena). */
+#ifndef TUNE_SPACES_VALUE_H
+#define TUNE_SPACES_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum tune_value_type { TUNE_VALUE_NONE, TUNE_VALUE_BOOL, TUNE_VALUE_INT, TUNE_VALUE_FLOAT, TUNE_VALUE_TEXT, TUNE_VALUE_LIST };
+
+struct tune_value {
+    enum tune_value_type type;
+    union {
+        bool boolean;
+        int64_t integer;  /* Python's have no limit; a larger one is an error where it is read */
+        double number;
+        const char *text; /* UTF-8, no NUL within */
+        struct {
+            const struct tune_value *items;
+            int count;
+        } list;
+    };
+};
+
+struct tune_value tune_value_none(void);
+struct tune_value tune_value_bool(bool boolean);
+struct tune_value tune_value_int(int64_t integer);
+struct tune_value tune_value_float(double number);
+struct tune_value tune_value_text(const char *text);
+
+/* tune_value_equal - Python's ==: numbers by value whatever their type (exactly: 2^53+1 is not 2^53 as a float), lists item
+ * by item. tune_value_compare - an order for sorting: None, numbers, texts by bytes, lists. */
+bool tune_value_equal(const struct tune_value *a, const struct tune_value *b);
+int tune_value_compare(const struct tune_value *a, const struct tune_value *b);
+
+/* tune_value_number - true and *number where it is a boolean, an int or a float. */
+bool tune_value_number(const struct tune_value *v, double *number);
+
+/* tune_value_str - str(v) into text[size], cut there with its NUL; returns the whole length, as snprintf. Booleans are
+ * True, False.
+ * tune_value_repr - repr(v): texts in quotes, escaped as Python does.
+ * tune_value_id - as ids of entities have it: str(v), but booleans are 1 and 0.
+ * tune_value_json - as JSON; an infinity or NaN is a string. */
+int tune_value_str(const struct tune_value *v, char *text, size_t size);
+int tune_value_repr(const struct tune_value *v, char *text, size_t size);
+int tune_value_id(const struct tune_value *v, char *text, size_t size);
+int tune_value_json(const struct tune_value *v, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,12 @@
+/* exclusive.h - a file that exactly one of many processes makes. */
+#ifndef TUNE_STORES_EXCLUSIVE_H
+#define TUNE_STORES_EXCLUSIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* tune_exclusive_write - size bytes under a name that is free, whole or not at all: 1; 0: something has that name already,
+ * and stays as it is; -1. sync: it outlives a power cut. */
+int tune_exclusive_write(const char *path, const void *data, size_t size, bool sync);
+
+#endif

@@ -1,0 +1,67 @@
+/* hdf5_quiet.h - the HDF5 library as a component may use it: it prints nothing, its reasons become ours, and what a program
+ * that uses HDF5 itself has set stays set. Included by the two files that call it. */
+#ifndef TUNE_STORES_HDF5_QUIET_H
+#define TUNE_STORES_HDF5_QUIET_H
+
+#include <hdf5.h>
+#include <stdio.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows go between files, which are little-endian, and memory as they are");
+
+/* Between hush and unhush, instead of printing: the first reason that a failed call gave. */
+struct tune_hdf5_quiet {
+    H5E_auto2_t report;
+    void *data;
+    char why[160];
+};
+
+static inline herr_t tune_hdf5_innermost(unsigned n, const H5E_error2_t *e, void *quiet)
+{
+    if (n == 0)
+        snprintf(((struct tune_hdf5_quiet *)quiet)->why, sizeof ((struct tune_hdf5_quiet *)quiet)->why, "the HDF5 library says: %s",
+                 e->desc ? e->desc : "");
+    return 0;
+}
+
+static inline herr_t tune_hdf5_note(hid_t stack, void *quiet)
+{
+    if (!((struct tune_hdf5_quiet *)quiet)->why[0])
+        H5Ewalk2(stack, H5E_WALK_UPWARD, tune_hdf5_innermost, quiet);
+    return 0;
+}
+
+static inline void tune_hdf5_hush(struct tune_hdf5_quiet *q)
+{
+    q->why[0] = 0;
+    H5dont_atexit(); /* where it has refused a damaged file, its clean-up at exit prints that it never ends */
+    H5Eget_auto2(H5E_DEFAULT, &q->report, &q->data);
+    H5Eset_auto2(H5E_DEFAULT, tune_hdf5_note, q);
+}
+
+static inline void tune_hdf5_unhush(const struct tune_hdf5_quiet *q)
+{
+    H5Eset_auto2(H5E_DEFAULT, q->report, q->data);
+}
+
+/* tune_hdf5_close - give any identifier back; one of a call that failed is fine. */
+static inline void tune_hdf5_close(hid_t id)
+{
+    if (id >= 0)
+        H5Idec_ref(id);
+}
+
+/* tune_hdf5_access - how files are opened: what is left open in one is closed with it; no locks, for no file here is ever
+ * changed in place, and not every file system has them. */
+static inline hid_t tune_hdf5_access(void)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (access >= 0)
+        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+#if H5_VERSION_GE(1, 10, 7)
+    if (access >= 0)
+        H5Pset_file_locking(access, 0, 1);
+#endif
+    return access;
+}
+
+#endif

@@ -1,0 +1,264 @@
+/* plot_svg.c - curves as one SVG document. A curve of more points than the picture has columns is drawn by the lowest and the
+ * highest of each column, which looks the same. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/try.h"
+#include "views/scale.h"
+#include "views/svg.h"
+
+/* Pixels, PANEL without its heading; FEW: points of a curve that have a bar each for their spread. */
+enum { PANEL = 400, LEFT = 76, RIGHT = 24, LEGEND = 22, BOTTOM = 52, FEW = 60 };
+
+struct panel {
+    const struct tune_plot *plot;
+    FILE *out;
+    double x_labels; /* height of the labels below */
+    struct tune_scale x, y;
+    double top, left, width, height; /* of the area */
+};
+
+static double x_of(const struct panel *p, double value)
+{
+    return p->left + p->width * tune_scale_place(&p->x, value);
+}
+
+static double y_of(const struct panel *p, double value)
+{
+    return p->top + p->height * (1 - tune_scale_place(&p->y, value));
+}
+
+static void put_axes(const struct panel *p)
+{
+    char text[32];
+    double bottom = p->top + p->height;
+    for (int i = 0; i < p->y.ticks; i++) {
+        double y = y_of(p, p->y.tick[i]);
+        fprintf(p->out, "<line class=\"grid\" x1=\"%.0f\" y1=\"%.1f\" x2=\"%.0f\" y2=\"%.1f\"/>"
+                "<text class=\"note\" x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+                p->left, y, p->left + p->width, y, p->left - 8, y + 4.5, tune_scale_label(&p->y, i, text));
+    }
+    for (int i = 0; i < p->x.ticks; i++) {
+        double x = x_of(p, p->x.tick[i]);
+        fprintf(p->out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, p->top, x, bottom + 5);
+        tune_svg_below(p->out, x, bottom + 20, p->x_labels > 0, p->width / p->x.ticks, tune_scale_label(&p->x, i, text));
+    }
+    tune_svg_label(p->out, "note", p->left + p->width / 2, bottom + 40 + p->x_labels, "middle", 0, p->width, p->plot->x_title);
+}
+
+/* One column's lowest and highest point, in the order they stand. */
+struct column {
+    int64_t low, high;
+    int x;
+};
+
+static void put_point(const struct panel *p, const double *x, const double *y, int64_t i, bool first)
+{
+    fprintf(p->out, "%s%.1f %.2f", first ? "M" : "L", x_of(p, x[i]), y_of(p, y[i]));
+}
+
+static void put_column(const struct panel *p, const double *x, const double *y, const struct column *c, bool first)
+{
+    int64_t one = c->low < c->high ? c->low : c->high, other = c->low < c->high ? c->high : c->low;
+    put_point(p, x, y, one, first);
+    if (other != one)
+        put_point(p, x, y, other, false);
+}
+
+static void put_path(const struct panel *p, const struct tune_curve *c, const double *y, const char *class_name)
+{
+    struct column column = {.x = -1};
+    bool dense = c->count > 2 * (int64_t)p->width, first = true;
+    fprintf(p->out, "<path class=\"%s c%d\" d=\"", class_name, c->color % TUNE_SVG_COLORS);
+    for (int64_t i = 0; i < c->count; i++) {
+        if (!tune_plot_drawn(p->plot, c->x[i], y[i]))
+            continue;
+        int x = (int)x_of(p, c->x[i]);
+        if (!dense) {
+            put_point(p, c->x, y, i, first);
+            first = false;
+        } else if (x != column.x) {
+            if (column.x >= 0) {
+                put_column(p, c->x, y, &column, first);
+                first = false;
+            }
+            column = (struct column){i, i, x};
+        } else {
+            column.low = y[i] < y[column.low] ? i : column.low;
+            column.high = y[i] > y[column.high] ? i : column.high;
+        }
+    }
+    if (dense && column.x >= 0)
+        put_column(p, c->x, y, &column, first);
+    fputs("\"><title>", p->out);
+    tune_svg_text(p->out, c->label);
+    fputs("</title></path>\n", p->out);
+}
+
+static void put_dots(const struct panel *p, const struct tune_curve *c)
+{
+    double low, high;
+    for (int64_t i = 0; i < c->count; i++) {
+        if (!tune_plot_drawn(p->plot, c->x[i], c->y[i]))
+            continue;
+        fprintf(p->out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.2f\" r=\"%s\"><title>", c->color % TUNE_SVG_COLORS,
+                x_of(p, c->x[i] + tune_plot_aside(p->plot, c)), y_of(p, c->y[i]), c->marked ? "4" : "3");
+        fprintf(p->out, "%.6g at ", c->y[i]);
+        if (p->plot->x_names)
+            tune_svg_text(p->out, p->plot->x_names[(int)c->x[i]]);
+        else
+            fprintf(p->out, "%.6g", c->x[i]);
+        if (tune_plot_spread(p->plot, c, i, &low, &high))
+            fprintf(p->out, ", %.6g to %.6g", low, high);
+        fputs("</title></circle>\n", p->out);
+    }
+}
+
+/* Of few points bars with feet; of many, the area between the lowest and the highest, which ends where there is no spread. */
+static void put_bars(const struct panel *p, const struct tune_curve *c)
+{
+    double low, high;
+    for (int64_t i = 0; i < c->count; i++) {
+        if (!tune_plot_drawn(p->plot, c->x[i], c->y[i]) || !tune_plot_spread(p->plot, c, i, &low, &high))
+            continue;
+        double x = x_of(p, c->x[i] + tune_plot_aside(p->plot, c)), y = y_of(p, low), top = y_of(p, high);
+        fprintf(p->out, "<path class=\"bar c%d\" d=\"M%.1f %.2fh8m-4 0V%.2fm-4 0h8\"/>\n", c->color % TUNE_SVG_COLORS,
+                x - 4, y, top);
+    }
+}
+
+/* The lowest and the highest of the spreads of [from, to). */
+static void widest(const struct tune_plot *plot, const struct tune_curve *c, int64_t from, int64_t to, double *low, double *high)
+{
+    double a, b;
+    *low = INFINITY, *high = -INFINITY;
+    for (int64_t i = from; i < to; i++)
+        if (tune_plot_spread(plot, c, i, &a, &b))
+            *low = fmin(*low, a), *high = fmax(*high, b);
+}
+
+static void put_band(const struct panel *p, const struct tune_curve *c)
+{
+    double low, high;
+    for (int64_t from = 0, to; from < c->count; from = to + 1) {
+        for (to = from; to < c->count && tune_plot_drawn(p->plot, c->x[to], c->y[to]) &&
+                        tune_plot_spread(p->plot, c, to, &low, &high); to++)
+            ;
+        if (to == from)
+            continue;
+        int64_t each = 1 + (to - from) / (int64_t)p->width;
+        fprintf(p->out, "<path class=\"band f%d\" d=\"", c->color % TUNE_SVG_COLORS);
+        for (int64_t i = from; i < to; i += each) {
+            widest(p->plot, c, i, i + each < to ? i + each : to, &low, &high);
+            fprintf(p->out, "%c%.1f %.2f", i > from ? 'L' : 'M', x_of(p, c->x[i]), y_of(p, high));
+        }
+        for (int64_t i = from + (to - 1 - from) / each * each; i >= from; i -= each) {
+            widest(p->plot, c, i, i + each < to ? i + each : to, &low, &high);
+            fprintf(p->out, "L%.1f %.2f", x_of(p, c->x[i]), y_of(p, low));
+        }
+        fputs("Z\"/>\n", p->out);
+    }
+}
+
+/* Spreads lie below everything, and the noise of all curves below every smooth one. */
+static int put_curves(const struct panel *p)
+{
+    for (int pass = 0; pass < 3; pass++)
+        for (int k = 0; k < p->plot->count; k++) {
+            const struct tune_curve *c = &p->plot->curves[k];
+            double *smooth;
+            if (pass == 0 && c->low) {
+                (c->count > FEW && !p->plot->x_names ? put_band : put_bars)(p, c);
+                continue;
+            }
+            TRY(tune_plot_smooth(p->plot, c, &smooth));
+            if (pass == 1 && smooth)
+                put_path(p, c, c->y, "curve raw");
+            if (pass == 2 && !p->plot->x_names)
+                put_path(p, c, smooth ? smooth : c->y, c->dotted ? "curve dotted" : "curve");
+            if (pass == 2 && (c->dotted || c->marked || p->plot->x_names || c->count == 1))
+                put_dots(p, c);
+            free(smooth);
+        }
+    return 0;
+}
+
+/* Pixels of a legend's entry, near enough; the last value stands behind the name of what goes on. */
+static double entry_width(const struct tune_plot *plot, const struct tune_curve *c)
+{
+    return 28 + tune_svg_width(c->label) + (c->marked || plot->x_names ? 0 : tune_svg_width("12345678")) + 20;
+}
+
+/* Rows that the legend takes; drawn from top on, or only counted where out is NULL. */
+static int legend(FILE *out, const struct tune_plot *plot, double top)
+{
+    double x = LEFT;
+    int rows = 1;
+    for (int k = 0; k < plot->count; k++) {
+        const struct tune_curve *c = &plot->curves[k];
+        if (x > LEFT && x + entry_width(plot, c) > TUNE_SVG_WIDTH - RIGHT) {
+            rows++;
+            x = LEFT;
+        }
+        double y = top + LEGEND * (rows - 1) + 10;
+        if (out) {
+            if (!plot->x_names)
+                fprintf(out, "<line class=\"curve%s c%d\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>",
+                        c->dotted ? " dotted" : "", c->color % TUNE_SVG_COLORS, x, y, x + 20, y);
+            if (plot->x_names || c->marked)
+                fprintf(out, "<circle class=\"f%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"4\"/>", c->color % TUNE_SVG_COLORS, x + 10, y);
+            fprintf(out, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">", x + 27, y + 4.5);
+            tune_svg_text(out, c->label);
+            if (c->count > 0 && !c->marked && !plot->x_names)
+                fprintf(out, " <tspan class=\"note\">%.5g</tspan>", c->y[c->count - 1]);
+            fputs("</text>\n", out);
+        }
+        x += entry_width(plot, c);
+    }
+    return rows;
+}
+
+/* What labels of categories take more than a line of numbers does, where they do not fit beside each other. */
+static double x_labels_height(const struct tune_plot *plot)
+{
+    double most = 0, room = TUNE_SVG_WIDTH - LEFT - RIGHT;
+    for (int i = 0; i < plot->x_count && plot->x_names; i++)
+        most = fmax(most, tune_svg_width(plot->x_names[i]));
+    return most > room / (plot->x_count > 0 ? plot->x_count : 1) - 8 ? tune_svg_below_height(most) : 0;
+}
+
+static double panel_height(const struct tune_plot *plot)
+{
+    return tune_svg_heading_height(plot->note, NULL) + PANEL + LEGEND * (legend(NULL, plot, 0) - 1) + x_labels_height(plot);
+}
+
+static int put_panel(FILE *out, const struct tune_plot *plot, double top)
+{
+    struct panel p = {.plot = plot, .out = out, .left = LEFT, .width = TUNE_SVG_WIDTH - LEFT - RIGHT};
+    int rows = legend(NULL, plot, 0);
+    double legend_top = top + tune_svg_heading_height(plot->note, NULL);
+    p.x_labels = x_labels_height(plot);
+    p.top = legend_top + LEGEND * rows + 8;
+    p.height = top + panel_height(plot) - BOTTOM - p.x_labels - p.top;
+    TRY(tune_plot_scales(plot, &p.x, &p.y));
+    tune_plot_x_ticks(plot, &p.x, 10);
+    tune_scale_ticks(&p.y, 8);
+    tune_svg_heading(out, LEFT, top, plot->title, plot->y_title, plot->note, NULL);
+    legend(out, plot, legend_top);
+    put_axes(&p);
+    return put_curves(&p);
+}
+
+int tune_plot_svg(const struct tune_plot *plots, int count, FILE *out)
+{
+    double height = 0, top = 0;
+    for (int i = 0; i < count; i++)
+        height += panel_height(&plots[i]);
+    tune_svg_begin(out, TUNE_SVG_WIDTH, height, false);
+    for (int i = 0; i < count; i++) {
+        TRY(put_panel(out, &plots[i], top));
+        top += panel_height(&plots[i]);
+    }
+    tune_svg_end(out);
+    return 0;
+}

@@ -1,0 +1,180 @@
+/* test_claim.c - who does what: a claim is one process's, until that is gone; then it is exactly one other's. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "test.h"
+
+#include "stores/claim.h"
+
+static char who[128];
+
+static int take(struct tune_claim *c, const char *name)
+{
+    who[0] = 0;
+    return tune_claim_take(c, "claims", name, who, sizeof who);
+}
+
+/* The claim's file with one text in it replaced. */
+static void change(const char *path, const char *from, const char *to)
+{
+    char *text = NULL, changed[4096];
+    size_t size;
+    assert_ok(tune_file_read(path, 4096, &text, &size));
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    free(text);
+    assert_ok(tune_file_write(path, changed, strlen(changed)));
+}
+
+static void set_age(const char *path, int seconds)
+{
+    struct timespec times[2] = {{time(NULL) - seconds, 0}, {time(NULL) - seconds, 0}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void one_process(void **state)
+{
+    (void)state;
+    struct tune_claim c, d;
+    char mine[128];
+    snprintf(mine, sizeof mine, "pid %ld on ", (long)getpid());
+    assert_int_equal(take(&c, "a"), 1);
+    assert_string_equal(c.path, "claims/a");
+    assert_int_equal(take(&d, "a"), 0);
+    assert_memory_equal(who, mine, strlen(mine));
+    assert_int_equal(take(&d, "b"), 1);
+    assert_ok(tune_claim_renew(&c));
+    assert_ok(tune_claim_drop(&c));
+    assert_int_equal(take(&c, "a"), 1); /* given back: to be had again */
+    assert_int_equal(take(&d, "a"), 0);
+    assert_ok(tune_claim_done(&c));
+    assert_int_equal(take(&d, "a"), 0); /* done: never again */
+    assert_string_equal(who, "done");
+    static const char *const bad[] = {"", "x/y", "x~2", "..", ".x"};
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(take(&d, bad[i]), -1);
+    test_write(".", "plain", "x", 1);
+    assert_int_equal(tune_claim_take(&d, "plain", "a", who, sizeof who), -1);
+    assert_error_has("plain");
+}
+
+/* Take it in a process that ends at once, or stays as a zombie until it is waited for. */
+static pid_t die_with(const char *name)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct tune_claim c;
+        _exit(take(&c, name) != 1);
+    }
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(info.si_status, 0);
+    return pid;
+}
+
+static void dead_owners(void **state)
+{
+    (void)state;
+    struct tune_claim c;
+    pid_t pid = die_with("zombie");
+    assert_int_equal(take(&c, "zombie"), 1);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(waitpid(die_with("gone"), NULL, 0) > 0, 1);
+    assert_int_equal(take(&c, "gone"), 1);
+    assert_string_equal(c.path, "claims/gone~2");
+    assert_int_equal(take(&c, "gone"), 0);
+
+    assert_int_equal(take(&c, "pid"), 1); /* our number, but another process had it */
+    change(c.path, "\"started\":", "\"started\":1");
+    assert_int_equal(take(&c, "pid"), 1);
+    assert_int_equal(take(&c, "boot"), 1); /* before the machine was started anew */
+    change(c.path, "\"boot\":\"", "\"boot\":\"0");
+    assert_int_equal(take(&c, "boot"), 1);
+}
+
+/* Processes that cannot be seen from here: another machine, another name space of pids, files that make no sense. */
+static void out_of_sight(void **state)
+{
+    (void)state;
+    struct tune_claim c, d;
+    static const char *const kinds[] = {"machine", "space", "nonsense", "empty"};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(take(&c, kinds[i]), 1);
+        if (i == 0) {
+            change(c.path, "\"boot\":\"", "\"boot\":\"0");
+            change(c.path, "\"host\":\"", "\"host\":\"other-");
+        } else if (i == 1) {
+            change(c.path, "\"pid_space\":\"", "\"pid_space\":\"0");
+        } else {
+            assert_ok(tune_file_write(c.path, "{\"pid\":", i == 2 ? 7 : 0));
+        }
+        assert_int_equal(take(&d, kinds[i]), 0);
+        set_age(c.path, TUNE_CLAIM_S - 20);
+        assert_int_equal(take(&d, kinds[i]), 0);
+        assert_true(i != 0 || strstr(who, " on other-"));
+        set_age(c.path, TUNE_CLAIM_S + 20);
+        assert_ok(tune_claim_renew(&c)); /* it lives */
+        assert_int_equal(take(&d, kinds[i]), 0);
+        set_age(c.path, TUNE_CLAIM_S + 20);
+        assert_int_equal(take(&d, kinds[i]), 1);
+        assert_int_equal(tune_claim_renew(&c), -1); /* and comes too late */
+        assert_error_has("was taken over by another process");
+        assert_int_equal(tune_claim_done(&c), -1);
+        assert_ok(tune_claim_drop(&c)); /* which changes nothing */
+        assert_int_equal(take(&c, kinds[i]), 0);
+        assert_ok(tune_claim_renew(&d));
+        assert_ok(tune_claim_done(&d));
+    }
+}
+
+/* Many processes, one way through the claims each: everything is somebody's, nothing two processes'. */
+static void many_processes(void **state)
+{
+    (void)state;
+    enum { PROCESSES = 8, CLAIMS = 60 };
+    for (int stale = 0; stale < 2; stale++) {
+        int ends[2];
+        int owners[CLAIMS] = {0}, n;
+        char name[32];
+        assert_int_equal(pipe(ends), 0);
+        pid_t pids[PROCESSES];
+        for (int p = 0; p < PROCESSES; p++)
+            if ((pids[p] = fork()) == 0) {
+                struct tune_claim c;
+                prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing is left where the test itself ends early */
+                for (int i = 0; i < CLAIMS; i++) {
+                    n = (i + p * 3) % CLAIMS;
+                    snprintf(name, sizeof name, "many-%d", n);
+                    int mine = take(&c, name);
+                    if (mine < 0 || (mine && write(ends[1], &n, sizeof n) != sizeof n))
+                        _exit(1);
+                }
+                close(ends[1]);
+                pause(); /* alive, so that its claims are */
+            }
+        close(ends[1]);
+        while (read(ends[0], &n, sizeof n) == sizeof n)
+            owners[n]++;
+        int killed = 0;
+        for (int p = 0, status; p < PROCESSES; p++) {
+            kill(pids[p], SIGKILL);
+            killed += waitpid(pids[p], &status, 0) == pids[p] && WIFSIGNALED(status);
+        }
+        close(ends[0]);
+        assert_int_equal(killed, PROCESSES);
+        for (int i = 0; i < CLAIMS; i++)
+            assert_int_equal(owners[i], 1); /* in the second round all of the first are stale */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_process), cmocka_unit_test(dead_owners), cmocka_unit_test(out_of_sight),
+                                       cmocka_unit_test(many_processes)};
+    return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
+}

@@ -1,0 +1,470 @@
+/* test_space.c - spaces: files and what is wrong with them, entities by index, ids, constraints counted, descriptions. */
+#include "test.h"
+
+#include "spaces/space.h"
+
+static struct tune_space *parse(const char *yaml)
+{
+    struct tune_document *d = tune_document_parse("s.yaml", yaml, strlen(yaml), yaml[0] == '{' && yaml[1] == '"');
+    return d ? tune_space_parse(d) : NULL;
+}
+
+static struct tune_space *space(const char *yaml)
+{
+    struct tune_space *s = parse(yaml);
+    if (!s)
+        fail_msg("%s: %s", yaml, tune_error_message());
+    return s;
+}
+
+#define LAPTOP                                                                    \
+    "experiments:\n"                                                              \
+    "  - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"                  \
+    "    actuatorIdentifier: SFTTrainer\n"                                        \
+    "    parameterization:\n"                                                     \
+    "      - property: {identifier: fms_hf_tuning_version}\n"                     \
+    "        value: \"2.8.2\"\n"                                                  \
+    "      - property: {identifier: stop_after_seconds}\n"                        \
+    "        value: 30\n"                                                         \
+    "      - property: {identifier: flash_attn}\n"                                \
+    "        value: False\n"                                                      \
+    "entitySpace:\n"                                                              \
+    "  - {identifier: model_name, propertyDomain: {values: [smollm2-135m]}}\n"    \
+    "  - {identifier: number_gpus, propertyDomain: {values: [0]}}\n"              \
+    "  - {identifier: model_max_length, propertyDomain: {values: [512, 1024]}}\n" \
+    "  - {identifier: batch_size, propertyDomain: {values: [1, 2]}}\n"
+
+static void the_example(void **state)
+{
+    (void)state;
+    struct tune_space *s =
+        space("sampleStoreIdentifier: 42\n" LAPTOP "metadata: {name: laptop, labels: {a: b}, description: four}\n");
+    char text[256];
+    struct tune_value v[4];
+    static const char *const ids[] = {"model_name.smollm2-135m-number_gpus.0-model_max_length.512-batch_size.1",
+                                      "model_name.smollm2-135m-number_gpus.0-model_max_length.512-batch_size.2",
+                                      "model_name.smollm2-135m-number_gpus.0-model_max_length.1024-batch_size.1",
+                                      "model_name.smollm2-135m-number_gpus.0-model_max_length.1024-batch_size.2"};
+    assert_int_equal(s->count, 4);
+    assert_true(s->size == 4 && s->items == 0);
+    assert_string_equal(s->store, "42");
+    assert_string_equal(s->name, "laptop");
+    assert_string_equal(s->description, "four");
+    for (int i = 0; i < 4; i++) {
+        tune_index at;
+        tune_space_entity(s, (tune_index)i, v, NULL);
+        assert_int_equal(tune_entity_identifier(s->names, v, s->count, text, sizeof text), (int)strlen(ids[i]));
+        assert_string_equal(text, ids[i]);
+        assert_true(tune_space_find(s, v, &at) && at == (tune_index)i && tune_space_has(s, v));
+    }
+    assert_int_equal(tune_entity_identifier(s->names, v, s->count, text, 10), (int)strlen(ids[3])); /* cut, its whole length told */
+    assert_string_equal(text, "model_nam");
+    assert_int_equal(tune_entity_identifier(s->names, v, s->count, NULL, 0), (int)strlen(ids[3]));
+    v[3] = tune_value_int(3);
+    tune_index at;
+    assert_false(tune_space_find(s, v, &at) || tune_space_has(s, v));
+    assert_int_equal(s->reference_count, 1);
+    const struct tune_reference *r = s->references;
+    assert_string_equal(r->actuator, "SFTTrainer");
+    assert_string_equal(r->experiment, "finetune_full_benchmark-v1.0.0");
+    assert_null(r->version);
+    assert_int_equal(r->count, 3);
+    assert_string_equal(r->parameters[0].name, "fms_hf_tuning_version");
+    assert_string_equal(r->parameters[0].value.text, "2.8.2");
+    assert_true(r->parameters[1].value.type == TUNE_VALUE_INT && r->parameters[1].value.integer == 30);
+    assert_true(r->parameters[2].value.type == TUNE_VALUE_BOOL && !r->parameters[2].value.boolean);
+    tune_space_free(s);
+}
+
+static void entities_alone(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"entitySpace: [{identifier: a}]", "{entitySpace: [{identifier: a}], experiments: }",
+                                       "{entitySpace: [{identifier: a}], experiments: []}",
+                                       "{entitySpace: [{identifier: a}], sampleStoreIdentifier: <will be set by ado>}",
+                                       "{\"entitySpace\": [{\"identifier\": \"a\"}], \"experiments\": null}"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        struct tune_space *s = space(none[i]);
+        assert_int_equal(s->reference_count, 0);
+        assert_null(s->store);
+        assert_true(s->size == 0);
+        assert_int_equal(s->dimensions[0].domain.type, TUNE_UNKNOWN);
+        tune_space_free(s);
+    }
+    struct tune_space *s =
+        space("entitySpace: [{identifier: a, propertyDomain: {variableType: OPEN_CATEGORICAL_VARIABLE_TYPE, values: [x]}}]");
+    assert_int_equal(s->dimensions[0].domain.type, TUNE_CATEGORICAL); /* placed in a space it is open no more */
+    assert_true(s->size == 1);
+    tune_space_free(s);
+}
+
+/* Every entity is found at its own index, whatever the sizes, vectors among them. */
+static void indexes(void **state)
+{
+    (void)state;
+    struct tune_space *s =
+        space("entitySpace:\n"
+              "- {identifier: a, propertyDomain: {values: [x, y, z]}}\n"
+              "- {identifier: v, propertyDomain: {element_domain: {values: [1, 2]}, number_elements: 2}}\n"
+              "- {identifier: b, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}\n"
+              "- {identifier: w, propertyDomain: {element_domain: {domainRange: [0, 1.5], interval: 0.5}, number_elements: 1}}\n");
+    struct tune_value v[4], items[3];
+    char text[128];
+    assert_true(s->size == 72 && s->items == 3);
+    for (tune_index i = 0, at; i < s->size; i++) {
+        tune_space_entity(s, i, v, items);
+        assert_true(tune_space_find(s, v, &at) && at == i);
+    }
+    tune_entity_identifier(s->names, v, s->count, text, sizeof text);
+    assert_string_equal(text, "a.z-v.[2, 2]-b.1-w.[1.0]");
+    tune_space_free(s);
+
+    char yaml[4096] = "entitySpace:\n";
+    for (int i = 0; i < 12; i++)
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml),
+                 "- {identifier: d%d, propertyDomain: {domainRange: [0, %d], interval: 1}}\n", i, 1000 + i);
+    s = space(yaml);
+    struct tune_value w[12];
+    assert_true(s->size >> 64 > 0 && s->size != TUNE_INDEX_MAX);
+    for (int n = 0; n < 2000; n++) {
+        tune_index i = s->size / 2000 * (tune_index)n + (tune_index)n, at;
+        tune_space_entity(s, i, w, NULL);
+        assert_true(tune_space_find(s, w, &at) && at == i);
+    }
+    tune_space_entity(s, s->size - 1, w, NULL);
+    for (int i = 0; i < 12; i++)
+        assert_true(w[i].integer == 999 + i);
+    tune_space_free(s);
+}
+
+static void too_large(void **state)
+{
+    (void)state;
+    char yaml[4096] = "entitySpace:\n";
+    for (int i = 0; i < 30; i++)
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml),
+                 "- {identifier: d%d, propertyDomain: {domainRange: [0, 100], interval: 1}}\n", i);
+    struct tune_space *s = space(yaml);
+    assert_true(s->size == TUNE_INDEX_MAX);
+    tune_space_free(s);
+    snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "- identifier: u\n");
+    s = space(yaml);
+    assert_true(s->size == 0); /* not to be counted, rather than many */
+    tune_space_free(s);
+}
+
+static void ids(void **state)
+{
+    (void)state;
+    static const char *const same[] = {
+        LAPTOP,
+        "# a comment\nsampleStoreIdentifier: abc\nmetadata: {name: other}\n" LAPTOP,
+        "{\"experiments\": [{\"actuatorIdentifier\": \"SFTTrainer\", \"experimentIdentifier\": \"finetune_full_benchmark-v1.0.0\", "
+        "\"parameterization\": ["
+        "{\"value\": false, \"property\": {\"identifier\": \"flash_attn\"}}, {\"value\": 30, \"property\": {\"identifier\": "
+        "\"stop_after_seconds\"}},"
+        "{\"value\": \"2.8.2\", \"property\": {\"identifier\": \"fms_hf_tuning_version\"}}]}], \"entitySpace\": ["
+        "{\"identifier\": \"model_name\", \"propertyDomain\": {\"values\": [\"smollm2-135m\"], \"variableType\": "
+        "\"CATEGORICAL_VARIABLE_TYPE\"}},"
+        "{\"identifier\": \"number_gpus\", \"propertyDomain\": {\"values\": [0], \"domainRange\": [0, 1]}},"
+        "{\"identifier\": \"model_max_length\", \"propertyDomain\": {\"values\": [512, 1024]}, \"metadata\": {\"description\": "
+        "\"tokens\"}},"
+        "{\"identifier\": \"batch_size\", \"propertyDomain\": {\"values\": [1, 2]}}]}",
+    };
+    struct tune_space *s = space(LAPTOP);
+    char id[7];
+    snprintf(id, sizeof id, "%s", s->id);
+    assert_string_equal(id, "b1ce6a"); /* stores are found by it: it may not change */
+    tune_space_free(s);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        s = space(same[i]);
+        assert_string_equal(s->id, id);
+        tune_space_free(s);
+    }
+    static const char *const changes[][2] = {{"[1, 2]", "[2, 1]"},         {"[1, 2]", "[1, 2.0]"}, {"value: 30", "value: 31"},
+                                             {"value: 30", "value: '30'"}, {"SFTTrainer", "mock"}, {"batch_size", "batch_sizes"}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char text[2048];
+        const char *at = strstr(LAPTOP, changes[i][0]);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - LAPTOP), LAPTOP, changes[i][1], at + strlen(changes[i][0]));
+        s = space(text);
+        assert_string_not_equal(s->id, id);
+        tune_space_free(s);
+    }
+}
+
+/* Never 123456, 12e345 or 0b1010, which one reader of YAML or another takes for numbers. */
+static void ids_are_no_numbers(void **state)
+{
+    (void)state;
+    char yaml[100], *end;
+    int letters_first = 0;
+    for (int i = 0; i < 20000; i++) {
+        snprintf(yaml, sizeof yaml, "entitySpace: [{identifier: x, propertyDomain: {values: [%d]}}]", i);
+        struct tune_space *s = space(yaml);
+        assert_int_equal(strlen(s->id), 6);
+        assert_int_equal(strspn(s->id, "0123456789abcdef"), 6);
+        strtod(s->id, &end);
+        if (!*end || (s->id[0] == '0' && s->id[1] == 'b'))
+            fail_msg("%s: %s", yaml, s->id);
+        letters_first += s->id[0] >= 'a';
+        tune_space_free(s);
+    }
+    assert_in_range(letters_first, 6000, 10000); /* and else all of them; 6 of 16, more by those drawn again */
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *yaml, *message;
+    } cases[] = {
+        {"", "s.yaml:1:1: "},
+        {"[1]", "s.yaml:1:1: "},
+        {"entityspace: []", "entitySpace"},
+        {"experiments: []", "wants entitySpace"},
+        {"entitySpace: []", "at least one dimension"},
+        {"entitySpace: {a: 1}", "entitySpace must be a list"},
+        {"entitySpace: [3]", "s.yaml:1:15: "},
+        {"entitySpace: [{propertyDomain: {values: [1]}}]", "identifier"},
+        {"entitySpace: [{identifier: 3}]", "quotes"},
+        {"entitySpace: [{identifier: ''}]", "empty identifier"},
+        {"entitySpace: [{identifier: a, propertydomain: {}}]", "propertyDomain"},
+        {"entitySpace: [{identifier: a, propertyType: MEASURED_PROPERTY_TYPE}]", "must be CONSTITUTIVE_PROPERTY_TYPE"},
+        {"entitySpace: [{identifier: a, metadata: x}]", "metadata must be a map"},
+        {"entitySpace:\n- identifier: a\n- identifier: b\n- identifier: a",
+         "s.yaml:4:3: entitySpace[2] (a): this dimension stands in line 2"},
+        {"entitySpace:\n- identifier: a\n  propertyDomain:\n    values: [1]\n    interval: 2",
+         "s.yaml:5:15: entitySpace[0] (a): interval does not go with values"},
+        {"entitySpace:\n- identifier: a\n  propertyDomain: {domainRange: [4, 4]}",
+         "s.yaml:3:33: entitySpace[0] (a): the end of domainRange"},
+        {"{entitySpace: [{identifier: a}], experiments: 3}", "experiments must be a list"},
+        {"{entitySpace: [{identifier: a}], experiments: [{experimentIdentifier: e}]}", "actuatorIdentifier"},
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e}]}", "experimentIdentifier"},
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experiment: f}]}", "experimentIdentifier"},
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: []}]}",
+         "empty parameterization"},
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: "
+         "[{value: 3}]}]}",
+         "property"},
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: "
+         "[{property: {identifier: p}}]}]}",
+         "the parameter p wants a value"},
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: "
+         "[{property: {identifier: p}, value: {}}]}]}",
+         "value of the parameter p must be"},
+        {"entitySpace: [{identifier: a}]\nexperiments:\n- actuatorIdentifier: e\n  experimentIdentifier: f\n  parameterization:\n"
+         "  - {property: {identifier: p}, value: 1}\n  - {property: {identifier: p}, value: 2}",
+         "s.yaml:7:5: the parameter p stands in line 6 already"},
+        {"{entitySpace: [{identifier: a}], metadata: 3}", "metadata must be a map"},
+        {"{entitySpace: [{identifier: a}], constraints: a > 1}", "constraints must be a list"},
+        {"{entitySpace: [{identifier: a}], constraints: [3]}", "a constraint must be a text"},
+        {"{entitySpace: [{identifier: abc}], constraints: ['abd > 1']}", "s.yaml:1:50"},
+        {"{entitySpace: [{identifier: abc}], constraints: ['abc >']}", "s.yaml:1:50"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (parse(cases[i].yaml))
+            fail_msg("%s is accepted", cases[i].yaml);
+        if (!strstr(tune_error_message(), cases[i].message))
+            fail_msg("%s: \"%s\" lacks \"%s\"", cases[i].yaml, tune_error_message(), cases[i].message);
+        assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    }
+    char yaml[16384] = "entitySpace:\n";
+    for (int i = 0; i <= TUNE_SPACE_DIMENSIONS; i++)
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "- {identifier: d%d}\n", i);
+    assert_null(parse(yaml));
+    assert_error_has("has 257 dimensions; at most 256");
+    assert_null(tune_space_read("/nowhere/space.yaml"));
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_FAILED);
+}
+
+/* ---- constraints ---- */
+
+#define GRID                                                                      \
+    "entitySpace:\n"                                                              \
+    "- {identifier: model, propertyDomain: {values: [a, b]}}\n"                   \
+    "- {identifier: gpus, propertyDomain: {domainRange: [0, 9], interval: 1}}\n"  \
+    "- {identifier: rest, propertyDomain: {domainRange: [0, 10], interval: 1}}\n" \
+    "- {identifier: batch, propertyDomain: {domainRange: [1, 33], interval: 1}}\n"
+
+static double counted(const char *constraints)
+{
+    char yaml[2048];
+    double allowed, error, looked = 0;
+    snprintf(yaml, sizeof yaml, GRID "constraints: %s\n", constraints);
+    struct tune_space *s = space(yaml);
+    struct tune_value v[4];
+    assert_true(s->size == 5760);
+    assert_ok(tune_space_count_allowed(s, &allowed, &error));
+    assert_true(error == 0);
+    for (tune_index i = 0; i < s->size; i++) {
+        tune_space_entity(s, i, v, NULL);
+        int holds = tune_space_allowed(s, v);
+        assert_ok(holds);
+        assert_int_equal(holds, tune_space_has(s, v));
+        looked += holds;
+    }
+    if (looked != allowed)
+        fail_msg("%s: %g counted, %g seen", constraints, allowed, looked);
+    tune_space_free(s);
+    return allowed;
+}
+
+static void constraints(void **state)
+{
+    (void)state;
+    assert_true(counted("[]") == 5760);
+    assert_true(counted("['1 == 1']") == 5760);
+    assert_true(counted("['1 == 2']") == 0);
+    assert_true(counted("['gpus > 0']") == 5760 / 9 * 8);
+    assert_true(counted("['gpus > 7', 'batch > 31']") == 20);
+    assert_true(counted("['model == \"a\" or batch % 2 == 0']") == 2880 + 1440);
+    int met = 0;
+    for (int gpus = 0; gpus < 9; gpus++)
+        for (int batch = 1; batch < 33; batch++)
+            met += batch % (gpus > 1 ? gpus : 1) == 0;
+    assert_true(counted("['batch % max(1, gpus) == 0']") == 20 * met);
+    assert_true(counted("['gpus > 0', 'batch % gpus == 0', 'rest + gpus < 9']") > 0);
+    assert_true(counted("['batch > 0 and gpus > 0', '8 % gpus == 0']") == 5760 / 9 * 4); /* the first guards the second */
+    double allowed, error;
+    struct tune_space *s = space(GRID "constraints: ['batch % gpus == 0']\n");
+    struct tune_value v[4];
+    assert_int_equal(tune_space_count_allowed(s, &allowed, &error), -1);
+    tune_space_entity(s, 0, v, NULL);
+    assert_int_equal(tune_space_allowed(s, v), -1);
+    assert_false(tune_space_has(s, v));
+    tune_space_free(s);
+}
+
+static void estimated(void **state)
+{
+    (void)state;
+    static const char head[] = "entitySpace:\n"
+                               "- {identifier: a, propertyDomain: {domainRange: [0, 100000], interval: 1}}\n"
+                               "- {identifier: b, propertyDomain: {domainRange: [0, 1000], interval: 1}}\n"
+                               "- {identifier: c, propertyDomain: {domainRange: [0, 50], interval: 1}}\n";
+    static const struct {
+        const char *constraint;
+        double share;
+        bool exact;
+    } cases[] = {{"a % 4 == 0 and b < 700", 0.175, false},
+                 {"a % 4 == 0", 0.25, true},
+                 {"b < c", 0.0245, true},
+                 {"a + b < 0", 0, false},
+                 {"a + b >= 0", 1, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char yaml[1024];
+        double allowed, error;
+        snprintf(yaml, sizeof yaml, "%sconstraints: ['%s']\n", head, cases[i].constraint);
+        struct tune_space *s = space(yaml);
+        assert_true(s->size == 5000000000);
+        assert_ok(tune_space_count_allowed(s, &allowed, &error));
+        if (cases[i].exact ? error != 0 || allowed != cases[i].share * 5e9
+                           : fabs(allowed - cases[i].share * 5e9) > error * 1.0001 || error <= 0 || error > 0.003 * 5e9)
+            fail_msg("%s: %g +- %g", cases[i].constraint, allowed, error);
+        tune_space_free(s);
+    }
+}
+
+/* ---- descriptions ---- */
+
+static char *described(const struct tune_space *s, int indent)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_ok(tune_space_describe_entities(s, indent, out));
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void descriptions(void **state)
+{
+    (void)state;
+    struct tune_space *s = space(
+        "entitySpace:\n"
+        "- {identifier: dataset_id, propertyDomain: {values: [news-tokens-16384plus-entries-4096]}}\n"
+        "- {identifier: model_name, propertyDomain: {values: [granite-8b-code-base]}}\n"
+        "- {identifier: number_gpus, propertyDomain: {values: [2, 4], domainRange: [2, 5]}}\n"
+        "- {identifier: model_max_length, propertyDomain: {values: [512, 1024, 2048, 4096, 8192], domainRange: [512, 8193]}}\n"
+        "- {identifier: torch_dtype, propertyDomain: {values: [bfloat16]}}\n"
+        "- {identifier: batch_size, propertyDomain: {values: [1, 2, 4, 8, 16, 32, 64, 128], domainRange: [1, 129]}}\n"
+        "- {identifier: gpu_model, propertyDomain: {values: [NVIDIA-A100-80GB-PCIe]}}\n"
+        "constraints: ['batch_size % number_gpus == 0']\n");
+    char *text = described(s, 1);
+    assert_string_equal(text, " Number entities: 80 (allowed by the constraints: 65)\n"
+                              " Categorical properties:\n"
+                              "             name                                values\n"
+                              "   0   dataset_id  [news-tokens-16384plus-entries-4096]\n"
+                              "   1   model_name                [granite-8b-code-base]\n"
+                              "   2  torch_dtype                            [bfloat16]\n"
+                              "   3    gpu_model               [NVIDIA-A100-80GB-PCIe]\n"
+                              "\n"
+                              " Discrete properties:\n"
+                              "                  name        range interval                         values\n"
+                              "   0       number_gpus       [2, 5]     None                         [2, 4]\n"
+                              "   1  model_max_length  [512, 8193]     None  [512, 1024, 2048, 4096, 8192]\n"
+                              "   2        batch_size     [1, 129]     None  [1, 2, 4, 8, 16, 32, 64, 128]\n"
+                              "\n"
+                              " Constraints:\n"
+                              "   batch_size % number_gpus == 0\n");
+    free(text);
+    tune_space_free(s);
+    s = space("entitySpace: [{identifier: smiles, propertyDomain: {variableType: IDENTIFIER_VARIABLE_TYPE}}]");
+    text = described(s, 2);
+    assert_string_equal(text, "  Space with non-discrete dimensions. Cannot count entities\n"
+                              "  Identifier properties:\n"
+                              "         name\n"
+                              "    0  smiles\n");
+    free(text);
+    tune_space_free(s);
+    s = space("entitySpace:\n"
+              "- {identifier: \"a\\tb\", propertyDomain: {values: [x, null, [1, 'a', \"b'c\"], \"\\e[2J\"]}}\n"
+              "- {identifier: steps, propertyDomain: {domainRange: [0, 1.0], interval: 0.1}}\n"
+              "- {identifier: caf\xc3\xa9, propertyDomain: {values: [true, 1.0e+16]}}\n"
+              "- {identifier: bin, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}\n"
+              "- {identifier: c, propertyDomain: {domainRange: [0, 1]}}\n"
+              "- {identifier: v, propertyDomain: {element_domain: {values: [1, 2]}, number_elements: 12}}\n"
+              "- identifier: u\n");
+    text = described(s, 0);
+    assert_string_equal(text, "Space with non-discrete dimensions. Cannot count entities\n"
+                              "Categorical properties:\n"
+                              "     name                           values\n"
+                              "  0  a\\tb  [x, None, [1, a, b'c], \\x1b[2J]\n"
+                              "\n"
+                              "Discrete properties:\n"
+                              "      name     range  interval         values\n"
+                              "  0  steps  [0, 1.0]       0.1           None\n"
+                              "  1   caf\xc3\xa9      None      None  [True, 1e+16]\n"
+                              "\n"
+                              "Binary properties:\n"
+                              "    name\n"
+                              "  0  bin\n"
+                              "\n"
+                              "Continuous properties:\n"
+                              "    name   range\n"
+                              "  0    c  [0, 1]\n"
+                              "\n"
+                              "Vector properties:\n"
+                              "    name  elements range interval  values\n"
+                              "  0    v        12  None     None  [1, 2]\n"
+                              "\n"
+                              "Properties with unknown type:\n"
+                              "    name\n"
+                              "  0    u\n");
+    free(text);
+    tune_space_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_example), cmocka_unit_test(entities_alone),
+        cmocka_unit_test(indexes),     cmocka_unit_test(too_large),
+        cmocka_unit_test(ids),         cmocka_unit_test(ids_are_no_numbers),
+        cmocka_unit_test(refused),     cmocka_unit_test(constraints),
+        cmocka_unit_test(estimated),   cmocka_unit_test(descriptions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

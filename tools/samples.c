@@ -1,0 +1,281 @@
+/* samples.c - what a sample store holds: the rows of a space, the best of them, how they differ, where they come from.
+ *
+ *     build/samples show space.yaml --store samples/ --property-format target --output-format csv    ado's CSV
+ *     build/samples best space.yaml --store samples/ --maximize dataset_tokens_per_second --where 'batch_size<=2'
+ *     build/samples plot space.yaml --store samples/ --property train_runtime --svg runtime.svg
+ *     build/samples compare host=EPYC host=Xeon --store samples/
+ *     build/samples stats --store samples/                operations, spaces, how many rows
+ *     build/samples import csv theirs.csv --experiment finetune_full_benchmark-v1.0.0 --store samples/
+ *
+ * Nothing is measured here, and only merge and import write. */
+#include "samples/samples.h"
+
+#include <locale.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nearest.h"
+
+struct samples_flags my;
+struct samples samples;
+
+#define COMMANDS "show|measurements|rows|stats|trace|entity|best|compare|plot|export|import|merge|check"
+
+static const struct tune_option my_options[] = {
+    {"<command>", TUNE_CHOICE, &my.command, NULL, COMMANDS, "", "what to do; see the README"},
+    {"<word...>", TUNE_STRING, &my.words, "", "", "",
+     "show, best, plot SPACE; stats [SPACE|OPERATION]; rows [EXPERIMENT]; trace OPERATION; entity ID; compare A B; merge STORE; "
+     "export csv EXPERIMENT; import csv FILE. A SPACE is a file, or space-... as the store recorded it"},
+    {"store", TUNE_STRING, &my.store, "samples", "", "", "folder of sample files"},
+    {"experiments", TUNE_STRING, &my.experiments, NULL, "", "", "more folders and files of experiments, separated by commas"},
+    {"output-format", TUNE_CHOICE, &my.output_format, "console", "console|table|csv|json", "", "for people, spreadsheets, programs"},
+    {"output-file", TUNE_STRING, &my.output_file, NULL, "", "", "write there instead of standard output"},
+    TUNE_OPTION_GROUP("which rows"),
+    {"include", TUNE_CHOICE, &my.include, "measured", "measured|matching|missing|unmeasured|sampled|unsampled", "",
+     "measured: by operations on this space; matching: by anybody; missing: by nobody; unmeasured: by none on this space"},
+    {"operation", TUNE_STRING, &my.operation, NULL, "", "", "measured: by this operation only"},
+    {"where", TUNE_STRING, &my.where, NULL, "", "", "an expression over the inputs: 'batch_size <= 2 and number_gpus == 0'"},
+    {"limit", TUNE_INT64, &my.limit, "0", "[0,inf)", "rows", "show, rows, trace: at most that many; 0: all"},
+    {"filter", TUNE_STRING, &my.filter, NULL, "", "", "trace: column=value, several separated by commas"},
+    TUNE_OPTION_GROUP("which columns"),
+    {"property-format", TUNE_CHOICE, &my.property_format, "observed", "observed|target", "",
+     "observed: a row for each entity, columns <experiment>-<target>; target: for each entity and experiment"},
+    {"property", TUNE_STRING, &my.properties, NULL, "", "", "show, compare, plot: only these targets, separated by commas"},
+    {"all-properties", TUNE_BOOL, &my.all_properties, "false", "", "", "show: also what is measured beside the experiment's own"},
+    {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "", "of several results of one entity; else a list"},
+    {"columns", TUNE_STRING, &my.columns, NULL, "", "", "rows: only these, separated by commas"},
+    TUNE_OPTION_GROUP("best"),
+    {"maximize", TUNE_STRING, &my.maximize, NULL, "", "", "the property to have as high as possible"},
+    {"minimize", TUNE_STRING, &my.minimize, NULL, "", "", "or as low"},
+    {"count", TUNE_INT, &my.count, "5", "[1,inf)", "entities", "how many of the best"},
+    TUNE_OPTION_GROUP("plot"),
+    {"x", TUNE_STRING, &my.x, NULL, "", "", "curves over this dimension"},
+    {"series", TUNE_STRING, &my.series, NULL, "", "", "a curve for each value of this one"},
+    {"svg", TUNE_STRING, &my.svg, NULL, "", "", "also write the drawing into this file; /dev/stdout: instead"},
+    {"log", TUNE_BOOL, &my.logarithmic, "false", "", "", "logarithmic values"},
+    {"ascii", TUNE_BOOL, &my.ascii, "false", "", "", "no drawn characters, also where the locale has them"},
+    {"color", TUNE_CHOICE, &my.color, "auto", "auto|always|never", "", "auto: in a terminal, unless NO_COLOR is set"},
+    {"width", TUNE_INT, &my.width, "0", "[0,4096]", "columns", "of what is printed; 0: the terminal's"},
+    {"height", TUNE_INT, &my.height, "16", "[3,400]", "rows", "of a plot's area"},
+    TUNE_OPTION_GROUP("import"),
+    {"experiment", TUNE_STRING, &my.experiment, NULL, "", "", "whose rows they become: its name, or actuator.name"},
+    {"actuator", TUNE_STRING, &my.actuator, NULL, "", "", "of it; default: the known experiment's, else replay"},
+    TUNE_OPTION_GROUP(""),
+    {0},
+};
+static const struct tune_property my_properties[] = {{0}};
+
+enum { MOST_PATHS = 64 };
+
+int samples_fail(enum tune_error_kind kind, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    tune_error_set_kind(kind, "%s", text);
+    return -1;
+}
+
+int samples_no_memory(void)
+{
+    return samples_fail(TUNE_ERROR_CANNOT, "out of memory");
+}
+
+int samples_no_such(const char *what, const char *name, const char *const *names, int count)
+{
+    char others[1024] = "";
+    const char *nearest = tune_nearest(name, names, count, NULL);
+    for (int i = 0; i < count; i++) {
+        size_t n = strlen(others);
+        bool again = false;
+        for (int k = 0; k < i && !again; k++)
+            again = !strcmp(names[k], names[i]);
+        if (!again && n + strlen(names[i]) + 8 < sizeof others)
+            snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", names[i]);
+        else if (!again && n + 5 < sizeof others && strcmp(others + n - 3, "..."))
+            strcpy(others + n, ", ...");
+    }
+    return samples_fail(TUNE_ERROR_USAGE, "there is no %s %s%s%s%s; there are: %s", what, name, nearest ? " (the nearest is " : "",
+                        nearest ? nearest : "", nearest ? ")" : "", *others ? others : "none");
+}
+
+int samples_words(void)
+{
+    int count;
+    tune_flags_words(&my.tune, &count);
+    return count;
+}
+
+const char *samples_word(int i)
+{
+    int count;
+    const char *const *words = tune_flags_words(&my.tune, &count);
+    return i < count ? words[i] : NULL;
+}
+
+int samples_split(const char *text, const char **parts, int most)
+{
+    char *copy = text && samples.kept_count < SAMPLES_KEPT ? strdup(text) : NULL;
+    int count = 0;
+    if (copy)
+        samples.kept[samples.kept_count++] = copy;
+    for (char *at = copy, *next; at && *at; at = next) {
+        next = at + strcspn(at, ",");
+        if (*next)
+            *next++ = 0;
+        if (*at && count < most)
+            parts[count++] = at;
+    }
+    return count;
+}
+
+/* ---- the space ---- */
+
+int samples_read_catalog(void)
+{
+    char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX];
+    const char *paths[MOST_PATHS];
+    int count = 0;
+    if (samples.catalog_read)
+        return 0;
+    if (tune_defaults_path(own, "experiments") == 0)
+        paths[count++] = own;
+    TRY(tune_path(recorded, "%s/experiments", my.store)); /* of imported rows */
+    if (tune_file_is_folder(recorded))
+        paths[count++] = recorded;
+    count += samples_split(my.experiments, paths + count, MOST_PATHS - count);
+    TRY(tune_catalog_read(&samples.catalog, paths, count));
+    samples.catalog_read = true;
+    return 0;
+}
+
+/* Where the store recorded "space-1a2b3c", perhaps with a store's id behind it. */
+static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
+{
+    for (int json = 0; json < 2; json++) {
+        TRY(tune_path(path, "%s/spaces/%.12s%s", my.store, name, json ? ".json" : ".yaml"));
+        if (tune_file_exists(path))
+            return 0;
+    }
+    return tune_path(path, "%s", name);
+}
+
+int samples_open_space(const char *name)
+{
+    char path[TUNE_PATH_MAX];
+    if (!name)
+        return samples_fail(TUNE_ERROR_USAGE, "which space? %s takes a space file, or space-... as the store recorded it", my.command);
+    TRY(tune_path(path, "%s", name));
+    if (!strncmp(name, "space-", 6) && !tune_file_exists(name))
+        TRY(find_recorded(name, path));
+    TRY(samples_read_catalog());
+    if (!(samples.space = tune_space_read(path)))
+        return -1;
+    if (samples.space->reference_count == 0)
+        return samples_fail(TUNE_ERROR_USAGE, "%s: an entity space without experiments has no measurements", path);
+    return tune_space_bind(samples.space, &samples.catalog, &samples.protocols);
+}
+
+struct tune_view *samples_open_view(const char *const *columns, int count, bool valid)
+{
+    static const char *const names[] = {"measured", "matching", "missing", "unmeasured", "sampled", "", "", "unsampled"};
+    struct tune_view_options o = {.where = my.where, .operation = my.operation, .valid = valid, .columns = columns, .column_count = count};
+    struct tune_operation_record record;
+    for (int i = 0; i < 8; i++)
+        if (!strcmp(my.include, names[i]))
+            o.include = (enum tune_view_include)(i % 4);
+    if (my.operation) {
+        if (tune_operation_record_read(samples.store, my.operation, &record) < 0)
+            return NULL;
+        bool own = !strncmp(record.space, "space-", 6) && !strcmp(record.space + 6, samples.space->id);
+        tune_operation_record_free(&record);
+        if (!own) {
+            samples_fail(TUNE_ERROR_USAGE, "operation %s is not of this space (space-%s)", my.operation, samples.space->id);
+            return NULL;
+        }
+    }
+    return tune_view_open(samples.store, samples.space, samples.protocols, &o);
+}
+
+int samples_say_mixed(const struct tune_view *v)
+{
+    struct tune_view_origins o;
+    TRY(tune_view_mixed(v, &o));
+    if (o.host_classes > 1 || o.builds > 1)
+        fprintf(stderr, "samples: these figures come from %d host class%s and %d build%s; compare them with that in mind\n",
+                o.host_classes, o.host_classes == 1 ? "" : "es", o.builds, o.builds == 1 ? "" : "s");
+    return 0;
+}
+
+int samples_say_matching(struct tune_view *v)
+{
+    struct tune_view_counts c;
+    if (samples_rows() > 0 || (strcmp(my.include, "measured") && strcmp(my.include, "sampled")) || my.operation)
+        return 0;
+    TRY(tune_view_counted(v, &c));
+    if (c.measured == 0 && c.matching_results > 0)
+        fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include matching\n",
+                (long long)c.matching_results);
+    return 0;
+}
+
+/* ---- main ---- */
+
+static const struct command {
+    const char *name;
+    int (*run)(void);
+    enum { READS, WRITES, OPENS } store; /* OPENS: what stores there are it says itself */
+} commands[] = {
+    {"show", samples_show, READS},     {"measurements", samples_show, READS}, {"rows", samples_list, READS},
+    {"stats", samples_stats, READS},   {"trace", samples_trace, READS},       {"entity", samples_entity, READS},
+    {"best", samples_best, READS},     {"compare", samples_compare, OPENS},   {"plot", samples_plot, READS},
+    {"export", samples_export, READS}, {"import", samples_import, WRITES},    {"merge", samples_merge, WRITES},
+    {"check", samples_check, READS},
+};
+
+static int run(const struct command *c)
+{
+    if (c->store != OPENS && !(samples.store = tune_store_open(my.store, c->store == WRITES)))
+        return -1;
+    return c->run();
+}
+
+/* The command with its output in a file that appears whole or not at all. */
+static int run_into(const struct command *c, const char *path)
+{
+    struct tune_file_writer writer;
+    TRY(tune_file_begin_output(&writer, path));
+    samples.out = writer.file;
+    int code = run(c);
+    if (code >= 0 && tune_file_commit(&writer) == 0)
+        return code;
+    struct tune_error why;
+    tune_error_save(&why);
+    tune_file_cancel(&writer);
+    tune_error_restore(&why);
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *c = commands;
+    setlocale(LC_CTYPE, ""); /* whether the terminal shows UTF-8 */
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties, "What a sample store holds.");
+    while (strcmp(c->name, my.command))
+        c++;
+    samples.out = stdout;
+    int problems = MUST(my.output_file ? run_into(c, my.output_file) : run(c));
+    if (samples.space)
+        tune_protocols_free(samples.protocols, samples.space->reference_count);
+    tune_space_free(samples.space);
+    tune_catalog_free(&samples.catalog);
+    while (samples.kept_count > 0)
+        free(samples.kept[--samples.kept_count]);
+    tune_store_free(samples.store);
+    struct tune_progress none = {0};
+    int code = tune_program_exit(&none);
+    return code ? code : problems;
+}

@@ -1,0 +1,287 @@
+/* best.c - the entities with the best figure: by how much, how sure, and how all the others lie. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/statistics.h"
+#include "samples.h"
+
+/* An entity under an experiment that has the property. */
+struct candidate {
+    struct tune_spread spread;
+    double value;
+    int group;           /* in the view's order */
+};
+
+/* One of the best, to be shown. */
+struct winner {
+    const struct candidate *candidate;
+    int protocol;
+    struct tune_value *entity; /* a copy, items behind it */
+};
+
+static struct {
+    struct tune_view *view;
+    struct candidate *all;
+    int count, room, skipped; /* skipped: groups without a value */
+    const char *property;
+    bool highest, whole; /* whole: of one result each, it has no decimals */
+} best;
+
+/* ---- candidates ---- */
+
+static int add_candidate(double *values, int count, int group)
+{
+    if (best.count == best.room) {
+        int room = best.room ? 2 * best.room : 256;
+        void *grown = realloc(best.all, (size_t)room * sizeof *best.all);
+        if (!grown)
+            return samples_no_memory();
+        best.all = grown;
+        best.room = room;
+    }
+    struct candidate *c = &best.all[best.count++];
+    c->spread = tune_spread_of(values, count);
+    c->value = my.aggregate && !strcmp(my.aggregate, "median") ? c->spread.median : c->spread.mean;
+    c->group = group;
+    return 0;
+}
+
+/* The property's values of the present group into *values [room]; how many, or -1. */
+static int read_values(const struct tune_view_group *g, double **values, int *room)
+{
+    int n = 0;
+    if (g->results > *room) {
+        double *grown = realloc(*values, (size_t)g->results * sizeof *grown);
+        if (!grown)
+            return samples_no_memory();
+        *values = grown;
+        *room = g->results;
+    }
+    for (int k = 0; k < g->results; k++) {
+        const struct tune_cell *cells = tune_view_cells(best.view, k);
+        TRY(cells ? 0 : -1);
+        if (!cells[0].absent && !cells[0].text)
+            (*values)[n++] = cells[0].number;
+    }
+    return n;
+}
+
+static int read_candidates(void)
+{
+    struct tune_view_group g;
+    double *values = NULL;
+    int more, room = 0, code = 0;
+    for (int group = 0; code == 0 && (more = tune_view_next(best.view, &g)) == 1; group++) {
+        int n = read_values(&g, &values, &room);
+        best.skipped += n == 0;
+        code = n > 0 ? add_candidate(values, n, group) : n;
+    }
+    free(values);
+    return code < 0 || more < 0 ? -1 : 0;
+}
+
+static int best_first(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    int order = (x->value > y->value) - (x->value < y->value);
+    return order ? (best.highest ? -order : order) : (x->group > y->group) - (x->group < y->group);
+}
+
+/* ---- winners ---- */
+
+static struct tune_value *copy(const struct tune_value *values, int count)
+{
+    size_t room = (size_t)count + 1;
+    for (int i = 0; i < count; i++)
+        room += values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count : 0;
+    struct tune_value *all = malloc(room * sizeof *all), *items = all + count;
+    for (int i = 0; all && i < count; i++) {
+        all[i] = values[i];
+        if (values[i].type == TUNE_VALUE_LIST) {
+            memcpy(items, values[i].list.items, (size_t)values[i].list.count * sizeof *items);
+            all[i].list.items = items;
+            items += values[i].list.count;
+        }
+    }
+    return all;
+}
+
+/* What the winners are called, from a second pass over the groups. */
+static int name_winners(struct winner *winners, int count)
+{
+    struct tune_view_group g;
+    tune_view_rewind(best.view);
+    for (int group = 0, more; (more = tune_view_next(best.view, &g)) != 0; group++) {
+        TRY(more);
+        for (int i = 0; i < count; i++)
+            if (winners[i].candidate->group == group) {
+                winners[i].protocol = g.protocol;
+                if (!(winners[i].entity = copy(g.entity, samples.space->count)))
+                    return samples_no_memory();
+            }
+    }
+    return 0;
+}
+
+/* By how many percent the value is better than the next; NaN: there is none, or it is 0. */
+static double margin(const struct candidate *c)
+{
+    const struct candidate *next = c + 1;
+    if (next == best.all + best.count || next->value == 0)
+        return NAN;
+    return 100 * (best.highest ? c->value - next->value : next->value - c->value) / fabs(next->value);
+}
+
+/* Whether the repeats say that it is better than the next. */
+static const char *verdict(const struct candidate *c)
+{
+    double p = c + 1 < best.all + best.count ? tune_welch(&c->spread, &c[1].spread) : NAN;
+    return isnan(p) ? "" : p < 0.05 ? "yes" : "no";
+}
+
+static int put_winner(const struct winner *w, int rank)
+{
+    const struct candidate *c = w->candidate;
+    int length = tune_entity_identifier(samples.space->names, w->entity, samples.space->count, NULL, 0);
+    char *identifier = malloc((size_t)length + 1);
+    if (!identifier)
+        return samples_no_memory();
+    tune_entity_identifier(samples.space->names, w->entity, samples.space->count, identifier, (size_t)length + 1);
+    samples_number(rank, true, 6);
+    samples_number(c->value, best.whole, 6);
+    samples_number(c->spread.deviation, false, 3);
+    samples_number(c->spread.count, true, 6);
+    samples_number(margin(c), false, 3);
+    samples_text(verdict(c));
+    if (samples.space->reference_count > 1)
+        samples_text(samples.protocols[w->protocol].identifier);
+    samples_text(identifier);
+    for (int d = 0; d < samples.space->count; d++)
+        samples_value(&w->entity[d]);
+    free(identifier);
+    return samples_end_row();
+}
+
+static int put_winners(const struct winner *winners, int count)
+{
+    const char **headings = calloc((size_t)samples.space->count + 8, sizeof *headings);
+    int n = 0, code;
+    if (!headings)
+        return samples_no_memory();
+    headings[n++] = "rank";
+    headings[n++] = best.property;
+    headings[n++] = "deviation";
+    headings[n++] = "results";
+    headings[n++] = "margin_percent";
+    headings[n++] = "better";
+    if (samples.space->reference_count > 1)
+        headings[n++] = "experiment";
+    headings[n++] = "identifier";
+    for (int d = 0; d < samples.space->count; d++)
+        headings[n++] = samples.space->names[d];
+    code = samples_begin(SAMPLES_TABLE, headings, n);
+    free(headings);
+    for (int i = 0; i < count && code == 0; i++)
+        code = put_winner(&winners[i], i + 1);
+    return code == 0 ? samples_end() : -1;
+}
+
+/* ---- the others ---- */
+
+static const char *unit_of(const char *property)
+{
+    for (int p = 0; p < samples.space->reference_count; p++)
+        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
+            if (!strcmp(samples.protocols[p].experiment->targets[i].name, property))
+                return samples.protocols[p].experiment->targets[i].unit;
+    return "";
+}
+
+/* The value that the share of all lies below, by straight lines between them. */
+static double quantile(double share)
+{
+    double at = share * (best.count - 1);
+    int below = (int)at, i = best.highest ? best.count - 1 - below : below, k = best.highest ? i - 1 : i + 1;
+    if (below == best.count - 1)
+        return best.all[i].value;
+    return best.all[i].value + (at - below) * (best.all[k].value - best.all[i].value);
+}
+
+/* For people: how all lie, and what the columns mean. */
+static void tell_others(void)
+{
+    bool repeated = false;
+    for (int i = 0; i < best.count; i++)
+        repeated = repeated || best.all[i].spread.count > 1;
+    const char *unit = unit_of(best.property);
+    fprintf(samples.out, "# %s%s%s%s of %d: %.6g lowest, %.6g, %.6g, %.6g at the quarters, %.6g highest\n", best.property, *unit ? " (" : "",
+            unit, *unit ? ")" : "", best.count, quantile(0), quantile(0.25), quantile(0.5), quantile(0.75), quantile(1));
+    if (repeated)
+        fprintf(samples.out, "# each the %s of its results, with their standard deviation; better: than the next by more than the repeats "
+                "spread (Welch's t test, 5 %%)\n", my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean");
+    if (best.skipped > 0)
+        fprintf(samples.out, "# %d more are measured and have no %s\n", best.skipped, best.property);
+}
+
+static int check(void)
+{
+    const char *names[4096];
+    int count = 0;
+    if (!my.maximize == !my.minimize)
+        return samples_fail(TUNE_ERROR_USAGE, "best of what? --maximize PROPERTY or --minimize PROPERTY");
+    if (my.aggregate && strcmp(my.aggregate, "mean") && strcmp(my.aggregate, "median"))
+        return samples_fail(TUNE_ERROR_USAGE, "best compares entities by the mean or the median of their results, not by --aggregate %s",
+                            my.aggregate);
+    if (strcmp(my.include, "measured") && strcmp(my.include, "sampled") && strcmp(my.include, "matching"))
+        return samples_fail(TUNE_ERROR_USAGE, "--include %s: nothing is known of these", my.include);
+    best.highest = my.maximize != NULL;
+    best.property = best.highest ? my.maximize : my.minimize;
+    TRY(samples_open_space(samples_word(0)));
+    for (int p = 0; p < samples.space->reference_count; p++)
+        for (int i = 0; i < samples.protocols[p].experiment->target_count && count < 4096; i++) {
+            names[count++] = samples.protocols[p].experiment->targets[i].name;
+            best.whole = samples.protocols[p].experiment->targets[i].whole;
+            if (!strcmp(names[count - 1], best.property))
+                return 0;
+        }
+    return samples_no_such("property", best.property, names, count);
+}
+
+static int put_all(void)
+{
+    int count = my.count < best.count ? my.count : best.count;
+    struct winner *winners = calloc((size_t)count + 1, sizeof *winners);
+    if (!winners)
+        return samples_no_memory();
+    if (best.count > 0)
+        qsort(best.all, (size_t)best.count, sizeof *best.all, best_first);
+    for (int i = 0; i < count; i++)
+        winners[i].candidate = &best.all[i];
+    int code = name_winners(winners, count);
+    if (code == 0)
+        code = put_winners(winners, count);
+    if (code == 0 && samples_people() && best.count > 0)
+        tell_others();
+    for (int i = 0; i < count; i++)
+        free(winners[i].entity);
+    free(winners);
+    return code;
+}
+
+int samples_best(void)
+{
+    TRY(check());
+    if (!(best.view = samples_open_view(&best.property, 1, true)))
+        return -1;
+    int code = read_candidates();
+    if (code == 0)
+        code = put_all();
+    if (code == 0)
+        code = samples_say_mixed(best.view);
+    if (code == 0)
+        code = samples_say_matching(best.view);
+    free(best.all);
+    tune_view_free(best.view);
+    return code;
+}

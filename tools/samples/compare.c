@@ -1,0 +1,474 @@
+/* compare.c - two operations, machines, builds or stores side by side: what was measured on both, entity by entity, and how
+ * much one is of the other.
+ *
+ * Rows are of the same entity where their experiment and all of its inputs agree, whatever space asked for them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/print.h"
+#include "core/statistics.h"
+#include "discovery/uids.h"
+#include "samples.h"
+
+/* One of the two: rows of a store, of an operation, of host classes or builds. */
+struct side {
+    const char *text;
+    struct tune_store *store;     /* the samples' own, or one that was named */
+    enum { STORE, OPERATION, HOST, BUILD } kind;
+    const char *wanted;           /* of a host or build */
+    struct tune_uids uids;        /* of an operation */
+    char host[512], build[128];   /* of its first row */
+    bool hosts_mixed, builds_mixed;
+};
+
+/* A row of one of them. */
+struct row {
+    uint64_t key[2];
+    int side, table;
+    int64_t number;               /* in the order they were met */
+    struct tune_place place;
+};
+
+/* What came of one property. */
+struct summary {
+    const char *table;            /* experiments may have properties of the same name */
+    char *property;
+    double logs, low, high;       /* of the ratios */
+    int64_t count, different, repeated;
+};
+
+static struct {
+    struct side sides[2];
+    const char **tables;          /* [table_count] of either store */
+    int table_count;
+    struct row *rows;
+    int64_t count, room, shared;  /* shared: rows that are on both sides */
+    struct samples_table *passes[2]; /* [table_count] for reading rows again; opened when needed */
+    struct summary *summaries;
+    int summary_count;
+    const char *properties[256];
+    int property_count;
+} compare;
+
+/* ---- sides ---- */
+
+static int read_operation(struct side *s)
+{
+    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_UID)->name};
+    struct tune_operation_record record;
+    const struct tune_cell *cells;
+    int more = -1;
+    TRY(tune_operation_record_read(s->store, s->text, &record));
+    tune_operation_record_free(&record);
+    struct tune_scan *scan = tune_scan_open(s->store, TUNE_STORE_REQUESTS, names, 2);
+    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+        uint8_t uid[16];
+        if (strcmp(cells[0].text, s->text) || cells[1].absent)
+            continue;
+        tune_uid_read(uid, cells[1].text);
+        if (tune_uids_add(&s->uids, uid, 0) < 0) {
+            more = -1;
+            break;
+        }
+    }
+    tune_scan_free(scan);
+    tune_uids_sort(&s->uids);
+    return more;
+}
+
+static int open_side(struct side *s, const char *text)
+{
+    s->text = text;
+    s->wanted = strchr(text, '=') ? strchr(text, '=') + 1 : NULL;
+    s->kind = s->wanted && !strncmp(text, "host=", 5)    ? HOST
+              : s->wanted && !strncmp(text, "build=", 6) ? BUILD
+              : tune_file_is_folder(text)                ? STORE
+                                                         : OPERATION;
+    if (s->kind == STORE)
+        return (s->store = tune_store_open(text, false)) ? 0 : -1;
+    if (!samples.store && !(samples.store = tune_store_open(my.store, false)))
+        return -1;
+    s->store = samples.store;
+    return s->kind == OPERATION ? read_operation(s) : 0;
+}
+
+static bool is_of(const struct side *s, const struct tune_cell *cells)
+{
+    uint8_t uid[16];
+    switch (s->kind) {
+    case HOST:
+        return strstr(cells[TUNE_KEY_HOST_CLASS].text, s->wanted) || !strcmp(cells[TUNE_KEY_HOST].text, s->wanted);
+    case BUILD:
+        return !strncmp(cells[TUNE_KEY_BUILD].text, s->wanted, strlen(s->wanted));
+    case OPERATION:
+        tune_uid_read(uid, cells[TUNE_KEY_UID].text);
+        return tune_uids_has(&s->uids, uid);
+    default:
+        return true;
+    }
+}
+
+static void note_origin(struct side *s, const struct tune_cell *cells)
+{
+    const char *host = cells[TUNE_KEY_HOST_CLASS].text, *build = cells[TUNE_KEY_BUILD].text;
+    if (!*s->host && !*s->build) {
+        snprintf(s->host, sizeof s->host, "%s", host);
+        snprintf(s->build, sizeof s->build, "%s", build);
+    }
+    s->hosts_mixed = s->hosts_mixed || strcmp(s->host, host);
+    s->builds_mixed = s->builds_mixed || strcmp(s->build, build);
+}
+
+/* ---- rows ---- */
+
+/* Of the experiment and the inputs that have a value; those of two stores may stand in different orders, so hashes are added. */
+static void make_key(const struct samples_table *t, const struct tune_cell *cells, uint64_t key[2])
+{
+    const char *experiment = cells[TUNE_KEY_EXPERIMENT].text;
+    for (int k = 0; k < 2; k++)
+        key[k] = tune_hash64(t->name, strlen(t->name), tune_hash64(experiment, strcspn(experiment, "."), (uint64_t)k));
+    for (int i = 0; i < t->count; i++) {
+        double number = cells[i].number == 0 ? 0 : cells[i].number;
+        if (t->columns[i].role != TUNE_COLUMN_INPUT || cells[i].absent)
+            continue;
+        for (int k = 0; k < 2; k++) {
+            uint64_t name = tune_hash64(t->names[i], strlen(t->names[i]), (uint64_t)k + 7);
+            key[k] += cells[i].text ? tune_hash64(cells[i].text, strlen(cells[i].text), name) : tune_hash64(&number, sizeof number, ~name);
+        }
+    }
+}
+
+static int add_row(int side, int table, const struct samples_table *t, const struct tune_cell *cells)
+{
+    if (compare.count == compare.room) {
+        int64_t room = compare.room ? 2 * compare.room : 256;
+        void *grown = realloc(compare.rows, (size_t)room * sizeof *compare.rows);
+        if (!grown)
+            return samples_no_memory();
+        compare.rows = grown;
+        compare.room = room;
+    }
+    struct row *r = &compare.rows[compare.count];
+    *r = (struct row){.side = side, .table = table, .number = compare.count, .place = tune_scan_place(t->scan)};
+    make_key(t, cells, r->key);
+    compare.count++;
+    return 0;
+}
+
+static bool has_table(struct tune_store *s, const char *name)
+{
+    int count;
+    const char *const *names = tune_store_tables(s, &count);
+    for (int i = 0; names && i < count; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+/* Rows of the table that are of either side; of one store both are looked for in one pass. */
+static int read_table(int from, int to, int table)
+{
+    struct samples_table t;
+    const struct tune_cell *cells;
+    struct tune_store *store = compare.sides[from].store;
+    if (!has_table(store, compare.tables[table]))
+        return 0;
+    int more = samples_table_open(&t, store, compare.tables[table], my.where);
+    while (more >= 0 && (more = samples_table_next(&t, &cells)) == 1) {
+        int sides = 0;
+        if (strcmp(cells[TUNE_KEY_STATUS].text, "valid"))
+            continue;
+        for (int s = from; s < to && more >= 0; s++)
+            if (is_of(&compare.sides[s], cells)) {
+                note_origin(&compare.sides[s], cells);
+                more = add_row(s, table, &t, cells);
+                sides++;
+            }
+        compare.shared += sides == 2;
+        if (more < 0)
+            break;
+    }
+    samples_table_free(&t);
+    return more;
+}
+
+static int read_rows(void)
+{
+    bool same = compare.sides[0].store == compare.sides[1].store;
+    int counts[2];
+    for (int s = 0; s < 2; s++)
+        if (!tune_store_tables(compare.sides[s].store, &counts[s]))
+            return -1;
+    if (!(compare.tables = calloc((size_t)(counts[0] + counts[1]) + 1, sizeof *compare.tables)))
+        return samples_no_memory();
+    for (int s = 0; s < 2; s++) {
+        const char *const *names = tune_store_tables(compare.sides[s].store, &counts[s]);
+        for (int i = 0; i < counts[s]; i++)
+            if (s == 0 || !has_table(compare.sides[0].store, names[i]))
+                compare.tables[compare.table_count++] = names[i];
+    }
+    for (int t = 0; t < compare.table_count; t++) {
+        TRY(read_table(0, same ? 2 : 1, t));
+        if (!same)
+            TRY(read_table(1, 2, t));
+    }
+    return 0;
+}
+
+/* ---- groups ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    for (int k = 0; k < 2; k++)
+        if (x->key[k] != y->key[k])
+            return x->key[k] < y->key[k] ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* The first row of each group decides where it stands: they are shown as they were met. */
+static int by_first(const void *a, const void *b)
+{
+    const int64_t x = compare.rows[*(const int64_t *)a].number, y = compare.rows[*(const int64_t *)b].number;
+    return (x > y) - (x < y);
+}
+
+static struct summary *summary_of(const char *table, const char *property)
+{
+    for (int i = 0; i < compare.summary_count; i++)
+        if (compare.summaries[i].table == table && !strcmp(compare.summaries[i].property, property))
+            return &compare.summaries[i];
+    void *grown = realloc(compare.summaries, (size_t)(compare.summary_count + 1) * sizeof *compare.summaries);
+    if (!grown)
+        return NULL;
+    compare.summaries = grown;
+    struct summary *s = &compare.summaries[compare.summary_count];
+    *s = (struct summary){.table = table, .property = strdup(property), .low = INFINITY, .high = -INFINITY};
+    compare.summary_count += s->property != NULL;
+    return s->property ? s : NULL;
+}
+
+static bool is_asked_for(const char *property)
+{
+    for (int i = 0; i < compare.property_count; i++)
+        if (!strcmp(compare.properties[i], property))
+            return true;
+    return compare.property_count == 0;
+}
+
+/* A row's cells, of all columns of its table in its store. */
+static const struct tune_cell *cells_of(const struct row *r, const struct samples_table **table)
+{
+    const struct tune_cell *cells;
+    struct samples_table *t = &compare.passes[r->side][r->table];
+    if (!t->scan && samples_table_open(t, compare.sides[r->side].store, compare.tables[r->table], NULL) < 0)
+        return NULL;
+    *table = t;
+    return tune_scan_at(t->scan, r->place, &cells) == 0 ? cells : NULL;
+}
+
+static int put_pair(const char *entity, const struct row *r, const char *property, struct tune_spread spread[2])
+{
+    bool median = my.aggregate && !strcmp(my.aggregate, "median");
+    double a = median ? spread[0].median : spread[0].mean, b = median ? spread[1].median : spread[1].mean;
+    double ratio = a != 0 ? b / a : NAN, p = tune_welch(&spread[0], &spread[1]);
+    struct summary *s = summary_of(compare.tables[r->table], property);
+    if (!s)
+        return samples_no_memory();
+    if (ratio > 0 && isfinite(ratio)) {
+        s->logs += log(ratio);
+        s->low = fmin(s->low, ratio);
+        s->high = fmax(s->high, ratio);
+        s->count++;
+        s->repeated += !isnan(p);
+        s->different += p < 0.05;
+    }
+    samples_text(compare.tables[r->table]);
+    samples_text(entity);
+    samples_text(property);
+    samples_number(a, false, 6);
+    samples_number(b, false, 6);
+    samples_number(ratio, false, 4);
+    samples_number(spread[0].count, true, 6);
+    samples_number(spread[1].count, true, 6);
+    samples_number(p, false, 2);
+    samples_text(isnan(p) ? "" : p < 0.05 ? "yes" : "no");
+    return samples_end_row();
+}
+
+/* One entity under one experiment, rows first to first + count - 1: all properties that both sides have. */
+static int put_group(const struct row *first, int64_t count)
+{
+    const struct samples_table *t;
+    const struct tune_cell *cells = cells_of(first, &t);
+    char *entity = cells ? strdup(cells[TUNE_KEY_ENTITY].text) : NULL;
+    double *values[2] = {calloc((size_t)count + 1, sizeof(double)), calloc((size_t)count + 1, sizeof(double))};
+    int code = !cells ? -1 : entity && values[0] && values[1] ? 0 : samples_no_memory();
+    const struct tune_column *columns = code == 0 ? t->columns : NULL;
+    for (int i = 0, all = columns ? t->count : 0; i < all && code == 0; i++) {
+        int n[2] = {0, 0};
+        if (columns[i].role != TUNE_COLUMN_TARGET || columns[i].type == TUNE_CELL_TEXT || !is_asked_for(columns[i].name))
+            continue;
+        for (int64_t k = 0; k < count && code == 0; k++) {
+            int c = 0;
+            code = (cells = cells_of(&first[k], &t)) ? 0 : -1;
+            while (code == 0 && c < t->count && strcmp(t->names[c], columns[i].name))
+                c++; /* the other store's columns may stand elsewhere */
+            if (code == 0 && c < t->count && !cells[c].absent && !cells[c].text)
+                values[first[k].side][n[first[k].side]++] = cells[c].number;
+        }
+        struct tune_spread spread[2] = {tune_spread_of(values[0], n[0]), tune_spread_of(values[1], n[1])};
+        if (code == 0 && n[0] > 0 && n[1] > 0)
+            code = put_pair(entity, first, columns[i].name, spread);
+    }
+    free(entity);
+    free(values[0]);
+    free(values[1]);
+    return code;
+}
+
+/* Whether both sides are in the group. */
+static bool is_common(const struct row *first, int64_t count)
+{
+    int64_t a = 0;
+    for (int64_t i = 0; i < count; i++)
+        a += first[i].side == 0;
+    return a > 0 && a < count;
+}
+
+static int64_t group_length(int64_t first)
+{
+    int64_t n = 1;
+    while (first + n < compare.count && !memcmp(compare.rows[first].key, compare.rows[first + n].key, sizeof compare.rows[first].key))
+        n++;
+    return n;
+}
+
+static int put_groups(int64_t *common)
+{
+    static const char *const headings[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p", "differs"};
+    int64_t *firsts = calloc((size_t)compare.count + 1, sizeof *firsts);
+    int code = firsts ? samples_begin(SAMPLES_TABLE, headings, 10) : samples_no_memory();
+    *common = 0;
+    if (compare.count > 0)
+        qsort(compare.rows, (size_t)compare.count, sizeof *compare.rows, by_key);
+    for (int64_t i = 0, n; i < compare.count && code == 0; i += n)
+        if (is_common(&compare.rows[i], n = group_length(i)))
+            firsts[(*common)++] = i;
+    if (code == 0 && *common > 0)
+        qsort(firsts, (size_t)*common, sizeof *firsts, by_first);
+    for (int64_t i = 0; i < *common && code == 0; i++)
+        code = put_group(&compare.rows[firsts[i]], group_length(firsts[i]));
+    free(firsts);
+    return code == 0 ? samples_end() : -1;
+}
+
+/* ---- what is said beside the rows ---- */
+
+static void tell_side(char name, const struct side *s)
+{
+    fprintf(samples.out, "# %c: ", name);
+    tune_print_line_of(samples.out, s->text);
+    fprintf(samples.out, ", %s, %s%.16s\n", s->hosts_mixed ? "several host classes" : *s->host ? s->host : "unknown host class",
+            s->builds_mixed ? "several builds" : *s->build ? "build " : "unknown build", s->builds_mixed ? "" : s->build);
+}
+
+static void tell_summaries(void)
+{
+    for (int i = 0; i < compare.summary_count; i++) {
+        const struct summary *s = &compare.summaries[i];
+        if (s->count == 0)
+            continue;
+        fprintf(samples.out, "# b/a of %s%s%s: %.4g, the geometric mean of %lld (%.4g to %.4g)", compare.table_count > 1 ? s->table : "",
+                compare.table_count > 1 ? " " : "", s->property, exp(s->logs / (double)s->count), (long long)s->count, s->low, s->high);
+        if (s->repeated > 0)
+            fprintf(samples.out, "; %lld of %lld repeated ones differ by more than their spread", (long long)s->different,
+                    (long long)s->repeated);
+        fputc('\n', samples.out);
+    }
+    fprintf(samples.out, "# differs: p, by Welch's t test of the repeats, is below 5 %%\n");
+}
+
+static int check_aggregate(void)
+{
+    if (!my.aggregate || !strcmp(my.aggregate, "mean") || !strcmp(my.aggregate, "median"))
+        return 0;
+    return samples_fail(TUNE_ERROR_USAGE, "compare takes the mean or the median of several results, not --aggregate %s", my.aggregate);
+}
+
+/* Every property asked for is a target of some table. */
+static int check_properties(void)
+{
+    const char *names[4096];
+    int count = 0;
+    compare.property_count = samples_split(my.properties, compare.properties, 256);
+    for (int t = 0; t < compare.table_count; t++)
+        for (int s = 0; s < 2; s++) {
+            int n = 0;
+            bool there = has_table(compare.sides[s].store, compare.tables[t]);
+            const struct tune_column *c = there ? tune_store_columns(compare.sides[s].store, compare.tables[t], &n) : NULL;
+            for (int i = 0; c && i < n && count < 4096; i++)
+                if (c[i].role == TUNE_COLUMN_TARGET)
+                    names[count++] = c[i].name;
+        }
+    for (int i = 0; i < compare.property_count; i++) {
+        bool known = false;
+        for (int k = 0; k < count && !known; k++)
+            known = !strcmp(names[k], compare.properties[i]);
+        if (!known)
+            return samples_no_such("property", compare.properties[i], names, count);
+    }
+    return 0;
+}
+
+static int run(void)
+{
+    int64_t common;
+    for (int s = 0; s < 2; s++)
+        TRY(open_side(&compare.sides[s], samples_word(s)));
+    TRY(read_rows());
+    TRY(check_properties());
+    for (int s = 0; s < 2; s++) {
+        int64_t rows = 0;
+        for (int64_t i = 0; i < compare.count; i++)
+            rows += compare.rows[i].side == s;
+        if (rows == 0)
+            return samples_fail(TUNE_ERROR_FAILED, "%s has no valid rows", compare.sides[s].text);
+        if (!(compare.passes[s] = calloc((size_t)compare.table_count + 1, sizeof *compare.passes[s])))
+            return samples_no_memory();
+    }
+    if (samples_people())
+        for (int s = 0; s < 2; s++)
+            tell_side(s ? 'b' : 'a', &compare.sides[s]);
+    TRY(put_groups(&common));
+    if (samples_people() && common > 0)
+        tell_summaries();
+    if (compare.shared > 0)
+        fprintf(stderr, "samples: %lld rows are on both sides\n", (long long)compare.shared);
+    if (common == 0)
+        fprintf(stderr, "samples: no entity was measured on both sides with the same inputs\n");
+    return 0;
+}
+
+int samples_compare(void)
+{
+    if (samples_words() != 2)
+        return samples_fail(TUNE_ERROR_USAGE, "compare what? Two of: a store's folder, an operation, host=TEXT, build=TEXT");
+    TRY(check_aggregate());
+    int code = run();
+    for (int s = 0; s < 2; s++) {
+        for (int t = 0; compare.passes[s] && t < compare.table_count; t++)
+            samples_table_free(&compare.passes[s][t]);
+        free(compare.passes[s]);
+        tune_uids_free(&compare.sides[s].uids);
+        if (compare.sides[s].store != samples.store)
+            tune_store_free(compare.sides[s].store);
+    }
+    for (int i = 0; i < compare.summary_count; i++)
+        free(compare.summaries[i].property);
+    free(compare.summaries);
+    free(compare.tables);
+    free(compare.rows);
+    return code;
+}

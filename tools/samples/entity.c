@@ -1,0 +1,432 @@
+/* entity.c - the page of one entity: what it is, and all that was measured of it, whatever space asked for it.
+ *
+ * An identifier cannot be taken apart by itself ("a.1-b.2" may have a '-' in a value). But the rows that bear it say which inputs
+ * there are and what they are, so it is read along them: which inputs, spelled "name.value" and put together in some order, it is
+ * made of. Those inputs then name the rows of the same entity that another space spelled in another order. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/decimal.h"
+#include "core/nearest.h"
+#include "core/print.h"
+#include "samples.h"
+#include "spaces/frame.h"
+
+enum { MOST_PARTS = TUNE_SPACE_DIMENSIONS };
+
+/* One constitutive property. */
+struct part {
+    char *name, *value;
+};
+
+/* Values of one target under one experiment. */
+struct observed {
+    char *experiment, *target;
+    bool whole;
+    double *values;
+    int count, room;
+};
+
+static struct {
+    const char *id;
+    struct part parts[MOST_PARTS];
+    int part_count;
+    char *generator;
+    struct observed *observed;
+    int observed_count, observed_room;
+    char **experiments; /* associated */
+    int experiment_count;
+} page;
+
+/* ---- the identifier ---- */
+
+/* What text holds at its begin of the cell as an identifier spells it (512 or 512.0 of a number), up to '-' or its end; 0: not it. */
+static size_t spelled_at(const char *text, const struct tune_cell *cell)
+{
+    char number[TUNE_DECIMAL_SIZE], whole[32] = "";
+    const char *spellings[] = {cell->text, NULL};
+    if (!cell->text) {
+        tune_decimal_python(number, cell->number);
+        if (cell->number == floor(cell->number) && fabs(cell->number) < 1e18)
+            snprintf(whole, sizeof whole, "%lld", (long long)cell->number);
+        spellings[0] = number;
+        spellings[1] = whole;
+    }
+    for (int i = 0; i < 2; i++) {
+        size_t n = spellings[i] ? strlen(spellings[i]) : 0;
+        if (n > 0 && !strncmp(text, spellings[i], n) && (!text[n] || text[n] == '-'))
+            return n;
+    }
+    return 0;
+}
+
+static int add_part(const char *name, const char *value, size_t length)
+{
+    if (page.part_count == MOST_PARTS)
+        return samples_fail(TUNE_ERROR_FAILED, "%.100s...: more than %d properties", page.id, MOST_PARTS);
+    struct part *p = &page.parts[page.part_count++];
+    p->name = strdup(name);
+    p->value = strndup(value, length);
+    return p->name && p->value ? 0 : samples_no_memory();
+}
+
+static void forget_parts(void)
+{
+    for (int i = 0; i < page.part_count; i++) {
+        free(page.parts[i].name);
+        free(page.parts[i].value);
+    }
+    page.part_count = 0;
+}
+
+/* Bytes of the "name.value" that text begins with and the row has, and of which input it is; 0: of none. */
+static size_t part_at(const struct samples_table *t, const struct tune_cell *cells, const char *text, int *input)
+{
+    for (int i = 0; i < t->count; i++) {
+        size_t n = strlen(t->columns[i].name), value;
+        if (t->columns[i].role == TUNE_COLUMN_INPUT && !strncmp(text, t->columns[i].name, n) && text[n] == '.' &&
+            (value = spelled_at(text + n + 1, &cells[i]))) {
+            *input = i;
+            return n + 1 + value;
+        }
+    }
+    return 0;
+}
+
+/* Of an identifier that is none of ours ("CCO"), all inputs of its row. */
+static int take_inputs(const struct samples_table *t, const struct tune_cell *cells)
+{
+    char number[TUNE_DECIMAL_SIZE];
+    for (int i = 0; i < t->count; i++)
+        if (t->columns[i].role == TUNE_COLUMN_INPUT && !cells[i].absent) {
+            const char *text = cells[i].text ? cells[i].text : number;
+            tune_decimal_python(number, cells[i].number);
+            TRY(add_part(t->columns[i].name, text, strlen(text)));
+        }
+    return 0;
+}
+
+/* Which inputs of the row, in which order, the identifier is made of. */
+static int take_apart(const struct samples_table *t, const struct tune_cell *cells)
+{
+    int input;
+    for (const char *at = page.id; *at; at += *at == '-') {
+        size_t used = part_at(t, cells, at, &input);
+        if (!used) {
+            forget_parts();
+            return take_inputs(t, cells);
+        }
+        size_t name = strlen(t->columns[input].name) + 1;
+        TRY(add_part(t->columns[input].name, at + name, used - name));
+        at += used;
+    }
+    return 0;
+}
+
+/* Along the first row whose key is that text: 1, 0: there is none, -1. */
+static int find_parts(const char *const *tables, int count, enum tune_key key, const char *text)
+{
+    int found = 0;
+    for (int k = 0; k < count && !found; k++) {
+        struct samples_table t;
+        const struct tune_cell *cells;
+        int more = samples_table_open(&t, samples.store, tables[k], NULL);
+        while (more >= 0 && !found && (more = samples_table_next(&t, &cells)) == 1) {
+            if (strcmp(cells[key].text, text))
+                continue;
+            found = 1;
+            more = take_apart(&t, cells);
+        }
+        samples_table_free(&t);
+        TRY(more);
+    }
+    return found;
+}
+
+/* Likewise, where the identifier is only in requests: another space's rows answered them. */
+static int find_requested(const char *const *tables, int count)
+{
+    const char *names[] = {tune_request_column(TUNE_REQUEST_ENTITY)->name, tune_request_column(TUNE_REQUEST_UID)->name};
+    const struct tune_cell *cells;
+    char uid[64] = "";
+    int more = -1;
+    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 2);
+    while (scan && !*uid && (more = tune_scan_next(scan, &cells)) == 1)
+        if (!strcmp(cells[0].text, page.id))
+            snprintf(uid, sizeof uid, "%s", cells[1].text);
+    tune_scan_free(scan);
+    TRY(more);
+    return *uid ? find_parts(tables, count, TUNE_KEY_UID, uid) : 0;
+}
+
+/* The row's entity has the page's properties, in whatever order, and no others. */
+static bool is_same(const struct samples_table *t, const struct tune_cell *cells)
+{
+    const char *entity = cells[TUNE_KEY_ENTITY].text;
+    int parts = 0, input;
+    if (!strcmp(entity, page.id))
+        return true;
+    for (const char *at = entity; *at; at += *at == '-', parts++) {
+        size_t used = part_at(t, cells, at, &input);
+        int p = 0;
+        while (used && p < page.part_count && strcmp(page.parts[p].name, t->columns[input].name))
+            p++;
+        if (!used || p == page.part_count || spelled_at(page.parts[p].value, &cells[input]) != strlen(page.parts[p].value))
+            return false;
+        at += used;
+    }
+    return parts == page.part_count;
+}
+
+/* ---- what was measured ---- */
+
+static struct observed *find_observed(const char *experiment, const struct tune_column *target)
+{
+    for (int i = 0; i < page.observed_count; i++)
+        if (!strcmp(page.observed[i].experiment, experiment) && !strcmp(page.observed[i].target, target->name))
+            return &page.observed[i];
+    if (page.observed_count == page.observed_room) {
+        int room = page.observed_room ? 2 * page.observed_room : 64;
+        void *grown = realloc(page.observed, (size_t)room * sizeof *page.observed);
+        if (!grown)
+            return NULL;
+        page.observed = grown;
+        page.observed_room = room;
+    }
+    struct observed *o = &page.observed[page.observed_count++];
+    *o = (struct observed){.experiment = strdup(experiment), .target = strdup(target->name), .whole = target->whole};
+    return o->experiment && o->target ? o : NULL;
+}
+
+static int add_value(const char *experiment, const struct tune_column *target, double value)
+{
+    struct observed *o = find_observed(experiment, target);
+    if (!o)
+        return samples_no_memory();
+    if (o->count == o->room) {
+        double *grown = realloc(o->values, (size_t)(2 * o->room + 4) * sizeof *grown);
+        if (!grown)
+            return samples_no_memory();
+        o->values = grown;
+        o->room = 2 * o->room + 4;
+    }
+    o->values[o->count++] = value;
+    return 0;
+}
+
+static int add_experiment(const char *experiment)
+{
+    for (int i = 0; i < page.experiment_count; i++)
+        if (!strcmp(page.experiments[i], experiment))
+            return 0;
+    void *grown = realloc(page.experiments, (size_t)(page.experiment_count + 1) * sizeof *page.experiments);
+    if (!grown)
+        return samples_no_memory();
+    page.experiments = grown;
+    return (page.experiments[page.experiment_count++] = strdup(experiment)) ? 0 : samples_no_memory();
+}
+
+static int add_row(const struct samples_table *t, const struct tune_cell *cells)
+{
+    const char *experiment = cells[TUNE_KEY_EXPERIMENT].text;
+    if (!page.generator && !(page.generator = strdup(cells[TUNE_KEY_GENERATOR].text)))
+        return samples_no_memory();
+    TRY(add_experiment(experiment));
+    if (!strcmp(cells[TUNE_KEY_STATUS].text, "failed"))
+        return 0;
+    for (int i = 0; i < t->count; i++)
+        if (t->columns[i].role == TUNE_COLUMN_TARGET && !cells[i].absent && !cells[i].text)
+            TRY(add_value(experiment, &t->columns[i], cells[i].number));
+    return 0;
+}
+
+static int read_rows(const char *const *tables, int count)
+{
+    for (int k = 0; k < count; k++) {
+        struct samples_table t;
+        const struct tune_cell *cells;
+        int more = samples_table_open(&t, samples.store, tables[k], NULL);
+        while (more >= 0 && (more = samples_table_next(&t, &cells)) == 1)
+            if (is_same(&t, cells) && (more = add_row(&t, cells)) < 0)
+                break;
+        samples_table_free(&t);
+        TRY(more);
+    }
+    return 0;
+}
+
+/* ---- the page ---- */
+
+/* At most 50 characters, as pandas shows a column of texts. */
+static void put_short(struct tune_frame *f, const char *text)
+{
+    char cut[256];
+    size_t n = strlen(text);
+    if (n > 50 && n < sizeof cut) {
+        snprintf(cut, sizeof cut, "%s", text);
+        for (n = 47; n > 0 && ((unsigned char)cut[n] & 0xC0) == 0x80;)
+            n--;
+        strcpy(cut + n, "...");
+        text = cut;
+    } else if (n > 50) {
+        snprintf(cut, sizeof cut, "%.47s...", text);
+        text = cut;
+    }
+    tune_frame_cell(f, text);
+}
+
+static int put_constitutive(void)
+{
+    static const char *const headings[] = {"name", "value"};
+    struct tune_frame *f = tune_frame_new(headings, 2);
+    if (!f)
+        return -1;
+    for (int i = 0; i < page.part_count; i++) {
+        tune_frame_cell(f, page.parts[i].name);
+        tune_frame_cell(f, page.parts[i].value);
+    }
+    int code = tune_frame_print(f, 2, samples.out);
+    tune_frame_free(f);
+    return code;
+}
+
+/* "[98.1, 98.2]" */
+static char *list_of(const struct observed *o)
+{
+    char *text = malloc((size_t)o->count * (TUNE_DECIMAL_SIZE + 2) + 8), *at = text;
+    if (!text)
+        return NULL;
+    *at++ = '[';
+    for (int i = 0; i < o->count; i++) {
+        at += sprintf(at, "%s", i ? ", " : "");
+        at += o->whole && fabs(o->values[i]) < 1e15 ? sprintf(at, "%.0f", o->values[i]) : tune_decimal_python(at, o->values[i]);
+    }
+    strcpy(at, "]");
+    return text;
+}
+
+/* The name that an observed property has: the experiment's without its actuator, and the target's. */
+static char *name_of(const struct observed *o)
+{
+    const char *dot = strchr(o->experiment, '.');
+    char *name = NULL;
+    return asprintf(&name, "%s-%s", dot ? dot + 1 : o->experiment, o->target) < 0 ? NULL : name;
+}
+
+static int put_observed_page(void)
+{
+    static const char *const headings[] = {"name", "experiment", "target-property", "values"};
+    struct tune_frame *f = tune_frame_new(headings, 4);
+    bool good = f != NULL;
+    for (int i = 0; i < page.observed_count && good; i++) {
+        char *name = name_of(&page.observed[i]), *values = list_of(&page.observed[i]);
+        if ((good = name && values)) {
+            put_short(f, name);
+            put_short(f, page.observed[i].experiment);
+            tune_frame_cell(f, page.observed[i].target);
+            tune_frame_cell(f, values);
+        }
+        free(name);
+        free(values);
+    }
+    int code = good ? tune_frame_print(f, 2, samples.out) : samples_no_memory();
+    tune_frame_free(f);
+    return code;
+}
+
+static int put_page(void)
+{
+    FILE *out = samples.out;
+    fputs("Identifier: ", out);
+    tune_print_line_of(out, page.id);
+    fputs("\nGenerator: ", out);
+    tune_print_line_of(out, page.generator && *page.generator ? page.generator : "unk");
+    fputs("\n\nConstitutive properties:\n", out);
+    TRY(put_constitutive());
+    fputs("\nObserved properties:\n", out);
+    if (page.observed_count > 0)
+        TRY(put_observed_page());
+    else
+        fputs("  None\n", out);
+    fputs("\nAssociated experiments:\n\n", out);
+    for (int i = 0; i < page.experiment_count; i++) {
+        fputs("  ", out);
+        tune_print_line_of(out, page.experiments[i]);
+        fputc('\n', out);
+    }
+    return 0;
+}
+
+static int put_rows(void)
+{
+    static const char *const headings[] = {"name", "experiment", "target-property", "values"};
+    TRY(samples_begin(SAMPLES_TABLE, headings, 4));
+    for (int i = 0; i < page.observed_count; i++) {
+        const struct observed *o = &page.observed[i];
+        char *name = name_of(o);
+        if (!name)
+            return samples_no_memory();
+        samples_text(name);
+        samples_text(o->experiment);
+        samples_text(o->target);
+        samples_numbers(o->values, o->count, o->whole, true);
+        free(name);
+        TRY(samples_end_row());
+    }
+    return samples_end();
+}
+
+/* The error that no row is of this entity, and which is nearest. */
+static int no_such_entity(const char *const *tables, int count)
+{
+    char nearest[TUNE_STORE_TEXT_MAX + 1] = "";
+    int best = 1 << 30;
+    for (int k = 0; k < count; k++) {
+        const char *name = tune_key_column(TUNE_KEY_ENTITY)->name;
+        const struct tune_cell *cells;
+        struct tune_scan *scan = tune_scan_open(samples.store, tables[k], &name, 1);
+        for (int rows = 0; scan && rows < 10000 && tune_scan_next(scan, &cells) == 1; rows++) {
+            int distance = best;
+            if (cells[0].absent || !strcmp(cells[0].text, nearest))
+                continue;
+            tune_nearest(page.id, &cells[0].text, 1, &distance);
+            if (distance < best) {
+                best = distance;
+                snprintf(nearest, sizeof nearest, "%s", cells[0].text);
+            }
+        }
+        tune_scan_free(scan);
+    }
+    return samples_fail(TUNE_ERROR_USAGE, "%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "", nearest);
+}
+
+int samples_entity(void)
+{
+    int count;
+    page.id = samples_word(0);
+    if (!page.id || !*page.id)
+        return samples_fail(TUNE_ERROR_USAGE, "which entity? Its identifier, as show and trace have it");
+    const char *const *tables = tune_store_tables(samples.store, &count);
+    TRY(tables ? 0 : -1);
+    int found = find_parts(tables, count, TUNE_KEY_ENTITY, page.id);
+    if (found == 0)
+        found = find_requested(tables, count);
+    TRY(found);
+    if (!found)
+        return no_such_entity(tables, count);
+    TRY(read_rows(tables, count));
+    int code = samples_people() ? put_page() : put_rows();
+    forget_parts();
+    for (int i = 0; i < page.observed_count; i++) {
+        free(page.observed[i].experiment);
+        free(page.observed[i].target);
+        free(page.observed[i].values);
+    }
+    for (int i = 0; i < page.experiment_count; i++)
+        free(page.experiments[i]);
+    free(page.experiments);
+    free(page.observed);
+    free(page.generator);
+    return code;
+}

@@ -1,0 +1,53 @@
+/* merge.c - whole stores: one brought into another, one read through for what is wrong with it. */
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/print.h"
+#include "samples.h"
+
+/* What is told of a long merge, twice a second, on a terminal. */
+static void tell_progress(void *context, int64_t done, int64_t all)
+{
+    double *told_s = context, now = tune_clock_s();
+    if (!isatty(STDERR_FILENO) || (now - *told_s < 0.5 && done < all))
+        return;
+    *told_s = now;
+    fprintf(stderr, "\r# %lld of %lld rows%s", (long long)done, (long long)all, done < all ? "" : "\n");
+}
+
+int samples_merge(void)
+{
+    const char *folder = samples_word(0);
+    double told_s = tune_clock_s();
+    if (!folder || samples_words() != 1)
+        return samples_fail(TUNE_ERROR_USAGE, "expected: samples merge FROM --store INTO");
+    struct tune_store *from = tune_store_open(folder, false);
+    if (!from)
+        return -1;
+    if (!strcmp(tune_store_id(from), tune_store_id(samples.store)))
+        fprintf(stderr, "samples: both stores have the id %s: one is a copy of the other, or the same\n", tune_store_id(from));
+    int64_t came = tune_store_merge(samples.store, from, tell_progress, &told_s);
+    if (came >= 0)
+        fprintf(samples.out, "# %lld rows of %s came into %s\n", (long long)came, folder, my.store);
+    tune_store_free(from);
+    return came < 0 ? -1 : 0;
+}
+
+static void tell_problem(void *context, const char *file, const char *what)
+{
+    (void)context;
+    tune_print_line_of(samples.out, file);
+    fputs(": ", samples.out);
+    tune_print_line_of(samples.out, what);
+    fputc('\n', samples.out);
+}
+
+int samples_check(void)
+{
+    int64_t problems = tune_store_check(samples.store, tell_problem, NULL);
+    TRY(problems < 0 ? -1 : 0);
+    if (problems == 0)
+        fprintf(samples.out, "# %s: nothing is wrong\n", my.store);
+    return problems > 0;
+}

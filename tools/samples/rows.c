@@ -1,0 +1,105 @@
+/* rows.c - the rows of a table as the store has them, without a space: looked at, or exported whole. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "samples.h"
+
+/* "name", "actuator.name", or the only table there is; NULL with an error. */
+static const char *find_table(const char *name)
+{
+    int count;
+    const char *const *names = tune_store_tables(samples.store, &count);
+    const char *dot = name ? strchr(name, '.') : NULL;
+    for (int i = 0; names && i < count; i++)
+        if (!name ? count == 1 : !strcmp(names[i], name) || (dot && !strcmp(names[i], dot + 1)))
+            return names[i];
+    if (name && !strcmp(name, TUNE_STORE_REQUESTS))
+        return TUNE_STORE_REQUESTS;
+    if (names && count == 0)
+        samples_fail(TUNE_ERROR_FAILED, "%s has no rows yet", my.store);
+    else if (names && !name)
+        samples_fail(TUNE_ERROR_USAGE, "which experiment? %s has rows of %d: samples stats --store %s lists them", my.store, count, my.store);
+    else if (names)
+        samples_no_such("experiment", name, names, count);
+    return NULL;
+}
+
+/* Which columns are shown, in which order, into shown[]; how many, or -1. */
+static int choose_columns(const struct samples_table *t, const char *wanted, int **shown)
+{
+    const char *parts[1024];
+    int n = samples_split(wanted, parts, 1024), count = 0;
+    if (!(*shown = calloc((size_t)(n + t->count) + 1, sizeof **shown)))
+        return samples_no_memory();
+    for (int i = 0; i < n; i++) {
+        int c = 0;
+        while (c < t->count && strcmp(t->names[c], parts[i]))
+            c++;
+        if (c == t->count)
+            return samples_no_such("column", parts[i], t->names, t->count);
+        (*shown)[count++] = c;
+    }
+    for (int c = 0; n == 0 && c < t->count; c++)
+        (*shown)[count++] = c;
+    return count;
+}
+
+static int put_row(const struct samples_table *t, const struct tune_cell *cells, const int *shown, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const struct tune_column *c = &t->columns[shown[i]];
+        const struct tune_cell *cell = &cells[shown[i]];
+        struct tune_value whole = tune_value_int(cell->whole);
+        if (c->type == TUNE_CELL_TEXT)
+            samples_text(cell->text);
+        else if (c->type == TUNE_CELL_WHOLE && !cell->absent)
+            samples_value(&whole);
+        else
+            samples_number(cell->number, c->whole, 6);
+    }
+    return samples_end_row();
+}
+
+static int put_rows(struct samples_table *t, const int *shown, int count)
+{
+    const struct tune_cell *cells;
+    int more;
+    const char **headings = calloc((size_t)count + 1, sizeof *headings);
+    if (!headings)
+        return samples_no_memory();
+    for (int i = 0; i < count; i++)
+        headings[i] = t->names[shown[i]];
+    int code = samples_begin(SAMPLES_TABLE, headings, count);
+    free(headings);
+    while (code == 0 && (my.limit == 0 || samples_rows() < my.limit) && (more = samples_table_next(t, &cells)) != 0)
+        code = more < 0 ? -1 : put_row(t, cells, shown, count);
+    return code < 0 ? -1 : samples_end();
+}
+
+static int run(const char *name, const char *where, const char *columns)
+{
+    struct samples_table t = {0};
+    const char *table = find_table(name);
+    int *shown = NULL, count;
+    TRY(table ? 0 : -1);
+    int code = samples_table_open(&t, samples.store, table, where);
+    if (code == 0)
+        code = (count = choose_columns(&t, columns, &shown)) < 0 ? -1 : put_rows(&t, shown, count);
+    samples_table_free(&t);
+    free(shown);
+    return code;
+}
+
+int samples_list(void)
+{
+    return run(samples_word(0), my.where, my.columns);
+}
+
+int samples_export(void)
+{
+    if (samples_words() != 2 || strcmp(samples_word(0), "csv"))
+        return samples_fail(TUNE_ERROR_USAGE, "expected: samples export csv EXPERIMENT > FILE");
+    my.output_format = "csv";
+    my.limit = 0;
+    return run(samples_word(1), NULL, NULL);
+}

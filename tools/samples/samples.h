@@ -1,0 +1,115 @@
+/* samples.h - what the files of this tool share: its flags, the store and the space it looks at, and how rows are put out. */
+#ifndef TUNE_TOOLS_SAMPLES_H
+#define TUNE_TOOLS_SAMPLES_H
+
+#include <stdio.h>
+
+#include "core/try.h"
+#include "discovery/results.h"
+#include "discovery/view.h"
+#include "flags/program.h"
+
+struct samples_flags {
+    struct tune_flags tune;
+    const char *command, *words, *store, *experiments, *include, *property_format, *output_format, *output_file, *properties, *aggregate,
+        *where, *operation, *columns, *filter, *maximize, *minimize, *experiment, *actuator, *x, *series, *svg, *color;
+    bool all_properties, logarithmic, ascii;
+    int count, width, height;
+    int64_t limit;
+};
+extern struct samples_flags my;
+
+enum { SAMPLES_KEPT = 16 };
+
+struct samples {
+    struct tune_store *store;
+    struct tune_catalog catalog;
+    bool catalog_read;
+    struct tune_space *space;          /* NULL: the command takes none */
+    struct tune_protocol *protocols;
+    FILE *out;
+    char *kept[SAMPLES_KEPT];          /* texts that samples_split took apart */
+    int kept_count;
+};
+extern struct samples samples;
+
+/* samples_fail - set the error; -1. samples_no_memory - likewise.
+ * samples_word - the i-th word behind the command, or NULL. samples_words - how many. */
+int samples_fail(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
+int samples_no_memory(void);
+const char *samples_word(int i);
+int samples_words(void);
+
+/* samples_read_catalog - the experiments, into samples; once.
+ * samples_open_space - read the space file, or the one the store recorded as "space-...", and bind it, into samples.
+ * samples_open_view - a view of it as --include, --where and --operation say, of rows with those columns. */
+int samples_read_catalog(void);
+int samples_open_space(const char *path);
+struct tune_view *samples_open_view(const char *const *columns, int count, bool valid);
+
+/* samples_split - text's parts between commas, copies that live as long as the program; at most `most`. */
+int samples_split(const char *text, const char **parts, int most);
+
+/* samples_say_mixed - on stderr, if the view's figures are of several host classes, builds, weights or data.
+ * samples_say_matching - on stderr, where no operation on this space measured anything that others did. */
+int samples_say_mixed(const struct tune_view *v);
+int samples_say_matching(struct tune_view *v);
+
+/* samples_no_such - the error that `name` is none of names[count], which it lists, the nearest first; -1. what: "property". */
+int samples_no_such(const char *what, const char *name, const char *const *names, int count);
+
+/* A pass over all columns of a table (table.c): samples_table_open - where: NULL, or --where's expression over its columns.
+ * samples_table_next - 1 and the next row that meets it, 0: the end, -1. samples_table_free - also after a failed open. */
+struct samples_table {
+    const char *name;
+    const struct tune_column *columns; /* [count] keys, inputs, targets */
+    const char **names;
+    int count;
+    struct tune_scan *scan;
+    struct tune_expression *where;
+    const struct tune_experiment *experiment; /* NULL: not known */
+    struct tune_value *values;
+};
+int samples_table_open(struct samples_table *t, struct tune_store *store, const char *name, const char *where);
+int samples_table_next(struct samples_table *t, const struct tune_cell **cells);
+void samples_table_free(struct samples_table *t);
+
+/* ---- put.c: rows onto samples.out as --output-format says: CSV and JSON as they come, a table for people at the end ---- */
+
+enum samples_look {
+    SAMPLES_TABLE, /* texts to the left, numbers to the right */
+    SAMPLES_FRAME, /* as pandas prints it; CSV with its blank first heading and row index */
+};
+
+/* samples_begin - with these headings (copied). Then cells, row by row:
+ * samples_text - NULL, "": none. samples_number - with every digit, people are shown `digits` of them; whole: without decimals;
+ * NaN: none. samples_numbers - several of them: one as it is (with list: as a list, too), more as a list. samples_value - a space's value, as ids spell it.
+ * samples_time - seconds since 1970, as a date. samples_end_row - the row is over: -1: nothing more can be written.
+ * samples_end - all is put: prints what people are shown. samples_rows - how many rows there were.
+ * samples_people - whether the format is the one for people. */
+int samples_begin(enum samples_look look, const char *const *headings, int count);
+void samples_text(const char *text);
+void samples_number(double value, bool whole, int digits);
+void samples_numbers(const double *values, int count, bool whole, bool list);
+void samples_value(const struct tune_value *v);
+void samples_time(double seconds);
+int samples_end_row(void);
+int samples_end(void);
+int64_t samples_rows(void);
+bool samples_people(void);
+
+/* ---- the commands: 0, -1, or (check) 1: there are problems ---- */
+int samples_show(void);
+int samples_stats(void);
+int samples_trace(void);
+int samples_entity(void);
+int samples_best(void);
+int samples_compare(void);
+int samples_plot(void);
+int samples_list(void);
+int samples_export(void);
+int samples_import(void);
+int samples_merge(void);
+int samples_check(void);
+
+#endif

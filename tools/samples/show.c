@@ -1,0 +1,330 @@
+/* show.c - the rows of a space as ado shows them: CSV with pandas' blank first heading and row index, JSON records, or a table. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/statistics.h"
+#include "samples.h"
+
+/* A column behind the constitutive ones: a target of one protocol, or in target format of any. */
+struct shown {
+    char *heading;
+    int column;   /* of the view */
+    int protocol; /* -1: of whichever the row is */
+    bool whole;
+};
+
+static struct {
+    struct tune_view *view;
+    const char **columns;        /* of the view: the generator, then targets */
+    int column_count;
+    struct shown *shown;
+    int shown_count;
+    bool target_format, results; /* results: not of entities alone */
+    double *values;              /* [column_count][room] of the present group */
+    int *counts, room;           /* [column_count] */
+    char *text;                  /* of a cell */
+    size_t size;
+} show;
+
+/* ---- columns ---- */
+
+static const char *parts[256];
+static int part_count;
+
+static bool asked_for(const char *name)
+{
+    for (int i = 0; i < part_count; i++)
+        if (!strcmp(parts[i], name))
+            return true;
+    return part_count == 0;
+}
+
+/* Every property asked for is a target of some experiment. */
+static int check_properties(void)
+{
+    const char *names[4096];
+    int count = 0;
+    part_count = samples_split(my.properties, parts, 256);
+    for (int p = 0; p < samples.space->reference_count; p++)
+        for (int i = 0; i < samples.protocols[p].experiment->target_count && count < 4096; i++)
+            names[count++] = samples.protocols[p].experiment->targets[i].name;
+    for (int i = 0; i < part_count; i++) {
+        bool known = false;
+        for (int k = 0; k < count && !known; k++)
+            known = !strcmp(parts[i], names[k]);
+        if (!known)
+            return samples_no_such("property", parts[i], names, count);
+    }
+    return 0;
+}
+
+/* Shown by default: what the experiment declares for these parameters; --property and --all-properties ask for others. */
+static bool is_shown(int protocol, const struct tune_target *t)
+{
+    return asked_for(t->name) && (my.properties || my.all_properties || tune_protocol_shows(&samples.protocols[protocol], t));
+}
+
+static int view_column(const char *name)
+{
+    for (int i = 0; i < show.column_count; i++)
+        if (!strcmp(show.columns[i], name))
+            return i;
+    show.columns[show.column_count] = name;
+    return show.column_count++;
+}
+
+static int add_shown(int protocol, const struct tune_target *t)
+{
+    struct shown *s = &show.shown[show.shown_count];
+    s->column = view_column(t->name);
+    s->whole = t->whole;
+    s->protocol = show.target_format ? -1 : protocol;
+    for (int i = 0; show.target_format && i < show.shown_count; i++)
+        if (show.shown[i].column == s->column) {
+            show.shown[i].whole = show.shown[i].whole && t->whole;
+            return 0;
+        }
+    if ((show.target_format ? asprintf(&s->heading, "%s", t->name)
+                            : asprintf(&s->heading, "%s-%s", samples.protocols[protocol].identifier, t->name)) < 0)
+        return samples_no_memory();
+    show.shown_count++;
+    return 0;
+}
+
+static int choose_columns(void)
+{
+    int most = 1;
+    for (int p = 0; p < samples.space->reference_count; p++)
+        most += samples.protocols[p].experiment->target_count;
+    if (!(show.columns = calloc((size_t)most, sizeof *show.columns)) || !(show.shown = calloc((size_t)most, sizeof *show.shown)) ||
+        !(show.counts = calloc((size_t)most, sizeof *show.counts)))
+        return samples_no_memory();
+    TRY(check_properties());
+    view_column(tune_key_column(TUNE_KEY_GENERATOR)->name);
+    for (int p = 0; p < samples.space->reference_count; p++)
+        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++) {
+            const struct tune_target *t = &samples.protocols[p].experiment->targets[i];
+            if (is_shown(p, t))
+                TRY(add_shown(p, t));
+        }
+    return 0;
+}
+
+/* Only columns that some row has a value in. */
+static void drop_empty_columns(void)
+{
+    int kept = 0;
+    for (int i = 0; i < show.shown_count; i++)
+        if (tune_view_present(show.view, show.shown[i].protocol, show.shown[i].column))
+            show.shown[kept++] = show.shown[i];
+        else
+            free(show.shown[i].heading);
+    show.shown_count = kept;
+}
+
+/* ---- rows ---- */
+
+static int room(size_t size)
+{
+    if (size <= show.size)
+        return 0;
+    char *grown = realloc(show.text, size);
+    if (!grown)
+        return samples_no_memory();
+    show.text = grown;
+    show.size = size;
+    return 0;
+}
+
+/* The group's numbers into show.values, and its first result's generator into show.text. */
+static int read_group(const struct tune_view_group *g)
+{
+    if (g->results > show.room) {
+        double *grown = realloc(show.values, (size_t)g->results * (size_t)show.column_count * sizeof *grown);
+        if (!grown)
+            return samples_no_memory();
+        show.values = grown;
+        show.room = g->results;
+    }
+    memset(show.counts, 0, (size_t)show.column_count * sizeof *show.counts);
+    for (int k = 0; k < g->results; k++) {
+        const struct tune_cell *cells = tune_view_cells(show.view, k);
+        if (!cells)
+            return -1;
+        if (k == 0) {
+            TRY(room(strlen(cells[0].text) + 1));
+            strcpy(show.text, cells[0].text);
+        }
+        for (int c = 1; c < show.column_count; c++)
+            if (!cells[c].absent && !cells[c].text)
+                show.values[c * show.room + show.counts[c]++] = cells[c].number;
+    }
+    return 0;
+}
+
+static int put_identifier(const struct tune_value *entity)
+{
+    static char *text;
+    static size_t size;
+    size_t length = (size_t)tune_entity_identifier(samples.space->names, entity, samples.space->count, text, size);
+    if (length >= size) {
+        char *grown = realloc(text, length + 256);
+        if (!grown)
+            return samples_no_memory();
+        text = grown;
+        size = length + 256;
+        tune_entity_identifier(samples.space->names, entity, samples.space->count, text, size);
+    }
+    samples_text(text);
+    return 0;
+}
+
+static int put_entity(const struct tune_view_group *g)
+{
+    TRY(put_identifier(g->entity));
+    if (show.results)
+        samples_text(show.text);
+    if (show.results && show.target_format)
+        samples_text(samples.protocols[g->protocol].full_identifier);
+    for (int d = 0; d < samples.space->count; d++)
+        samples_value(&g->entity[d]);
+    return 0;
+}
+
+static void put_target(const struct shown *s)
+{
+    double *values = show.values + s->column * show.room;
+    int count = show.counts[s->column];
+    if (my.aggregate && count > 0)
+        samples_number(tune_statistic(values, count, my.aggregate), s->whole, 6);
+    else
+        samples_numbers(values, count, s->whole, false);
+}
+
+static void put_blanks(int from, int to)
+{
+    for (int i = from; i < to; i++)
+        samples_number(NAN, false, 6);
+}
+
+/* In observed format one row has all experiments of an entity, whose groups follow each other. How many columns are filled now. */
+static int put_observed(const struct tune_view_group *g, int filled)
+{
+    int from = filled;
+    while (from < show.shown_count && show.shown[from].protocol < g->protocol)
+        from++;
+    put_blanks(filled, from);
+    for (; from < show.shown_count && show.shown[from].protocol == g->protocol; from++)
+        put_target(&show.shown[from]);
+    return from;
+}
+
+static bool same_entity(const struct tune_value *a, const struct tune_value *b)
+{
+    for (int d = 0; d < samples.space->count; d++)
+        if (!tune_value_equal(&a[d], &b[d]))
+            return false;
+    return true;
+}
+
+static int close_row(int filled)
+{
+    put_blanks(filled, show.shown_count);
+    return samples_end_row();
+}
+
+/* entity: room for the one whose row is open. */
+static int put_rows(struct tune_value *entity)
+{
+    struct tune_view_group g;
+    int more, filled = -1; /* no row is open */
+    while ((more = tune_view_next(show.view, &g)) == 1) {
+        bool goes_on = filled >= 0 && !show.target_format && same_entity(entity, g.entity);
+        if (filled >= 0 && !goes_on) {
+            TRY(close_row(filled));
+            filled = -1;
+        }
+        if (!goes_on && my.limit > 0 && samples_rows() == my.limit)
+            return 0;
+        if (show.results)
+            TRY(read_group(&g));
+        if (!goes_on) {
+            TRY(put_entity(&g));
+            memcpy(entity, g.entity, (size_t)samples.space->count * sizeof *entity);
+            filled = 0;
+        }
+        if (!show.results) {
+            filled = show.shown_count;
+        } else if (show.target_format) {
+            for (; filled < show.shown_count; filled++)
+                put_target(&show.shown[filled]);
+        } else {
+            filled = put_observed(&g, filled);
+        }
+    }
+    TRY(more);
+    return filled >= 0 ? close_row(filled) : 0;
+}
+
+/* ---- the whole ---- */
+
+static int begin(void)
+{
+    const char **all = calloc((size_t)(3 + samples.space->count + show.shown_count), sizeof *all);
+    int n = 0;
+    if (!all)
+        return samples_no_memory();
+    all[n++] = "identifier";
+    if (show.results)
+        all[n++] = "generatorid";
+    if (show.results && show.target_format)
+        all[n++] = "experiment_id";
+    for (int d = 0; d < samples.space->count; d++)
+        all[n++] = samples.space->names[d];
+    for (int i = 0; show.results && i < show.shown_count; i++)
+        all[n++] = show.shown[i].heading;
+    int code = samples_begin(SAMPLES_FRAME, all, n);
+    free(all);
+    return code < 0 ? -1 : n;
+}
+
+static int put_all(void)
+{
+    struct tune_value *entity = calloc((size_t)samples.space->count + 1, sizeof *entity);
+    int columns = entity ? begin() : samples_no_memory(), code = columns < 0 ? -1 : put_rows(entity);
+    free(entity);
+    TRY(code);
+    TRY(samples_end());
+    if (samples_people() && (samples_rows() > 50 || columns > 20))
+        fprintf(stderr, "samples: %lld rows of %d columns; --output-format csv is easier to look at\n", (long long)samples_rows(), columns);
+    return 0;
+}
+
+int samples_show(void)
+{
+    TRY(samples_open_space(samples_word(0)));
+    show.target_format = !strcmp(my.property_format, "target");
+    TRY(choose_columns());
+    if (!(show.view = samples_open_view(show.columns, show.column_count, false)))
+        return -1;
+    show.results = !strstr(my.include, "miss") && strncmp(my.include, "un", 2);
+    if (show.results)
+        drop_empty_columns();
+    else
+        show.shown_count = 0;
+    int code = put_all();
+    if (code == 0 && show.results)
+        code = samples_say_mixed(show.view);
+    if (code == 0)
+        code = samples_say_matching(show.view);
+    for (int i = 0; i < show.shown_count; i++)
+        free(show.shown[i].heading);
+    free(show.shown);
+    free(show.columns);
+    free(show.counts);
+    free(show.values);
+    free(show.text);
+    tune_view_free(show.view);
+    return code;
+}

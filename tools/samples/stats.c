@@ -1,0 +1,261 @@
+/* stats.c - how much there is: of a store, a space, an operation, counted under the names of ado's `show stats`. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "discovery/uids.h"
+#include "samples.h"
+
+static const char *const headings[] = {"kind", "name", "figure", "value"};
+
+/* One figure; programs get every one with what it is of. */
+static int put(const char *kind, const char *name, const char *figure, double value)
+{
+    samples_text(kind);
+    samples_text(name);
+    samples_text(figure);
+    samples_number(value, true, 15);
+    return samples_end_row();
+}
+
+static int put_text(const char *kind, const char *name, const char *figure, const char *value)
+{
+    samples_text(kind);
+    samples_text(name);
+    samples_text(figure);
+    samples_text(value);
+    return samples_end_row();
+}
+
+static int put_time(const char *name, const char *figure, double seconds)
+{
+    samples_text("operation");
+    samples_text(name);
+    samples_text(figure);
+    samples_time(seconds > 0 ? seconds : NAN);
+    return samples_end_row();
+}
+
+/* ---- an operation ---- */
+
+struct counts {
+    int64_t requests, failed_requests, results, failed_results;
+    struct tune_uids entities; /* hashes of them, each once after sorting */
+};
+
+static int64_t different(struct tune_uids *u)
+{
+    int64_t count = 0;
+    tune_uids_sort(u);
+    for (size_t i = 0; i < u->count; i++)
+        count += i == 0 || memcmp(u->at[i].bytes, u->at[i - 1].bytes, 16) != 0;
+    return count;
+}
+
+static int add_hash(struct tune_uids *u, const char *text)
+{
+    uint64_t hash[2] = {tune_hash64(text, strlen(text), 1), tune_hash64(text, strlen(text), 2)};
+    uint8_t bytes[16];
+    memcpy(bytes, hash, 16);
+    return tune_uids_add(u, bytes, 0);
+}
+
+/* A request is one entity under one experiment; its results are rows of the table of requests. */
+static int count_requests(const char *operation, struct counts *c)
+{
+    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_INDEX)->name,
+                           tune_request_column(TUNE_REQUEST_EXPERIMENT)->name, tune_request_column(TUNE_REQUEST_ENTITY)->name,
+                           tune_request_column(TUNE_REQUEST_STATUS)->name};
+    struct tune_uids asked = {0}, answered = {0};
+    const struct tune_cell *cells;
+    char text[2 * TUNE_STORE_TEXT_MAX];
+    int more = -1;
+    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 5);
+    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+        bool failed = !strcmp(cells[4].text, "failed");
+        if (strcmp(cells[0].text, operation))
+            continue;
+        c->results++;
+        c->failed_results += failed;
+        snprintf(text, sizeof text, "%lld %s", (long long)cells[1].whole, cells[2].text);
+        if (add_hash(&asked, text) < 0 || (!failed && (add_hash(&answered, text) < 0 || add_hash(&c->entities, cells[3].text) < 0))) {
+            more = -1;
+            break;
+        }
+    }
+    tune_scan_free(scan);
+    c->requests = different(&asked);
+    c->failed_requests = c->requests - different(&answered);
+    tune_uids_free(&asked);
+    tune_uids_free(&answered);
+    return more;
+}
+
+static int put_operation(const char *id)
+{
+    struct tune_operation_record r;
+    struct counts c = {0};
+    TRY(tune_operation_record_read(samples.store, id, &r));
+    int code = count_requests(id, &c);
+    if (code == 0)
+        code = put_text("operation", id, "SPACE", r.space);
+    if (code == 0)
+        code = put_text("operation", id, "STATUS", r.status);
+    if (code == 0)
+        code = put_time(id, "STARTED", r.started_s);
+    if (code == 0)
+        code = put_time(id, "ENDED", r.ended_s);
+    const struct { const char *name; double value; } figures[] = {
+        {"PLANNED", (double)r.planned},
+        {"TOTAL_RESULTS", (double)c.results},
+        {"SUCCESSFUL_RESULTS", (double)(c.results - c.failed_results)},
+        {"FAILED_RESULTS", (double)c.failed_results},
+        {"MEASURED_ENTITIES", (double)different(&c.entities)},
+        {"TOTAL_REQUESTS", (double)c.requests},
+        {"FAILED_REQUESTS", (double)c.failed_requests},
+        {"SUCCESSFUL_REQUESTS", (double)(c.requests - c.failed_requests)},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures && code == 0; i++)
+        code = put("operation", id, figures[i].name, figures[i].value);
+    tune_uids_free(&c.entities);
+    tune_operation_record_free(&r);
+    return code;
+}
+
+/* ---- a space ---- */
+
+static int put_space(const char *path)
+{
+    struct tune_view_counts c;
+    char id[32], size[48];
+    int operations;
+    double allowed, error;
+    TRY(samples_open_space(path));
+    const struct tune_space *s = samples.space;
+    struct tune_view_options o = {.include = TUNE_VIEW_MATCHING};
+    struct tune_view *v = tune_view_open(samples.store, s, samples.protocols, &o);
+    char **ids = v && tune_view_counted(v, &c) == 0 ? tune_view_operations(samples.store, s, &operations) : NULL;
+    tune_view_free(v);
+    if (!ids)
+        return -1;
+    tune_store_records_free(ids, operations);
+    TRY(tune_space_count_allowed(s, &allowed, &error));
+    bool counted = s->size > 0 && s->size != TUNE_INDEX_MAX;
+    snprintf(id, sizeof id, "space-%s", s->id);
+    TRY(put("space", id, "EXPERIMENTS", s->reference_count));
+    TRY(put("space", id, "OPERATIONS", operations));
+    TRY(put("space", id, "EXPLORE_OPERATIONS", operations));
+    TRY(put("space", id, "MEASURED_ENTITIES", (double)c.measured));
+    if (counted && s->size < 1000000000000000)
+        TRY(put("space", id, "SIZE_OF_ENTITY_SPACE", (double)s->size));
+    else
+        TRY(put_text("space", id, "SIZE_OF_ENTITY_SPACE", counted ? tune_index_text(s->size, size) : "uncountable"));
+    if (counted && s->constraint_count > 0)
+        TRY(put("space", id, error > 0 ? "ALLOWED_ENTITIES (an estimate)" : "ALLOWED_ENTITIES", rint(allowed)));
+    if (counted && error == 0)
+        TRY(put("space", id, "UNMEASURED_ENTITIES", (s->constraint_count ? allowed : (double)s->size) - (double)c.measured));
+    TRY(put("space", id, "MATCHING_ENTITIES", (double)c.matching));
+    TRY(put("space", id, "MATCHING_WITH_MEASUREMENTS", (double)c.matching_results));
+    TRY(put("space", id, "ENTITIES_WITH_ALL_MEASUREMENTS", (double)c.measured_all));
+    TRY(put("space", id, "ENTITIES_WITH_PARTIAL_MEASUREMENTS", (double)c.measured_partly));
+    return put("space", id, "MATCHING_ENTITIES_WITH_ALL_MEASUREMENTS", (double)c.matching_all);
+}
+
+/* ---- the store ---- */
+
+/* Rows of a table and the entities in them. */
+static int count_table(const char *table, int64_t *rows, struct tune_uids *entities)
+{
+    const char *name = tune_key_column(TUNE_KEY_ENTITY)->name;
+    const struct tune_cell *cells;
+    int more = -1;
+    struct tune_scan *scan = tune_scan_open(samples.store, table, &name, 1);
+    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+        ++*rows;
+        if (add_hash(entities, cells[0].text) < 0) {
+            more = -1;
+            break;
+        }
+    }
+    tune_scan_free(scan);
+    return more;
+}
+
+static int put_store(void)
+{
+    struct tune_uids entities = {0};
+    int64_t all = 0, *rows;
+    int tables, code = 0;
+    const char *const *names = tune_store_tables(samples.store, &tables);
+    if (!names || !(rows = calloc((size_t)tables + 1, sizeof *rows)))
+        return names ? samples_no_memory() : -1;
+    for (int i = 0; i < tables && code == 0; i++) {
+        code = count_table(names[i], &rows[i], &entities);
+        all += rows[i];
+    }
+    const char *id = tune_store_id(samples.store);
+    if (code == 0 && (code = put("store", id, "ENTITIES", (double)different(&entities))) == 0 &&
+        (code = put("store", id, "RESULTS", (double)all)) == 0)
+        code = put("store", id, "EXPERIMENTS", tables);
+    for (int i = 0; i < tables && code == 0; i++)
+        code = put("experiment", names[i], "RESULTS", (double)rows[i]);
+    tune_uids_free(&entities);
+    free(rows);
+    return code;
+}
+
+/* What the records say, without counting requests. */
+static int put_recorded_operation(const char *id)
+{
+    struct tune_operation_record r;
+    if (tune_operation_record_read(samples.store, id, &r) < 0) {
+        int code = put_text("operation", id, "STATUS", tune_error_message());
+        tune_error_clear();
+        return code;
+    }
+    int code = put_text("operation", id, "STATUS", r.status);
+    if (code == 0)
+        code = put_text("operation", id, "SPACE", r.space);
+    if (code == 0)
+        code = put_time(id, "STARTED", r.started_s);
+    const struct { const char *name; int64_t value; } figures[] = {
+        {"PLANNED", r.planned}, {"MEASURED", r.measured}, {"REPLAYED", r.replayed}, {"INVALID", r.refused}, {"FAILED", r.failed}};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures && code == 0; i++)
+        if (figures[i].value > 0)
+            code = put("operation", id, figures[i].name, (double)figures[i].value);
+    tune_operation_record_free(&r);
+    return code;
+}
+
+static int put_records(const char *kind)
+{
+    int count, code = 0;
+    char **names = tune_store_records(samples.store, kind, &count);
+    TRY(names ? 0 : -1);
+    for (int i = 0; i < count && code == 0; i++) {
+        char path[TUNE_PATH_MAX];
+        code = tune_path(path, "%s/%s/%s", my.store, kind, names[i]);
+        char *dot = strrchr(names[i], '.');
+        if (dot)
+            *dot = 0;
+        if (code == 0)
+            code = !strcmp(kind, "operations") ? put_recorded_operation(names[i]) : put_text("space", names[i], "FILE", path);
+    }
+    tune_store_records_free(names, count);
+    return code;
+}
+
+int samples_stats(void)
+{
+    const char *word = samples_word(0);
+    TRY(samples_begin(SAMPLES_TABLE, headings, 4));
+    if (!word) {
+        TRY(put_store());
+        TRY(put_records("operations"));
+        TRY(put_records("spaces"));
+    } else {
+        TRY(!strncmp(word, "space-", 6) || tune_file_exists(word) ? put_space(word) : put_operation(word));
+    }
+    return samples_end();
+}

@@ -1,0 +1,254 @@
+/* trace.c - what an operation asked for, in its order, and what it got. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "discovery/uids.h"
+#include "samples.h"
+
+/* A request, where it lies, and where its result does. */
+struct request {
+    int64_t index;
+    double time;
+    struct tune_place place, result;
+    int table;        /* of the result, -1: it is not in this store */
+    uint8_t uid[16];
+};
+
+static struct {
+    struct request *all;
+    int64_t count, room;
+    int64_t *buckets;     /* by uid; open addressing, a power of two; 0: free, else the first request with it + 1 */
+    int64_t bucket_count;
+    int64_t *next;        /* [count] another request with the same uid + 1 */
+    const char *const *tables;
+    int table_count;
+    struct tune_scan **scans; /* [table_count] of what is shown of results */
+} trace;
+
+enum { INDEX, EXPERIMENT, ENTITY, TYPE, UID, STATUS, TIME, SECONDS, REASON, VALID, COLUMNS };
+static const char *const headings[COLUMNS] = {"index", "experiment", "entity", "type", "uid", "status", "time", "seconds", "reason", "valid"};
+
+/* ---- what --filter asks for ---- */
+
+struct condition {
+    int column;
+    const char *value;
+};
+
+static int read_filter(struct condition *conditions, int most)
+{
+    const char *parts[64];
+    int n = samples_split(my.filter, parts, most);
+    for (int i = 0; i < n; i++) {
+        const char *equals = strchr(parts[i], '=');
+        char name[64] = "";
+        if (equals && equals - parts[i] < (int)sizeof name)
+            snprintf(name, sizeof name, "%.*s", (int)(equals - parts[i]), parts[i]);
+        conditions[i].column = -1;
+        for (int c = 0; c < COLUMNS; c++)
+            if (!strcmp(name, headings[c]))
+                conditions[i].column = c;
+        if (conditions[i].column < 0)
+            return samples_no_such("column", equals ? name : parts[i], headings, COLUMNS);
+        conditions[i].value = equals + 1;
+    }
+    return n;
+}
+
+/* ---- reading ---- */
+
+static int add_request(const struct tune_cell *cells, struct tune_place place)
+{
+    if (trace.count == trace.room) {
+        int64_t room = trace.room ? 2 * trace.room : 256;
+        void *grown = realloc(trace.all, (size_t)room * sizeof *trace.all);
+        if (!grown)
+            return samples_no_memory();
+        trace.all = grown;
+        trace.room = room;
+    }
+    struct request *r = &trace.all[trace.count++];
+    *r = (struct request){.index = cells[1].whole, .time = cells[2].number, .place = place, .table = -1};
+    tune_uid_read(r->uid, cells[3].text);
+    return 0;
+}
+
+static int in_order(const void *a, const void *b)
+{
+    const struct request *x = a, *y = b;
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->place.file != y->place.file)
+        return x->place.file < y->place.file ? -1 : 1;
+    return (x->place.row > y->place.row) - (x->place.row < y->place.row);
+}
+
+static int read_requests(const char *operation)
+{
+    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_INDEX)->name,
+                           tune_request_column(TUNE_REQUEST_TIME)->name, tune_request_column(TUNE_REQUEST_UID)->name};
+    const struct tune_cell *cells;
+    int more;
+    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 4);
+    if (!scan)
+        return -1;
+    while ((more = tune_scan_next(scan, &cells)) == 1)
+        if (!strcmp(cells[0].text, operation) && add_request(cells, tune_scan_place(scan)) < 0) {
+            more = -1;
+            break;
+        }
+    tune_scan_free(scan);
+    if (trace.count > 0)
+        qsort(trace.all, (size_t)trace.count, sizeof *trace.all, in_order);
+    return more;
+}
+
+static int64_t bucket_of(const uint8_t uid[16])
+{
+    int64_t at = (int64_t)(tune_hash64(uid, 16, 0) & (uint64_t)(trace.bucket_count - 1));
+    while (trace.buckets[at] && memcmp(trace.all[trace.buckets[at] - 1].uid, uid, 16))
+        at = (at + 1) & (trace.bucket_count - 1);
+    return at;
+}
+
+static int index_uids(void)
+{
+    for (trace.bucket_count = 16; trace.bucket_count < 2 * trace.count;)
+        trace.bucket_count *= 2;
+    trace.buckets = calloc((size_t)trace.bucket_count, sizeof *trace.buckets);
+    trace.next = calloc((size_t)trace.count + 1, sizeof *trace.next);
+    if (!trace.buckets || !trace.next)
+        return samples_no_memory();
+    for (int64_t i = 0; i < trace.count; i++) {
+        int64_t at = bucket_of(trace.all[i].uid);
+        trace.next[i] = trace.buckets[at];
+        trace.buckets[at] = i + 1;
+    }
+    return 0;
+}
+
+/* Where the results lie. */
+static int find_results(int table)
+{
+    const char *name = tune_key_column(TUNE_KEY_UID)->name;
+    const struct tune_cell *cells;
+    int more;
+    struct tune_scan *scan = tune_scan_open(samples.store, trace.tables[table], &name, 1);
+    if (!scan)
+        return -1;
+    while ((more = tune_scan_next(scan, &cells)) == 1) {
+        uint8_t uid[16];
+        tune_uid_read(uid, cells[0].text);
+        for (int64_t i = trace.buckets[bucket_of(uid)]; i; i = trace.next[i - 1]) {
+            trace.all[i - 1].result = tune_scan_place(scan);
+            trace.all[i - 1].table = table;
+        }
+    }
+    tune_scan_free(scan);
+    return more;
+}
+
+/* ---- putting out ---- */
+
+/* The request's cells, then those of its result: what has no result is absent there. */
+static int read_cells(const struct request *r, struct tune_scan *requests, struct tune_cell all[COLUMNS])
+{
+    static const int from[] = {INDEX, EXPERIMENT, ENTITY, TYPE, UID, STATUS, TIME};
+    static const char *names[2];
+    const struct tune_cell *cells;
+    TRY(tune_scan_at(requests, r->place, &cells));
+    for (int i = 0; i < 7; i++)
+        all[from[i]] = cells[i];
+    all[SECONDS] = (struct tune_cell){.absent = true, .number = NAN};
+    all[REASON] = (struct tune_cell){.absent = true, .text = ""};
+    all[VALID] = (struct tune_cell){.text = strcmp(all[STATUS].text, "valid") ? "False" : "True"};
+    if (r->table < 0)
+        return 0;
+    names[0] = tune_key_column(TUNE_KEY_SECONDS)->name;
+    names[1] = tune_key_column(TUNE_KEY_REASON)->name;
+    struct tune_scan **scan = &trace.scans[r->table];
+    if (!*scan && !(*scan = tune_scan_open(samples.store, trace.tables[r->table], names, 2)))
+        return -1;
+    TRY(tune_scan_at(*scan, r->result, &cells));
+    all[SECONDS] = cells[0];
+    all[REASON] = cells[1];
+    return 0;
+}
+
+static bool passes(const struct tune_cell *all, const struct condition *conditions, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const struct tune_cell *cell = &all[conditions[i].column];
+        char *end;
+        double number = strtod(conditions[i].value, &end);
+        if (cell->text ? strcmp(cell->text, conditions[i].value) : *end || number != cell->number)
+            return false;
+    }
+    return true;
+}
+
+static int put_request(const struct tune_cell *all)
+{
+    for (int c = 0; c < COLUMNS; c++)
+        if (c == TIME)
+            samples_time(all[c].number);
+        else if (all[c].text)
+            samples_text(all[c].text);
+        else
+            samples_number(all[c].number, c == INDEX, 4);
+    return samples_end_row();
+}
+
+static int put_requests(const struct condition *conditions, int count)
+{
+    const char *names[7];
+    static const enum tune_request_key keys[] = {TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY, TUNE_REQUEST_TYPE,
+                                                 TUNE_REQUEST_UID, TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME};
+    for (int i = 0; i < 7; i++)
+        names[i] = tune_request_column(keys[i])->name;
+    struct tune_scan *requests = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 7);
+    int code = requests ? samples_begin(SAMPLES_TABLE, headings, COLUMNS) : -1;
+    for (int64_t i = 0; i < trace.count && code == 0 && (my.limit == 0 || samples_rows() < my.limit); i++) {
+        struct tune_cell all[COLUMNS];
+        code = read_cells(&trace.all[i], requests, all);
+        if (code == 0 && passes(all, conditions, count))
+            code = put_request(all);
+    }
+    tune_scan_free(requests);
+    TRY(code);
+    return samples_end();
+}
+
+int samples_trace(void)
+{
+    struct tune_operation_record record;
+    struct condition conditions[64];
+    if (!samples_word(0))
+        return samples_fail(TUNE_ERROR_USAGE, "which operation? samples stats --store %s lists them", my.store);
+    TRY(tune_operation_record_read(samples.store, samples_word(0), &record));
+    tune_operation_record_free(&record);
+    int count = read_filter(conditions, 64);
+    TRY(count);
+    if (!(trace.tables = tune_store_tables(samples.store, &trace.table_count)))
+        return -1;
+    int code = (trace.scans = calloc((size_t)trace.table_count + 1, sizeof *trace.scans)) ? 0 : samples_no_memory();
+    if (code == 0)
+        code = read_requests(samples_word(0));
+    if (code == 0)
+        code = index_uids();
+    for (int t = 0; t < trace.table_count && code == 0; t++)
+        code = find_results(t);
+    if (code == 0)
+        code = put_requests(conditions, count);
+    for (int t = 0; t < trace.table_count && trace.scans; t++)
+        tune_scan_free(trace.scans[t]);
+    free(trace.scans);
+    free(trace.all);
+    free(trace.buckets);
+    free(trace.next);
+    return code;
+}

@@ -1,0 +1,285 @@
+/* space.c - what is in a space file: its entities counted, described, listed in any order, and checked.
+ *
+ *     build/space describe space.yaml                                     dimensions in tables, how many entities
+ *     build/space list space.yaml                                         their identifiers, one a line
+ *     build/space list space.yaml --mode random --seed 7 --limit 1000     some of them, drawn without replacement
+ *     build/space list space.yaml --mode sequential-grouped --grouping model_name --format csv
+ *     build/space check space.yaml                                        one line, or what is wrong and where
+ *     build/space experiments                                             what there is to measure with
+ *     build/space experiments finetune_full_benchmark-v1.0.0              its inputs, defaults and outputs
+ *
+ * A space of 10^12 entities is none too large: nothing is written out but what is printed. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cjson.h"
+#include "core/print.h"
+#include "flags/program.h"
+#include "spaces/experiment.h"
+#include "spaces/order.h"
+
+static struct {
+    struct tune_flags tune;
+    const char *command, *file, *mode, *grouping, *format, *experiments, *store;
+    int64_t seed, limit;
+} my;
+
+static const struct tune_option my_options[] = {
+    {"<command>", TUNE_CHOICE, &my.command, NULL, "describe|list|check|experiments", "", "what to do"},
+    {"<file>", TUNE_STRING, &my.file, "", "", "", "a space: YAML as ado has it, or the same keys as JSON; experiments: the name of one"},
+    {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
+     "folders and files of experiments besides those that come with this program, separated by commas"},
+    {"store", TUNE_STRING, &my.store, NULL, "", "", "describe: the sample store whose id to show; its imported experiments are there, too"},
+    TUNE_OPTION_GROUP("list"),
+    {"mode", TUNE_STRING, &my.mode, "sequential", "", "",
+     "in which order: sequential, random, sequential-grouped, random-grouped, weighted (by probabilityFunction), sobol, lhs"},
+    {"seed", TUNE_INT64, &my.seed, "0", "[0,inf)", "", "of every order but sequential ones"},
+    {"limit", TUNE_INT64, &my.limit, "-1", "[-1,inf)", "entities", "at most that many; -1: all"},
+    {"grouping", TUNE_STRING, &my.grouping, "", "", "", "dimensions to group by, separated by commas"},
+    {"format", TUNE_CHOICE, &my.format, "ids", "ids|csv|json", "", "identifiers alone, or a table of them and the values"},
+    TUNE_OPTION_GROUP(""),
+    {0},
+};
+static const struct tune_property my_properties[] = {{0}};
+
+/* ---- describe, check ---- */
+
+static const char *plural(int count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* The experiments of this distribution, of --store, and of --experiments. */
+static struct tune_catalog read_catalog(void)
+{
+    enum { MOST = 64 };
+    static char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX];
+    const char *paths[MOST];
+    int count = 0;
+    struct tune_catalog c;
+    if (tune_defaults_path(own, "experiments") == 0)
+        paths[count++] = own;
+    if (my.store) {
+        MUST(tune_path(recorded, "%s/experiments", my.store));
+        if (tune_file_is_folder(recorded))
+            paths[count++] = recorded;
+    }
+    char *list = my.experiments ? GET(strdup(my.experiments)) : NULL, *rest = NULL;
+    for (char *at = list ? strtok_r(list, ",", &rest) : NULL; at && count < MOST; at = strtok_r(NULL, ",", &rest))
+        paths[count++] = at;
+    MUST(tune_catalog_read(&c, paths, count));
+    free(list);
+    return c;
+}
+
+static void experiments(void)
+{
+    struct tune_catalog c = read_catalog();
+    if (*my.file)
+        MUST(tune_experiment_describe(GET(tune_catalog_find(&c, NULL, my.file)), stdout));
+    else
+        MUST(tune_catalog_list(&c, stdout));
+    tune_catalog_free(&c);
+}
+
+/* The id of --store, else what the space calls its store, else ado's name for the one that is nobody's. Read without HDF5, which this
+ * program does without. */
+static const char *store_id(const struct tune_space *s)
+{
+    static char id[64], path[TUNE_PATH_MAX];
+    if (!my.store)
+        return s->store ? s->store : "default";
+    MUST(tune_path(path, "%s/store.json", my.store));
+    cJSON *json = GET(tune_cjson_read(path, 1 << 16));
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "id");
+    snprintf(id, sizeof id, "%s", cJSON_IsString(item) ? item->valuestring : "unknown");
+    cJSON_Delete(json);
+    return id;
+}
+
+static void describe(const struct tune_space *s)
+{
+    struct tune_catalog c = read_catalog();
+    struct tune_protocol *protocols;
+    MUST(tune_space_bind(s, &c, &protocols));
+    MUST(tune_space_describe(s, protocols, store_id(s), stdout));
+    tune_protocols_free(protocols, s->reference_count);
+    tune_catalog_free(&c);
+}
+
+static void check(const struct tune_space *s)
+{
+    double allowed, error;
+    char size[48];
+    struct tune_catalog c = read_catalog();
+    struct tune_protocol *protocols;
+    MUST(tune_space_bind(s, &c, &protocols));
+    tune_protocols_free(protocols, s->reference_count);
+    tune_catalog_free(&c);
+    MUST(tune_space_count_allowed(s, &allowed, &error)); /* a constraint that cannot be evaluated */
+    tune_print_line_of(stdout, my.file);
+    printf(": fine: %d dimension%s, ", s->count, plural(s->count));
+    if (s->size)
+        printf("%s%s entit%s, ", s->size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(s->size, size),
+               s->size == 1 ? "y" : "ies");
+    else
+        printf("entities that cannot be counted, ");
+    if (s->constraint_count)
+        printf("%d constraint%s, ", s->constraint_count, plural(s->constraint_count));
+    printf("%d experiment%s\n", s->reference_count, plural(s->reference_count));
+}
+
+/* ---- list ---- */
+
+/* What a function of value.h spells, however long; until the next call. */
+static const char *spelled(int (*spell)(const struct tune_value *v, char *text, size_t size), const struct tune_value *v)
+{
+    static char *text;
+    static size_t room;
+    size_t size = (size_t)spell(v, text, room) + 1;
+    if (size > room) {
+        room = size * 2;
+        text = GET(realloc(text, room));
+        spell(v, text, room);
+    }
+    return text;
+}
+
+static const char *identifier(const struct tune_space *s, const struct tune_value *values)
+{
+    static char *text;
+    static size_t room;
+    size_t size = (size_t)tune_entity_identifier(s->names, values, s->count, text, room) + 1;
+    if (size > room) {
+        room = size * 2;
+        text = GET(realloc(text, room));
+        tune_entity_identifier(s->names, values, s->count, text, room);
+    }
+    return text;
+}
+
+static void put_csv(const char *text)
+{
+    bool quoted = strpbrk(text, ",\"\r\n") != NULL;
+    if (quoted)
+        putchar('"');
+    for (; *text; text++) {
+        if (*text == '"')
+            putchar('"');
+        putchar(*text);
+    }
+    if (quoted)
+        putchar('"');
+}
+
+static void put_csv_row(const struct tune_space *s, const struct tune_value *values)
+{
+    put_csv(values ? identifier(s, values) : "identifier");
+    for (int i = 0; i < s->count; i++) {
+        putchar(',');
+        put_csv(values ? spelled(tune_value_id, &values[i]) : s->names[i]);
+    }
+    fputs("\r\n", stdout);
+}
+
+static void put_json_text(const char *text)
+{
+    const struct tune_value v = tune_value_text(text);
+    fputs(spelled(tune_value_json, &v), stdout);
+}
+
+static void put_json_row(const struct tune_space *s, const struct tune_value *values, bool first)
+{
+    fputs(first ? "[\n\t{\"identifier\": " : ",\n\t{\"identifier\": ", stdout);
+    put_json_text(identifier(s, values));
+    for (int i = 0; i < s->count; i++) {
+        fputs(", ", stdout);
+        put_json_text(s->names[i]);
+        printf(": %s", spelled(tune_value_json, &values[i]));
+    }
+    putchar('}');
+}
+
+/* "a,b" into names; their number. */
+static int split(char *text, const char **names)
+{
+    int count = 0;
+    while (text && *text) {
+        names[count++] = text;
+        if ((text = strchr(text, ',')))
+            *text++ = 0;
+    }
+    return count;
+}
+
+static struct tune_order *make_order(const struct tune_space *s)
+{
+    char *grouping = GET(strdup(my.grouping));
+    const char **names = GET(calloc(strlen(grouping) + 1, sizeof *names));
+    struct tune_order_options o = {
+        .seed = (uint64_t)my.seed, .limit = my.limit, .grouping = names, .group_count = split(grouping, names)};
+    MUST(tune_order_mode(my.mode, &o.mode));
+    if (s->size && o.limit >= 0 && (tune_index)o.limit > s->size)
+        o.limit = (int64_t)s->size; /* at most */
+    struct tune_order *order = GET(tune_order_new(s, &o));
+    free(names);
+    free(grouping);
+    return order;
+}
+
+static void list(const struct tune_space *s)
+{
+    struct tune_order *order = make_order(s);
+    const struct tune_value *values;
+    bool csv = !strcmp(my.format, "csv"), json = !strcmp(my.format, "json"), first = true;
+    if (csv)
+        put_csv_row(s, NULL);
+    for (; !ferror(stdout) && MUST(tune_order_next(order, &values)); first = false) {
+        if (csv) {
+            put_csv_row(s, values);
+        } else if (json) {
+            put_json_row(s, values, first);
+        } else {
+            tune_print_line_of(stdout, identifier(s, values));
+            putchar('\n');
+        }
+    }
+    if (json)
+        puts(first ? "[]" : "\n]");
+    tune_order_free(order);
+}
+
+static int finish(void)
+{
+    tune_flags_free(&my.tune);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        tune_error_set("cannot write to standard output: %s", strerror(errno));
+        tune_program_fail();
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties, "describe, list and check spaces of configurations");
+    if (!strcmp(my.command, "experiments")) {
+        experiments();
+        return finish();
+    }
+    if (!*my.file) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which space? Give its file", my.command);
+        tune_program_fail();
+    }
+    struct tune_space *s = GET(tune_space_read(my.file));
+    if (!strcmp(my.command, "list"))
+        list(s);
+    else if (!strcmp(my.command, "check"))
+        check(s);
+    else
+        describe(s);
+    tune_space_free(s);
+    return finish();
+}

@@ -1,0 +1,482 @@
+/* sweep.c - measure the entities of a space: each under every experiment of it, each result a row in the sample store.
+ *
+ *     build/sweep space.yaml --operation operation.yaml --store samples/
+ *     build/sweep space.yaml --order sobol --entities 32 --seed 7 --time-limit 3600
+ *     build/sweep space.yaml --dry-run                  what would run, what is known, how long it takes
+ *     build/sweep --resume OPERATION --store samples/   goes on where it stopped
+ *     build/sweep --describe-experiment build/mine      an experiment file for any program with --describe
+ *
+ * A measurement is a child process under guard; nothing it does can hurt the store or the next one. What is known from the same
+ * machine, build, weights and data is replayed, not measured. Every row is on the disk before the next measurement begins. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "actuators/from_program.h"
+#include "core/build_id.h"
+#include "core/clock.h"
+#include "core/version.h"
+#include "sweep/sweep.h"
+
+struct sweep_flags my;
+struct sweep sweep;
+
+static const struct tune_option my_options[] = {
+    {"<space>", TUNE_STRING, &my.space, "", "", "", "a space file: entitySpace and experiments (not with --resume)"},
+    {"operation", TUNE_STRING, &my.operation, NULL, "", "", "ado's operation file; the flags below stand before what it says"},
+    {"store", TUNE_STRING, &my.store, "samples", "", "", "folder of sample files, made if it is not there"},
+    {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
+     "folders and files of experiments besides those that come with this program, separated by commas"},
+    {"actuator-configuration", TUNE_STRING, &my.configuration, NULL, "", "", "ado's: data_directory and hf_home are honoured"},
+    TUNE_OPTION_GROUP("what to measure"),
+    {"order", TUNE_STRING, &my.order, NULL, "", "",
+     "sequential, random, sequential-grouped, random-grouped, weighted, sobol or lhs; default: the operation's, else sequential"},
+    {"sampler", TUNE_CHOICE, &my.sampler, NULL, "generator|selector", "",
+     "entities of the grid, or those of it that the store has; default: the operation's, else generator"},
+    {"grouping", TUNE_STRING, &my.grouping, NULL, "", "", "dimensions, separated by commas, of the grouped orders"},
+    {"entities", TUNE_STRING, &my.entities, NULL, "", "", "how many, or all; default: the operation's, else all"},
+    {"filter", TUNE_CHOICE, &my.filter, NULL, "noFilter|measured|unmeasured|partial", "", "only entities of which that is true"},
+    {"seed", TUNE_INT64, &my.seed, "0", "[0,9007199254740992]", "", "of every order that is not sequential"},
+    {"repeat", TUNE_INT, &my.repeat, "1", "[1,1000000]", "times", "measure each entity that often; rows carry which time it was"},
+    {"remeasure", TUNE_BOOL, &my.remeasure, "false", "", "", "measure what is known, too"},
+    {"accept", TUNE_STRING, &my.accept, NULL, "", "",
+     "replay rows from elsewhere, too: any-host, any-build, any-weights, any-data, separated by commas"},
+    {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "", "how often a failed measurement is tried again; -1: the operation's, else 0"},
+    {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
+     "end a measurement when the confidence interval of its tokens/s is that narrow, for experiments that have this input; 0: never"},
+    TUNE_OPTION_GROUP("how"),
+    {"in-flight", TUNE_INT, &my.in_flight, "0", "[0,1024]", "measurements",
+     "at a time, each on cores of its own; 0: the operation's batchSize, else 1"},
+    {"share-cores", TUNE_BOOL, &my.share_cores, "false", "", "", "measurements at a time use all cores; they disturb each other"},
+    {"timeout", TUNE_DOUBLE, &my.timeout, "0", "[0,inf)", "s", "of one run of a measurement; 0: none"},
+    {"grace", TUNE_DOUBLE, &my.grace, "10", "[0,3600]", "s", "between asking a run to end and killing it"},
+    {"time-limit", TUNE_DOUBLE, &my.time_limit, "0", "[0,inf)", "s", "of the operation: what runs then is ended and not recorded; 0: none"},
+    {"env", TUNE_STRING, &my.environment, NULL, "", "",
+     "NAME=value or NAME, separated by commas: also in the environment of what is measured, and part of its host class"},
+    {"dry-run", TUNE_BOOL, &my.dry_run, "false", "", "", "say what would be done and how long it would take; do nothing"},
+    {"keep-runs", TUNE_BOOL, &my.keep_runs, "false", "", "", "keep the run folders of valid measurements, too, in <store>/runs"},
+    TUNE_OPTION_GROUP("operations"),
+    {"name", TUNE_STRING, &my.name, NULL, "", "", "of the operation; default: made up"},
+    {"resume", TUNE_STRING, &my.resume, NULL, "", "", "go on with that operation of the store: its space, order and seed"},
+    {"join", TUNE_STRING, &my.join, NULL, "", "",
+     "share the operation of that name with other sweeps, on any machines that share the store's folder; begun if it is not there"},
+    {"describe-experiment", TUNE_STRING, &my.describe, NULL, "", "", "print an experiment file for a program that has --describe, and stop"},
+    TUNE_OPTION_GROUP(""),
+    {0},
+};
+static const struct tune_property my_properties[] = {{0}};
+
+int sweep_fail(enum tune_error_kind kind, const char *text)
+{
+    tune_error_set_kind(kind, "%s", text);
+    return -1;
+}
+
+/* ---- set-up ---- */
+
+/* text's parts between commas, which stay text's (it is cut). */
+static int split(char *text, const char **parts, int most)
+{
+    int count = 0;
+    for (char *at = text, *next; at && *at; at = next) {
+        next = strchr(at, ',');
+        if (next)
+            *next++ = 0;
+        if (*at && count < most)
+            parts[count++] = at;
+    }
+    return count;
+}
+
+static int read_catalog(void)
+{
+    char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX], *list = my.experiments ? strdup(my.experiments) : NULL;
+    const char *paths[MOST_PATHS];
+    int count = 0;
+    if (tune_defaults_path(own, "experiments") == 0)
+        paths[count++] = own;
+    TRY(tune_path(recorded, "%s/experiments", my.store)); /* of imported rows */
+    if (tune_file_is_folder(recorded))
+        paths[count++] = recorded;
+    count += split(list, paths + count, MOST_PATHS - count);
+    int code = tune_catalog_read(&sweep.catalog, paths, count);
+    free(list);
+    return code;
+}
+
+static int set_order(void)
+{
+    static char *names;
+    static const char *grouping[MOST_PATHS];
+    struct tune_operation *o = &sweep.operation;
+    if (my.order)
+        TRY(tune_order_mode(my.order, &o->mode));
+    else if (!my.operation)
+        o->mode = TUNE_ORDER_SEQUENTIAL;
+    if (my.sampler || !my.operation)
+        o->selector = my.sampler && !strcmp(my.sampler, "selector");
+    if (my.grouping) {
+        names = strdup(my.grouping);
+        o->group_count = split(names, grouping, MOST_PATHS);
+        o->grouping = grouping;
+    }
+    if (!my.operation)
+        o->entities = -1;
+    if (my.entities && strcmp(my.entities, "all")) {
+        char *end;
+        errno = 0;
+        long long n = strtoll(my.entities, &end, 10);
+        if (errno || *end || n < 1)
+            return sweep_fail(TUNE_ERROR_USAGE, "--entities takes a whole number from 1, or all");
+        o->entities = n;
+    } else if (my.entities) {
+        o->entities = -1;
+    }
+    return 0;
+}
+
+static int read_operation(void)
+{
+    static const char *const filters[] = {"noFilter", "measured", "unmeasured", "partial"};
+    struct tune_operation *o = &sweep.operation;
+    tune_operation_default(o);
+    if (my.operation)
+        TRY(tune_operation_read(o, my.operation));
+    TRY(set_order());
+    for (int i = 0; my.filter && i < 4; i++)
+        if (!strcmp(my.filter, filters[i]))
+            o->filter = (enum tune_filter)i;
+    if (my.remeasure)
+        o->memoize = false;
+    if (my.retries >= 0)
+        o->retries = my.retries;
+    if (my.in_flight > 0)
+        o->in_flight = my.in_flight;
+    return 0;
+}
+
+static int read_configuration(void)
+{
+    if (!my.configuration)
+        return 0;
+    TRY(tune_actuator_configuration_read(&sweep.configuration, my.configuration));
+    for (int i = 0; i < sweep.configuration.inert_count; i++)
+        fprintf(stderr, "sweep: %s: %s changes nothing here\n", my.configuration, sweep.configuration.inert[i]);
+    if (sweep.configuration.hf_home && setenv("HF_HOME", sweep.configuration.hf_home, 1) < 0)
+        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+    return 0;
+}
+
+/* --until-stable is the parameter until_stable of every experiment that has it. */
+static int set_until_stable(double percent)
+{
+    bool any = false;
+    for (int p = 0; p < sweep.space->reference_count && percent > 0; p++)
+        for (int i = 0; i < sweep.protocols[p].experiment->input_count; i++) {
+            struct tune_protocol *protocol = &sweep.protocols[p];
+            if (strcmp(protocol->experiment->names[i], "until_stable") || protocol->dimension[i] >= 0 || protocol->parameterized[i])
+                continue;
+            any = true;
+            protocol->fixed[i] = tune_value_float(percent);
+            size_t length = strlen(protocol->identifier);
+            struct tune_value v = protocol->fixed[i];
+            const char *name = "until_stable";
+            snprintf(protocol->identifier + length, sizeof protocol->identifier - length, "-");
+            if (tune_entity_identifier(&name, &v, 1, protocol->identifier + length + 1, sizeof protocol->identifier - length - 1) >=
+                (int)(sizeof protocol->identifier - length - 1))
+                return sweep_fail(TUNE_ERROR_USAGE, "an experiment's identifier is too long with until_stable in it");
+            snprintf(protocol->full_identifier, sizeof protocol->full_identifier, "%s.%s", protocol->experiment->actuator,
+                     protocol->identifier);
+        }
+    return percent > 0 && !any ? sweep_fail(TUNE_ERROR_USAGE, "--until-stable: no experiment of this space has an input until_stable") : 0;
+}
+
+static int find_programs(void)
+{
+    if (!(sweep.programs = calloc((size_t)sweep.space->reference_count, sizeof *sweep.programs)))
+        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+    for (int p = 0; p < sweep.space->reference_count; p++) {
+        const struct tune_experiment *e = sweep.protocols[p].experiment;
+        if (!sweep.protocols[p].supported)
+            continue; /* its rows are looked up; running one is refused */
+        TRY(tune_program_find(e, e->program, sweep.programs[p].path));
+        TRY(tune_build_id(sweep.programs[p].path, sweep.programs[p].build));
+    }
+    return 0;
+}
+
+/* What is measured sees these of our environment and nothing else: what would change its speed is asked for with --env. */
+static int set_environment(void)
+{
+    static const char *const passed[] = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TERM",
+        "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
+    char *list = my.environment ? strdup(my.environment) : NULL, *all = NULL;
+    const char *asked[MOST_PATHS], *value;
+    int count = split(list, asked, MOST_PATHS), n = 0;
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        if ((value = getenv(passed[i])) && asprintf(&sweep.environment[n], "%s=%s", passed[i], value) >= 0)
+            n++;
+    size_t at = strlen(sweep.host_class);
+    for (int i = 0; i < count && n < MOST_ENVIRONMENT - 1; i++) {
+        all = strchr(asked[i], '=') ? strdup(asked[i])
+              : (value = getenv(asked[i])) && asprintf(&all, "%s=%s", asked[i], value) >= 0 ? all : NULL;
+        if (!all)
+            continue; /* not set here: nor there */
+        sweep.environment[n++] = all;
+        int length = snprintf(sweep.host_class + at, sizeof sweep.host_class - at, ", %s", all);
+        at += (size_t)length < sizeof sweep.host_class - at ? (size_t)length : 0;
+    }
+    sweep.environment_count = n;
+    free(list);
+    return 0;
+}
+
+/* The cores we may use, in as many equal parts as there are slots; a rest stays idle, so that all are alike. */
+static int make_slots(int count)
+{
+    cpu_set_t set;
+    int cpus[CPU_SETSIZE], n = 0, each;
+    if (sched_getaffinity(0, sizeof set, &set) < 0)
+        return sweep_fail(TUNE_ERROR_FAILED, "the kernel does not say which cores this process may use");
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &set))
+            cpus[n++] = i;
+    if (!my.share_cores && count > n) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%d measurements at a time on %d cores would disturb each other; fewer, or --share-cores",
+                            count, n);
+        return -1;
+    }
+    each = my.share_cores || count == 1 ? n : n / count;
+    if (!(sweep.slots = calloc((size_t)count, sizeof *sweep.slots)))
+        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+    sweep.slot_count = count;
+    for (int i = 0; i < count; i++) {
+        if (!(sweep.slots[i].cpus = malloc((size_t)each * sizeof(int))))
+            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        sweep.slots[i].cpu_count = each;
+        memcpy(sweep.slots[i].cpus, cpus + (my.share_cores ? 0 : i * each), (size_t)each * sizeof(int));
+    }
+    tune_host_class(&sweep.host, each < sweep.host.cpus ? each : sweep.host.cpus, sweep.host_class, sizeof sweep.host_class);
+    if (my.share_cores && count > 1) {
+        size_t at = strlen(sweep.host_class);
+        snprintf(sweep.host_class + at, sizeof sweep.host_class - at, ", %d at a time", count);
+    }
+    return 0;
+}
+
+/* ---- new and known operations ---- */
+
+static int name_operation(char id[128])
+{
+    const char *name = my.join ? my.join : my.name ? my.name : sweep.operation.name;
+    unsigned char bytes[3];
+    if (name) {
+        if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.')
+            return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 characters, no '/', no '.' at its begin");
+        snprintf(id, 128, "%s", name);
+        return 0;
+    }
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return sweep_fail(TUNE_ERROR_FAILED, "no random bytes from the kernel");
+    snprintf(id, 128, "randomwalk-%s-%02x%02x%02x", TUNE_VERSION, bytes[0], bytes[1], bytes[2]);
+    return 0;
+}
+
+static int record_space(void)
+{
+    char name[64], *text;
+    size_t size;
+    const char *dot = strrchr(my.space, '.');
+    snprintf(name, sizeof name, "%s%s", sweep.record.space, dot && !strcmp(dot, ".json") ? ".json" : ".yaml");
+    TRY(tune_file_read(my.space, TUNE_DOCUMENT_BYTES, &text, &size));
+    int code = tune_store_record(sweep.store, "spaces", name, text, size);
+    free(text);
+    return code;
+}
+
+static int new_operation(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct tune_jobs_options *o = &sweep.record.options;
+    o->order = (struct tune_order_options){sweep.operation.mode, (uint64_t)my.seed, sweep.operation.grouping, sweep.operation.group_count,
+                                           sweep.operation.entities};
+    o->selector = sweep.operation.selector;
+    o->filter = sweep.operation.filter;
+    o->memoize = sweep.operation.memoize;
+    o->repeat = my.repeat;
+    TRY(tune_accept_read(my.accept, &o->accept));
+    sweep.record.retries = sweep.operation.retries;
+    sweep.record.until_stable = my.until_stable;
+    sweep.record.started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    snprintf(sweep.record.space, sizeof sweep.record.space, "space-%s", sweep.space->id);
+    TRY(name_operation(sweep.record.id));
+    return 0;
+}
+
+/* The space file of a recorded operation, from the store. */
+static int find_recorded_space(const struct tune_operation_record *r)
+{
+    static char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/spaces/%s.yaml", my.store, r->space));
+    if (!tune_file_exists(path))
+        TRY(tune_path(path, "%s/spaces/%s.json", my.store, r->space));
+    my.space = path;
+    return 0;
+}
+
+/* ---- main ---- */
+
+static void end_record(const char *status)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(sweep.record.status, sizeof sweep.record.status, "%s", status);
+    sweep.record.ended_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Whatever went wrong is said; what runs is ended; the record says that it did not come to its end. */
+static void give_up(void)
+{
+    struct tune_error why;
+    tune_error_save(&why);
+    sweep_clear_status();
+    sweep_end_slots();
+    end_record("failed");
+    tune_operation_record_write(sweep.store, &sweep.record);
+    tune_error_restore(&why);
+    tune_program_fail();
+}
+
+static int read_inputs(void)
+{
+    struct tune_operation_record known = {0};
+    bool there = false;
+    if (my.resume || my.join) {
+        const char *id = my.resume ? my.resume : my.join;
+        char path[TUNE_PATH_MAX];
+        TRY(tune_path(path, "%s/operations/%s.json", my.store, id));
+        there = tune_file_exists(path);
+        if (!there && my.resume)
+            return tune_operation_record_read(sweep.store, id, &known); /* says which there are */
+        if (there)
+            TRY(tune_operation_record_read(sweep.store, id, &known));
+        if (there && !*my.space)
+            TRY(find_recorded_space(&known));
+    }
+    if (!*my.space)
+        return sweep_fail(TUNE_ERROR_USAGE, "which space? sweep SPACE.yaml, or --resume OPERATION");
+    if (!(sweep.space = tune_space_read(my.space)))
+        return -1;
+    if (sweep.space->reference_count == 0) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: an entity space without experiments; nothing says how to measure it", my.space);
+        return -1;
+    }
+    TRY(read_catalog());
+    TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
+    TRY(read_operation());
+    TRY(read_configuration());
+    if (there && (strncmp(known.space, "space-", 6) || strcmp(known.space + 6, sweep.space->id))) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s is of %s, which is not the space in %s (space-%s)", known.id, known.space,
+                            my.space, sweep.space->id);
+        tune_operation_record_free(&known);
+        return -1;
+    }
+    if (there)
+        sweep.record = known;
+    else
+        TRY(new_operation());
+    TRY(set_until_stable(sweep.record.until_stable));
+    return find_programs();
+}
+
+static int prepare(void)
+{
+    struct tune_jobs_options o;
+    if (!my.dry_run || tune_file_is_folder(my.store))
+        if (!(sweep.store = tune_store_open(my.store, !my.dry_run)))
+            return -1;
+    tune_host_read(&sweep.host);
+    TRY(read_inputs());
+    TRY(make_slots(sweep.operation.in_flight));
+    TRY(set_environment());
+    if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.space->reference_count, sweep.record.json ? sweep.record.id : my.join)))
+        return -1;
+    sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space, "explicit_grid_sample_generator",
+                                      sweep.host.name};
+    o = sweep.record.options;
+    o.space = sweep.space;
+    o.protocols = sweep.protocols;
+    o.count = sweep.space->reference_count;
+    o.known = sweep.known;
+    o.origin = sweep_origin;
+    if (!(sweep.jobs = tune_jobs_new(&o)))
+        return -1;
+    sweep.record.planned = tune_jobs_count(sweep.jobs);
+    if (my.dry_run)
+        return 0;
+    snprintf(sweep.record.status, sizeof sweep.record.status, "running");
+    TRY(record_space());
+    TRY(tune_results_announce(&sweep.results));
+    return tune_operation_record_write(sweep.store, &sweep.record);
+}
+
+/* Of an operation that is nobody else's, and all answered. */
+static int remove_claims(void)
+{
+    char folder[TUNE_PATH_MAX];
+    TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
+    return tune_file_remove_folder(folder);
+}
+
+static int describe(void)
+{
+    char *text = tune_experiment_from_program(my.describe);
+    if (!text)
+        tune_program_fail();
+    fputs(text, stdout);
+    free(text);
+    struct tune_progress none = {0};
+    return tune_program_exit(&none);
+}
+
+int main(int argc, char **argv)
+{
+    int guard = tune_child_guard(argc, argv);
+    if (guard >= 0)
+        return guard;
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Measure the entities of a space, each under its experiments.");
+    tune_program_catch_signals(&my.tune);
+    sweep.begin_s = tune_clock_s();
+    sweep.terminal = isatty(STDOUT_FILENO);
+    if (my.describe)
+        return describe();
+    MUST(prepare());
+    if (my.dry_run) {
+        MUST(sweep_dry_run());
+    } else {
+        sweep_header();
+        int stopped = sweep_operate();
+        if (stopped < 0)
+            give_up();
+        end_record(stopped ? "stopped" : "finished");
+        MUST(tune_operation_record_write(sweep.store, &sweep.record));
+        if (!stopped && !my.join)
+            MUST(remove_claims());
+        sweep_summary(stopped);
+    }
+    struct tune_progress at = {.signal = *my.tune.stop_signal == SIGPIPE ? 0 : *my.tune.stop_signal};
+    tune_operation_record_free(&sweep.record);
+    tune_jobs_free(sweep.jobs);
+    tune_known_free(sweep.known);
+    tune_store_free(sweep.store);
+    tune_protocols_free(sweep.protocols, sweep.space->reference_count);
+    tune_catalog_free(&sweep.catalog);
+    tune_space_free(sweep.space);
+    return tune_program_exit(&at);
+}

@@ -1,0 +1,257 @@
+/* operate.c - the loop: jobs into slots, ends into rows. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "sweep.h"
+
+/* ---- one measurement ---- */
+
+static void clean_slot(struct slot *slot)
+{
+    tune_measurement_free(slot->measurement);
+    tune_command_free(&slot->command);
+    tune_job_free(&slot->job);
+    slot->measurement = NULL;
+    slot->busy = false;
+}
+
+static int start_measurement(struct slot *slot)
+{
+    const struct tune_protocol *p = &sweep.protocols[slot->job.protocol];
+    TRY(tune_path(slot->folder, "%s/runs/%s/%lld-%d-%d%s%.0d", tune_store_folder(sweep.store), sweep.record.id, (long long)slot->job.index,
+                  slot->job.protocol, slot->job.repeat, slot->attempt ? "-retry-" : "", slot->attempt));
+    TRY(tune_file_remove_folder(slot->folder)); /* of a sweep that was killed in it */
+    char parent[TUNE_PATH_MAX];
+    TRY(tune_file_parent(parent, slot->folder));
+    TRY(tune_file_make_folder(parent));
+    const struct tune_measure_options o = {.experiment = p->experiment, .inputs = slot->job.inputs, .command = &slot->command,
+        .program = sweep.programs[slot->job.protocol].path, .folder = slot->folder, .environment = (const char *const *)sweep.environment,
+        .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT, .cpus = slot->cpus, .cpu_count = slot->cpu_count};
+    slot->begin_s = tune_clock_s();
+    slot->measurement = tune_measurement_start(&o);
+    return slot->measurement ? 0 : -1;
+}
+
+static int begin_slot(struct slot *slot, struct tune_job *job)
+{
+    struct tune_word words[2];
+    slot->job = *job;
+    *job = (struct tune_job){0};
+    slot->busy = true;
+    slot->attempt = 0;
+    TRY(tune_experiment_command(sweep.protocols[slot->job.protocol].experiment, slot->job.inputs, words, sweep_words(words), &slot->command));
+    return start_measurement(slot);
+}
+
+static int add_known(const struct tune_job *job, const uint8_t uid[16], enum tune_status status, double seconds)
+{
+    struct tune_known_row row = {.status = status, .repeat = job->repeat, .seconds = (float)seconds};
+    memcpy(row.uid, uid, sizeof row.uid);
+    return tune_known_add(sweep.known, job->protocol, job->inputs, &job->origin, &row);
+}
+
+/* A job that needs no run, or is another process's: told and recorded. */
+static int settle(struct tune_job *job)
+{
+    uint8_t uid[16];
+    sweep.done++;
+    switch (job->kind) {
+    case TUNE_JOB_REPLAY:
+        TRY(tune_results_replayed(&sweep.results, job));
+        sweep.record.replayed++;
+        sweep_tell(job, "known", 0, NULL, "");
+        break;
+    case TUNE_JOB_REFUSED:
+        TRY(tune_results_refused(&sweep.results, job, uid));
+        TRY(add_known(job, uid, TUNE_INVALID, 0));
+        sweep.record.refused++;
+        sweep_tell(job, "invalid", 0, NULL, job->why);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int wait_for_other(struct tune_job *job)
+{
+    void *grown = realloc(sweep.waiting, (size_t)(sweep.waiting_count + 1) * sizeof *sweep.waiting);
+    if (!grown)
+        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+    sweep.waiting = grown;
+    sweep.waiting[sweep.waiting_count++] = *job;
+    *job = (struct tune_job){0};
+    return 0;
+}
+
+/* Take the job, in a free slot, or see that somebody else has it: 1: it was dealt with, 0: it waits. */
+static int take(struct slot *slot, struct tune_job *job)
+{
+    char folder[TUNE_PATH_MAX], name[96], who[256];
+    TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
+    snprintf(name, sizeof name, "%lld-%d-%d", (long long)job->index, job->protocol, job->repeat);
+    TRY(tune_file_make_folder(folder));
+    int mine = tune_claim_take(&slot->claim, folder, name, who, sizeof who);
+    if (mine <= 0)
+        return mine < 0 ? -1 : wait_for_other(job);
+    /* whoever had it before us may have done it */
+    slot->claimed = true;
+    TRY(tune_known_refresh(sweep.known));
+    TRY(tune_jobs_decide(sweep.jobs, job));
+    if (job->kind == TUNE_JOB_RUN)
+        return begin_slot(slot, job) < 0 ? -1 : 1;
+    TRY(settle(job));
+    slot->claimed = false;
+    TRY(tune_claim_drop(&slot->claim));
+    return 1;
+}
+
+static int end_slot(struct slot *slot)
+{
+    clean_slot(slot);
+    if (!slot->claimed)
+        return 0;
+    slot->claimed = false;
+    return tune_claim_drop(&slot->claim);
+}
+
+/* What the run came to: a row, a retry, or the next run of the measurement. */
+static int ended(struct slot *slot)
+{
+    struct tune_result result;
+    char why[TUNE_PATH_MAX + 1200];
+    uint8_t uid[16];
+    int over = tune_measurement_next(slot->measurement, &result);
+    if (over <= 0)
+        return over;
+    if (result.status == TUNE_STOPPED)
+        return end_slot(slot);
+    bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
+    TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
+    TRY(add_known(&slot->job, uid, result.status, result.seconds));
+    sweep.done += last;
+    sweep.measured++;
+    sweep.measured_s += result.seconds;
+    sweep.record.measured++;
+    sweep.record.failed += result.status == TUNE_FAILED;
+    snprintf(why, sizeof why, "%s%s%s", result.reason, result.status == TUNE_FAILED ? "; see " : "",
+             result.status == TUNE_FAILED ? slot->folder : "");
+    sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : tune_status_name(result.status), result.seconds,
+         result.status == TUNE_VALID ? result.targets : NULL, why);
+    if (result.status != TUNE_FAILED && !my.keep_runs)
+        TRY(tune_file_remove_folder(slot->folder));
+    if (last)
+        return end_slot(slot);
+    slot->attempt++;
+    tune_measurement_free(slot->measurement);
+    slot->measurement = NULL;
+    return start_measurement(slot);
+}
+
+/* ---- the operation ---- */
+
+static struct slot *free_slot(void)
+{
+    for (int i = 0; i < sweep.slot_count; i++)
+        if (!sweep.slots[i].busy)
+            return &sweep.slots[i];
+    return NULL;
+}
+
+static int busy_slots(void)
+{
+    int count = 0;
+    for (int i = 0; i < sweep.slot_count; i++)
+        count += sweep.slots[i].busy;
+    return count;
+}
+
+/* Jobs into free slots; those that need no run are settled on the way, and go onto the disk together. */
+static int fill(void)
+{
+    struct tune_job job = {0};
+    struct slot *slot;
+    int code = 0;
+    while (sweep.more && (slot = free_slot()) && !*my.tune.stop_signal) {
+        int more = tune_jobs_next(sweep.jobs, &job);
+        TRY(more);
+        sweep.more = more;
+        if (!more)
+            break;
+        code = job.kind == TUNE_JOB_RUN || job.kind == TUNE_JOB_REFUSED ? take(slot, &job) : settle(&job);
+        tune_job_free(&job);
+        TRY(code);
+    }
+    /* what others had: each once a round, until it is answered or theirs no more */
+    for (int i = sweep.waiting_count; !sweep.more && i > 0 && (slot = free_slot()); i--) {
+        job = sweep.waiting[0];
+        memmove(sweep.waiting, sweep.waiting + 1, (size_t)--sweep.waiting_count * sizeof job);
+        code = take(slot, &job);
+        tune_job_free(&job);
+        TRY(code);
+    }
+    return 0;
+}
+
+static int fill_slots(void)
+{
+    tune_store_begin(sweep.store);
+    TRY(fill());
+    return tune_store_commit(sweep.store);
+}
+
+static int wait_for_one(void)
+{
+    struct pollfd fds[1024];
+    int at[1024], n = 0;
+    for (int i = 0; i < sweep.slot_count && n < 1024; i++)
+        if (sweep.slots[i].busy) {
+            fds[n] = (struct pollfd){.fd = tune_measurement_descriptor(sweep.slots[i].measurement), .events = POLLIN};
+            at[n++] = i;
+        }
+    sweep_draw_status();
+    if (poll(fds, (nfds_t)n, 1000) < 0 && errno != EINTR) {
+        tune_error_set("poll: %s", strerror(errno));
+        return -1;
+    }
+    for (int i = 0; i < sweep.slot_count; i++)
+        if (sweep.slots[i].claimed && sweep.slots[i].busy)
+            TRY(tune_claim_renew(&sweep.slots[i].claim));
+    for (int i = 0; i < n; i++)
+        if (fds[i].revents)
+            TRY(ended(&sweep.slots[at[i]]));
+    return 0;
+}
+
+/* 0: all is done; 1: stopped by a signal or the time limit. */
+int sweep_operate(void)
+{
+    bool stopping = false;
+    sweep.more = true;
+    for (;;) {
+        bool over = my.time_limit > 0 && tune_clock_s() - sweep.begin_s >= my.time_limit;
+        if (!stopping && (over || *my.tune.stop_signal)) {
+            stopping = true;
+            sweep_clear_status();
+            printf("# %s: what runs is ended, and not recorded\n", over ? "the time limit is over" : "stopped by a signal");
+            for (int i = 0; i < sweep.slot_count; i++)
+                if (sweep.slots[i].busy)
+                    tune_measurement_stop(sweep.slots[i].measurement);
+        }
+        if (!stopping)
+            TRY(fill_slots());
+        if (busy_slots() == 0 && (stopping || (!sweep.more && sweep.waiting_count == 0)))
+            return stopping;
+        TRY(wait_for_one());
+    }
+}
+
+void sweep_end_slots(void)
+{
+    for (int i = 0; i < sweep.slot_count; i++)
+        if (sweep.slots[i].busy)
+            end_slot(&sweep.slots[i]);
+}

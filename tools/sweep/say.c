@@ -1,0 +1,188 @@
+/* say.c - what sweep prints: a line for each job, the status of what runs, the head and the foot, the dry run. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/print.h"
+#include "sweep.h"
+
+void sweep_clear_status(void)
+{
+    if (sweep.status_drawn)
+        printf("\r\033[K");
+    sweep.status_drawn = false;
+}
+
+static const char *clock_text(double seconds, char text[32])
+{
+    long n = lround(seconds);
+    if (n >= 3600)
+        snprintf(text, 32, "%ld:%02ld:%02ld", n / 3600, n / 60 % 60, n % 60);
+    else
+        snprintf(text, 32, "%ld:%02ld", n / 60, n % 60);
+    return text;
+}
+
+/* The dimensions that vary, as people read them. */
+static void entity_text(const struct tune_job *job, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = 0;
+    for (int d = 0; d < sweep.space->count; d++) {
+        char value[256];
+        if (tune_domain_size(&sweep.space->dimensions[d].domain) == 1)
+            continue;
+        tune_value_str(&job->entity[d], value, sizeof value);
+        int n = snprintf(text + at, size - at, "%s%s %s", at ? ", " : "", sweep.space->names[d], value);
+        if (n < 0 || (size_t)n >= size - at)
+            break;
+        at += (size_t)n;
+    }
+}
+
+/* What is left, in seconds: what ended says how long one takes, before that the store. Negative: unknown. */
+static double left_s(void)
+{
+    int64_t count = sweep.record.planned > 0 ? sweep.record.planned - sweep.done : 0;
+    double each = sweep.measured > 0 ? sweep.measured_s / (double)sweep.measured : NAN, left = 0;
+    for (int i = 0; i < sweep.slot_count; i++)
+        if (sweep.slots[i].busy) {
+            const struct slot *slot = &sweep.slots[i];
+            double known = tune_known_seconds(sweep.known, slot->job.protocol, slot->job.inputs);
+            each = isnan(each) ? known : each;
+            double rest = (isnan(known) ? each : known) - (tune_clock_s() - slot->begin_s);
+            left += rest > 0 ? rest : 0;
+            count--;
+        }
+    return sweep.record.planned == 0 || isnan(each) ? -1 : (left + (double)(count > 0 ? count : 0) * each) / sweep.slot_count;
+}
+
+void sweep_draw_status(void)
+{
+    char text[512], eta[32], run[32], entity[256] = "";
+    double left = left_s(), longest = 0;
+    if (!sweep.terminal)
+        return;
+    for (int i = 0; i < sweep.slot_count; i++)
+        if (sweep.slots[i].busy && tune_clock_s() - sweep.slots[i].begin_s >= longest) {
+            longest = tune_clock_s() - sweep.slots[i].begin_s;
+            entity_text(&sweep.slots[i].job, entity, sizeof entity);
+        }
+    snprintf(text, sizeof text, "%lld of %lld  %s  for %s%s%s", (long long)sweep.done, (long long)sweep.record.planned, entity,
+             clock_text(longest, run), left >= 0 ? "  ETA " : "", left >= 0 ? clock_text(left, eta) : "");
+    sweep_clear_status();
+    printf("%.*s", 100, text);
+    fflush(stdout);
+    sweep.status_drawn = true;
+}
+
+/* The target a line shows: tokens/s of the data where there is one, else the first that has a value. */
+static int headline(const struct tune_experiment *e, const double *targets)
+{
+    int first = -1;
+    for (int i = 0; i < e->target_count; i++) {
+        if (!strcmp(e->targets[i].name, "dataset_tokens_per_second") && !isnan(targets[i]))
+            return i;
+        if (first < 0 && !isnan(targets[i]) && strcmp(e->targets[i].name, "is_valid"))
+            first = i;
+    }
+    return first;
+}
+
+void sweep_tell(const struct tune_job *job, const char *what, double seconds, const double *targets, const char *why)
+{
+    const struct tune_experiment *e = sweep.protocols[job->protocol].experiment;
+    char entity[512], time_text[32] = "";
+    entity_text(job, entity, sizeof entity);
+    sweep_clear_status();
+    if (seconds > 0)
+        snprintf(time_text, sizeof time_text, "%.1f s", seconds);
+    printf("%4lld/%-4lld %-9s %9s  ", (long long)sweep.done, (long long)sweep.record.planned, what, time_text);
+    int i = targets ? headline(e, targets) : -1;
+    if (i >= 0)
+        printf("%s %.5g%s%s  ", e->targets[i].name, targets[i], *e->targets[i].unit ? " " : "", e->targets[i].unit);
+    tune_print_line_of(stdout, entity);
+    if (sweep.space->reference_count > 1)
+        printf("  %s", sweep.protocols[job->protocol].identifier);
+    if (my.repeat > 1 || sweep.record.options.repeat > 1)
+        printf("  repeat %d", job->repeat);
+    if (why && *why) {
+        printf("  ");
+        tune_print_line_of(stdout, why);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+void sweep_header(void)
+{
+    char text[48];
+    printf("# operation           %s\n", sweep.record.id);
+    printf("# space               %s, %s entities, %d experiment%s\n", sweep.record.space,
+           sweep.space->size ? tune_index_text(sweep.space->size, text) : "uncountable", sweep.space->reference_count,
+           sweep.space->reference_count == 1 ? "" : "s");
+    for (int p = 0; p < sweep.space->reference_count; p++)
+        printf("# experiment          %s, build %.12s\n", sweep.protocols[p].full_identifier, sweep.programs[p].build);
+    printf("# order               %s, seed %lld, %d at a time on %d core%s each\n", tune_order_name(sweep.record.options.order.mode),
+           (long long)sweep.record.options.order.seed, sweep.slot_count, sweep.slots[0].cpu_count, sweep.slots[0].cpu_count == 1 ? "" : "s");
+    printf("# host class          %s\n", sweep.host_class);
+    printf("# store               %s\n", my.store);
+    fflush(stdout);
+}
+
+void sweep_summary(int stopped)
+{
+    char text[32];
+    sweep_clear_status();
+    printf("# %-19s %lld measured (%lld failed), %lld known, %lld invalid; %s\n", stopped ? "stopped" : "finished",
+           (long long)sweep.record.measured, (long long)sweep.record.failed, (long long)sweep.record.replayed, (long long)sweep.record.refused,
+           clock_text(tune_clock_s() - sweep.begin_s, text));
+    if (stopped)
+        printf("# go on with          sweep --resume %s --store %s\n", sweep.record.id, my.store);
+    else
+        printf("# look at them        samples show %s --store %s\n", my.space, my.store);
+}
+
+int sweep_dry_run(void)
+{
+    struct tune_job job;
+    int more;
+    double total = 0;
+    int64_t unknown = 0, runs = 0, known = 0, refused = 0, planned = tune_jobs_count(sweep.jobs);
+    while ((more = tune_jobs_next(sweep.jobs, &job)) == 1 && !*my.tune.stop_signal) {
+        static const char *const what[] = {"run", "known", "invalid", "done"};
+        double seconds = job.kind == TUNE_JOB_RUN ? tune_known_seconds(sweep.known, job.protocol, job.inputs) : NAN;
+        char *entity = NULL, estimate[32] = "";
+        int length = tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, NULL, 0);
+        if (!(entity = malloc((size_t)length + 1)))
+            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, entity, (size_t)length + 1);
+        runs += job.kind == TUNE_JOB_RUN;
+        known += job.kind == TUNE_JOB_REPLAY || job.kind == TUNE_JOB_ANSWERED;
+        refused += job.kind == TUNE_JOB_REFUSED;
+        unknown += job.kind == TUNE_JOB_RUN && isnan(seconds);
+        total += isnan(seconds) ? 0 : seconds;
+        if (!isnan(seconds))
+            snprintf(estimate, sizeof estimate, "%.0f s", seconds);
+        printf("%-7s %8s  ", what[job.kind], estimate);
+        tune_print_line_of(stdout, entity);
+        printf("  %s%s", sweep.protocols[job.protocol].full_identifier, job.kind == TUNE_JOB_REFUSED ? "  " : "");
+        tune_print_line_of(stdout, job.kind == TUNE_JOB_REFUSED ? job.why : "");
+        putchar('\n');
+        free(entity);
+        tune_job_free(&job);
+        if (ferror(stdout))
+            return sweep_fail(TUNE_ERROR_FAILED, "cannot write to standard output");
+    }
+    TRY(more);
+    char text[32];
+    printf("# %lld of %lld would be measured, %lld are known, %lld cannot be measured\n", (long long)runs,
+           (long long)(planned ? planned : runs + known + refused), (long long)known, (long long)refused);
+    if (runs > unknown)
+        printf("# estimated time      %s with %d at a time%s\n", clock_text((total + (double)unknown * total / (double)(runs - unknown)) / sweep.slot_count, text),
+               sweep.slot_count, unknown ? " (some of these entities were never measured: the mean of the others counts for them)" : "");
+    else if (runs > 0)
+        printf("# estimated time      unknown: the store has no row of these experiments\n");
+    return 0;
+}

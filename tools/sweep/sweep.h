@@ -1,0 +1,86 @@
+/* sweep.h - what the files of this tool share: its flags, and the state of one operation. */
+#ifndef TUNE_TOOLS_SWEEP_H
+#define TUNE_TOOLS_SWEEP_H
+
+#include "actuators/child.h"
+#include "core/host.h"
+#include "core/try.h"
+#include "discovery/results.h"
+#include "flags/program.h"
+#include "stores/claim.h"
+
+struct sweep_flags {
+    struct tune_flags tune;
+    const char *space, *operation, *store, *experiments, *configuration, *order, *sampler, *grouping, *entities, *filter, *name, *join,
+        *resume, *accept, *environment, *describe;
+    int in_flight, retries, repeat;
+    int64_t seed;
+    double time_limit, timeout, grace, until_stable;
+    bool remeasure, dry_run, keep_runs, share_cores;
+};
+
+enum { MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20 };
+
+/* One measurement's place: its cores, and what runs there. */
+struct slot {
+    bool busy, claimed;
+    struct tune_job job;
+    struct tune_command command;
+    struct tune_measurement *measurement;
+    struct tune_claim claim;
+    char folder[TUNE_PATH_MAX];
+    int attempt;
+    double begin_s;
+    int *cpus, cpu_count;
+};
+
+struct sweep {
+    struct tune_space *space;
+    struct tune_catalog catalog;
+    struct tune_protocol *protocols;
+    struct tune_operation operation;
+    struct tune_actuator_configuration configuration;
+    struct tune_store *store;
+    struct tune_known *known;
+    struct tune_jobs *jobs;
+    struct tune_operation_record record;
+    struct tune_results results;
+    struct tune_host host;
+    char host_class[512];
+    struct { char path[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE]; } *programs; /* of the protocols */
+    char *environment[MOST_ENVIRONMENT];
+    int environment_count;
+    struct slot *slots;
+    int slot_count;
+    struct tune_job *waiting; /* claimed by others: looked at again at the end */
+    int waiting_count;
+    int64_t done;
+    double begin_s, measured_s; /* measured_s: seconds of measurements that ended */
+    int64_t measured;
+    bool terminal, status_drawn, more;
+};
+
+extern struct sweep_flags my;
+extern struct sweep sweep;
+
+/* origin.c - where figures come from: fingerprints, and data files that are made on first use. */
+int sweep_words(struct tune_word words[2]);
+int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *origin);
+
+/* say.c - what is printed. */
+void sweep_clear_status(void);
+void sweep_draw_status(void);
+void sweep_tell(const struct tune_job *job, const char *what, double seconds, const double *targets, const char *why);
+void sweep_header(void);
+void sweep_summary(int stopped);
+int sweep_dry_run(void);
+
+/* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1: stopped by a signal or the time limit; -1.
+ * sweep_end_slots - end what runs; nothing of it is recorded. */
+int sweep_operate(void);
+void sweep_end_slots(void);
+
+/* sweep_fail - set the error; -1. */
+int sweep_fail(enum tune_error_kind kind, const char *text);
+
+#endif
