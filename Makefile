@@ -105,9 +105,10 @@ endif
 
 # For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
 # not among them: it prints and exits, which is for the programs of this tree and those built with RECIPE=.
-PUBLIC   = $(addprefix components/,core/decimal.h core/file.h core/json.h core/nearest.h core/random.h core/safetensors.h \
-           core/version.h devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h stores/claim.h \
-           stores/store.h views/plot.h views/table.h)
+PUBLIC   = $(addprefix components/,core/build_id.h core/decimal.h core/file.h core/host.h core/json.h core/nearest.h core/random.h \
+           core/safetensors.h core/version.h devices/kernels.h flags/find.h flags/known.h models/init.h models/weights.h runs/run.h \
+           spaces/experiment.h spaces/operation.h stores/claim.h stores/store.h actuators/child.h actuators/measure.h \
+           discovery/results.h discovery/view.h views/heat.h views/parallel.h views/plot.h views/table.h)
 HEADERS  = $(patsubst components/%,%,$(shell $(CC) -Icomponents -MM -x c components/tune.h $(PUBLIC) | tr ' \\' '\n\n' | grep '\.h$$' | sort -u))
 VERSION  = $(shell sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h)
 DEST     = $(DESTDIR)$(abspath $(PREFIX))
@@ -153,7 +154,7 @@ test-peers: setup-test
 # A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh).
 faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
-	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh
+	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh
 
 # Time figures; nothing here passes or fails.
 bench: setup

@@ -5,7 +5,8 @@
 #   TUNE_VENV      the environment of the others, filled from tests/requirements.txt (default ~/.cache/tune.c/venv)
 #   TUNE_VENV_ADO  ado's, filled from tests/requirements-ado.txt (default ~/.cache/tune.c/venv-ado)
 # Each is made, and filled with exactly those versions, if it does not have them; where that cannot be done, every script it
-# is for counts as skipped, with the reason. BUILD: where the programs to compare are (default build).
+# is for counts as skipped, with the reason. BUILD: where the programs to compare are (default build). `peers.sh ado` runs
+# those of ado alone.
 cd "$(dirname "$0")/.." || exit 1
 cache=${HOME:-/tmp}/.cache/tune.c
 BUILD=${BUILD:-build}

@@ -422,6 +422,42 @@ static void keeps_the_last(void **state)
     assert_ok(tune_file_remove_folder(tmp));
 }
 
+/* --no-save: nothing where the run ends, the source's files not read before they are needed; else as ever. */
+static void unsaved_end(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder(), *folder = "tests/reference/llama-tied";
+    struct tune_checkpoint_options o = {.run_folder = tmp, .source = "/nowhere", .save_dtype = TUNE_DTYPES, .unsaved = true};
+    struct trainer t = open_trainer(folder, TUNE_ADAMW);
+    assert_null(tune_checkpoint_new(&o));
+    o.late = true;
+    struct tune_checkpoint *c = tune_checkpoint_new(&o);
+    assert_got(c);
+    train(&t, 1);
+    t.at.stopped = "--stop-at-step";
+    assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+    assert_false(there(tmp, 1));
+    t.at.stopped = NULL;
+    assert_int_equal(tune_checkpoint_save(c, t.m, t.opt, &t.at), -1); /* in the middle it wants what it did not read */
+    assert_error_has("/nowhere");
+    tune_checkpoint_free(c);
+    o.source = folder;
+    assert_got(c = tune_checkpoint_new(&o));
+    assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+    assert_true(there(tmp, 1));
+    t.at.finished = true; /* at the step that --save-every saved: only its link */
+    assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+    assert_link(tmp, "checkpoint-final", "checkpoint-1");
+    train(&t, 1);
+    t.at.finished = t.at.best = true;
+    assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+    assert_false(there(tmp, 2));
+    assert_link(tmp, "checkpoint-best", "");
+    tune_checkpoint_free(c);
+    close_trainer(&t);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
 #define PROGRESS(step, rows)                                                                                    \
     "{\"step\": " step ", \"planned_steps\": 12, \"rows\": " rows ", \"tokens\": 9, \"labels\": 8, \"padded_tokens\": 9, " \
     "\"epoch\": 0.3, \"finished\": false}"
@@ -534,6 +570,7 @@ int main(void)
         cmocka_unit_test(failed_save),
         cmocka_unit_test(needs_no_source),
         cmocka_unit_test(keeps_the_last),
+        cmocka_unit_test(unsaved_end),
         cmocka_unit_test(refuses_what_is_broken),
         cmocka_unit_test(told_before_the_run),
         cmocka_unit_test(narrow_dtypes_hold_the_weights),

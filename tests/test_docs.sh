@@ -9,7 +9,7 @@ commands README.md docs/*.md >"$tmp/commands"
 is "the pages have commands" test "$(wc -l <"$tmp/commands")" -ge 15
 
 mkdir "$tmp/place" && cd "$tmp/place" || exit 1
-mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$here/datasets" . || exit 1
+mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$here/datasets" "$here/defaults" . || exit 1
 tiny models/SmolLM2-135M 1 --max-positions 512 >/dev/null && cp "$here/datasets/stories.jsonl" my.jsonl || exit 1
 while IFS= read -r command; do
     case $command in
@@ -18,6 +18,7 @@ while IFS= read -r command; do
     "cp recipes/finetune_full.c recipes/mine.c" | "make build/mine") by=test_recipe.sh ;;
     "build/mine "*--output\ runs/frozen) by=test_recipe.sh && cp -r runs/first runs/frozen ;; # for the command behind it
     "cc enough.c "* | "./enough "*) by=test_foreign.sh ;;
+    "build/sweep "* | "build/samples "*) by=test_sweep.sh ;; # on spaces of their own: these take minutes
     build/*)
         # "..." stands for a model and rows
         is "$command" sh -c "$(printf '%s' "$command" | sed 's| \.\.\. | --model models/SmolLM2-135M --dataset my.jsonl --max-steps 4 |')"
@@ -32,8 +33,8 @@ while IFS= read -r command; do
 done <"$tmp/commands"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
-flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sort -u | while read -r f; do
-    { build/finetune_full --help && build/runs --help; } | grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" || case $f in --freeze-layers) ;; *) echo "$f" ;; esac
+flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
+    { build/finetune_full --help && build/runs --help && build/sweep --help && build/space --help && build/samples --help; } | grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" || case $f in --freeze-layers) ;; *) echo "$f" ;; esac
 done; }
 none "the options they name exist" "$(flags)"
 finish

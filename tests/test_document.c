@@ -61,6 +61,7 @@ static void check(const struct row *rows, size_t count, struct tune_document *(*
 }
 #define CHECK(rows, parse) check(rows, sizeof rows / sizeof *rows, parse)
 
+#define SIXTIES ":1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1"
 static void plain_scalars(void **state)
 {
     (void)state;
@@ -114,6 +115,8 @@ static void plain_scalars(void **state)
          "f.yaml:1:1: 0x8000000000000000 is a whole number beyond 64 bits; if it is a text, put it in quotes"},
         {"153722867280912930:08:00",
          "f.yaml:1:1: \"153722867280912930:08:00\" is a whole number beyond 64 bits; if it is a text, put it in quotes"},
+        {"a: 1" SIXTIES SIXTIES SIXTIES SIXTIES ":0.5",
+         "f.yaml:1:4: \"1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:\" has too many parts for a number; put it in quotes"},
         {"a: 0x_", "f.yaml:1:4: \"0x_\" looks like a number without digits; put it in quotes"},
         {"a: 2024-01-01 10:00:00", "f.yaml:1:4: \"2024-01-01 10:00:00\" would be a moment in time; put it in quotes"},
         {"a: 2001-12-14t21:59:43.10-05:00",
@@ -221,7 +224,7 @@ static void limits(void **state)
 {
     (void)state;
     /* deep, by brackets, by blocks, by aliases */
-    char text[4096] = "", part[64];
+    char text[4096] = "", part[256];
     memset(text, '[', 100);
     memset(text + 100, ']', 100);
     assert_int_equal(strlen(show(yaml(text))), 200);

@@ -75,6 +75,26 @@ is "run.json and report.json say that the weights are random" sh -c 'grep -q "\"
 is "recipe.c is the recipe" cmp "$here/recipes/finetune_full.c" first/recipe.c
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 32 --stop-after-seconds 0.2 --epochs 1000 --output brief >/dev/null
 is "--stop-after-seconds stops a long run" test -f brief/report.json
+
+# Runs that are only measured.
+measure() { out=$1; shift; "$BUILD/finetune_full" --model model --dataset "$data" --max-length 32 --output "$out" "$@" >"$out.out"; }
+is "--no-save" measure unsaved --max-steps 4 --no-save
+is "leaves no checkpoint" sh -c '! ls -d unsaved/checkpoint* 2>/dev/null'
+is "plans no files to save" sh -c 'grep -q "^# memory" unsaved.out && ! grep -q "files to save" unsaved.out && grep -q "files to save" first.out'
+is "and its report is whole" grep -q '"training_steps":[[:space:]]*4,' unsaved/report.json
+refused "--resume of it" 1 "no checkpoint, it was made with --no-save" "$BUILD/finetune_full" --resume unsaved
+is "--no-save stopped" measure cut --max-steps 8 --no-save --stop-at-step 4 --save-every 3
+is "says that this was not saved" grep -q '^# stopped .*; with --no-save nothing was saved there$' cut.out
+is "--save-every saves its own" test "$(echo cut/checkpoint-*)" = cut/checkpoint-3
+is "from which it goes on, and still saves no end" sh -c '"$1" --resume cut >cut.out && grep -q "behind step 3" cut.out && [ "$(echo cut/checkpoint-*)" = "cut/checkpoint-3 cut/checkpoint-6" ]' sh "$BUILD/finetune_full"
+is "unless it is told to, though it had come to its end" sh -c '"$1" --resume cut --save >cut.out && [ "$(readlink cut/checkpoint-final)" = checkpoint-8 ]' sh "$BUILD/finetune_full"
+is "after which nothing is left to do" sh -c '"$1" --resume cut | grep -q "nothing left to do"' sh "$BUILD/finetune_full"
+is "--until-stable" measure stable --epochs 1000 --until-stable 50 --no-save
+is "stops when the speed is known" grep -q '"reason":.*"--until-stable at step [1-9][0-9]* of ' stable/run.json
+is "after ten steps at least" test "$(wc -l <stable/metrics.jsonl)" -ge 10
+is "and reports it" grep -q '"tokens_per_second_stable_half_width":[[:space:]]*[0-9]' stable/report.json
+refused "more than all of it" 2 "--until-stable" measure never --until-stable 101
+
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 32 --epochs 1000 --output signalled >signalled.out 2>&1 &
 pid=$!
 while ! grep -q '^step' signalled.out 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.1; done

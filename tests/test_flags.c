@@ -262,6 +262,8 @@ static void resume_points(void **state)
     run_json(folder, "", "");
     failed(resume(folder, ""), "no checkpoint, it was ended before its first one was saved");
     assert_error_has("--overwrite");
+    run_json(folder, "\"save\": false", "");
+    failed(resume(folder, ""), "no checkpoint, it was made with --no-save");
     failed("--resume /nowhere/at/all", "/nowhere/at/all\": no such folder");
     make(folder, "checkpoint-20/state");
     make(folder, "checkpoint-100/state");
@@ -302,6 +304,10 @@ static void resume_points(void **state)
     refused(line, "--resume x");
     static const char ended[] = "{\"program\": \"prog\", \"options\": {}, \"status\": \"finished\"}";
     test_write(folder, "run.json", ended, sizeof ended - 1);
+    assert_ok(parse(resume(folder, "")));
+    assert_false(my.tune.resume_finished); /* its end was not saved */
+    snprintf(path, sizeof path, "%s/checkpoint-final", folder);
+    assert_ok(tune_file_link(path, "checkpoint-100"));
     assert_ok(parse(resume(folder, "")));
     assert_true(my.tune.resume_finished);
     assert_ok(parse(resume(folder, "--epochs 2 --allow-changed")));

@@ -40,6 +40,7 @@ leftwards() {
             if (from == "tune.h" || from == to) next
             getter = half[1] ~ /^[a-z]*\/get_[a-z]*\.c:/
             if (from == "actuators" && to ~ /^(core|spaces)$/) next
+            if (from == "discovery" && to ~ /^(core|spaces|stores|actuators)$/) next
             if (from ~ /^(tokenizers|spaces|stores|runs|views)$/) { if (to == "core" || (to == "flags" && getter)) next }
             else if (!(from in at)) { print "no place in the order: " $0; next }
             else if (to in at && at[to] > at[from]) next
@@ -84,6 +85,9 @@ for p in tokenize make_stories make_news init_model space sweep samples runs; do
     [ -e "$BUILD/$p" ] || continue
     none "$p loads no BLAS, CUDA or MPI library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -iE 'blas|lapack|cuda|cublas|cudnn|nccl|nvidia|mpi|tune_')"
 done
+for p in finetune_full tokenize make_stories init_model runs; do
+    none "$p loads no HDF5 library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -i hdf5)"
+done
 none "a recipe loads no CUDA or MPI library until asked to" "$(readelf -d "$BUILD/finetune_full" | grep NEEDED | grep -iE 'cuda|cublas|cudnn|nccl|nvidia|mpi')"
 
 # ---- recipes are for reading ----
@@ -102,13 +106,14 @@ is "the example for a data set of one's own is as short" test "$(wc -l <tests/re
 # ---- every compiler ----
 mkdir "$tmp/include" && for d in /usr/include/cjson /usr/local/include/cjson; do [ -d "$d" ] && ln -sfn "$d" "$tmp/include/cjson"; done
 blas=$(grep '^OPENBLAS_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
+hdf5=$(grep '^HDF5_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-) yaml=$(grep '^YAML_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
 cmocka=$(grep "^CMOCKA_CFLAGS" "$BUILD/config.mk" | cut -d= -f2-)
 for h in $(find /usr/include /usr/local/include -name cblas.h -o -name 'openblas_config*.h' -o -name yaml.h 2>/dev/null); do
     [ -e "$tmp/include/$(basename "$h")" ] || ln -s "$h" "$tmp/include"
 done
 warnings() { # compiler; $from: more folders
     find components recipes tools datasets $from -name '*.c' | while read -r f; do
-        "$@" -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents $blas $cmocka -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
+        "$@" -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents $blas $hdf5 $yaml $cmocka -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
     done
 }
 from=tests

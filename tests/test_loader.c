@@ -318,6 +318,18 @@ static void stops(void **state)
     done(load, d);
     o.stop_at_step = 0;
 
+    bool stable = false;
+    o.stable = &stable;
+    at = (struct tune_progress){0};
+    load = loader_of(&own, 100, o, &d);
+    assert_int_equal(tune_loader_more(load, &at), 2);
+    stable = true; /* by the logger, that saw the step */
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    assert_true(!at.finished && at.signal == 0 && at.planned_steps == 25);
+    assert_string_equal(at.stopped, "--until-stable");
+    done(load, d);
+    o.stable = NULL;
+
     o.stop_signal = NULL;
     o.stop_after_seconds = 0; /* one step at least */
     at = (struct tune_progress){0};

@@ -7,12 +7,14 @@
 #include <termios.h>
 
 #include "test.h"
+#include "fake_nvml.h"
 
 #include "core/json.h"
 #include "datasets/dataset.h"
 #include "flags/flags.h"
 #include "core/memory.h"
 #include "core/host.h"
+#include "core/random.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
@@ -123,7 +125,22 @@ static void a_run(void **state)
     assert_true(fabs(number_of(json, "loss_first") - 1.9) < 1e-12 && fabs(number_of(json, "loss_last") - 1.6) < 1e-12);
     assert_true(number_of(json, "eval_loss") == 1.5 && number_of(json, "sharpness") == (double)0.1f);
     assert_null(cJSON_GetObjectItemCaseSensitive(json, "model_flops_per_second")); /* never set: left out */
-    assert_string_equal(json->child->string, "train_runtime");                     /* the table's order */
+    static const char *const targets[] = { /* of ado's experiments, in their order */
+        "gpu_compute_utilization_min", "gpu_compute_utilization_avg", "gpu_compute_utilization_max", "gpu_memory_utilization_min",
+        "gpu_memory_utilization_avg", "gpu_memory_utilization_max", "gpu_memory_utilization_peak", "gpu_power_watts_min",
+        "gpu_power_watts_avg", "gpu_power_watts_max", "gpu_power_percent_min", "gpu_power_percent_avg", "gpu_power_percent_max",
+        "cpu_compute_utilization", "cpu_memory_utilization", "train_runtime", "train_samples_per_second", "train_steps_per_second",
+        "train_tokens_per_second", "train_tokens_per_gpu_per_second", "dataset_tokens_per_second",
+        "dataset_tokens_per_second_per_gpu", "is_valid"};
+    const cJSON *next = json->child;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        assert_string_equal(properties[i].name, targets[i]);
+        if (i == 6) /* that one without a GPU is not there, the others are 0 */
+            continue;
+        assert_string_equal(next->string, targets[i]);
+        assert_true(next->valuedouble == 0 || i >= 13);
+        next = next->next;
+    }
     assert_string_equal(text_of(json, "nonce"), "n-123");
     assert_string_equal(text_of(json, "weights_hash"), "0000000000000abc");
     assert_string_equal(text_of(json, "data_hash"), fingerprint);
@@ -661,13 +678,91 @@ static void host(void **state)
     assert_in_range((int)tune_memory_used(), 0, 100);
 }
 
+/* The logger says when it is known, and the report how fast. */
+static void until_stable(void **state)
+{
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        bool stable = false;
+        int at_step = 0;
+        struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "prog", .folder = on ? "runs/on" : "runs/off",
+            .properties = properties, .quiet = true, .until_stable = on ? 5 : 0, .stable = &stable});
+        assert_got(log);
+        struct tune_progress at = {.planned_steps = 100};
+        double now = 0;
+        for (int i = 1; i <= 40; i++) {
+            double s = (i <= 3 ? 4 : 1) * (1 + .02 * tune_random_normal(3, 0, (uint64_t)i));
+            struct tune_step_record r = step(1, now, now + s);
+            at.step = r.step = i;
+            now += s + 7; /* what lies between steps is not theirs */
+            assert_ok(tune_logger_record(log, &at, &r));
+            if (stable && !at_step)
+                at_step = i;
+        }
+        assert_ok(tune_logger_report(log, &at));
+        tune_logger_free(log);
+        if (on)
+            assert_in_range(at_step, 14, 25);
+        else
+            assert_int_equal(at_step, 0);
+        cJSON *json = read_json(on ? "runs/on/report.json" : "runs/off/report.json");
+        assert_true(fabs(number_of(json, "tokens_per_second_stable") - 100) < 3);
+        double half = number_of(json, "tokens_per_second_stable_half_width");
+        assert_true(half > .2 && half < 3);
+        cJSON_Delete(json);
+    }
+}
+
+/* A run on two GPUs, for which the figures are real ones, of which there is no library, or one that does not know them. */
+static void watched(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"0000:01:00.0,0000:02:00.0", "0000:07:00.0,0000:08:00.0"};
+    for (int i = 0; i < 2; i++) {
+        char folder[] = "runs/gpus-0";
+        folder[10] = (char)('0' + i);
+        struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){
+            .program = "prog", .folder = folder, .properties = properties, .quiet = true});
+        assert_got(log);
+        assert_ok(tune_logger_watch(log, ids[i]));
+        struct tune_progress at = {.planned_steps = 1, .step = 1};
+        struct tune_step_record r = step(1, 0, 1);
+        r.begin = tune_moment_now();
+        usleep(20000);
+        r.end = tune_moment_now();
+        assert_ok(tune_logger_record(log, &at, &r));
+        assert_ok(tune_logger_report(log, &at));
+        tune_logger_free(log);
+        char path[32];
+        snprintf(path, sizeof path, "%s/report.json", folder);
+        cJSON *json = read_json(path);
+        assert_true(number_of(json, "cpu_memory_utilization") > 0);
+        assert_true(number_of(json, "train_tokens_per_gpu_per_second") == number_of(json, "train_tokens_per_second") / 2);
+        assert_true(number_of(json, "dataset_tokens_per_second_per_gpu") == number_of(json, "dataset_tokens_per_second") / 2);
+        bool seen = i == 0 && fake.library;
+        assert_true(number_of(json, "gpu_compute_utilization_min") == (seen ? 30 : -12345));
+        assert_true(number_of(json, "gpu_memory_utilization_avg") == (seen ? 50 : -12345));
+        assert_true(number_of(json, "gpu_memory_utilization_peak") == (seen ? 75 : -12345));
+        assert_true(number_of(json, "gpu_power_watts_max") == (seen ? 300 : -12345));
+        assert_true(number_of(json, "gpu_power_percent_avg") == (seen ? 50 : -12345));
+        cJSON_Delete(json);
+        snprintf(path, sizeof path, "%s/run.json", folder);
+        json = read_json(path);
+        const char *warning = text_of(cJSON_GetObjectItemCaseSensitive(json, "notes"), "warning: no figures of GPUs");
+        assert_true(seen == !strcmp(warning, "(none)"));
+        cJSON_Delete(json);
+    }
+}
+
 int main(void)
 {
+    fake_nvml_load("tests/fake_nvml.c"); /* before tests change the folder */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run),    cmocka_unit_test(folders), cmocka_unit_test(diverges), cmocka_unit_test(full_disk),
         cmocka_unit_test(lost_screen),
         cmocka_unit_test(goes_on),  cmocka_unit_test(refused_and_unchanged),
         cmocka_unit_test(by_flags), cmocka_unit_test(bar),     cmocka_unit_test(terminal), cmocka_unit_test(host),
+        cmocka_unit_test(watched),  cmocka_unit_test(until_stable),
     };
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

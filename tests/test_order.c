@@ -15,9 +15,9 @@ static struct tune_space *space(const char *yaml)
 }
 
 #define RANGE(name, count) "- {identifier: " name ", propertyDomain: {domainRange: [0, " #count "], interval: 1}}\n"
-#define NORMAL(name, count, mean, std) \
-    "- {identifier: " name ", propertyDomain: {domainRange: [0, " #count "], interval: 1, probabilityFunction: {identifier: normal, parameters: {mean: " \
-    #mean ", std: " #std "}}}}\n"
+#define NORMAL(name, count, mean, std)                                   \
+    "- {identifier: " name ", propertyDomain: {domainRange: [0, " #count \
+    "], interval: 1, probabilityFunction: {identifier: normal, parameters: {mean: " #mean ", std: " #std "}}}}\n"
 
 /* The indexes of the first entities in an order, -1 behind the last; how many came. */
 enum { MOST = 70000 };
@@ -147,10 +147,11 @@ static void grids(void **state)
         "entitySpace:\n" RANGE("a", 9) RANGE("g", 9) RANGE("c", 9) "constraints: ['g > 8']\n",
         "entitySpace:\n" RANGE("a", 9) RANGE("g", 9) RANGE("c", 9) "constraints: ['1 > 2']\n",
         "entitySpace:\n" RANGE("a", 9) RANGE("g", 9) RANGE("c", 9) "constraints: ['a > 7 or c == 0', 'g % 2 == 0']\n",
-        "entitySpace:\n" RANGE("a", 4) "- {identifier: v, propertyDomain: {element_domain: {values: [x, y]}, number_elements: 3}}\n" RANGE("g", 3),
+        "entitySpace:\n" RANGE(
+            "a", 4) "- {identifier: v, propertyDomain: {element_domain: {values: [x, y]}, number_elements: 3}}\n" RANGE("g", 3),
     };
-    static const enum tune_order_mode modes[] = {TUNE_ORDER_SEQUENTIAL, TUNE_ORDER_RANDOM, TUNE_ORDER_SEQUENTIAL_GROUPED, TUNE_ORDER_RANDOM_GROUPED,
-                                                 TUNE_ORDER_SOBOL};
+    static const enum tune_order_mode modes[] = {TUNE_ORDER_SEQUENTIAL, TUNE_ORDER_RANDOM, TUNE_ORDER_SEQUENTIAL_GROUPED,
+                                                 TUNE_ORDER_RANDOM_GROUPED, TUNE_ORDER_SOBOL};
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
         struct tune_space *s = space(spaces[i]);
         bool *marked = calloc((size_t)s->size, 1);
@@ -182,8 +183,11 @@ static void groups(void **state)
     const char *const by[] = {"d", "b"};
     int first[2][32];
     for (int random = 0; random < 2; random++) {
-        struct tune_order_options o = {.mode = random ? TUNE_ORDER_RANDOM_GROUPED : TUNE_ORDER_SEQUENTIAL_GROUPED, .seed = 5, .limit = -1,
-                                       .grouping = by, .group_count = 2};
+        struct tune_order_options o = {.mode = random ? TUNE_ORDER_RANDOM_GROUPED : TUNE_ORDER_SEQUENTIAL_GROUPED,
+                                       .seed = 5,
+                                       .limit = -1,
+                                       .grouping = by,
+                                       .group_count = 2};
         struct tune_order *order = tune_order_new(s, &o);
         const struct tune_value *v;
         assert_got(order);
@@ -239,7 +243,8 @@ static void seeds(void **state)
 static void even(void **state)
 {
     (void)state;
-    struct tune_space *s = space("entitySpace:\n" RANGE("a", 100) RANGE("b", 100) RANGE("c", 100) RANGE("d", 100) RANGE("e", 100) NORMAL("f", 100, 50, 3));
+    struct tune_space *s = space("entitySpace:\n" RANGE("a", 100) RANGE("b", 100) RANGE("c", 100) RANGE("d", 100) RANGE("e", 100)
+                                     NORMAL("f", 100, 50, 3));
     static const enum tune_order_mode modes[] = {TUNE_ORDER_RANDOM, TUNE_ORDER_LHS, TUNE_ORDER_SOBOL, TUNE_ORDER_WEIGHTED};
     assert_true(s->size == 1000000000000);
     for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
@@ -255,7 +260,8 @@ static void even(void **state)
             if (k == 5 && modes[m] != TUNE_ORDER_RANDOM)
                 assert_true(chi > 10000); /* its own probability */
             else
-                assert_true(chi < (modes[m] == TUNE_ORDER_LHS || modes[m] == TUNE_ORDER_SOBOL ? 2 : 160)); /* 99 degrees: 149 at 99.9 % */
+                assert_true(chi <
+                            (modes[m] == TUNE_ORDER_LHS || modes[m] == TUNE_ORDER_SOBOL ? 2 : 160)); /* 99 degrees: 149 at 99.9 % */
         }
     }
     tune_space_free(s);
@@ -338,7 +344,8 @@ static void sobol_points(void **state)
     for (int bits = 0; bits <= K; bits++) {
         bool seen[N] = {false};
         for (uint64_t n = 0; n < N; n++) {
-            int box = (int)(tune_sobol_at(&s, n, 0) * (1 << bits)) << (K - bits) | (int)(tune_sobol_at(&s, n, 1) * (1 << (K - bits)));
+            int box =
+                (int)(tune_sobol_at(&s, n, 0) * (1 << bits)) << (K - bits) | (int)(tune_sobol_at(&s, n, 1) * (1 << (K - bits)));
             assert_false(seen[box]);
             seen[box] = true;
         }
@@ -358,11 +365,12 @@ static void sobol_points(void **state)
 static void continuous(void **state)
 {
     (void)state;
-    struct tune_space *s = space("entitySpace:\n"
-                                 "- {identifier: x, propertyDomain: {domainRange: [-1, 3]}}\n"
-                                 "- {identifier: n, propertyDomain: {domainRange: [0, 10], probabilityFunction: {identifier: normal, parameters: {mean: 4, std: 1}}}}\n"
-                                 NORMAL("g", 10, 4, 1)
-                                 "- {identifier: v, propertyDomain: {element_domain: {domainRange: [0, 1]}, number_elements: 2}}\n"
+    struct tune_space *s =
+        space("entitySpace:\n"
+              "- {identifier: x, propertyDomain: {domainRange: [-1, 3]}}\n"
+              "- {identifier: n, propertyDomain: {domainRange: [0, 10], probabilityFunction: {identifier: normal, parameters: "
+              "{mean: 4, std: 1}}}}\n" NORMAL(
+                  "g", 10, 4, 1) "- {identifier: v, propertyDomain: {element_domain: {domainRange: [0, 1]}, number_elements: 2}}\n"
                                  "- {identifier: one, propertyDomain: {values: [a]}}\n"
                                  "constraints: ['x < 2']\n");
     static const enum tune_order_mode modes[] = {TUNE_ORDER_RANDOM, TUNE_ORDER_WEIGHTED, TUNE_ORDER_SOBOL, TUNE_ORDER_LHS};
@@ -390,7 +398,8 @@ static void continuous(void **state)
         assert_int_equal(count, 4000);
         assert_true(fabs(x / 4000 - 0.5) < 0.07 && fabs(n / 4000 - 4) < 0.07 && fabs(element / 4000 - 0.5) < 0.03);
         assert_true(fabs(near / 4000 - 0.6827) < 0.035);
-        assert_true(fabs(near_g / 4000 - (modes[m] == TUNE_ORDER_RANDOM ? 0.3 : 0.883)) < 0.035); /* random leaves a grid's probability out */
+        assert_true(fabs(near_g / 4000 - (modes[m] == TUNE_ORDER_RANDOM ? 0.3 : 0.883)) <
+                    0.035); /* random leaves a grid's probability out */
         tune_order_free(order);
     }
     tune_space_free(s);
@@ -421,7 +430,8 @@ static void refused(void **state)
     char many[4096] = "entitySpace:\n", huge[4096] = "entitySpace:\n";
     for (int i = 0; i < 22; i++) {
         snprintf(many + strlen(many), sizeof many - strlen(many), "- {identifier: d%d, propertyDomain: {values: [1, 2]}}\n", i);
-        snprintf(huge + strlen(huge), sizeof huge - strlen(huge), "- {identifier: d%d, propertyDomain: {domainRange: [0, 1000000], interval: 1}}\n", i);
+        snprintf(huge + strlen(huge), sizeof huge - strlen(huge),
+                 "- {identifier: d%d, propertyDomain: {domainRange: [0, 1000000], interval: 1}}\n", i);
     }
     struct tune_space *wide = space(many), *endless = space(huge);
     static const char *const a[] = {"a"}, *const z[] = {"z"};
@@ -487,7 +497,8 @@ static void failing(void **state)
         tune_order_free(o);
         tune_space_free(s);
     }
-    struct tune_space *s = space("entitySpace:\n" RANGE("b", 50) RANGE("a", 5) "constraints: ['a > 0 and b > 0', '12 % a == 0', 'b % a == 0']\n");
+    struct tune_space *s =
+        space("entitySpace:\n" RANGE("b", 50) RANGE("a", 5) "constraints: ['a > 0 and b > 0', '12 % a == 0', 'b % a == 0']\n");
     for (int m = TUNE_ORDER_SEQUENTIAL; m <= TUNE_ORDER_LHS; m++)
         if (m != TUNE_ORDER_SEQUENTIAL_GROUPED && m != TUNE_ORDER_RANDOM_GROUPED)
             assert_int_equal(take(s, (enum tune_order_mode)m, 1, 90, NULL), 90);
@@ -497,9 +508,12 @@ static void failing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(permutations), cmocka_unit_test(permutations_are_even), cmocka_unit_test(names),    cmocka_unit_test(grids),
-        cmocka_unit_test(groups),       cmocka_unit_test(seeds),                 cmocka_unit_test(even),     cmocka_unit_test(discrepancies),
-        cmocka_unit_test(latin),        cmocka_unit_test(sobol_points),          cmocka_unit_test(continuous), cmocka_unit_test(weighted),
+        cmocka_unit_test(permutations), cmocka_unit_test(permutations_are_even),
+        cmocka_unit_test(names),        cmocka_unit_test(grids),
+        cmocka_unit_test(groups),       cmocka_unit_test(seeds),
+        cmocka_unit_test(even),         cmocka_unit_test(discrepancies),
+        cmocka_unit_test(latin),        cmocka_unit_test(sobol_points),
+        cmocka_unit_test(continuous),   cmocka_unit_test(weighted),
         cmocka_unit_test(refused),      cmocka_unit_test(failing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

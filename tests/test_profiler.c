@@ -1,16 +1,20 @@
 /* test_profiler.c - what is counted is what ran: calls, FLOPs and phases by hand, seconds that add up, the same bits as
  * without a profiler, a trace that is whole. */
 #include "test.h"
+#include "fake_nvml.h"
 
 #include <cjson/cJSON.h>
 #include <sys/stat.h>
 
 #include "core/cjson.h"
+#include "core/clock.h"
+#include "core/memory.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "losses/loss.h"
 #include "optimizers/optimizer.h"
 #include "profilers/profiler.h"
+#include "profilers/sampler.h"
 
 enum { ROWS = 12, LENGTH = 16, LAYERS = 3, BATCH = 2, MICROS = 3 };
 
@@ -410,11 +414,155 @@ static void long_profiles(void **state)
     assert_ok(tune_file_remove_folder(folder));
 }
 
+#define BOTH "0000:01:00.0,0000:02:00.0"
+
+static void gpus(void **state)
+{
+    (void)state;
+    struct tune_gpu_reading now;
+    assert_int_equal(tune_gpus_listed(NULL), 0);
+    assert_int_equal(tune_gpus_listed(""), 0);
+    assert_int_equal(tune_gpus_listed("0000:01:00.0"), 1);
+    assert_int_equal(tune_gpus_listed(BOTH), 2);
+    void *real = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!real) {
+        assert_null(tune_gpus_open(BOTH));
+        assert_error_has("libnvidia-ml.so.1");
+    } else {
+        dlclose(real);
+    }
+    if (!fake_nvml_load("tests/fake_nvml.c"))
+        skip();
+    assert_null(tune_gpus_open("0000:01:00.0,0000:03:00.0"));
+    assert_error_has("no GPU 0000:03:00.0: Not Found");
+    assert_int_equal(*fake.begun, 0);
+    struct tune_gpus *g = tune_gpus_open(BOTH);
+    assert_got(g);
+    assert_int_equal(tune_gpus_count(g), 2);
+    tune_gpus_read(g, 0, &now);
+    assert_true(now.compute == 30 && now.memory == 25 && now.watts == 100 && now.power == 25);
+    tune_gpus_read(g, 1, &now);
+    assert_true(now.compute == 50 && now.memory == 75 && now.watts == 300 && now.power == 75);
+    *fake.broken = 1; /* as of a part of a GPU */
+    tune_gpus_read(g, 1, &now);
+    assert_true(isnan(now.compute) && now.memory == 75 && isnan(now.watts) && isnan(now.power));
+    *fake.broken = 0;
+    tune_gpus_close(g);
+    assert_int_equal(*fake.begun, 0);
+}
+
+static void is_spread(struct tune_sampler_spread s, double min, double avg, double max)
+{
+    if (!(fabs(s.min - min) < 1e-9 && fabs(s.avg - avg) < 1e-9 && fabs(s.max - max) < 1e-9))
+        fail_msg("%g %g %g, expected %g %g %g", s.min, s.avg, s.max, min, avg, max);
+}
+
+/* Each look's value stands for the time since the look before: what was looked at by tune_sampler_read is known exactly. */
+static void averages(void **state)
+{
+    (void)state;
+    struct tune_sampler_seen seen;
+    if (!fake.library)
+        skip();
+    double begin = tune_clock_s();
+    struct tune_sampler *s = tune_sampler_new(tune_gpus_open(BOTH));
+    assert_got(s);
+    usleep(20000);
+    double first_end = tune_clock_s();
+    tune_sampler_read(s, begin, first_end, &seen);
+    assert_int_equal(seen.gpus, 2);
+    assert_true(seen.memory > 0 && seen.memory < 100);
+    is_spread(seen.gpu_compute, 30, 40, 50);
+    is_spread(seen.gpu_memory, 25, 50, 75);
+    is_spread(seen.gpu_watts, 100, 200, 300);
+    is_spread(seen.gpu_power, 25, 50, 75);
+    assert_true(seen.gpu_memory_peak == 75);
+    fake.compute[0] = 90, fake.used[0] = 80;
+    double second_begin = tune_clock_s();
+    usleep(20000);
+    double second_end = tune_clock_s();
+    tune_sampler_read(s, second_begin, second_end, &seen);
+    is_spread(seen.gpu_compute, 50, 70, 90);
+    assert_true(seen.gpu_memory_peak == 100);
+    tune_sampler_read(s, begin, first_end, &seen); /* of the past, as it was */
+    is_spread(seen.gpu_compute, 30, 40, 50);
+    assert_true(seen.gpu_memory_peak == 75);
+    tune_sampler_read(s, begin, second_end, &seen); /* of both */
+    assert_true(seen.gpu_compute.max > 50 && seen.gpu_compute.max < 90 && seen.gpu_memory_peak == 100);
+    *fake.broken = 1; /* what is not known takes no part */
+    usleep(20000);
+    tune_sampler_read(s, second_begin, tune_clock_s(), &seen);
+    is_spread(seen.gpu_compute, 50, 70, 90);
+    *fake.broken = 0;
+    fake.compute[0] = 10, fake.used[0] = 20;
+    tune_sampler_read(s, 5, 5, &seen); /* of no time: what is seen now */
+    is_spread(seen.gpu_compute, 10, 30, 50);
+    assert_true(seen.gpu_memory_peak == 75);
+    tune_sampler_free(s);
+    assert_int_equal(*fake.begun, 0);
+    fake.compute[0] = 30;
+}
+
+/* A long run's spans are long, and all it saw is in them. */
+static void many_looks(void **state)
+{
+    (void)state;
+    enum { LOOKS = 3000 };
+    struct tune_sampler_seen seen, part[3];
+    if (!fake.library)
+        skip();
+    double at[4];
+    struct tune_sampler *s = tune_sampler_new(tune_gpus_open("0000:02:00.0"));
+    assert_got(s);
+    fake.used[1] = 40;
+    at[0] = tune_clock_s();
+    for (int i = 0; i < LOOKS; i++) {
+        fake.milliwatts[1] = (unsigned)i * 100;
+        if (i == LOOKS / 3 || i == 2 * LOOKS / 3)
+            at[i / (LOOKS / 3)] = tune_clock_s();
+        fake.used[1] = i == LOOKS / 2 ? 79 : 40;
+        tune_sampler_read(s, at[0], tune_clock_s(), &seen);
+        is_spread(seen.gpu_compute, 50, 50, 50);
+    }
+    at[3] = tune_clock_s();
+    for (int i = 0; i < 3; i++)
+        tune_sampler_read(s, at[i], at[i + 1], &part[i]);
+    assert_true(part[0].gpu_watts.avg < part[1].gpu_watts.avg && part[1].gpu_watts.avg < part[2].gpu_watts.avg);
+    assert_true(part[0].gpu_watts.avg > 0 && part[2].gpu_watts.avg < LOOKS / 10);
+    assert_true(part[0].gpu_memory_peak == 50 && part[1].gpu_memory_peak == 98.75 && part[2].gpu_memory_peak == 50);
+    tune_sampler_free(s);
+    fake.milliwatts[1] = 300000, fake.used[1] = 60;
+}
+
+/* By itself, four times a second, whoever asks or not. */
+static void looks_by_itself(void **state)
+{
+    (void)state;
+    if (!fake.library)
+        skip();
+    struct tune_sampler *s = tune_sampler_new(tune_gpus_open(BOTH));
+    assert_got(s);
+    int before = *fake.calls;
+    for (int i = 0; i < 2000 && *(volatile int *)fake.calls == before; i++)
+        usleep(10000);
+    assert_true(*(volatile int *)fake.calls > before);
+    tune_sampler_free(s);
+    s = tune_sampler_new(NULL); /* no GPU */
+    assert_got(s);
+    struct tune_sampler_seen seen;
+    tune_sampler_read(s, 0, tune_clock_s(), &seen);
+    assert_true(seen.gpus == 0 && isnan(seen.gpu_compute.avg) && isnan(seen.gpu_memory_peak));
+    assert_true(fabs(seen.memory - tune_memory_used()) < 20);
+    tune_sampler_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_ran_is_counted), cmocka_unit_test(what_ran_again_is_counted), cmocka_unit_test(nothing_changes),
         cmocka_unit_test(short_runs),          cmocka_unit_test(files),                     cmocka_unit_test(long_profiles),
+        cmocka_unit_test(gpus),                cmocka_unit_test(averages),                  cmocka_unit_test(many_looks),
+        cmocka_unit_test(looks_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

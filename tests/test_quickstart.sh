@@ -7,7 +7,7 @@ if sanitized; then
     finish
 fi
 cd "$tmp" || exit 1
-ln -s "$here/datasets" datasets
+ln -s "$here/datasets" datasets && ln -s "$here/defaults" defaults
 is "quickstart" sh "$here/tools/quickstart.sh"
 cp said shown
 is "is stopped at step 50 of 92" grep -qE '^quickstart +stopped +50/92 ' shown
@@ -16,6 +16,9 @@ is "every step is there once" eval 'sed -n "s/.*\"step\":\([0-9]*\),\"loss\".*/\
 is "is plotted" eval 'grep -q "loss and eval_loss, nats/token" shown && grep -q "</svg>" runs/quickstart/loss.svg'
 is "ends below the entropy of single tokens by the margin" grep -q "^validation loss .* margin asked for 1.5" shown
 is "shows the run folder" grep -q "The run is in runs/quickstart" shown
+is "four configurations are measured" grep -qE '^# finished +4 measured .0 failed.' shown
+is "and known the second time" grep -qE '^# finished +0 measured .0 failed., 4 known' shown
+is "and shown" eval 'grep -qE "^3 .*models/quickstart +0 +128 +4 +[0-9.]+ +[0-9]+$" shown'
 is "its checkpoint is a model folder" test -f runs/quickstart/checkpoint-final/model.safetensors
 # The same run once more, without training it again.
 mkdir fake && ln -s "$BUILD"/* fake && ln -sf /bin/true fake/finetune_full

@@ -17,27 +17,28 @@ static struct tune_space *space(const char *yaml)
     return s;
 }
 
-#define LAPTOP                                                                                         \
-    "experiments:\n"                                                                                   \
-    "  - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"                                       \
-    "    actuatorIdentifier: SFTTrainer\n"                                                             \
-    "    parameterization:\n"                                                                          \
-    "      - property: {identifier: fms_hf_tuning_version}\n"                                          \
-    "        value: \"2.8.2\"\n"                                                                       \
-    "      - property: {identifier: stop_after_seconds}\n"                                             \
-    "        value: 30\n"                                                                              \
-    "      - property: {identifier: flash_attn}\n"                                                     \
-    "        value: False\n"                                                                           \
-    "entitySpace:\n"                                                                                   \
-    "  - {identifier: model_name, propertyDomain: {values: [smollm2-135m]}}\n"                         \
-    "  - {identifier: number_gpus, propertyDomain: {values: [0]}}\n"                                   \
-    "  - {identifier: model_max_length, propertyDomain: {values: [512, 1024]}}\n"                      \
+#define LAPTOP                                                                    \
+    "experiments:\n"                                                              \
+    "  - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"                  \
+    "    actuatorIdentifier: SFTTrainer\n"                                        \
+    "    parameterization:\n"                                                     \
+    "      - property: {identifier: fms_hf_tuning_version}\n"                     \
+    "        value: \"2.8.2\"\n"                                                  \
+    "      - property: {identifier: stop_after_seconds}\n"                        \
+    "        value: 30\n"                                                         \
+    "      - property: {identifier: flash_attn}\n"                                \
+    "        value: False\n"                                                      \
+    "entitySpace:\n"                                                              \
+    "  - {identifier: model_name, propertyDomain: {values: [smollm2-135m]}}\n"    \
+    "  - {identifier: number_gpus, propertyDomain: {values: [0]}}\n"              \
+    "  - {identifier: model_max_length, propertyDomain: {values: [512, 1024]}}\n" \
     "  - {identifier: batch_size, propertyDomain: {values: [1, 2]}}\n"
 
 static void the_example(void **state)
 {
     (void)state;
-    struct tune_space *s = space("sampleStoreIdentifier: 42\n" LAPTOP "metadata: {name: laptop, labels: {a: b}, description: four}\n");
+    struct tune_space *s =
+        space("sampleStoreIdentifier: 42\n" LAPTOP "metadata: {name: laptop, labels: {a: b}, description: four}\n");
     char text[256];
     struct tune_value v[4];
     static const char *const ids[] = {"model_name.smollm2-135m-number_gpus.0-model_max_length.512-batch_size.1",
@@ -90,7 +91,8 @@ static void entities_alone(void **state)
         assert_int_equal(s->dimensions[0].domain.type, TUNE_UNKNOWN);
         tune_space_free(s);
     }
-    struct tune_space *s = space("entitySpace: [{identifier: a, propertyDomain: {variableType: OPEN_CATEGORICAL_VARIABLE_TYPE, values: [x]}}]");
+    struct tune_space *s =
+        space("entitySpace: [{identifier: a, propertyDomain: {variableType: OPEN_CATEGORICAL_VARIABLE_TYPE, values: [x]}}]");
     assert_int_equal(s->dimensions[0].domain.type, TUNE_CATEGORICAL); /* placed in a space it is open no more */
     assert_true(s->size == 1);
     tune_space_free(s);
@@ -100,11 +102,12 @@ static void entities_alone(void **state)
 static void indexes(void **state)
 {
     (void)state;
-    struct tune_space *s = space("entitySpace:\n"
-                                 "- {identifier: a, propertyDomain: {values: [x, y, z]}}\n"
-                                 "- {identifier: v, propertyDomain: {element_domain: {values: [1, 2]}, number_elements: 2}}\n"
-                                 "- {identifier: b, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}\n"
-                                 "- {identifier: w, propertyDomain: {element_domain: {domainRange: [0, 1.5], interval: 0.5}, number_elements: 1}}\n");
+    struct tune_space *s =
+        space("entitySpace:\n"
+              "- {identifier: a, propertyDomain: {values: [x, y, z]}}\n"
+              "- {identifier: v, propertyDomain: {element_domain: {values: [1, 2]}, number_elements: 2}}\n"
+              "- {identifier: b, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}\n"
+              "- {identifier: w, propertyDomain: {element_domain: {domainRange: [0, 1.5], interval: 0.5}, number_elements: 1}}\n");
     struct tune_value v[4], items[3];
     char text[128];
     assert_true(s->size == 72 && s->items == 3);
@@ -118,7 +121,8 @@ static void indexes(void **state)
 
     char yaml[4096] = "entitySpace:\n";
     for (int i = 0; i < 12; i++)
-        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "- {identifier: d%d, propertyDomain: {domainRange: [0, %d], interval: 1}}\n", i, 1000 + i);
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml),
+                 "- {identifier: d%d, propertyDomain: {domainRange: [0, %d], interval: 1}}\n", i, 1000 + i);
     s = space(yaml);
     struct tune_value w[12];
     assert_true(s->size >> 64 > 0 && s->size != TUNE_INDEX_MAX);
@@ -138,7 +142,8 @@ static void too_large(void **state)
     (void)state;
     char yaml[4096] = "entitySpace:\n";
     for (int i = 0; i < 30; i++)
-        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "- {identifier: d%d, propertyDomain: {domainRange: [0, 100], interval: 1}}\n", i);
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml),
+                 "- {identifier: d%d, propertyDomain: {domainRange: [0, 100], interval: 1}}\n", i);
     struct tune_space *s = space(yaml);
     assert_true(s->size == TUNE_INDEX_MAX);
     tune_space_free(s);
@@ -154,12 +159,16 @@ static void ids(void **state)
     static const char *const same[] = {
         LAPTOP,
         "# a comment\nsampleStoreIdentifier: abc\nmetadata: {name: other}\n" LAPTOP,
-        "{\"experiments\": [{\"actuatorIdentifier\": \"SFTTrainer\", \"experimentIdentifier\": \"finetune_full_benchmark-v1.0.0\", \"parameterization\": ["
-        "{\"value\": false, \"property\": {\"identifier\": \"flash_attn\"}}, {\"value\": 30, \"property\": {\"identifier\": \"stop_after_seconds\"}},"
+        "{\"experiments\": [{\"actuatorIdentifier\": \"SFTTrainer\", \"experimentIdentifier\": \"finetune_full_benchmark-v1.0.0\", "
+        "\"parameterization\": ["
+        "{\"value\": false, \"property\": {\"identifier\": \"flash_attn\"}}, {\"value\": 30, \"property\": {\"identifier\": "
+        "\"stop_after_seconds\"}},"
         "{\"value\": \"2.8.2\", \"property\": {\"identifier\": \"fms_hf_tuning_version\"}}]}], \"entitySpace\": ["
-        "{\"identifier\": \"model_name\", \"propertyDomain\": {\"values\": [\"smollm2-135m\"], \"variableType\": \"CATEGORICAL_VARIABLE_TYPE\"}},"
+        "{\"identifier\": \"model_name\", \"propertyDomain\": {\"values\": [\"smollm2-135m\"], \"variableType\": "
+        "\"CATEGORICAL_VARIABLE_TYPE\"}},"
         "{\"identifier\": \"number_gpus\", \"propertyDomain\": {\"values\": [0], \"domainRange\": [0, 1]}},"
-        "{\"identifier\": \"model_max_length\", \"propertyDomain\": {\"values\": [512, 1024]}, \"metadata\": {\"description\": \"tokens\"}},"
+        "{\"identifier\": \"model_max_length\", \"propertyDomain\": {\"values\": [512, 1024]}, \"metadata\": {\"description\": "
+        "\"tokens\"}},"
         "{\"identifier\": \"batch_size\", \"propertyDomain\": {\"values\": [1, 2]}}]}",
     };
     struct tune_space *s = space(LAPTOP);
@@ -172,8 +181,8 @@ static void ids(void **state)
         assert_string_equal(s->id, id);
         tune_space_free(s);
     }
-    static const char *const changes[][2] = {{"[1, 2]", "[2, 1]"}, {"[1, 2]", "[1, 2.0]"}, {"value: 30", "value: 31"}, {"value: 30", "value: '30'"},
-                                             {"SFTTrainer", "mock"}, {"batch_size", "batch_sizes"}};
+    static const char *const changes[][2] = {{"[1, 2]", "[2, 1]"},         {"[1, 2]", "[1, 2.0]"}, {"value: 30", "value: 31"},
+                                             {"value: 30", "value: '30'"}, {"SFTTrainer", "mock"}, {"batch_size", "batch_sizes"}};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char text[2048];
         const char *at = strstr(LAPTOP, changes[i][0]);
@@ -223,19 +232,26 @@ static void refused(void **state)
         {"entitySpace: [{identifier: a, propertydomain: {}}]", "propertyDomain"},
         {"entitySpace: [{identifier: a, propertyType: MEASURED_PROPERTY_TYPE}]", "must be CONSTITUTIVE_PROPERTY_TYPE"},
         {"entitySpace: [{identifier: a, metadata: x}]", "metadata must be a map"},
-        {"entitySpace:\n- identifier: a\n- identifier: b\n- identifier: a", "s.yaml:4:3: entitySpace[2] (a): this dimension stands in line 2"},
+        {"entitySpace:\n- identifier: a\n- identifier: b\n- identifier: a",
+         "s.yaml:4:3: entitySpace[2] (a): this dimension stands in line 2"},
         {"entitySpace:\n- identifier: a\n  propertyDomain:\n    values: [1]\n    interval: 2",
          "s.yaml:5:15: entitySpace[0] (a): interval does not go with values"},
-        {"entitySpace:\n- identifier: a\n  propertyDomain: {domainRange: [4, 4]}", "s.yaml:3:33: entitySpace[0] (a): the end of domainRange"},
+        {"entitySpace:\n- identifier: a\n  propertyDomain: {domainRange: [4, 4]}",
+         "s.yaml:3:33: entitySpace[0] (a): the end of domainRange"},
         {"{entitySpace: [{identifier: a}], experiments: 3}", "experiments must be a list"},
         {"{entitySpace: [{identifier: a}], experiments: [{experimentIdentifier: e}]}", "actuatorIdentifier"},
         {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e}]}", "experimentIdentifier"},
         {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experiment: f}]}", "experimentIdentifier"},
-        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: []}]}", "empty parameterization"},
-        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: [{value: 3}]}]}", "property"},
-        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: [{property: {identifier: p}}]}]}",
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: []}]}",
+         "empty parameterization"},
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: "
+         "[{value: 3}]}]}",
+         "property"},
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: "
+         "[{property: {identifier: p}}]}]}",
          "the parameter p wants a value"},
-        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: [{property: {identifier: p}, value: {}}]}]}",
+        {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: "
+         "[{property: {identifier: p}, value: {}}]}]}",
          "value of the parameter p must be"},
         {"entitySpace: [{identifier: a}]\nexperiments:\n- actuatorIdentifier: e\n  experimentIdentifier: f\n  parameterization:\n"
          "  - {property: {identifier: p}, value: 1}\n  - {property: {identifier: p}, value: 2}",
@@ -264,9 +280,10 @@ static void refused(void **state)
 
 /* ---- constraints ---- */
 
-#define GRID "entitySpace:\n" \
-    "- {identifier: model, propertyDomain: {values: [a, b]}}\n" \
-    "- {identifier: gpus, propertyDomain: {domainRange: [0, 9], interval: 1}}\n" \
+#define GRID                                                                      \
+    "entitySpace:\n"                                                              \
+    "- {identifier: model, propertyDomain: {values: [a, b]}}\n"                   \
+    "- {identifier: gpus, propertyDomain: {domainRange: [0, 9], interval: 1}}\n"  \
     "- {identifier: rest, propertyDomain: {domainRange: [0, 10], interval: 1}}\n" \
     "- {identifier: batch, propertyDomain: {domainRange: [1, 33], interval: 1}}\n"
 
@@ -330,8 +347,11 @@ static void estimated(void **state)
         const char *constraint;
         double share;
         bool exact;
-    } cases[] = {{"a % 4 == 0 and b < 700", 0.175, false}, {"a % 4 == 0", 0.25, true}, {"b < c", 0.0245, true},
-                 {"a + b < 0", 0, false}, {"a + b >= 0", 1, false}};
+    } cases[] = {{"a % 4 == 0 and b < 700", 0.175, false},
+                 {"a % 4 == 0", 0.25, true},
+                 {"b < c", 0.0245, true},
+                 {"a + b < 0", 0, false},
+                 {"a + b >= 0", 1, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char yaml[1024];
         double allowed, error;
@@ -362,15 +382,16 @@ static char *described(const struct tune_space *s, int indent)
 static void descriptions(void **state)
 {
     (void)state;
-    struct tune_space *s = space("entitySpace:\n"
-                                 "- {identifier: dataset_id, propertyDomain: {values: [news-tokens-16384plus-entries-4096]}}\n"
-                                 "- {identifier: model_name, propertyDomain: {values: [granite-8b-code-base]}}\n"
-                                 "- {identifier: number_gpus, propertyDomain: {values: [2, 4], domainRange: [2, 5]}}\n"
-                                 "- {identifier: model_max_length, propertyDomain: {values: [512, 1024, 2048, 4096, 8192], domainRange: [512, 8193]}}\n"
-                                 "- {identifier: torch_dtype, propertyDomain: {values: [bfloat16]}}\n"
-                                 "- {identifier: batch_size, propertyDomain: {values: [1, 2, 4, 8, 16, 32, 64, 128], domainRange: [1, 129]}}\n"
-                                 "- {identifier: gpu_model, propertyDomain: {values: [NVIDIA-A100-80GB-PCIe]}}\n"
-                                 "constraints: ['batch_size % number_gpus == 0']\n");
+    struct tune_space *s = space(
+        "entitySpace:\n"
+        "- {identifier: dataset_id, propertyDomain: {values: [news-tokens-16384plus-entries-4096]}}\n"
+        "- {identifier: model_name, propertyDomain: {values: [granite-8b-code-base]}}\n"
+        "- {identifier: number_gpus, propertyDomain: {values: [2, 4], domainRange: [2, 5]}}\n"
+        "- {identifier: model_max_length, propertyDomain: {values: [512, 1024, 2048, 4096, 8192], domainRange: [512, 8193]}}\n"
+        "- {identifier: torch_dtype, propertyDomain: {values: [bfloat16]}}\n"
+        "- {identifier: batch_size, propertyDomain: {values: [1, 2, 4, 8, 16, 32, 64, 128], domainRange: [1, 129]}}\n"
+        "- {identifier: gpu_model, propertyDomain: {values: [NVIDIA-A100-80GB-PCIe]}}\n"
+        "constraints: ['batch_size % number_gpus == 0']\n");
     char *text = described(s, 1);
     assert_string_equal(text, " Number entities: 80 (allowed by the constraints: 65)\n"
                               " Categorical properties:\n"
@@ -439,8 +460,10 @@ static void descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_example), cmocka_unit_test(entities_alone), cmocka_unit_test(indexes),     cmocka_unit_test(too_large),
-        cmocka_unit_test(ids),         cmocka_unit_test(ids_are_no_numbers), cmocka_unit_test(refused), cmocka_unit_test(constraints),
+        cmocka_unit_test(the_example), cmocka_unit_test(entities_alone),
+        cmocka_unit_test(indexes),     cmocka_unit_test(too_large),
+        cmocka_unit_test(ids),         cmocka_unit_test(ids_are_no_numbers),
+        cmocka_unit_test(refused),     cmocka_unit_test(constraints),
         cmocka_unit_test(estimated),   cmocka_unit_test(descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

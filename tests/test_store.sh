@@ -2,6 +2,8 @@
 # test_store.sh - sample stores in a bad world: writers killed at random moments, four at once, full disks, size limits, read-only
 # folders, what the dead leave behind. Always: every row that was acknowledged is there, whole, and the next writer goes on.
 # STORE_KILLS: how often to kill (30).
+# Thousands of fsyncs: in memory, where there is such a folder.
+[ -n "$TMPDIR" ] || [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 . tests/tap.sh
 store=$BUILD/tests/helpers/store kills=${STORE_KILLS:-30} seed=$$
 cd "$tmp" || exit 1
@@ -69,6 +71,38 @@ is "four writers of one new store: no row lost or torn" four
 is "one id" test "$("$store" id four | wc -c)" = 7
 is "merged into another: the same rows" eval '"$store" merge merged four >came && [ "$(cat came)" = 600 ] && "$store" list four | sort >a && "$store" list merged | sort | cmp - a'
 is "merged again: none" eval '"$store" merge merged four >came && [ "$(cat came)" = 0 ]'
+
+# ---- a fault at each call that changes a file ----
+# walk WHAT - that fault at every call of a process that makes a store and writes three rows into it. It ends well or with an error that
+# says why; what it acknowledged is there, nothing is broken, and the next writer goes on.
+walk() {
+    n=1
+    while [ $n -le "$calls" ]; do
+        rm -rf walk
+        ASAN_OPTIONS=detect_leaks=0 "$tmp/fault" "$1" $n "$store" write walk 1 0 3 >walk.said 2>walk.err
+        code=$?
+        case $1 in
+        KILL) [ $code = 137 ] || [ $code = 0 ] ;;
+        *) [ $code = 0 ] || { [ $code = 1 ] && grep -qE 'No space left|Input/output error|Read-only file system' walk.err; } ;;
+        esac || { echo "$1 at call $n ended with $code:"; cat walk.err; return 1; }
+        "$store" write walk 2 0 1 >/dev/null && acknowledged walk 1 walk.said && "$store" check walk >walk.wrong && [ ! -s walk.wrong ] ||
+            { echo "after $1 at call $n:"; cat walk.wrong; return 1; }
+        case $1 in ENOSPC* | EIO) ! ls walk | grep -F .h5.tmp- || { echo "$1 at call $n left that"; return 1; } ;; esac
+        n=$((n + 1))
+    done
+}
+if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
+    ASAN_OPTIONS=detect_leaks=0 ./fault COUNT 0 "$store" write counted 1 0 3 9>count >/dev/null
+    case $? in
+    0)
+        calls=$(cat count)
+        is "there are some calls" test "$calls" -gt 20
+        for what in ENOSPC ENOSPC+ EIO EROFS+ KILL; do is "$what at each of $calls calls" walk $what; done
+        ;;
+    77) skip "a fault at each call" "this system does not let programs be traced" ;;
+    *) is "a writer that is traced" false ;;
+    esac
+fi
 
 # ---- disks ----
 refused "a file size limit is an error that names the file" 1 ".h5: File too large" sh -c "ulimit -f 40; exec '$store' write limited 1 0 100"

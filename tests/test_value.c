@@ -1,8 +1,6 @@
 /* test_value.c - Python's == and its spellings, row by row as Python 3.11 gives them. */
 #include "test.h"
 
-#include <limits.h>
-
 #include "spaces/value.h"
 
 #define INT(i) tune_value_int(i)
@@ -87,21 +85,6 @@ static void cut(void **state)
     v = TEXT("1234567");
     assert_int_equal(tune_value_str(&v, text, sizeof text), 7);
     assert_string_equal(text, "1234567");
-
-    /* more than an int can count */
-    size_t size = 1 << 20;
-    char *long_text = malloc(size + 1);
-    struct tune_value *many = calloc(4096, sizeof *many);
-    assert_true(long_text && many);
-    memset(long_text, 'x', size);
-    long_text[size] = 0;
-    for (int i = 0; i < 4096; i++)
-        many[i] = TEXT(long_text);
-    v = (struct tune_value){.type = TUNE_VALUE_LIST, .list = {many, 4096}};
-    assert_int_equal(tune_value_str(&v, text, sizeof text), INT_MAX);
-    assert_string_equal(text, "['xxxxx");
-    free(many);
-    free(long_text);
 }
 
 static void equality(void **state)

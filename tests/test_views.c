@@ -4,9 +4,13 @@
 #include "test.h"
 
 #include "core/json.h"
+#include "views/heat.h"
+#include "views/parallel.h"
 #include "views/plot.h"
 #include "views/scale.h"
+#include "views/shades.h"
 #include "views/table.h"
+#include "views/text.h"
 
 /* What a call writes to a stream. */
 static char *written;
@@ -199,8 +203,10 @@ static void well_formed(const char *text)
         at = close;
     }
     assert_int_equal(depth, 0);
-    assert_null(strstr(text, "nan"));
-    assert_null(strstr(text, "inf"));
+    for (int i = 0; i < 2; i++)
+        for (at = text; (at = strstr(at, i ? "inf" : "nan")); at++)
+            if (!strchr(">-", at[-1]) || (at[-1] == '-' && at[-2] != '>')) /* a curve's last value may be one */
+                fail_msg("no coordinate: \"%.*s\"", 200, at - (at - text < 100 ? at - text : 100));
 }
 
 static void extremes(void **state)
@@ -224,17 +230,18 @@ static void svg(void **state)
     double *x = malloc(MANY * sizeof *x), *y = malloc(MANY * sizeof *y);
     for (int i = 0; i < MANY; i++)
         x[i] = i, y[i] = i == 77777 ? 9 : i % 7;
-    struct tune_curve c[] = {{.label = "a <b> & \"c\" \xff\x01", .x = xs, .y = noisy, .count = N},
+    struct tune_curve c[] = {{.label = "a <b> & \"c\" \xff\x01\xef\xbf\xbe", .x = xs, .y = noisy, .count = N},
                              {.label = "eval", .x = xs, .y = few, .count = 3, .dotted = true},
                              {.label = "many", .x = x, .y = y, .count = MANY, .color = 11}};
-    struct tune_plot p[] = {{.title = "loss & more", .x_title = "step", .y_title = "nats<token>", .curves = c, .count = 2, .smooth = -1},
+    struct tune_plot p[] = {{.title = "loss & more", .x_title = "step", .y_title = "nats<token>", .curves = c, .count = 2,
+                             .smooth = -1},
                             {.title = "many", .x_title = "step", .y_title = "", .curves = c + 2, .count = 1}};
     FILE *f = sink();
     assert_ok(tune_plot_svg(p, 2, f));
     char *text = text_of(f);
     assert_true(tune_utf8_valid(text, written_size, NULL));
     well_formed(text);
-    assert_non_null(strstr(text, "a &#60;b&#62; &#38; &#34;c&#34; ??"));
+    assert_non_null(strstr(text, "a &#60;b&#62; &#38; &#34;c&#34; ???"));
     assert_non_null(strstr(text, "class=\"curve raw c0\""));
     assert_non_null(strstr(text, "class=\"curve dotted c0\""));
     assert_non_null(strstr(text, "prefers-color-scheme:dark"));
@@ -287,16 +294,554 @@ static void tables(void **state)
     const cJSON *first = cJSON_GetArrayItem(json, 0), *second = cJSON_GetArrayItem(json, 1);
     assert_int_equal(cJSON_GetArraySize(json), 2);
     assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(first, "name")), "caf\xc3\xa9");
-    assert_true(cJSON_GetObjectItem(first, "loss")->valuedouble == 1.84321 && cJSON_GetObjectItem(first, "n, \"m\"")->valuedouble == 90);
+    assert_true(cJSON_GetObjectItem(first, "loss")->valuedouble == 1.84321);
+    assert_true(cJSON_GetObjectItem(first, "n, \"m\"")->valuedouble == 90);
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(second, "loss")) && cJSON_IsNull(cJSON_GetObjectItem(second, "n, \"m\"")));
     cJSON_Delete(json);
     free(text);
 }
 
+/* ---- what every drawing shares ---- */
+
+static int base_of(const double *values, int count)
+{
+    struct tune_scale s;
+    assert_true(tune_scale_over(&s, values, count, -1, 0));
+    return s.base;
+}
+#define BASE_OF(...) base_of((double[]){__VA_ARGS__}, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)))
+
+static void axes(void **state)
+{
+    (void)state;
+    assert_int_equal(BASE_OF(1, 2, 4, 8), 2);
+    assert_int_equal(BASE_OF(8192, 512, 512, 1024, NAN, 4096), 2);
+    assert_int_equal(BASE_OF(1e-5, 1e-4, 1e-3, 1e-2), 10);
+    assert_int_equal(BASE_OF(3e-5, 3e-4, 3e-3), 10);
+    assert_int_equal(BASE_OF(1, 2, 4, 8, 16, 24, 32, 64, 128), 2);
+    assert_int_equal(BASE_OF(1, 3, 10, 30, 100, 3000), 10);
+    assert_int_equal(BASE_OF(1, 2, 3, 4), 0);
+    assert_int_equal(BASE_OF(512, 1024), 0);
+    assert_int_equal(BASE_OF(0, 1, 2, 4, 8), 0);
+    assert_int_equal(BASE_OF(-4, -2, -1), 0);
+    assert_int_equal(BASE_OF(7), 0);
+    double many[200];
+    for (int i = 0; i < 200; i++)
+        many[i] = pow(10, -5 + i / 50.0);
+    assert_int_equal(base_of(many, 200), 10);
+    for (int i = 0; i < 200; i++)
+        many[i] = 1 + i;
+    assert_int_equal(base_of(many, 200), 0);
+    struct tune_scale s;
+    assert_false(tune_scale_over(&s, (double[]){NAN, INFINITY, -1e308}, 3, -1, 0));
+    assert_false(tune_scale_over(&s, (double[]){0, -3}, 2, 10, 0)); /* nothing above 0 */
+
+    struct tune_scale two = {.low = 400, .high = 9000, .logarithmic = true, .base = 2};
+    char text[32];
+    tune_scale_ticks(&two, 8);
+    assert_int_equal(two.ticks, 5);
+    assert_string_equal(tune_scale_label(&two, 0, text), "512");
+    assert_string_equal(tune_scale_label(&two, 4, text), "8192");
+    assert_true(tune_scale_at_levels(&two, (double[]){512, 768, 4096}, 3, 8));
+    assert_string_equal(tune_scale_label(&two, 1, text), "768");
+    assert_false(tune_scale_at_levels(&two, (double[]){512, 513, 4096}, 3, 8)); /* too close */
+    assert_false(tune_scale_at_levels(&two, (double[]){100, 4096}, 2, 8));     /* not on it */
+    assert_string_equal(tune_level_text(-0.0, text), "0");
+    assert_string_equal(tune_level_text(0.0003, text), "0.0003");
+    assert_string_equal(tune_level_text(1048576, text), "1048576");
+}
+
+static void to_oklab(struct tune_shade c, double lab[3])
+{
+    double rgb[3] = {c.red / 255.0, c.green / 255.0, c.blue / 255.0};
+    for (int i = 0; i < 3; i++)
+        rgb[i] = rgb[i] <= 0.04045 ? rgb[i] / 12.92 : pow((rgb[i] + 0.055) / 1.055, 2.4);
+    double l = cbrt(0.4122214708 * rgb[0] + 0.5363325363 * rgb[1] + 0.0514459929 * rgb[2]);
+    double m = cbrt(0.2119034982 * rgb[0] + 0.6806995451 * rgb[1] + 0.1073969566 * rgb[2]);
+    double s = cbrt(0.0883024619 * rgb[0] + 0.2817188376 * rgb[1] + 0.6299787005 * rgb[2]);
+    lab[0] = 0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s;
+    lab[1] = 1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s;
+    lab[2] = 0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s;
+}
+
+/* Equal steps to the eye, each darker than the one before; what is written on them can be read. */
+static void shades(void **state)
+{
+    (void)state;
+    double before[3], now[3];
+    for (int i = 0; i < TUNE_SHADES; i++) {
+        to_oklab(tune_shade(i), now);
+        if (i > 0) {
+            double step = sqrt(pow(now[0] - before[0], 2) + pow(now[1] - before[1], 2) + pow(now[2] - before[2], 2));
+            assert_true(now[0] < before[0]);
+            assert_true(step > 0.021 && step < 0.0275); /* observed: 0.0217 to 0.0269, for colours are rounded to bytes */
+        }
+        memcpy(before, now, sizeof now);
+    }
+    assert_true(tune_shade_takes_black(0) && !tune_shade_takes_black(TUNE_SHADES - 1));
+    assert_int_equal(tune_shade_at(NAN), 0);
+    assert_int_equal(tune_shade_at(-1), 0);
+    assert_int_equal(tune_shade_at(0.5), TUNE_SHADES / 2);
+    assert_int_equal(tune_shade_at(1e9), TUNE_SHADES - 1);
+}
+
+static char *put_in(const char *text, int width, char side, bool unicode)
+{
+    FILE *f = sink();
+    tune_put_in(f, text, width, side, unicode);
+    return text_of(f);
+}
+
+static void texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *shown;
+        int width;
+        char side;
+        bool unicode;
+    } cases[] = {{"ab", "ab   ", 5, '<', true},       {"ab", "   ab", 5, '>', true},      {"ab", " ab  ", 5, '^', true},
+                 {"abcdef", "abc\u2026", 4, '<', true}, {"abcdef", "abc~", 4, '>', false},  {"abcd", "abcd", 4, '<', true},
+                 {"\u00e9\u00e9\u00e9", "\u00e9\u2026", 2, '<', true}, {"a\033[2J", "a\\x1b[2J", 8, '<', true},
+                 {"a\xff", "a? ", 3, '<', true},      {"abc", "", 0, '<', true},           {"", "  ", 2, '^', true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = put_in(cases[i].text, cases[i].width, cases[i].side, cases[i].unicode);
+        assert_string_equal(text, cases[i].shown);
+        free(text);
+    }
+    const char *const names[] = {"first", "the second", "third"};
+    FILE *f = sink();
+    tune_put_key(f, names, 3, 2, 24, true);
+    char *text = text_of(f);
+    assert_string_equal(text, "  a first   b the second\n  c third\n");
+    free(text);
+}
+
+static int count_of(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        n++;
+    return n;
+}
+
+/* Drawn by one of the three, as SVG (kind -1) or in a terminal: ASCII, unicode, 256 colours, all of them. The caller frees it. */
+struct picture {
+    const struct tune_plot *plot;
+    const struct tune_heat *heat;
+    const struct tune_parallel *parallel;
+};
+static int draw(struct picture p, int kind, int width, FILE *f)
+{
+    struct tune_terminal how = {.width = width, .height = 10, .unicode = kind > 0, .color = kind > 1, .truecolor = kind > 2};
+    if (p.plot)
+        return kind < 0 ? tune_plot_svg(p.plot, 1, f) : tune_plot_terminal(p.plot, &how, f);
+    if (p.heat)
+        return kind < 0 ? tune_heat_svg(p.heat, 1, f) : tune_heat_terminal(p.heat, &how, f);
+    return kind < 0 ? tune_parallel_svg(p.parallel, 1, f) : tune_parallel_terminal(p.parallel, &how, f);
+}
+static char *drawn(struct picture p, int kind, int width)
+{
+    FILE *f = sink();
+    assert_ok(draw(p, kind, width, f));
+    return text_of(f);
+}
+
+/* What must hold of every drawing: well-formed, or no line too wide and nothing that moves a cursor. */
+static void check_all(struct picture p)
+{
+    static const int widths[] = {40, 41, 57, 80, 133};
+    char *text = drawn(p, -1, 0);
+    assert_true(tune_utf8_valid(text, written_size, NULL));
+    well_formed(text);
+    free(text);
+    for (int kind = 0; kind < 4; kind++)
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+            text = drawn(p, kind, widths[w]);
+            assert_true(tune_utf8_valid(text, written_size, NULL));
+            assert_null(strstr(text, "\033[2J"));
+            for (char *line = text, *next; kind < 2 && (next = strchr(line, '\n')); line = next + 1)
+                if (columns(line, (size_t)(next - line)) > widths[w] - 1 && !strstr(line, "each cell is")) /* a note is not cut */
+                    fail_msg("%d columns: \"%.*s\"", widths[w], (int)(next - line), line);
+            free(text);
+        }
+    free(drawn(p, 1, 0)); /* no room at all */
+    free(drawn(p, 3, 1));
+}
+
+/* ---- curves with a spread, over categories ---- */
+
+static void spreads(void **state)
+{
+    (void)state;
+    double x[] = {1, 2, 4, 8}, y[] = {10, 20, 25, 26}, low[] = {8, NAN, -5, 24}, high[] = {11, 22, 40, 25};
+    struct tune_curve c = {.label = "512", .x = x, .y = y, .low = low, .high = high, .count = 4, .marked = true};
+    struct tune_plot p = {.title = "t", .x_title = "batch_size", .y_title = "tokens/s", .curves = &c, .count = 1, .x_base = -1,
+                          .note = "bars: 3 <runs>\033[2J"};
+    struct picture picture = {.plot = &p};
+    check_all(picture);
+    char *text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "class=\"bar c0\""), 3);
+    assert_int_equal(count_of(text, "<circle"), 4 + 1); /* one in the legend */
+    assert_non_null(strstr(text, ">bars: 3 &#60;runs&#62;?[2J<"));
+    assert_non_null(strstr(text, "10 at 1, 8 to 11</title>"));
+    assert_non_null(strstr(text, "26 at 8, 24 to 26</title>")); /* the point lies within its spread */
+    for (int i = 0; i < 4; i++) /* ticks at what was measured */
+        assert_non_null(strstr(text, (const char *[]){">1<", ">2<", ">4<", ">8<"}[i]));
+    free(text);
+    text = drawn(picture, 0, 60);
+    assert_non_null(strstr(text, "40 +"));
+    assert_true(count_of(text, "|") > 12);
+    assert_null(strstr(text, " 26\n")); /* its last value is no more than the others */
+    free(text);
+    struct tune_scale xs, ys;
+    assert_ok(tune_plot_scales(&p, &xs, &ys));
+    assert_true(ys.low < -5 && ys.high > 40 && xs.logarithmic && xs.base == 2);
+    p.logarithmic = true; /* -5 is not on that axis */
+    assert_ok(tune_plot_scales(&p, &xs, &ys));
+    assert_true(ys.low > 5 && ys.high > 40);
+    check_all(picture);
+    enum { MANY = 5000 };
+    static double xm[MANY], ym[MANY], lm[MANY], hm[MANY];
+    for (int i = 0; i < MANY; i++)
+        xm[i] = i, ym[i] = i % 7, lm[i] = i % 7 - 1, hm[i] = i / 1000 == 2 ? NAN : i == 3333 ? 99 : i % 7 + 1;
+    struct tune_curve band = {.label = "b", .x = xm, .y = ym, .low = lm, .high = hm, .count = MANY};
+    p = (struct tune_plot){.title = "t", .x_title = "step", .y_title = "", .curves = &band, .count = 1};
+    check_all(picture);
+    text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "class=\"band f0\""), 2); /* with a hole between */
+    assert_null(strstr(text, "class=\"bar"));
+    assert_true(written_size < 150000);
+    free(text);
+}
+
+static void categories(void **state)
+{
+    (void)state;
+    const char *const names[] = {"smollm2", "granite & <co>", "llama"};
+    double at[] = {0, 1, 2, 3, -1, NAN}, y[] = {5, 4, 3, 2, 1, 0}, low[] = {4, 3, 2, 1, 0, 0};
+    struct tune_curve c[2] = {{.label = "a", .x = at, .y = y, .low = low, .high = y, .count = 6, .marked = true},
+                              {.label = "b", .x = at, .y = low, .count = 6, .color = 1, .marked = true}};
+    struct tune_plot p = {.title = "t", .x_title = "model", .y_title = "s", .curves = c, .count = 2, .x_names = names,
+                          .x_count = 3};
+    struct picture picture = {.plot = &p};
+    check_all(picture);
+    char *text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "class=\"bar c0\""), 3); /* what is none of the names is left out */
+    assert_int_equal(count_of(text, "<path class=\"curve"), 0);
+    assert_non_null(strstr(text, ">granite &#38; &#60;co&#62;</text>"));
+    assert_null(strstr(text, "rotate("));
+    free(text);
+    text = drawn(picture, 0, 80);
+    assert_non_null(strstr(text, "granite & <co>"));
+    assert_null(strstr(text, "a smollm2"));
+    free(text);
+    text = drawn(picture, 0, 41); /* no room beneath the columns */
+    assert_non_null(strstr(text, "a smollm2   b granite & <co>\n"));
+    free(text);
+    const char *many[100];
+    for (int i = 0; i < 100; i++)
+        many[i] = i % 2 ? "a name that is too long to stand there" : "x\033[2J";
+    p.x_names = many, p.x_count = 100;
+    check_all(picture);
+    text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "rotate(-40"), 50);
+    free(text);
+    p.x_count = 1;
+    check_all(picture);
+}
+
+/* ---- heat maps ---- */
+
+static const char *const sizes[] = {"1", "2", "4"}, *const lengths[] = {"512", "1024"};
+
+static void heat(void **state)
+{
+    (void)state;
+    double v[] = {2624.05, 4355.27, 5100.6, 3912.07, 4353.09, NAN};
+    const char *const hints[] = {"2600 to <2650>", NULL, NULL, NULL, NULL, "out of memory"};
+    struct tune_heat h = {.title = "speed", .unit = "tokens/s", .x_title = "batch_size", .y_title = "length", .x_names = sizes,
+                          .y_names = lengths, .columns = 3, .rows = 2, .values = v, .hints = hints, .best = 1};
+    struct picture picture = {.heat = &h};
+    check_all(picture);
+    char *text = drawn(picture, 0, 80);
+    assert_string_equal(text, "        speed, tokens/s\n"
+                              "             batch_size      \n"
+                              "length     1      2      4   \n"
+                              "   512   2624   4355   5101* \n"
+                              "  1024   3912   4353     -   \n"
+                              "        *: the highest   -: missing\n");
+    free(text);
+    text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "url(#missing)"), 2); /* and in the key */
+    assert_non_null(strstr(text, "<title>length 512, batch_size 1: 2624.05 tokens/s, 2600 to &#60;2650&#62;</title>"));
+    assert_non_null(strstr(text, "<title>length 1024, batch_size 4: missing: out of memory</title>"));
+    assert_non_null(strstr(text, "class=\"q31\"><title>length 512, batch_size 4: 5100.6 "));
+    assert_non_null(strstr(text, "class=\"q0\"><title>length 512, batch_size 1: "));
+    assert_non_null(strstr(text, ">2624</text>"));
+    assert_int_equal(count_of(text, "class=\"mark"), 2);
+    free(text);
+    text = drawn(picture, 3, 80); /* in a dark terminal the palest is the strongest */
+    assert_non_null(strstr(text, "\033[38;5;16;48;2;244;245;186m 5101* \033[0m"));
+    free(text);
+    h.best = -1; /* the lowest gets the strongest colour */
+    text = drawn(picture, -1, 0);
+    assert_non_null(strstr(text, "class=\"q31\"><title>length 512, batch_size 1: "));
+    free(text);
+    text = drawn(picture, 3, 80);
+    assert_non_null(strstr(text, "\033[38;5;16;48;2;244;245;186m 2624* \033[0m"));
+    free(text);
+    text = drawn(picture, 2, 80);
+    assert_non_null(strstr(text, "\033[38;5;16;48;5;229m 2624* \033[0m"));
+    free(text);
+    struct tune_heat two[2] = {h, h};
+    FILE *f = sink();
+    assert_ok(tune_heat_svg(two, 2, f));
+    text = text_of(f);
+    well_formed(text);
+    assert_int_equal(count_of(text, "class=\"mark halo\""), 2);
+    free(text);
+    const char *const models[] = {"granite-3.1-8b-instruct", "smollm2"};
+    h.y_names = models;
+    text = drawn(picture, 0, 32); /* rather cut the names than leave the numbers out */
+    assert_non_null(strstr(text, "granite-3.~  2624*  4355  5101 \n"));
+    free(text);
+    h.columns = 1, h.rows = 1;
+    check_all(picture);
+}
+
+static void large_heat(void **state)
+{
+    (void)state;
+    enum { ROWS = 300, COLUMNS = 250 };
+    static double v[ROWS * COLUMNS];
+    static char texts[ROWS][16];
+    const char *names[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(texts[i], sizeof texts[i], "row %d", i);
+        names[i] = texts[i];
+    }
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        v[i] = i == 1 ? NAN : i / COLUMNS + i % COLUMNS;
+    struct tune_heat h = {.title = "t", .unit = "s", .x_title = "x", .y_title = "y", .x_names = names, .y_names = names,
+                          .columns = COLUMNS, .rows = ROWS, .values = v, .best = 1};
+    struct picture picture = {.heat = &h};
+    check_all(picture);
+    char *text = drawn(picture, -1, 0);
+    assert_non_null(strstr(text, ">each cell is the mean of up to 6 x 2: 300 rows and 250 columns are more than fit here<"));
+    assert_int_equal(count_of(text, "<title>y row"), 50 * 125);
+    assert_non_null(strstr(text, "<title>y row 0, x row 0: 3.18182 s<")); /* 35 / 11: one is missing */
+    assert_non_null(strstr(text, "<title>y row 294, x row 248: 545 s<"));
+    free(text);
+    text = drawn(picture, 0, 60);
+    assert_non_null(strstr(text, "0 is "));
+    assert_non_null(strstr(text, "columns: row 0..row 249"));
+    assert_true(count_of(text, "\n") < 60);
+    free(text);
+    h.columns = 20, h.rows = 25; /* numbers of two digits and letters for names fit */
+    for (int i = 0; i < 500; i++)
+        v[i] = i % 100;
+    text = drawn(picture, 0, 133);
+    assert_non_null(strstr(text, "  a    b    c"));
+    assert_non_null(strstr(text, "   t row 19"));
+    free(text);
+    check_all(picture);
+}
+
+/* ---- parallel coordinates ---- */
+
+static void parallel(void **state)
+{
+    (void)state;
+    const char *const types[] = {"float32", "bf<16>"}, *const names[] = {"one & two", NULL, NULL, NULL};
+    double size[] = {1, 2, 1, 2}, type[] = {0, 0, 1, NAN}, speed[] = {100, 200, 300, NAN};
+    struct tune_axis a[] = {{.title = "batch_size", .values = size},
+                            {.title = "type", .values = type, .names = types, .name_count = 2},
+                            {.title = "speed", .unit = "tokens/s", .values = speed}};
+    struct tune_parallel p = {.title = "t", .axes = a, .count = 3, .rows = 4, .names = names, .best = 1};
+    struct picture picture = {.parallel = &p};
+    check_all(picture);
+    char *text = drawn(picture, 0, 60);
+    assert_string_equal(text, "t\n"
+                              "speed, tokens/s: lowest, mean and highest for each value\n"
+                              "           100                              300  mean  rows\n"
+                              "batch_size\n"
+                              "        1  |-----------------o----------------|   200     2\n"
+                              "        2                    o                    200     1\n"
+                              "type\n"
+                              "  float32  |--------o--------|                    150     2\n"
+                              "   bf<16>                                     o   300     1\n"
+                              "\n"
+                              "the best of 3\n"
+                              "speed          300\n"
+                              "batch_size       1\n"
+                              "type        bf<16>\n");
+    free(text);
+    text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "<path class=\"row"), 4);
+    assert_int_equal(count_of(text, "<path class=\"row best s30\""), 1);
+    assert_int_equal(count_of(text, "<path class=\"row grid\""), 1); /* without a target */
+    assert_non_null(strstr(text, "<title>one &#38; two\nbatch_size: 1\ntype: float32\nspeed: 100 tokens/s</title>"));
+    assert_non_null(strstr(text, "type: missing\nspeed: missing tokens/s"));
+    assert_non_null(strstr(text, ">bf&#60;16&#62;</text>"));
+    free(text);
+    p.best = -1;
+    text = drawn(picture, -1, 0);
+    assert_non_null(strstr(strstr(text, "class=\"row best s30\""), "speed: 100 "));
+    free(text);
+    assert_int_equal(count_of(text = drawn(picture, -1, 0), "h0M"), 0);
+    free(text);
+    type[1] = NAN; /* in the middle of a line, which is broken there */
+    assert_int_equal(count_of(text = drawn(picture, -1, 0), "h0M"), 1);
+    free(text);
+    p.best = 0;
+    text = drawn(picture, 0, 60);
+    assert_null(strstr(text, "the best"));
+    free(text);
+    p.rows = 1;
+    check_all(picture);
+    FILE *f = sink();
+    p.count = 1;
+    assert_int_equal(draw(picture, -1, 0, f), -1);
+    assert_error_has("1 axes; expected a dimension and a target");
+    p.count = 3, p.rows = 0;
+    assert_int_equal(draw(picture, 0, 60, f), -1);
+    assert_error_has("no row has a speed to draw");
+    p.rows = 4, speed[0] = speed[1] = speed[2] = INFINITY;
+    assert_int_equal(draw(picture, -1, 0, f), -1);
+    assert_int_equal((int)ftell(f), 0); /* nothing is written then */
+    free(text_of(f));
+}
+
+static void many_rows(void **state)
+{
+    (void)state;
+    enum { MANY = 30000 };
+    double *x = malloc(MANY * sizeof *x), *y = malloc(MANY * sizeof *y);
+    for (int i = 0; i < MANY; i++)
+        x[i] = pow(10, -6 + i % 1000 / 250.0), y[i] = i == 12345 ? 1e6 : i;
+    struct tune_axis a[] = {{.title = "learning_rate", .values = x, .base = -1}, {.title = "speed", .values = y}};
+    struct tune_parallel p = {.title = "t", .axes = a, .count = 2, .rows = MANY, .best = 1};
+    struct picture picture = {.parallel = &p};
+    check_all(picture);
+    char *text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "<path class=\"row"), 10000);
+    assert_int_equal(count_of(text, "class=\"row best "), 5);
+    assert_non_null(strstr(text, "speed: 1e+06<"));
+    assert_non_null(strstr(text, ">10000 of 30000 rows are drawn, evenly over the last axis<"));
+    assert_non_null(strstr(text, ">1e-05<")); /* ticks of a logarithmic axis */
+    int upper = 0;
+    for (const char *at = text; (at = strstr(at, "speed: ")); at++)
+        upper += atof(at + 7) >= MANY / 2;
+    assert_true(upper > 4950 && upper < 5050);
+    assert_true(written_size < 2000000);
+    free(text);
+    text = drawn(picture, 0, 80);
+    assert_non_null(strstr(text, "the best 5 of 30000"));
+    assert_int_equal(count_of(text, " to "), 6); /* ranges of learning_rate */
+    free(text);
+    const char *names[100];
+    for (int i = 0; i < 100; i++)
+        names[i] = i == 16 ? "c" : i == 99 ? "z" : "of many";
+    a[0].names = names, a[0].name_count = 100;
+    for (int i = 0; i < MANY; i++)
+        x[i] = i % 100;
+    check_all(picture);
+    text = drawn(picture, 0, 80);
+    assert_non_null(strstr(text, "  of many to c  "));
+    assert_non_null(strstr(text, "  of many to z  "));
+    free(text);
+    free(x);
+    free(y);
+}
+
+/* ---- whatever the values ---- */
+
+enum { MOST = 60 };
+static const double odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0, 1e300, -1e300, 9.99e299, -9.99e299, 5e-324, 1e-300,
+                             1, 1 + 1e-15, -1, 512};
+static const char *const words[] = {"", "a", "\xff\xfe", "\033[2J", "<&\">", "\xef\xbf\xbf", "\u00e9\u20ac\U0001f600", "x\ny", "8",
+                                    "9", "10", "a name longer than all of the others are"};
+enum { ODD = sizeof odd / sizeof *odd, WORDS = sizeof words / sizeof *words };
+
+static unsigned draw_number(unsigned *random, unsigned n)
+{
+    *random = *random * 1664525 + 1013904223;
+    return (*random >> 8) % n;
+}
+
+/* Numbers that are odd, or few, or all the same, or a small range. */
+static void draw_values(unsigned *random, double v[MOST])
+{
+    unsigned kind = draw_number(random, 4);
+    for (int i = 0; i < MOST; i++)
+        v[i] = kind == 0 ? odd[draw_number(random, ODD)] : kind == 1 ? odd[ODD - 5 + draw_number(random, 5)]
+               : kind == 2 ? 7 : draw_number(random, 5);
+}
+
+static void check_if_drawn(struct picture p, int *count)
+{
+    FILE *f = sink();
+    bool can = draw(p, -1, 0, f) == 0;
+    assert_true(can || strstr(tune_error_message(), " to draw"));
+    assert_true(can == (draw(p, 0, 80, f) == 0));
+    free(text_of(f));
+    if (can)
+        check_all(p);
+    *count += can;
+}
+
+static void anything(void **state)
+{
+    (void)state;
+    unsigned random = 3;
+    int count = 0;
+    for (int round = 0; round < 400; round++) {
+        double v[5][MOST];
+        const char *label[6];
+        int columns = 1 + (int)draw_number(&random, WORDS), rows = 1 + (int)draw_number(&random, MOST / WORDS);
+        int base = (const int[]){-1, 0, 2, 10}[draw_number(&random, 4)], best = (int)draw_number(&random, 3) - 1;
+        bool flag = draw_number(&random, 2), other = draw_number(&random, 2), named = draw_number(&random, 2);
+        for (int i = 0; i < 5; i++)
+            draw_values(&random, v[i]);
+        for (int i = 0; i < 6; i++) /* titles are not cut: short ones */
+            label[i] = words[draw_number(&random, i < 3 ? 5 : WORDS)];
+        struct tune_curve c[2] = {{.label = label[4], .x = v[0], .y = v[1], .low = v[2], .high = v[3], .count = rows,
+                                   .marked = flag},
+                                  {.label = label[5], .x = v[3], .y = v[4], .count = columns, .dotted = other}};
+        struct tune_plot p = {.title = label[0], .x_title = label[1], .y_title = "", .curves = c, .count = 1 + flag, .smooth = -1,
+                              .logarithmic = other, .x_base = base, .x_names = named ? words : NULL, .x_count = columns};
+        struct tune_heat h = {.title = label[0], .unit = label[1], .x_title = label[4], .y_title = label[5], .x_names = words,
+                              .y_names = words, .columns = columns, .rows = rows, .values = v[0], .logarithmic = flag,
+                              .best = best};
+        struct tune_axis a[] = {{.title = label[4], .values = v[0], .base = base},
+                                {.title = label[5], .values = v[1], .names = words, .name_count = columns},
+                                {.title = label[3], .unit = label[1], .values = v[2], .base = base}};
+        struct tune_parallel q = {.title = label[0], .axes = a, .count = 3, .rows = columns * rows, .best = best};
+        check_if_drawn((struct picture){.plot = &p}, &count);
+        check_if_drawn((struct picture){.heat = &h}, &count);
+        check_if_drawn((struct picture){.parallel = &q}, &count);
+    }
+    assert_true(count > 600);
+    struct tune_heat none = {.title = "none", .unit = "", .x_title = "", .y_title = "", .x_names = words, .y_names = words,
+                             .values = odd};
+    FILE *f = sink();
+    for (int kind = -1; kind < 3; kind++) {
+        assert_int_equal(draw((struct picture){.heat = &none}, kind, 80, f), -1);
+        assert_error_has("not one value to draw");
+    }
+    free(text_of(f));
+}
+
 int main(void)
 {
     curves();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ticks), cmocka_unit_test(smoothing), cmocka_unit_test(terminal),
-                                       cmocka_unit_test(empty), cmocka_unit_test(extremes), cmocka_unit_test(svg),       cmocka_unit_test(tables)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ticks),     cmocka_unit_test(smoothing), cmocka_unit_test(terminal), cmocka_unit_test(empty),
+        cmocka_unit_test(extremes),  cmocka_unit_test(svg),       cmocka_unit_test(tables),   cmocka_unit_test(axes),
+        cmocka_unit_test(shades),    cmocka_unit_test(texts),     cmocka_unit_test(spreads),  cmocka_unit_test(categories),
+        cmocka_unit_test(heat),      cmocka_unit_test(large_heat), cmocka_unit_test(parallel), cmocka_unit_test(many_rows),
+        cmocka_unit_test(anything),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# quickstart.sh - a small SmolLM2-shaped model, a sample set, a short training that is interrupted and goes on, its curves, and
-# the proof that it learnt. Offline.
+# quickstart.sh - a small SmolLM2-shaped model, a sample set, a short training that is interrupted and goes on, its curves, the
+# proof that it learnt, and a space of four configurations measured. Offline.
 # Fails unless the loss on held-out stories ends MARGIN nats below the entropy of single tokens, which is the best a model
 # that ignores all context can do.
 set -e
@@ -36,9 +36,14 @@ if ! awk "BEGIN { exit !($loss <= $entropy - $MARGIN) }"; then
     echo "quickstart: the model did not learn enough: $loss is not $MARGIN below $entropy" >&2
     exit 1
 fi
+# Which of four configurations of that model is fastest here? A second each; the second time nothing is left to measure.
+space=defaults/spaces/quickstart.yaml
+show $BUILD/sweep $space --store runs/samples
+show $BUILD/sweep $space --store runs/samples
+show $BUILD/samples show $space --store runs/samples --property-format target --property dataset_tokens_per_second,training_steps
 cat <<END
 
-The run is in $run:
+The run is in $run, what was measured in runs/samples:
   run.json        every setting, the machine, the data, the command that repeats it
   metrics.jsonl   loss, gradient norm, learning rate and time of each step
   report.json     the measured properties
@@ -54,4 +59,5 @@ Next:
   $BUILD/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M
   $BUILD/finetune_full --model models/SmolLM2-135M --dataset my.jsonl --output runs/first
   cp recipes/finetune_full.c recipes/mine.c && make $BUILD/mine                 a recipe of your own
+  $BUILD/sweep defaults/spaces/laptop.yaml --store samples            its lengths and batch sizes, measured for 30 s each
 END

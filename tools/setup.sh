@@ -22,6 +22,7 @@ if [ "$1" = test ]; then
     need g++ command -v g++
     need curl command -v curl
     need python3 command -v python3
+    need hdf5-tools command -v h5dump
     if [ -e /etc/debian_version ]; then # the library is tested under both of Debian's threaded builds
         need libopenblas0-pthread sh -c 'ls /usr/lib/*/openblas-pthread/libopenblas.so.0'
         need libopenblas0-openmp sh -c 'ls /usr/lib/*/openblas-openmp/libopenblas.so.0'

@@ -5,26 +5,34 @@
  *     build/space list space.yaml --mode random --seed 7 --limit 1000     some of them, drawn without replacement
  *     build/space list space.yaml --mode sequential-grouped --grouping model_name --format csv
  *     build/space check space.yaml                                        one line, or what is wrong and where
+ *     build/space experiments                                             what there is to measure with
+ *     build/space experiments finetune_full_benchmark-v1.0.0              its inputs, defaults and outputs
  *
  * A space of 10^12 entities is none too large: nothing is written out but what is printed. */
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cjson.h"
 #include "core/print.h"
 #include "flags/program.h"
+#include "spaces/experiment.h"
 #include "spaces/order.h"
 
 static struct {
     struct tune_flags tune;
-    const char *command, *file, *mode, *grouping, *format;
+    const char *command, *file, *mode, *grouping, *format, *experiments, *store;
     int64_t seed, limit;
 } my;
 
 static const struct tune_option my_options[] = {
-    {"<command>", TUNE_CHOICE, &my.command, NULL, "describe|list|check", "", "what to do"},
-    {"<file>", TUNE_STRING, &my.file, "", "", "", "a space: YAML as ado has it, or the same keys as JSON"},
+    {"<command>", TUNE_CHOICE, &my.command, NULL, "describe|list|check|experiments", "", "what to do"},
+    {"<file>", TUNE_STRING, &my.file, "", "", "", "a space: YAML as ado has it, or the same keys as JSON; experiments: the name of one"},
+    {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
+     "folders and files of experiments besides those that come with this program, separated by commas"},
+    {"store", TUNE_STRING, &my.store, NULL, "", "", "describe: the sample store whose id to show; its imported experiments are there, too"},
     TUNE_OPTION_GROUP("list"),
     {"mode", TUNE_STRING, &my.mode, "sequential", "", "",
      "in which order: sequential, random, sequential-grouped, random-grouped, weighted (by probabilityFunction), sobol, lhs"},
@@ -44,23 +52,79 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
+/* The experiments of this distribution, of --store, and of --experiments. */
+static struct tune_catalog read_catalog(void)
+{
+    enum { MOST = 64 };
+    static char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX];
+    const char *paths[MOST];
+    int count = 0;
+    struct tune_catalog c;
+    if (tune_defaults_path(own, "experiments") == 0)
+        paths[count++] = own;
+    if (my.store) {
+        MUST(tune_path(recorded, "%s/experiments", my.store));
+        if (tune_file_is_folder(recorded))
+            paths[count++] = recorded;
+    }
+    char *list = my.experiments ? GET(strdup(my.experiments)) : NULL, *rest = NULL;
+    for (char *at = list ? strtok_r(list, ",", &rest) : NULL; at && count < MOST; at = strtok_r(NULL, ",", &rest))
+        paths[count++] = at;
+    MUST(tune_catalog_read(&c, paths, count));
+    free(list);
+    return c;
+}
+
+static void experiments(void)
+{
+    struct tune_catalog c = read_catalog();
+    if (*my.file)
+        MUST(tune_experiment_describe(GET(tune_catalog_find(&c, NULL, my.file)), stdout));
+    else
+        MUST(tune_catalog_list(&c, stdout));
+    tune_catalog_free(&c);
+}
+
+/* The id of --store, else what the space calls its store, else ado's name for the one that is nobody's. Read without HDF5, which this
+ * program does without. */
+static const char *store_id(const struct tune_space *s)
+{
+    static char id[64], path[TUNE_PATH_MAX];
+    if (!my.store)
+        return s->store ? s->store : "default";
+    MUST(tune_path(path, "%s/store.json", my.store));
+    cJSON *json = GET(tune_cjson_read(path, 1 << 16));
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "id");
+    snprintf(id, sizeof id, "%s", cJSON_IsString(item) ? item->valuestring : "unknown");
+    cJSON_Delete(json);
+    return id;
+}
+
 static void describe(const struct tune_space *s)
 {
-    printf("Identifier: space-%s%s", s->id, s->store ? "-" : "");
-    tune_print_line_of(stdout, s->store ? s->store : "");
-    printf("\n\nEntity Space:\n\n");
-    MUST(tune_space_describe_entities(s, 2, stdout));
+    struct tune_catalog c = read_catalog();
+    struct tune_protocol *protocols;
+    MUST(tune_space_bind(s, &c, &protocols));
+    MUST(tune_space_describe(s, protocols, store_id(s), stdout));
+    tune_protocols_free(protocols, s->reference_count);
+    tune_catalog_free(&c);
 }
 
 static void check(const struct tune_space *s)
 {
     double allowed, error;
     char size[48];
+    struct tune_catalog c = read_catalog();
+    struct tune_protocol *protocols;
+    MUST(tune_space_bind(s, &c, &protocols));
+    tune_protocols_free(protocols, s->reference_count);
+    tune_catalog_free(&c);
     MUST(tune_space_count_allowed(s, &allowed, &error)); /* a constraint that cannot be evaluated */
     tune_print_line_of(stdout, my.file);
     printf(": fine: %d dimension%s, ", s->count, plural(s->count));
     if (s->size)
-        printf("%s%s entit%s, ", s->size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(s->size, size), s->size == 1 ? "y" : "ies");
+        printf("%s%s entit%s, ", s->size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(s->size, size),
+               s->size == 1 ? "y" : "ies");
     else
         printf("entities that cannot be counted, ");
     if (s->constraint_count)
@@ -143,10 +207,10 @@ static void put_json_row(const struct tune_space *s, const struct tune_value *va
 static int split(char *text, const char **names)
 {
     int count = 0;
-    for (char *comma = text; *text && comma; text = comma + 1) {
+    while (text && *text) {
         names[count++] = text;
-        if ((comma = strchr(text, ',')))
-            *comma = 0;
+        if ((text = strchr(text, ',')))
+            *text++ = 0;
     }
     return count;
 }
@@ -155,7 +219,8 @@ static struct tune_order *make_order(const struct tune_space *s)
 {
     char *grouping = GET(strdup(my.grouping));
     const char **names = GET(calloc(strlen(grouping) + 1, sizeof *names));
-    struct tune_order_options o = {.seed = (uint64_t)my.seed, .limit = my.limit, .grouping = names, .group_count = split(grouping, names)};
+    struct tune_order_options o = {
+        .seed = (uint64_t)my.seed, .limit = my.limit, .grouping = names, .group_count = split(grouping, names)};
     MUST(tune_order_mode(my.mode, &o.mode));
     if (s->size && o.limit >= 0 && (tune_index)o.limit > s->size)
         o.limit = (int64_t)s->size; /* at most */
@@ -187,9 +252,23 @@ static void list(const struct tune_space *s)
     tune_order_free(order);
 }
 
+static int finish(void)
+{
+    tune_flags_free(&my.tune);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        tune_error_set("cannot write to standard output: %s", strerror(errno));
+        tune_program_fail();
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "describe, list and check spaces of configurations");
+    if (!strcmp(my.command, "experiments")) {
+        experiments();
+        return finish();
+    }
     if (!*my.file) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which space? Give its file", my.command);
         tune_program_fail();
@@ -202,10 +281,5 @@ int main(int argc, char **argv)
     else
         describe(s);
     tune_space_free(s);
-    tune_flags_free(&my.tune);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        tune_error_set("cannot write to standard output: %s", strerror(errno));
-        tune_program_fail();
-    }
-    return 0;
+    return finish();
 }

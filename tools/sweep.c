@@ -323,9 +323,9 @@ static int new_operation(void)
 static int find_recorded_space(const struct tune_operation_record *r)
 {
     static char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/spaces/%sweep.yaml", my.store, r->space));
+    TRY(tune_path(path, "%s/spaces/%s.yaml", my.store, r->space));
     if (!tune_file_exists(path))
-        TRY(tune_path(path, "%s/spaces/%sweep.json", my.store, r->space));
+        TRY(tune_path(path, "%s/spaces/%s.json", my.store, r->space));
     my.space = path;
     return 0;
 }
@@ -360,7 +360,7 @@ static int read_inputs(void)
     if (my.resume || my.join) {
         const char *id = my.resume ? my.resume : my.join;
         char path[TUNE_PATH_MAX];
-        TRY(tune_path(path, "%s/operations/%sweep.json", my.store, id));
+        TRY(tune_path(path, "%s/operations/%s.json", my.store, id));
         there = tune_file_exists(path);
         if (!there && my.resume)
             return tune_operation_record_read(sweep.store, id, &known); /* says which there are */
@@ -425,7 +425,7 @@ static int prepare(void)
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 
-/* All is answered by now: whoever still claims something of it sees that first. */
+/* Of an operation that is nobody else's, and all answered. */
 static int remove_claims(void)
 {
     char folder[TUNE_PATH_MAX];
@@ -465,7 +465,7 @@ int main(int argc, char **argv)
             give_up();
         end_record(stopped ? "stopped" : "finished");
         MUST(tune_operation_record_write(sweep.store, &sweep.record));
-        if (!stopped)
+        if (!stopped && !my.join)
             MUST(remove_claims());
         sweep_summary(stopped);
     }

@@ -153,7 +153,7 @@ static void put_experiment(FILE *out, const cJSON *json, const char *path)
     put_text(out, path);
     fputs(",\n  \"arguments\": [", out);
     if (has_option(options, "save"))
-        fputs("\"--save\", \"false\"", out);
+        fputs("\"--no-save\"", out);
     fprintf(out, "],\n  \"output\": %s,\n  \"inputs\": [\n", has_option(options, "output") ? "\"--output\"" : "null");
     cJSON_ArrayForEach(item, options) {
         if (!wanted(item))
@@ -199,8 +199,9 @@ static cJSON *ask(const char *program)
         else if (end.how != TUNE_CHILD_EXITED || end.code != 0)
             tune_error_set_kind(TUNE_ERROR_USAGE, "%s --describe ends with %s %d; an experiment file for it must be written by hand", program,
                                 end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code);
-        else
-            json = tune_cjson_read(log, LIMIT);
+        else if (!(json = tune_cjson_read(log, LIMIT)))
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s --describe prints something else than a description in JSON; an experiment file "
+                                "for it must be written by hand", program);
     }
     if (json && !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "options"))) {
         cJSON_Delete(json);

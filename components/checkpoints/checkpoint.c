@@ -22,6 +22,13 @@ struct tune_checkpoint {
     int64_t saved_step; /* -1: none yet */
 };
 
+static int read_source(struct tune_checkpoint *c)
+{
+    if (!c->companions)
+        c->companions = tune_companions_read(c->source);
+    return c->companions ? 0 : -1;
+}
+
 /* What would end a save, found before the run: a file that cannot be read, a path too long. */
 static int make_ready(struct tune_checkpoint *c, const struct tune_checkpoint_options *o)
 {
@@ -29,8 +36,8 @@ static int make_ready(struct tune_checkpoint *c, const struct tune_checkpoint_op
     TRY(tune_path(c->run, "%s", o->run_folder));
     TRY(tune_path(c->source, "%s", o->source));
     TRY(tune_path(c->resume, "%s", o->resume ? o->resume : ""));
-    c->companions = tune_companions_read(c->source);
-    TRY(c->companions ? 0 : -1);
+    if (!o->late)
+        TRY(read_source(c));
     return tune_path(path, "%s/checkpoint-%" PRId64 ".tmp-%d/state/optimizer.safetensors.tmp-%d", c->run, INT64_MAX, INT32_MAX,
                      INT32_MAX);
 }
@@ -158,8 +165,10 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 {
     char path[TUNE_PATH_MAX];
     struct tune_folder_writer w;
-    if (at->step == 0)
+    bool ends = at->finished || at->stopped;
+    if (at->step == 0 || (ends && c->options.unsaved && at->step != c->saved_step))
         return 0;
+    TRY(read_source(c));
     TRY(c->options.log ? tune_logger_held(c->options.log) : 0);
     TRY(name_of(c, at->step, path));
     if (at->step == c->saved_step) {
@@ -264,6 +273,7 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
     if (!*c->resume)
         return 0;
     TRY(tune_path(state, "%s/state", c->resume));
+    TRY(read_source(c));
     TRY(same_source(c));
     if (tune_state_read_progress(c->resume, &then, &finished) < 0 || named_by_step(c->resume, &then) < 0 ||
         tune_state_read(c->resume, m, opt) < 0)

@@ -32,10 +32,14 @@ struct tune_checkpoint_options {
     int keep_last;              /* keep that many newest ones, and those the links point at; 0: all */
     const char *resume;         /* the checkpoint to go on from; NULL: none */
     bool overwrite;             /* going on from it may remove newer ones */
+    bool unsaved;               /* where the run ends (at->finished, at->stopped) there is nothing to save; a checkpoint that step
+                                   has already gets its links all the same */
+    bool late;                  /* read the source's files when something is saved, which may never be */
     struct tune_logger *log;    /* whose metrics.jsonl the checkpoints stand on; borrowed. NULL: none */
 };
 
-/* tune_checkpoint_new - the source's files are read now (and held: some megabytes), so that nothing of it is needed to save.
+/* tune_checkpoint_new - the source's files are read now (and held: some megabytes) unless late, so that nothing of it is needed to
+ * save.
  * NULL also where a save could not succeed: one of those files cannot be read, run_folder's path is too long for what goes
  * into it. Strings are copied. */
 struct tune_checkpoint *tune_checkpoint_new(const struct tune_checkpoint_options *options);
@@ -60,7 +64,7 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
  * folder is made; files there are replaced one by one. */
 int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype);
 
-/* tune_get_checkpoint - by --model, --save-dtype, --keep-last, --resume and --overwrite, in the logger's run folder. */
+/* tune_get_checkpoint - by --model, --save, --save-every, --eval-every, --save-dtype, --keep-last, --resume and --overwrite, in the logger's run folder. */
 struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, struct tune_logger *log);
 
 #ifdef __cplusplus

@@ -19,6 +19,8 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
         .keep_last = flags->keep_last,
         .resume = flags->resume_checkpoint,
         .overwrite = flags->overwrite,
+        .unsaved = !flags->save,
+        .late = !tune_flags_saves(flags),
         .log = log,
     });
 }

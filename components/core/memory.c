@@ -1,11 +1,13 @@
 /* memory.c - /proc/self/status, /proc/meminfo, control groups, resource limits. */
 #include "core/memory.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "core/cgroup.h"
 
@@ -47,10 +49,24 @@ int64_t tune_memory_machine(void)
     return group.memory_limit > 0 && (bytes == 0 || group.memory_limit < bytes) ? group.memory_limit : bytes;
 }
 
+/* The number behind "name:" in such a text; -1: none. */
+static double line_number(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    return at ? strtod(at + strlen(name), NULL) : -1;
+}
+
+/* Without a stream: a thread that looks often shall not have a heap of its own. */
 double tune_memory_used(void)
 {
-    int64_t total = line_bytes("/proc/meminfo", "MemTotal"), available = line_bytes("/proc/meminfo", "MemAvailable");
-    return total > 0 && available >= 0 ? 100.0 * (double)(total - available) / (double)total : -1;
+    char text[1024]; /* the two are among the first lines */
+    int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n < 0 ? 0 : n] = 0;
+    double total = line_number(text, "MemTotal:"), available = line_number(text, "MemAvailable:");
+    return total > 0 && available >= 0 ? 100 * (total - available) / total : -1;
 }
 
 static int add(struct tune_memory_limit *limits, int count, const char *what, int64_t bytes,

@@ -16,6 +16,7 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
         .epochs = flags->epochs,
         .max_steps = flags->max_steps,
         .stop_after_seconds = flags->stop_after_seconds,
+        .stable = flags->stable,
         .stop_at_step = flags->stop_at_step,
         .stop_signal = flags->stop_signal,
         .ahead = true,

@@ -432,6 +432,8 @@ static const char *stop(struct tune_loader *load, struct tune_progress *at, bool
                : at->signal == SIGPIPE ? "lost standard output" : "a signal";
     if (load->o.stop_at_step > 0 && load->done >= load->o.stop_at_step)
         return "--stop-at-step";
+    if (load->o.stable && *load->o.stable)
+        return "--until-stable";
     return up ? "--stop-after-seconds" : NULL;
 }
 

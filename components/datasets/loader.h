@@ -40,6 +40,7 @@ struct tune_loader_options {
     int64_t max_steps;         /* -1: by epochs; else exactly that many, over as many epochs as it takes */
     double stop_after_seconds; /* stop at the first step boundary this long after the first tune_loader_more began,
                                   after one step at least; -1: never */
+    const bool *stable;        /* NULL, or where the logger notes that --until-stable is reached: stop there */
     int64_t stop_at_step;      /* stop when at->step is there, as if by a signal; 0: never */
     const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught */
     bool unlabelled;           /* a step without a label is fine (evaluation); otherwise an error */
@@ -84,7 +85,7 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
 int tune_loader_rewind(struct tune_loader *load);
 
 /* tune_get_loader - the training rows of data by --train-split, --batch-size, --accumulate, --shuffle, --seed, --epochs,
- * --max-steps, --stop-at-step, --stop-after-seconds; stops at the signal noted in *flags->stop_signal.
+ * --max-steps, --stop-at-step, --stop-after-seconds, --until-stable; stops at the signal noted in *flags->stop_signal.
  * tune_get_loader_options - what it passes to tune_loader_new. */
 struct tune_loader_options tune_get_loader_options(const struct tune_flags *flags);
 struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data);

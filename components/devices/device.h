@@ -120,6 +120,7 @@ struct tune_device {
     char description[192];    /* processor, threads, kernel of the matrix library: for the run header */
     char warning[256];        /* something the user should know, or "" */
     int threads;              /* that compute, all of them in every operation */
+    const char *gpus;         /* PCI bus ids of the GPUs it computes on, separated by commas; NULL: none */
     int64_t bytes, bytes_peak; /* tensor memory held now and at most */
     int64_t allocations;      /* made so far: none after a run's first step */
     void *state;              /* the backend's */

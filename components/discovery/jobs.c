@@ -204,6 +204,17 @@ struct tune_jobs *tune_jobs_new(const struct tune_jobs_options *options)
     struct tune_order_options order = options->order;
     if (options->filter != TUNE_FILTER_NONE && order.mode != TUNE_ORDER_LHS)
         order.limit = -1; /* the limit counts what passes */
+    if (options->selector && !tune_known_store(options->known)) {
+        tune_jobs_free(j);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "a selector takes entities from the store, and there is none");
+        return NULL;
+    }
+    if (options->selector && order.mode != TUNE_ORDER_SEQUENTIAL && order.mode != TUNE_ORDER_RANDOM) {
+        tune_jobs_free(j);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "a selector's order is sequential (as they were first measured) or random, not %s",
+                            tune_order_name(order.mode));
+        return NULL;
+    }
     if (options->selector ? tune_matching_read(&j->matching, tune_known_store(options->known), options->space, options->protocols, options->count, NULL, 0) == 0
                           : (j->order = tune_order_new(options->space, &order)) != NULL)
         return j;

@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/try.h"
 #include "discovery/rows.h"
+#include "discovery/uids.h"
 
 struct entry {
     uint64_t key[2];
@@ -149,9 +150,10 @@ static bool agrees(const struct tune_origin *a, const struct tune_origin *b, int
 
 /* ---- reading the store ---- */
 
-enum { SCANNED_KEYS = 8 };
+enum { SCANNED_KEYS = 9 };
 static const enum tune_key scanned[SCANNED_KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_REPEAT, TUNE_KEY_SECONDS, TUNE_KEY_HOST_CLASS,
-                                                    TUNE_KEY_BUILD, TUNE_KEY_WEIGHTS, TUNE_KEY_DATA, TUNE_KEY_EXPERIMENT};
+                                                    TUNE_KEY_BUILD, TUNE_KEY_WEIGHTS, TUNE_KEY_DATA, TUNE_KEY_EXPERIMENT,
+                                                    TUNE_KEY_UID};
 
 static void copy_text(char *to, size_t size, const struct tune_cell *cell)
 {
@@ -166,10 +168,10 @@ static enum tune_status status_of(const struct tune_cell *cell)
     return TUNE_FAILED;
 }
 
-static int take_row(struct tune_known *k, int protocol, const struct tune_cell *cells, struct tune_place place)
+static int take_row(struct tune_known *k, int protocol, const struct tune_cell *cells)
 {
     const struct tune_experiment *e = k->protocols[protocol].experiment;
-    struct tune_known_row row = {.place = place, .status = status_of(&cells[0]), .repeat = (int)cells[1].whole,
+    struct tune_known_row row = {.status = status_of(&cells[0]), .repeat = (int)cells[1].whole,
                                  .seconds = (float)cells[2].number};
     struct tune_origin origin;
     uint64_t key[2];
@@ -177,6 +179,7 @@ static int take_row(struct tune_known *k, int protocol, const struct tune_cell *
     const char *full = cells[7].text;
     if (cells[7].absent || strncmp(full, e->actuator, actuator) || full[actuator] != '.')
         return 0; /* another actuator's experiment of the same name */
+    tune_uid_read(row.uid, cells[8].text);
     copy_text(origin.host_class, sizeof origin.host_class, &cells[3]);
     copy_text(origin.build, sizeof origin.build, &cells[4]);
     copy_text(origin.weights, sizeof origin.weights, &cells[5]);
@@ -221,7 +224,7 @@ static int read_rows(struct tune_known *k, int protocol)
     if (!scan)
         return -1;
     while ((more = tune_scan_next(scan, &cells)) == 1)
-        if ((more = take_row(k, protocol, cells, tune_scan_place(scan))) < 0)
+        if ((more = take_row(k, protocol, cells)) < 0)
             break;
     tune_scan_free(scan);
     return more;
@@ -296,6 +299,8 @@ static int read_all(struct tune_known *k)
         k->buckets[i] = -1;
     if (k->answered)
         memset(k->answered, 0, (size_t)k->answered_room * sizeof *k->answered);
+    if (!k->store)
+        return 0;
     for (int i = 0; i < k->protocol_count; i++)
         TRY(read_rows(k, i));
     return read_requests(k);
@@ -342,7 +347,7 @@ void tune_known_free(struct tune_known *k)
 
 int tune_known_refresh(struct tune_known *k)
 {
-    int changed = tune_store_refresh(k->store);
+    int changed = k->store ? tune_store_refresh(k->store) : 0;
     if (changed <= 0)
         return changed;
     return read_all(k) < 0 ? -1 : 1;

@@ -1,5 +1,6 @@
 /* results.c - rows and requests put together from jobs and results. */
 #include "discovery/results.h"
+#include "discovery/uids.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,16 +25,12 @@ static double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int draw_uid(char uid[33])
+static int draw_uid(uint8_t uid[16])
 {
-    unsigned char bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        tune_error_set("no random bytes from the kernel: %m");
-        return -1;
-    }
-    for (int i = 0; i < 16; i++)
-        sprintf(uid + 2 * i, "%02x", bytes[i]);
-    return 0;
+    if (getrandom(uid, 16, 0) == 16)
+        return 0;
+    tune_error_set("no random bytes from the kernel: %m");
+    return -1;
 }
 
 static struct tune_cell text_cell(const char *text)
@@ -113,12 +110,13 @@ static void fill_keys(const struct tune_results *r, const struct tune_job *job, 
 }
 
 static int append(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, bool last,
-                  const struct tune_column *columns, struct tune_cell *cells, char *texts, const char *entity)
+                  const struct tune_column *columns, struct tune_cell *cells, char *texts, const char *entity, uint8_t raw[16])
 {
     const struct tune_experiment *e = r->protocols[job->protocol].experiment;
     struct tune_cell request[TUNE_REQUEST_KEYS], *at = cells + TUNE_KEYS;
     char uid[33];
-    TRY(draw_uid(uid));
+    TRY(draw_uid(raw));
+    tune_uid_text(uid, raw);
     fill_keys(r, job, result, entity, uid, cells);
     for (int i = 0; i < e->input_count; i++, at++)
         TRY(tune_rows_cell(&columns[i], &job->inputs[i], at, texts + (size_t)i * (TUNE_STORE_TEXT_MAX + 1), TUNE_STORE_TEXT_MAX + 1));
@@ -128,7 +126,8 @@ static int append(const struct tune_results *r, const struct tune_job *job, cons
     return tune_store_append(r->store, e->name, cells, last ? request : NULL);
 }
 
-int tune_results_measured(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, bool last)
+int tune_results_measured(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, bool last,
+                          uint8_t uid[16])
 {
     const struct tune_experiment *e = r->protocols[job->protocol].experiment;
     struct tune_column *columns = NULL;
@@ -136,7 +135,7 @@ int tune_results_measured(const struct tune_results *r, const struct tune_job *j
     struct tune_cell *cells = count < 0 ? NULL : calloc((size_t)count + TUNE_KEYS, sizeof *cells);
     char *texts = cells ? malloc((size_t)(e->input_count + 1) * (TUNE_STORE_TEXT_MAX + 1)) : NULL;
     char *entity = texts ? entity_identifier(r, job) : NULL;
-    code = entity ? append(r, job, result, last, columns, cells, texts, entity) : no_memory();
+    code = entity ? append(r, job, result, last, columns, cells, texts, entity, uid) : no_memory();
     free(entity);
     free(texts);
     free(cells);
@@ -144,7 +143,7 @@ int tune_results_measured(const struct tune_results *r, const struct tune_job *j
     return code;
 }
 
-int tune_results_refused(const struct tune_results *r, const struct tune_job *job)
+int tune_results_refused(const struct tune_results *r, const struct tune_job *job, uint8_t uid[16])
 {
     const struct tune_experiment *e = r->protocols[job->protocol].experiment;
     struct tune_result result = {.status = TUNE_INVALID, .started_s = now_s()};
@@ -155,31 +154,21 @@ int tune_results_refused(const struct tune_results *r, const struct tune_job *jo
         targets[i] = strcmp(e->targets[i].name, "is_valid") ? NAN : 0;
     result.targets = targets;
     snprintf(result.reason, sizeof result.reason, "%s", job->why);
-    int code = tune_results_measured(r, job, &result, true);
+    int code = tune_results_measured(r, job, &result, true, uid);
     free(targets);
     return code;
 }
 
 int tune_results_replayed(const struct tune_results *r, const struct tune_job *job)
 {
-    const char *names[] = {tune_key_column(TUNE_KEY_UID)->name};
     struct tune_cell request[TUNE_REQUEST_KEYS];
-    const struct tune_cell *cells;
-    int code = 0;
-    char *entity = entity_identifier(r, job);
-    struct tune_scan *scan = entity ? tune_scan_open(r->store, r->protocols[job->protocol].experiment->name, names, 1) : NULL;
-    if (!entity)
-        no_memory();
-    if (!scan)
-        code = -1;
+    char *entity = entity_identifier(r, job), uid[33];
+    int code = entity ? 0 : no_memory();
     for (int i = 0; i < job->row_count && code == 0; i++) {
-        code = tune_scan_at(scan, job->rows[i].place, &cells);
-        if (code == 0) {
-            fill_request(r, job, entity, "replayed", cells[0].text, tune_status_name(job->rows[i].status), request);
-            code = tune_store_request(r->store, request);
-        }
+        tune_uid_text(uid, job->rows[i].uid);
+        fill_request(r, job, entity, "replayed", uid, tune_status_name(job->rows[i].status), request);
+        code = tune_store_request(r->store, request);
     }
-    tune_scan_free(scan);
     free(entity);
     return code;
 }

@@ -20,13 +20,14 @@ struct tune_results {
 };
 
 /* tune_results_announce - the tables of the protocols' experiments, before the first row.
- * tune_results_measured - a row of the job and, where it is the job's last attempt, its request. When it returns 0 both
- * are on the disk.
+ * tune_results_measured - a row of the job and, where it is the job's last attempt, its request; its uid into uid. When
+ * it returns 0 both are on the disk.
  * tune_results_refused - likewise, of a job that is not run: is_valid 0.
  * tune_results_replayed - a request for each of the job's known rows. */
 int tune_results_announce(const struct tune_results *r);
-int tune_results_measured(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, bool last);
-int tune_results_refused(const struct tune_results *r, const struct tune_job *job);
+int tune_results_measured(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, bool last,
+                          uint8_t uid[16]);
+int tune_results_refused(const struct tune_results *r, const struct tune_job *job, uint8_t uid[16]);
 int tune_results_replayed(const struct tune_results *r, const struct tune_job *job);
 
 /* The record of an operation: <store>/operations/<id>.json. What it was asked, so that it can go on; how far it came. */

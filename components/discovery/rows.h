@@ -36,9 +36,9 @@ enum tune_accept { TUNE_ACCEPT_HOST = 1, TUNE_ACCEPT_BUILD = 2, TUNE_ACCEPT_WEIG
 /* tune_accept_read - "any-host,any-build,any-weights,any-data" into a sum of those; -1: another word (kind USAGE). */
 int tune_accept_read(const char *text, int *accept);
 
-/* What is known of one entity under one experiment: where its row lies, and what it says in short. */
+/* What is known of one entity under one experiment: which row it is, and what it says in short. */
 struct tune_known_row {
-    struct tune_place place;
+    uint8_t uid[16];
     enum tune_status status;
     int repeat;
     float seconds;
@@ -48,10 +48,10 @@ struct tune_known_row {
  * operation. */
 struct tune_known;
 
-/* tune_known_read - index the rows of the protocols' experiments, and the requests of operation (NULL: none). NULL with
- * an error.
+/* tune_known_read - index the rows of the protocols' experiments (store NULL: nothing is known), and the requests of
+ * operation (NULL: none). NULL with an error.
  * tune_known_refresh - the same again, where files came or changed meanwhile: 1, 0: none did, -1.
- * tune_known_add - a row just appended; its place is unknown: {-1, -1}. */
+ * tune_known_add - a row just appended. */
 struct tune_known *tune_known_read(struct tune_store *s, const struct tune_protocol *protocols, int count, const char *operation);
 void tune_known_free(struct tune_known *k);
 struct tune_store *tune_known_store(const struct tune_known *k);

@@ -1,6 +1,7 @@
 /* uids.c - sets of uids as sorted arrays. */
 #include "discovery/uids.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,12 @@ void tune_uid_read(uint8_t bytes[16], const char *text)
     memset(bytes, 0, 16);
     for (int i = 0; i < 32 && text[i]; i++)
         bytes[i / 2] = (uint8_t)(bytes[i / 2] << 4 | digit(text[i]));
+}
+
+void tune_uid_text(char text[33], const uint8_t uid[16])
+{
+    for (int i = 0; i < 16; i++)
+        sprintf(text + 2 * i, "%02x", uid[i]);
 }
 
 int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with)

@@ -5,9 +5,9 @@
  *   missing      entities of the grid without a result in the store
  *   unmeasured   entities of the grid that no operation on this space has a result of (unsampled)
  *
- * The first two are groups of results: one entity under one experiment, with all its results (repeats, other hosts). The others are
- * entities alone. Groups come entity by entity, first measured first, experiments in the space's order; reading them in that order goes
- * through the files once. Example:
+ * The first two are groups of results: one entity under one experiment, with all its results (repeats, other hosts). The
+ * others are entities alone. Groups come entity by entity, first measured first, experiments in the space's order;
+ * reading them in that order goes through the files once. Example:
  *
  *     struct tune_view *v = tune_view_open(store, space, protocols, &(struct tune_view_options){.include = TUNE_VIEW_MATCHING, ...});
  *     while ((more = tune_view_next(v, &group)) == 1)
@@ -46,7 +46,8 @@ struct tune_view_origins {
     int host_classes, builds, weights, data;
 };
 
-/* How many entities, whatever `where` and `include` say. Results: of the space's experiments with its parameters; failed ones are none. */
+/* How many entities, whatever `where` and `include` say. Results: of the space's experiments with its parameters; failed
+ * ones are none. */
 struct tune_view_counts {
     int64_t measured, measured_all, measured_partly; /* entities with results that operations on this space asked for; of all its
                                                         experiments; of some */
@@ -55,11 +56,12 @@ struct tune_view_counts {
 
 struct tune_view;
 
-/* tune_view_open - NULL with an error: missing or unmeasured of a space that cannot be counted; a bad expression (kind USAGE).
+/* tune_view_open - NULL with an error: missing or unmeasured of a space that cannot be counted; a bad expression (kind
+ * USAGE).
  * tune_view_next - 1 and the next group (valid until the next call), 0: the end, -1. tune_view_rewind - begin again.
  * tune_view_count - groups of the first two views.
- * tune_view_cells - of the present group's result k, the options' columns; valid until the next call of it. A column that the
- * experiment or a file does not have is absent. NULL with an error.
+ * tune_view_cells - of the present group's result k, the options' columns; valid until the next call of it. A column
+ * that the experiment or a file does not have is absent. NULL with an error.
  * tune_view_origin - of that result, by its number: the same for results from the same machine, build, weights and data.
  * tune_view_present - some result of the view under protocol p (-1: any) has a value in column i.
  * tune_view_mixed - how many origins there are.

@@ -442,6 +442,7 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     if (!flags->state || !(flags->state->configs = calloc((size_t)argc + 1, sizeof *flags->state->configs)) ||
         !(flags->state->words = calloc((size_t)argc + 1, sizeof *flags->state->words)))
         return no_memory();
+    flags->stable = &flags->state->stable;
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
         tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
         apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_check_run(flags) < 0)
@@ -471,6 +472,7 @@ void tune_flags_free(struct tune_flags *flags)
     free(state->words);
     free(state);
     flags->state = NULL;
+    flags->stable = NULL;
 }
 
 enum tune_wish tune_flags_wish(const struct tune_flags *flags)
@@ -487,6 +489,11 @@ enum tune_source tune_flags_source(const struct tune_flags *flags, const char *n
 bool tune_flags_given(const struct tune_flags *flags, const char *name)
 {
     return tune_flags_source(flags, name) >= TUNE_FROM_CONFIG;
+}
+
+bool tune_flags_saves(const struct tune_flags *flags)
+{
+    return flags->save || flags->save_every > 0 || flags->eval_every > 0 || flags->resume_checkpoint;
 }
 
 const char *tune_flags_config(const struct tune_flags *flags, int i)

@@ -76,11 +76,11 @@ struct tune_flags {
     bool shuffle, skip_bad_rows;
     /* optimizer and schedule */
     const char *optimizer, *decay, *schedule;
-    double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds;
+    double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds, until_stable;
     int64_t warmup_steps, max_steps, stop_at_step;
     /* run */
     const char *output, *resume, *save_dtype, *logger; /* output of a resumed run: its folder */
-    bool overwrite, allow_changed;
+    bool overwrite, allow_changed, save;
     int log_every, eval_every, save_every, keep_last, profile;
     /* evaluation */
     int64_t eval_rows;
@@ -96,6 +96,7 @@ struct tune_flags {
     const char *resume_checkpoint;           /* the checkpoint's folder to go on from; NULL: no --resume */
     bool resume_finished;                    /* that run came to its end there: nothing is left to do */
     int64_t resume_step;                     /* the step it is at, where that is the newest checkpoint; else 0 */
+    bool *stable;                            /* where the logger notes that --until-stable is reached, and the loader sees it */
     /* filled by tune_program_start (program.h); 0 in a foreign program */
     const char *source;                      /* the recipe's own source as it was compiled; NULL: unknown */
     size_t source_size;
@@ -169,6 +170,9 @@ struct tune_flags {
      "save and stop when that many are done, as after a signal: the schedule is untouched, no last evaluation; 0: never"}, \
     {"stop-after-seconds", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).stop_after_seconds, "-1", "[-1,inf)", "s", \
      "stop so at the first step that ends this long after this process's first began; -1: never"}, \
+    {"until-stable", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).until_stable, "0", "[0,100]", "%", \
+     "stop so at the first logged step where the 95 % confidence interval of the tokens/s of at least 10 steps after warm-up " \
+     "(MSER) is within this of their mean; 0: never"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_RUN_OPTIONS(f) \
@@ -186,6 +190,8 @@ struct tune_flags {
      "what to write besides metrics.jsonl, separated by commas: csv, tensorboard"}, \
     {"save-every", TUNE_FREE(TUNE_INT), &(f).save_every, "0", "[0,inf)", "steps", \
      "steps between checkpoints; 0: at the end only"}, \
+    {"save", TUNE_FREE(TUNE_BOOL), &(f).save, "true", "", "", \
+     "a checkpoint where the run ends; --no-save: none there, for measurements; --save-every and --eval-every save as ever"}, \
     {"keep-last", TUNE_FREE(TUNE_INT), &(f).keep_last, "0", "[0,inf)", "checkpoints", \
      "keep that many newest ones, and the best and the final one; 0: all"}, \
     {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
@@ -212,8 +218,23 @@ struct tune_flags {
 #define TUNE_TRAINING_OPTIONS(f) \
     TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_EVALUATION_OPTIONS(f), TUNE_RUN_OPTIONS(f)
 
-/* What every training recipe reports. */
+/* What every training recipe reports; up to is_valid, ado's target properties in their order. */
 #define TUNE_TRAINING_PROPERTIES \
+    {"gpu_compute_utilization_min", "%", "time with a kernel running, average over train_runtime, of the least busy GPU; 0: none"}, \
+    {"gpu_compute_utilization_avg", "%", "the same, average over the GPUs"}, \
+    {"gpu_compute_utilization_max", "%", "of the GPU with the most"}, \
+    {"gpu_memory_utilization_min", "%", "memory in use, average over train_runtime, of the GPU with the least; 0 without"}, \
+    {"gpu_memory_utilization_avg", "%", "the same, average over the GPUs"}, \
+    {"gpu_memory_utilization_max", "%", "of the GPU with the most"}, \
+    {"gpu_memory_utilization_peak", "%", "highest of any GPU at any time; absent without a GPU"}, \
+    {"gpu_power_watts_min", "W", "power drawn, average over train_runtime, of the GPU with the least; 0 without"}, \
+    {"gpu_power_watts_avg", "W", "the same, average over the GPUs"}, \
+    {"gpu_power_watts_max", "W", "of the GPU with the most"}, \
+    {"gpu_power_percent_min", "%", "the same as a share of the power limit that is enforced"}, \
+    {"gpu_power_percent_avg", "%", "the same, average over the GPUs"}, \
+    {"gpu_power_percent_max", "%", "of the GPU with the most"}, \
+    {"cpu_compute_utilization", "%", "process time / train_runtime; 100 is one core"}, \
+    {"cpu_memory_utilization", "%", "memory of the machine in use, average over train_runtime"}, \
     {"train_runtime", "s", "step loop, from the first step's begin to the last one's end"}, \
     {"train_samples_per_second", "1/s", "rows of finished steps / train_runtime"}, \
     {"train_steps_per_second", "1/s", "finished steps / train_runtime"}, \
@@ -221,8 +242,6 @@ struct tune_flags {
     {"train_tokens_per_gpu_per_second", "tokens/s", "the same / max(1, GPUs)"}, \
     {"dataset_tokens_per_second", "tokens/s", "tokens of the rows of finished steps, cut to max-length, / train_runtime"}, \
     {"dataset_tokens_per_second_per_gpu", "tokens/s", "the same / max(1, GPUs)"}, \
-    {"cpu_compute_utilization", "%", "process time / train_runtime; 100 is one core"}, \
-    {"cpu_memory_utilization", "%", "memory of the machine in use, average over train_runtime"}, \
     {"is_valid", "", "1: the run came to its end and its figures hold"}, \
     {"training_steps", "steps", "optimizer steps finished"}, \
     {"model_load_time", "s", "opening and reading the model folder"}, \
@@ -234,6 +253,8 @@ struct tune_flags {
     {"model_flops_per_second", "FLOP/s", "6N per token + 6LTHD causal attention, no recompute, / train_runtime"}, \
     {"loss_first", "nats/token", "training loss of the first step"}, \
     {"loss_last", "nats/token", "training loss of the last step"}, \
+    {"tokens_per_second_stable", "tokens/s", "of this process's steps after warm-up (--until-stable); absent under 10 of them"}, \
+    {"tokens_per_second_stable_half_width", "tokens/s", "half of its 95 % confidence interval"}, \
     {"eval_loss", "nats/token", "token-weighted loss on the rows held out, the last one; absent without any"}, \
     {"eval_perplexity", "", "exp(eval_loss)"}, \
     {"best_eval_loss", "nats/token", "the lowest of the run"}, \
@@ -262,6 +283,9 @@ enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
+
+/* tune_flags_saves - whether a checkpoint may be written, or gone on from. */
+bool tune_flags_saves(const struct tune_flags *flags);
 
 /* tune_flags_config - the i-th file given by --config; NULL after the last. */
 const char *tune_flags_config(const struct tune_flags *flags, int i);

@@ -1,10 +1,12 @@
 /* resume_point.c - from what --resume says to a run folder and a checkpoint in it. */
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/checkpoint_names.h"
+#include "core/cjson.h"
 #include "core/error.h"
 #include "core/try.h"
 #include "flags/resume.h"
@@ -13,6 +15,17 @@ static bool has(const char *folder, const char *name)
 {
     char path[TUNE_PATH_MAX];
     return tune_path(path, "%s/%s", folder, name) == 0 && tune_file_exists(path);
+}
+
+/* Whether the run was told to leave no checkpoint at its end. */
+static bool unsaved(const char *folder)
+{
+    char path[TUNE_PATH_MAX];
+    cJSON *run = tune_path(path, "%s/run.json", folder) == 0 ? tune_cjson_read(path, (size_t)16 << 20) : NULL;
+    const cJSON *options = cJSON_GetObjectItemCaseSensitive(run, "options");
+    bool so = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(options, "save"));
+    cJSON_Delete(run);
+    return so;
 }
 
 /* The run folder around a checkpoint: the one its path names, or, behind links, the one it lies in. */
@@ -75,6 +88,11 @@ int tune_resume_find(const char *name, struct tune_resume_point *at)
     free(steps);
     if (at->step > 0)
         return 0;
+    if (count == 0 && unsaved(at->folder)) {
+        tune_error_set("--resume %s: that run has no checkpoint, it was made with --no-save; start it again without: its command "
+                       "(run.json has it) with --overwrite, and --save in place of --no-save", path);
+        return -1;
+    }
     if (count == 0) {
         tune_error_set("--resume %s: that run has no checkpoint, it was ended before its first one was saved; start it again: "
                        "its command (run.json has it) with --overwrite", path);

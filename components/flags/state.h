@@ -24,6 +24,7 @@ struct tune_flags_state {
     char *resume_checkpoint;   /* what flags->resume_checkpoint points to */
     const char **words;        /* [word_count]; of the positional row that takes many, argv's texts */
     int word_count;
+    bool stable;               /* what flags->stable points to */
     char *model_defaults;      /* the file that was applied; NULL: none */
 };
 

@@ -148,6 +148,9 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
         .source_size = flags->source_size,
         .started_s = flags->started_s,
         .stop_after_seconds = flags->stop_after_seconds,
+        .until_stable = flags->until_stable,
+        .stable = flags->stable,
+        .unsaved = !flags->save,
         .stop_signal = flags->stop_signal,
     };
     if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)
@@ -193,6 +196,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
     TRY(tune_logger_device(log, dev->threads, dev->description));
+    TRY(tune_logger_watch(log, dev->gpus));
     if (dev->warning[0])
         TRY(tune_logger_note(log, "warning", dev->warning));
     TRY(note_model(log, model));

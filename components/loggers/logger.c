@@ -25,6 +25,7 @@
 #include "loggers/state.h"
 #include "profilers/memory_plan.h"
 #include "profilers/profiler.h"
+#include "profilers/sampler.h"
 
 static bool put_hash(cJSON *object, const char *key, uint64_t hash)
 {
@@ -130,6 +131,7 @@ void tune_logger_free(struct tune_logger *log)
     if (log->metrics)
         fclose(log->metrics);
     tune_writers_free(log->writers);
+    tune_sampler_free(log->sampler);
     cJSON_Delete(log->run);
     cJSON_Delete(log->before);
     free(log->values);
@@ -239,6 +241,16 @@ int tune_logger_eval_data(struct tune_logger *log, const char *path, const struc
     return put_data(log, "eval_data", path, data);
 }
 
+int tune_logger_watch(struct tune_logger *log, const char *gpus)
+{
+    struct tune_gpus *g = NULL;
+    log->gpus = tune_gpus_listed(gpus);
+    if (log->gpus > 0 && !(g = tune_gpus_open(gpus)))
+        TRY(tune_logger_note(log, "warning: no figures of GPUs", tune_error_message()));
+    log->sampler = tune_sampler_new(g);
+    return log->sampler ? 0 : -1;
+}
+
 int tune_logger_planned(struct tune_logger *log, int64_t steps)
 {
     log->run_changed = true;
@@ -299,18 +311,14 @@ static int diverged(struct tune_logger *log, const struct tune_step_record *r)
     return -1;
 }
 
-/* System memory in use, weighed by the time each sample stands for; at most one sample a second. */
-static void sample_memory(struct tune_logger *log, const struct tune_step_record *r)
+/* Looked at where steps are logged: a run that nobody asked to stop is not slowed down by it. */
+static void look_at_speed(struct tune_logger *log)
 {
-    double from = log->own_steps == 1 ? r->begin.wall_s : log->memory_at_s, s = r->end.wall_s - from;
-    if (log->own_steps > 1 && s < 1)
+    if (log->options.until_stable <= 0 || !log->options.stable)
         return;
-    double percent = tune_memory_used();
-    log->memory_at_s = r->end.wall_s;
-    if (percent < 0 || s <= 0)
-        return;
-    log->memory_sum += percent * s;
-    log->memory_s += s;
+    struct tune_stable_speed v = tune_stable_speed(&log->stable);
+    if (v.steps > 0 && v.half_width <= v.mean * log->options.until_stable / 100)
+        *log->options.stable = true;
 }
 
 static void count(struct tune_logger *log, const struct tune_step_record *r, double loss)
@@ -331,7 +339,7 @@ static void count(struct tune_logger *log, const struct tune_step_record *r, dou
     log->line_steps++;
     log->line_tokens += r->tokens;
     log->line_s += r->end.wall_s - r->begin.wall_s;
-    sample_memory(log, r);
+    tune_stable_add(&log->stable, (double)r->tokens, r->end.wall_s - r->begin.wall_s);
 }
 
 /* Remaining steps at the pace so far (evaluations and saves included), or to the time limit if that is sooner. */
@@ -385,6 +393,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
                 tune_cjson_put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
                 tune_cjson_put_number(json, "epoch", r->epoch);
     TRY(write_metrics(log, json, good));
+    look_at_speed(log);
     return at->step == r->step ? show(log, at, r, loss) : 0;
 }
 

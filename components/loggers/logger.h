@@ -59,6 +59,9 @@ struct tune_logger_options {
     size_t source_size;
     double started_s;                       /* monotonic clock at program start; 0: now */
     double stop_after_seconds;              /* for the ETA; <= 0: none */
+    double until_stable;                    /* percent, see stable: <= 0: none */
+    bool *stable;                           /* where it is noted that the speed of steps is known as well as that; NULL: nowhere */
+    bool unsaved;                           /* where the run ends it is not saved: the last lines say nothing of going on */
     FILE *stream;                           /* where lines go; NULL: stdout */
     volatile int *stop_signal;              /* where SIGPIPE is noted if stream cannot be written behind the first step, which
                                                then is no error: the run stops as after a signal. NULL: it is an error */
@@ -105,6 +108,11 @@ int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at);
 
 /* tune_logger_sync - what metrics.jsonl holds is on the disk: before a checkpoint that stands on it gets its name. */
 int tune_logger_sync(struct tune_logger *log);
+
+/* tune_logger_watch - from now on, for cpu_memory_utilization and gpu_*: what the machine and the GPUs do (profilers/sampler.h).
+ * gpus: their PCI bus ids, separated by commas; NULL: none, and their figures are 0. A loop that does not call it reports
+ * the memory in use at its end. -1: no thread. */
+int tune_logger_watch(struct tune_logger *log, const char *gpus);
 
 /* tune_logger_planned - the steps planned, into run.json. -1: no memory. */
 int tune_logger_planned(struct tune_logger *log, int64_t steps);
@@ -163,7 +171,8 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
  * tune_logger_property stand as they were set; declared ones without a value are left out. */
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds, --resume, --allow-changed; run.json
+/* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds, --until-stable, --save, --resume,
+ * --allow-changed; run.json
  * gets argv, the command line and every option with its source. Refuses to remove a folder that holds --model, --dataset,
  * --eval-dataset or --config. */
 struct tune_logger *tune_get_logger(const struct tune_flags *flags);

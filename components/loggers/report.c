@@ -9,6 +9,7 @@
 #include "core/try.h"
 #include "flags/property.h"
 #include "loggers/state.h"
+#include "profilers/sampler.h"
 
 int tune_logger_declared(const struct tune_logger *log, const char *name)
 {
@@ -59,9 +60,63 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
     return 0;
 }
 
+static void know_spread(struct tune_logger *log, const char *what, const struct tune_sampler_spread *s)
+{
+    static const char *const ends[] = {"min", "avg", "max"};
+    const double values[] = {s->min, s->avg, s->max};
+    char name[64];
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%s_%s", what, ends[i]);
+        tune_logger_know(log, name, log->gpus > 0 ? values[i] : 0);
+    }
+}
+
+/* Of this session, from its first step's begin to its last one's end. */
+static void know_machine(struct tune_logger *log)
+{
+    double own_s = log->end.wall_s - log->begin.wall_s;
+    struct tune_sampler_seen seen = {.memory = tune_memory_used(), .gpu_memory_peak = NAN};
+    seen.gpu_compute = seen.gpu_memory = seen.gpu_watts = seen.gpu_power = (struct tune_sampler_spread){NAN, NAN, NAN};
+    if (log->sampler)
+        tune_sampler_read(log->sampler, log->begin.wall_s, log->end.wall_s, &seen);
+    know_spread(log, "gpu_compute_utilization", &seen.gpu_compute);
+    know_spread(log, "gpu_memory_utilization", &seen.gpu_memory);
+    tune_logger_know(log, "gpu_memory_utilization_peak", seen.gpu_memory_peak);
+    know_spread(log, "gpu_power_watts", &seen.gpu_watts);
+    know_spread(log, "gpu_power_percent", &seen.gpu_power);
+    if (log->own_steps > 0 && own_s > 0)
+        tune_logger_know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
+    tune_logger_know(log, "cpu_memory_utilization", seen.memory);
+}
+
+static void know_stable(struct tune_logger *log)
+{
+    struct tune_stable_speed v = tune_stable_speed(&log->stable);
+    if (v.steps == 0)
+        return;
+    tune_logger_know(log, "tokens_per_second_stable", v.mean);
+    tune_logger_know(log, "tokens_per_second_stable_half_width", v.half_width);
+}
+
+/* Of the steps that were finished, in all sessions; never of those planned. */
+static void know_speed(struct tune_logger *log, double s)
+{
+    double rows = (double)log->rows, tokens = (double)log->tokens, padded = (double)log->padded_tokens;
+    int gpus = log->gpus > 1 ? log->gpus : 1;
+    tune_logger_know(log, "train_runtime", s);
+    tune_logger_know(log, "train_samples_per_second", rows / s);
+    tune_logger_know(log, "train_steps_per_second", (double)log->steps / s);
+    tune_logger_know(log, "train_tokens_per_second", padded / s);
+    tune_logger_know(log, "train_tokens_per_gpu_per_second", padded / s / gpus);
+    tune_logger_know(log, "dataset_tokens_per_second", tokens / s);
+    tune_logger_know(log, "dataset_tokens_per_second_per_gpu", tokens / s / gpus);
+    if (log->flops_token > 0 && log->rows > 0)
+        tune_logger_know(log, "model_flops_per_second", tokens * (log->flops_token + log->flops_length * tokens / rows) / s);
+}
+
 static void know_standard(struct tune_logger *log, const struct tune_progress *at)
 {
-    double s = tune_logger_elapsed(log), own_s = log->end.wall_s - log->begin.wall_s;
+    double s = tune_logger_elapsed(log);
     tune_logger_know(log, "is_valid", log->steps > 0 && at->signal == 0);
     tune_logger_know(log, "training_steps", (double)log->steps);
     tune_logger_know(log, "peak_memory_bytes", (double)tune_memory_peak());
@@ -75,22 +130,13 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     }
     if (log->steps == 0 || !(s > 0))
         return;
-    tune_logger_know(log, "train_runtime", s);
-    tune_logger_know(log, "train_samples_per_second", (double)log->rows / s);
-    tune_logger_know(log, "train_steps_per_second", (double)log->steps / s);
-    tune_logger_know(log, "train_tokens_per_second", (double)log->padded_tokens / s);
-    tune_logger_know(log, "train_tokens_per_gpu_per_second", (double)log->padded_tokens / s);
-    tune_logger_know(log, "dataset_tokens_per_second", (double)log->tokens / s);
-    tune_logger_know(log, "dataset_tokens_per_second_per_gpu", (double)log->tokens / s);
-    tune_logger_know(log, "cpu_memory_utilization", log->memory_s > 0 ? log->memory_sum / log->memory_s : tune_memory_used());
+    know_machine(log);
+    know_speed(log, s);
+    know_stable(log);
     if (log->own_steps > 0) { /* a process that only evaluated, say, has none of these */
-        tune_logger_know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
         tune_logger_know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
         tune_logger_know(log, "setup_s", log->begin.wall_s - log->options.started_s);
     }
-    if (log->flops_token > 0 && log->rows > 0)
-        tune_logger_know(log, "model_flops_per_second",
-                         (double)log->tokens * (log->flops_token + log->flops_length * (double)log->tokens / (double)log->rows) / s);
     tune_logger_know(log, "loss_first", log->loss_first);
     tune_logger_know(log, "loss_last", log->loss_last);
 }
@@ -148,6 +194,16 @@ static int show_start(struct tune_logger *log)
                            log->first_end_s - started, load, setup - load, log->first_end_s - log->begin.wall_s);
 }
 
+/* What can be done with a run that stopped. */
+static int show_stop(struct tune_logger *log, const struct tune_progress *at, const char *status, const char *why)
+{
+    const char *next = log->options.unsaved ? "; with --no-save nothing was saved there"
+                       : at->step > 0       ? "; to go on: --resume "
+                                            : "; nothing was trained, so nothing saved: start it again with --overwrite --output ";
+    return tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? next : "",
+                           at->stopped && !log->options.unsaved ? log->folder : "");
+}
+
 int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
 {
     double s = tune_logger_elapsed(log);
@@ -159,9 +215,7 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     if (log->options.quiet)
         return 0;
     if (*why)
-        TRY(tune_line_print(&log->line, "# %-26s %s%s%s", status, why, !at->stopped ? "" : at->step > 0 ? "; to go on: --resume " :
-                            "; nothing was trained, so nothing saved: start it again with --overwrite --output ",
-                            at->stopped ? log->folder : ""));
+        TRY(show_stop(log, at, status, why));
     if (log->own_steps > 0)
         TRY(show_start(log));
     if (log->steps > 0)

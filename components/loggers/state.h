@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
+#include "loggers/stable.h"
 #include "loggers/writers.h"
 
 struct tune_logger {
@@ -23,6 +24,8 @@ struct tune_logger {
     FILE *metrics;
     struct tune_writers *writers;
     struct tune_line line;
+    struct tune_sampler *sampler; /* see tune_logger_watch; NULL: none */
+    int gpus;             /* that the run computes on */
     double *values;       /* per declared property; NaN: never set */
 
     /* finished steps of all sessions */
@@ -31,10 +34,10 @@ struct tune_logger {
     double loss_first, loss_last;
     /* of this session */
     int64_t own_steps;
+    struct tune_stable stable;
     struct tune_moment begin, end; /* of its first step, of its last */
     double first_end_s;
     int64_t anonymous;    /* most anonymous memory seen: at steps, evaluations and the end */
-    double memory_sum, memory_s, memory_at_s; /* percent * seconds */
     int64_t eval_step;    /* of the last evaluation; 0: none */
     double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
     /* since the last line */

@@ -23,7 +23,7 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
         .evaluates = flags->train_split < 1 || flags->eval_dataset,
         .log_every = flags->log_every,
         .profile = flags->profile,
-        .files = tune_companions_bytes(folder),
+        .files = tune_flags_saves(flags) ? tune_companions_bytes(folder) : 0,
         .resumes = flags->resume,
     };
     TRY(tune_memory_plan_make(plan, &request, dev));

@@ -8,6 +8,7 @@
 #include "devices/sums.h"
 #include "losses/loss.h"
 #include "profilers/profiler.h"
+#include "profilers/sampler.h"
 
 enum { TRANSFER_BYTES = 4 << 20 }; /* of the heap: what weights pass through when they are read and saved, JSON, rows of text */
 
@@ -53,12 +54,13 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     return 0;
 }
 
-/* What a limit counts beside the plan: the thread that reads the data, with what malloc reserves for it; files while they
- * are mapped. */
+/* What a limit counts beside the plan: the thread that reads the data, with what malloc reserves for it, the one that watches the
+ * machine; files while they are mapped. */
 static int64_t beside(const struct tune_memory_request *r, int64_t weights, enum tune_memory_counts counts)
 {
     int64_t reserved = ARENA_BYTES + weights * (r->resumes ? 2 : 1);
-    return tune_memory_thread(counts) + (counts == TUNE_MEMORY_ADDRESSES ? reserved : 0);
+    int64_t stacks = tune_memory_thread(counts) + (counts == TUNE_MEMORY_FILLED ? 0 : TUNE_SAMPLER_STACK);
+    return stacks + (counts == TUNE_MEMORY_ADDRESSES ? reserved : 0);
 }
 
 static double mib(int64_t bytes)

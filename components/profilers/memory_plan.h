@@ -65,7 +65,7 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
 const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *text, size_t size);
 
 /* tune_get_memory_plan - made and checked, by --model, --dtype, --activation-checkpointing, --batch-size, --accumulate,
- * --max-length, --optimizer, --momentum, --train-split, --eval-dataset, --log-every, --profile, --resume, for this machine's
+ * --max-length, --optimizer, --momentum, --train-split, --eval-dataset, --log-every, --profile, --save, --resume, for this machine's
  * limits. Before the model is made. */
 int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
                          const struct tune_dataset *data);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/print.h"
+#include "spaces/frame.h"
 #include "spaces/space.h"
 
 enum { SHOWN_ITEMS = 100, MOST_COLUMNS = 5 };
@@ -67,7 +68,9 @@ struct kind {
 };
 static const struct kind kinds[] = {
     {TUNE_CATEGORICAL, "Categorical properties:", {{"name", NULL}, {"values", put_values}}},
-    {TUNE_DISCRETE, "Discrete properties:", {{"name", NULL}, {"range", put_range}, {"interval", put_interval}, {"values", put_values}}},
+    {TUNE_DISCRETE,
+     "Discrete properties:",
+     {{"name", NULL}, {"range", put_range}, {"interval", put_interval}, {"values", put_values}}},
     {TUNE_BINARY, "Binary properties:", {{"name", NULL}}},
     {TUNE_CONTINUOUS, "Continuous properties:", {{"name", NULL}, {"range", put_range}}},
     {TUNE_VECTOR,
@@ -99,68 +102,35 @@ static char *cell(const struct tune_dimension *dimension, const struct column *c
     return NULL;
 }
 
-static int width(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xC0) != 0x80;
-    return n;
-}
-
-static void put_right(FILE *out, const char *text, int columns)
-{
-    fprintf(out, " %*s%s", columns - width(text), "", text);
-}
-
-static void print_table(const struct kind *kind, char *(*cells)[MOST_COLUMNS], int rows, int indent, FILE *out)
-{
-    int widths[MOST_COLUMNS] = {0}, index = snprintf(NULL, 0, "%d", rows - 1);
-    for (int c = 0; c < MOST_COLUMNS && kind->columns[c].heading; c++) {
-        bool numbers = kind->columns[c].put == put_elements;
-        for (int r = 0; r < rows; r++) {
-            int w = width(cells[r][c]) + 1;
-            widths[c] = w > widths[c] ? w : widths[c];
-            numbers |= kind->columns[c].put == put_interval && strcmp(cells[r][c], "None");
-        }
-        int w = width(kind->columns[c].heading) + numbers;
-        widths[c] = w > widths[c] ? w : widths[c];
-    }
-    for (int r = -1; r < rows; r++) {
-        if (r < 0)
-            fprintf(out, "%*s", indent + index, "");
-        else
-            fprintf(out, "%*s%-*d", indent, "", index, r);
-        for (int c = 0; c < MOST_COLUMNS && kind->columns[c].heading; c++)
-            put_right(out, r < 0 ? kind->columns[c].heading : cells[r][c], widths[c]);
-        fputc('\n', out);
-    }
-}
-
 /* The table of one kind, if any dimension is of it. */
 static int describe_kind(const struct tune_space *s, const struct kind *kind, int indent, bool *first, FILE *out)
 {
-    char *(*cells)[MOST_COLUMNS] = calloc((size_t)s->count, sizeof *cells);
-    bool good = cells != NULL;
-    int rows = 0;
-    for (int i = 0; i < s->count && good; i++) {
+    const char *headings[MOST_COLUMNS];
+    int columns = 0, rows = 0, code = 0;
+    while (columns < MOST_COLUMNS && kind->columns[columns].heading) {
+        headings[columns] = kind->columns[columns].heading;
+        columns++;
+    }
+    struct tune_frame *f = tune_frame_new(headings, columns);
+    for (int i = 0; f && i < s->count; i++) {
         if (s->dimensions[i].domain.type != kind->type)
             continue;
-        for (int c = 0; c < MOST_COLUMNS && kind->columns[c].heading && good; c++)
-            good = (cells[rows][c] = cell(&s->dimensions[i], &kind->columns[c])) != NULL;
+        for (int c = 0; c < columns; c++) {
+            char *text = cell(&s->dimensions[i], &kind->columns[c]);
+            if (kind->columns[c].put == put_elements || (kind->columns[c].put == put_interval && text && strcmp(text, "None")))
+                tune_frame_numbers(f, c);
+            tune_frame_cell(f, text);
+            free(text);
+        }
         rows++;
     }
-    if (good && rows) {
+    if (f && rows) {
         fprintf(out, "%s%*s%s\n", *first ? "" : "\n", indent, "", kind->title);
-        print_table(kind, cells, rows, indent + 2, out);
+        code = tune_frame_print(f, indent + 2, out);
         *first = false;
     }
-    for (int r = 0; r < rows; r++)
-        for (int c = 0; c < MOST_COLUMNS; c++)
-            free(cells[r][c]);
-    free(cells);
-    if (!good)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the description of a space");
-    return good ? 0 : -1;
+    tune_frame_free(f);
+    return f ? code : -1;
 }
 
 /* "Number entities: 80 (allowed by the constraints: 64)" */
@@ -172,7 +142,8 @@ static int describe_size(const struct tune_space *s, int indent, FILE *out)
         fprintf(out, "%*sSpace with non-discrete dimensions. Cannot count entities\n", indent, "");
         return 0;
     }
-    fprintf(out, "%*sNumber entities: %s%s", indent, "", s->size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(s->size, text));
+    fprintf(out, "%*sNumber entities: %s%s", indent, "", s->size == TUNE_INDEX_MAX ? "at least " : "",
+            tune_index_text(s->size, text));
     if (s->constraint_count) {
         if (tune_space_count_allowed(s, &allowed, &error) < 0) {
             fputc('\n', out);

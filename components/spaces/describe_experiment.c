@@ -89,7 +89,7 @@ static int print_measurement_space(const struct tune_space *s, const struct tune
 int tune_space_describe(const struct tune_space *s, const struct tune_protocol *protocols, const char *store_id, FILE *out)
 {
     fprintf(out, "Identifier: space-%s-%s\n\nEntity Space:\n\n", s->id, store_id);
-    TRY(tune_space_describe_entities(s, 1, out));
+    TRY(tune_space_describe_entities(s, 2, out));
     if (s->reference_count > 0) {
         fprintf(out, "\nMeasurement Space:\n\n");
         TRY(print_measurement_space(s, protocols, out));

@@ -187,11 +187,11 @@ int tune_document_map(const struct tune_document *d, const struct tune_node *nod
     if (!node || node->type != TUNE_NODE_MAP)
         return tune_document_fail(d, node, "%s must be a map of keys to values, found %s", what, kind(node));
     snprintf(text, sizeof text, "%s", known);
-    for (char *at = text, *bar = text; bar && count < MOST; at = bar + 1) {
+    for (char *at = text; at && count < MOST;) {
         names[count++] = at;
-        bar = strchr(at, '|');
-        if (bar)
-            *bar = 0;
+        at = strchr(at, '|');
+        if (at)
+            *at++ = 0;
     }
     for (int i = 0; i < node->count; i++) {
         const char *key = node->keys[i]->value.text;

@@ -1,10 +1,10 @@
 /* document.h - a file of settings as a tree that remembers its lines: YAML as PyYAML's safe loader reads it, or JSON.
  *
  * ado's files are YAML 1.1 with PyYAML's rules for plain scalars: yes, no, on and off are booleans, 1e5 is a text,
- * 310e50 too, 1_000 is 1000, 010 is 8, ~ is None. A file whose name ends in .json holds the same keys in strict JSON,
- * where 1e5 is a number. Anchors and aliases work; an alias within itself, or a tree of more than TUNE_DOCUMENT_NODES
- * nodes when aliases are written out, is an error, and so are duplicate keys. Everything lives until tune_document_free.
- * Example:
+ * 310e50 too, 1_000 is 1000, 010 is 8, 1:30 is 90, ~ is None, a date is a text. A file whose name ends in .json holds the
+ * same keys in strict JSON, where 1e5 is a number. Anchors, aliases and << work; an alias within itself, or a tree of more
+ * than TUNE_DOCUMENT_NODES nodes when aliases are written out, is an error, and so are duplicate keys. Everything lives until
+ * tune_document_free. Example:
  *
  *     struct tune_document *d = tune_document_read("space.yaml");
  *     const struct tune_node *spaces = tune_node_get(d->root, "entitySpace");

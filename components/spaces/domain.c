@@ -169,8 +169,8 @@ bool tune_domain_has(const struct tune_domain *domain, const struct tune_value *
         return tune_domain_find(domain, value, &i);
     switch (domain->type) {
     case TUNE_CONTINUOUS:
-        return is_number(value) && (!domain->has_range || (tune_value_compare(value, &domain->low) >= 0 &&
-                                                           tune_value_compare(value, &domain->high) < 0));
+        return is_number(value) && (!domain->has_range ||
+                                    (tune_value_compare(value, &domain->low) >= 0 && tune_value_compare(value, &domain->high) < 0));
     case TUNE_DISCRETE: /* an interval with no range to count it from */
         return is_number(value);
     case TUNE_VECTOR:
@@ -216,8 +216,9 @@ static double z_of(const struct tune_domain *d, const struct tune_value *value)
 /* A distribution whose values all lie 30 deviations or more from its mean says nothing about them. */
 static int refuse_far(const struct tune_domain *d)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE, "normal of mean %g and std %g has nothing in its domain; change mean or std, or the range",
-                        d->mean, d->deviation);
+    tune_error_set_kind(TUNE_ERROR_USAGE,
+                        "normal of mean %g and std %g has nothing in its domain; change mean or std, or the range", d->mean,
+                        d->deviation);
     return -1;
 }
 
@@ -274,7 +275,8 @@ static int draw_continuous(const struct tune_domain *d, double u, struct tune_va
         x = d->mean + d->deviation * normal_between(a, b, u);
     } else {
         if (!isfinite(low) || !isfinite(high)) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "a value cannot be drawn from a domain without two finite ends: give it a domainRange");
+            tune_error_set_kind(TUNE_ERROR_USAGE,
+                                "a value cannot be drawn from a domain without two finite ends: give it a domainRange");
             return -1;
         }
         x = low * (1 - u) + high * u;
@@ -290,7 +292,8 @@ int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_val
     if (domain->type == TUNE_CONTINUOUS)
         return draw_continuous(domain, u, value);
     if (size == 0 || domain->type == TUNE_VECTOR) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "a value cannot be drawn from a domain of %s that names none", tune_variable_name(domain));
+        tune_error_set_kind(TUNE_ERROR_USAGE, "a value cannot be drawn from a domain of %s that names none",
+                            tune_variable_name(domain));
         return -1;
     }
     i = (tune_index)(u * (double)size);
@@ -352,8 +355,11 @@ static int in_continuous(const struct tune_domain *child, const struct tune_doma
     if (child->type == TUNE_DISCRETE)
         return all_in(child, parent, why, size);
     if (child->type == TUNE_BINARY)
-        return tune_domain_has(parent, &zero) && tune_domain_has(parent, &one) ? 1 : refuse(why, size, "0 and 1 are not both in its range");
-    if (!child->has_range || tune_value_compare(&child->low, &parent->low) < 0 || tune_value_compare(&child->high, &parent->high) > 0)
+        return tune_domain_has(parent, &zero) && tune_domain_has(parent, &one)
+                   ? 1
+                   : refuse(why, size, "0 and 1 are not both in its range");
+    if (!child->has_range || tune_value_compare(&child->low, &parent->low) < 0 ||
+        tune_value_compare(&child->high, &parent->high) > 0)
         return refuse(why, size, "its range is not within the other");
     return 1;
 }
@@ -365,7 +371,9 @@ static int in_discrete(const struct tune_domain *child, const struct tune_domain
     if (tune_domain_size(parent) || !child->has_interval)
         return all_in(child, parent, why, size);
     double step = number(&parent->interval); /* the only thing that such a parent says */
-    return fabs(remainder(number(&child->interval), step)) <= 1e-9 * step ? 1 : refuse(why, size, "its interval is no multiple of the other");
+    return fabs(remainder(number(&child->interval), step)) <= 1e-9 * step
+               ? 1
+               : refuse(why, size, "its interval is no multiple of the other");
 }
 
 static int in_vector(const struct tune_domain *child, const struct tune_domain *parent, char *why, size_t size)

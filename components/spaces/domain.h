@@ -38,7 +38,7 @@ struct tune_domain {
     enum tune_probability probability;
     double mean, deviation;         /* of TUNE_NORMAL */
     const struct tune_domain *element; /* of a vector */
-    int elements;
+    int elements;                   /* at most 4096 */
 };
 
 /* tune_domain_read - from a propertyDomain (NULL: unknown). what: "entitySpace[2] (batch_size)", for messages.

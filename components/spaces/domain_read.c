@@ -6,7 +6,8 @@
 #include "core/try.h"
 #include "spaces/domain.h"
 
-#define KEYS "values|domainRange|interval|variableType|probabilityFunction|element_domain|number_elements|elementDomain|numberElements"
+#define KEYS \
+    "values|domainRange|interval|variableType|probabilityFunction|element_domain|number_elements|elementDomain|numberElements"
 
 /* What a domain is read with. */
 struct reader {
@@ -73,8 +74,9 @@ static int refuse_twice(const struct reader *r, const struct tune_domain *domain
     for (int i = 1; i < domain->count && status == 0; i++)
         if (tune_value_equal(items[i - 1].value, items[i].value)) {
             tune_value_repr(items[i].value, text, sizeof text);
-            status = tune_document_fail(r->document, list->items[items[i].place],
-                                        "%s: %s stands twice in values; name each value once (True is 1, and 1 is 1.0)", r->what, text);
+            status =
+                tune_document_fail(r->document, list->items[items[i].place],
+                                   "%s: %s stands twice in values; name each value once (True is 1, and 1 is 1.0)", r->what, text);
         }
     free(items);
     return status;
@@ -102,7 +104,8 @@ static int read_values(const struct reader *r, struct tune_domain *domain)
     domain->count = all.list.count;
     for (int i = 0; i < domain->count; i++)
         if (holds_nan(&domain->values[i]))
-            return tune_document_fail(r->document, list->items[i], "%s: NaN is no value: it equals nothing, not even itself", r->what);
+            return tune_document_fail(r->document, list->items[i], "%s: NaN is no value: it equals nothing, not even itself",
+                                      r->what);
     return refuse_twice(r, domain, list);
 }
 
@@ -121,13 +124,15 @@ static int read_range(const struct reader *r, struct tune_domain *domain)
     if (list) {
         if (list->type != TUNE_NODE_LIST || list->count != 2 || tune_document_value(r->document, list, &ends) < 0 ||
             !is_number(&ends.list.items[0]) || !is_number(&ends.list.items[1]))
-            return tune_document_fail(r->document, list, "%s: domainRange must be two numbers, [start, end): the end is not in it", r->what);
+            return tune_document_fail(r->document, list, "%s: domainRange must be two numbers, [start, end): the end is not in it",
+                                      r->what);
         domain->has_range = true;
         domain->low = ends.list.items[0];
         domain->high = ends.list.items[1];
         if (tune_value_compare(&domain->low, &domain->high) >= 0)
             return tune_document_fail(r->document, list,
-                                      "%s: the end of domainRange must be above its start; the end itself is not in the range", r->what);
+                                      "%s: the end of domainRange must be above its start; the end itself is not in the range",
+                                      r->what);
     }
     if (step) {
         if (step->type != TUNE_NODE_SCALAR || !is_number(&step->value) || tune_value_compare(&step->value, &zero) <= 0 ||
@@ -151,8 +156,8 @@ static int check_steps(const struct reader *r, const struct tune_domain *domain)
     double largest = fmax(fabs(low), fabs(high)), ulp = nextafter(largest, INFINITY) - largest;
     if (!isfinite(largest * 1e10) || step < 2e-10 || step < 8 * ulp || (high - low) / step >= 0x1p53)
         return tune_document_fail(r->document, get(r, "interval"),
-                                  "%s: steps of %g between %g and %g cannot be told apart; values are rounded to 10 decimals", r->what,
-                                  step, low, high);
+                                  "%s: steps of %g between %g and %g cannot be told apart; values are rounded to 10 decimals",
+                                  r->what, step, low, high);
     return 0;
 }
 
@@ -175,7 +180,8 @@ static int read_probability(const struct reader *r, struct tune_domain *domain)
         return tune_document_fail(r->document, tune_node_get(node, "identifier"),
                                   "%s: no probabilityFunction \"%s\"; there are uniform and normal", r->what, name);
     if (is_none(parameters))
-        return tune_document_fail(r->document, node, "%s: a normal probabilityFunction wants parameters: {mean: ..., std: ...}", r->what);
+        return tune_document_fail(r->document, node, "%s: a normal probabilityFunction wants parameters: {mean: ..., std: ...}",
+                                  r->what);
     domain->probability = TUNE_NORMAL;
     TRY(tune_document_number(r->document, parameters, "mean", true, &domain->mean));
     TRY(tune_document_number(r->document, parameters, "std", true, &domain->deviation));
@@ -194,12 +200,13 @@ static int read_vector(const struct reader *r, struct tune_domain *domain)
     if (!element && !number && domain->type != TUNE_VECTOR)
         return 0;
     if (domain->type != TUNE_VECTOR && domain->given)
-        return tune_document_fail(r->document, element ? element : number, "%s: element_domain and number_elements are for %s", r->what,
-                                  variables[TUNE_VECTOR]);
+        return tune_document_fail(r->document, element ? element : number, "%s: element_domain and number_elements are for %s",
+                                  r->what, variables[TUNE_VECTOR]);
     domain->type = TUNE_VECTOR;
-    if (!element || !number || number->type != TUNE_NODE_SCALAR || number->value.type != TUNE_VALUE_INT || number->value.integer < 1 ||
-        number->value.integer > 100000)
-        return tune_document_fail(r->document, r->node, "%s: a vector wants element_domain and number_elements, of 1 to 100000", r->what);
+    if (!element || !number || number->type != TUNE_NODE_SCALAR || number->value.type != TUNE_VALUE_INT ||
+        number->value.integer < 1 || number->value.integer > 4096)
+        return tune_document_fail(r->document, r->node, "%s: a vector wants element_domain and number_elements, of 1 to 4096",
+                                  r->what);
     struct tune_domain *inner = tune_document_take(r->document, sizeof *inner);
     if (!inner)
         return -1;
@@ -228,10 +235,11 @@ static int read_type(const struct reader *r, struct tune_domain *domain)
         domain->given = domain->identifier = true;
         return 0;
     }
-    return tune_document_fail(r->document, get(r, "variableType"),
-                              "%s: no variableType \"%s\"; there are CONTINUOUS, DISCRETE, CATEGORICAL, BINARY, OPEN_CATEGORICAL (IDENTIFIER), "
-                              "VECTOR and UNKNOWN, each with _VARIABLE_TYPE behind it",
-                              r->what, name);
+    return tune_document_fail(
+        r->document, get(r, "variableType"),
+        "%s: no variableType \"%s\"; there are CONTINUOUS, DISCRETE, CATEGORICAL, BINARY, OPEN_CATEGORICAL (IDENTIFIER), "
+        "VECTOR and UNKNOWN, each with _VARIABLE_TYPE behind it",
+        r->what, name);
 }
 
 static bool all_numbers(const struct tune_domain *domain)
@@ -270,7 +278,8 @@ static int check_type(const struct reader *r, const struct tune_domain *domain)
 {
     const char *name = tune_variable_name(domain), *key = NULL;
     if (domain->has_interval && domain->count)
-        return tune_document_fail(r->document, get(r, "interval"), "%s: interval does not go with values; name one of them", r->what);
+        return tune_document_fail(r->document, get(r, "interval"), "%s: interval does not go with values; name one of them",
+                                  r->what);
     if (domain->has_range && refused[domain->type].range)
         key = "domainRange";
     if (domain->has_interval && refused[domain->type].interval)
@@ -280,8 +289,8 @@ static int check_type(const struct reader *r, const struct tune_domain *domain)
     if (key)
         return tune_document_fail(r->document, get(r, key), "%s: %s does not go with %s", r->what, key, name);
     if (domain->type == TUNE_DISCRETE && !domain->count && !domain->has_interval)
-        return tune_document_fail(r->document, r->node, "%s: %s wants values, or an interval (and a domainRange, to be countable)", r->what,
-                                  name);
+        return tune_document_fail(r->document, r->node, "%s: %s wants values, or an interval (and a domainRange, to be countable)",
+                                  r->what, name);
     if (domain->type == TUNE_CATEGORICAL && !domain->count)
         return tune_document_fail(r->document, r->node, "%s: %s wants values", r->what, name);
     return 0;
@@ -306,12 +315,14 @@ static int check_range(const struct reader *r, struct tune_domain *domain)
     const struct tune_node *list = get(r, "values");
     char text[64];
     if (!all_numbers(domain))
-        return tune_document_fail(r->document, get(r, "domainRange"), "%s: domainRange does not go with values that are no numbers", r->what);
+        return tune_document_fail(r->document, get(r, "domainRange"), "%s: domainRange does not go with values that are no numbers",
+                                  r->what);
     for (int i = 0; i < domain->count; i++)
-        if (tune_value_compare(&domain->values[i], &domain->low) < 0 || tune_value_compare(&domain->values[i], &domain->high) >= 0) {
+        if (tune_value_compare(&domain->values[i], &domain->low) < 0 ||
+            tune_value_compare(&domain->values[i], &domain->high) >= 0) {
             tune_value_repr(&domain->values[i], text, sizeof text);
-            return tune_document_fail(r->document, list->items[i], "%s: %s is not in domainRange, whose end is not in it either", r->what,
-                                      text);
+            return tune_document_fail(r->document, list->items[i], "%s: %s is not in domainRange, whose end is not in it either",
+                                      r->what, text);
         }
     domain->has_range = false;
     return 0;

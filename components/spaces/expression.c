@@ -55,7 +55,7 @@ static int fail_at(const struct parser *p, const char *at, const char *format, .
     while (from < at && ((unsigned char)*from & 0xC0) == 0x80)
         from++;
     snprintf(line, sizeof line, "%s", from);
-    for (size_t end = strlen(line); ((unsigned char)from[end] & 0xC0) == 0x80;)
+    for (size_t end = strlen(line); end > 0 && ((unsigned char)from[end] & 0xC0) == 0x80;)
         line[--end] = 0; /* no half character */
     int n = 0;
     for (char *c = line; *c; c++) {

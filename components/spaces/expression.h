@@ -6,7 +6,12 @@
  * * / // % **, unary -, parentheses, lists; numbers, 'texts', "texts", True False None (true false null too); min max
  * abs len round; names of properties, or `any text` in back quotes where a name is none of letters, digits and _. // and
  * % round down. No assignment, no calls of anything else. Compiled once, evaluated without allocation; at most
- * TUNE_EXPRESSION_NODES nodes, which bounds time and depth. */
+ * TUNE_EXPRESSION_NODES nodes (parentheses and signs count too), which bounds time and depth.
+ *
+ * Where it gives a value, Python gives the same one, of the same type. What it refuses and Python does not: whole numbers
+ * beyond 64 bits, NaN and complex results, texts and lists joined by + or *, a list made of names as the result, numbers
+ * not in decimal, round() to tens, min() and max() of a text's letters, backslashes other than \ ' " 
+ 	 . */
 #ifndef TUNE_SPACES_EXPRESSION_H
 #define TUNE_SPACES_EXPRESSION_H
 

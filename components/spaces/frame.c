@@ -22,7 +22,7 @@ static char *plain_copy(const char *text)
 {
     char *plain = NULL;
     size_t size;
-    FILE *out = open_memstream(&plain, &size);
+    FILE *out = text ? open_memstream(&plain, &size) : NULL;
     if (!out)
         return NULL;
     tune_print_line_of(out, text);

@@ -15,8 +15,8 @@
 
 /* Random numbers for different ends differ in their stream. */
 #define STREAM_PERMUTATION ((uint64_t)1 << 48)
-#define STREAM_DRAW ((uint64_t)2 << 48)
-#define STREAM_PLACE ((uint64_t)3 << 48)
+#define STREAM_DRAW        ((uint64_t)2 << 48)
+#define STREAM_PLACE       ((uint64_t)3 << 48)
 
 /* Where one fraction goes: a dimension, or an element of a vector. */
 struct axis {
@@ -84,7 +84,8 @@ int tune_order_mode(const char *name, enum tune_order_mode *mode)
             return 0;
         }
     tune_error_set_kind(TUNE_ERROR_USAGE,
-                        "no order \"%s\"; there are sequential, random, sequential-grouped, random-grouped, weighted, sobol, lhs", name);
+                        "no order \"%s\"; there are sequential, random, sequential-grouped, random-grouped, weighted, sobol, lhs",
+                        name);
     return -1;
 }
 
@@ -246,7 +247,8 @@ static int make_draws(struct tune_order *o, int64_t limit)
     if (o->mode != TUNE_ORDER_SOBOL)
         return 0;
     if (o->axis_count > TUNE_SOBOL_AXES) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "the order sobol is for at most %d dimensions of more than one value, and there are %d; take lhs",
+        tune_error_set_kind(TUNE_ERROR_USAGE,
+                            "the order sobol is for at most %d dimensions of more than one value, and there are %d; take lhs",
                             TUNE_SOBOL_AXES, o->axis_count);
         return -1;
     }
@@ -321,7 +323,8 @@ static int next_draw(struct tune_order *o, const struct tune_value **values)
         if (good)
             return 1;
     }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "in %d draws in a row the order %s found nothing new%s; ask for fewer, or take the order random",
+    tune_error_set_kind(TUNE_ERROR_USAGE,
+                        "in %d draws in a row the order %s found nothing new%s; ask for fewer, or take the order random",
                         TUNE_ORDER_REDRAWS, names[o->mode], o->space->constraint_count ? " that the constraints allow" : "");
     return -1;
 }

@@ -43,8 +43,8 @@ static int read_dimension(struct tune_space *s, const struct tune_node *node, in
         return tune_document_fail(d, node, "%s: an empty identifier", what);
     snprintf(what, sizeof what, "entitySpace[%d] (%s)", place, dimension->name);
     if (strcmp(kind, "CONSTITUTIVE_PROPERTY_TYPE"))
-        return tune_document_fail(d, tune_node_get(node, "propertyType"), "%s: propertyType must be CONSTITUTIVE_PROPERTY_TYPE, not %s",
-                                  what, kind);
+        return tune_document_fail(d, tune_node_get(node, "propertyType"),
+                                  "%s: propertyType must be CONSTITUTIVE_PROPERTY_TYPE, not %s", what, kind);
     if (!is_none(metadata) && metadata->type != TUNE_NODE_MAP)
         return tune_document_fail(d, metadata, "%s: metadata must be a map of keys and values", what);
     said = tune_node_get(metadata, "description");
@@ -93,7 +93,8 @@ static int read_parameter(struct tune_document *d, struct tune_reference *r, con
     if (!value)
         return tune_document_fail(d, node, "the parameter %s wants a value", p->name);
     if (tune_document_value(d, value, &p->value) < 0)
-        return tune_document_fail(d, value, "the value of the parameter %s must be a number, a text, a boolean, or a list of them", p->name);
+        return tune_document_fail(d, value, "the value of the parameter %s must be a number, a text, a boolean, or a list of them",
+                                  p->name);
     for (int i = 0; i < r->count; i++)
         if (!strcmp(r->parameters[i].name, p->name))
             return tune_document_fail(d, node, "the parameter %s stands in line %d already", p->name, r->parameters[i].at->line);
@@ -370,7 +371,7 @@ int tune_entity_identifier(const char *const *names, const struct tune_value *va
 
 /* ---- counting ---- */
 
-#define COUNTED 1e7   /* combinations of what constraints speak of that are looked at one by one */
+#define COUNTED 1e7 /* combinations of what constraints speak of that are looked at one by one */
 #define SAMPLED 100000
 
 /* Those of s's dimensions that a constraint uses, into wheels, and how many combinations of values they have. */
@@ -434,7 +435,7 @@ static int sample(struct tune_walk *w, double combinations, double *allowed, dou
 
 int tune_space_count_allowed(const struct tune_space *s, double *allowed, double *error)
 {
-    int wheels[TUNE_SPACE_DIMENSIONS];
+    int wheels[TUNE_SPACE_DIMENSIONS] = {0};
     double combinations, rest;
     *allowed = (double)s->size;
     *error = 0;

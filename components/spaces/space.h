@@ -60,8 +60,9 @@ struct tune_space {
     const char *name, *description;    /* of metadata; NULL: none */
     tune_index size;                   /* entities of the grid, constraints aside; 0: cannot be counted; TUNE_INDEX_MAX: at least */
     int items;                         /* room that tune_space_entity needs for the items of vectors */
-    char id[7];                        /* 6 hexadecimal digits, of what the space means: dimensions with their domains in order, experiments with their
-                                          parameters, constraints; not of comments, metadata, or how values are spelled. Never one that reads as a number. */
+    char id[7];                        /* 6 hexadecimal digits, of what the space means: dimensions with their domains in order,
+                                          experiments with their parameters, constraints; not of comments, metadata, or how values
+                                          are spelled. Never one that reads as a number. */
 };
 
 /* tune_space_read - from a file. NULL with an error (file:line:column): what tune_domain_read refuses, no dimension, two

@@ -248,7 +248,7 @@ static void put_value(struct writer *w, const struct tune_value *v, bool json)
         break;
     case TUNE_VALUE_LIST:
         put(w, "[");
-        for (int i = 0; i < v->list.count; i++) {
+        for (int i = 0; i < v->list.count && w->length < INT_MAX; i++) {
             if (i > 0)
                 put(w, ", ");
             put_value(w, v->list.items + i, json);

@@ -5,7 +5,8 @@
 
 static void show(struct tune_walk *w, const struct wheel *wheel)
 {
-    tune_domain_value(&w->space->dimensions[wheel->dimension].domain, wheel->at, &w->values[wheel->dimension], w->items + wheel->item);
+    tune_domain_value(&w->space->dimensions[wheel->dimension].domain, wheel->at, &w->values[wheel->dimension],
+                      w->items + wheel->item);
 }
 
 /* Wheel k moved: what constraints used it is no longer known. */

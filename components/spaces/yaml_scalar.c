@@ -177,17 +177,20 @@ static int real(struct tune_tree *t, struct tune_node *node, const char *text)
         node->value = tune_value_float(s[1] == 'n' || s[1] == 'N' ? (double)NAN : sign * (double)INFINITY);
         return 0;
     }
-    char *plain = tune_document_take(t->document, strlen(s) + 1), *to = plain, *part;
+    char *plain = tune_document_take(t->document, strlen(s) + 1), *to = plain;
     if (!plain)
         return -1;
     for (; *s; s++)
         if (*s != '_')
             *to++ = *s;
-    while ((part = strrchr(plain, ':'))) { /* from the last, as PyYAML adds them up */
-        sum += strtod(part + 1, NULL) * base;
-        base *= 60;
-        *part = 0;
-    }
+    for (; to > plain; to--) /* parts between ':', from the last, as PyYAML adds them up */
+        if (to[-1] == ':') {
+            sum += strtod(to, NULL) * base;
+            base *= 60;
+            to[-1] = 0;
+            if (isinf(base))
+                return fail(t, node, text, "has too many parts for a number; put it in quotes");
+        }
     node->value = tune_value_float(sign * (sum + strtod(plain, NULL) * base));
     return 0;
 }

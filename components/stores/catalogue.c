@@ -65,16 +65,22 @@ static int find_column(const struct tune_store_union *u, const char *name, int h
 }
 
 /* A text here and a number there make nothing. have: column i of u. */
-static int check_types(const struct tune_store *s, const struct tune_store_union *u, int i, const struct tune_column *c, const char *where)
+static int check_types(const struct tune_store *s, const struct tune_store_union *u, int i, const struct tune_column *c,
+                       const char *where)
 {
     const struct tune_column *have = &u->columns[i];
     if ((have->type == TUNE_CELL_TEXT) == (c->type == TUNE_CELL_TEXT))
         return 0;
-    tune_error_set("%s: the column \"%s\" of %s is a %s in %s and a %s in %s: two experiments of one name; give one of them another name, "
-                   "or a store of its own", s->folder, c->name, u->name ? u->name : TUNE_STORE_REQUESTS,
+    tune_error_set("%s: the column \"%s\" of %s is a %s in %s and a %s in %s: two experiments of one name; give one of them "
+                   "another name, or a store of its own", s->folder, c->name, tune_sample_title(u->name),
                    have->type == TUNE_CELL_TEXT ? "text" : "number", u->files[i] < 0 ? "every table" : s->files[u->files[i]].name,
                    c->type == TUNE_CELL_TEXT ? "text" : "number", where);
     return -1;
+}
+
+static bool is_count(const struct tune_column *c)
+{
+    return c->whole || c->type == TUNE_CELL_WHOLE;
 }
 
 /* Whole numbers in one file and others in another make numbers. */
@@ -85,9 +91,12 @@ static int unite_column(struct tune_store *s, struct tune_store_union *u, const 
         return add_column(u, c, file);
     TRY(check_types(s, u, i, c, s->files[file].name));
     struct tune_column *have = &u->columns[i];
-    bool both_whole = have->type == TUNE_CELL_WHOLE && c->type == TUNE_CELL_WHOLE;
-    have->whole = have->type == c->type ? have->whole && c->whole : (have->whole || have->type == TUNE_CELL_WHOLE) && (c->whole || c->type == TUNE_CELL_WHOLE);
-    have->type = have->type == TUNE_CELL_TEXT || both_whole ? have->type : TUNE_CELL_NUMBER;
+    if (have->type == c->type) {
+        have->whole = have->whole && c->whole;
+    } else {
+        have->whole = is_count(have) && is_count(c);
+        have->type = TUNE_CELL_NUMBER;
+    }
     return 0;
 }
 
@@ -227,7 +236,8 @@ const struct tune_column *tune_store_columns(struct tune_store *s, const char *e
             size_t n = strlen(names);
             snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", s->names[i - 1]);
         }
-        tune_error_set("%s has no measurements of \"%s\"; it has those of: %s", s->folder, experiment, *names ? names : "nothing yet");
+        tune_error_set("%s has no measurements of \"%s\"; it has those of: %s", s->folder, experiment,
+                       *names ? names : "nothing yet");
         return NULL;
     }
     *count = u->count;

@@ -55,7 +55,8 @@ static int64_t start_of(int64_t pid)
     snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
     read_line(path, line, sizeof line);
     const char *rest = strrchr(line, ')'); /* its name may hold anything */
-    if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld", &state, &started) != 2)
+    if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld", &state,
+                        &started) != 2)
         return -1;
     return state == 'Z' || state == 'X' ? 0 : started;
 }
@@ -84,7 +85,8 @@ enum { STATE_BYTES = 4 };
 static int write_claim(const char *path, const struct owner *me)
 {
     char text[512];
-    int n = snprintf(text, sizeof text, "%sheld\",\"host\":\"%s\",\"boot\":\"%s\",\"pid_space\":\"%s\",\"pid\":%" PRId64 ",\"started\":%" PRId64 "}\n",
+    int n = snprintf(text, sizeof text,
+                     "%sheld\",\"host\":\"%s\",\"boot\":\"%s\",\"pid_space\":\"%s\",\"pid\":%" PRId64 ",\"started\":%" PRId64 "}\n",
                      head, me->host, me->boot, me->space, me->pid, me->started);
     return tune_exclusive_write(path, text, (size_t)n, false); /* no sync: after a power cut nobody holds anything */
 }

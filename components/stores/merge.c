@@ -350,7 +350,9 @@ static void check_texts(struct check *c, const struct tune_scan *scan, const cha
             tell_row(c, scan, table, "its \"%.100s\" is no UTF-8", columns[i].name);
 }
 
-static int check_table(struct check *c, const char *table, int (*check_row)(struct check *c, const struct tune_scan *scan, const char *table, const struct tune_cell *row))
+typedef int row_check(struct check *c, const struct tune_scan *scan, const char *table, const struct tune_cell *row);
+
+static int check_table(struct check *c, const char *table, row_check *check_row)
 {
     int count, more = -1;
     const struct tune_cell *cells;

@@ -134,7 +134,7 @@ static int check_piece(const struct reading *r, const struct tune_sample_extent 
 {
     uint64_t bytes = (uint64_t)(at->piece_rows * at->row_bytes);
     if (at->pieces[i] == HADDR_UNDEF || at->pieces[i] > r->size || bytes > r->size - at->pieces[i])
-        return broken(r, "rows from %lld on lie outside the file, which has %zu bytes: it was cut", (long long)(i * at->piece_rows),
+        return broken(r, "rows from %lld on are not in the file, which has %zu bytes", (long long)(i * at->piece_rows),
                       r->size);
     return 0;
 }
@@ -168,7 +168,8 @@ static int locate_chunks(const struct reading *r, hid_t dataset, hid_t plist, st
         if (H5Dget_chunk_info_by_coord(dataset, &first, &mask, &where, &bytes) < 0)
             return unreadable(r, "its chunks");
         if (where != HADDR_UNDEF && bytes != (hsize_t)(at->piece_rows * at->row_bytes))
-            return broken(r, "a chunk of %llu bytes, expected %lld", (unsigned long long)bytes, (long long)(at->piece_rows * at->row_bytes));
+            return broken(r, "a chunk of %llu bytes, expected %lld", (unsigned long long)bytes,
+                          (long long)(at->piece_rows * at->row_bytes));
         at->pieces[i] = where;
         TRY(check_piece(r, at, i));
     }
@@ -234,7 +235,8 @@ static int read_column_type(const struct reading *r, const struct tune_sample_ta
     else if (H5Tequal(type, H5T_IEEE_F64LE) > 0)
         c->column.type = TUNE_CELL_NUMBER;
     else
-        return broken(r, "its column \"%.100s\" is neither a short fixed string nor a little-endian int64 or float64", c->column.name);
+        return broken(r, "its column \"%.100s\" is neither a short fixed string nor a little-endian int64 or float64",
+                      c->column.name);
     if (known && c->column.type != (numbered ? TUNE_CELL_WHOLE : known->type))
         return broken(r, "its column \"%s\" is %s, expected %s", c->column.name, type_words(c->column.type),
                       type_words(numbered ? TUNE_CELL_WHOLE : known->type));
@@ -300,7 +302,9 @@ static int read_columns(const struct reading *r, hid_t dataset, hid_t type, stru
         }
         c->column.name = strdup(name);
         c->offset = (int64_t)H5Tget_member_offset(type, i);
-        int status = !c->column.name ? no_memory(r) : !*name ? broken(r, "a column has no name") : read_column_type(r, t, member, c);
+        int status = !c->column.name ? no_memory(r)
+                     : !*name        ? broken(r, "a column has no name")
+                                     : read_column_type(r, t, member, c);
         tune_hdf5_close(member);
         H5free_memory(name);
         if (status < 0) {
@@ -500,7 +504,8 @@ int tune_sample_rows(int fd, const char *path, const struct tune_sample_extent *
     while (count > 0) {
         int64_t inside = first % at->piece_rows, n = at->piece_rows - inside;
         n = n < count ? n : count;
-        TRY(tune_file_read_at(fd, path, at->pieces[first / at->piece_rows] + (uint64_t)(inside * at->row_bytes), to, (size_t)(n * at->row_bytes)));
+        uint64_t from = at->pieces[first / at->piece_rows] + (uint64_t)(inside * at->row_bytes);
+        TRY(tune_file_read_at(fd, path, from, to, (size_t)(n * at->row_bytes)));
         to += n * at->row_bytes;
         first += n;
         count -= n;

@@ -16,6 +16,12 @@
 
 #include "stores/store.h"
 
+/* How a table is called where it is spoken of; NULL: the requests. */
+static inline const char *tune_sample_title(const char *experiment)
+{
+    return experiment ? experiment : TUNE_STORE_REQUESTS;
+}
+
 /* A table to be written. */
 struct tune_sample_rows {
     const char *name;               /* of its experiment; NULL: the requests */

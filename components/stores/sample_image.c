@@ -11,17 +11,17 @@
 /* The different reasons of all rows, in the order they are met; number 0 is "". */
 struct reasons {
     const char **texts;
-    int count;
+    size_t count;
 };
 
-static int number_of(struct reasons *r, const char *text)
+static int64_t number_of(struct reasons *r, const char *text)
 {
-    int i = 0;
+    size_t i = 0;
     while (i < r->count && strcmp(r->texts[i], text))
         i++;
     if (i == r->count)
         r->texts[r->count++] = text;
-    return i;
+    return (int64_t)i;
 }
 
 static hid_t text_type(size_t bytes)
@@ -38,6 +38,19 @@ static hid_t text_type(size_t bytes)
 static int text_room(size_t longest)
 {
     return (int)(longest / 8 + 1) * 8;
+}
+
+/* Texts as they stand in a file, one behind the other, each in *room bytes; the caller frees them. */
+static char *pack(const char *const *texts, size_t count, size_t *room)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < count; i++)
+        longest = strlen(texts[i]) > longest ? strlen(texts[i]) : longest;
+    *room = (size_t)text_room(longest);
+    char *data = calloc(count, *room);
+    for (size_t i = 0; i < count && data; i++)
+        memcpy(data + i * *room, texts[i], strlen(texts[i]));
+    return data;
 }
 
 /* ---- attributes ---- */
@@ -61,17 +74,12 @@ static int put_text(hid_t object, const char *name, const char *text)
     return status;
 }
 
-static int put_texts(hid_t object, const char *name, const char *const *texts, int count)
+static int put_texts(hid_t object, const char *name, const char *const *texts, size_t count)
 {
-    size_t longest = 0;
-    for (int i = 0; i < count; i++)
-        longest = strlen(texts[i]) > longest ? strlen(texts[i]) : longest;
-    size_t room = (size_t)text_room(longest);
-    char *data = calloc((size_t)count, room);
+    size_t room;
+    char *data = pack(texts, count, &room);
     hid_t type = data ? text_type(room) : H5I_INVALID_HID;
-    for (int i = 0; i < count && data; i++)
-        memcpy(data + (size_t)i * room, texts[i], strlen(texts[i]));
-    int status = type < 0 ? -1 : put_attribute(object, name, type, (hsize_t)count, data);
+    int status = type < 0 ? -1 : put_attribute(object, name, type, count, data);
     tune_hdf5_close(type);
     free(data);
     return status;
@@ -88,7 +96,7 @@ static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
     int status = texts && whole ? 0 : -1;
     if (status == 0)
         status = put_text(dataset, "CLASS", "TABLE") | put_text(dataset, "VERSION", "3.0") |
-                 put_text(dataset, "TITLE", t->name ? t->name : TUNE_STORE_REQUESTS);
+                 put_text(dataset, "TITLE", tune_sample_title(t->name));
     for (size_t i = 0; i < n && status == 0; i++) {
         snprintf(name, sizeof name, "FIELD_%zu_NAME", i);
         status = put_text(dataset, name, t->columns[i].name);
@@ -97,7 +105,7 @@ static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
         whole[i] = t->columns[i].whole;
     }
     if (status == 0)
-        status = put_texts(dataset, "units", texts, t->column_count) | put_texts(dataset, "roles", texts + n, t->column_count) |
+        status = put_texts(dataset, "units", texts, n) | put_texts(dataset, "roles", texts + n, n) |
                  put_attribute(dataset, "whole", H5T_STD_I8LE, n, whole);
     free(texts);
     free(whole);
@@ -108,10 +116,10 @@ static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
 
 /* A new dataset of one dimension with the rows in data. Chunked, all rows in one chunk: PyTables, and so pandas.read_hdf,
  * takes no other for a table. */
-static hid_t put_dataset(hid_t group, const char *name, hid_t type, int rows, bool chunked, const void *data)
+static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows, bool chunked, const void *data)
 {
-    hsize_t size = (hsize_t)rows, chunk = rows ? size : 1;
-    hid_t space = H5Screate_simple(1, &size, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t chunk = rows ? rows : 1;
+    hid_t space = H5Screate_simple(1, &rows, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
     hid_t dataset = H5I_INVALID_HID;
     /* no times: the same rows make the same bytes */
     if (space >= 0 && plist >= 0 && H5Pset_obj_track_times(plist, 0) >= 0 && H5Pset_attr_phase_change(plist, 65535, 0) >= 0 &&
@@ -193,8 +201,7 @@ static int put_table(hid_t group, const struct tune_sample_rows *t, struct reaso
     hid_t type = data ? row_type(t, widths, row_bytes) : H5I_INVALID_HID;
     if (data)
         fill(t, widths, reasons, data);
-    hid_t dataset = type < 0 ? H5I_INVALID_HID
-                             : put_dataset(group, t->name ? t->name : TUNE_STORE_REQUESTS, type, t->row_count, true, data);
+    hid_t dataset = type < 0 ? H5I_INVALID_HID : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, true, data);
     int status = dataset < 0 ? -1 : put_attributes(dataset, t);
     tune_hdf5_close(dataset);
     tune_hdf5_close(type);
@@ -205,13 +212,8 @@ static int put_table(hid_t group, const struct tune_sample_rows *t, struct reaso
 
 static int put_reasons(hid_t file, const struct reasons *reasons)
 {
-    size_t longest = 0;
-    for (int i = 0; i < reasons->count; i++)
-        longest = strlen(reasons->texts[i]) > longest ? strlen(reasons->texts[i]) : longest;
-    size_t room = (size_t)text_room(longest);
-    char *data = calloc((size_t)reasons->count, room);
-    for (int i = 0; i < reasons->count && data; i++)
-        memcpy(data + (size_t)i * room, reasons->texts[i], strlen(reasons->texts[i]));
+    size_t room;
+    char *data = pack(reasons->texts, reasons->count, &room);
     hid_t type = data ? text_type(room) : H5I_INVALID_HID;
     hid_t dataset = type < 0 ? H5I_INVALID_HID : put_dataset(file, "reasons", type, reasons->count, false, data);
     tune_hdf5_close(dataset);
@@ -281,8 +283,8 @@ static hid_t create(struct buffer *buffer)
 {
     H5FD_file_image_callbacks_t calls = {make_buffer, NULL, resize_buffer, take_buffer, share_buffer, unshare_buffer, buffer};
     hid_t access = tune_hdf5_access(), file = H5I_INVALID_HID;
-    if (access >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 && H5Pset_fapl_core(access, 1 << 20, 0) >= 0 &&
-        H5Pset_file_image_callbacks(access, &calls) >= 0)
+    if (access >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
+        H5Pset_fapl_core(access, 1 << 20, 0) >= 0 && H5Pset_file_image_callbacks(access, &calls) >= 0)
         file = H5Fcreate("a sample file in memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
     tune_hdf5_close(access);
     return file;

@@ -110,8 +110,8 @@ static int read_reason(struct tune_scan *s, const struct window *w, int64_t numb
     char path[TUNE_PATH_MAX];
     TRY(tune_store_path(s->store, path, s->store->files[w->file].name));
     if (number < 0 || (number > 0 && number >= at->rows)) {
-        tune_error_set("%s: table %s: row %d has the reason number %lld, and there are %lld", path, s->table, s->place.row,
-                       (long long)number, (long long)at->rows);
+        tune_error_set("%s: table %s: row %d has the reason number %lld, and there are %lld", path, tune_sample_title(s->table),
+                       s->place.row, (long long)number, (long long)at->rows);
         return -1;
     }
     if (number > 0)

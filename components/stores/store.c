@@ -229,10 +229,26 @@ static struct tune_store_file *find_file(struct tune_store *s, const char *name,
     return f;
 }
 
+/* Whether the file is the one whose structure is known. */
+static bool is_known(const struct tune_store_file *f, const struct stat *st)
+{
+    return f->content && st->st_dev == f->seen.st_dev && st->st_ino == f->seen.st_ino && st->st_size == f->seen.st_size &&
+           st->st_mtim.tv_sec == f->seen.st_mtim.tv_sec && st->st_mtim.tv_nsec == f->seen.st_mtim.tv_nsec;
+}
+
+/* Whether somebody else replaced a file that was read. */
+static bool is_changed(const struct tune_store *s, const struct tune_store_file *f)
+{
+    char path[TUNE_PATH_MAX];
+    struct stat st;
+    return f->content && strcmp(f->name, tune_store_own_file(s)) && tune_store_path(s, path, f->name) == 0 && stat(path, &st) == 0 &&
+           !is_known(f, &st);
+}
+
 int tune_store_refresh(struct tune_store *s)
 {
     struct dirent **entries = NULL;
-    int n = scandir(s->folder, &entries, is_sample_file, by_name), before = s->file_count, sorted = before > 0, status = 0;
+    int n = scandir(s->folder, &entries, is_sample_file, by_name), before = s->file_count, sorted = before > 0, status = 0, changed = 0;
     if (n < 0) {
         tune_error_set("cannot open folder %s: %s", s->folder, strerror(errno));
         return -1;
@@ -244,21 +260,16 @@ int tune_store_refresh(struct tune_store *s)
         s->files[i].gone = true;
     for (int i = 0; i < n; i++) {
         struct tune_store_file *f = find_file(s, entries[i]->d_name, sorted, before);
-        if (f)
+        if (f) {
             f->gone = false;
-        else if (status == 0)
+            changed += is_changed(s, f);
+        } else if (status == 0) {
             status = append_file(s, entries[i]->d_name);
+        }
         free(entries[i]);
     }
     free(entries);
-    return status < 0 ? -1 : s->file_count - before;
-}
-
-/* Whether the file is the one whose structure is known. */
-static bool is_known(const struct tune_store_file *f, const struct stat *st)
-{
-    return f->content && st->st_dev == f->seen.st_dev && st->st_ino == f->seen.st_ino && st->st_size == f->seen.st_size &&
-           st->st_mtim.tv_sec == f->seen.st_mtim.tv_sec && st->st_mtim.tv_nsec == f->seen.st_mtim.tv_nsec;
+    return status < 0 ? -1 : s->file_count - before + changed;
 }
 
 int tune_store_open_file(struct tune_store *s, int i, struct tune_sample_file **content)

@@ -76,8 +76,17 @@ const struct tune_column *tune_key_column(enum tune_key key);
 
 /* The table of what operations asked for: operation, request index, experiment, entity, "measured" or "replayed", the
  * result's uid, its status, when. */
-enum tune_request_key { TUNE_REQUEST_OPERATION, TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY, TUNE_REQUEST_TYPE, TUNE_REQUEST_UID,
-                        TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME, TUNE_REQUEST_KEYS };
+enum tune_request_key {
+    TUNE_REQUEST_OPERATION,
+    TUNE_REQUEST_INDEX,     /* whole */
+    TUNE_REQUEST_EXPERIMENT,
+    TUNE_REQUEST_ENTITY,
+    TUNE_REQUEST_TYPE,
+    TUNE_REQUEST_UID,
+    TUNE_REQUEST_STATUS,
+    TUNE_REQUEST_TIME,      /* number: seconds since 1970 */
+    TUNE_REQUEST_KEYS,
+};
 const struct tune_column *tune_request_column(enum tune_request_key key);
 
 struct tune_store;
@@ -87,7 +96,8 @@ struct tune_store;
  * no permission.
  * tune_store_id - 6 characters, of which one is a letter that makes no number ("310e50" would be one to YAML). Drawn
  * once, by the folder's first user.
- * tune_store_refresh - look for files that came meanwhile: how many, or -1. */
+ * tune_store_refresh - look for files that came, or were replaced by others, meanwhile: how many, or -1. Rows appended by
+ * others, or by oneself, are sure to be seen after it only. */
 struct tune_store *tune_store_open(const char *folder, bool create);
 void tune_store_free(struct tune_store *s);
 const char *tune_store_id(const struct tune_store *s);
@@ -96,11 +106,11 @@ int tune_store_refresh(struct tune_store *s);
 
 /* ---- writing ---- */
 
-/* tune_store_table - announce a table of an experiment: its inputs and targets (roles say which). Texts are copied. Once
- * per experiment and process, before rows.
+/* tune_store_table - announce a table of an experiment: its inputs and targets (roles say which). Texts are copied. Before its
+ * rows; again is fine, with other columns too. -1: a column that a store has already, or has as a text where this is a number.
  * tune_store_append - one row, cells in the order keys[TUNE_KEYS], then those columns; and a row of requests (NULL:
  * none). When it returns 0 the row is on the disk and stays. -1: nothing was added, the files are as they were: disk
- * full, file size limit, a text longer than TUNE_STORE_TEXT_MAX (named), no permission.
+ * full, file size limit, a text that is longer than TUNE_STORE_TEXT_MAX or no UTF-8 (named), no permission.
  * tune_store_request - a row of requests alone (a replay).
  * tune_store_begin, tune_store_commit - for many rows at once: what is appended between the two is written a file at a
  * time, and on the disk when commit returns 0. Where one of these calls returns -1, the rows that were not yet written are
@@ -117,7 +127,8 @@ int tune_store_record(struct tune_store *s, const char *kind, const char *name, 
 
 /* tune_store_tables - names of the experiments in any file, sorted; *count. tune_store_columns - the columns of one,
  * union over the files, keys first, then inputs, then targets, in first-seen order; *count. Borrowed until the next
- * refresh. NULL with an error: no such table, a broken file (named). */
+ * refresh. What is a whole number in one file and any in another is any. NULL with an error: no such table, a broken file
+ * (named), a column that is a text here and a number there. TUNE_STORE_REQUESTS may stand for an experiment. */
 const char *const *tune_store_tables(struct tune_store *s, int *count);
 const struct tune_column *tune_store_columns(struct tune_store *s, const char *experiment, int *count);
 
@@ -146,7 +157,7 @@ void tune_store_records_free(char **names, int count);
  * How many rows came, or -1. progress (NULL: nobody) is told after each row of `from`, requests too, how many are done, of all.
  * tune_store_check - read every file through: problem is told each one (file, what), returns how many, or -1: the folder
  * cannot be read. uids twice, unknown statuses, schemas, files that do not open, rows without experiment, requests
- * without result. */
+ * without result. Refreshes s. */
 typedef void tune_store_progress(void *context, int64_t done, int64_t all);
 int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_store_progress *progress, void *context);
 int64_t tune_store_check(struct tune_store *s, void (*problem)(void *context, const char *file, const char *what), void *context);

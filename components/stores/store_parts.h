@@ -55,6 +55,8 @@ void tune_store_forget_catalogue(struct tune_store *s);
 const struct tune_store_union *tune_store_find_union(const struct tune_store *s, const char *name);
 int tune_store_agrees(struct tune_store *s, const char *experiment, const struct tune_column *columns, int count);
 
+/* tune_store_own_file - the name of the file this process writes; "": none yet. */
+const char *tune_store_own_file(const struct tune_store *s);
 void tune_store_writer_free(struct tune_store_writer *w);
 
 /* tune_store_host - this machine's name as it stands in file names.

@@ -68,6 +68,11 @@ void tune_store_writer_free(struct tune_store_writer *w)
     free(w);
 }
 
+const char *tune_store_own_file(const struct tune_store *s)
+{
+    return s->writer ? s->writer->name : "";
+}
+
 static struct tune_store_writer *writer_of(struct tune_store *s)
 {
     if (s->writer)
@@ -211,7 +216,7 @@ static int make_room(struct tune_store *s, struct tune_store_writer *w)
 static int check_cell(const struct table *t, int i, const struct tune_cell *cell)
 {
     const struct tune_column *c = &t->shown[i];
-    const char *table = t->name ? t->name : TUNE_STORE_REQUESTS;
+    const char *table = tune_sample_title(t->name);
     size_t bad;
     if (c->type == TUNE_CELL_WHOLE && cell->absent) {
         tune_error_set("%s: the whole number \"%s\" has no value; every row needs one", table, c->name);
@@ -306,14 +311,14 @@ static int check_columns(const char *experiment, const struct tune_column *colum
         for (int k = 0; k < TUNE_KEYS + i && !twice; k++)
             twice = !strcmp(c->name, k < TUNE_KEYS ? tune_key_column((enum tune_key)k)->name : columns[k - TUNE_KEYS].name);
         if (twice || c->role == TUNE_COLUMN_KEY) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a store has another column called \"%s\" already; give this one another name",
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a store has another column called \"%s\"; give this one another name",
                                 experiment, c->name);
             return -1;
         }
         if (!*c->name || strlen(c->name) > TUNE_STORE_NAME_MAX || strlen(c->unit) > TUNE_STORE_NAME_MAX ||
             !tune_utf8_valid(c->name, strlen(c->name), NULL) || !tune_utf8_valid(c->unit, strlen(c->unit), NULL)) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a column and its unit are called \"%.100s\" and \"%.100s\": expected 1 to %d bytes of UTF-8",
-                                experiment, c->name, c->unit, TUNE_STORE_NAME_MAX);
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a column is called \"%.100s\", its unit \"%.100s\": expected at most %d bytes "
+                                "of UTF-8, and a name", experiment, c->name, c->unit, TUNE_STORE_NAME_MAX);
             return -1;
         }
     }
@@ -344,7 +349,8 @@ static bool same_columns(const struct table *t, const struct tune_column *column
     bool same = t->count == TUNE_KEYS + count;
     for (int i = 0; i < count && same; i++) {
         const struct tune_column *a = &t->columns[TUNE_KEYS + i], *b = &columns[i];
-        same = !strcmp(a->name, b->name) && !strcmp(a->unit, b->unit) && a->type == b->type && a->role == b->role && a->whole == b->whole;
+        same = !strcmp(a->name, b->name) && !strcmp(a->unit, b->unit) && a->type == b->type && a->role == b->role &&
+               a->whole == b->whole;
     }
     return same;
 }

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/print.h"
 #include "core/try.h"
 #include "views/scale.h"
 #include "views/shades.h"
@@ -39,15 +38,15 @@ static bool is_value(const struct tune_heat *h, double value)
 static double mean_of(const struct map *m, int row, int column)
 {
     const struct tune_heat *h = m->heat;
-    double sum = 0;
+    double mean = 0;
     int n = 0;
     for (int r = row * m->down; r < (row + 1) * m->down && r < h->rows; r++)
         for (int c = column * m->across; c < (column + 1) * m->across && c < h->columns; c++) {
             double v = h->values[(int64_t)r * h->columns + c];
-            n += is_value(h, v);
-            sum += is_value(h, v) ? v : 0;
+            if (is_value(h, v))
+                mean += (v - mean) / ++n; /* a sum may have no end */
         }
-    return n ? sum / n : NAN;
+    return n ? mean : NAN;
 }
 
 /* The map in at most so many columns and rows; free m->values. */
@@ -64,9 +63,11 @@ static int make_map(struct map *m, const struct tune_heat *h, int most_columns, 
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to draw \"%s\"", h->title);
         return -1;
     }
+    bool whole = true;
     for (int64_t i = 0; i < count; i++) {
         double v = m->values[i] = mean_of(m, (int)(i / m->columns), (int)(i % m->columns));
         m->missing += isnan(v);
+        whole &= isnan(v) || v == rint(v);
         if (h->best && !isnan(v) && (m->best < 0 || h->best * v > h->best * m->values[m->best]))
             m->best = (int)i;
     }
@@ -75,7 +76,8 @@ static int make_map(struct map *m, const struct tune_heat *h, int most_columns, 
         tune_error_set("\"%s\": there is not one value to draw%s", h->title, h->logarithmic ? " (on a logarithmic scale)" : "");
         return -1;
     }
-    tune_scale_spell(&m->scale, (m->scale.high - m->scale.low) / 200);
+    double step = (m->scale.high - m->scale.low) / 200;
+    tune_scale_spell(&m->scale, whole ? fmax(step, 1) : step);
     return 0;
 }
 
@@ -100,26 +102,14 @@ static int shade_on_dark(const struct map *m, int shade)
     return m->heat->best < 0 ? shade : TUNE_SHADES - 1 - shade;
 }
 
-/* "each cell is the mean of up to 2 x 3", or the caller's note; both, where there are both. */
-static void put_note(const struct map *m, FILE *out)
+/* That cells are joined, or nothing. */
+static const char *joined_text(const struct map *m, char text[160])
 {
-    const char *note = m->heat->note ? m->heat->note : "";
-    fputs(note, out);
+    *text = 0;
     if (m->across > 1 || m->down > 1)
-        fprintf(out, "%seach cell is the mean of up to %d x %d: %d rows and %d columns are more than fit here", *note ? "; " : "",
-                m->down, m->across, m->heat->rows, m->heat->columns);
-}
-
-/* It as a text; the caller frees it. */
-static char *note_of(const struct map *m)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *f = open_memstream(&text, &size);
-    if (!f)
-        return NULL;
-    put_note(m, f);
-    return fclose(f) == 0 ? text : NULL;
+        snprintf(text, 160, "each cell is the mean of up to %d x %d: %d rows and %d columns are more than fit here",
+                 m->down, m->across, m->heat->rows, m->heat->columns);
+    return text;
 }
 
 /* ---- SVG ---- */
@@ -131,7 +121,7 @@ enum { NAMED = 40 /* columns that each have their name, turned if need be; of mo
 /* Where a map stands in its document. */
 struct layout {
     struct map map;
-    char *note;
+    char joined[160];
     double left, top, height, cell_width, cell_height;
     double below;       /* what turned labels take */
     int each;           /* one of so many columns has its name */
@@ -154,7 +144,7 @@ static int lay_out(struct layout *l, const struct tune_heat *h)
     int columns = h->columns < MOST_ACROSS ? h->columns : MOST_ACROSS;
     TRY(make_map(&l->map, h, MOST_ACROSS, MOST_CELLS / (columns > 0 ? columns : 1)));
     struct map *m = &l->map;
-    l->note = note_of(m);
+    joined_text(m, l->joined);
     for (int64_t i = 0; i < (int64_t)m->rows * m->columns; i++)
         if (!isnan(m->values[i]))
             number = fmax(number, tune_svg_width(value_text(m, m->values[i], text)));
@@ -167,8 +157,7 @@ static int lay_out(struct layout *l, const struct tune_heat *h)
     l->turned = label > l->cell_width - 6 && (m->columns <= NAMED || label > 80);
     l->each = l->turned ? (int)ceil(22 / l->cell_width) : label > l->cell_width - 6 ? (int)ceil((label + 10) / l->cell_width) : 1;
     l->below = l->turned ? tune_svg_below_height(label) : 0;
-    double head = TUNE_SVG_HEADING + (l->note && *l->note ? TUNE_SVG_NOTE : 0);
-    l->height = head + fmax(l->cell_height * m->rows, 150) + 60 + l->below;
+    l->height = tune_svg_heading_height(h->note, l->joined) + fmax(l->cell_height * m->rows, 150) + 60 + l->below;
     return 0;
 }
 
@@ -208,7 +197,8 @@ static void put_cells(const struct layout *l, FILE *out)
         for (int c = 0; c < m->columns; c++) {
             int64_t i = (int64_t)r * m->columns + c;
             double x = l->left + c * l->cell_width, y = l->top + r * l->cell_height, v = m->values[i];
-            fprintf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" ", x, y, l->cell_width - gap, l->cell_height - gap);
+            fprintf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" ", x, y, l->cell_width - gap,
+                    l->cell_height - gap);
             if (isnan(v))
                 fputs("fill=\"url(#missing)\">", out);
             else
@@ -216,15 +206,16 @@ static void put_cells(const struct layout *l, FILE *out)
             put_hint(l, r, c, out);
             fputs("</rect>\n", out);
             if (l->numbers && !isnan(v))
-                fprintf(out, "<text class=\"t%d\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" pointer-events=\"none\"%s>%s</text>\n",
-                        shade_of(m, v), x + l->cell_width / 2, y + l->cell_height / 2 + 4.5, i == m->best ? " font-weight=\"700\"" : "",
-                        value_text(m, v, text));
+                fprintf(out, "<text class=\"t%d\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" pointer-events=\"none\"%s>"
+                        "%s</text>\n", shade_of(m, v), x + l->cell_width / 2, y + l->cell_height / 2 + 4.5,
+                        i == m->best ? " font-weight=\"700\"" : "", value_text(m, v, text));
         }
     fputs("</g>\n", out);
     for (int k = 0; k < 2 && m->best >= 0; k++)
         fprintf(out, "<rect class=\"mark%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" pointer-events=\"none\"/>\n",
                 k ? "" : " halo", l->left + m->best % m->columns * l->cell_width - away,
-                l->top + m->best / m->columns * l->cell_height - away, l->cell_width - gap + 2 * away, l->cell_height - gap + 2 * away);
+                l->top + m->best / m->columns * l->cell_height - away, l->cell_width - gap + 2 * away,
+                l->cell_height - gap + 2 * away);
 }
 
 /* Labels of rows and columns; where there are too many, of every second, third, ... */
@@ -242,8 +233,8 @@ static void put_labels(const struct layout *l, FILE *out)
     double width = m->columns * l->cell_width, title = tune_svg_width(m->heat->x_title);
     double center = fmax(l->left + width / 2, fmin(l->left + title / 2, TUNE_SVG_WIDTH / 2.0));
     tune_svg_label(out, "note", center, bottom + 40 + l->below, "middle", 0, TUNE_SVG_WIDTH - 40, m->heat->x_title);
-    tune_svg_label(out, "note", 18, l->top + fmax(m->rows * l->cell_height, fmin(side, l->height - 60)) / 2, "middle", -90, l->height - 60,
-                   m->heat->y_title);
+    double along = l->height - 60, middle = l->top + fmax(m->rows * l->cell_height, fmin(side, along)) / 2;
+    tune_svg_label(out, "note", 18, middle, "middle", -90, along, m->heat->y_title);
 }
 
 /* The colours with their values, and what hatching means. */
@@ -255,8 +246,8 @@ static void put_key(struct layout *l, FILE *out)
     double x = l->left + m->columns * l->cell_width + 24, height = fmax(m->rows * l->cell_height, 120) - (m->missing ? 30 : 0);
     double each = height / TUNE_SHADES;
     for (int i = 0; i < TUNE_SHADES; i++)
-        fprintf(out, "<rect class=\"q%d\" x=\"%.1f\" y=\"%.2f\" width=\"14\" height=\"%.2f\"/>", m->heat->best < 0 ? TUNE_SHADES - 1 - i : i, x,
-                l->top + height - (i + 1) * each, each + 0.3);
+        fprintf(out, "<rect class=\"q%d\" x=\"%.1f\" y=\"%.2f\" width=\"14\" height=\"%.2f\"/>",
+                m->heat->best < 0 ? TUNE_SHADES - 1 - i : i, x, l->top + height - (i + 1) * each, each + 0.3);
     fputc('\n', out);
     tune_scale_ticks(&ticks, height > 200 ? 8 : 5);
     for (int i = 0; i < ticks.ticks; i++) {
@@ -273,8 +264,8 @@ static void put_key(struct layout *l, FILE *out)
 static void put_map(struct layout *l, double top, FILE *out)
 {
     const struct tune_heat *h = l->map.heat;
-    tune_svg_heading(out, l->left, top, h->title, h->unit, l->note);
-    l->top = top + TUNE_SVG_HEADING + (l->note && *l->note ? TUNE_SVG_NOTE : 0) + 4;
+    tune_svg_heading(out, l->left, top, h->title, h->unit, h->note, l->joined);
+    l->top = top + tune_svg_heading_height(h->note, l->joined) + 4;
     put_cells(l, out);
     put_labels(l, out);
     put_key(l, out);
@@ -301,10 +292,8 @@ int tune_heat_svg(const struct tune_heat *heats, int count, FILE *out)
     }
     if (status == 0)
         tune_svg_end(out);
-    for (int i = 0; i < made; i++) {
+    for (int i = 0; i < made; i++)
         free(l[i].map.values);
-        free(l[i].note);
-    }
     free(l);
     return status;
 }
@@ -320,7 +309,7 @@ struct setting {
     bool numbers, letters;
 };
 
-enum { MOST_DOWN = 200, MOST_DOWN_COLORS = 50 /* rows of numbers, of colours alone */ };
+enum { MOST_DOWN = 200, MOST_DOWN_COLORS = 50 /* rows of numbers, of colours alone */, LEAST_LABELS = 10 };
 
 static int widest_plain(const char *const *names, int count)
 {
@@ -332,14 +321,15 @@ static int widest_plain(const char *const *names, int count)
     return most;
 }
 
-/* Numbers with the names above them, else with letters for the names, else colours alone. */
+/* Numbers with the names above them, else with letters for the names, else close together, else colours alone. */
 static int set_map(struct setting *s, const struct tune_heat *h)
 {
     char text[32];
     int number = 1, names = widest_plain(h->x_names, h->columns), title = tune_plain_width(h->y_title), width = s->how->width - 1;
     s->labels = widest_plain(h->y_names, h->rows);
     s->labels = s->labels > title ? s->labels : title;
-    s->labels = s->labels < width / 3 ? s->labels : width / 3;
+    int wanted = s->labels;
+    s->labels = wanted < width / 3 ? wanted : width / 3;
     int room = width - s->labels - 2;
     room = room < 1 ? 1 : room;
     TRY(make_map(&s->map, h, room, MOST_DOWN));
@@ -347,14 +337,26 @@ static int set_map(struct setting *s, const struct tune_heat *h)
         int n = isnan(s->map.values[i]) ? 1 : (int)strlen(value_text(&s->map, s->map.values[i], text)) + (i == s->map.best);
         number = n > number ? n : number;
     }
-    s->letters = (int64_t)((number > names ? number : names) + 2) * h->columns > room;
-    s->cell = (number > names && !s->letters ? number : s->letters ? number : names) + 2;
-    s->numbers = (int64_t)s->cell * h->columns <= room && s->map.columns == h->columns;
+    s->cell = (number > names ? number : names) + 2;
+    s->letters = (int64_t)s->cell * h->columns > room;
+    s->cell = s->letters ? number + 2 : s->cell;
+    s->numbers = (int64_t)s->cell * h->columns <= room;
+    if (!s->numbers && width - 2 - (int64_t)(number + 1) * h->columns >= LEAST_LABELS) {
+        s->cell = number + 1; /* numbers are worth more than names in full */
+        s->labels = wanted < width - 2 - s->cell * h->columns ? wanted : width - 2 - s->cell * h->columns;
+        s->letters = names > number;
+        s->numbers = true;
+    }
     if (s->numbers)
         return 0;
     s->cell = 2 * s->map.columns <= room ? 2 : 1;
     free(s->map.values);
     return make_map(&s->map, h, room, MOST_DOWN_COLORS);
+}
+
+static const char *missing_mark(const struct setting *s)
+{
+    return s->how->unicode ? "\u00b7" : s->numbers ? "-" : ".";
 }
 
 static void put_value(const struct setting *s, int64_t i, FILE *out)
@@ -364,7 +366,7 @@ static void put_value(const struct setting *s, int64_t i, FILE *out)
     double v = m->values[i];
     int shade = tune_shade_at(tune_scale_place(&m->scale, v));
     if (isnan(v))
-        snprintf(text, sizeof text, "%s", s->how->unicode ? "\u00b7" : s->numbers ? "-" : ".");
+        snprintf(text, sizeof text, "%s", missing_mark(s));
     else if (s->numbers)
         snprintf(text, sizeof text, "%.30s%s", value_text(m, v, number), i == m->best ? "*" : "");
     else if (!s->how->color)
@@ -382,7 +384,8 @@ static void put_head(const struct setting *s, FILE *out)
     const struct map *m = &s->map;
     int title = tune_plain_width(m->heat->x_title), area = m->columns * s->cell, room = s->how->width - 1 - s->labels - 2;
     tune_put_in(out, "", s->labels + 2, '<', true);
-    tune_put_in(out, m->heat->x_title, title <= area ? area : title < room ? title : room, title <= area ? '^' : '<', s->how->unicode);
+    tune_put_in(out, m->heat->x_title, title <= area ? area : title < room ? title : room, title <= area ? '^' : '<',
+                s->how->unicode);
     fputc('\n', out);
     tune_put_in(out, m->heat->y_title, s->labels, '>', s->how->unicode);
     fputs("  ", out);
@@ -393,35 +396,57 @@ static void put_head(const struct setting *s, FILE *out)
     fputc('\n', out);
 }
 
-/* What colours, digits and letters stand for. */
-static void put_legend(const struct setting *s, FILE *out)
+/* A piece of the legend, so many columns wide, comes: behind the one before it, or on a line of its own. */
+static void next_piece(const struct setting *s, int *column, int size, FILE *out)
 {
-    char text[32];
+    int width = s->how->width - 1, indent = s->labels + 2 + size <= width ? s->labels + 2 : 0;
+    bool first = *column == 0, fits = *column + 3 + size <= width;
+    if (!first && !fits)
+        fputc('\n', out);
+    fprintf(out, "%*s", first || !fits ? indent : 3, "");
+    *column = (first || !fits ? indent : *column + 3) + size;
+}
+
+/* The colours, or digits, from the lowest to the highest value. */
+static void put_colors(const struct setting *s, int *column, FILE *out)
+{
+    char low[32], high[32];
     const struct map *m = &s->map;
-    const struct tune_heat *h = m->heat;
-    if (!s->how->color && s->numbers && m->best < 0 && !m->missing)
-        return;
-    fprintf(out, "%*s", s->labels + 2, "");
+    const char *unit = m->heat->unit, *space = *unit ? " " : "";
+    int size = tune_plain_width(unit) + (int)strlen(space);
+    size += (int)strlen(value_text(m, m->scale.low, low)) + (int)strlen(value_text(m, m->scale.high, high));
+    next_piece(s, column, size + (s->how->color ? TUNE_SHADES + 2 : 12), out);
     if (s->how->color) {
-        fprintf(out, "%s ", value_text(m, m->scale.low, text));
+        fprintf(out, "%s ", low);
         for (int i = 0; i < TUNE_SHADES; i++) {
             tune_shade_terminal(s->how, shade_on_dark(m, i), true, out);
             fputc(' ', out);
             tune_shade_end(s->how, out);
         }
-        fprintf(out, " %s ", value_text(m, m->scale.high, text));
-        tune_print_line_of(out, h->unit);
-    } else if (!s->numbers) {
-        fprintf(out, "0 is %s, ", value_text(m, m->scale.low, text));
-        fprintf(out, "9 is %s ", value_text(m, m->scale.high, text));
-        tune_print_line_of(out, h->unit);
+        fprintf(out, " %s%s", high, space);
+    } else {
+        fprintf(out, "0 is %s, 9 is %s%s", low, high, space);
     }
-    if (m->best >= 0 && s->numbers)
-        fprintf(out, "%s*: the %s", s->how->color ? "   " : "", h->best > 0 ? "highest" : "lowest");
-    if (m->missing)
-        fprintf(out, "%s%s: missing", s->how->color || !s->numbers || m->best >= 0 ? "   " : "",
-                s->how->unicode ? "\u00b7" : s->numbers ? "-" : ".");
-    fputc('\n', out);
+    tune_put_plain(out, unit);
+}
+
+/* What colours, digits and marks stand for. */
+static void put_legend(const struct setting *s, FILE *out)
+{
+    const struct map *m = &s->map;
+    int column = 0;
+    if (s->how->color || !s->numbers)
+        put_colors(s, &column, out);
+    if (m->best >= 0 && s->numbers) {
+        next_piece(s, &column, 13, out);
+        fprintf(out, "*: the %s", m->heat->best > 0 ? "highest" : "lowest");
+    }
+    if (m->missing) {
+        next_piece(s, &column, 10, out);
+        fprintf(out, "%s: missing", missing_mark(s));
+    }
+    if (column > 0)
+        fputc('\n', out);
 }
 
 /* What the letters above the columns stand for; where there are none, the first and the last name. */
@@ -432,10 +457,15 @@ static void put_names(const struct setting *s, FILE *out)
         tune_put_key(out, h->x_names, h->columns, s->labels + 2, s->how->width - 1, s->how->unicode);
     if (s->numbers)
         return;
-    fprintf(out, "%*sfrom left to right: ", s->labels + 2, "");
-    tune_print_line_of(out, h->x_names[0]);
-    fputs(" to ", out);
-    tune_print_line_of(out, h->x_names[h->columns - 1]);
+    int column = 0, room = s->how->width - 1 - 12, first = tune_plain_width(h->x_names[0]);
+    int last = tune_plain_width(h->x_names[h->columns - 1]);
+    first = first + last <= room ? first : room / 2;
+    last = first + last <= room ? last : room / 2;
+    next_piece(s, &column, 12 + first + last, out);
+    fputs("columns: ", out);
+    tune_put_in(out, h->x_names[0], first, '<', s->how->unicode);
+    fputs("..", out);
+    tune_put_in(out, h->x_names[h->columns - 1], last, '<', s->how->unicode);
     fputc('\n', out);
 }
 
@@ -444,17 +474,13 @@ int tune_heat_terminal(const struct tune_heat *heat, const struct tune_terminal 
     struct setting s = {.how = how};
     TRY(set_map(&s, heat));
     struct map *m = &s.map;
-    char *note = note_of(m);
+    char joined[160];
     fprintf(out, "%*s", s.labels + 2, "");
-    tune_print_line_of(out, heat->title);
+    tune_put_plain(out, heat->title);
     fputs(*heat->unit ? ", " : "", out);
-    tune_print_line_of(out, heat->unit);
+    tune_put_plain(out, heat->unit);
     fputc('\n', out);
-    if (note && *note) {
-        fprintf(out, "%*s", s.labels + 2, "");
-        tune_print_line_of(out, note);
-        fputc('\n', out);
-    }
+    tune_put_note(out, s.labels + 2, heat->note, joined_text(m, joined));
     put_head(&s, out);
     for (int r = 0; r < m->rows; r++) {
         tune_put_in(out, heat->y_names[r * m->down], s.labels, '>', how->unicode);
@@ -465,7 +491,6 @@ int tune_heat_terminal(const struct tune_heat *heat, const struct tune_terminal 
     }
     put_names(&s, out);
     put_legend(&s, out);
-    free(note);
     free(m->values);
     return 0;
 }

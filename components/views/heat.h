@@ -29,8 +29,8 @@ struct tune_heat {
 };
 
 /* tune_heat_terminal - numbers in rows and columns, on their colours where there are any; where numbers do not fit, colours (or
- * the digits 0 to 9) alone; cells of more columns than there is room for are joined to their mean, which is said. Lines are
- * at most width - 1 columns, with a width of 40 or more. height is not asked.
+ * the digits 0 to 9) alone; cells of more columns than there is room for are joined to their mean, which is said. Lines, but
+ * for title and note, are at most width - 1 columns, with a width of 40 or more. height is not asked.
  * tune_heat_svg - a document with the maps one above the other. Above 10,000 cells neighbours are joined likewise.
  * 0, or -1 with an error: not one value, no memory. */
 int tune_heat_terminal(const struct tune_heat *heat, const struct tune_terminal *how, FILE *out);

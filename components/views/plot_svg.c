@@ -7,8 +7,8 @@
 #include "views/scale.h"
 #include "views/svg.h"
 
-/* Pixels; FEW: points of a curve that have a bar each for their spread. */
-enum { PANEL = 440, LEFT = 76, RIGHT = 24, LEGEND = 22, BOTTOM = 52, FEW = 60 };
+/* Pixels, PANEL without its heading; FEW: points of a curve that have a bar each for their spread. */
+enum { PANEL = 400, LEFT = 76, RIGHT = 24, LEGEND = 22, BOTTOM = 52, FEW = 60 };
 
 struct panel {
     const struct tune_plot *plot;
@@ -122,7 +122,8 @@ static void put_bars(const struct panel *p, const struct tune_curve *c)
         if (!tune_plot_drawn(p->plot, c->x[i], c->y[i]) || !tune_plot_spread(p->plot, c, i, &low, &high))
             continue;
         double x = x_of(p, c->x[i] + tune_plot_aside(p->plot, c)), y = y_of(p, low), top = y_of(p, high);
-        fprintf(p->out, "<path class=\"bar c%d\" d=\"M%.1f %.2fh8m-4 0V%.2fm-4 0h8\"/>\n", c->color % TUNE_SVG_COLORS, x - 4, y, top);
+        fprintf(p->out, "<path class=\"bar c%d\" d=\"M%.1f %.2fh8m-4 0V%.2fm-4 0h8\"/>\n", c->color % TUNE_SVG_COLORS,
+                x - 4, y, top);
     }
 }
 
@@ -220,34 +221,29 @@ static int legend(FILE *out, const struct tune_plot *plot, double top)
 /* What labels of categories take more than a line of numbers does, where they do not fit beside each other. */
 static double x_labels_height(const struct tune_plot *plot)
 {
-    double most = 0;
+    double most = 0, room = TUNE_SVG_WIDTH - LEFT - RIGHT;
     for (int i = 0; i < plot->x_count && plot->x_names; i++)
         most = fmax(most, tune_svg_width(plot->x_names[i]));
-    return most > (double)(TUNE_SVG_WIDTH - LEFT - RIGHT) / (plot->x_count > 0 ? plot->x_count : 1) - 8 ? tune_svg_below_height(most) : 0;
-}
-
-static double heading_height(const struct tune_plot *plot)
-{
-    return plot->note && *plot->note ? TUNE_SVG_HEADING + TUNE_SVG_NOTE : TUNE_SVG_HEADING;
+    return most > room / (plot->x_count > 0 ? plot->x_count : 1) - 8 ? tune_svg_below_height(most) : 0;
 }
 
 static double panel_height(const struct tune_plot *plot)
 {
-    return PANEL - TUNE_SVG_HEADING + heading_height(plot) + LEGEND * (legend(NULL, plot, 0) - 1) + x_labels_height(plot);
+    return tune_svg_heading_height(plot->note, NULL) + PANEL + LEGEND * (legend(NULL, plot, 0) - 1) + x_labels_height(plot);
 }
 
 static int put_panel(FILE *out, const struct tune_plot *plot, double top)
 {
     struct panel p = {.plot = plot, .out = out, .left = LEFT, .width = TUNE_SVG_WIDTH - LEFT - RIGHT};
     int rows = legend(NULL, plot, 0);
-    double legend_top = top + heading_height(plot);
+    double legend_top = top + tune_svg_heading_height(plot->note, NULL);
     p.x_labels = x_labels_height(plot);
     p.top = legend_top + LEGEND * rows + 8;
     p.height = top + panel_height(plot) - BOTTOM - p.x_labels - p.top;
     TRY(tune_plot_scales(plot, &p.x, &p.y));
     tune_plot_x_ticks(plot, &p.x, 10);
     tune_scale_ticks(&p.y, 8);
-    tune_svg_heading(out, LEFT, top, plot->title, plot->y_title, plot->note);
+    tune_svg_heading(out, LEFT, top, plot->title, plot->y_title, plot->note, NULL);
     legend(out, plot, legend_top);
     put_axes(&p);
     return put_curves(&p);

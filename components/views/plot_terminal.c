@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/print.h"
 #include "core/try.h"
 #include "views/scale.h"
 #include "views/text.h"
@@ -139,7 +138,7 @@ static void draw_spread(struct canvas *c, int k)
             place(c, k, curve->x[i], high, to);
         }
         if (spread && few) {
-            line(c, from, to, k, false);
+            line(c, from, to, k, true);
             for (int y = to[1]; y <= from[1]; y++)
                 cell_at(c, to[0], y)->bar = true;
         } else if (spread) {
@@ -273,7 +272,9 @@ static void put_names(const struct canvas *c, FILE *out)
         const char letter[2] = {tune_key_letter((int)c->x.tick[i]), 0};
         const char *text = widest <= slot ? c->x.names[(int)c->x.tick[i]] : letter;
         int size = tune_plain_width(text), from = column_of(c, i) - size / 2;
-        from = from < at ? at : from;
+        from = from < 0 ? 0 : from;
+        if (from < at || from + size > c->width)
+            continue;
         fprintf(out, "%*s", from - at, "");
         tune_put_in(out, text, size, '<', c->how->unicode);
         at = from + size;
@@ -317,7 +318,7 @@ static void put_x_axis(const struct canvas *c, FILE *out)
     if (below)
         at = fprintf(out, "\n%*s", c->labels + 2, "") - (c->labels + 3);
     fprintf(out, "%*s", c->width - title - at > 0 ? c->width - title - at : 1, "");
-    tune_print_line_of(out, c->plot->x_title);
+    tune_put_plain(out, c->plot->x_title);
     fputc('\n', out);
 }
 
@@ -330,7 +331,9 @@ static void put_legend(const struct canvas *c, FILE *out)
         char value[32] = "";
         if (curve->count > 0 && !curve->marked && !c->plot->x_names)
             snprintf(value, sizeof value, " %.5g", curve->y[curve->count - 1]);
-        int size = 2 + tune_plain_width(curve->label) + (int)strlen(value);
+        int label = tune_plain_width(curve->label), most = c->how->width - 1 - (c->labels + 2) - 2 - (int)strlen(value);
+        label = label <= most ? label : most > 8 ? most : 8;
+        int size = 2 + label + (int)strlen(value);
         if (column > 0 && column + 3 + size > c->how->width - 1) {
             fputc('\n', out);
             column = 0;
@@ -344,18 +347,9 @@ static void put_legend(const struct canvas *c, FILE *out)
             fputc(marks[k % MARKS], out);
         put_plain(c, out);
         fputc(' ', out);
-        tune_print_line_of(out, curve->label);
+        tune_put_in(out, curve->label, label, '<', c->how->unicode);
         fputs(value, out);
     }
-    fputc('\n', out);
-}
-
-static void put_note(const struct canvas *c, FILE *out)
-{
-    if (!c->plot->note || !*c->plot->note)
-        return;
-    fprintf(out, "%*s", c->labels + 2, "");
-    tune_print_line_of(out, c->plot->note);
     fputc('\n', out);
 }
 
@@ -383,9 +377,11 @@ int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal 
     int status = draw_all(&c);
     if (status == 0) {
         fprintf(out, "%*s", c.labels + 2, "");
-        tune_print_line_of(out, plot->title);
-        fprintf(out, "%s%s\n", *plot->y_title ? ", " : "", plot->y_title);
-        put_note(&c, out);
+        tune_put_plain(out, plot->title);
+        fputs(*plot->y_title ? ", " : "", out);
+        tune_put_plain(out, plot->y_title);
+        fputc('\n', out);
+        tune_put_note(out, c.labels + 2, plot->note, NULL);
         put_area(&c, out);
         put_x_axis(&c, out);
         put_legend(&c, out);

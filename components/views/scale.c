@@ -1,6 +1,7 @@
 /* scale.c - ranges, round ticks, smoothing. */
 #include "views/scale.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,16 +191,32 @@ bool tune_plot_drawn(const struct tune_plot *plot, double x, double y)
 static void widen(struct tune_scale *s, double margin)
 {
     if (s->logarithmic) {
-        double factor = s->high > s->low ? pow(s->high / s->low, margin) : 1.5;
-        s->low /= factor;
-        s->high *= factor;
+        double decades = log10(s->high) - log10(s->low), factor = decades > 1e-9 ? pow(10, decades * margin) : 1.5;
+        s->low = fmax(s->low / factor, DBL_TRUE_MIN);
+        s->high = fmin(s->high * factor, DBL_MAX);
         return;
     }
     double span = s->high - s->low;
-    if (!(span > 1e-12 * fabs(s->high)))
-        margin = 1, span = s->high == 0 ? 1 : 0.1 * fabs(s->high);
+    if (!(span > fmax(1e-12 * fabs(s->high), 1e-300)))
+        margin = 1, span = s->high == 0 ? 1 : fmax(0.1 * fabs(s->high), 1e-300);
     s->low -= margin * span;
     s->high += margin * span;
+}
+
+/* 10 where numbers of many sizes crowd at the low end of a linear axis. */
+static int suited_to_many(const double *values, int64_t count)
+{
+    double low = INFINITY, high = -INFINITY;
+    int64_t n = 0, crowd = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (tune_drawable(values[i]))
+            low = fmin(low, values[i]), high = fmax(high, values[i]);
+    for (int64_t i = 0; i < count; i++)
+        if (tune_drawable(values[i])) {
+            n++;
+            crowd += values[i] - low < 0.25 * (high - low);
+        }
+    return low > 0 && high / low >= 50 && 2 * crowd > n ? 10 : 0;
 }
 
 bool tune_scale_over(struct tune_scale *s, const double *values, int64_t count, int base, double margin)
@@ -207,7 +224,8 @@ bool tune_scale_over(struct tune_scale *s, const double *values, int64_t count, 
     *s = (struct tune_scale){.low = INFINITY, .high = -INFINITY};
     if (base < 0) {
         double level[TUNE_TICKS];
-        base = suited_base(level, tune_levels(values, count, level, 0));
+        int n = tune_levels(values, count, level, 0);
+        base = n < 0 ? suited_to_many(values, count) : suited_base(level, n);
     }
     s->base = base;
     s->logarithmic = base > 0;
@@ -216,7 +234,7 @@ bool tune_scale_over(struct tune_scale *s, const double *values, int64_t count, 
             s->low = fmin(s->low, values[i]), s->high = fmax(s->high, values[i]);
     bool any = s->low <= s->high;
     if (!any)
-        *s = (struct tune_scale){.high = 1};
+        s->low = s->logarithmic ? 0.1 : 0, s->high = 1;
     else
         widen(s, s->high > s->low ? margin : 1);
     return any;

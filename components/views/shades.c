@@ -1,7 +1,7 @@
 /* shades.c - one scale of colours for both ways of drawing.
  *
  * Made in OKLab (Ottosson 2020): lightness falls from 0.955 to 0.29 while the hue turns from yellow over green to violet, in
- * steps of equal distance, 0.026 each. So equal differences look equal, a grey print keeps the order, and so do eyes that tell
+ * steps of equal distance, 0.0245 each. So equal differences look equal, a grey print keeps the order, and so do eyes that tell
  * red from green badly. */
 #include "views/shades.h"
 
@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 static const uint32_t shades[TUNE_SHADES] = {
-    0xf4f5ba, 0xe7eeb2, 0xdae8ab, 0xcce2a4, 0xbedb9e, 0xafd599, 0xa0cf94, 0x91c990, 0x81c38e, 0x6fbd8e, 0x5bb78f,
-    0x46b191, 0x2daa92, 0x0da494, 0x019d95, 0x0b9695, 0x0c8f94, 0x078894, 0x0a8092, 0x007892, 0x087090, 0x006890,
-    0x016090, 0x035990, 0x015293, 0x0a4b94, 0x1a418f, 0x233889, 0x292e83, 0x2d247b, 0x301973, 0x310d6b,
+    0xf4f5ba, 0xe8efb3, 0xdce8ab, 0xcfe2a4, 0xc2dc9e, 0xb5d799, 0xa7d194, 0x99cb91, 0x89c68e, 0x79c08d, 0x69ba8d,
+    0x57b58e, 0x46ae90, 0x38a792, 0x2ca093, 0x239894, 0x1c9193, 0x178993, 0x138192, 0x117990, 0x0f718f, 0x0e698e,
+    0x0d618e, 0x0e598e, 0x11508f, 0x164890, 0x1e3f8d, 0x253688, 0x2a2c81, 0x2e237a, 0x301a72, 0x311069,
 };
 
 struct tune_shade tune_shade(int i)

@@ -11,14 +11,22 @@
 #include "views/shades.h"
 #include "views/text.h"
 
-static const char *const light[TUNE_SVG_COLORS] = {"#1c6fd6", "#d9560b", "#2a8a3e", "#9a36ac", "#d02f3f", "#0b7f8c", "#8a6100", "#5b57c9"};
-static const char *const dark[TUNE_SVG_COLORS] = {"#6cb0ff", "#ff9a4d", "#6fd080", "#e08cf0", "#ff7f86", "#4fd0dc", "#e0b54a", "#a9a5ff"};
+enum { HEADING = 40, NOTE = 20 /* pixels */ };
+
+static const char *const light[TUNE_SVG_COLORS] = {"#1c6fd6", "#d9560b", "#2a8a3e", "#9a36ac",
+                                                    "#d02f3f", "#0b7f8c", "#8a6100", "#5b57c9"};
+static const char *const dark[TUNE_SVG_COLORS] = {"#6cb0ff", "#ff9a4d", "#6fd080", "#e08cf0",
+                                                   "#ff7f86", "#4fd0dc", "#e0b54a", "#a9a5ff"};
 
 static void put_bytes(FILE *out, const char *text, size_t size)
 {
     for (; size > 0; size--, text++) {
         unsigned char c = (unsigned char)*text;
-        if (c == '<' || c == '>' || c == '&' || c == '"')
+        bool no_character = c == 0xef && size >= 3 && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe; /* U+FFFE */
+        if (no_character) {
+            fputc('?', out);
+            text += 2, size -= 2;
+        } else if (c == '<' || c == '>' || c == '&' || c == '"')
             fprintf(out, "&#%d;", c);
         else
             fputc(c < 32 || c == 127 ? '?' : c, out);
@@ -51,8 +59,8 @@ static void put_shades(FILE *out, bool on_dark)
     for (int i = 0; i < TUNE_SHADES; i++) {
         int k = on_dark ? TUNE_SHADES - 1 - i : i;
         struct tune_shade c = tune_shade(k);
-        fprintf(out, ".s%d{stroke:#%02x%02x%02x}.q%d{fill:#%02x%02x%02x}.t%d{fill:%s}\n", i, c.red, c.green, c.blue, i, c.red, c.green,
-                c.blue, i, tune_shade_takes_black(k) ? "#000" : "#fff");
+        fprintf(out, ".s%d{stroke:#%02x%02x%02x}.q%d{fill:#%02x%02x%02x}.t%d{fill:%s}\n", i, c.red, c.green, c.blue,
+                i, c.red, c.green, c.blue, i, tune_shade_takes_black(k) ? "#000" : "#fff");
     }
 }
 
@@ -69,8 +77,9 @@ static void put_style(FILE *out, bool shades)
             fputs("@media (prefers-color-scheme:dark){\n", out);
         fprintf(out, ".paper{fill:%s}\n.ink{fill:%s}\n.grid{stroke:%s;stroke-width:1}\n.note{fill:%s}\n.raw{stroke-opacity:%s}\n",
                 rules[d][0], rules[d][1], rules[d][2], rules[d][3], rules[d][4]);
-        fprintf(out, ".frame{fill:none;stroke:%s;stroke-width:1}\n.mark{fill:none;stroke:%s;stroke-width:2}\n"
-                ".halo{stroke:%s;stroke-width:4;paint-order:stroke;stroke-linejoin:round}\n", rules[d][3], rules[d][1], rules[d][0]);
+        fprintf(out, ".frame{fill:none;stroke:%s;stroke-width:1}\n", rules[d][3]);
+        fprintf(out, ".mark{fill:none;stroke:%s;stroke-width:2}\n", rules[d][1]);
+        fprintf(out, ".halo{stroke:%s;stroke-width:4;paint-order:stroke;stroke-linejoin:round}\n", rules[d][0]);
         for (int i = 0; i < TUNE_SVG_COLORS; i++)
             fprintf(out, ".c%d{stroke:%s}.f%d{fill:%s}\n", i, (d ? dark : light)[i], i, (d ? dark : light)[i]);
         if (shades)
@@ -81,8 +90,8 @@ static void put_style(FILE *out, bool shades)
 
 void tune_svg_begin(FILE *out, double width, double height, bool shades)
 {
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n",
-            width, height, width, height);
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+            "role=\"img\">\n", width, height, width, height);
     put_style(out, shades);
     fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
 }
@@ -130,8 +139,16 @@ void tune_svg_below(FILE *out, double x, double y, bool turned, double width, co
         tune_svg_label(out, "note", x, y, "middle", 0, width, text);
 }
 
-void tune_svg_heading(FILE *out, double x, double top, const char *title, const char *unit, const char *note)
+double tune_svg_heading_height(const char *note, const char *more)
 {
+    return HEADING + NOTE * ((note && *note) + (more && *more));
+}
+
+void tune_svg_heading(FILE *out, double x, double top, const char *title, const char *unit, const char *note, const char *more)
+{
+    const char *const notes[2] = {note, more};
+    double y = top + 48;
+
     fprintf(out, "<text class=\"ink title\" x=\"%.0f\" y=\"%.0f\">", x, top + 28);
     tune_svg_text(out, title);
     if (unit && *unit) {
@@ -140,6 +157,9 @@ void tune_svg_heading(FILE *out, double x, double top, const char *title, const 
         fputs("</tspan>", out);
     }
     fputs("</text>\n", out);
-    if (note && *note)
-        tune_svg_label(out, "note", x, top + 48, "start", 0, TUNE_SVG_WIDTH - x - 24, note);
+    for (int i = 0; i < 2; i++)
+        if (notes[i] && *notes[i]) {
+            tune_svg_label(out, "note", x, y, "start", 0, TUNE_SVG_WIDTH - x - 24, notes[i]);
+            y += NOTE;
+        }
 }

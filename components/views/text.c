@@ -48,6 +48,13 @@ int tune_plain_width(const char *text)
     return width;
 }
 
+void tune_put_plain(FILE *out, const char *text)
+{
+    char *plain = tune_plain(text);
+    fputs(plain ? plain : "", out);
+    free(plain);
+}
+
 void tune_put_in(FILE *out, const char *text, int width, char side, bool unicode)
 {
     char *plain = tune_plain(text);
@@ -59,6 +66,19 @@ void tune_put_in(FILE *out, const char *text, int width, char side, bool unicode
         fprintf(out, "%.*s%s", (int)tune_bytes_of(plain, width - 1), plain, unicode ? "\u2026" : "~");
     }
     free(plain);
+}
+
+void tune_put_note(FILE *out, int indent, const char *note, const char *more)
+{
+    note = note ? note : "";
+    more = more ? more : "";
+    if (!*note && !*more)
+        return;
+    fprintf(out, "%*s", indent, "");
+    tune_put_plain(out, note);
+    fputs(*note && *more ? "; " : "", out);
+    tune_put_plain(out, more);
+    fputc('\n', out);
 }
 
 char tune_key_letter(int i)

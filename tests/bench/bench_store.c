@@ -14,6 +14,8 @@
 #include "core/random.h"
 #include "stores/store.h"
 
+#define TABLE "finetune_full_benchmark-v1.0.0"
+
 enum { INPUTS = 30, TARGETS = 25, COLUMNS = TUNE_KEYS + INPUTS + TARGETS };
 
 static char names[INPUTS + TARGETS][48], texts[COLUMNS][160];
@@ -30,7 +32,9 @@ static void make_columns(void)
     for (int i = 0; i < INPUTS + TARGETS; i++) {
         bool input = i < INPUTS;
         snprintf(names[i], sizeof names[i], input ? "configuration_parameter_%d" : "gpu_utilization_measured_%d", i);
-        columns[i] = (struct tune_column){.name = names[i], .unit = input ? "" : "percent", .role = input ? TUNE_COLUMN_INPUT : TUNE_COLUMN_TARGET,
+        columns[i] = (struct tune_column){.name = names[i],
+                                          .unit = input ? "" : "percent",
+                                          .role = input ? TUNE_COLUMN_INPUT : TUNE_COLUMN_TARGET,
                                           .type = !input ? TUNE_CELL_NUMBER : i % 2 ? TUNE_CELL_TEXT : TUNE_CELL_WHOLE};
     }
 }
@@ -39,12 +43,17 @@ static void make_columns(void)
 static void make_row(int64_t n, struct tune_cell *cells, struct tune_cell *request)
 {
     static const char *const keys[TUNE_KEYS] = {
-        [TUNE_KEY_OPERATION] = "randomwalk-0.3.0-%06llx", [TUNE_KEY_SPACE] = "space-%06llx-a1b2c3",
-        [TUNE_KEY_EXPERIMENT] = "SFTTrainer.finetune_full_benchmark-v1.0.0-fms_hf_tuning_version.2.8.2-stop_after_seconds.30-flash_attn.0",
+        [TUNE_KEY_OPERATION] = "randomwalk-0.3.0-%06llx",
+        [TUNE_KEY_SPACE] = "space-%06llx-a1b2c3",
+        [TUNE_KEY_EXPERIMENT] = "SFTTrainer." TABLE "-fms_hf_tuning_version.2.8.2-stop_after_seconds.30-flash_attn.0",
         [TUNE_KEY_ENTITY] = "model_name.smollm2-135m-number_gpus.1-model_max_length.512-batch_size.%lld",
-        [TUNE_KEY_GENERATOR] = "explicit_grid_sample_generator", [TUNE_KEY_STATUS] = "valid", [TUNE_KEY_HOST] = "measuring-host",
+        [TUNE_KEY_GENERATOR] = "explicit_grid_sample_generator",
+        [TUNE_KEY_STATUS] = "valid",
+        [TUNE_KEY_HOST] = "measuring-host",
         [TUNE_KEY_HOST_CLASS] = "Intel(R) Xeon(R) Platinum 8568Y+, 16 cores, 128 GiB, NVIDIA H100 80GB HBM3, driver 550.90",
-        [TUNE_KEY_BUILD] = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", [TUNE_KEY_WEIGHTS] = "0123456789abcdef", [TUNE_KEY_DATA] = "fedcba9876543210"};
+        [TUNE_KEY_BUILD] = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00",
+        [TUNE_KEY_WEIGHTS] = "0123456789abcdef",
+        [TUNE_KEY_DATA] = "fedcba9876543210"};
     for (int i = 0; i < COLUMNS; i++) {
         const struct tune_column *c = i < TUNE_KEYS ? tune_key_column((enum tune_key)i) : &columns[i - TUNE_KEYS];
         cells[i] = (struct tune_cell){.whole = n + i, .number = sqrt((double)(n * COLUMNS + i)), .text = texts[i]};
@@ -55,9 +64,9 @@ static void make_row(int64_t n, struct tune_cell *cells, struct tune_cell *reque
     }
     snprintf(texts[TUNE_KEY_UID], sizeof texts[0], "%032llx", (unsigned long long)n);
     cells[TUNE_KEY_REASON].absent = true;
-    const struct tune_cell all[TUNE_REQUEST_KEYS] = {cells[TUNE_KEY_OPERATION], cells[TUNE_KEY_REQUEST], cells[TUNE_KEY_EXPERIMENT],
-                                                     cells[TUNE_KEY_ENTITY], {.text = "measured"}, cells[TUNE_KEY_UID], cells[TUNE_KEY_STATUS],
-                                                     cells[TUNE_KEY_STARTED]};
+    const struct tune_cell all[TUNE_REQUEST_KEYS] = {
+        cells[TUNE_KEY_OPERATION], cells[TUNE_KEY_REQUEST], cells[TUNE_KEY_EXPERIMENT], cells[TUNE_KEY_ENTITY],
+        {.text = "measured"},      cells[TUNE_KEY_UID],     cells[TUNE_KEY_STATUS],     cells[TUNE_KEY_STARTED]};
     memcpy(request, all, sizeof all);
 }
 
@@ -67,7 +76,7 @@ static int append(struct tune_store *s, int64_t from, int64_t to, double *worst)
     for (int64_t n = from; n < to; n++) {
         make_row(n, cells, request);
         double begin = tune_clock_s();
-        if (tune_store_append(s, "finetune_full_benchmark-v1.0.0", cells, request) < 0)
+        if (tune_store_append(s, TABLE, cells, request) < 0)
             return -1;
         double took = tune_clock_s() - begin;
         *worst = took > *worst ? took : *worst;
@@ -80,9 +89,10 @@ static int fill(const char *folder, int64_t rows)
     struct tune_store *s = tune_store_open(folder, true);
     double begin = tune_clock_s(), worst = 0;
     int alone = 1100; /* a file and what the next begins with */
-    if (!s || tune_store_table(s, "finetune_full_benchmark-v1.0.0", columns, INPUTS + TARGETS) < 0 || append(s, 0, alone, &worst) < 0)
+    if (!s || tune_store_table(s, TABLE, columns, INPUTS + TARGETS) < 0 || append(s, 0, alone, &worst) < 0)
         return -1;
-    printf("append: %.2f ms mean, %.2f ms worst of %d, each with its fsyncs\n", (tune_clock_s() - begin) / alone * 1e3, worst * 1e3, alone);
+    printf("append: %.2f ms mean, %.2f ms worst of %d, each with its fsyncs\n", (tune_clock_s() - begin) / alone * 1e3, worst * 1e3,
+           alone);
     begin = tune_clock_s();
     tune_store_begin(s);
     if (append(s, alone, rows, &worst) < 0 || tune_store_commit(s) < 0)
@@ -96,12 +106,12 @@ static int fill(const char *folder, int64_t rows)
 static int64_t pass(struct tune_store *s, int count, double *sum)
 {
     int all, more;
-    const struct tune_column *c = tune_store_columns(s, "finetune_full_benchmark-v1.0.0", &all);
+    const struct tune_column *c = tune_store_columns(s, TABLE, &all);
     const struct tune_cell *cells;
     const char *wanted[COLUMNS];
     for (int i = 0; c && i < count; i++)
         wanted[i] = c[all - 1 - i].name; /* targets first */
-    struct tune_scan *scan = c ? tune_scan_open(s, "finetune_full_benchmark-v1.0.0", wanted, count) : NULL;
+    struct tune_scan *scan = c ? tune_scan_open(s, TABLE, wanted, count) : NULL;
     int64_t rows = 0;
     while (scan && (more = tune_scan_next(scan, &cells)) == 1)
         for (int i = rows++ < 0; i < count; i++)
@@ -114,7 +124,7 @@ static int read_here_and_there(struct tune_store *s, int64_t rows, double *sum)
 {
     const char *const wanted[] = {"entity", "gpu_utilization_measured_40"};
     struct tune_place *places = calloc((size_t)rows, sizeof *places);
-    struct tune_scan *scan = tune_scan_open(s, "finetune_full_benchmark-v1.0.0", wanted, 2);
+    struct tune_scan *scan = tune_scan_open(s, TABLE, wanted, 2);
     const struct tune_cell *cells;
     if (!places || !scan)
         return -1;

@@ -5,7 +5,7 @@
  * WHAT: ENOSPC, EIO, EROFS, EFBIG, EDQUOT: that call, and it alone, fails so. ENOSPC+: from there on no call that needs space
  * succeeds (EROFS+: nor one that changes anything). KILL: SIGKILL before the call. INT, TERM, HUP: that signal before the
  * call, which then is made. COUNT: nothing. Calls are counted in all threads: open for writing or creating, write (not to
- * standard streams), fsync, rename, mkdir, symlink, unlink, rmdir, ftruncate. Ends as the program does (128 + its signal);
+ * standard streams), fsync, rename, mkdir, link, symlink, unlink, rmdir, ftruncate. Ends as the program does (128 + its signal);
  * with COUNT prints their number on file descriptor 9. Exit 77: this system does not let a program be traced. */
 #include <elf.h>
 #include <errno.h>
@@ -43,9 +43,9 @@ static pid_t program;
 /* Only these stop the program; all others run at full speed. */
 static const int traced[] = {
 #ifdef SYS_open
-    SYS_open, SYS_mkdir, SYS_symlink, SYS_rename, SYS_unlink, SYS_rmdir,
+    SYS_open, SYS_mkdir, SYS_link, SYS_symlink, SYS_rename, SYS_unlink, SYS_rmdir,
 #endif
-    SYS_openat, SYS_write, SYS_writev, SYS_pwrite64, SYS_mkdirat, SYS_symlinkat, SYS_fsync, SYS_fdatasync, SYS_ftruncate,
+    SYS_openat, SYS_write, SYS_writev, SYS_pwrite64, SYS_mkdirat, SYS_linkat, SYS_symlinkat, SYS_fsync, SYS_fdatasync, SYS_ftruncate,
     SYS_renameat2, SYS_unlinkat,
 #ifdef SYS_renameat
     SYS_renameat,

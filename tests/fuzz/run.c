@@ -44,7 +44,7 @@ static void draw(const struct tune_run *r, const struct tune_run_series *s)
         p.logarithmic = log;
         if (tune_plot_svg(&p, 1, nowhere) < 0)
             fuzz_refused();
-        if (tune_plot_terminal(&p, &(struct tune_terminal){40, 8, log, log}, nowhere) < 0)
+        if (tune_plot_terminal(&p, &(struct tune_terminal){.width = 40, .height = 8, .unicode = log, .color = log}, nowhere) < 0)
             fuzz_refused();
     }
     free(x);

@@ -24,9 +24,12 @@
 
 static const char table[] = "test-experiment-v1.0.0";
 static const struct tune_column columns[] = {
-    {"model_name", "", TUNE_CELL_TEXT, TUNE_COLUMN_INPUT, false},    {"batch_size", "", TUNE_CELL_WHOLE, TUNE_COLUMN_INPUT, false},
-    {"learning_rate", "1/step", TUNE_CELL_NUMBER, TUNE_COLUMN_INPUT, false}, {"train_runtime", "s", TUNE_CELL_NUMBER, TUNE_COLUMN_TARGET, false},
-    {"is_valid", "", TUNE_CELL_NUMBER, TUNE_COLUMN_TARGET, true},    {"größe", "m²", TUNE_CELL_TEXT, TUNE_COLUMN_TARGET, false},
+    {"model_name", "", TUNE_CELL_TEXT, TUNE_COLUMN_INPUT, false},
+    {"batch_size", "", TUNE_CELL_WHOLE, TUNE_COLUMN_INPUT, false},
+    {"learning_rate", "1/step", TUNE_CELL_NUMBER, TUNE_COLUMN_INPUT, false},
+    {"train_runtime", "s", TUNE_CELL_NUMBER, TUNE_COLUMN_TARGET, false},
+    {"is_valid", "", TUNE_CELL_NUMBER, TUNE_COLUMN_TARGET, true},
+    {"größe", "m²", TUNE_CELL_TEXT, TUNE_COLUMN_TARGET, false},
 };
 enum { MORE = sizeof columns / sizeof *columns, ALL = TUNE_KEYS + MORE };
 
@@ -57,31 +60,58 @@ static void make(struct row *r, int writer, int n)
     const char *status = statuses[n % 4];
     snprintf(r->uid, sizeof r->uid, "%08x%024x", (unsigned)writer, (unsigned)n);
     snprintf(r->entity, sizeof r->entity, "model_name.m%d-batch_size.%d", n % 5, n);
-    snprintf(r->model, sizeof r->model, "%.*s", n % 300, "smollm2-135m, and so on, with a \"quote\", a tab\t and a line\nbreak "
-             "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
-             "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789");
-    snprintf(r->reason, sizeof r->reason, n % 4 < 2 ? "" : "out of memory, kind %d", n % 7);
+    int filled = snprintf(r->model, sizeof r->model, "a \"quote\", a tab\t and a line\nbreak");
+    memset(r->model + filled, 'x', sizeof r->model - (size_t)filled);
+    r->model[n % 300] = 0; /* so that texts are of any length */
+    snprintf(r->reason, sizeof r->reason, "out of memory, kind %d", n % 7);
+    if (n % 4 < 2)
+        r->reason[0] = 0;
     snprintf(r->wide, sizeof r->wide, "%s", n % 2 ? "zwölf €" : "七");
     const struct tune_cell cells[ALL] = {
-        [TUNE_KEY_UID] = text(r->uid), [TUNE_KEY_OPERATION] = text("operation-1"), [TUNE_KEY_SPACE] = text("space-0a1b2c"),
-        [TUNE_KEY_REQUEST] = whole(n), [TUNE_KEY_REPEAT] = whole(n % 3), [TUNE_KEY_EXPERIMENT] = text("mock.test-experiment-v1.0.0-x.1"),
-        [TUNE_KEY_ENTITY] = text(r->entity), [TUNE_KEY_GENERATOR] = text("explicit_grid_sample_generator"),
-        [TUNE_KEY_STARTED] = number(1.7e9 + n / 8.0, false), [TUNE_KEY_SECONDS] = number(n / 3.0, false), [TUNE_KEY_STATUS] = text(status),
-        [TUNE_KEY_REASON] = text(r->reason), [TUNE_KEY_HOST] = text("host"), [TUNE_KEY_HOST_CLASS] = text("a CPU of 2 cores"),
-        [TUNE_KEY_BUILD] = text("c0ffee"), [TUNE_KEY_WEIGHTS] = text(""), [TUNE_KEY_DATA] = text("d1"),
-        [TUNE_KEYS] = text(r->model), whole(((int64_t)n << 33) - n), number(1.0 / (n + 1), false), number(-n * 1e100, n % 5 == 0), number(n % 4 < 2, false),
-        text(r->wide)};
-    const struct tune_cell request[TUNE_REQUEST_KEYS] = {cells[TUNE_KEY_OPERATION], whole(n), cells[TUNE_KEY_EXPERIMENT], text(r->entity),
-                                                         text("measured"), text(r->uid), text(status), cells[TUNE_KEY_STARTED]};
+        [TUNE_KEY_UID] = text(r->uid),
+        [TUNE_KEY_OPERATION] = text("operation-1"),
+        [TUNE_KEY_SPACE] = text("space-0a1b2c"),
+        [TUNE_KEY_REQUEST] = whole(n),
+        [TUNE_KEY_REPEAT] = whole(n % 3),
+        [TUNE_KEY_EXPERIMENT] = text("mock.test-experiment-v1.0.0-x.1"),
+        [TUNE_KEY_ENTITY] = text(r->entity),
+        [TUNE_KEY_GENERATOR] = text("explicit_grid_sample_generator"),
+        [TUNE_KEY_STARTED] = number(1.7e9 + n / 8.0, false),
+        [TUNE_KEY_SECONDS] = number(n / 3.0, false),
+        [TUNE_KEY_STATUS] = text(status),
+        [TUNE_KEY_REASON] = text(r->reason),
+        [TUNE_KEY_HOST] = text("host"),
+        [TUNE_KEY_HOST_CLASS] = text("a CPU of 2 cores"),
+        [TUNE_KEY_BUILD] = text("c0ffee"),
+        [TUNE_KEY_WEIGHTS] = text(""),
+        [TUNE_KEY_DATA] = text("d1"),
+        [TUNE_KEYS] = text(r->model),
+        whole(((int64_t)n << 33) - n),
+        number(1.0 / (n + 1), false),
+        number(-n * 1e100, n % 5 == 0),
+        number(n % 4 < 2, false),
+        text(r->wide),
+    };
+    const struct tune_cell request[TUNE_REQUEST_KEYS] = {
+        cells[TUNE_KEY_OPERATION], whole(n),     cells[TUNE_KEY_EXPERIMENT], text(r->entity), text("measured"),
+        text(r->uid),              text(status), cells[TUNE_KEY_STARTED]};
     memcpy(r->cells, cells, sizeof cells);
     memcpy(r->request, request, sizeof request);
 }
 
+/* The column at that place of a row. */
+static const struct tune_column *column(int i)
+{
+    return i < TUNE_KEYS ? tune_key_column((enum tune_key)i) : &columns[i - TUNE_KEYS];
+}
+
 static bool same(const struct tune_cell *a, const struct tune_cell *b, enum tune_cell_type type)
 {
-    if (a->absent != b->absent || a->absent)
+    if (a->absent || b->absent)
         return a->absent == b->absent;
-    return type == TUNE_CELL_TEXT ? !strcmp(a->text, b->text) : type == TUNE_CELL_WHOLE ? a->whole == b->whole : a->number == b->number;
+    if (type == TUNE_CELL_TEXT)
+        return !strcmp(a->text, b->text);
+    return type == TUNE_CELL_WHOLE ? a->whole == b->whole : a->number == b->number;
 }
 
 static int complain(void)
@@ -116,7 +146,7 @@ static int list(struct tune_store *s)
     struct row r;
     int more, bad = 0;
     for (int i = 0; i < ALL; i++)
-        names[i] = i < TUNE_KEYS ? tune_key_column((enum tune_key)i)->name : columns[i - TUNE_KEYS].name;
+        names[i] = column(i)->name;
     struct tune_scan *scan = tune_scan_open(s, table, names, ALL);
     if (!scan)
         return complain();
@@ -125,8 +155,10 @@ static int list(struct tune_store *s)
         sscanf(cells[TUNE_KEY_UID].text, "%8x%24x", &writer, &n);
         make(&r, (int)writer, (int)n);
         for (int i = 0; i < ALL; i++)
-            if (!same(&cells[i], &r.cells[i], i < TUNE_KEYS ? tune_key_column((enum tune_key)i)->type : columns[i - TUNE_KEYS].type))
-                bad = 1, fprintf(stderr, "store: row %u of writer %u: %s is wrong\n", n, writer, names[i]);
+            if (!same(&cells[i], &r.cells[i], column(i)->type)) {
+                fprintf(stderr, "store: row %u of writer %u: %s is wrong\n", n, writer, names[i]);
+                bad = 1;
+            }
         printf("%u %u\n", writer, n);
     }
     tune_scan_free(scan);

@@ -57,7 +57,7 @@ def ado_space(path):
 def described(path):
     """What describe prints: the number of entities (None: not counted) and {dimension: type}."""
     size, types, kind = None, {}, None
-    for line in run("describe", path).splitlines():
+    for line in run("describe", path).split("\nMeasurement Space:")[0].splitlines():
         words = line.split()
         if line.startswith("  Number entities: "):
             size = int(words[2])

@@ -46,15 +46,17 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
     return start_measurement(slot);
 }
 
-static int add_known(const struct tune_job *job, enum tune_status status, double seconds)
+static int add_known(const struct tune_job *job, const uint8_t uid[16], enum tune_status status, double seconds)
 {
-    const struct tune_known_row row = {{-1, -1}, status, job->repeat, (float)seconds};
+    struct tune_known_row row = {.status = status, .repeat = job->repeat, .seconds = (float)seconds};
+    memcpy(row.uid, uid, sizeof row.uid);
     return tune_known_add(sweep.known, job->protocol, job->inputs, &job->origin, &row);
 }
 
 /* A job that needs no run, or is another process's: told and recorded. */
 static int settle(struct tune_job *job)
 {
+    uint8_t uid[16];
     sweep.done++;
     switch (job->kind) {
     case TUNE_JOB_REPLAY:
@@ -63,8 +65,8 @@ static int settle(struct tune_job *job)
         sweep_tell(job, "known", 0, NULL, "");
         break;
     case TUNE_JOB_REFUSED:
-        TRY(tune_results_refused(&sweep.results, job));
-        TRY(add_known(job, TUNE_INVALID, 0));
+        TRY(tune_results_refused(&sweep.results, job, uid));
+        TRY(add_known(job, uid, TUNE_INVALID, 0));
         sweep.record.refused++;
         sweep_tell(job, "invalid", 0, NULL, job->why);
         break;
@@ -121,14 +123,15 @@ static int ended(struct slot *slot)
 {
     struct tune_result result;
     char why[TUNE_PATH_MAX + 1200];
+    uint8_t uid[16];
     int over = tune_measurement_next(slot->measurement, &result);
     if (over <= 0)
         return over;
     if (result.status == TUNE_STOPPED)
         return end_slot(slot);
     bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
-    TRY(tune_results_measured(&sweep.results, &slot->job, &result, last));
-    TRY(add_known(&slot->job, result.status, result.seconds));
+    TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
+    TRY(add_known(&slot->job, uid, result.status, result.seconds));
     sweep.done += last;
     sweep.measured++;
     sweep.measured_s += result.seconds;
@@ -166,8 +169,8 @@ static int busy_slots(void)
     return count;
 }
 
-/* Jobs into free slots; those that need no run are settled on the way. */
-static int fill_slots(void)
+/* Jobs into free slots; those that need no run are settled on the way, and go onto the disk together. */
+static int fill(void)
 {
     struct tune_job job = {0};
     struct slot *slot;
@@ -191,6 +194,13 @@ static int fill_slots(void)
         TRY(code);
     }
     return 0;
+}
+
+static int fill_slots(void)
+{
+    tune_store_begin(sweep.store);
+    TRY(fill());
+    return tune_store_commit(sweep.store);
 }
 
 static int wait_for_one(void)

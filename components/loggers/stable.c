@@ -1,0 +1,83 @@
+/* stable.c - where the warm-up ends, and a confidence interval for what follows. */
+#include "loggers/stable.h"
+
+#include <math.h>
+
+double tune_student_t(int freedom)
+{
+    static const double first[] = {12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004,
+                                   2.262157,  2.228139, 2.200985, 2.178813, 2.160369, 2.144787, 2.131450, 2.119905,
+                                   2.109816,  2.100922, 2.093024, 2.085963};
+    double z = 1.959963985, n = freedom;
+    if (freedom <= 20)
+        return first[freedom < 1 ? 0 : freedom - 1];
+    return z + (pow(z, 3) + z) / (4 * n) + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * n * n) +
+           (3 * pow(z, 7) + 19 * pow(z, 5) + 17 * pow(z, 3) - 15 * z) / (384 * n * n * n); /* Cornish and Fisher */
+}
+
+void tune_stable_add(struct tune_stable *s, double tokens, double seconds)
+{
+    if (!(tokens > 0 && seconds > 0))
+        return;
+    s->steps_each = s->steps_each < 1 ? 1 : s->steps_each;
+    if (s->count == TUNE_STABLE_ROOM) {
+        for (int i = 0; i < s->count / 2; i++) {
+            s->tokens[i] = s->tokens[2 * i] + s->tokens[2 * i + 1];
+            s->seconds[i] = s->seconds[2 * i] + s->seconds[2 * i + 1];
+        }
+        s->count /= 2;
+        s->steps_each *= 2;
+    }
+    s->tokens[s->count] = tokens + (s->partial > 0 ? s->tokens[s->count] : 0);
+    s->seconds[s->count] = seconds + (s->partial > 0 ? s->seconds[s->count] : 0);
+    if (++s->partial == s->steps_each) {
+        s->count++;
+        s->partial = 0;
+    }
+}
+
+/* MSER: the number d of entries to leave out, for which sum (x - mean)^2 / (n - d)^2 of the others is least. -1: as
+ * far as one may look it still fell. */
+static int warm_up(const struct tune_stable *s)
+{
+    int n = s->count, best = -1, most = n / 2 < n - TUNE_STABLE_LEAST ? n / 2 : n - TUNE_STABLE_LEAST;
+    double shift = s->tokens[n - 1] / s->seconds[n - 1], sum = 0, squares = 0, least = INFINITY; /* shift: for the digits' sake */
+    for (int d = n - 1; d >= 0; d--) {
+        double x = s->tokens[d] / s->seconds[d] - shift, m = n - d;
+        sum += x;
+        squares += x * x;
+        double z = fmax(squares - sum * sum / m, 0) / (m * m);
+        if (d <= most && z <= least) { /* of equals the one that leaves out fewest */
+            least = z;
+            best = d;
+        }
+    }
+    return best == most && most > 0 ? -1 : best;
+}
+
+struct tune_stable_speed tune_stable_speed(const struct tune_stable *s)
+{
+    struct tune_stable_speed v = {0, 0, 0, 0};
+    int n = s->count, from = n < TUNE_STABLE_LEAST ? -1 : warm_up(s);
+    double tokens = 0, seconds = 0, squares = 0, products = 0, before = 0, m = n - from;
+    if (from < 0)
+        return v;
+    for (int i = from; i < n; i++) {
+        tokens += s->tokens[i];
+        seconds += s->seconds[i];
+    }
+    v.mean = tokens / seconds;
+    for (int i = from; i < n; i++) { /* what each entry has above its due, and how it goes with the one before */
+        double excess = s->tokens[i] - v.mean * s->seconds[i];
+        squares += excess * excess;
+        products += excess * before;
+        before = excess;
+    }
+    double alike = squares > 0 ? fmin(fmax(products / squares, 0), .99) : 0;
+    double effective = fmax(m * (1 - alike) / (1 + alike), 2);
+    double error = sqrt(squares / (m - 1) / effective) / (seconds / m);
+    v.half_width = tune_student_t((int)effective - 1) * error;
+    v.warm_up = (int64_t)from * s->steps_each;
+    v.steps = (int64_t)(n - from) * s->steps_each;
+    return v;
+}

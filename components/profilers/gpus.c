@@ -1,0 +1,139 @@
+/* gpus.c - NVML, opened at run time. Source: its API reference (device queries); the calls used are as old as version 2. */
+#include "profilers/gpus.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/try.h"
+
+#define LIBRARY "libnvidia-ml.so.1"
+
+struct utilization { unsigned gpu, memory; };              /* percent */
+struct memory { unsigned long long total, free, used; };   /* bytes */
+
+/* Its functions return 0 or an error's number. */
+struct nvml {
+    int (*init)(void);
+    int (*shutdown)(void);
+    const char *(*error_text)(int error);
+    int (*by_bus_id)(const char *id, void **device);
+    int (*utilization)(void *device, struct utilization *u);
+    int (*memory)(void *device, struct memory *m);
+    int (*power)(void *device, unsigned *milliwatts);
+    int (*power_limit)(void *device, unsigned *milliwatts);
+};
+
+struct tune_gpus {
+    struct nvml nvml;
+    void *library, **devices; /* devices [count] */
+    int count;
+    bool begun;
+};
+
+int tune_gpus_listed(const char *ids)
+{
+    int n = ids && *ids;
+    for (; n && *ids; ids++)
+        n += *ids == ',';
+    return n;
+}
+
+static int find_function(struct tune_gpus *g, const char *name, void *to)
+{
+    void *at = dlsym(g->library, name);
+    if (at) {
+        memcpy(to, &at, sizeof at); /* C has no cast from an object's address to a function's */
+        return 0;
+    }
+    tune_error_set("%s has no %s: it is another version than is known here", LIBRARY, name);
+    return -1;
+}
+
+static int open_library(struct tune_gpus *g)
+{
+    struct nvml *n = &g->nvml;
+    g->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!g->library) {
+        tune_error_set("%s, which says what a GPU does and comes with its driver, cannot be opened: %s", LIBRARY, dlerror());
+        return -1;
+    }
+    TRY(find_function(g, "nvmlInit_v2", &n->init));
+    TRY(find_function(g, "nvmlShutdown", &n->shutdown));
+    TRY(find_function(g, "nvmlErrorString", &n->error_text));
+    TRY(find_function(g, "nvmlDeviceGetHandleByPciBusId_v2", &n->by_bus_id));
+    TRY(find_function(g, "nvmlDeviceGetUtilizationRates", &n->utilization));
+    TRY(find_function(g, "nvmlDeviceGetMemoryInfo", &n->memory));
+    TRY(find_function(g, "nvmlDeviceGetPowerUsage", &n->power));
+    TRY(find_function(g, "nvmlDeviceGetEnforcedPowerLimit", &n->power_limit));
+    int error = n->init();
+    g->begun = error == 0;
+    if (error)
+        tune_error_set("%s does not begin: %s", LIBRARY, n->error_text(error));
+    return error ? -1 : 0;
+}
+
+static int find_devices(struct tune_gpus *g, const char *ids)
+{
+    char id[64];
+    int error = 0;
+    for (; *ids && !error; ids += strcspn(ids, ","), ids += *ids == ',') {
+        snprintf(id, sizeof id, "%.*s", (int)strcspn(ids, ","), ids);
+        error = g->nvml.by_bus_id(id, &g->devices[g->count]);
+        g->count += !error;
+    }
+    if (error)
+        tune_error_set("%s knows no GPU %s: %s", LIBRARY, id, g->nvml.error_text(error));
+    return error ? -1 : 0;
+}
+
+struct tune_gpus *tune_gpus_open(const char *ids)
+{
+    struct tune_gpus *g = calloc(1, sizeof *g);
+    if (g)
+        g->devices = calloc((size_t)tune_gpus_listed(ids) + 1, sizeof *g->devices);
+    if (!g || !g->devices)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to look at GPUs");
+    else if (open_library(g) == 0 && find_devices(g, ids) == 0)
+        return g;
+    tune_gpus_close(g);
+    return NULL;
+}
+
+void tune_gpus_close(struct tune_gpus *g)
+{
+    if (!g)
+        return;
+    if (g->begun)
+        g->nvml.shutdown();
+    if (g->library)
+        dlclose(g->library);
+    free(g->devices);
+    free(g);
+}
+
+int tune_gpus_count(const struct tune_gpus *g)
+{
+    return g->count;
+}
+
+void tune_gpus_read(struct tune_gpus *g, int i, struct tune_gpu_reading *now)
+{
+    struct utilization u;
+    struct memory m;
+    unsigned power, limit;
+    void *device = g->devices[i];
+    *now = (struct tune_gpu_reading){NAN, NAN, NAN, NAN};
+    if (g->nvml.utilization(device, &u) == 0)
+        now->compute = u.gpu;
+    if (g->nvml.memory(device, &m) == 0 && m.total > 0)
+        now->memory = 100 * (double)m.used / (double)m.total;
+    if (g->nvml.power(device, &power) == 0)
+        now->watts = power / 1e3;
+    if (!isnan(now->watts) && g->nvml.power_limit(device, &limit) == 0 && limit > 0)
+        now->power = 100 * now->watts / (limit / 1e3);
+}

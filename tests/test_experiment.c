@@ -1,0 +1,371 @@
+/* test_experiment.c - experiment files: those that come with the tree, what they make of inputs, what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "spaces/experiment.h"
+#include "spaces/operation.h"
+
+static char folder[] = "/tmp/test-experiment-XXXXXX";
+
+static int set_up(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return tune_file_remove_folder(folder);
+}
+
+static const char *put(const char *name, const char *text)
+{
+    static char path[TUNE_PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(tune_file_write(path, text, strlen(text)), 0);
+    return path;
+}
+
+static struct tune_catalog shipped(void)
+{
+    struct tune_catalog c;
+    const char *paths[] = {"defaults/experiments"};
+    if (tune_catalog_read(&c, paths, 1) < 0)
+        fail_msg("%s", tune_error_message());
+    return c;
+}
+
+/* ---- the shipped ones and their programs ---- */
+
+static cJSON *describe(const char *program)
+{
+    const char *build = getenv("BUILD");
+    char command[TUNE_PATH_MAX + 32], *text = calloc(1, 1 << 20);
+    snprintf(command, sizeof command, "%s/%s --describe", build ? build : "build", program);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    size_t size = fread(text, 1, (1 << 20) - 1, f);
+    assert_true(size > 100);
+    assert_int_equal(pclose(f), 0);
+    cJSON *json = cJSON_Parse(text);
+    free(text);
+    assert_non_null(json);
+    return json;
+}
+
+static const cJSON *named(const cJSON *json, const char *list, const char *key, const char *name)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, list)) {
+        if (!strcmp(cJSON_GetObjectItemCaseSensitive(item, key)->valuestring, name))
+            return item;
+    }
+    return NULL;
+}
+
+static bool has_choice(const cJSON *option, const char *text)
+{
+    const cJSON *choice, *choices = cJSON_GetObjectItemCaseSensitive(option, "choices");
+    cJSON_ArrayForEach(choice, choices) {
+        if (!strcmp(choice->valuestring, text))
+            return true;
+    }
+    return cJSON_GetArraySize(choices) == 0;
+}
+
+/* Every flag an experiment gives is one of its recipe's, every target a property of the same unit. */
+static void test_shipped_fit_their_recipe(void **state)
+{
+    struct tune_catalog c = shipped();
+    cJSON *json = describe("finetune_full");
+    int checked = 0;
+    (void)state;
+    for (int i = 0; i < c.count; i++) {
+        const struct tune_experiment *e = c.experiments[i];
+        if (strcmp(e->program, "finetune_full"))
+            continue;
+        checked++;
+        for (int k = 0; k < e->argument_count; k++)
+            if (!strncmp(e->arguments[k], "--", 2) && !named(json, "options", "flag", e->arguments[k]) &&
+                !(!strncmp(e->arguments[k], "--no-", 5) && named(json, "options", "name", e->arguments[k] + 5)))
+                fail_msg("%s: no flag %s", e->name, e->arguments[k]);
+        for (int k = 0; k < e->input_count; k++) {
+            const struct tune_input *in = &e->inputs[k];
+            const cJSON *option = in->flag ? named(json, "options", "flag", in->flag) : NULL;
+            if (in->flag && !option)
+                fail_msg("%s: input %s: no flag %s", e->name, in->name, in->flag);
+            for (int m = 0; m < in->map_count && option; m++)
+                for (int a = 0; a < in->map[m].count; a++)
+                    if (!has_choice(option, in->map[m].arguments[a]))
+                        fail_msg("%s: %s cannot be %s", e->name, in->flag, in->map[m].arguments[a]);
+        }
+        for (int k = 0; k < e->target_count; k++) {
+            const struct tune_target *t = &e->targets[k];
+            if (t->reduce >= TUNE_REDUCE_COUNT_OOM)
+                continue;
+            const cJSON *property = named(json, "properties", "name", t->name);
+            if (!property)
+                fail_msg("%s: no property %s", e->name, t->name);
+            assert_string_equal(cJSON_GetObjectItemCaseSensitive(property, "unit")->valuestring, t->unit);
+        }
+    }
+    assert_int_equal(checked, 2);
+    cJSON_Delete(json);
+    tune_catalog_free(&c);
+}
+
+/* ado's 23, in its order. */
+static void test_targets(void **state)
+{
+    static const char *const names[] = {"gpu_compute_utilization_min", "gpu_compute_utilization_avg", "gpu_compute_utilization_max",
+        "gpu_memory_utilization_min", "gpu_memory_utilization_avg", "gpu_memory_utilization_max", "gpu_memory_utilization_peak",
+        "gpu_power_watts_min", "gpu_power_watts_avg", "gpu_power_watts_max", "gpu_power_percent_min", "gpu_power_percent_avg",
+        "gpu_power_percent_max", "cpu_compute_utilization", "cpu_memory_utilization", "train_runtime", "train_samples_per_second",
+        "train_steps_per_second", "train_tokens_per_second", "train_tokens_per_gpu_per_second", "dataset_tokens_per_second",
+        "dataset_tokens_per_second_per_gpu", "is_valid"};
+    struct tune_catalog c = shipped();
+    const struct tune_experiment *e = tune_catalog_find(&c, "SFTTrainer", "finetune_full_benchmark-v1.0.0");
+    (void)state;
+    assert_non_null(e);
+    for (int i = 0; i < 23; i++)
+        assert_string_equal(e->targets[i].name, names[i]);
+    assert_ptr_equal(tune_catalog_find(&c, NULL, "SFTTrainer.finetune_full_benchmark-v1.0.0"), e);
+    assert_null(tune_catalog_find(&c, "mock", "finetune_full_benchmark-v1.0.0"));
+    assert_non_null(strstr(tune_error_message(), "SFTTrainer.finetune_full_stability-v1.0.0"));
+    tune_catalog_free(&c);
+}
+
+/* ---- from inputs to a command line ---- */
+
+static const char *const small =
+    "{\"identifier\": \"small\", \"actuator\": \"custom_experiments\", \"program\": \"p\", \"arguments\": [\"--always\", 1],\n"
+    " \"folders\": {\"data\": \"somewhere\"},\n"
+    " \"inputs\": [\n"
+    "  {\"identifier\": \"n\", \"required\": true, \"domain\": {\"domainRange\": [0, 10], \"interval\": 1}, \"flag\": \"--n\", \"value\": \"n // 2 + k\"},\n"
+    "  {\"identifier\": \"k\", \"default\": 3, \"domain\": {\"values\": [3, 4.5]}, \"flag\": \"-k=\"},\n"
+    "  {\"identifier\": \"active\", \"default\": false, \"domain\": {\"variableType\": \"BINARY_VARIABLE_TYPE\"}, \"flag\": \"--on\"},\n"
+    "  {\"identifier\": \"kind\", \"default\": \"a\", \"domain\": {\"values\": [\"a\", \"b\", \"c\", \"d\"]}, \"flag\": \"--kind\", \"map\": {\"a\": \"x\", \"b\": null, \"c\": [\"--two\", \"{}\"]}, \"unsupported\": {\"d\": \"it is new\"}},\n"
+    "  {\"identifier\": \"set\", \"default\": \"s\", \"domain\": {\"variableType\": \"OPEN_CATEGORICAL_VARIABLE_TYPE\"}, \"flag\": \"--set\", \"format\": \"{data}/{}-{n}{{}}.txt\", \"role\": \"data\", \"make\": [\"maker\", \"{}\", \"{data}\"]},\n"
+    "  {\"identifier\": \"still\", \"default\": 1, \"domain\": {\"values\": [1, 2]}, \"inert\": \"nothing\"}],\n"
+    " \"rules\": [{\"require\": \"n != 7\", \"reason\": \"seven\"}],\n"
+    " \"targets\": [{\"identifier\": \"t\", \"unit\": \"s\"}, {\"identifier\": \"u\", \"shown\": \"k > 4\"}]}\n";
+
+static struct tune_value inputs_of(int i, int64_t n, struct tune_value k, bool on, const char *kind, const char *set)
+{
+    const struct tune_value all[] = {tune_value_int(n), k, tune_value_bool(on), tune_value_text(kind), tune_value_text(set), tune_value_int(1)};
+    return all[i];
+}
+
+static void says(const struct tune_experiment *e, int64_t n, struct tune_value k, bool on, const char *kind, const char *expected)
+{
+    struct tune_value inputs[6];
+    struct tune_command c;
+    char line[512] = "";
+    for (int i = 0; i < 6; i++)
+        inputs[i] = inputs_of(i, n, k, on, kind, "s");
+    if (tune_experiment_command(e, inputs, &(struct tune_word){"data", "/d"}, 1, &c) < 0)
+        fail_msg("%s", tune_error_message());
+    for (int i = 0; i < c.argument_count; i++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", i ? " " : "", c.arguments[i]);
+    assert_string_equal(line, expected);
+    assert_null(c.arguments[c.argument_count]);
+    tune_command_free(&c);
+}
+
+static void test_command(void **state)
+{
+    struct tune_experiment *e = tune_experiment_read(put("small.json", small));
+    (void)state;
+    if (!e)
+        fail_msg("%s", tune_error_message());
+    says(e, 5, tune_value_int(3), false, "a", "--always 1 --n 5 -k=3 --no-on --kind x --set /d/s-5{}.txt");
+    says(e, 5, tune_value_float(4.5), true, "b", "--always 1 --n 6.5 -k=4.5 --on --set /d/s-5{}.txt");
+    says(e, 0, tune_value_int(3), true, "c", "--always 1 --n 3 -k=3 --on --two c --set /d/s-0{}.txt");
+    struct tune_value inputs[6];
+    struct tune_command c;
+    char why[128];
+    for (int i = 0; i < 6; i++)
+        inputs[i] = inputs_of(i, 7, tune_value_int(3), true, "a", "s");
+    assert_int_equal(tune_experiment_refuses(e, inputs, why, sizeof why), 1);
+    assert_string_equal(why, "seven");
+    inputs[0] = tune_value_int(6);
+    assert_int_equal(tune_experiment_refuses(e, inputs, why, sizeof why), 0);
+    assert_int_equal(tune_experiment_command(e, inputs, NULL, 0, &c), 0);
+    assert_string_equal(c.data, "somewhere/s-6{}.txt"); /* the experiment's own folder */
+    assert_string_equal(c.make[0], "maker");
+    assert_string_equal(c.make[1], "s");
+    assert_string_equal(c.make[2], "somewhere");
+    assert_string_equal(c.environment[0], "TUNE_INPUT_N=6");
+    assert_string_equal(c.environment[2], "TUNE_INPUT_ACTIVE=True");
+    assert_int_equal(c.environment_count, 6);
+    tune_command_free(&c);
+    inputs[3] = tune_value_text("d");
+    assert_int_equal(tune_experiment_refuses(e, inputs, why, sizeof why), 1);
+    assert_string_equal(why, "kind d: it is new");
+    tune_experiment_free(e);
+}
+
+/* ---- a space's experiments ---- */
+
+static void binds(const char *yaml, const char *expected)
+{
+    const char *paths[] = {folder};
+    struct tune_catalog c;
+    struct tune_protocol *p = NULL;
+    put("small.json", small);
+    assert_int_equal(tune_catalog_read(&c, paths, 1), 0);
+    struct tune_document *d = tune_document_parse("s.yaml", yaml, strlen(yaml), false);
+    assert_non_null(d);
+    struct tune_space *s = tune_space_parse(d);
+    if (!s)
+        fail_msg("%s", tune_error_message());
+    if (tune_space_bind(s, &c, &p) == 0) {
+        assert_string_equal(p[0].full_identifier, expected);
+    } else {
+        assert_string_equal(tune_error_message(), expected);
+        assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    }
+    tune_protocols_free(p, s->reference_count);
+    tune_space_free(s);
+    tune_catalog_free(&c);
+}
+#define DIMENSION "entitySpace:\n- {identifier: n, propertyDomain: {values: [1, 2]}}\n"
+#define SMALL "experiments:\n- actuatorIdentifier: custom_experiments\n  experimentIdentifier: small\n"
+
+static void test_bind(void **state)
+{
+    (void)state;
+    binds(DIMENSION SMALL, "custom_experiments.small");
+    binds(DIMENSION SMALL "  parameterization:\n  - {property: {identifier: active}, value: true}\n  - {property: {identifier: k}, value: 4.5}\n",
+          "custom_experiments.small-active.1-k.4.5");
+    binds(DIMENSION "- {identifier: k, propertyDomain: {values: [3, 4.5]}}\n" SMALL, "custom_experiments.small");
+    binds(DIMENSION SMALL "  parameterization:\n  - {property: {identifier: k}, value: 3}\n",
+          "s.yaml:7:5: k is 3 by default; leave it out, so that ids stay one for one measurement");
+    binds(DIMENSION SMALL "  parameterization:\n  - {property: {identifier: k}, value: 3.0}\n",
+          "s.yaml:7:5: k is 3.0 by default; leave it out, so that ids stay one for one measurement");
+    binds(DIMENSION SMALL "  parameterization:\n  - {property: {identifier: k}, value: 5}\n",
+          "s.yaml:7:5: k of small cannot be 5 (space experiments small shows its domain)");
+    binds(DIMENSION SMALL "  parameterization:\n  - {property: {identifier: n}, value: 5}\n",
+          "s.yaml:7:5: n is a required input of small: make it a dimension of entitySpace (values: [5])");
+    binds(DIMENSION "- {identifier: k, propertyDomain: {values: [3]}}\n" SMALL "  parameterization:\n  - {property: {identifier: k}, value: 4.5}\n",
+          "s.yaml:8:5: k is a dimension of entitySpace and a parameter; leave one of them out");
+    binds(DIMENSION SMALL "- actuatorIdentifier: custom_experiments\n  experimentIdentifier: small\n",
+          "s.yaml:6:3: small is here a second time with the same parameters");
+    binds("entitySpace:\n- {identifier: k, propertyDomain: {values: [3]}}\n" SMALL,
+          "s.yaml:4:3: small needs n, which is no dimension of entitySpace");
+}
+
+/* ---- what experiment files must not be ---- */
+
+static void refuses(const char *text, const char *expected)
+{
+    char message[TUNE_PATH_MAX + 256];
+    const char *path = put("bad.json", text);
+    snprintf(message, sizeof message, "%s:%s", path, expected);
+    struct tune_experiment *e = tune_experiment_read(path);
+    assert_null(e);
+    assert_string_equal(tune_error_message(), message);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    unlink(path);
+}
+#define HEAD "{\"identifier\": \"e\", \"actuator\": \"a\", \"program\": \"p\",\n"
+#define TARGETS "\"targets\": [{\"identifier\": \"t\"}]}"
+
+static void test_bad_files(void **state)
+{
+    (void)state;
+    refuses(HEAD "\"inputs\": []}", "1:1: an experiment needs \"targets\": what it measures");
+    refuses(HEAD "\"runs\": 0, " TARGETS, "2:9: runs must be 1 to 1000");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"domain\": {}}], " TARGETS,
+            "2:12: input x needs either \"required\": true or a default");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"default\": 3, \"domain\": {\"values\": [1, 2]}}], " TARGETS,
+            "2:43: input x: the default 3 is outside its own domain");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true, \"domain\": {}, \"inert\": \"i\", \"flag\": \"-x\"}], " TARGETS,
+            "2:12: input x is inert: it can have no flag, format, map or value");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true}, {\"identifier\": \"x\", \"required\": true}], " TARGETS,
+            "2:51: a second input x");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"t\", \"reduce\": \"mode\"}]}",
+            "2:43: reduce is mean, median, min, max, sum, std, first, last, count oom, count error or count ok, not mode");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"t\"}, {\"identifier\": \"t\"}]}", "2:34: a second target t");
+    refuses("{\"identifier\": \"e/f\", \"actuator\": \"a\", \"program\": \"p\", " TARGETS,
+            "1:1: identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
+}
+
+/* ---- operations ---- */
+
+static void operation(const char *yaml, const char *expected)
+{
+    struct tune_operation o;
+    const char *path = put("o.yaml", yaml);
+    if (tune_operation_read(&o, path) == 0) {
+        assert_null(expected);
+        tune_operation_free(&o);
+        return;
+    }
+    if (!expected || !strstr(tune_error_message(), expected))
+        fail_msg("%s", tune_error_message());
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+}
+#define MODULE "operation:\n  module: {operatorName: random_walk, operationType: search}\n"
+
+static void test_operation(void **state)
+{
+    struct tune_operation o;
+    (void)state;
+    assert_int_equal(tune_operation_read(&o, put("o.yaml", "spaces:\n- <will be set by ado>\n" MODULE
+        "  parameters:\n    numberEntities: all\n    batchSize: 2\n    singleMeasurement: False\n    maxRetries: 3\n"
+        "    samplerConfig: {mode: sequentialgrouped, samplerType: generator, grouping: [a, b]}\n    filter: {filterMode: unmeasured}\n")), 0);
+    assert_true(o.entities == -1 && o.in_flight == 2 && !o.memoize && o.retries == 3 && o.mode == TUNE_ORDER_SEQUENTIAL_GROUPED);
+    assert_true(!o.selector && o.group_count == 2 && !strcmp(o.grouping[1], "b") && o.filter == TUNE_FILTER_UNMEASURED);
+    tune_operation_free(&o);
+    tune_operation_default(&o);
+    assert_true(o.entities == 1 && o.in_flight == 1 && o.memoize && o.selector && o.mode == TUNE_ORDER_RANDOM);
+    operation(MODULE, NULL);
+    operation(MODULE "  parameters: {mode: sequential, samplerType: selector}\n", NULL); /* as older files have it */
+    operation("spaces: [a, b]\n" MODULE, "o.yaml:1:9: an operation works on one space; 2 are named");
+    operation("operation: {module: {operatorName: ray_tune}}\n", "operator ray_tune is not there; random_walk is");
+    operation(MODULE "  parameters: {numberEntities: 0}\n", "numberEntities must be all or a whole number from 1");
+    operation(MODULE "  parameters: {numberEntities: 2, batchSize: 3}\n", "batchSize 3 is more than numberEntities 2");
+    operation(MODULE "  parameters: {samplerConfig: {mode: backwards}}\n", "backwards");
+    operation(MODULE "  parameters: {numberEntites: 2}\n", "numberEntities");
+}
+
+static void test_configuration(void **state)
+{
+    struct tune_actuator_configuration a;
+    (void)state;
+    setenv("HOME", "/home/somebody", 1);
+    assert_int_equal(tune_actuator_configuration_read(&a, put("a.yaml", "actuatorIdentifier: SFTTrainer\nparameters:\n"
+        "  match_exact_dependencies: False\n  data_directory: /data\n  cache: /cache\n  hf_home: ~/hub\n")), 0);
+    assert_string_equal(a.data_directory, "/data");
+    assert_string_equal(a.hf_home, "/home/somebody/hub");
+    assert_int_equal(a.inert_count, 2);
+    assert_string_equal(a.inert[1], "cache");
+    tune_actuator_configuration_free(&a);
+    assert_int_equal(tune_actuator_configuration_read(&a, put("a.yaml", "actuatorIdentifier: S\nparameters: {data_directry: /x}\n")), -1);
+    if (!strstr(tune_error_message(), "data_directory"))
+        fail_msg("%s", tune_error_message());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shipped_fit_their_recipe), cmocka_unit_test(test_targets), cmocka_unit_test(test_command),
+        cmocka_unit_test(test_bind), cmocka_unit_test(test_bad_files), cmocka_unit_test(test_operation),
+        cmocka_unit_test(test_configuration),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

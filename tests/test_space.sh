@@ -1,0 +1,188 @@
+#!/bin/sh
+# test_space.sh - build/space over the shipped spaces, hostile ones, and one of 10^12 entities.
+. tests/tap.sh
+spaces=$here/defaults/spaces
+space=$BUILD/space
+cd "$tmp" || exit 1
+same() { # COMMAND... - it prints what stands on this function's standard input
+    cat >wanted
+    "$@" >got 2>&1 && diff wanted got
+}
+field() { sed -n "s/.*$1\\.\\([^-]*\\).*/\\1/p"; }
+
+# ---- the shipped ones ----
+is "laptop: described as ado does" same sh -c '"$1" describe "$2" | head -n 18' sh "$space" "$spaces/laptop.yaml" <<'END'
+Identifier: space-b1ce6a-default
+
+Entity Space:
+
+  Number entities: 4
+  Categorical properties:
+             name          values
+    0  model_name  [smollm2-135m]
+
+  Discrete properties:
+                   name range interval       values
+    0       number_gpus  None     None          [0]
+    1  model_max_length  None     None  [512, 1024]
+    2        batch_size  None     None       [1, 2]
+
+Measurement Space:
+
+                                                                                                   experiment supported
+END
+is "its experiment: what is required, given, a default; what it measures" eval '"$space" describe "$spaces/laptop.yaml" >page && grep -qE "^ +0 +model_name +required +None +na$" page && grep -qE "^ +[0-9]+ +stop_after_seconds +optional +30 +True$" page && grep -qE "^ +[0-9]+ +max_steps +optional +-1 +False$" page && grep -qE "^ +[0-9]+ +dataset_tokens_per_second$" page && ! grep -q "^ *[0-9]* *train_tokens_per_second$" page && tail -n 1 page | grep -qx "Sample Store identifier: .default."'
+is "the experiments there are" eval '"$space" experiments | grep -qE "^[0-9]+ +SFTTrainer +finetune_full_benchmark-v1.0.0 +finetune_full$"'
+is "one of them" eval '"$space" experiments SFTTrainer.finetune_full_benchmark-v1.0.0 >page && grep -qx "Identifier: SFTTrainer.finetune_full_benchmark-v1.0.0" page && grep -q "^    Default value: bfloat16" page && grep -q "^      Range: .1, 131073." page && grep -q "^    Inert: recorded only" page'
+refused "one that is not there" 2 "(the nearest is compression)" "$space" experiments compresion
+is "laptop: its four, the last dimension fastest" same "$space" list "$spaces/laptop.yaml" <<'END'
+model_name.smollm2-135m-number_gpus.0-model_max_length.512-batch_size.1
+model_name.smollm2-135m-number_gpus.0-model_max_length.512-batch_size.2
+model_name.smollm2-135m-number_gpus.0-model_max_length.1024-batch_size.1
+model_name.smollm2-135m-number_gpus.0-model_max_length.1024-batch_size.2
+END
+is "a100: the tables of the example of 80" same sh -c '"$1" describe "$2" | tail -n +5 | head -n 13' sh "$space" "$spaces/a100.yaml" <<'END'
+  Number entities: 80
+  Categorical properties:
+              name                                values
+    0   dataset_id  [news-tokens-16384plus-entries-4096]
+    1   model_name                [granite-8b-code-base]
+    2  torch_dtype                            [bfloat16]
+    3    gpu_model               [NVIDIA-A100-80GB-PCIe]
+
+  Discrete properties:
+                   name        range interval                         values
+    0       number_gpus       [2, 5]     None                         [2, 4]
+    1  model_max_length  [512, 8193]     None  [512, 1024, 2048, 4096, 8192]
+    2        batch_size     [1, 129]     None  [1, 2, 4, 8, 16, 32, 64, 128]
+END
+is "cpu: the grid, and beside it what is allowed" eval '"$space" describe "$spaces/cpu.yaml" | grep -qx "  Number entities: 80 (allowed by the constraints: 64)"'
+is "as many are listed, each once" eval '"$space" list "$spaces/cpu.yaml" --mode random | sort -u | wc -l | grep -qx 64'
+for s in laptop a100 cpu; do
+    is "$s: checked" eval '"$space" check "$spaces/$s.yaml" >line && [ "$(wc -l <line)" = 1 ] && grep -q "$s.yaml: fine: " line'
+done
+if [ -r "$here/../shared/data/ado/space.yaml" ]; then
+    is "ado's own file means what laptop.yaml means" eval '"$space" describe "$spaces/laptop.yaml" >a && "$space" describe "$here/../shared/data/ado/space.yaml" >b && cmp a b'
+else
+    skip "ado's own file means what laptop.yaml means" "no ../shared/data/ado"
+fi
+
+# ---- orders ----
+is "random: all of them, in an order of the seed's" eval '
+    "$space" list "$spaces/a100.yaml" >all; "$space" list "$spaces/a100.yaml" --mode random --seed 7 >one
+    "$space" list "$spaces/a100.yaml" --mode random --seed 7 --limit 1000 >two; "$space" list "$spaces/a100.yaml" --mode random --seed 8 >three
+    cmp one two && ! cmp -s one three && ! cmp -s all one && sort all >a && sort one | cmp - a && sort three | cmp - a'
+is "--limit takes the first of them" eval '"$space" list "$spaces/a100.yaml" --mode random --seed 7 --limit 9 >few && head -n 9 one | cmp - few && "$space" list "$spaces/a100.yaml" --limit 0 >none && [ ! -s none ]'
+for mode in sequential-grouped random-grouped randomgrouped; do
+    is "$mode: groups stand together" eval '"$space" list "$spaces/a100.yaml" --mode $mode --grouping batch_size,number_gpus >g && sort all >a && sort g | cmp - a &&
+        [ "$(sed "s/.*number_gpus\.\([0-9]*\)-.*batch_size\.\([0-9]*\)-.*/\1 \2/" g | uniq | wc -l)" = 16 ]'
+done
+for mode in weighted sobol lhs; do
+    is "$mode: as many as are wanted, none twice" eval '"$space" list "$spaces/a100.yaml" --mode $mode --limit 40 | sort -u | wc -l | grep -qx 40'
+done
+is "lhs: of eight each has another batch size" eval '"$space" list "$spaces/a100.yaml" --mode lhs --limit 8 --format csv | tail -n +2 | cut -d, -f7 | sort -u | wc -l | grep -qx 8'
+refused "an order that is none" 2 'no order "rnd"; there are sequential, random' "$space" list "$spaces/a100.yaml" --mode rnd
+refused "groups by what is no dimension" 2 'no dimension "batch"' "$space" list "$spaces/a100.yaml" --mode random-grouped --grouping batch
+refused "groups by nothing" 2 "wants the names" "$space" list "$spaces/a100.yaml" --mode random-grouped
+refused "weighted without a number" 2 "say how many are wanted" "$space" list "$spaces/a100.yaml" --mode weighted
+
+# ---- formats ----
+cat >odd.json <<'END'
+{"entitySpace": [
+  {"identifier": "a,b", "propertyDomain": {"values": ["x \"y\"", null, [1, "z"], true, 1e16, 0.1]}},
+  {"identifier": "n", "propertyDomain": {"domainRange": [0, 1], "interval": 0.5}}]}
+END
+is "csv is quoted" same sh -c '"$1" list odd.json --format csv | tr -d "\r" | head -n 6' sh "$space" <<'END'
+identifier,"a,b",n
+"a,b.x ""y""-n.0.0","x ""y""",0.0
+"a,b.x ""y""-n.0.5","x ""y""",0.5
+"a,b.None-n.0.0",None,0.0
+"a,b.None-n.0.5",None,0.5
+"a,b.[1, 'z']-n.0.0","[1, 'z']",0.0
+END
+if command -v python3 >/dev/null 2>&1; then
+    is "json has the values with their types" python3 - "$space" <<'END'
+import json, subprocess, sys
+rows = json.loads(subprocess.run([sys.argv[1], "list", "odd.json", "--format", "json"], check=True, capture_output=True, text=True).stdout)
+assert len(rows) == 12 and rows[-1] == {"identifier": "a,b.0.1-n.0.5", "a,b": 0.1, "n": 0.5}, rows[-1]
+assert [r["a,b"] for r in rows[::2]] == ['x "y"', None, [1, "z"], True, 1e16, 0.1], rows
+assert rows[6]["identifier"] == "a,b.1-n.0.0" and rows[8]["identifier"] == "a,b.1e+16-n.0.0", rows
+END
+else
+    skip "json has the values with their types" "no python3"
+fi
+is "an empty list is one" eval '[ "$("$space" list odd.json --format json --limit 0)" = "[]" ]'
+printf 'entitySpace:\n- {identifier: "a\\e[2J", propertyDomain: {values: ["x\\ny", "\\x9b"]}}\n' >wild.yaml
+is "what moves a cursor is spelled out" eval '"$space" list wild.yaml >screen && "$space" describe wild.yaml >>screen && "$space" check wild.yaml >>screen &&
+    [ -z "$(LC_ALL=C tr -d "\n -~\200-\377" <screen)" ] && ! LC_ALL=C grep -q "$(printf "\302\233")" screen && [ "$("$space" list wild.yaml | wc -l)" = 2 ]'
+
+# ---- 10^12 entities, and more than can be counted ----
+{ echo "entitySpace:"; for i in 1 2 3 4 5 6; do echo "- {identifier: d$i, propertyDomain: {domainRange: [0, 100], interval: 1}}"; done; } >large.yaml
+is "10^12 are described in 20 MB" eval 'within 20000 "$space" describe large.yaml | grep -qx "  Number entities: 1000000000000"'
+is "and 1,000 random ones listed, none twice" eval 'within 20000 "$space" list large.yaml --mode random --seed 7 --limit 1000 >r && sort -u r | wc -l | grep -qx 1000 && [ "$(sed "s/-.*//" r | sort -u | wc -l)" = 100 ]'
+is "and 100,000, and the last of a million in sequence" eval 'within 20000 "$space" list large.yaml --mode random --limit 100000 | sort -u | wc -l | grep -qx 100000 &&
+    within 20000 "$space" list large.yaml --limit 1000001 | tail -n 1 | grep -qx "d1.0-d2.0-d3.1-d4.0-d5.0-d6.0"'
+{ cat large.yaml; echo 'constraints: [d1 % 7 == 0, "d2 + d3 < d6", d4 > 3]'; } >constrained.yaml
+is "constraints on it: estimated" eval '"$space" describe constrained.yaml | grep -qE "^  Number entities: 1000000000000 .allowed by the constraints: about 2\.[0-9]*e\+10, give or take [0-9.]+e\+08.$"'
+is "met by what is listed" eval '"$space" list constrained.yaml --mode random --limit 500 >c && [ "$(wc -l <c)" = 500 ] &&
+    sed "s/d[1-6]\.//g" c | awk -F- "\$1 % 7 || \$2 + \$3 >= \$6 || \$4 <= 3" >bad && [ ! -s bad ]'
+{ echo "entitySpace:"; for i in 1 2 3 4 5 6 7 8; do echo "- {identifier: d$i, propertyDomain: {domainRange: [0, 1000000000000], interval: 1}}"; done; } >huge.yaml
+is "10^96 too, where they need no counting" eval '"$space" check huge.yaml | grep -q "at least 340282366920938463463374607431768211455 entities" && [ "$("$space" list huge.yaml --limit 3 | wc -l)" = 3 ]'
+refused "but not permuted" 2 "too many to permute" "$space" list huge.yaml --mode random --limit 3
+printf 'entitySpace:\n- {identifier: x, propertyDomain: {domainRange: [0, 1]}}\n- {identifier: smiles}\n' >open.yaml
+is "not countable: said so" eval '"$space" describe open.yaml | grep -qx "  Space with non-discrete dimensions. Cannot count entities" && "$space" check open.yaml | grep -q "entities that cannot be counted"'
+refused "and not listed" 2 "for spaces whose entities can be counted" "$space" list open.yaml
+refused "nor drawn from what names no values" 2 "smiles: " "$space" list open.yaml --mode random --limit 3
+head -n 2 open.yaml >line.yaml
+is "a continuous dimension is drawn from" eval '[ "$("$space" list line.yaml --mode sobol --limit 8 | sed "s/x\.//" | awk "{ n[int(\$1 * 8)]++ } END { print length(n) }")" = 8 ]'
+
+# ---- what is wrong ----
+bad() { # NAME TEXT - the space on standard input is refused with that text by check, exit code 2
+    cat >bad.yaml
+    refused "$1" 2 "$2" "$space" check bad.yaml
+}
+bad "an unknown key" 'bad.yaml:1:1' <<'END'
+entityspace: []
+END
+bad "interval with values" 'bad.yaml:3:46: entitySpace[0] (a): interval does not go with values' <<'END'
+entitySpace:
+- identifier: a
+  propertyDomain: {values: [1, 2], interval: 1}
+END
+bad "a range whose end is not above its start" 'bad.yaml:3:33: entitySpace[0] (a): the end of domainRange must be above its start' <<'END'
+entitySpace:
+- identifier: a
+  propertyDomain: {domainRange: [2, 2]}
+END
+bad "a duplicate dimension" 'bad.yaml:3:3: entitySpace[1] (a): this dimension stands in line 2 already' <<'END'
+entitySpace:
+- identifier: a
+- identifier: a
+END
+bad "a duplicate value" 'bad.yaml:2:51: entitySpace[0] (a): True stands twice in values' <<'END'
+entitySpace:
+- {identifier: a, propertyDomain: {values: [1, 2, true]}}
+END
+bad "a wrong type" 'bad.yaml:2:16: ' <<'END'
+entitySpace:
+- {identifier: [a]}
+END
+bad "a constraint over no dimension" 'bad.yaml:3:15' <<'END'
+entitySpace:
+- {identifier: abc, propertyDomain: {values: [1]}}
+constraints: ['abd > 1']
+END
+bad "a constraint that cannot be evaluated" 'division by zero' <<'END'
+entitySpace:
+- {identifier: a, propertyDomain: {values: [0, 1]}}
+constraints: ['1 % a == 0']
+END
+bad "no YAML" 'bad.yaml:2:1: ' <<'END'
+entitySpace: [
+END
+refused "no such file" 1 "gone.yaml" "$space" check gone.yaml
+refused "no file named" 2 "which space?" "$space" describe
+refused "no command" 2 "expected one of describe|list|check|experiments" "$space" draw large.yaml
+refused "a full disk behind its output" 1 "cannot write to standard output" sh -c "'$space' list large.yaml >/dev/full"
+is "a closed pipe ends it" eval '[ "$("$space" list large.yaml | head -n 2 | wc -l)" = 2 ]'
+finish
