@@ -9,17 +9,14 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <langinfo.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/print.h"
+#include "drawing.h"
 #include "flags/program.h"
 #include "runs/run.h"
 #include "views/plot.h"
@@ -67,26 +64,9 @@ static bool is_people(void)
     return !strcmp(my.format, "table");
 }
 
-static bool is_unicode(void)
-{
-    return !my.ascii && !strcmp(nl_langinfo(CODESET), "UTF-8");
-}
-
-/* Columns to print in; 0: no limit, as in a pipe; but a plot needs one. */
-static int columns(bool plot)
-{
-    const char *set = getenv("COLUMNS");
-    struct winsize w;
-    if (my.width > 0 || (set && atoi(set) > 0))
-        return my.width > 0 ? my.width : atoi(set);
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
-        return w.ws_col;
-    return plot ? 80 : 0;
-}
-
 static void print(struct tune_table *t)
 {
-    MUST(tune_table_print(t, my.format, is_people() ? columns(false) : 0, is_unicode() ? "\u2026" : "...", stdout));
+    MUST(tune_table_print(t, my.format, is_people() ? drawing_columns(my.width, 0) : 0, drawing_unicode(my.ascii) ? "\u2026" : "...", stdout));
     tune_table_free(t);
 }
 
@@ -596,60 +576,16 @@ static void make_plots(struct drawing *d)
     }
 }
 
-/* Where --svg leads to standard output, which others may have opened as a file: to be written on, not replaced. */
-static bool is_stdout(const char *path)
+static int draw_svg(const void *drawing, FILE *out)
 {
-    struct stat st, out;
-    return path && stat(path, &st) == 0 && fstat(STDOUT_FILENO, &out) == 0 && st.st_dev == out.st_dev && st.st_ino == out.st_ino;
-}
-
-/* What is there may be replaced: a picture of before, an empty file, nothing; not a run.json after a slip of the finger. */
-static int check_replaced(const char *path)
-{
-    char text[4097];
-    size_t size, skip;
-    struct stat st;
-    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-        return 0;
-    int fd = tune_file_open(path, &size);
-    if (fd < 0)
-        return -1;
-    size = size < sizeof text ? size : sizeof text - 1;
-    int status = tune_file_read_at(fd, path, 0, text, size);
-    close(fd);
-    if (status < 0)
-        return -1;
-    text[size] = 0;
-    skip = strspn(text, "\xef\xbb\xbf \t\r\n"); /* a byte order mark */
-    if (text[skip] == '<' && strstr(text, "<svg") && !strstr(text, "<html"))
-        return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--svg %s: the file that is there is no SVG picture; expected one, which is replaced, or "
-                        "a new name; remove the file if it is not needed", path);
-    return -1;
-}
-
-static void write_svg(const struct drawing *d)
-{
-    struct tune_file_writer w;
-    if (is_stdout(my.svg)) {
-        MUST(tune_plot_svg(d->plot, d->plots, stdout));
-        return;
-    }
-    MUST(check_replaced(my.svg));
-    MUST(tune_file_begin_output(&w, my.svg));
-    if (tune_plot_svg(d->plot, d->plots, w.file) < 0 || tune_file_commit(&w) < 0) {
-        tune_file_cancel(&w);
-        tune_program_fail();
-    }
-    printf("# %s\n", my.svg);
+    const struct drawing *d = drawing;
+    return tune_plot_svg(d->plot, d->plots, out);
 }
 
 static void plot(struct tune_run **runs, int count)
 {
     struct drawing d = {.runs = runs, .count = count};
-    const char *no_color = getenv("NO_COLOR");
-    bool color = !strcmp(my.color, "always") || (!strcmp(my.color, "auto") && isatty(STDOUT_FILENO) && !(no_color && *no_color));
-    struct tune_terminal how = {.width = columns(true), .height = my.height, .unicode = is_unicode(), .color = color};
+    struct tune_terminal how = drawing_terminal(my.width, my.height, my.ascii, my.color);
     if (count == 0) {
         tune_error_set("no runs in runs/ to plot; name run folders");
         tune_program_fail();
@@ -657,13 +593,13 @@ static void plot(struct tune_run **runs, int count)
     read_metrics(&d);
     d.curve = GET(calloc((size_t)count * MOST, sizeof *d.curve));
     make_plots(&d);
-    for (int i = 0; i < d.plots && !is_stdout(my.svg); i++) {
+    for (int i = 0; i < d.plots && !drawing_is_stdout(my.svg); i++) {
         if (i > 0)
             putchar('\n');
         MUST(tune_plot_terminal(&d.plot[i], &how, stdout));
     }
     if (my.svg)
-        write_svg(&d);
+        MUST(drawing_write(my.svg, draw_svg, &d));
     for (int i = 0; i < count; i++)
         if (runs[i]->state == TUNE_RUN_BROKEN)
             put_reason(stderr, runs, count, i);

@@ -206,13 +206,20 @@ static int fix(struct reading *r, int p)
     return code;
 }
 
+/* The text of a fixed value: imported rows have booleans as ids spell them, 1 and 0. */
+static bool same_text(const struct tune_value *value, const char *fixed, const char *text)
+{
+    return !strcmp(fixed, text) || (value->type == TUNE_VALUE_BOOL && !strcmp(text, value->boolean ? "1" : "0"));
+}
+
 static bool fits(const struct tune_protocol *p, const struct fixed *f, const struct tune_cell *inputs)
 {
     for (int i = 0; i < p->experiment->input_count; i++) {
-        const struct tune_cell *cell = &f->cells[i];
-        if (p->dimension[i] < 0 &&
-            (cell->absent != inputs[i].absent || (cell->text ? !inputs[i].text || strcmp(cell->text, inputs[i].text)
-                                                             : inputs[i].text || (!cell->absent && cell->number != inputs[i].number))))
+        const struct tune_cell *cell = &f->cells[i], *in = &inputs[i];
+        if (p->dimension[i] >= 0)
+            continue;
+        if (cell->absent != in->absent || (cell->text != NULL) != (in->text != NULL) ||
+            (cell->text ? !same_text(&p->fixed[i], cell->text, in->text) : !cell->absent && cell->number != in->number))
             return false;
     }
     return true;

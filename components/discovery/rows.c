@@ -129,11 +129,14 @@ static bool find_spelled(const struct tune_domain *d, const char *text, struct t
     char spelled[TUNE_STORE_TEXT_MAX + 1], *end;
     if (d->type == TUNE_VECTOR)
         return items && find_vector(d, text, value, items);
-    for (int i = 0; i < d->count; i++)
-        if (tune_value_str(&d->values[i], spelled, sizeof spelled) < (int)sizeof spelled && !strcmp(spelled, text)) {
-            *value = d->values[i];
+    for (int i = 0; i < d->count; i++) {
+        const struct tune_value *v = &d->values[i];
+        if ((tune_value_str(v, spelled, sizeof spelled) < (int)sizeof spelled && !strcmp(spelled, text)) ||
+            (v->type == TUNE_VALUE_BOOL && !strcmp(text, v->boolean ? "1" : "0"))) { /* as ids have it, and so imported rows */
+            *value = *v;
             return true;
         }
+    }
     if (d->type == TUNE_BINARY && (!strcmp(text, "True") || !strcmp(text, "False"))) {
         *value = tune_value_bool(*text == 'T');
         return true;

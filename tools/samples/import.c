@@ -1,2 +1,41 @@
+/* import.c - rows of CSV into the store. */
+#include <string.h>
+
+#include "core/print.h"
+#include "discovery/import.h"
 #include "samples.h"
-int samples_import(void) { return samples_fail(TUNE_ERROR_FAILED, "not there"); }
+
+enum { TOLD = 20 };
+
+static void tell_bad(void *context, const char *path, int64_t line, const char *what)
+{
+    int *told = context;
+    if (++*told > TOLD)
+        return;
+    fprintf(stderr, "samples: %s:%lld: ", path, (long long)line);
+    tune_print_line_of(stderr, what);
+    fputc('\n', stderr);
+}
+
+int samples_import(void)
+{
+    int told = 0;
+    if (samples_words() != 2 || strcmp(samples_word(0), "csv") || !my.experiment || !*my.experiment)
+        return samples_fail(TUNE_ERROR_USAGE, "expected: samples import csv FILE --experiment NAME --store STORE");
+    TRY(samples_read_catalog());
+    struct tune_import i = {.store = samples.store, .catalog = &samples.catalog, .path = samples_word(1), .experiment = my.experiment,
+                            .actuator = my.actuator, .problem = tell_bad, .context = &told};
+    int code = tune_import_csv(&i);
+    if (told > TOLD)
+        fprintf(stderr, "samples: and %d more\n", told - TOLD);
+    TRY(code);
+    fprintf(samples.out, "# %lld results in %lld rows: %lld came into %s, %lld were there\n", (long long)i.results, (long long)i.rows,
+            (long long)i.added, my.store, (long long)(i.results - i.added));
+    if (i.made)
+        fprintf(samples.out, "# an experiment was made of them: %s/experiments/%s.json\n", my.store, my.experiment);
+    if (i.others > 0)
+        fprintf(samples.out, "# %lld rows or columns are of other experiments\n", (long long)i.others);
+    if (*i.left_out)
+        fprintf(samples.out, "# left out, for the experiment has no such targets: %s\n", i.left_out);
+    return 0;
+}

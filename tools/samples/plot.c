@@ -1,2 +1,367 @@
-#include "samples.h"
-int samples_plot(void) { return samples_fail(TUNE_ERROR_FAILED, "not there"); }
+/* plot.c - figures over the dimensions of a space, in the terminal and as SVG: curves over one dimension, a heat map over two,
+ * parallel coordinates over more. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../drawing.h"
+#include "points.h"
+#include "views/heat.h"
+#include "views/parallel.h"
+
+enum { MOST_CURVES = 16, MOST_DRAWINGS = 64, NOTE = 1024, TITLE = 512 };
+
+/* One property under one experiment. */
+struct drawing {
+    const struct point **points; /* [count] */
+    int64_t count;
+    char title[TITLE], note[NOTE];
+    const char *unit;
+};
+
+static struct {
+    struct points p;
+    struct drawing drawings[MOST_DRAWINGS];
+    int count;
+    int x, y;                    /* dimensions of the axes; -1: none */
+    int series[TUNE_SPACE_DIMENSIONS], series_count; /* whose values make curves */
+    int best;
+    enum { CURVES, HEAT, PARALLEL } kind;
+    struct tune_plot plots[MOST_DRAWINGS];
+    struct tune_heat heats[MOST_DRAWINGS];
+    struct tune_parallel parallels[MOST_DRAWINGS];
+    struct block *memory;        /* of what is drawn */
+} plot;
+
+struct block {
+    struct block *before;
+    double bytes[]; /* aligned for anything here */
+};
+
+/* Memory until all is drawn. */
+static void *take(size_t size)
+{
+    struct block *b = calloc(1, sizeof *b + size);
+    if (!b) {
+        samples_no_memory();
+        return NULL;
+    }
+    b->before = plot.memory;
+    plot.memory = b;
+    return b->bytes;
+}
+
+/* ---- what is drawn over what ---- */
+
+static int find_dimension(const char *name)
+{
+    for (int d = 0; d < samples.space->count; d++)
+        if (!strcmp(samples.space->names[d], name))
+            return d;
+    return samples_no_such("dimension", name, samples.space->names, samples.space->count);
+}
+
+static bool varies(int d)
+{
+    return plot.p.levels[d].count > 1;
+}
+
+/* The dimensions that vary and are neither x nor named by --series. */
+static void list_others(int x, int series, int *others, int *count)
+{
+    *count = 0;
+    for (int i = 0; i < plot.p.varying_count; i++)
+        if (plot.p.varying[i] != x && plot.p.varying[i] != series)
+            others[(*count)++] = plot.p.varying[i];
+}
+
+/* Curves, with --x, --series, or where one dimension varies: a curve for each value of --series, else of all others that vary. */
+static int choose_curves(int x, int series)
+{
+    int others[TUNE_SPACE_DIMENSIONS], count;
+    plot.kind = CURVES;
+    if (x < 0) {
+        list_others(-1, series, others, &count);
+        if (count != 1)
+            return samples_fail(TUNE_ERROR_USAGE, "--series %s: over which dimension? --x one of those that vary", my.series);
+        x = others[0];
+    }
+    plot.x = x;
+    list_others(x, series, others, &count);
+    if (series >= 0 && count > 0)
+        return samples_fail(TUNE_ERROR_USAGE, "%s varies, too: hold it with --where '%s == ...', or leave --series out",
+                            samples.space->names[others[0]], samples.space->names[others[0]]);
+    plot.series_count = series >= 0 ? 1 : count;
+    for (int i = 0; i < plot.series_count; i++)
+        plot.series[i] = series >= 0 ? series : others[i];
+    return 0;
+}
+
+static int choose_axes(void)
+{
+    int x = my.x ? find_dimension(my.x) : -1, series = my.series ? find_dimension(my.series) : -1;
+    if ((my.x && x < 0) || (my.series && series < 0))
+        return -1;
+    if (x >= 0 && x == series)
+        return samples_fail(TUNE_ERROR_USAGE, "--x and --series are the same dimension");
+    plot.x = plot.y = -1;
+    if (x >= 0 || series >= 0 || plot.p.varying_count <= 1)
+        return choose_curves(x >= 0 ? x : plot.p.varying_count == 1 ? plot.p.varying[0] : x < 0 && series < 0 ? 0 : x, series);
+    plot.kind = plot.p.varying_count == 2 ? HEAT : PARALLEL;
+    plot.y = plot.p.varying[0];
+    plot.x = plot.p.varying[1];
+    return 0;
+}
+
+/* ---- drawings ---- */
+
+static void append(char *text, size_t size, const char *format, ...) TUNE_PRINTF(3, 4);
+static void append(char *text, size_t size, const char *format, ...)
+{
+    size_t n = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + n, size - n, format, args);
+    va_end(args);
+}
+
+/* What holds for all of it: the dimensions that do not vary, where figures come from, what the spread is. */
+static void make_note(struct drawing *d)
+{
+    for (int i = 0; i < samples.space->count; i++)
+        if (!varies(i) && plot.p.levels[i].count == 1 && i != plot.x)
+            append(d->note, NOTE, "%s%s %s", *d->note ? ", " : "", samples.space->names[i], plot.p.levels[i].texts[0]);
+    if (plot.p.host_classes > 1 || plot.p.builds > 1)
+        append(d->note, NOTE, "%sfigures of %d host classes and %d builds", *d->note ? "; " : "", plot.p.host_classes, plot.p.builds);
+    if (plot.p.repeated && plot.kind == CURVES)
+        append(d->note, NOTE, "%s%s of several results, bars from the lowest to the highest", *d->note ? "; " : "",
+               my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean");
+    else if (plot.p.repeated)
+        append(d->note, NOTE, "%s%s of several results", *d->note ? "; " : "",
+               my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean");
+}
+
+static int make_drawing(int property, int protocol)
+{
+    struct drawing *d = &plot.drawings[plot.count];
+    int64_t count = 0;
+    for (int64_t i = 0; i < plot.p.count; i++)
+        count += plot.p.all[i].property == property && plot.p.all[i].protocol == protocol;
+    if (count == 0)
+        return 0;
+    if (plot.count == MOST_DRAWINGS)
+        return samples_fail(TUNE_ERROR_USAGE, "more than %d drawings; choose fewer with --property", MOST_DRAWINGS);
+    if (!(d->points = take((size_t)count * sizeof *d->points)))
+        return -1;
+    for (int64_t i = 0; i < plot.p.count; i++)
+        if (plot.p.all[i].property == property && plot.p.all[i].protocol == protocol)
+            d->points[d->count++] = &plot.p.all[i];
+    d->unit = points_unit(&plot.p, d->points[0]);
+    snprintf(d->title, TITLE, "%s", plot.p.properties[property]);
+    if (samples.space->reference_count > 1)
+        append(d->title, TITLE, " under %s", samples.protocols[protocol].identifier);
+    make_note(d);
+    plot.count++;
+    return 0;
+}
+
+/* ---- curves ---- */
+
+static bool same_series(const struct point *a, const struct point *b)
+{
+    for (int i = 0; i < plot.series_count; i++)
+        if (a->at[plot.series[i]] != b->at[plot.series[i]])
+            return false;
+    return true;
+}
+
+static int by_series_and_x(const void *a, const void *b)
+{
+    const struct point *x = *(const struct point *const *)a, *y = *(const struct point *const *)b;
+    for (int i = 0; i < plot.series_count; i++)
+        if (x->at[plot.series[i]] != y->at[plot.series[i]])
+            return x->at[plot.series[i]] - y->at[plot.series[i]];
+    return x->at[plot.x] - y->at[plot.x];
+}
+
+static char *label_of(const struct point *p)
+{
+    char *text = take(TITLE);
+    for (int i = 0; text && i < plot.series_count; i++)
+        append(text, TITLE, "%s%s %s", i ? ", " : "", samples.space->names[plot.series[i]], plot.p.levels[plot.series[i]].texts[p->at[plot.series[i]]]);
+    return text;
+}
+
+/* points[count] of one series. */
+static int make_curve(struct tune_curve *c, const struct point *const *points, int64_t count, int color)
+{
+    double *values = take((size_t)count * 4 * sizeof *values);
+    char *label = label_of(points[0]);
+    if (!values || !label)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = plot.p.levels[plot.x].numbers[points[i]->at[plot.x]];
+        values[count + i] = points_value(points[i]);
+        values[2 * count + i] = points[i]->spread.count > 1 ? points[i]->spread.low : NAN;
+        values[3 * count + i] = points[i]->spread.count > 1 ? points[i]->spread.high : NAN;
+    }
+    *c = (struct tune_curve){.label = label, .x = values, .y = values + count, .low = values + 2 * count, .high = values + 3 * count,
+                             .count = count, .color = color, .marked = true};
+    return 0;
+}
+
+static int make_plot(struct drawing *d, struct tune_plot *p)
+{
+    const struct levels *l = &plot.p.levels[plot.x];
+    struct tune_curve *curves = take(MOST_CURVES * sizeof *curves);
+    int count = 0;
+    if (!curves)
+        return -1;
+    qsort(d->points, (size_t)d->count, sizeof *d->points, by_series_and_x);
+    for (int64_t first = 0, n; first < d->count; first += n) {
+        for (n = 1; first + n < d->count && same_series(d->points[first], d->points[first + n]);)
+            n++;
+        if (count == MOST_CURVES)
+            return samples_fail(TUNE_ERROR_USAGE, "more than %d curves; choose among their entities with --where", MOST_CURVES);
+        TRY(make_curve(&curves[count], d->points + first, n, count));
+        count++;
+    }
+    *p = (struct tune_plot){.title = d->title, .x_title = samples.space->names[plot.x], .y_title = d->unit, .curves = curves, .count = count,
+                            .logarithmic = my.logarithmic, .x_base = -1, .x_names = l->numeric ? NULL : (const char *const *)l->texts,
+                            .x_count = l->numeric ? 0 : l->count, .note = *d->note ? d->note : NULL};
+    return 0;
+}
+
+/* ---- heat maps ---- */
+
+static char *hint_of(const struct point *p)
+{
+    char *text = take(128);
+    if (text && p->spread.count > 1)
+        snprintf(text, 128, "%.6g to %.6g in %d results", p->spread.low, p->spread.high, p->spread.count);
+    return text;
+}
+
+/* Rows from the top: numbers from the highest down, so that both axes rise; names as listed. */
+static int make_heat(const struct drawing *d, struct tune_heat *h)
+{
+    const struct levels *x = &plot.p.levels[plot.x], *y = &plot.p.levels[plot.y];
+    size_t cells = (size_t)x->count * (size_t)y->count;
+    double *values = take(cells * sizeof *values);
+    const char **hints = take(cells * sizeof *hints), **names = take((size_t)y->count * sizeof *names);
+    if (!values || !hints || !names)
+        return -1;
+    for (size_t i = 0; i < cells; i++) {
+        values[i] = NAN;
+        hints[i] = "not measured";
+    }
+    for (int i = 0; i < y->count; i++)
+        names[y->numeric ? y->count - 1 - i : i] = y->texts[i];
+    for (int64_t i = 0; i < d->count; i++) {
+        const struct point *p = d->points[i];
+        int row = y->numeric ? y->count - 1 - p->at[plot.y] : p->at[plot.y];
+        size_t cell = (size_t)row * (size_t)x->count + (size_t)p->at[plot.x];
+        values[cell] = points_value(p);
+        hints[cell] = p->spread.count > 1 ? hint_of(p) : NULL;
+    }
+    *h = (struct tune_heat){.title = d->title, .unit = d->unit, .x_title = samples.space->names[plot.x], .y_title = samples.space->names[plot.y],
+                            .x_names = (const char *const *)x->texts, .y_names = names, .columns = x->count, .rows = y->count, .values = values,
+                            .hints = hints, .logarithmic = my.logarithmic, .best = plot.best, .note = *d->note ? d->note : NULL};
+    return 0;
+}
+
+/* ---- parallel coordinates ---- */
+
+static char *name_of(const struct point *p)
+{
+    char *text = take(TITLE);
+    for (int i = 0; text && i < plot.p.varying_count; i++)
+        append(text, TITLE, "%s%s %s", i ? ", " : "", samples.space->names[plot.p.varying[i]],
+               plot.p.levels[plot.p.varying[i]].texts[p->at[plot.p.varying[i]]]);
+    return text;
+}
+
+static int make_parallel(const struct drawing *d, struct tune_parallel *parallel)
+{
+    int count = plot.p.varying_count + 1;
+    struct tune_axis *axes = take((size_t)count * sizeof *axes);
+    double *values = take((size_t)d->count * (size_t)count * sizeof *values);
+    const char **names = d->count <= 20000 ? take((size_t)d->count * sizeof *names) : NULL; /* a pointer finds none among more */
+    if (!axes || !values || (d->count <= 20000 && !names))
+        return -1;
+    for (int a = 0; a < count; a++) {
+        int dimension = a < count - 1 ? plot.p.varying[a] : -1;
+        const struct levels *l = dimension >= 0 ? &plot.p.levels[dimension] : NULL;
+        double *column = values + (size_t)a * (size_t)d->count;
+        for (int64_t i = 0; i < d->count; i++)
+            column[i] = l ? l->numbers[d->points[i]->at[dimension]] : points_value(d->points[i]);
+        axes[a] = (struct tune_axis){.title = l ? samples.space->names[dimension] : plot.p.properties[d->points[0]->property],
+                                     .unit = l ? "" : d->unit, .values = column,
+                                     .names = l && !l->numeric ? (const char *const *)l->texts : NULL,
+                                     .name_count = l && !l->numeric ? l->count : 0, .base = l ? -1 : my.logarithmic ? 10 : 0};
+    }
+    for (int64_t i = 0; names && i < d->count; i++)
+        if (!(names[i] = name_of(d->points[i])))
+            return -1;
+    *parallel = (struct tune_parallel){.title = d->title, .axes = axes, .count = count, .rows = d->count, .names = names, .best = plot.best,
+                                       .note = *d->note ? d->note : NULL};
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int draw_svg(const void *what, FILE *out)
+{
+    (void)what;
+    return plot.kind == CURVES ? tune_plot_svg(plot.plots, plot.count, out)
+           : plot.kind == HEAT ? tune_heat_svg(plot.heats, plot.count, out)
+                               : tune_parallel_svg(plot.parallels, plot.count, out);
+}
+
+static int draw_terminal(int i, const struct tune_terminal *how)
+{
+    if (i > 0)
+        fputc('\n', samples.out);
+    return plot.kind == CURVES ? tune_plot_terminal(&plot.plots[i], how, samples.out)
+           : plot.kind == HEAT ? tune_heat_terminal(&plot.heats[i], how, samples.out)
+                               : tune_parallel_terminal(&plot.parallels[i], how, samples.out);
+}
+
+static int make_all(void)
+{
+    for (int property = 0; property < plot.p.property_count; property++)
+        for (int protocol = 0; protocol < samples.space->reference_count; protocol++)
+            TRY(make_drawing(property, protocol));
+    for (int i = 0; i < plot.count; i++) {
+        struct drawing *d = &plot.drawings[i];
+        TRY(plot.kind == CURVES ? make_plot(d, &plot.plots[i])
+            : plot.kind == HEAT ? make_heat(d, &plot.heats[i])
+                                : make_parallel(d, &plot.parallels[i]));
+    }
+    return 0;
+}
+
+static int draw(void)
+{
+    struct tune_terminal how = drawing_terminal(my.width, my.height, my.ascii, my.color);
+    TRY(points_read(&plot.p));
+    TRY(choose_axes());
+    TRY(make_all());
+    for (int i = 0; i < plot.count && !drawing_is_stdout(my.svg); i++)
+        TRY(draw_terminal(i, &how));
+    return my.svg ? drawing_write(my.svg, draw_svg, NULL) : 0;
+}
+
+int samples_plot(void)
+{
+    if (my.aggregate && strcmp(my.aggregate, "mean") && strcmp(my.aggregate, "median"))
+        return samples_fail(TUNE_ERROR_USAGE, "plot draws the mean or the median of several results, not --aggregate %s", my.aggregate);
+    plot.best = my.maximize ? 1 : my.minimize ? -1 : 0;
+    TRY(samples_open_space(samples_word(0)));
+    int code = draw();
+    for (struct block *b; (b = plot.memory); free(b))
+        plot.memory = b->before;
+    points_free(&plot.p);
+    return code;
+}

@@ -3,10 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "../drawing.h"
 #include "core/decimal.h"
 #include "samples.h"
 #include "spaces/frame.h"
@@ -260,15 +259,6 @@ int samples_end_row(void)
     return ferror(samples.out) ? samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: %s", strerror(errno)) : 0;
 }
 
-/* Columns of the terminal; 0: no limit, as in a pipe. */
-static int width(void)
-{
-    struct winsize w;
-    if (my.width > 0 || samples.out != stdout)
-        return my.width;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
-}
-
 int samples_end(void)
 {
     int code = 0;
@@ -279,7 +269,8 @@ int samples_end(void)
     else if (put.frame)
         code = tune_frame_print(put.frame, 0, samples.out);
     else if (put.table)
-        code = tune_table_print(put.table, "table", width(), "...", samples.out);
+        code = tune_table_print(put.table, "table", samples.out == stdout ? drawing_columns(my.width, 0) : my.width,
+                                drawing_unicode(my.ascii) ? "\u2026" : "...", samples.out);
     tune_frame_free(put.frame);
     tune_table_free(put.table);
     for (int i = 0; i < put.columns; i++)

@@ -1,0 +1,254 @@
+/* points.c - figures of entities read for plot. */
+#include "points.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct tune_target *target_of(int protocol, const char *name)
+{
+    const struct tune_experiment *e = samples.protocols[protocol].experiment;
+    for (int i = 0; i < e->target_count; i++)
+        if (!strcmp(e->targets[i].name, name))
+            return &e->targets[i];
+    return NULL;
+}
+
+static int check_properties(struct points *p)
+{
+    const char *names[4096];
+    int count = 0;
+    const char *asked = my.properties ? my.properties : my.maximize ? my.maximize : my.minimize;
+    p->property_count = samples_split(asked, p->properties, 64);
+    if (p->property_count == 0)
+        return samples_fail(TUNE_ERROR_USAGE, "plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");
+    for (int k = 0; k < samples.space->reference_count; k++)
+        for (int i = 0; i < samples.protocols[k].experiment->target_count && count < 4096; i++)
+            names[count++] = samples.protocols[k].experiment->targets[i].name;
+    for (int i = 0; i < p->property_count; i++) {
+        bool known = false;
+        for (int k = 0; k < samples.space->reference_count; k++)
+            known = known || target_of(k, p->properties[i]);
+        if (!known)
+            return samples_no_such("property", p->properties[i], names, count);
+    }
+    return 0;
+}
+
+/* ---- levels ---- */
+
+/* One more value, not compared with the others yet; items of lists are copied. Its number, or -1. */
+static int add_level(struct levels *l, const struct tune_value *v)
+{
+    if (l->count == l->room) {
+        int room = l->room ? 2 * l->room : 64;
+        void *grown = realloc(l->values, (size_t)room * sizeof *l->values);
+        if (!grown)
+            return samples_no_memory();
+        l->values = grown;
+        l->room = room;
+    }
+    l->values[l->count] = *v;
+    if (v->type == TUNE_VALUE_LIST) {
+        struct tune_value *items = malloc(((size_t)v->list.count + 1) * sizeof *items);
+        if (!items)
+            return samples_no_memory();
+        memcpy(items, v->list.items, (size_t)v->list.count * sizeof *items);
+        l->values[l->count].list.items = items;
+    }
+    return l->count++;
+}
+
+static void drop_level(struct tune_value *v)
+{
+    if (v->type == TUNE_VALUE_LIST)
+        free((void *)(uintptr_t)v->list.items);
+}
+
+/* The order of the domain; of values that it does not number, their own. */
+static int compare_levels(const void *a, const void *b, void *domain)
+{
+    const struct tune_value *x = *(const struct tune_value *const *)a, *y = *(const struct tune_value *const *)b;
+    tune_index i, k;
+    double number;
+    bool numbers = tune_value_number(x, &number) && tune_value_number(y, &number);
+    if (!numbers && tune_domain_find(domain, x, &i) && tune_domain_find(domain, y, &k))
+        return (i > k) - (i < k);
+    return tune_value_compare(x, y);
+}
+
+static int spell_levels(struct levels *l)
+{
+    l->texts = calloc((size_t)l->count + 1, sizeof *l->texts);
+    l->numbers = calloc((size_t)l->count + 1, sizeof *l->numbers);
+    if (!l->texts || !l->numbers)
+        return samples_no_memory();
+    l->numeric = true;
+    for (int i = 0; i < l->count; i++) {
+        int length = tune_value_id(&l->values[i], NULL, 0);
+        if (!(l->texts[i] = malloc((size_t)length + 1)))
+            return samples_no_memory();
+        tune_value_id(&l->values[i], l->texts[i], (size_t)length + 1);
+        l->numeric = l->numeric && l->values[i].type != TUNE_VALUE_BOOL && tune_value_number(&l->values[i], &l->numbers[i]) &&
+                     isfinite(l->numbers[i]);
+    }
+    for (int i = 0; i < l->count && !l->numeric; i++)
+        l->numbers[i] = i;
+    return 0;
+}
+
+/* Into order, each once; place[i] is where value i went. */
+static int sort_levels(struct levels *l, const struct tune_domain *domain, int *place)
+{
+    struct tune_value **order = calloc((size_t)l->count + 1, sizeof *order), *sorted = calloc((size_t)l->count + 1, sizeof *sorted);
+    int n = 0, code = order && sorted ? 0 : samples_no_memory();
+    for (int i = 0; i < l->count && code == 0; i++)
+        order[i] = &l->values[i];
+    if (code == 0 && l->count > 0)
+        qsort_r(order, (size_t)l->count, sizeof *order, compare_levels, (void *)(uintptr_t)domain);
+    for (int i = 0; i < l->count && code == 0; i++) {
+        if (n > 0 && tune_value_equal(&sorted[n - 1], order[i]))
+            drop_level(order[i]);
+        else
+            sorted[n++] = *order[i];
+        place[order[i] - l->values] = n - 1;
+    }
+    free(order);
+    if (code < 0) {
+        free(sorted);
+        return -1;
+    }
+    free(l->values);
+    l->values = sorted;
+    l->count = l->room = n;
+    return spell_levels(l);
+}
+
+static int order_levels(struct points *p)
+{
+    for (int d = 0; d < samples.space->count; d++) {
+        struct levels *l = &p->levels[d];
+        int *place = calloc((size_t)l->count + 1, sizeof *place);
+        int code = place ? sort_levels(l, &samples.space->dimensions[d].domain, place) : samples_no_memory();
+        for (int64_t i = 0; i < p->count && code == 0; i++)
+            p->all[i].at[d] = place[p->all[i].at[d]];
+        free(place);
+        TRY(code);
+        if (l->count > 1)
+            p->varying[p->varying_count++] = d;
+    }
+    return 0;
+}
+
+/* ---- reading ---- */
+
+static int add_point(struct points *p, int property, const struct tune_view_group *g, double *values, int count)
+{
+    if (p->count == p->room) {
+        int64_t room = p->room ? 2 * p->room : 256;
+        void *grown = realloc(p->all, (size_t)room * sizeof *p->all);
+        if (!grown)
+            return samples_no_memory();
+        p->all = grown;
+        p->room = room;
+    }
+    struct point *at = &p->all[p->count];
+    *at = (struct point){property, g->protocol, tune_spread_of(values, count), malloc((size_t)samples.space->count * sizeof(int))};
+    if (!at->at)
+        return samples_no_memory();
+    p->count++;
+    p->repeated = p->repeated || count > 1;
+    for (int d = 0; d < samples.space->count; d++)
+        TRY(at->at[d] = add_level(&p->levels[d], &g->entity[d]));
+    return 0;
+}
+
+/* The group's figures of each property. */
+static int read_group(struct points *p, struct tune_view *v, const struct tune_view_group *g)
+{
+    double *values = malloc((size_t)(g->results * p->property_count + 1) * sizeof *values);
+    int counts[64] = {0}, code = values ? 0 : samples_no_memory();
+    for (int k = 0; k < g->results && code == 0; k++) {
+        const struct tune_cell *cells = tune_view_cells(v, k);
+        code = cells ? 0 : -1;
+        for (int i = 0; i < p->property_count && code == 0; i++)
+            if (!cells[i].absent && !cells[i].text && isfinite(cells[i].number))
+                values[i * g->results + counts[i]++] = cells[i].number;
+    }
+    for (int i = 0; i < p->property_count && code == 0; i++)
+        if (counts[i] > 0)
+            code = add_point(p, i, g, values + i * g->results, counts[i]);
+    free(values);
+    return code;
+}
+
+static int read_points(struct points *p, struct tune_view *v)
+{
+    struct tune_view_group g;
+    struct tune_view_origins origins;
+    int more;
+    while ((more = tune_view_next(v, &g)) == 1)
+        TRY(read_group(p, v, &g));
+    TRY(more);
+    TRY(tune_view_mixed(v, &origins));
+    p->host_classes = origins.host_classes;
+    p->builds = origins.builds;
+    if (p->count == 0) {
+        TRY(samples_say_matching(v));
+        return samples_fail(TUNE_ERROR_FAILED, "there is nothing to draw: no valid result has %s", p->properties[0]);
+    }
+    TRY(samples_say_mixed(v));
+    return order_levels(p);
+}
+
+int points_read(struct points *p)
+{
+    *p = (struct points){0};
+    TRY(check_properties(p));
+    if (!strcmp(my.include, "missing") || !strncmp(my.include, "un", 2))
+        return samples_fail(TUNE_ERROR_USAGE, "--include %s: nothing is known of these", my.include);
+    p->levels = calloc((size_t)samples.space->count + 1, sizeof *p->levels);
+    p->varying = calloc((size_t)samples.space->count + 1, sizeof *p->varying);
+    if (!p->levels || !p->varying)
+        return samples_no_memory();
+    struct tune_view *v = samples_open_view(p->properties, p->property_count, true);
+    int code = v ? read_points(p, v) : -1;
+    /* texts of levels are the space's, or the view's where the space has no list of them */
+    for (int d = 0; d < samples.space->count && code == 0; d++)
+        for (int i = 0; i < p->levels[d].count; i++)
+            if (p->levels[d].values[i].type == TUNE_VALUE_TEXT)
+                p->levels[d].values[i].text = p->levels[d].texts[i];
+    tune_view_free(v);
+    return code;
+}
+
+void points_free(struct points *p)
+{
+    for (int d = 0; p->levels && d < samples.space->count; d++) {
+        struct levels *l = &p->levels[d];
+        for (int i = 0; i < l->count; i++) {
+            drop_level(&l->values[i]);
+            if (l->texts)
+                free(l->texts[i]);
+        }
+        free(l->values);
+        free(l->texts);
+        free(l->numbers);
+    }
+    for (int64_t i = 0; i < p->count; i++)
+        free(p->all[i].at);
+    free(p->all);
+    free(p->levels);
+    free(p->varying);
+}
+
+double points_value(const struct point *p)
+{
+    return my.aggregate && !strcmp(my.aggregate, "median") ? p->spread.median : p->spread.mean;
+}
+
+const char *points_unit(const struct points *p, const struct point *at)
+{
+    const struct tune_target *t = target_of(at->protocol, p->properties[at->property]);
+    return t ? t->unit : "";
+}
