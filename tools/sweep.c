@@ -10,7 +10,6 @@
  * machine, build, weights and data is replayed, not measured. Every row is on the disk before the next measurement begins. */
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -20,6 +19,7 @@
 #include "actuators/from_program.h"
 #include "core/build_id.h"
 #include "core/clock.h"
+#include "core/json.h"
 #include "core/version.h"
 #include "sweep/sweep.h"
 
@@ -79,16 +79,21 @@ int sweep_fail(enum tune_error_kind kind, const char *text)
 
 /* ---- set-up ---- */
 
-/* text's parts between commas, which stay text's (it is cut). */
-static int split(char *text, const char **parts, int most)
+/* text's parts between commas, which stay text's (it is cut): how many, at most `most`, or -1. */
+static int split(const char *flag, char *text, const char **parts, int most)
 {
     int count = 0;
     for (char *at = text, *next; at && *at; at = next) {
         next = strchr(at, ',');
         if (next)
             *next++ = 0;
-        if (*at && count < most)
-            parts[count++] = at;
+        if (!*at)
+            continue;
+        if (count == most) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--%s takes at most %d, separated by commas", flag, most);
+            return -1;
+        }
+        parts[count++] = at;
     }
     return count;
 }
@@ -103,8 +108,8 @@ static int read_catalog(void)
     TRY(tune_path(recorded, "%s/experiments", my.store)); /* of imported rows */
     if (tune_file_is_folder(recorded))
         paths[count++] = recorded;
-    count += split(list, paths + count, MOST_PATHS - count);
-    int code = tune_catalog_read(&sweep.catalog, paths, count);
+    int more = split("experiments", list, paths + count, MOST_PATHS - count);
+    int code = more < 0 ? -1 : tune_catalog_read(&sweep.catalog, paths, count + more);
     free(list);
     return code;
 }
@@ -122,7 +127,7 @@ static int set_order(void)
         o->selector = my.sampler && !strcmp(my.sampler, "selector");
     if (my.grouping) {
         names = strdup(my.grouping);
-        o->group_count = split(names, grouping, MOST_PATHS);
+        TRY(o->group_count = split("grouping", names, grouping, MOST_PATHS));
         o->grouping = grouping;
     }
     if (!my.operation)
@@ -203,9 +208,9 @@ static int find_programs(void)
     for (int p = 0; p < sweep.space->reference_count; p++) {
         const struct tune_experiment *e = sweep.protocols[p].experiment;
         if (!sweep.protocols[p].supported)
-            continue; /* its rows are looked up; running one is refused */
+            continue;
         TRY(tune_program_find(e, e->program, sweep.programs[p].path));
-        TRY(tune_build_id(sweep.programs[p].path, sweep.programs[p].build));
+        TRY(sweep_build(p));
     }
     return 0;
 }
@@ -217,19 +222,24 @@ static int set_environment(void)
         "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
     char *list = my.environment ? strdup(my.environment) : NULL, *all = NULL;
     const char *asked[MOST_PATHS], *value;
-    int count = split(list, asked, MOST_PATHS), n = 0;
+    int count = split("env", list, asked, MOST_PATHS), n = 0;
+    TRY(count);
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
         if ((value = getenv(passed[i])) && asprintf(&sweep.environment[n], "%s=%s", passed[i], value) >= 0)
             n++;
     size_t at = strlen(sweep.host_class);
-    for (int i = 0; i < count && n < MOST_ENVIRONMENT - 1; i++) {
+    for (int i = 0; i < count; i++) {
         all = strchr(asked[i], '=') ? strdup(asked[i])
               : (value = getenv(asked[i])) && asprintf(&all, "%s=%s", asked[i], value) >= 0 ? all : NULL;
         if (!all)
             continue; /* not set here: nor there */
         sweep.environment[n++] = all;
-        int length = snprintf(sweep.host_class + at, sizeof sweep.host_class - at, ", %s", all);
-        at += (size_t)length < sizeof sweep.host_class - at ? (size_t)length : 0;
+        at += (size_t)snprintf(sweep.host_class + at, sizeof sweep.host_class - at, ", %s", all);
+        if (at >= sizeof sweep.host_class) { /* cut, it would be that of other surroundings too */
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--env: with %.60s..., the host class of what is measured is longer than %zu bytes",
+                                all, sizeof sweep.host_class - 1);
+            return -1;
+        }
     }
     sweep.environment_count = n;
     free(list);
@@ -275,15 +285,17 @@ static int name_operation(char id[128])
 {
     const char *name = my.join ? my.join : my.name ? my.name : sweep.operation.name;
     unsigned char bytes[3];
-    if (name) {
-        if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.')
-            return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 characters, no '/', no '.' at its begin");
+    if (!name)
+        name = "randomwalk-" TUNE_VERSION;
+    if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.' || !tune_utf8_valid(name, strlen(name), NULL))
+        return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
+    if (my.join || my.name) {
         snprintf(id, 128, "%s", name);
         return 0;
     }
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return sweep_fail(TUNE_ERROR_FAILED, "no random bytes from the kernel");
-    snprintf(id, 128, "randomwalk-%s-%02x%02x%02x", TUNE_VERSION, bytes[0], bytes[1], bytes[2]);
+    snprintf(id, 128, "%s-%02x%02x%02x", name, bytes[0], bytes[1], bytes[2]); /* a file may be run more than once */
     return 0;
 }
 
@@ -315,8 +327,7 @@ static int new_operation(void)
     sweep.record.until_stable = my.until_stable;
     sweep.record.started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     snprintf(sweep.record.space, sizeof sweep.record.space, "space-%s", sweep.space->id);
-    TRY(name_operation(sweep.record.id));
-    return 0;
+    return name_operation(sweep.record.id);
 }
 
 /* The space file of a recorded operation, from the store. */
@@ -357,11 +368,16 @@ static int read_inputs(void)
 {
     struct tune_operation_record known = {0};
     bool there = false;
-    if (my.resume || my.join) {
-        const char *id = my.resume ? my.resume : my.join;
+    if (my.resume || my.join || my.name) {
+        const char *id = my.resume ? my.resume : my.join ? my.join : my.name;
         char path[TUNE_PATH_MAX];
         TRY(tune_path(path, "%s/operations/%s.json", my.store, id));
         there = tune_file_exists(path);
+        if (there && !my.resume && !my.join) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "there is an operation %s in %s: --resume %s goes on with it, --join %s shares it; "
+                                "a new one needs another --name", id, my.store, id, id);
+            return -1;
+        }
         if (!there && my.resume)
             return tune_operation_record_read(sweep.store, id, &known); /* says which there are */
         if (there)
@@ -470,7 +486,7 @@ int main(int argc, char **argv)
             MUST(remove_claims());
         sweep_summary(stopped);
     }
-    struct tune_progress at = {.signal = *my.tune.stop_signal == SIGPIPE ? 0 : *my.tune.stop_signal};
+    struct tune_progress at = {.signal = *my.tune.stop_signal};
     tune_operation_record_free(&sweep.record);
     tune_jobs_free(sweep.jobs);
     tune_known_free(sweep.known);

@@ -178,6 +178,11 @@ static int read_targets(struct tune_measurement *m, const cJSON *report, const c
     return 0;
 }
 
+static bool says(const cJSON *item, int truth)
+{
+    return (cJSON_IsBool(item) && cJSON_IsTrue(item) == truth) || (cJSON_IsNumber(item) && item->valuedouble == truth);
+}
+
 static int read_report(struct tune_measurement *m, struct tune_result *result)
 {
     char path[TUNE_PATH_MAX];
@@ -193,7 +198,9 @@ static int read_report(struct tune_measurement *m, struct tune_result *result)
         refuse(result, TUNE_FAILED, "%s is no JSON object", path);
     else if (nonce && (!cJSON_IsString(nonce) || strcmp(nonce->valuestring, m->nonce)))
         refuse(result, TUNE_FAILED, "%s is another run's: its nonce is not the one this run was given", path);
-    else if (valid && ((cJSON_IsNumber(valid) && valid->valuedouble == 0) || cJSON_IsFalse(valid)))
+    else if (!says(valid, 1) && !says(valid, 0) && valid && !cJSON_IsNull(valid))
+        refuse(result, TUNE_FAILED, "%s: is_valid is neither 0 nor 1", path);
+    else if (says(valid, 0))
         refuse(result, TUNE_INVALID, "the program reports is_valid 0");
     else
         read_targets(m, report, path, result);
@@ -209,6 +216,8 @@ static int judge(struct tune_measurement *m, const struct tune_child_end *end, s
     last_words(m, words, sizeof words);
     result->status = TUNE_VALID;
     result->reason[0] = 0;
+    if (end->oom_killed) /* the program itself, or one that a script waited for */
+        return refuse(result, TUNE_INVALID, "out of memory: the kernel killed it");
     switch (end->how) {
     case TUNE_CHILD_NOT_STARTED:
         return refuse(result, TUNE_FAILED, "%s did not start: %s", m->o.program, end->reason);
@@ -217,8 +226,6 @@ static int judge(struct tune_measurement *m, const struct tune_child_end *end, s
     case TUNE_CHILD_STOPPED:
         return refuse(result, TUNE_STOPPED, "stopped");
     case TUNE_CHILD_SIGNALLED:
-        if (end->code == SIGKILL && end->oom_killed)
-            return refuse(result, TUNE_INVALID, "out of memory: the kernel killed it");
         return refuse(result, TUNE_FAILED, "ended by signal %d (%s)%s%s", end->code, strsignal(end->code), *words ? ": " : "", words);
     case TUNE_CHILD_EXITED:
         break;

@@ -42,6 +42,7 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
     *job = (struct tune_job){0};
     slot->busy = true;
     slot->attempt = 0;
+    TRY(tune_results_fit(&sweep.results, &slot->job));
     TRY(tune_experiment_command(sweep.protocols[slot->job.protocol].experiment, slot->job.inputs, words, sweep_words(words), &slot->command));
     return start_measurement(slot);
 }
@@ -129,6 +130,10 @@ static int ended(struct slot *slot)
         return over;
     if (result.status == TUNE_STOPPED)
         return end_slot(slot);
+    if (result.status != TUNE_FAILED && sweep_origin_changed(&slot->job, result.reason, sizeof result.reason)) {
+        result.status = TUNE_FAILED;
+        result.targets = NULL;
+    }
     bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
     TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
     TRY(add_known(&slot->job, uid, result.status, result.seconds));
@@ -145,6 +150,7 @@ static int ended(struct slot *slot)
         TRY(tune_file_remove_folder(slot->folder));
     if (last)
         return end_slot(slot);
+    TRY(sweep_origin(NULL, &sweep.protocols[slot->job.protocol], slot->job.inputs, &slot->job.origin)); /* built anew, maybe */
     slot->attempt++;
     tune_measurement_free(slot->measurement);
     slot->measurement = NULL;
@@ -181,6 +187,10 @@ static int fill(void)
         sweep.more = more;
         if (!more)
             break;
+        if (*my.tune.stop_signal) { /* it came while data was made */
+            tune_job_free(&job);
+            break;
+        }
         code = job.kind == TUNE_JOB_RUN || job.kind == TUNE_JOB_REFUSED ? take(slot, &job) : settle(&job);
         tune_job_free(&job);
         TRY(code);

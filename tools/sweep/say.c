@@ -1,7 +1,10 @@
 /* say.c - what sweep prints: a line for each job, the status of what runs, the head and the foot, the dry run. */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/print.h"
@@ -58,23 +61,40 @@ static double left_s(void)
     return sweep.record.planned == 0 || isnan(each) ? -1 : (left + (double)(count > 0 ? count : 0) * each) / sweep.slot_count;
 }
 
+/* Bytes of the text that fill at most so many columns, no character torn. */
+static int fitting(const char *text, int columns)
+{
+    int n = 0;
+    for (int shown = 0; text[n] && (shown += ((unsigned char)text[n] & 0xc0) != 0x80) <= columns;)
+        n++;
+    return n;
+}
+
 void sweep_draw_status(void)
 {
-    char text[512], eta[32], run[32], entity[256] = "";
+    char eta[32], run[32], entity[256] = "", *text = NULL;
+    size_t size;
+    struct winsize w = {.ws_col = 0};
     double left = left_s(), longest = 0;
-    if (!sweep.terminal)
+    FILE *out = sweep.terminal ? open_memstream(&text, &size) : NULL;
+    if (!out)
         return;
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].busy && tune_clock_s() - sweep.slots[i].begin_s >= longest) {
             longest = tune_clock_s() - sweep.slots[i].begin_s;
             entity_text(&sweep.slots[i].job, entity, sizeof entity);
         }
-    snprintf(text, sizeof text, "%lld of %lld  %s  for %s%s%s", (long long)sweep.done, (long long)sweep.record.planned, entity,
-             clock_text(longest, run), left >= 0 ? "  ETA " : "", left >= 0 ? clock_text(left, eta) : "");
-    sweep_clear_status();
-    printf("%.*s", 100, text);
+    fprintf(out, "%lld of %lld  for %s%s%s  ", (long long)sweep.done, (long long)sweep.record.planned, clock_text(longest, run),
+            left >= 0 ? "  ETA " : "", left >= 0 ? clock_text(left, eta) : "");
+    tune_print_line_of(out, entity);
+    fclose(out);
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
+    sweep_clear_status(); /* which knows one line: what is longer would stay */
+    if (text)
+        printf("%.*s", fitting(text, (w.ws_col > 0 ? w.ws_col : 80) - 1), text);
     fflush(stdout);
     sweep.status_drawn = true;
+    free(text);
 }
 
 /* The target a line shows: tokens/s of the data where there is one, else the first that has a value. */
@@ -112,7 +132,8 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds, co
         tune_print_line_of(stdout, why);
     }
     printf("\n");
-    fflush(stdout);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !*my.tune.stop_signal)
+        *my.tune.stop_signal = SIGPIPE; /* nobody hears us: as after a signal */
 }
 
 void sweep_header(void)

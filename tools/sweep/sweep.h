@@ -34,6 +34,12 @@ struct slot {
     int *cpus, cpu_count;
 };
 
+/* What is started, and which build its file was when that was last looked at. */
+struct program {
+    char path[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE];
+    struct tune_file_stamp stamp;
+};
+
 struct sweep {
     struct tune_space *space;
     struct tune_catalog catalog;
@@ -47,7 +53,7 @@ struct sweep {
     struct tune_results results;
     struct tune_host host;
     char host_class[512];
-    struct { char path[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE]; } *programs; /* of the protocols */
+    struct program *programs; /* of the protocols */
     char *environment[MOST_ENVIRONMENT];
     int environment_count;
     struct slot *slots;
@@ -63,9 +69,15 @@ struct sweep {
 extern struct sweep_flags my;
 extern struct sweep sweep;
 
-/* origin.c - where figures come from: fingerprints, and data files that are made on first use. */
+/* origin.c - where figures come from: builds, fingerprints, and data files that are made on first use.
+ *
+ * sweep_build - the build of the protocol's program as its file is now: it may be built anew while we measure.
+ * sweep_origin - tune_jobs' question. A data file that is not there yet is made, unless nothing shall be done.
+ * sweep_origin_changed - whether a job that was measured comes from elsewhere than it did when it was begun; why says it. */
 int sweep_words(struct tune_word words[2]);
+int sweep_build(int protocol);
 int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *origin);
+bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
 
 /* say.c - what is printed. */
 void sweep_clear_status(void);
