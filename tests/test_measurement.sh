@@ -88,6 +88,14 @@ else
 fi
 ends "SIGKILL by somebody else" failed "signal 9" 'kill -9 $$'
 
+# ---- several runs ----
+sed 's/"identifier": "work"/"identifier": "counted"/; s/"output": null,/"output": null, "runs": 3,/; s/"targets": \[/"targets": [{"identifier": "well", "unit": "runs", "reduce": "count ok", "whole": true}, /' own/work.json >own/counted.json
+space counted 1 'n=$(wc -l <ran); [ $n != 2 ] || { echo "the second one broke" >&2; exit 1; }; report $n'
+sed -i 's/: work$/: counted/' counted.yaml
+rm -f ran
+is "of three runs that are counted two end well" eval '"$sweep" counted.yaml --experiments own/counted.json --store counted && "$samples" show counted.yaml --experiments own/counted.json --store counted --property-format target --output-format csv >csv; cat csv; tail -n 1 csv | grep -q ",2,2.0,1$"'
+is "... and why one did not is told" eval '"$samples" trace "$(ls counted/operations | sed s/.json//)" --store counted >out; cat out; grep -q "run 2 of 3: exit code 1: the second one broke" out'
+
 # ---- builds and data ----
 cp own/work.sh kept.sh
 rebuild() { sed "s/^eval/# $1\\neval/" kept.sh >own/new.sh; chmod +x own/new.sh; mv own/new.sh own/work.sh; }
@@ -147,6 +155,13 @@ refused "an entity that no row can name: said before it is measured" 2 'the text
 is "... and it is not" [ ! -e ran ]
 
 # ---- where it stands ----
+mkdir full && if mount -t tmpfs -o size=400k none full 2>/dev/null; then
+    space full 1 'report; cat /dev/zero >"$TUNE_OUTPUT/rest" 2>/dev/null; :'
+    is "a measurement that leaves no room on the disk: it goes before its row comes" eval '"$sweep" full.yaml $own --store full/st >out 2>&1; cat out; grep -q "1 measured (0 failed)" out'
+    umount full
+else
+    skip "a full disk" "no file system can be mounted here"
+fi
 odd=$(printf 'a "b\047 c\n\303\274')
 is "a store of any name" eval 'mkdir "$odd" && "$sweep" s.yaml $own --store "$odd/st" && "$samples" check --store "$odd/st"'
 is "from another folder" eval 'mkdir -p else && (cd else && "$sweep" ../s.yaml --experiments ../own/work.json --store there) && [ -e else/there/store.json ]'

@@ -39,7 +39,7 @@ struct tune_measure_options {
 
 struct tune_result {
     enum tune_status status;
-    char reason[1024];                    /* why it is not valid; "" */
+    char reason[1024];                    /* why it is not valid; of runs that are counted, why the first one was not; "" */
     double *targets;                      /* [target_count], NAN: absent; the measurement's */
     double started_s, seconds;            /* since 1970; of the whole measurement */
     int run;                              /* runs that ended */

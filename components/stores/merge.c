@@ -278,8 +278,8 @@ struct check {
 static void told(struct check *c, const char *file, const char *what)
 {
     size_t n = strlen(file);
-    if (!strncmp(what, file, n) && !strncmp(what + n, ": ", 2))
-        what += n + 2; /* the message begins with the file's name */
+    if (!strncmp(what, file, n) && (what[n] == ':' || what[n] == ' ')) /* the message begins with the file's name */
+        what += n + strspn(what + n, ": ");
     c->problems++;
     c->problem(c->context, file, what);
 }

@@ -64,7 +64,7 @@ enum tune_key {
     TUNE_KEY_STARTED,       /* number: seconds since 1970 */
     TUNE_KEY_SECONDS,       /* number: of the whole measurement */
     TUNE_KEY_STATUS,        /* "valid", "invalid" (is_valid 0), "failed" */
-    TUNE_KEY_REASON,        /* why it is not valid; absent: nothing to say */
+    TUNE_KEY_REASON,        /* why it is not valid, or runs that were counted were not; absent: nothing to say */
     TUNE_KEY_HOST,          /* the machine's name */
     TUNE_KEY_HOST_CLASS,    /* what its figures may be compared with */
     TUNE_KEY_BUILD,         /* of the measured program */

@@ -135,6 +135,8 @@ static int ended(struct slot *slot)
         result.targets = NULL;
     }
     bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
+    if (result.status != TUNE_FAILED && !my.keep_runs) /* before its row: it may be what fills the disk */
+        TRY(tune_file_remove_folder(slot->folder));
     TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
     TRY(add_known(&slot->job, uid, result.status, result.seconds));
     sweep.done += last;
@@ -146,8 +148,6 @@ static int ended(struct slot *slot)
              result.status == TUNE_FAILED ? slot->folder : "");
     sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : tune_status_name(result.status), result.seconds,
          result.status == TUNE_VALID ? result.targets : NULL, why);
-    if (result.status != TUNE_FAILED && !my.keep_runs)
-        TRY(tune_file_remove_folder(slot->folder));
     if (last)
         return end_slot(slot);
     TRY(sweep_origin(NULL, &sweep.protocols[slot->job.protocol], slot->job.inputs, &slot->job.origin)); /* built anew, maybe */
@@ -261,6 +261,9 @@ int sweep_operate(void)
 
 void sweep_end_slots(void)
 {
+    for (int i = 0; i < sweep.slot_count; i++)
+        if (sweep.slots[i].measurement)
+            tune_measurement_stop(sweep.slots[i].measurement); /* all at once: each may take the grace */
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].busy)
             end_slot(&sweep.slots[i]);
