@@ -442,10 +442,12 @@ static int prepare(void)
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 
-/* Of an operation that is nobody else's, and all answered. */
-static int remove_claims(void)
+/* What an operation that is nobody else's, and all answered, needs no more: its claims, and the folder of its runs if none is kept. */
+static int tidy(void)
 {
     char folder[TUNE_PATH_MAX];
+    TRY(tune_path(folder, "%s/runs/%s", tune_store_folder(sweep.store), sweep.record.id));
+    rmdir(folder);
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
     return tune_file_remove_folder(folder);
 }
@@ -483,7 +485,7 @@ int main(int argc, char **argv)
         end_record(stopped ? "stopped" : "finished");
         MUST(tune_operation_record_write(sweep.store, &sweep.record));
         if (!stopped && !my.join)
-            MUST(remove_claims());
+            MUST(tidy());
         sweep_summary(stopped);
     }
     struct tune_progress at = {.signal = *my.tune.stop_signal};

@@ -227,6 +227,8 @@ static int judge(struct tune_measurement *m, const struct tune_child_end *end, s
     case TUNE_CHILD_STOPPED:
         return refuse(result, TUNE_STOPPED, "stopped");
     case TUNE_CHILD_SIGNALLED:
+        if (*end->reason)
+            return refuse(result, TUNE_FAILED, "%s", end->reason);
         return refuse(result, TUNE_FAILED, "ended by signal %d (%s)%s%s", end->code, strsignal(end->code), *words ? ": " : "", words);
     case TUNE_CHILD_EXITED:
         break;
