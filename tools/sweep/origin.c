@@ -38,9 +38,12 @@ static int run_maker(const struct tune_experiment *e, const struct tune_command 
     return code;
 }
 
-int sweep_words(struct tune_word words[2])
+/* The configuration is one actuator's. */
+int sweep_words(const struct tune_experiment *e, struct tune_word words[2])
 {
     int n = 0;
+    if (!sweep.configuration.actuator || strcmp(sweep.configuration.actuator, e->actuator))
+        return 0;
     if (sweep.configuration.data_directory)
         words[n++] = (struct tune_word){"data_directory", sweep.configuration.data_directory};
     if (sweep.configuration.hf_home)
@@ -94,7 +97,7 @@ int sweep_origin(void *context, const struct tune_protocol *p, const struct tune
     char why[64];
     if (tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
         return 0; /* it is not run, so nothing is read */
-    TRY(tune_experiment_command(p->experiment, inputs, words, sweep_words(words), &c));
+    TRY(tune_experiment_command(p->experiment, inputs, words, sweep_words(p->experiment, words), &c));
     if (c.data && c.make_count > 0 && !tune_file_exists(c.data) && !my.dry_run)
         code = run_maker(p->experiment, &c);
     if (code == 0 && c.weights)

@@ -58,9 +58,16 @@ static double left_s(void)
     return sweep.record.planned == 0 || isnan(each) ? -1 : (left + (double)(count > 0 ? count : 0) * each) / sweep.slot_count;
 }
 
+/* How many there will be; "?": not known. */
+static const char *planned_text(char text[24])
+{
+    snprintf(text, 24, sweep.record.planned > 0 ? "%lld" : "?", (long long)sweep.record.planned);
+    return text;
+}
+
 void sweep_draw_status(void)
 {
-    char text[512], eta[32], run[32], entity[256] = "";
+    char text[512], eta[32], run[32], planned[24], entity[256] = "";
     double left = left_s(), longest = 0;
     if (!sweep.terminal)
         return;
@@ -69,7 +76,7 @@ void sweep_draw_status(void)
             longest = tune_clock_s() - sweep.slots[i].begin_s;
             entity_text(&sweep.slots[i].job, entity, sizeof entity);
         }
-    snprintf(text, sizeof text, "%lld of %lld  %s  for %s%s%s", (long long)sweep.done, (long long)sweep.record.planned, entity,
+    snprintf(text, sizeof text, "%lld of %s  %s  for %s%s%s", (long long)sweep.done, planned_text(planned), entity,
              clock_text(longest, run), left >= 0 ? "  ETA " : "", left >= 0 ? clock_text(left, eta) : "");
     sweep_clear_status();
     printf("%.*s", 100, text);
@@ -93,12 +100,12 @@ static int headline(const struct tune_experiment *e, const double *targets)
 void sweep_tell(const struct tune_job *job, const char *what, double seconds, const double *targets, const char *why)
 {
     const struct tune_experiment *e = sweep.protocols[job->protocol].experiment;
-    char entity[512], time_text[32] = "";
+    char entity[512], planned[24], time_text[32] = "";
     entity_text(job, entity, sizeof entity);
     sweep_clear_status();
     if (seconds > 0)
         snprintf(time_text, sizeof time_text, "%.1f s", seconds);
-    printf("%4lld/%-4lld %-9s %9s  ", (long long)sweep.done, (long long)sweep.record.planned, what, time_text);
+    printf("%4lld/%-4s %-9s %9s  ", (long long)sweep.done, planned_text(planned), what, time_text);
     int i = targets ? headline(e, targets) : -1;
     if (i >= 0)
         printf("%s %.5g%s%s  ", e->targets[i].name, targets[i], *e->targets[i].unit ? " " : "", e->targets[i].unit);

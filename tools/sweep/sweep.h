@@ -63,8 +63,11 @@ struct sweep {
 extern struct sweep_flags my;
 extern struct sweep sweep;
 
+/* slots.c - as many slots as measurements go on at a time. */
+int sweep_make_slots(int count);
+
 /* origin.c - where figures come from: fingerprints, and data files that are made on first use. */
-int sweep_words(struct tune_word words[2]);
+int sweep_words(const struct tune_experiment *e, struct tune_word words[2]);
 int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *origin);
 
 /* say.c - what is printed. */
