@@ -34,8 +34,8 @@ struct tune_jobs_options {
     const struct tune_protocol *protocols; /* [count] */
     int count;
     struct tune_known *known;
-    struct tune_order_options order;    /* its limit counts entities that pass the filter, but where none is given twice because
-                                           they are drawn from a space without end, or as a hypercube: then those drawn */
+    struct tune_order_options order;    /* its limit counts entities that pass the filter; of lhs, and of a space that cannot be
+                                           counted, those that are drawn */
     bool selector;                      /* entities that the store has instead of the grid's: as they were first measured, at
                                            random, or in groups */
     enum tune_filter filter;            /* what the operation asked for before passes: one that goes on goes on with the same */
