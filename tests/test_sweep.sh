@@ -26,7 +26,8 @@ case $TUNE_INPUT_HOW in
     lacking) echo '{"other": 1}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     invalid) echo '{"is_valid": 0}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     second) [ -e "$TUNE_INPUT_LOG.tried" ] || { touch "$TUNE_INPUT_LOG.tried"; exit 1; } ;;
-    cores) taskset -p $$ >>"$TUNE_INPUT_LOG.cores" ;;
+    cores) sed -n "s/^Cpus_allowed_list:.//p" /proc/self/status >>"$TUNE_INPUT_LOG.cores" ;;
+    count) TUNE_INPUT_A=$(wc -l <"$TUNE_INPUT_LOG") TUNE_INPUT_B= ;;
     environment) env | sort >"$TUNE_INPUT_LOG.environment" ;;
 esac
 sleep "$TUNE_INPUT_SECONDS"
@@ -74,10 +75,61 @@ is "measured, matching, missing of the first" eval '[ $(count s.yaml st measured
 is "--remeasure measures again" says "6 measured" "$sweep" s.yaml $own --store st --remeasure
 is "several results of one entity are a list" eval 'rows s.yaml st measured | grep -qF "\"[14.5, 14.5]\""'
 is "--repeat 3: one more than the two there are" says "6 measured \(0 failed\), 12 known" "$sweep" s.yaml $own --store st --repeat 3
+rm -f log
+space counted.yaml 1 1 count
+is "--repeat 4: four results of one entity, numbered" eval 'says "4 measured" "$sweep" counted.yaml $own --store many --repeat 4 && [ "$("$samples" rows custom_experiments.work $own --store many --columns repeat,speed --output-format csv | tail -n 4 | tr "\n" " ")" = "0,1.5 1,2.5 2,3.5 3,4.5 " ]'
+aggregate() { # HOW VALUE
+    is "show --aggregate $1" eval '[ "$("$samples" show counted.yaml $own --store many --property-format target --output-format csv --property speed --aggregate '"$1"' | tail -n 1 | cut -d, -f7)" = '"$2"' ]'
+}
+aggregate mean 3.0
+aggregate median 3.0
+aggregate min 1.5
+aggregate max 4.5
+aggregate variance 1.25
+aggregate std 1.118033988749895
 is "--entities 2 --order random --seed 5 twice the same" eval '"$sweep" s.yaml $own --store r1 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o1; "$sweep" s.yaml $own --store r2 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o2; [ $(wc -l <o1) = 3 ] && [ "$(head -n 2 o1)" = "$(head -n 2 o2)" ]'
+# order STORE FLAG... - the entities of a sweep over a fresh store, as they came
+order() {
+    rm -rf "$1"
+    into=$1
+    shift
+    "$sweep" orders.yaml $own --store "$into" "$@" | sed -n 's/.* a \([0-9]*\), b \([0-9]*\).*/\1\2/p' | tr '\n' ' '
+}
+cat >orders.yaml <<E2
+entitySpace:
+  - {identifier: a, propertyDomain: {domainRange: [1, 9], interval: 1, probabilityFunction: {identifier: normal, parameters: {mean: 3, std: 1}}}}
+  - {identifier: b, propertyDomain: {values: [2, 4, 5, 7]}}
+constraints: [a != 6]
+experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]
+E2
+for how in sobol lhs weighted; do
+    is "--order $how: 8 entities, none twice, by the seed" eval 'x=$(order o1 --order $how --entities 8 --seed 3) && [ "$(echo $x | tr " " "\n" | sort -u | wc -l)" = 8 ] && [ "$x" = "$(order o2 --order $how --entities 8 --seed 3)" ] && [ "$x" != "$(order o3 --order $how --entities 8 --seed 4)" ]'
+done
+is "lhs has every value of b as often" eval '[ "$(order o1 --order lhs --entities 4 --seed 1 | tr " " "\n" | cut -c2 | sort | tr -d "\n")" = 2457 ]'
+is "weighted draws where the weight is" eval '[ "$(order o1 --order weighted --entities 8 --seed 1 | tr " " "\n" | grep -c "^[2-4]")" -ge 6 ]'
+is "... and again what was drawn, until there are as many: all but one" eval '[ "$(order o1 --order weighted --entities 20 --seed 1 | wc -w)" = 20 ]'
+refused "lhs and weighted do not end by themselves" 2 "say how many are wanted" "$sweep" orders.yaml $own --store o1 --order lhs
+is "sequential-grouped" eval '[ "$(order o1 --order sequential-grouped --grouping b --entities 9)" = "12 22 32 42 52 72 82 14 24 " ]'
+is "random-grouped, by ado's operation file" eval 'printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: all, samplerConfig: {mode: randomgrouped, samplerType: generator, grouping: [a]}}\n" >group.yaml; x=$(order o1 --operation group.yaml --seed 2) && [ "$(echo $x | tr " " "\n" | cut -c1 | uniq | wc -l)" = 7 ] && [ "$x" != "$(order o2 --operation group.yaml --seed 3)" ]'
+is "selectors in groups: the store's, first seen first" eval '[ "$(order o1 --order random --seed 4 --entities 12 | wc -w)" = 12 ] && sed s/generator/selector/\;s/randomgrouped/sequentialgrouped/ group.yaml >chosen.yaml && "$sweep" orders.yaml $own --store o1 --operation chosen.yaml | sed -n "s/.* known .* a \([0-9]*\), b.*/\1/p" >seen && [ "$(wc -l <seen)" = 12 ] && [ "$(uniq seen)" = "$("$samples" show orders.yaml $own --store o1 --include matching --property-format target --output-format csv | tail -n +2 | cut -d, -f5 | awk "!x[\$1]++")" ]'
 is "a selector takes what the store has" says "0 measured \(0 failed\), 6 known" "$sweep" wider.yaml $own --store st --sampler selector --filter noFilter
 is "--filter unmeasured leaves out what is known" eval 'space more.yaml "1, 40" "4" && says "1 measured \(0 failed\), 0 known" "$sweep" more.yaml $own --store st --filter unmeasured'
 is "a dry run does nothing and says all" eval 'lines=$(wc -l <log); space dry.yaml "1, 6, 50" 4; says "# 1 of 3 would be measured, 1 are known, 1 cannot be measured" "$sweep" dry.yaml $own --store st --dry-run && grep -q "^# estimated time" shown && [ $(wc -l <log) = $lines ]'
+
+is "... the estimate is made of the rows in the store" eval 'space slow.yaml "1, 2" "1, 2" fine 0.4; "$sweep" slow.yaml $own --store st --entities 2 >/dev/null; wanted=$("$samples" rows custom_experiments.work $own --store st --columns seconds,entity,experiment --output-format csv | awk -F, "/seconds.0.4/ { s += \$1 } END { printf \"%.0f\", s }"); says "^# estimated time +0:0$wanted with 1 at a time" "$sweep" slow.yaml $own --store st --dry-run --remeasure --entities 2'
+is "... unknown without any" eval 'space new.yaml 1 1; says "estimated time +unknown" "$sweep" new.yaml $own --store nowhere --dry-run && [ ! -e nowhere ]'
+
+# ---- filters ----
+space all.yaml "1, 2, 3" "1, 2" fine 0.01
+sed 's/experimentIdentifier: work/&\n    parameterization: [{property: {identifier: seconds}, value: 0.01}]\n  - actuatorIdentifier: custom_experiments\n    experimentIdentifier: work/; /^    parameterization:$/,$d' all.yaml >filter.yaml
+sed '/^  - actuator/,$d' filter.yaml >some.yaml
+printf '  - {actuatorIdentifier: custom_experiments, experimentIdentifier: work}\n' >>some.yaml
+sed -i 's/values: \[1, 2, 3\]/values: [1]/' some.yaml
+is "of one experiment of two one value is measured" says "2 measured" "$sweep" some.yaml $own --store fil
+is "--filter partial: those" says "2 measured \(0 failed\), 2 known" "$sweep" filter.yaml $own --store fil --filter partial
+is "--filter measured: they are whole now" says "0 measured \(0 failed\), 4 known" "$sweep" filter.yaml $own --store fil --filter measured
+is "--filter unmeasured, ended after a while" eval '! "$sweep" filter.yaml $own --store fil --filter unmeasured --name rest --entities 3 --time-limit 0.001 | grep -q finished'
+is "... and gone on with: three in all" eval '"$sweep" --resume rest $own --store fil --time-limit 0.05 >/dev/null; "$sweep" --resume rest $own --store fil >/dev/null && [ "$("$samples" show filter.yaml $own --store fil --operation rest --property-format target --output-format csv | tail -n +2 | cut -d, -f2 | sort -u | tr "\n" " ")" = "a.2-b.1 a.2-b.2 a.3-b.1 " ]'
 
 # ---- outcomes ----
 is "a rule that is not met: a row, no run" eval 'space ruled.yaml 6 1; says "1 invalid" "$sweep" ruled.yaml $own --store st && ! grep -q "^6 1$" log && rows ruled.yaml st | grep -q ",6,1,0$"'
@@ -115,12 +167,15 @@ cp kept.sh own/work.sh
 
 # ---- cores are slots ----
 space cores.yaml "1, 2, 3, 4" 1 cores
-if command -v taskset >/dev/null 2>&1 && [ "$(nproc)" -ge 2 ]; then
-    is "two at a time have cores of their own" eval '"$sweep" cores.yaml $own --store cores --in-flight 2 >/dev/null && [ $(sed "s/.*: //" log.cores | sort -u | wc -l) = 2 ]'
+if says "would be measured" "$sweep" cores.yaml $own --store cores --in-flight 2 --dry-run; then
+    is "two at a time have cores of their own" eval '"$sweep" cores.yaml $own --store cores --in-flight 2 >/dev/null && [ $(wc -l <log.cores) = 4 ] && [ $(sort -u log.cores | wc -l) = 2 ] && [ -z "$(sort -u log.cores | tr ",-" "\n\n" | sort | uniq -d)" ]'
     rm -f log.cores
-    is "... and share them where asked" eval '"$sweep" cores.yaml $own --store cores2 --in-flight 2 --share-cores >/dev/null && [ $(sed "s/.*: //" log.cores | sort -u | wc -l) = 1 ]'
+    is "... and share them where asked" eval '"$sweep" cores.yaml $own --store cores2 --in-flight 2 --share-cores >/dev/null && [ $(sort -u log.cores | wc -l) = 1 ]'
+    is "... which is no figure of the same kind" says "4 measured" "$sweep" cores.yaml $own --store cores --in-flight 2 --share-cores
+    rm -f log.cores
+    is "ado's batchSize is that number" eval 'printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: all, batchSize: 2, samplerConfig: {mode: sequential, samplerType: generator}}\n" >batch.yaml; "$sweep" cores.yaml $own --store cores3 --operation batch.yaml >/dev/null && [ $(sort -u log.cores | wc -l) = 2 ]'
 else
-    skip "cores of their own" "one core, or no taskset"
+    refused "two at a time on one core" 2 "on 1 core would disturb each other" "$sweep" cores.yaml $own --store cores --in-flight 2
 fi
 refused "more at a time than cores" 2 "would disturb each other" "$sweep" s.yaml $own --store cores --in-flight 1000
 

@@ -138,17 +138,29 @@ void sweep_header(void)
     fflush(stdout);
 }
 
+/* What another command on the same needs besides. */
+static void say_flag(const char *flag, const char *value)
+{
+    if (value)
+        printf(" --%s %s", flag, value);
+}
+
 void sweep_summary(int stopped)
 {
-    char text[32];
+    char text[32], stable[48];
     sweep_clear_status();
     printf("# %-19s %lld measured (%lld failed), %lld known, %lld invalid; %s\n", stopped ? "stopped" : "finished",
            (long long)sweep.record.measured, (long long)sweep.record.failed, (long long)sweep.record.replayed, (long long)sweep.record.refused,
            clock_text(tune_clock_s() - sweep.begin_s, text));
+    snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)
-        printf("# go on with          sweep --resume %s --store %s\n", sweep.record.id, my.store);
+        printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
     else
-        printf("# look at them        samples show %s --store %s\n", my.space, my.store);
+        printf("# look at them        samples show %s --store %s", my.space, my.store);
+    say_flag("experiments", my.experiments);
+    say_flag("actuator-configuration", stopped ? my.configuration : NULL);
+    say_flag("until-stable", !stopped && sweep.record.until_stable > 0 ? stable : NULL);
+    putchar('\n');
 }
 
 int sweep_dry_run(void)
