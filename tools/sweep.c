@@ -254,7 +254,7 @@ static int name_operation(char id[128])
     if (name) {
         if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.')
             return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 characters, no '/', no '.' at its begin");
-        TRY(has_record(name, &taken));
+        TRY(my.join ? 0 : has_record(name, &taken));
         snprintf(id, 128, "%s", name);
     }
     if (taken && my.name) {
@@ -413,6 +413,8 @@ static int read_inputs(void)
     TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
     TRY(read_operation());
     TRY(read_configuration());
+    if (my.join && !there)
+        TRY(find_record(&there)); /* others begin it just now */
     if (there && (strncmp(sweep.record.space, "space-", 6) || strcmp(sweep.record.space + 6, sweep.space->id))) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s is of %s, which is not the space in %s (space-%s)", sweep.record.id,
                             sweep.record.space, my.space, sweep.space->id);
