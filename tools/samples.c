@@ -255,8 +255,8 @@ int samples_say_matching(struct tune_view *v)
         fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include matching\n",
                 (long long)c.matching_results);
     else if (c.measured == 0 && my.until_stable == 0 && (percent = recorded_until_stable()) > 0)
-        fprintf(stderr, "samples: what operations on this space measured with --until-stable %g is another experiment: give it here, too\n",
-                percent);
+        fprintf(stderr, "samples: what operations on this space measured with --until-stable %g is another experiment: give it "
+                        "here, too\n", percent);
     return 0;
 }
 

@@ -188,7 +188,8 @@ static int set_until_stable(double percent)
 {
     const struct tune_value value = tune_value_float(percent);
     int set = percent > 0 ? tune_protocols_set(sweep.protocols, sweep.space->reference_count, "until_stable", &value) : 1;
-    return set > 0 ? 0 : set < 0 ? -1 : sweep_fail(TUNE_ERROR_USAGE, "--until-stable: no experiment of this space has an input until_stable");
+    TRY(set);
+    return set > 0 ? 0 : sweep_fail(TUNE_ERROR_USAGE, "--until-stable: no experiment of this space has an input until_stable");
 }
 
 static int find_programs(void)
@@ -258,8 +259,8 @@ static int name_operation(char id[128])
         snprintf(id, 128, "%s", name);
     }
     if (taken && my.name) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s has an operation %s already: --resume %s goes on with it, --join %s shares it; a new one "
-                            "needs another --name", my.store, name, name, name);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s has an operation %s already: --resume %s goes on with it, --join %s shares it; "
+                            "a new one needs another --name", my.store, name, name, name);
         return -1;
     }
     if (name && !taken)
@@ -328,8 +329,8 @@ static int check_options(const struct tune_operation_record *known)
         bool flag = tune_flags_given(&my.tune, all[i].flag);
         if (!all[i].differs || !(flag || (my.operation && all[i].in_file)))
             continue;
-        tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s was begun with another --%s than %s asks for; leave that out, or begin an "
-                            "operation of another name", known->id, all[i].flag, flag ? "the command line" : my.operation);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s was begun with another --%s than %s asks for; leave that out, or begin "
+                            "an operation of another name", known->id, all[i].flag, flag ? "the command line" : my.operation);
         return -1;
     }
     return 0;

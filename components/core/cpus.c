@@ -56,9 +56,10 @@ int tune_cpus_group(const char *root, int *cpus, int count, int *cores)
 {
     struct place places[CPU_SETSIZE];
     for (int i = 0; i < count; i++) /* the second name is that of kernels before 5.3 */
-        places[i] = (struct place){topology(root, cpus[i], "physical_package_id", 0),
-                                   topology(root, cpus[i], "core_cpus_list", topology(root, cpus[i], "thread_siblings_list", cpus[i])),
-                                   cpus[i]};
+        places[i] = (struct place){
+            .socket = topology(root, cpus[i], "physical_package_id", 0),
+            .core = topology(root, cpus[i], "core_cpus_list", topology(root, cpus[i], "thread_siblings_list", cpus[i])),
+            .cpu = cpus[i]};
     qsort(places, (size_t)count, sizeof *places, compare);
     for (int i = 0, core = -1; i < count; i++) {
         core += i == 0 || places[i].socket != places[i - 1].socket || places[i].core != places[i - 1].core;

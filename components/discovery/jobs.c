@@ -248,7 +248,10 @@ static int order_matching(struct tune_jobs *j)
     if (random)
         return 0;
     for (int i = 0; i < count; i++) /* the first of a group stands at its begin, now that groups are sorted */
-        j->turns[i].rank = i > 0 && j->turns[i].group == j->turns[i - 1].group ? j->turns[i - 1].rank : (uint64_t)j->turns[i].entity;
+        if (i > 0 && j->turns[i].group == j->turns[i - 1].group && j->turns[i].later == j->turns[i - 1].later)
+            j->turns[i].rank = j->turns[i - 1].rank;
+        else
+            j->turns[i].rank = (uint64_t)j->turns[i].entity;
     qsort(j->turns, (size_t)count, sizeof *j->turns, earlier);
     return 0;
 }
@@ -262,8 +265,8 @@ static int make_selector(struct tune_jobs *j)
         return -1;
     }
     if (mode > TUNE_ORDER_RANDOM_GROUPED) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "a selector's order is sequential (as they were first measured), random, or one of the two "
-                            "grouped, not %s", tune_order_name(mode));
+        tune_error_set_kind(TUNE_ERROR_USAGE, "a selector's order is sequential (as they were first measured), random, "
+                            "sequential-grouped or random-grouped, not %s", tune_order_name(mode));
         return -1;
     }
     TRY(tune_matching_read(&j->matching, store, j->o.space, j->o.protocols, j->o.count, NULL, 0));
@@ -289,7 +292,8 @@ int64_t tune_jobs_count(const struct tune_jobs *j)
     double allowed = 0, error = 1;
     if (j->o.filter != TUNE_FILTER_NONE)
         return 0;
-    if (j->order && s->size > 0 && tune_space_count_allowed(s, &allowed, &error) < 0)
+    /* counting 10^7 takes longer than a progress line is worth */
+    if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) && tune_space_count_allowed(s, &allowed, &error) < 0)
         tune_error_clear();
     int64_t most = !j->order ? j->matching.count : error == 0 && allowed < 0x1p53 ? (int64_t)allowed : -1;
     if (most >= 0 && (entities < 0 || entities > most))

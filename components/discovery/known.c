@@ -329,7 +329,8 @@ static int read_requests(struct tune_known *k)
         if (strcmp(cells[0].text, k->operation))
             continue;
         tune_uid_read(uid, cells[2].text);
-        if (answer(k, asked_key(entity)) < 0 || (!strcmp(cells[1].text, "replayed") && answer(k, replay_key(entity, cells[3].text)) < 0) ||
+        if (answer(k, asked_key(entity)) < 0 ||
+            (!strcmp(cells[1].text, "replayed") && answer(k, replay_key(entity, cells[3].text)) < 0) ||
             (!strcmp(cells[1].text, "measured") && tune_uids_add(&k->finished, uid, 0) < 0)) {
             more = -1;
             break;

@@ -275,16 +275,16 @@ static int set(struct tune_protocol *p, int i, const char *input, const struct t
     size_t length = strlen(p->identifier), room = sizeof p->identifier - length - 1;
     tune_value_repr(value, text, sizeof text);
     if (!tune_domain_has(&p->experiment->inputs[i].domain, value)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s of %s cannot be %s (space experiments %s shows its domain)", input, p->experiment->name,
-                            text, p->experiment->name);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s of %s cannot be %s (space experiments %s shows its domain)", input,
+                            p->experiment->name, text, p->experiment->name);
         return -1;
     }
     p->fixed[i] = *value;
     p->parameterized[i] = true;
     p->identifier[length++] = '-';
     if (room == 0 || tune_entity_identifier(&input, value, 1, p->identifier + length, room) >= (int)room) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "the identifier of %s with %s %s is longer than %d bytes", p->experiment->name, input, text,
-                            (int)sizeof p->identifier - 1);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "the identifier of %s with %s %s is longer than %d bytes", p->experiment->name,
+                            input, text, (int)sizeof p->identifier - 1);
         return -1;
     }
     snprintf(p->full_identifier, sizeof p->full_identifier, "%s.%s", p->experiment->actuator, p->identifier);

@@ -50,7 +50,8 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
 /* last: it answers the job's request. */
 static int add_known(const struct tune_job *job, const uint8_t uid[16], enum tune_status status, double seconds, bool last)
 {
-    struct tune_known_row row = {.status = status, .repeat = job->repeat, .seconds = (float)seconds, .entity = last ? job->hash : 0};
+    struct tune_known_row row = {.status = status, .repeat = job->repeat, .seconds = (float)seconds,
+                                 .entity = last ? job->hash : 0};
     memcpy(row.uid, uid, sizeof row.uid);
     return tune_known_add(sweep.known, job->protocol, job->inputs, &job->origin, &row);
 }
