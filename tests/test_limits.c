@@ -198,6 +198,40 @@ static void this_machine(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Eight processors as three machines have them: two threads a core, numbered next to each other or half a machine apart; two
+ * sockets in turn; a kernel that says nothing. */
+static void cores(void **state)
+{
+    static const struct { const char *list[8]; int socket[8]; int cpus[8], cores[8], count; } machines[] = {
+        {{"0-1", "0-1", "2-3", "2-3", "4-5", "4-5", "6-7", "6-7"}, {0}, {0, 1, 2, 3, 4, 5, 6, 7}, {0, 0, 1, 1, 2, 2, 3, 3}, 4},
+        {{"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"}, {0}, {0, 4, 1, 5, 2, 6, 3, 7}, {0, 0, 1, 1, 2, 2, 3, 3}, 4},
+        {{"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"}, {0, 1, 0, 1, 0, 1, 0, 1}, {0, 4, 2, 6, 1, 5, 3, 7},
+         {0, 0, 1, 1, 2, 2, 3, 3}, 4},
+        {{NULL}, {0}, {0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}, 8},
+    };
+    int cpus[8], of[8];
+    (void)state;
+    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
+        const char *root = test_folder();
+        for (int i = 0; i < 8; i++) {
+            char path[96], socket[16];
+            cpus[i] = 7 - i;
+            if (!machines[m].list[i])
+                continue;
+            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", i, m == 1 ? "thread_siblings_list" : "core_cpus_list");
+            put(root, path, machines[m].list[i]);
+            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/physical_package_id", i);
+            snprintf(socket, sizeof socket, "%d\n", machines[m].socket[i]);
+            put(root, path, socket);
+        }
+        assert_int_equal(tune_cpus_group(root, cpus, 8, of), machines[m].count);
+        assert_memory_equal(cpus, machines[m].cpus, sizeof cpus);
+        assert_memory_equal(of, machines[m].cores, sizeof of);
+        assert_ok(tune_file_remove_folder(root));
+    }
+    assert_int_equal(tune_cpus_group("", cpus, 0, of), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +239,7 @@ int main(void)
         cmocka_unit_test(version_1),
         cmocka_unit_test(nothing_there),
         cmocka_unit_test(oom_kills),
+        cmocka_unit_test(cores),
         cmocka_unit_test(this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;

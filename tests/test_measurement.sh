@@ -136,17 +136,13 @@ is "a signal while data is made: it ends, half of it is not left, nothing is mea
 space s 1 report
 wide=$(head -c 512 /dev/zero | tr '\000' x)
 refused "more surroundings than a host class holds" 2 "the host class of what is measured is longer" "$sweep" s.yaml $own --store s --env "X=$wide"
-refused "more of them than 64" 2 "--env takes at most 64" "$sweep" s.yaml $own --store s --env "$(seq -s, 1 65)"
+refused "more of them than 64" 2 "at most 64 can be listed" "$sweep" s.yaml $own --store s --env "$(seq -s, 1 65)"
 rm -f ran
 space lines "1, 2, 3, 4, 5, 6, 7, 8" 'sleep 0.1; report'
 "$sweep" lines.yaml $own --store lines 2>err | head -n 7 >out
 is "whoever reads its output leaves: it stops, and can go on" eval 'cat err; [ "$(wc -l <ran)" -lt 6 ] && grep -q "\"stopped\"" lines/operations/*.json && grep -q "cannot write to standard output" err && [ "$(count lines)" = "$(wc -l <ran)" ]'
 
 # ---- names ----
-is "an operation is named" eval '"$sweep" s.yaml $own --store s --name first'
-refused "one of that name is not begun anew" 2 "--resume first goes on with it" "$sweep" s.yaml $own --store s --name first --remeasure
-printf 'metadata: {name: mine}\nspaces: [s]\noperation: {module: {operatorName: random_walk, operationType: search}, parameters: {numberEntities: all, samplerConfig: {mode: sequential, samplerType: generator}}}\n' >op.yaml
-is "a file's operation may be run twice: each has an id" eval '"$sweep" s.yaml $own --store s --operation op.yaml && "$sweep" s.yaml $own --store s --operation op.yaml && ls s/operations | tee named && [ "$(grep -c "^mine-[0-9a-f]*\.json$" named)" = 2 ]'
 refused "a name that is no UTF-8" 2 "bytes of UTF-8" "$sweep" s.yaml $own --store s --name "$(printf 'a\377')"
 rm -f ran
 sed 's/"identifier": "a"/"identifier": "b"/; s/"domainRange": \[0, 100000\], "interval": 1/"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"/; s/"identifier": "work"/"identifier": "words"/' own/work.json >own/words.json

@@ -26,7 +26,8 @@ case $TUNE_INPUT_HOW in
     lacking) echo '{"other": 1}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     invalid) echo '{"is_valid": 0}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     second) [ -e "$TUNE_INPUT_LOG.tried" ] || { touch "$TUNE_INPUT_LOG.tried"; exit 1; } ;;
-    cores) taskset -p $$ >>"$TUNE_INPUT_LOG.cores" ;;
+    cores) sed -n "s/^Cpus_allowed_list:.//p" /proc/self/status >>"$TUNE_INPUT_LOG.cores" ;;
+    count) TUNE_INPUT_A=$(wc -l <"$TUNE_INPUT_LOG") TUNE_INPUT_B= ;;
     environment) env | sort >"$TUNE_INPUT_LOG.environment" ;;
 esac
 sleep "$TUNE_INPUT_SECONDS"
@@ -74,10 +75,61 @@ is "measured, matching, missing of the first" eval '[ $(count s.yaml st measured
 is "--remeasure measures again" says "6 measured" "$sweep" s.yaml $own --store st --remeasure
 is "several results of one entity are a list" eval 'rows s.yaml st measured | grep -qF "\"[14.5, 14.5]\""'
 is "--repeat 3: one more than the two there are" says "6 measured \(0 failed\), 12 known" "$sweep" s.yaml $own --store st --repeat 3
+rm -f log
+space counted.yaml 1 1 count
+is "--repeat 4: four results of one entity, numbered" eval 'says "4 measured" "$sweep" counted.yaml $own --store many --repeat 4 && [ "$("$samples" rows custom_experiments.work $own --store many --columns repeat,speed --output-format csv | tail -n 4 | tr "\n" " ")" = "0,1.5 1,2.5 2,3.5 3,4.5 " ]'
+aggregate() { # HOW VALUE
+    is "show --aggregate $1" eval '[ "$("$samples" show counted.yaml $own --store many --property-format target --output-format csv --property speed --aggregate '"$1"' | tail -n 1 | cut -d, -f7)" = '"$2"' ]'
+}
+aggregate mean 3.0
+aggregate median 3.0
+aggregate min 1.5
+aggregate max 4.5
+aggregate variance 1.25
+aggregate std 1.118033988749895
 is "--entities 2 --order random --seed 5 twice the same" eval '"$sweep" s.yaml $own --store r1 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o1; "$sweep" s.yaml $own --store r2 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o2; [ $(wc -l <o1) = 3 ] && [ "$(head -n 2 o1)" = "$(head -n 2 o2)" ]'
+# order STORE FLAG... - the entities of a sweep over a fresh store, as they came
+order() {
+    rm -rf "$1"
+    into=$1
+    shift
+    "$sweep" orders.yaml $own --store "$into" "$@" | sed -n 's/.* a \([0-9]*\), b \([0-9]*\).*/\1\2/p' | tr '\n' ' '
+}
+cat >orders.yaml <<E2
+entitySpace:
+  - {identifier: a, propertyDomain: {domainRange: [1, 9], interval: 1, probabilityFunction: {identifier: normal, parameters: {mean: 3, std: 1}}}}
+  - {identifier: b, propertyDomain: {values: [2, 4, 5, 7]}}
+constraints: [a != 6]
+experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]
+E2
+for how in sobol lhs weighted; do
+    is "--order $how: 8 entities, none twice, by the seed" eval 'x=$(order o1 --order $how --entities 8 --seed 3) && [ "$(echo $x | tr " " "\n" | sort -u | wc -l)" = 8 ] && [ "$x" = "$(order o2 --order $how --entities 8 --seed 3)" ] && [ "$x" != "$(order o3 --order $how --entities 8 --seed 4)" ]'
+done
+is "lhs has every value of b as often" eval '[ "$(order o1 --order lhs --entities 4 --seed 1 | tr " " "\n" | cut -c2 | sort | tr -d "\n")" = 2457 ]'
+is "weighted draws where the weight is" eval '[ "$(order o1 --order weighted --entities 8 --seed 1 | tr " " "\n" | grep -c "^[2-4]")" -ge 6 ]'
+is "... and again what was drawn, until there are as many: all but one" eval '[ "$(order o1 --order weighted --entities 20 --seed 1 | wc -w)" = 20 ]'
+refused "lhs and weighted do not end by themselves" 2 "say how many are wanted" "$sweep" orders.yaml $own --store o1 --order lhs
+is "sequential-grouped" eval '[ "$(order o1 --order sequential-grouped --grouping b --entities 9)" = "12 22 32 42 52 72 82 14 24 " ]'
+is "random-grouped, by ado's operation file" eval 'printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: all, samplerConfig: {mode: randomgrouped, samplerType: generator, grouping: [a]}}\n" >group.yaml; x=$(order o1 --operation group.yaml --seed 2) && [ "$(echo $x | tr " " "\n" | cut -c1 | uniq | wc -l)" = 7 ] && [ "$x" != "$(order o2 --operation group.yaml --seed 3)" ]'
+is "selectors in groups: the store's, first seen first" eval '[ "$(order o1 --order random --seed 4 --entities 12 | wc -w)" = 12 ] && sed s/generator/selector/\;s/randomgrouped/sequentialgrouped/ group.yaml >chosen.yaml && "$sweep" orders.yaml $own --store o1 --operation chosen.yaml | sed -n "s/.* known .* a \([0-9]*\), b.*/\1/p" >seen && [ "$(wc -l <seen)" = 12 ] && [ "$(uniq seen)" = "$("$samples" show orders.yaml $own --store o1 --include matching --property-format target --output-format csv | tail -n +2 | cut -d, -f5 | awk "!x[\$1]++")" ]'
 is "a selector takes what the store has" says "0 measured \(0 failed\), 6 known" "$sweep" wider.yaml $own --store st --sampler selector --filter noFilter
 is "--filter unmeasured leaves out what is known" eval 'space more.yaml "1, 40" "4" && says "1 measured \(0 failed\), 0 known" "$sweep" more.yaml $own --store st --filter unmeasured'
 is "a dry run does nothing and says all" eval 'lines=$(wc -l <log); space dry.yaml "1, 6, 50" 4; says "# 1 of 3 would be measured, 1 are known, 1 cannot be measured" "$sweep" dry.yaml $own --store st --dry-run && grep -q "^# estimated time" shown && [ $(wc -l <log) = $lines ]'
+
+is "... the estimate is made of the rows in the store" eval 'space slow.yaml "1, 2" "1, 2" fine 0.4; "$sweep" slow.yaml $own --store st --entities 2 >/dev/null; wanted=$("$samples" rows custom_experiments.work $own --store st --columns seconds,entity,experiment --output-format csv | awk -F, "/seconds.0.4/ { s += \$1 } END { printf \"%.0f\", s }"); says "^# estimated time +0:0$wanted with 1 at a time" "$sweep" slow.yaml $own --store st --dry-run --remeasure --entities 2'
+is "... unknown without any" eval 'space new.yaml 1 1; says "estimated time +unknown" "$sweep" new.yaml $own --store nowhere --dry-run && [ ! -e nowhere ]'
+
+# ---- filters ----
+space all.yaml "1, 2, 3" "1, 2" fine 0.01
+sed 's/experimentIdentifier: work/&\n    parameterization: [{property: {identifier: seconds}, value: 0.01}]\n  - actuatorIdentifier: custom_experiments\n    experimentIdentifier: work/; /^    parameterization:$/,$d' all.yaml >filter.yaml
+sed '/^  - actuator/,$d' filter.yaml >some.yaml
+printf '  - {actuatorIdentifier: custom_experiments, experimentIdentifier: work}\n' >>some.yaml
+sed -i 's/values: \[1, 2, 3\]/values: [1]/' some.yaml
+is "of one experiment of two one value is measured" says "2 measured" "$sweep" some.yaml $own --store fil
+is "--filter partial: those" says "2 measured \(0 failed\), 2 known" "$sweep" filter.yaml $own --store fil --filter partial
+is "--filter measured: they are whole now" says "0 measured \(0 failed\), 4 known" "$sweep" filter.yaml $own --store fil --filter measured
+is "--filter unmeasured, ended after a while" eval '! "$sweep" filter.yaml $own --store fil --filter unmeasured --name rest --entities 3 --time-limit 0.001 | grep -q finished'
+is "... and gone on with: three in all" eval '"$sweep" --resume rest $own --store fil --time-limit 0.05 >/dev/null; "$sweep" --resume rest $own --store fil >/dev/null && [ "$("$samples" show filter.yaml $own --store fil --operation rest --property-format target --output-format csv | tail -n +2 | cut -d, -f2 | sort -u | tr "\n" " ")" = "a.2-b.1 a.2-b.2 a.3-b.1 " ]'
 
 # ---- outcomes ----
 is "a rule that is not met: a row, no run" eval 'space ruled.yaml 6 1; says "1 invalid" "$sweep" ruled.yaml $own --store st && ! grep -q "^6 1$" log && rows ruled.yaml st | grep -q ",6,1,0$"'
@@ -115,12 +167,15 @@ cp kept.sh own/work.sh
 
 # ---- cores are slots ----
 space cores.yaml "1, 2, 3, 4" 1 cores
-if command -v taskset >/dev/null 2>&1 && [ "$(nproc)" -ge 2 ]; then
-    is "two at a time have cores of their own" eval '"$sweep" cores.yaml $own --store cores --in-flight 2 >/dev/null && [ $(sed "s/.*: //" log.cores | sort -u | wc -l) = 2 ]'
+if says "would be measured" "$sweep" cores.yaml $own --store cores --in-flight 2 --dry-run; then
+    is "two at a time have cores of their own" eval '"$sweep" cores.yaml $own --store cores --in-flight 2 >/dev/null && [ $(wc -l <log.cores) = 4 ] && [ $(sort -u log.cores | wc -l) = 2 ] && [ -z "$(sort -u log.cores | tr ",-" "\n\n" | sort | uniq -d)" ]'
     rm -f log.cores
-    is "... and share them where asked" eval '"$sweep" cores.yaml $own --store cores2 --in-flight 2 --share-cores >/dev/null && [ $(sed "s/.*: //" log.cores | sort -u | wc -l) = 1 ]'
+    is "... and share them where asked" eval '"$sweep" cores.yaml $own --store cores2 --in-flight 2 --share-cores >/dev/null && [ $(sort -u log.cores | wc -l) = 1 ]'
+    is "... which is no figure of the same kind" says "4 measured" "$sweep" cores.yaml $own --store cores --in-flight 2 --share-cores
+    rm -f log.cores
+    is "ado's batchSize is that number" eval 'printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: all, batchSize: 2, samplerConfig: {mode: sequential, samplerType: generator}}\n" >batch.yaml; "$sweep" cores.yaml $own --store cores3 --operation batch.yaml >/dev/null && [ $(sort -u log.cores | wc -l) = 2 ]'
 else
-    skip "cores of their own" "one core, or no taskset"
+    refused "two at a time on one core" 2 "on 1 core would disturb each other" "$sweep" cores.yaml $own --store cores --in-flight 2
 fi
 refused "more at a time than cores" 2 "would disturb each other" "$sweep" s.yaml $own --store cores --in-flight 1000
 
@@ -137,6 +192,16 @@ code=$?
 is "SIGINT: exit 130, what ran is not recorded" eval '[ $code = 130 ] && grep -q "^# stopped" said.txt && grep -q "sweep --resume first --store stop" said.txt && [ $(count long.yaml stop) -ge 1 ] && [ $(count long.yaml stop) -le 3 ]'
 is "--resume goes on, and measures the others once" eval 'says "finished" "$sweep" --resume first $own --store stop && [ $(count long.yaml stop measured) = 8 ] && [ $(sort log | uniq -c | awk "\$1 > 2" | wc -l) = 0 ]'
 is "... and again: nothing is left" eval 'lines=$(wc -l <log); "$sweep" --resume first $own --store stop >/dev/null && [ $(wc -l <log) = $lines ]'
+is "the same command again, without a name: what is known is replayed, the rest measured" eval 'rm -rf stop && "$sweep" long.yaml $own --store stop --time-limit 0.5 >/dev/null && lines=$(count long.yaml stop) && [ $lines -ge 1 ] && [ $lines -le 7 ] && says "finished +$((8 - lines)) measured \(0 failed\), $lines known" "$sweep" long.yaml $own --store stop'
+space s.yaml "1, 2, 3" "4, 5"
+"$sweep" long.yaml $own --store stop --name first >/dev/null
+refused "--name of an operation that is there" 2 "--resume first goes on with it, --join first shares it" "$sweep" long.yaml $own --store stop --name first
+refused "two names" 2 "give one of them" "$sweep" long.yaml $own --store stop --name second --join first
+refused "--resume with another order" 2 "operation first was begun with another --order than the command line asks for" "$sweep" --resume first $own --store stop --order random
+refused "--resume with another number of repeats" 2 "another --repeat" "$sweep" --resume first $own --store stop --repeat 2
+refused "--join with another operation file" 2 "another --entities than one.yaml asks for" eval 'printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: 2, samplerConfig: {mode: sequential, samplerType: generator}}\n" >one.yaml; "$sweep" long.yaml --join first $own --store stop --operation one.yaml'
+is "... with the same as before it is fine" says "finished" "$sweep" --resume first $own --store stop --order sequential --repeat 1 --seed 0
+is "an operation file's name may be used again" eval 'sed "1i metadata: {name: mine}" one.yaml >mine.yaml; "$sweep" long.yaml $own --store stop --operation mine.yaml >mine.1 && "$sweep" long.yaml $own --store stop --operation mine.yaml >mine.2 && grep -q "^# operation  *mine$" mine.1 && grep -qE "^# operation  *mine-[0-9a-f]{6}$" mine.2 && grep -q "2 known" mine.2'
 refused "an operation that is not there" 2 "there is no operation nobody" "$sweep" --resume nobody $own --store stop
 refused "an operation of another space" 2 "is of space-" "$sweep" s.yaml --resume first $own --store stop
 rm -f log
@@ -154,6 +219,107 @@ for i in 1 2 3; do "$sweep" long.yaml $own --store joined --join all --share-cor
 wait
 is "three that share an operation measure each entity once" eval '[ $(wc -l <log) = 8 ] && [ $(sort -u log | wc -l) = 8 ] && [ $(count long.yaml joined measured) = 8 ] && ! grep -v "^[# ]" joined.1 joined.2 joined.3'
 
+rm -f log
+for i in 1 2 3; do "$sweep" long.yaml $own --store killed2 --join all --share-cores --repeat 2 >joined.$i 2>&1 & eval p$i=$!; done
+i=0
+while [ "$(cat log 2>/dev/null | wc -l)" -lt 6 ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
+kill -9 $p2
+wait $p1 $p3
+wait $p2 2>/dev/null
+is "one of three killed: the others take over what it had, and measure nothing twice" eval '[ $(wc -l <log) -le 17 ] && "$samples" rows custom_experiments.work $own --store killed2 --columns entity,repeat --output-format csv | tail -n +2 | sort >pairs && [ $(wc -l <pairs) = 16 ] && [ $(sort -u pairs | wc -l) = 16 ] && grep -q "^# finished" joined.1 && grep -q "^# finished" joined.3'
+space refused.yaml "6, 13, 20, 27, 34, 41, 48, 55" "1, 2, 3"
+for i in 1 2; do "$sweep" refused.yaml $own --store refusing --join all --share-cores >joined.$i 2>&1 & done
+wait
+is "what cannot be measured is recorded once, too" eval '[ "$("$samples" rows custom_experiments.work $own --store refusing --columns entity --output-format csv | tail -n +2 | sort | uniq -c | awk "{ print \$1 }" | sort -u)" = 1 ] && [ $(count refused.yaml refusing) = 24 ]'
+
+# ---- an experiment that does not take all dimensions ----
+sed 's/"work"/"half"/; /"identifier": "b"/d' own/work.json >own/half.json
+space both.yaml "1, 2" "1, 2, 3"
+echo '  - {actuatorIdentifier: custom_experiments, experimentIdentifier: half, parameterization: [{property: {identifier: seconds}, value: 0.05}]}' >>both.yaml
+half="--experiments own/work.json,own/half.json"
+is "it is measured once for all entities it does not tell apart" eval 'rm -f log; says "8 measured \(0 failed\), 4 known" "$sweep" both.yaml $half --store half'
+is "... also where they come at the same time" eval 'rm -f log; says "8 measured \(0 failed\), 4 known" "$sweep" both.yaml $half --store half2 --in-flight 3 --share-cores'
+
+# ---- parameters are matched by value ----
+parameters() { # FILE PARAMETER...
+    file=$1
+    shift
+    printf 'entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments:\n  - actuatorIdentifier: custom_experiments\n    experimentIdentifier: work\n    parameterization:\n' >"$file"
+    for p in "$@"; do printf '      - {property: {identifier: %s}, value: %s}\n' "${p%=*}" "${p#*=}" >>"$file"; done
+}
+parameters one.yaml b=3 seconds=0.25
+parameters two.yaml seconds=0.25 b=3
+parameters three.yaml b=3.0 seconds=2.5e-1
+parameters four.yaml b=4 seconds=0.25
+is "measured with parameters" says "experiment +custom_experiments.work-b.3-seconds.0.25, build" "$sweep" one.yaml $own --store par
+is "... in another order: known, and spelled as ado does" eval 'says "0 measured \(0 failed\), 2 known" "$sweep" two.yaml $own --store par && grep -q "custom_experiments.work-seconds.0.25-b.3, build" shown'
+is "... spelled otherwise: known" says "0 measured \(0 failed\), 2 known" "$sweep" three.yaml $own --store par
+is "... shown, whoever spelled it how" eval '[ $(count two.yaml par matching) = 2 ] && [ $(count three.yaml par measured) = 2 ]'
+is "another value: measured" says "2 measured" "$sweep" four.yaml $own --store par
+parameters five.yaml seconds=0.25 b=0
+refused "a default given as a parameter: file and line" 2 "five.yaml:7:9: b is 0 by default; leave it out" "$sweep" five.yaml $own --store par
+parameters six.yaml b=3 b=4
+refused "a parameter given twice: file and line" 2 "six.yaml:7:" "$sweep" six.yaml $own --store par
+
+# ---- actuator configurations ----
+cat >own/reader.sh <<'E2'
+#!/bin/sh
+echo "{\"bytes\": $(wc -c <"$2"), \"home\": ${#HF_HOME}}" >"$TUNE_OUTPUT/report.json"
+E2
+cat >own/maker.sh <<'E2'
+#!/bin/sh
+printf '%s' "$1" >"$2"
+E2
+chmod +x own/reader.sh own/maker.sh
+cat >own/reader.json <<'E2'
+{"identifier": "reader", "actuator": "SFTTrainer", "program": "./reader.sh", "output": null, "folders": {"data_directory": "data"},
+ "inputs": [{"identifier": "set", "required": true, "domain": {"values": ["four", "fifteen"]}, "flag": "--dataset", "format": "{data_directory}/{}.txt",
+  "role": "data", "make": ["./maker.sh", "{}", "{data_directory}/{}.txt"]}],
+ "targets": [{"identifier": "bytes"}, {"identifier": "home"}]}
+E2
+reader="--experiments own/reader.json"
+echo 'entitySpace: [{identifier: set, propertyDomain: {values: [four, fifteen]}}]
+experiments: [{actuatorIdentifier: SFTTrainer, experimentIdentifier: reader}]' >sets.yaml
+configure() { printf 'actuatorIdentifier: %s\nparameters: {%s}\n' "$1" "$2" >actuator.yaml; }
+configured() { "$sweep" sets.yaml $reader --actuator-configuration actuator.yaml "$@"; }
+is "without one: data is made in the experiment's own folder, saying so" eval 'says "data/four.txt is not there: made once by ./maker.sh" "$sweep" sets.yaml $reader --store act1 && [ "$(cat data/four.txt data/fifteen.txt)" = fourfifteen ]'
+configure SFTTrainer "data_directory: $tmp/else/where, match_exact_dependencies: False, cache: x, num_tokens_cache_directory: y"
+is "data_directory, which is not there yet, is honoured; the rest is said to be inert" eval 'configured --store act2 >shown 2>err && grep -q "else/where/fifteen.txt is not there: made" shown && [ "$(cat else/where/fifteen.txt)" = fifteen ] && grep -q "actuator.yaml: match_exact_dependencies changes nothing here" err && grep -q "num_tokens_cache_directory changes nothing" err && [ $(wc -l <err) = 3 ]'
+is "other data of the same name is not the same" eval 'echo more >else/where/four.txt; says "1 measured \(0 failed\), 1 known" configured --store act2'
+configure SFTTrainer "hf_home: $tmp/hub-of-mine"
+is "hf_home is honoured" eval 'HF_HOME=/nowhere configured --store act3 >/dev/null 2>&1 && [ "$("$samples" show sets.yaml $reader --store act3 --property-format target --output-format csv --property home | tail -n 1 | cut -d, -f6 | cut -d. -f1)" = $((${#tmp} + 12)) ]'
+configure SFTTrainer "data_dir: x"
+refused "an unknown key" 2 'actuator.yaml:2:14: unknown key "data_dir" in parameters' configured --store act4
+configure mock "data_directory: x"
+refused "a configuration of an actuator that is not in the space" 2 "actuator.yaml:1:21: no experiment of this space is one of mock" configured --store act4
+printf 'parameters: {}\n' >actuator.yaml
+refused "one of no actuator" 2 "actuatorIdentifier" configured --store act4
+configure SFTTrainer "data_directory: 7"
+refused "a folder that is a number" 2 "actuator.yaml:2:" configured --store act4
+configure SFTTrainer "data_directory: $tmp/log"
+refused "a folder that is a file" 1 "$tmp/log" configured --store act4
+refused "no such file" 1 "nowhere.yaml" "$sweep" sets.yaml $reader --store act4 --actuator-configuration nowhere.yaml
+
+# ---- several runs of one measurement ----
+cat >own/five.sh <<'E2'
+#!/bin/sh
+echo x >>"$RUNS"
+case $(wc -l <"$RUNS") in
+    2) exit 1 ;;
+    3) exit 3 ;;
+    4) kill -SEGV $$ ;;
+esac
+echo '{"is_valid": 1}' >"$TUNE_OUTPUT/report.json"
+E2
+chmod +x own/five.sh
+awk '/"inputs": \[/ { print "  \"inputs\": [{\"identifier\": \"a\", \"required\": true, \"domain\": {}}],"; inputs = 1 } /^  \],/ && inputs { inputs = 0; next }
+    !inputs && !/"rules"|"arguments"|"folders"/' "$here/defaults/experiments/finetune_full_stability-v1.0.0.json" |
+    sed 's/finetune_full_stability-v1.0.0/five/; s/"finetune_full"/".\/five.sh"/; s/"--output"/null/' >own/five.json
+echo 'entitySpace: [{identifier: a, propertyDomain: {values: [1]}}]
+experiments: [{actuatorIdentifier: SFTTrainer, experimentIdentifier: five}]' >five.yaml
+is "five runs are five, whatever becomes of each; how they ended is counted" eval '"$sweep" five.yaml --experiments own/five.json --store five --env RUNS=$tmp/five.runs >/dev/null && [ $(wc -l <five.runs) = 5 ] && "$samples" show five.yaml --experiments own/five.json --store five --property-format target --output-format csv >csv && [ "$(cut -d, -f6- csv | tr "\n" " ")" = "f_gpu_oom,f_other_error,f_no_error,is_valid 1,2,2,1 " ]'
+is "... five that end well" eval '"$sweep" five.yaml --experiments own/five.json --store five --remeasure --env RUNS=$tmp/five.runs >/dev/null && [ $(wc -l <five.runs) = 10 ] && "$samples" show five.yaml --experiments own/five.json --store five --property-format target --output-format csv | grep -q "\[1, 0\]\",\"\[2, 0\]\",\"\[2, 5\]\",\"\[1, 1\]\"$"'
+
 # ---- two ways to write an experiment file ----
 is "--describe-experiment writes one for a recipe" eval '"$sweep" --describe-experiment "$BUILD/finetune_full" >recipe.json && grep -q "\"identifier\": \"batch_size\"" recipe.json && grep -q "\"identifier\": \"dataset_tokens_per_second\", \"unit\": \"tokens/s\"" recipe.json'
 cat >recipe.yaml <<E2
@@ -170,6 +336,13 @@ experiments:
 E2
 tiny model 1 >/dev/null
 is "... that measures it" eval 'says "2 measured \(0 failed\)" "$sweep" recipe.yaml --experiments recipe.json --store recipes && "$samples" show recipe.yaml --experiments recipe.json --store recipes --property-format target --output-format csv --property training_steps,dataset_tokens_per_second | grep -q ",2$\|,2,"'
+is "housekeeping is no input of it; whatever changes what is computed is" eval '! grep -qE "\"(save|save_dtype|output|log_every|profile|resume)\"," recipe.json && grep -q "\"identifier\": \"device\"" recipe.json && grep -q "\"identifier\": \"stop_at_step\"" recipe.json && "$sweep" recipe.yaml --experiments recipe.json --store recipes --remeasure --keep-runs >/dev/null && [ -n "$(ls recipes/runs/*/*/run-0/report.json)" ] && ! ls -d recipes/runs/*/*/run-0/checkpoint*'
+sed 's/identifier: max_steps}, value: 2/identifier: max_steps}, value: 60/; s/values: \[1, 2\]/values: [1]/' recipe.yaml >stable.yaml
+is "--until-stable is the recipe's flag, and part of what is measured" eval 'says "experiment +custom_experiments.finetune_full-max_steps.60-max_length.32-until_stable.90.0, build" "$sweep" stable.yaml --experiments recipe.json --store recipes --until-stable 90 --keep-runs --name stable && grep -q "samples show stable.yaml --store recipes --experiments recipe.json --until-stable 90" shown && grep -h -A1 -- "--until-stable" recipes/runs/stable/*/run-0/run.json | grep -q "\"90.0\""'
+shown() { "$samples" show stable.yaml --experiments recipe.json --store recipes --property-format target --output-format csv --property training_steps,tokens_per_second_stable,tokens_per_second_stable_half_width "$@" | tail -n +2 | cut -d, -f8-; }
+is "... the row says what came of it" eval 'shown --until-stable 90 | awk -F, "{ exit !(\$1 >= 10 && \$1 <= 60 && (\$1 == 60 || \$3 <= 0.9 * \$2)) }" && [ "$(shown --until-stable 90)" = "$(shown --operation stable)" ] && [ -n "$(shown --operation stable)" ]'
+is "... which is another experiment than without" eval '[ -z "$(shown 2>err)" ] && grep -q "measured with --until-stable 90 is another experiment" err && says "1 known" "$sweep" stable.yaml --experiments recipe.json --store recipes --until-stable 90'
+refused "--until-stable where no experiment knows it" 2 "no experiment of this space has an input until_stable" "$sweep" s.yaml $own --store st --until-stable 5
 refused "a program without --describe" 2 "must be written by hand" "$sweep" --describe-experiment own/work.sh
 
 # ---- what users write wrongly ----

@@ -35,6 +35,8 @@ static const struct tune_option my_options[] = {
     {"include", TUNE_CHOICE, &my.include, "measured", "measured|matching|missing|unmeasured|sampled|unsampled", "",
      "measured: by operations on this space; matching: by anybody; missing: by nobody; unmeasured: by none on this space"},
     {"operation", TUNE_STRING, &my.operation, NULL, "", "", "measured: by this operation only"},
+    {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
+     "those that sweep measured with this --until-stable; default: those of --operation, else without"},
     {"where", TUNE_STRING, &my.where, NULL, "", "", "an expression over the inputs: 'batch_size <= 2 and number_gpus == 0'"},
     {"limit", TUNE_INT64, &my.limit, "0", "[0,inf)", "rows", "show, rows, trace: at most that many; 0: all"},
     {"filter", TUNE_STRING, &my.filter, NULL, "", "", "trace: column=value, several separated by commas"},
@@ -163,6 +165,20 @@ static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
     return tune_path(path, "%s", name);
 }
 
+/* With sweep --until-stable the experiments that have this input have it as a parameter. */
+static int set_until_stable(void)
+{
+    struct tune_operation_record record;
+    double percent = my.until_stable;
+    if (my.operation && samples.store && !tune_flags_given(&my.tune, "until-stable")) {
+        TRY(tune_operation_record_read(samples.store, my.operation, &record));
+        percent = record.until_stable;
+        tune_operation_record_free(&record);
+    }
+    const struct tune_value value = tune_value_float(percent);
+    return percent > 0 ? tune_protocols_set(samples.protocols, samples.space->reference_count, "until_stable", &value) : 0;
+}
+
 int samples_open_space(const char *name)
 {
     char path[TUNE_PATH_MAX];
@@ -176,7 +192,8 @@ int samples_open_space(const char *name)
         return -1;
     if (samples.space->reference_count == 0)
         return samples_fail(TUNE_ERROR_USAGE, "%s: an entity space without experiments has no measurements", path);
-    return tune_space_bind(samples.space, &samples.catalog, &samples.protocols);
+    TRY(tune_space_bind(samples.space, &samples.catalog, &samples.protocols));
+    return set_until_stable();
 }
 
 struct tune_view *samples_open_view(const char *const *columns, int count, bool valid)
@@ -210,15 +227,36 @@ int samples_say_mixed(const struct tune_view *v)
     return 0;
 }
 
+/* The --until-stable of an operation on this space; 0: none has it. */
+static double recorded_until_stable(void)
+{
+    struct tune_operation_record record;
+    double percent = 0;
+    int count;
+    char **names = tune_view_operations(samples.store, samples.space, &count);
+    for (int i = 0; names && i < count && percent == 0; i++)
+        if (tune_operation_record_read(samples.store, names[i], &record) == 0) {
+            percent = record.until_stable;
+            tune_operation_record_free(&record);
+        }
+    tune_store_records_free(names, names ? count : 0);
+    tune_error_clear();
+    return percent;
+}
+
 int samples_say_matching(struct tune_view *v)
 {
     struct tune_view_counts c;
+    double percent;
     if (samples_rows() > 0 || (strcmp(my.include, "measured") && strcmp(my.include, "sampled")) || my.operation)
         return 0;
     TRY(tune_view_counted(v, &c));
     if (c.measured == 0 && c.matching_results > 0)
         fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include matching\n",
                 (long long)c.matching_results);
+    else if (c.measured == 0 && my.until_stable == 0 && (percent = recorded_until_stable()) > 0)
+        fprintf(stderr, "samples: what operations on this space measured with --until-stable %g is another experiment: give it "
+                        "here, too\n", percent);
     return 0;
 }
 

@@ -9,7 +9,6 @@
  * A measurement is a child process under guard; nothing it does can hurt the store or the next one. What is known from the same
  * machine, build, weights and data is replayed, not measured. Every row is on the disk before the next measurement begins. */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -79,21 +78,20 @@ int sweep_fail(enum tune_error_kind kind, const char *text)
 
 /* ---- set-up ---- */
 
-/* text's parts between commas, which stay text's (it is cut): how many, at most `most`, or -1. */
-static int split(const char *flag, char *text, const char **parts, int most)
+/* text's parts between commas, which stay text's (it is cut): how many, or -1: more than there is room for. */
+static int split(char *text, const char **parts, int most)
 {
     int count = 0;
     for (char *at = text, *next; at && *at; at = next) {
         next = strchr(at, ',');
         if (next)
             *next++ = 0;
-        if (!*at)
-            continue;
-        if (count == most) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--%s takes at most %d, separated by commas", flag, most);
+        if (*at && count == most) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "at most %d can be listed with commas between them; there are more", most);
             return -1;
         }
-        parts[count++] = at;
+        if (*at)
+            parts[count++] = at;
     }
     return count;
 }
@@ -102,14 +100,14 @@ static int read_catalog(void)
 {
     char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX], *list = my.experiments ? strdup(my.experiments) : NULL;
     const char *paths[MOST_PATHS];
-    int count = 0;
+    int count = 0, named = 0, code = tune_path(recorded, "%s/experiments", my.store); /* of imported rows */
     if (tune_defaults_path(own, "experiments") == 0)
         paths[count++] = own;
-    TRY(tune_path(recorded, "%s/experiments", my.store)); /* of imported rows */
-    if (tune_file_is_folder(recorded))
+    if (code == 0 && tune_file_is_folder(recorded))
         paths[count++] = recorded;
-    int more = split("experiments", list, paths + count, MOST_PATHS - count);
-    int code = more < 0 ? -1 : tune_catalog_read(&sweep.catalog, paths, count + more);
+    if (code < 0 || (named = split(list, paths + count, MOST_PATHS - count)) < 0 ||
+        tune_catalog_read(&sweep.catalog, paths, count + named) < 0)
+        code = -1;
     free(list);
     return code;
 }
@@ -127,7 +125,7 @@ static int set_order(void)
         o->selector = my.sampler && !strcmp(my.sampler, "selector");
     if (my.grouping) {
         names = strdup(my.grouping);
-        TRY(o->group_count = split("grouping", names, grouping, MOST_PATHS));
+        TRY(o->group_count = split(names, grouping, MOST_PATHS));
         o->grouping = grouping;
     }
     if (!my.operation)
@@ -165,14 +163,22 @@ static int read_operation(void)
     return 0;
 }
 
+/* It is for one actuator, which must be one of the space's. */
 static int read_configuration(void)
 {
+    const struct tune_actuator_configuration *c = &sweep.configuration;
+    bool used = false;
     if (!my.configuration)
         return 0;
     TRY(tune_actuator_configuration_read(&sweep.configuration, my.configuration));
-    for (int i = 0; i < sweep.configuration.inert_count; i++)
-        fprintf(stderr, "sweep: %s: %s changes nothing here\n", my.configuration, sweep.configuration.inert[i]);
-    if (sweep.configuration.hf_home && setenv("HF_HOME", sweep.configuration.hf_home, 1) < 0)
+    for (int p = 0; p < sweep.space->reference_count; p++)
+        used = used || !strcmp(sweep.protocols[p].experiment->actuator, c->actuator);
+    if (!used)
+        return tune_document_fail(c->document, tune_node_get(c->document->root, "actuatorIdentifier"),
+                                  "no experiment of this space is one of %s", c->actuator);
+    for (int i = 0; i < c->inert_count; i++)
+        fprintf(stderr, "sweep: %s: %s changes nothing here\n", my.configuration, c->inert[i]);
+    if (c->hf_home && setenv("HF_HOME", c->hf_home, 1) < 0)
         return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
     return 0;
 }
@@ -180,25 +186,10 @@ static int read_configuration(void)
 /* --until-stable is the parameter until_stable of every experiment that has it. */
 static int set_until_stable(double percent)
 {
-    bool any = false;
-    for (int p = 0; p < sweep.space->reference_count && percent > 0; p++)
-        for (int i = 0; i < sweep.protocols[p].experiment->input_count; i++) {
-            struct tune_protocol *protocol = &sweep.protocols[p];
-            if (strcmp(protocol->experiment->names[i], "until_stable") || protocol->dimension[i] >= 0 || protocol->parameterized[i])
-                continue;
-            any = true;
-            protocol->fixed[i] = tune_value_float(percent);
-            size_t length = strlen(protocol->identifier);
-            struct tune_value v = protocol->fixed[i];
-            const char *name = "until_stable";
-            snprintf(protocol->identifier + length, sizeof protocol->identifier - length, "-");
-            if (tune_entity_identifier(&name, &v, 1, protocol->identifier + length + 1, sizeof protocol->identifier - length - 1) >=
-                (int)(sizeof protocol->identifier - length - 1))
-                return sweep_fail(TUNE_ERROR_USAGE, "an experiment's identifier is too long with until_stable in it");
-            snprintf(protocol->full_identifier, sizeof protocol->full_identifier, "%s.%s", protocol->experiment->actuator,
-                     protocol->identifier);
-        }
-    return percent > 0 && !any ? sweep_fail(TUNE_ERROR_USAGE, "--until-stable: no experiment of this space has an input until_stable") : 0;
+    const struct tune_value value = tune_value_float(percent);
+    int set = percent > 0 ? tune_protocols_set(sweep.protocols, sweep.space->reference_count, "until_stable", &value) : 1;
+    TRY(set);
+    return set > 0 ? 0 : sweep_fail(TUNE_ERROR_USAGE, "--until-stable: no experiment of this space has an input until_stable");
 }
 
 static int find_programs(void)
@@ -222,8 +213,11 @@ static int set_environment(void)
         "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
     char *list = my.environment ? strdup(my.environment) : NULL, *all = NULL;
     const char *asked[MOST_PATHS], *value;
-    int count = split("env", list, asked, MOST_PATHS), n = 0;
-    TRY(count);
+    int count = split(list, asked, MOST_PATHS), n = 0;
+    if (count < 0) {
+        free(list);
+        return -1;
+    }
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
         if ((value = getenv(passed[i])) && asprintf(&sweep.environment[n], "%s=%s", passed[i], value) >= 0)
             n++;
@@ -238,6 +232,7 @@ static int set_environment(void)
         if (at >= sizeof sweep.host_class) { /* cut, it would be that of other surroundings too */
             tune_error_set_kind(TUNE_ERROR_USAGE, "--env: with %.60s..., the host class of what is measured is longer than %zu bytes",
                                 all, sizeof sweep.host_class - 1);
+            free(list);
             return -1;
         }
     }
@@ -246,56 +241,38 @@ static int set_environment(void)
     return 0;
 }
 
-/* The cores we may use, in as many equal parts as there are slots; a rest stays idle, so that all are alike. */
-static int make_slots(int count)
+/* ---- new and known operations ---- */
+
+static int has_record(const char *id, bool *there)
 {
-    cpu_set_t set;
-    int cpus[CPU_SETSIZE], n = 0, each;
-    if (sched_getaffinity(0, sizeof set, &set) < 0)
-        return sweep_fail(TUNE_ERROR_FAILED, "the kernel does not say which cores this process may use");
-    for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET(i, &set))
-            cpus[n++] = i;
-    if (!my.share_cores && count > n) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%d measurements at a time on %d cores would disturb each other; fewer, or --share-cores",
-                            count, n);
-        return -1;
-    }
-    each = my.share_cores || count == 1 ? n : n / count;
-    if (!(sweep.slots = calloc((size_t)count, sizeof *sweep.slots)))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
-    sweep.slot_count = count;
-    for (int i = 0; i < count; i++) {
-        if (!(sweep.slots[i].cpus = malloc((size_t)each * sizeof(int))))
-            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
-        sweep.slots[i].cpu_count = each;
-        memcpy(sweep.slots[i].cpus, cpus + (my.share_cores ? 0 : i * each), (size_t)each * sizeof(int));
-    }
-    tune_host_class(&sweep.host, each < sweep.host.cpus ? each : sweep.host.cpus, sweep.host_class, sizeof sweep.host_class);
-    if (my.share_cores && count > 1) {
-        size_t at = strlen(sweep.host_class);
-        snprintf(sweep.host_class + at, sizeof sweep.host_class - at, ", %d at a time", count);
-    }
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/operations/%s.json", my.store, id));
+    *there = tune_file_exists(path);
     return 0;
 }
 
-/* ---- new and known operations ---- */
-
+/* A name that is the user's must be new; that of an operation file, which may be used again, gets an ending where it is not. */
 static int name_operation(char id[128])
 {
     const char *name = my.join ? my.join : my.name ? my.name : sweep.operation.name;
     unsigned char bytes[3];
-    if (!name)
-        name = "randomwalk-" TUNE_VERSION;
-    if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.' || !tune_utf8_valid(name, strlen(name), NULL))
-        return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
-    if (my.join || my.name) {
+    bool taken = false;
+    if (name) {
+        if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.' || !tune_utf8_valid(name, strlen(name), NULL))
+            return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
+        TRY(my.join ? 0 : has_record(name, &taken));
         snprintf(id, 128, "%s", name);
-        return 0;
     }
+    if (taken && my.name) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s has an operation %s already: --resume %s goes on with it, --join %s shares it; "
+                            "a new one needs another --name", my.store, name, name, name);
+        return -1;
+    }
+    if (name && !taken)
+        return 0;
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return sweep_fail(TUNE_ERROR_FAILED, "no random bytes from the kernel");
-    snprintf(id, 128, "%s-%02x%02x%02x", name, bytes[0], bytes[1], bytes[2]); /* a file may be run more than once */
+    snprintf(id, 128, "%s-%02x%02x%02x", name ? name : "randomwalk-" TUNE_VERSION, bytes[0], bytes[1], bytes[2]);
     return 0;
 }
 
@@ -311,20 +288,64 @@ static int record_space(void)
     return code;
 }
 
-static int new_operation(void)
+/* What flags and operation file ask for. */
+static int read_options(struct tune_operation_record *r)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    struct tune_jobs_options *o = &sweep.record.options;
+    struct tune_jobs_options *o = &r->options;
     o->order = (struct tune_order_options){sweep.operation.mode, (uint64_t)my.seed, sweep.operation.grouping, sweep.operation.group_count,
                                            sweep.operation.entities};
     o->selector = sweep.operation.selector;
     o->filter = sweep.operation.filter;
     o->memoize = sweep.operation.memoize;
     o->repeat = my.repeat;
-    TRY(tune_accept_read(my.accept, &o->accept));
-    sweep.record.retries = sweep.operation.retries;
-    sweep.record.until_stable = my.until_stable;
+    r->retries = sweep.operation.retries;
+    r->until_stable = my.until_stable;
+    return tune_accept_read(my.accept, &o->accept);
+}
+
+static bool same_grouping(const struct tune_order_options *a, const struct tune_order_options *b)
+{
+    bool same = a->group_count == b->group_count;
+    for (int i = 0; same && i < a->group_count; i++)
+        same = !strcmp(a->grouping[i], b->grouping[i]);
+    return same;
+}
+
+/* An operation that goes on does what it was asked at its begin: who asks for something else now is told. */
+static int check_options(const struct tune_operation_record *known)
+{
+    struct tune_operation_record asked = {0};
+    TRY(read_options(&asked));
+    const struct tune_jobs_options *a = &asked.options, *k = &known->options;
+    const struct { const char *flag; bool in_file, differs; } all[] = {
+        {"order", true, a->order.mode != k->order.mode},
+        {"sampler", true, a->selector != k->selector},
+        {"grouping", true, !same_grouping(&a->order, &k->order)},
+        {"entities", true, a->order.limit != k->order.limit},
+        {"filter", true, a->filter != k->filter},
+        {"seed", false, a->order.seed != k->order.seed},
+        {"repeat", false, a->repeat != k->repeat},
+        {"remeasure", true, a->memoize != k->memoize},
+        {"accept", false, a->accept != k->accept},
+        {"retries", true, asked.retries != known->retries},
+        {"until-stable", false, asked.until_stable != known->until_stable},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bool flag = tune_flags_given(&my.tune, all[i].flag);
+        if (!all[i].differs || !(flag || (my.operation && all[i].in_file)))
+            continue;
+        tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s was begun with another --%s than %s asks for; leave that out, or begin "
+                            "an operation of another name", known->id, all[i].flag, flag ? "the command line" : my.operation);
+        return -1;
+    }
+    return 0;
+}
+
+static int new_operation(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    TRY(read_options(&sweep.record));
     sweep.record.started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     snprintf(sweep.record.space, sizeof sweep.record.space, "space-%s", sweep.space->id);
     return name_operation(sweep.record.id);
@@ -364,27 +385,28 @@ static void give_up(void)
     tune_program_fail();
 }
 
+/* The operation that goes on, where there is one. */
+static int find_record(bool *there)
+{
+    const char *id = my.resume ? my.resume : my.join;
+    *there = false;
+    if (!!my.resume + !!my.join + !!my.name > 1)
+        return sweep_fail(TUNE_ERROR_USAGE, "--resume, --join and --name each name the operation; give one of them");
+    if (!id)
+        return 0;
+    TRY(has_record(id, there));
+    if (!*there && my.join)
+        return 0;
+    if (!sweep.store) /* of a dry run */
+        return sweep_fail(TUNE_ERROR_USAGE, "there is no store to go on in; --store names its folder");
+    TRY(tune_operation_record_read(sweep.store, id, &sweep.record)); /* says which there are */
+    return *my.space ? 0 : find_recorded_space(&sweep.record);
+}
+
 static int read_inputs(void)
 {
-    struct tune_operation_record known = {0};
-    bool there = false;
-    if (my.resume || my.join || my.name) {
-        const char *id = my.resume ? my.resume : my.join ? my.join : my.name;
-        char path[TUNE_PATH_MAX];
-        TRY(tune_path(path, "%s/operations/%s.json", my.store, id));
-        there = tune_file_exists(path);
-        if (there && !my.resume && !my.join) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "there is an operation %s in %s: --resume %s goes on with it, --join %s shares it; "
-                                "a new one needs another --name", id, my.store, id, id);
-            return -1;
-        }
-        if (!there && my.resume)
-            return tune_operation_record_read(sweep.store, id, &known); /* says which there are */
-        if (there)
-            TRY(tune_operation_record_read(sweep.store, id, &known));
-        if (there && !*my.space)
-            TRY(find_recorded_space(&known));
-    }
+    bool there;
+    TRY(find_record(&there));
     if (!*my.space)
         return sweep_fail(TUNE_ERROR_USAGE, "which space? sweep SPACE.yaml, or --resume OPERATION");
     if (!(sweep.space = tune_space_read(my.space)))
@@ -397,16 +419,14 @@ static int read_inputs(void)
     TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
     TRY(read_operation());
     TRY(read_configuration());
-    if (there && (strncmp(known.space, "space-", 6) || strcmp(known.space + 6, sweep.space->id))) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s is of %s, which is not the space in %s (space-%s)", known.id, known.space,
-                            my.space, sweep.space->id);
-        tune_operation_record_free(&known);
+    if (my.join && !there)
+        TRY(find_record(&there)); /* others begin it just now */
+    if (there && (strncmp(sweep.record.space, "space-", 6) || strcmp(sweep.record.space + 6, sweep.space->id))) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s is of %s, which is not the space in %s (space-%s)", sweep.record.id,
+                            sweep.record.space, my.space, sweep.space->id);
         return -1;
     }
-    if (there)
-        sweep.record = known;
-    else
-        TRY(new_operation());
+    TRY(there ? check_options(&sweep.record) : new_operation());
     TRY(set_until_stable(sweep.record.until_stable));
     return find_programs();
 }
@@ -419,9 +439,9 @@ static int prepare(void)
             return -1;
     tune_host_read(&sweep.host);
     TRY(read_inputs());
-    TRY(make_slots(sweep.operation.in_flight));
+    TRY(sweep_make_slots(sweep.operation.in_flight));
     TRY(set_environment());
-    if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.space->reference_count, sweep.record.json ? sweep.record.id : my.join)))
+    if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.space->reference_count, sweep.record.id)))
         return -1;
     sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space, "explicit_grid_sample_generator",
                                       sweep.host.name};
@@ -437,6 +457,7 @@ static int prepare(void)
     if (my.dry_run)
         return 0;
     snprintf(sweep.record.status, sizeof sweep.record.status, "running");
+    sweep.record.ended_s = 0;
     TRY(record_space());
     TRY(tune_results_announce(&sweep.results));
     return tune_operation_record_write(sweep.store, &sweep.record);

@@ -15,9 +15,11 @@
 
 enum { LIMIT = 4 << 20 };
 
-/* Options of one process, not of what is measured. */
-static const char *const skipped[] = {"output", "overwrite", "resume", "allow_changed", "show_tokens", "stop_at_step", "logger", "keep_last",
-                                      "save_every", "profile", "log_every", "device", "config"};
+/* Housekeeping: where a run goes and what it goes on from, what it writes beside its report, what it shows. Whatever changes what
+ * is computed, or for how long, is an input: also the device, and all ways to stop early. */
+static const char *const skipped[] = {"output",     "overwrite", "resume",    "allow_changed", "config", "save",
+                                      "save_every", "save_dtype", "keep_last", "logger",        "log_every", "profile",
+                                      "show_tokens"};
 
 static const char *text_of(const cJSON *object, const char *key)
 {

@@ -1,7 +1,10 @@
-/* cpus.c - affinity and the control groups' quota. */
+/* cpus.c - affinity and the control groups' quota; which processors are threads of one core. */
 #include "core/cpus.h"
 
+#include <limits.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "core/cgroup.h"
@@ -21,4 +24,47 @@ int tune_cpus_usable(void)
     if (group.cpus > 0 && group.cpus < n)
         n = (int)(group.cpus + 0.5);
     return n < 1 ? 1 : n;
+}
+
+/* The first number in the processor's file; a list of processors begins with its lowest. */
+static int topology(const char *root, int cpu, const char *name, int otherwise)
+{
+    char path[PATH_MAX];
+    int value;
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/topology/%s", root, cpu, name);
+    FILE *f = fopen(path, "re");
+    if (!f || fscanf(f, "%d", &value) != 1)
+        value = otherwise;
+    if (f)
+        fclose(f);
+    return value;
+}
+
+struct place {
+    int socket, core, cpu; /* core: the lowest processor in it */
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->socket != y->socket ? (x->socket > y->socket) - (x->socket < y->socket)
+           : x->core != y->core   ? (x->core > y->core) - (x->core < y->core)
+                                  : (x->cpu > y->cpu) - (x->cpu < y->cpu);
+}
+
+int tune_cpus_group(const char *root, int *cpus, int count, int *cores)
+{
+    struct place places[CPU_SETSIZE];
+    for (int i = 0; i < count; i++) /* the second name is that of kernels before 5.3 */
+        places[i] = (struct place){
+            .socket = topology(root, cpus[i], "physical_package_id", 0),
+            .core = topology(root, cpus[i], "core_cpus_list", topology(root, cpus[i], "thread_siblings_list", cpus[i])),
+            .cpu = cpus[i]};
+    qsort(places, (size_t)count, sizeof *places, compare);
+    for (int i = 0, core = -1; i < count; i++) {
+        core += i == 0 || places[i].socket != places[i - 1].socket || places[i].core != places[i - 1].core;
+        cpus[i] = places[i].cpu;
+        cores[i] = core;
+    }
+    return count > 0 ? cores[count - 1] + 1 : 0;
 }

@@ -9,6 +9,11 @@ extern "C" {
 /* tune_cpus_usable - the lesser of the process's affinity and its control groups' quota (core/cgroup.h; rounded), at least 1. */
 int tune_cpus_usable(void);
 
+/* tune_cpus_group - put the processors cpus[count] (at most CPU_SETSIZE) in order of socket and core, so that the threads of one
+ * core stand together, and number their cores from 0 in cores[count]; how many cores these are. Source:
+ * <root>/sys/devices/system/cpu ("" for root but in tests); a processor that it says nothing of is a core by itself. */
+int tune_cpus_group(const char *root, int *cpus, int count, int *cores);
+
 #ifdef __cplusplus
 }
 #endif

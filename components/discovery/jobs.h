@@ -19,7 +19,8 @@ enum tune_job_kind {
 
 struct tune_job {
     enum tune_job_kind kind;
-    int64_t index;                      /* of the entity in the operation */
+    int64_t index;                      /* of the entity among those taken */
+    uint64_t hash;                      /* of its identifier: requests go by it */
     int protocol, repeat;
     struct tune_value *entity, *inputs; /* copies, freed by tune_job_free; their texts are the space's */
     struct tune_origin origin;
@@ -33,9 +34,11 @@ struct tune_jobs_options {
     const struct tune_protocol *protocols; /* [count] */
     int count;
     struct tune_known *known;
-    struct tune_order_options order;    /* of a generator; its limit counts entities that pass the filter */
-    bool selector;                      /* entities that the store has instead of the grid's, in their order or a random one */
-    enum tune_filter filter;
+    struct tune_order_options order;    /* its limit counts entities that pass the filter; of lhs, and of a space that cannot be
+                                           counted, those that are drawn */
+    bool selector;                      /* entities that the store has instead of the grid's: as they were first measured, at
+                                           random, or in groups */
+    enum tune_filter filter;            /* what the operation asked for before passes: one that goes on goes on with the same */
     bool memoize;
     int repeat, accept;
     /* where the figures of this job would come from. -1 with an error: it cannot be told (no such model): the operation ends. */
@@ -45,7 +48,8 @@ struct tune_jobs_options {
 
 struct tune_jobs;
 
-/* tune_jobs_new - NULL with an error (kind USAGE: see tune_order_new). The options' pointers are borrowed.
+/* tune_jobs_new - NULL with an error (kind USAGE: see tune_order_new; a selector without a store, or in an order that draws). The
+ * options' pointers are borrowed.
  * tune_jobs_next - 1 and *job, the caller's; 0: there are no more; -1.
  * tune_jobs_decide - kind, rows and why of a job anew, with what is known now: after waiting for another process.
  * tune_jobs_count - how many there will be; 0: unknown. */

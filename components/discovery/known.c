@@ -30,8 +30,9 @@ struct tune_known {
     int *buckets, bucket_count;   /* a power of two */
     struct tune_origin *origins;
     int origin_count;
-    struct { uint64_t key; int count; } *answered; /* of the operation, by hash of (index, experiment); open addressing */
+    struct { uint64_t key; int count; } *answered; /* of the operation: asked_key, replay_key, result_key; open addressing */
     int answered_count, answered_room;
+    struct tune_uids finished;    /* the rows its requests name */
     struct tune_known_row *found;
     int found_room;
     struct { int of; double seconds; } *medians; /* [protocol_count] of how many entries */
@@ -148,12 +149,69 @@ static bool agrees(const struct tune_origin *a, const struct tune_origin *b, int
            ((accept & TUNE_ACCEPT_DATA) || !strcmp(a->data, b->data));
 }
 
+/* ---- what the operation has asked for ---- */
+
+/* Three kinds of keys: anything about an entity; a replay of it under an experiment, as it is spelled; a result of it, by
+ * inputs and repeat. */
+static uint64_t asked_key(uint64_t entity)
+{
+    return entity ? entity : 1; /* 0 marks a free place */
+}
+
+static uint64_t replay_key(uint64_t entity, const char *experiment)
+{
+    return asked_key(tune_hash64(experiment, strlen(experiment), entity));
+}
+
+static uint64_t result_key(uint64_t entity, const uint64_t key[2], int repeat)
+{
+    const uint64_t parts[] = {entity, key[0], key[1], (uint64_t)repeat};
+    return asked_key(tune_hash64(parts, sizeof parts, 0));
+}
+
+static int answer(struct tune_known *k, uint64_t key)
+{
+    if (2 * (k->answered_count + 1) > k->answered_room) {
+        int room = k->answered_room ? 2 * k->answered_room : 64;
+        __typeof__(k->answered) old = k->answered, table = calloc((size_t)room, sizeof *table);
+        if (!table)
+            return no_memory();
+        for (int i = 0; i < k->answered_room; i++)
+            if (old[i].key) {
+                int at = (int)(old[i].key & (uint64_t)(room - 1));
+                while (table[at].key)
+                    at = (at + 1) & (room - 1);
+                table[at] = old[i];
+            }
+        free(old);
+        k->answered = table;
+        k->answered_room = room;
+    }
+    int at = (int)(key & (uint64_t)(k->answered_room - 1));
+    while (k->answered[at].key && k->answered[at].key != key)
+        at = (at + 1) & (k->answered_room - 1);
+    k->answered_count += !k->answered[at].key;
+    k->answered[at].key = key;
+    k->answered[at].count++;
+    return 0;
+}
+
+static int answers(const struct tune_known *k, uint64_t key)
+{
+    if (k->answered_room == 0)
+        return 0;
+    int at = (int)(key & (uint64_t)(k->answered_room - 1));
+    while (k->answered[at].key && k->answered[at].key != key)
+        at = (at + 1) & (k->answered_room - 1);
+    return k->answered[at].count;
+}
+
 /* ---- reading the store ---- */
 
-enum { SCANNED_KEYS = 9 };
+enum { STATUS, REPEAT, SECONDS, HOST_CLASS, BUILD, WEIGHTS, DATA, EXPERIMENT, UID, OPERATION, ENTITY, SCANNED_KEYS };
 static const enum tune_key scanned[SCANNED_KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_REPEAT, TUNE_KEY_SECONDS, TUNE_KEY_HOST_CLASS,
                                                     TUNE_KEY_BUILD, TUNE_KEY_WEIGHTS, TUNE_KEY_DATA, TUNE_KEY_EXPERIMENT,
-                                                    TUNE_KEY_UID};
+                                                    TUNE_KEY_UID, TUNE_KEY_OPERATION, TUNE_KEY_ENTITY};
 
 static void copy_text(char *to, size_t size, const struct tune_cell *cell)
 {
@@ -168,27 +226,48 @@ static enum tune_status status_of(const struct tune_cell *cell)
     return TUNE_FAILED;
 }
 
+static int put_answer(struct tune_known *k, const uint64_t key[2], int protocol, const struct tune_origin *origin,
+                      const struct tune_known_row *row)
+{
+    int number = origin_number(k, origin);
+    TRY(number);
+    TRY(put(k, key, protocol, number, row));
+    if (!row->entity)
+        return 0;
+    TRY(answer(k, asked_key(row->entity)));
+    return answer(k, result_key(row->entity, key, row->repeat));
+}
+
+/* A row of the operation itself answers a request, but for a failed one that was to be tried again. */
+static uint64_t entity_of(struct tune_known *k, const struct tune_known_row *row, const struct tune_cell *cells)
+{
+    if (!*k->operation || cells[OPERATION].absent || strcmp(cells[OPERATION].text, k->operation) ||
+        (row->status == TUNE_FAILED && !tune_uids_has(&k->finished, row->uid)))
+        return 0;
+    return tune_entity_hash(cells[ENTITY].text, strlen(cells[ENTITY].text));
+}
+
 static int take_row(struct tune_known *k, int protocol, const struct tune_cell *cells)
 {
     const struct tune_experiment *e = k->protocols[protocol].experiment;
-    struct tune_known_row row = {.status = status_of(&cells[0]), .repeat = (int)cells[1].whole,
-                                 .seconds = (float)cells[2].number};
+    struct tune_known_row row = {.status = status_of(&cells[STATUS]), .repeat = (int)cells[REPEAT].whole,
+                                 .seconds = (float)cells[SECONDS].number};
     struct tune_origin origin;
     uint64_t key[2];
     size_t actuator = strlen(e->actuator);
-    const char *full = cells[7].text;
-    if (cells[7].absent || strncmp(full, e->actuator, actuator) || full[actuator] != '.')
+    const char *full = cells[EXPERIMENT].text;
+    if (cells[EXPERIMENT].absent || strncmp(full, e->actuator, actuator) || full[actuator] != '.')
         return 0; /* another actuator's experiment of the same name */
-    tune_uid_read(row.uid, cells[8].text);
-    copy_text(origin.host_class, sizeof origin.host_class, &cells[3]);
-    copy_text(origin.build, sizeof origin.build, &cells[4]);
-    copy_text(origin.weights, sizeof origin.weights, &cells[5]);
-    copy_text(origin.data, sizeof origin.data, &cells[6]);
+    tune_uid_read(row.uid, cells[UID].text);
+    row.entity = entity_of(k, &row, cells);
+    copy_text(origin.host_class, sizeof origin.host_class, &cells[HOST_CLASS]);
+    copy_text(origin.build, sizeof origin.build, &cells[BUILD]);
+    copy_text(origin.weights, sizeof origin.weights, &cells[WEIGHTS]);
+    copy_text(origin.data, sizeof origin.data, &cells[DATA]);
     begin_key(key, e);
     for (int i = 0; i < e->input_count; i++)
         mix_cell(key, &cells[SCANNED_KEYS + i]);
-    int number = origin_number(k, &origin);
-    return number < 0 ? -1 : put(k, key, protocol, number, &row);
+    return put_answer(k, key, protocol, &origin, &row);
 }
 
 static bool has_table(struct tune_known *k, const char *name)
@@ -230,65 +309,35 @@ static int read_rows(struct tune_known *k, int protocol)
     return more;
 }
 
-static uint64_t request_key(int64_t index, const char *experiment)
-{
-    uint64_t key = tune_hash64(experiment, strlen(experiment), (uint64_t)index * 2 + 1);
-    return key ? key : 1; /* 0 marks a free place */
-}
-
-static int answer(struct tune_known *k, uint64_t key)
-{
-    if (2 * (k->answered_count + 1) > k->answered_room) {
-        int room = k->answered_room ? 2 * k->answered_room : 64;
-        __typeof__(k->answered) old = k->answered, table = calloc((size_t)room, sizeof *table);
-        if (!table)
-            return no_memory();
-        for (int i = 0; i < k->answered_room; i++)
-            if (old[i].key) {
-                int at = (int)(old[i].key & (uint64_t)(room - 1));
-                while (table[at].key)
-                    at = (at + 1) & (room - 1);
-                table[at] = old[i];
-            }
-        free(old);
-        k->answered = table;
-        k->answered_room = room;
-    }
-    int at = (int)(key & (uint64_t)(k->answered_room - 1));
-    while (k->answered[at].key && k->answered[at].key != key)
-        at = (at + 1) & (k->answered_room - 1);
-    k->answered_count += !k->answered[at].key;
-    k->answered[at].key = key;
-    k->answered[at].count++;
-    return 0;
-}
-
-int tune_known_answered(const struct tune_known *k, int64_t index, const char *experiment)
-{
-    uint64_t key = request_key(index, experiment);
-    if (k->answered_room == 0)
-        return 0;
-    int at = (int)(key & (uint64_t)(k->answered_room - 1));
-    while (k->answered[at].key && k->answered[at].key != key)
-        at = (at + 1) & (k->answered_room - 1);
-    return k->answered[at].count;
-}
-
+/* Before the rows: the finished ones are looked up while those are read. */
 static int read_requests(struct tune_known *k)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_INDEX)->name,
-                           tune_request_column(TUNE_REQUEST_EXPERIMENT)->name};
+    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_TYPE)->name,
+                           tune_request_column(TUNE_REQUEST_UID)->name,       tune_request_column(TUNE_REQUEST_EXPERIMENT)->name,
+                           tune_request_column(TUNE_REQUEST_ENTITY)->name};
     const struct tune_cell *cells;
     int more;
+    k->finished.count = 0;
     if (!*k->operation)
         return 0;
-    struct tune_scan *scan = tune_scan_open(k->store, "requests", names, 3);
+    struct tune_scan *scan = tune_scan_open(k->store, TUNE_STORE_REQUESTS, names, 5);
     if (!scan)
         return -1;
-    while ((more = tune_scan_next(scan, &cells)) == 1)
-        if (!strcmp(cells[0].text, k->operation) && (more = answer(k, request_key(cells[1].whole, cells[2].text))) < 0)
+    while ((more = tune_scan_next(scan, &cells)) == 1) {
+        uint8_t uid[16];
+        uint64_t entity = tune_entity_hash(cells[4].text, strlen(cells[4].text));
+        if (strcmp(cells[0].text, k->operation))
+            continue;
+        tune_uid_read(uid, cells[2].text);
+        if (answer(k, asked_key(entity)) < 0 ||
+            (!strcmp(cells[1].text, "replayed") && answer(k, replay_key(entity, cells[3].text)) < 0) ||
+            (!strcmp(cells[1].text, "measured") && tune_uids_add(&k->finished, uid, 0) < 0)) {
+            more = -1;
             break;
+        }
+    }
     tune_scan_free(scan);
+    tune_uids_sort(&k->finished);
     return more;
 }
 
@@ -301,9 +350,10 @@ static int read_all(struct tune_known *k)
         memset(k->answered, 0, (size_t)k->answered_room * sizeof *k->answered);
     if (!k->store)
         return 0;
+    TRY(read_requests(k));
     for (int i = 0; i < k->protocol_count; i++)
         TRY(read_rows(k, i));
-    return read_requests(k);
+    return 0;
 }
 
 struct tune_known *tune_known_read(struct tune_store *s, const struct tune_protocol *protocols, int count, const char *operation)
@@ -340,6 +390,7 @@ void tune_known_free(struct tune_known *k)
     free(k->buckets);
     free(k->origins);
     free(k->answered);
+    tune_uids_free(&k->finished);
     free(k->found);
     free(k->medians);
     free(k);
@@ -358,8 +409,7 @@ int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *
 {
     uint64_t key[2];
     TRY(key_of_values(k, protocol, inputs, key));
-    int number = origin_number(k, origin);
-    return number < 0 ? -1 : put(k, key, protocol, number, row);
+    return put_answer(k, key, protocol, origin, row);
 }
 
 /* ---- asking ---- */
@@ -391,6 +441,27 @@ int tune_known_find(struct tune_known *k, int protocol, const struct tune_value 
     int count = find(k, protocol, inputs, origin, accept);
     *rows = k->found;
     return count;
+}
+
+bool tune_known_asked(const struct tune_known *k, uint64_t entity)
+{
+    return answers(k, asked_key(entity)) > 0;
+}
+
+int tune_known_answered(struct tune_known *k, int protocol, const struct tune_value *inputs, uint64_t entity, int repeat)
+{
+    uint64_t key[2];
+    TRY(key_of_values(k, protocol, inputs, key));
+    return answers(k, replay_key(entity, k->protocols[protocol].full_identifier)) > repeat ||
+           answers(k, result_key(entity, key, repeat)) > 0;
+}
+
+int tune_known_name(struct tune_known *k, int protocol, const struct tune_value *inputs, char name[33])
+{
+    uint64_t key[2];
+    TRY(key_of_values(k, protocol, inputs, key));
+    snprintf(name, 33, "%016llx%016llx", (unsigned long long)key[0], (unsigned long long)key[1]);
+    return 0;
 }
 
 static int ascending(const void *a, const void *b)

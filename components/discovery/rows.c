@@ -7,7 +7,13 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/try.h"
+
+uint64_t tune_entity_hash(const char *identifier, size_t length)
+{
+    return tune_hash64(identifier, length, 0);
+}
 
 static bool whole(const struct tune_value *v)
 {

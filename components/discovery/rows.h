@@ -42,16 +42,21 @@ struct tune_known_row {
     enum tune_status status;
     int repeat;
     float seconds;
+    uint64_t entity; /* whose request of the very operation it answers (tune_entity_hash); 0: of none */
 };
 
-/* The rows of a store by experiment and input vector, whatever space they were measured for, and the requests of one
- * operation. */
+/* tune_entity_hash - of an entity's identifier: by it requests are told apart. Its place in an operation is no name: what others
+ * measure meanwhile may move it. */
+uint64_t tune_entity_hash(const char *identifier, size_t length);
+
+/* The rows of a store by experiment and input vector, whatever space they were measured for, and what one operation asked
+ * for and got. */
 struct tune_known;
 
 /* tune_known_read - index the rows of the protocols' experiments (store NULL: nothing is known), and the requests of
  * operation (NULL: none). NULL with an error.
  * tune_known_refresh - the same again, where files came or changed meanwhile: 1, 0: none did, -1.
- * tune_known_add - a row just appended. */
+ * tune_known_add - a row just appended; whose request it answers is known from then on. */
 struct tune_known *tune_known_read(struct tune_store *s, const struct tune_protocol *protocols, int count, const char *operation);
 void tune_known_free(struct tune_known *k);
 struct tune_store *tune_known_store(const struct tune_known *k);
@@ -63,11 +68,16 @@ int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *
  * measured; *rows borrowed until the next call. How many, or -1.
  * tune_known_seconds - what a measurement takes: the mean of this very entity's, else the median of the experiment's;
  * NAN: nothing is known.
- * tune_known_answered - requests (index, experiment) of the operation that are recorded. */
+ * tune_known_asked - the operation has an answer about that entity.
+ * tune_known_answered - it has one under this experiment, for that repeat: 1, 0, -1. A failed attempt that is to be tried again is
+ * none.
+ * tune_known_name - 32 hexadecimal digits that say what is measured: experiment and inputs, by value. */
 int tune_known_find(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin, int accept,
                     const struct tune_known_row **rows);
 double tune_known_seconds(struct tune_known *k, int protocol, const struct tune_value *inputs);
-int tune_known_answered(const struct tune_known *k, int64_t index, const char *experiment);
+bool tune_known_asked(const struct tune_known *k, uint64_t entity);
+int tune_known_answered(struct tune_known *k, int protocol, const struct tune_value *inputs, uint64_t entity, int repeat);
+int tune_known_name(struct tune_known *k, int protocol, const struct tune_value *inputs, char name[33]);
 
 #ifdef __cplusplus
 }

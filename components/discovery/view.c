@@ -76,7 +76,7 @@ static int add_request(struct tune_view *v, const struct tune_cell *uid, const s
     if (uid->absent)
         return 0;
     tune_uid_read(bytes, uid->text);
-    return tune_uids_add(&v->asked, bytes, tune_hash64(entity->text, strlen(entity->text), 0));
+    return tune_uids_add(&v->asked, bytes, tune_entity_hash(entity->text, strlen(entity->text)));
 }
 
 static int read_asked(struct tune_view *v)
@@ -120,7 +120,7 @@ static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
         v->text_size = length + 1;
         tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
     }
-    *hash = tune_hash64(v->text, length, 0);
+    *hash = tune_entity_hash(v->text, length);
     return 0;
 }
 

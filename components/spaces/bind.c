@@ -269,6 +269,42 @@ int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c, st
     return -1;
 }
 
+static int set(struct tune_protocol *p, int i, const char *input, const struct tune_value *value)
+{
+    char text[256];
+    size_t length = strlen(p->identifier), room = sizeof p->identifier - length - 1;
+    tune_value_repr(value, text, sizeof text);
+    if (!tune_domain_has(&p->experiment->inputs[i].domain, value)) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s of %s cannot be %s (space experiments %s shows its domain)", input,
+                            p->experiment->name, text, p->experiment->name);
+        return -1;
+    }
+    p->fixed[i] = *value;
+    p->parameterized[i] = true;
+    p->identifier[length++] = '-';
+    if (room == 0 || tune_entity_identifier(&input, value, 1, p->identifier + length, room) >= (int)room) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "the identifier of %s with %s %s is longer than %d bytes", p->experiment->name,
+                            input, text, (int)sizeof p->identifier - 1);
+        return -1;
+    }
+    snprintf(p->full_identifier, sizeof p->full_identifier, "%s.%s", p->experiment->actuator, p->identifier);
+    return 1;
+}
+
+int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input, const struct tune_value *value)
+{
+    int done = 0;
+    for (int k = 0; k < count; k++) {
+        struct tune_protocol *p = &protocols[k];
+        int i = input_of(p->experiment, input);
+        if (i < 0 || p->experiment->inputs[i].inert || p->dimension[i] >= 0 || p->parameterized[i])
+            continue;
+        TRY(set(p, i, input, value));
+        done++;
+    }
+    return done;
+}
+
 void tune_protocols_free(struct tune_protocol *protocols, int count)
 {
     for (int i = 0; protocols && i < count; i++) {

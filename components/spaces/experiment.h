@@ -133,8 +133,11 @@ struct tune_protocol {
  * dimension whose values are not all in the input's domain (which one, why); an optional input that is both dimension
  * and parameter; a dimension that no experiment uses; a parameter that is no optional input (required, or none), outside
  * its domain, equal to its default.
+ * tune_protocols_set - the same as if each of them had this parameter too, as its last: those that have such an input, which is
+ * not inert there and neither dimension nor parameter. How many, or -1: the value is outside its domain, an identifier too long.
  * tune_protocol_inputs - the whole input vector of an entity of the space, into inputs[input_count]. */
 int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c, struct tune_protocol **protocols);
+int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input, const struct tune_value *value);
 void tune_protocols_free(struct tune_protocol *protocols, int count);
 void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity, struct tune_value *inputs);
 

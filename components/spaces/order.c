@@ -103,8 +103,7 @@ static int no_memory(void)
 
 /* ---- grids ---- */
 
-/* Marks the dimensions that groups are made by. */
-static int find_groups(const struct tune_space *s, const struct tune_order_options *o, bool *grouped)
+int tune_order_groups(const struct tune_space *s, const struct tune_order_options *o, bool *grouped)
 {
     bool wanted = o->mode == TUNE_ORDER_SEQUENTIAL_GROUPED || o->mode == TUNE_ORDER_RANDOM_GROUPED;
     if (wanted && o->group_count == 0)
@@ -127,7 +126,7 @@ static int make_grid(struct tune_order *o, const struct tune_order_options *opti
     const struct tune_space *s = o->space;
     bool grouped[TUNE_SPACE_DIMENSIONS] = {false};
     int wheels[TUNE_SPACE_DIMENSIONS], count = 0;
-    TRY(find_groups(s, options, grouped));
+    TRY(tune_order_groups(s, options, grouped));
     o->permuted = o->mode == TUNE_ORDER_RANDOM || o->mode == TUNE_ORDER_RANDOM_GROUPED;
     o->groups = 1;
     for (int k = 0; k < s->count; k++)
@@ -345,7 +344,7 @@ static int start(struct tune_order *o, const struct tune_order_options *options)
         return make_grid(o, options);
     if (grid && o->mode != TUNE_ORDER_RANDOM)
         return refuse("the order %s is for spaces whose entities can be counted; take random, sobol or lhs", names[o->mode]);
-    TRY(find_groups(s, options, NULL));
+    TRY(tune_order_groups(s, options, NULL));
     return make_draws(o, options->limit);
 }
 

@@ -45,6 +45,10 @@ struct tune_order;
 int tune_order_mode(const char *name, enum tune_order_mode *mode);
 const char *tune_order_name(enum tune_order_mode mode);
 
+/* tune_order_groups - mark the dimensions that entities are grouped by, in grouped[s->count] (all false before; the other orders
+ * mark none). -1, of kind USAGE: a grouped order without one, another with one, a name that is no dimension. */
+int tune_order_groups(const struct tune_space *s, const struct tune_order_options *options, bool *grouped);
+
 /* tune_order_new - NULL with an error of kind USAGE: all of a space that cannot be counted, more than the space has, an
  * unknown grouping dimension or none, a dimension that cannot be drawn from (open, unknown, no range), weighted or lhs
  * of all, sobol in more than 21 dimensions of more than one value, more than 2^128 entities in random order, a constraint

@@ -16,6 +16,7 @@ struct samples_flags {
     bool all_properties, logarithmic, ascii;
     int count, width, height;
     int64_t limit;
+    double until_stable;
 };
 extern struct samples_flags my;
 
@@ -51,7 +52,8 @@ struct tune_view *samples_open_view(const char *const *columns, int count, bool 
 int samples_split(const char *text, const char **parts, int most);
 
 /* samples_say_mixed - on stderr, if the view's figures are of several host classes, builds, weights or data.
- * samples_say_matching - on stderr, where no operation on this space measured anything that others did. */
+ * samples_say_matching - on stderr, where no operation on this space measured anything that others did, or did so with
+ * --until-stable. */
 int samples_say_mixed(const struct tune_view *v);
 int samples_say_matching(struct tune_view *v);
 

@@ -43,13 +43,16 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
     slot->busy = true;
     slot->attempt = 0;
     TRY(tune_results_fit(&sweep.results, &slot->job));
-    TRY(tune_experiment_command(sweep.protocols[slot->job.protocol].experiment, slot->job.inputs, words, sweep_words(words), &slot->command));
+    const struct tune_experiment *e = sweep.protocols[slot->job.protocol].experiment;
+    TRY(tune_experiment_command(e, slot->job.inputs, words, sweep_words(e, words), &slot->command));
     return start_measurement(slot);
 }
 
-static int add_known(const struct tune_job *job, const uint8_t uid[16], enum tune_status status, double seconds)
+/* last: it answers the job's request. */
+static int add_known(const struct tune_job *job, const uint8_t uid[16], enum tune_status status, double seconds, bool last)
 {
-    struct tune_known_row row = {.status = status, .repeat = job->repeat, .seconds = (float)seconds};
+    struct tune_known_row row = {.status = status, .repeat = job->repeat, .seconds = (float)seconds,
+                                 .entity = last ? job->hash : 0};
     memcpy(row.uid, uid, sizeof row.uid);
     return tune_known_add(sweep.known, job->protocol, job->inputs, &job->origin, &row);
 }
@@ -67,7 +70,7 @@ static int settle(struct tune_job *job)
         break;
     case TUNE_JOB_REFUSED:
         TRY(tune_results_refused(&sweep.results, job, uid));
-        TRY(add_known(job, uid, TUNE_INVALID, 0));
+        TRY(add_known(job, uid, TUNE_INVALID, 0, true));
         sweep.record.refused++;
         sweep_tell(job, "invalid", 0, NULL, job->why);
         break;
@@ -88,12 +91,14 @@ static int wait_for_other(struct tune_job *job)
     return 0;
 }
 
-/* Take the job, in a free slot, or see that somebody else has it: 1: it was dealt with, 0: it waits. */
+/* Take the job, in a free slot, or see that somebody else has it: 1: it was dealt with, 0: it waits. The claim is on what is
+ * measured: two entities that an experiment does not tell apart are one measurement. */
 static int take(struct slot *slot, struct tune_job *job)
 {
-    char folder[TUNE_PATH_MAX], name[96], who[256];
+    char folder[TUNE_PATH_MAX], key[33], name[64], who[256];
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
-    snprintf(name, sizeof name, "%lld-%d-%d", (long long)job->index, job->protocol, job->repeat);
+    TRY(tune_known_name(sweep.known, job->protocol, job->inputs, key));
+    snprintf(name, sizeof name, "%s-%d", key, job->repeat);
     TRY(tune_file_make_folder(folder));
     int mine = tune_claim_take(&slot->claim, folder, name, who, sizeof who);
     if (mine <= 0)
@@ -105,6 +110,10 @@ static int take(struct slot *slot, struct tune_job *job)
     if (job->kind == TUNE_JOB_RUN)
         return begin_slot(slot, job) < 0 ? -1 : 1;
     TRY(settle(job));
+    if (my.join) { /* who claims it next shall see it */
+        TRY(tune_store_commit(sweep.store));
+        tune_store_begin(sweep.store);
+    }
     slot->claimed = false;
     TRY(tune_claim_drop(&slot->claim));
     return 1;
@@ -138,7 +147,7 @@ static int ended(struct slot *slot)
     if (result.status != TUNE_FAILED && !my.keep_runs) /* before its row: it may be what fills the disk */
         TRY(tune_file_remove_folder(slot->folder));
     TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
-    TRY(add_known(&slot->job, uid, result.status, result.seconds));
+    TRY(add_known(&slot->job, uid, result.status, result.seconds, last));
     sweep.done += last;
     sweep.measured++;
     sweep.measured_s += result.seconds;
@@ -213,7 +222,7 @@ static int fill_slots(void)
     return tune_store_commit(sweep.store);
 }
 
-static int wait_for_one(void)
+static int wait_for_one(bool stopping)
 {
     struct pollfd fds[1024];
     int at[1024], n = 0;
@@ -223,7 +232,8 @@ static int wait_for_one(void)
             at[n++] = i;
         }
     sweep_draw_status();
-    if (poll(fds, (nfds_t)n, 1000) < 0 && errno != EINTR) {
+    double left = my.time_limit > 0 && !stopping ? my.time_limit - (tune_clock_s() - sweep.begin_s) : 1;
+    if (poll(fds, (nfds_t)n, left < 0 ? 0 : left < 1 ? (int)(left * 1000) + 1 : 1000) < 0 && errno != EINTR) {
         tune_error_set("poll: %s", strerror(errno));
         return -1;
     }
@@ -255,7 +265,7 @@ int sweep_operate(void)
             TRY(fill_slots());
         if (busy_slots() == 0 && (stopping || (!sweep.more && sweep.waiting_count == 0)))
             return stopping;
-        TRY(wait_for_one());
+        TRY(wait_for_one(stopping));
     }
 }
 

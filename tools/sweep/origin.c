@@ -81,9 +81,12 @@ static int make_data(const struct tune_experiment *e, const struct tune_command 
 
 /* ---- where figures come from ---- */
 
-int sweep_words(struct tune_word words[2])
+/* The configuration is one actuator's. */
+int sweep_words(const struct tune_experiment *e, struct tune_word words[2])
 {
     int n = 0;
+    if (!sweep.configuration.actuator || strcmp(sweep.configuration.actuator, e->actuator))
+        return 0;
     if (sweep.configuration.data_directory)
         words[n++] = (struct tune_word){"data_directory", sweep.configuration.data_directory};
     if (sweep.configuration.hf_home)
@@ -157,7 +160,7 @@ static int find_origin(const struct tune_protocol *p, const struct tune_value *i
     char why[64];
     if (tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
         return 0; /* it is not run, so nothing is read */
-    TRY(tune_experiment_command(p->experiment, inputs, words, sweep_words(words), &c));
+    TRY(tune_experiment_command(p->experiment, inputs, words, sweep_words(p->experiment, words), &c));
     bool to_make = c.data && c.make_count > 0 && !tune_file_exists(c.data);
     if (to_make && make) {
         code = make_data(p->experiment, &c);

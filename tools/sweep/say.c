@@ -70,9 +70,16 @@ static int fitting(const char *text, int columns)
     return n;
 }
 
+/* How many there will be; "?": not known. */
+static const char *planned_text(char text[24])
+{
+    snprintf(text, 24, sweep.record.planned > 0 ? "%lld" : "?", (long long)sweep.record.planned);
+    return text;
+}
+
 void sweep_draw_status(void)
 {
-    char eta[32], run[32], entity[256] = "", *text = NULL;
+    char eta[32], run[32], planned[24], entity[256] = "", *text = NULL;
     size_t size;
     struct winsize w = {.ws_col = 0};
     double left = left_s(), longest = 0;
@@ -84,7 +91,7 @@ void sweep_draw_status(void)
             longest = tune_clock_s() - sweep.slots[i].begin_s;
             entity_text(&sweep.slots[i].job, entity, sizeof entity);
         }
-    fprintf(out, "%lld of %lld  for %s%s%s  ", (long long)sweep.done, (long long)sweep.record.planned, clock_text(longest, run),
+    fprintf(out, "%lld of %s  for %s%s%s  ", (long long)sweep.done, planned_text(planned), clock_text(longest, run),
             left >= 0 ? "  ETA " : "", left >= 0 ? clock_text(left, eta) : "");
     tune_print_line_of(out, entity);
     fclose(out);
@@ -113,12 +120,12 @@ static int headline(const struct tune_experiment *e, const double *targets)
 void sweep_tell(const struct tune_job *job, const char *what, double seconds, const double *targets, const char *why)
 {
     const struct tune_experiment *e = sweep.protocols[job->protocol].experiment;
-    char entity[512], time_text[32] = "";
+    char entity[512], planned[24], time_text[32] = "";
     entity_text(job, entity, sizeof entity);
     sweep_clear_status();
     if (seconds > 0)
         snprintf(time_text, sizeof time_text, "%.1f s", seconds);
-    printf("%4lld/%-4lld %-9s %9s  ", (long long)sweep.done, (long long)sweep.record.planned, what, time_text);
+    printf("%4lld/%-4s %-9s %9s  ", (long long)sweep.done, planned_text(planned), what, time_text);
     int i = targets ? headline(e, targets) : -1;
     if (i >= 0)
         printf("%s %.5g%s%s  ", e->targets[i].name, targets[i], *e->targets[i].unit ? " " : "", e->targets[i].unit);
@@ -152,17 +159,29 @@ void sweep_header(void)
     fflush(stdout);
 }
 
+/* What another command on the same needs besides. */
+static void say_flag(const char *flag, const char *value)
+{
+    if (value)
+        printf(" --%s %s", flag, value);
+}
+
 void sweep_summary(int stopped)
 {
-    char text[32];
+    char text[32], stable[48];
     sweep_clear_status();
     printf("# %-19s %lld measured (%lld failed), %lld known, %lld invalid; %s\n", stopped ? "stopped" : "finished",
            (long long)sweep.record.measured, (long long)sweep.record.failed, (long long)sweep.record.replayed, (long long)sweep.record.refused,
            clock_text(tune_clock_s() - sweep.begin_s, text));
+    snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)
-        printf("# go on with          sweep --resume %s --store %s\n", sweep.record.id, my.store);
+        printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
     else
-        printf("# look at them        samples show %s --store %s\n", my.space, my.store);
+        printf("# look at them        samples show %s --store %s", my.space, my.store);
+    say_flag("experiments", my.experiments);
+    say_flag("actuator-configuration", stopped ? my.configuration : NULL);
+    say_flag("until-stable", !stopped && sweep.record.until_stable > 0 ? stable : NULL);
+    putchar('\n');
 }
 
 int sweep_dry_run(void)

@@ -69,12 +69,15 @@ struct sweep {
 extern struct sweep_flags my;
 extern struct sweep sweep;
 
+/* slots.c - as many slots as measurements go on at a time. */
+int sweep_make_slots(int count);
+
 /* origin.c - where figures come from: builds, fingerprints, and data files that are made on first use.
  *
  * sweep_build - the build of the protocol's program as its file is now: it may be built anew while we measure.
  * sweep_origin - tune_jobs' question. A data file that is not there yet is made, unless nothing shall be done.
  * sweep_origin_changed - whether a job that was measured comes from elsewhere than it did when it was begun; why says it. */
-int sweep_words(struct tune_word words[2]);
+int sweep_words(const struct tune_experiment *e, struct tune_word words[2]);
 int sweep_build(int protocol);
 int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *origin);
 bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
