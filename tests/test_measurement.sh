@@ -96,6 +96,19 @@ rm -f ran
 is "of three runs that are counted two end well" eval '"$sweep" counted.yaml --experiments own/counted.json --store counted && "$samples" show counted.yaml --experiments own/counted.json --store counted --property-format target --output-format csv >csv; cat csv; tail -n 1 csv | grep -q ",2,2.0,1$"'
 is "... and why one did not is told" eval '"$samples" trace "$(ls counted/operations | sed s/.json//)" --store counted >out; cat out; grep -q "run 2 of 3: exit code 1: the second one broke" out'
 
+# ---- beside others ----
+space beside "0, 1, 2" 'if [ $TUNE_INPUT_A = 1 ] && [ ! -e at1 ]; then echo >at1; until [ -e go1 ]; do sleep 0.01; done; fi; report'
+sed 's/0, 1, 2/1/' beside.yaml >one.yaml
+"$sweep" beside.yaml $own --store beside --join all --filter unmeasured --share-cores >out1 2>&1 &
+until_is '[ -e at1 ]'
+"$sweep" one.yaml $own --store beside --share-cores >out2 2>&1
+"$sweep" beside.yaml $own --store beside --join all --filter unmeasured --share-cores >out3 2>&1 &
+until_is 'grep -qs "measured .* a 2" out3'
+touch go1
+wait
+is "two that share an operation and count its entities differently keep out of each other's folders" eval 'cat out?; grep -qE "measured .* a 1" out1 && grep -qE "measured .* a 2" out3 && ! grep failed out? | grep -v "(0 failed)"'
+rm -f at1 go1
+
 # ---- builds and data ----
 cp own/work.sh kept.sh
 rebuild() { sed "s/^eval/# $1\\neval/" kept.sh >own/new.sh; chmod +x own/new.sh; mv own/new.sh own/work.sh; }

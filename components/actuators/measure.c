@@ -229,14 +229,15 @@ static int judge(struct tune_measurement *m, const struct tune_child_end *end, s
     case TUNE_CHILD_SIGNALLED:
         if (*end->reason)
             return refuse(result, TUNE_FAILED, "%s", end->reason);
-        return refuse(result, TUNE_FAILED, "ended by signal %d (%s)%s%s", end->code, strsignal(end->code), *words ? ": " : "", words);
+        return refuse(result, TUNE_FAILED, "ended by signal %d (%s)%s%s", end->code, strsignal(end->code), *words ? ": " : "",
+                      words);
     case TUNE_CHILD_EXITED:
         break;
     }
     if (end->code == 0)
         return read_report(m, result);
-    return refuse(result, end->code == TUNE_ERROR_CANNOT ? TUNE_INVALID : TUNE_FAILED, "exit code %d%s%s", end->code, *words ? ": " : "",
-                  words);
+    return refuse(result, end->code == TUNE_ERROR_CANNOT ? TUNE_INVALID : TUNE_FAILED, "exit code %d%s%s", end->code,
+                  *words ? ": " : "", words);
 }
 
 static bool counts_endings(const struct tune_experiment *e)
@@ -410,7 +411,8 @@ int tune_program_find(const struct tune_experiment *e, const char *program, char
 {
     char own[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], named[TUNE_PATH_MAX];
     if (!program) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s.%s has no program: it cannot be measured here, only looked up", e->actuator, e->name);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s.%s has no program: it cannot be measured here, only looked up", e->actuator,
+                            e->name);
         return -1;
     }
     if (strchr(program, '/')) {

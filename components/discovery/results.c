@@ -65,8 +65,8 @@ int tune_results_announce(const struct tune_results *r)
     return 0;
 }
 
-static void fill_request(const struct tune_results *r, const struct tune_job *job, const char *entity, const char *type, const char *uid,
-                         const char *status, struct tune_cell request[TUNE_REQUEST_KEYS])
+static void fill_request(const struct tune_results *r, const struct tune_job *job, const char *entity, const char *type,
+                         const char *uid, const char *status, struct tune_cell request[TUNE_REQUEST_KEYS])
 {
     request[TUNE_REQUEST_OPERATION] = text_cell(r->operation);
     request[TUNE_REQUEST_INDEX] = whole_cell(job->index);
@@ -87,8 +87,8 @@ static char *entity_identifier(const struct tune_results *r, const struct tune_j
     return text;
 }
 
-static void fill_keys(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, const char *entity,
-                      const char *uid, struct tune_cell keys[TUNE_KEYS])
+static void fill_keys(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result,
+                      const char *entity, const char *uid, struct tune_cell keys[TUNE_KEYS])
 {
     keys[TUNE_KEY_UID] = text_cell(uid);
     keys[TUNE_KEY_OPERATION] = text_cell(r->operation);

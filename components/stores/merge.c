@@ -159,7 +159,8 @@ static int64_t count_rows(struct tune_store *s)
 }
 
 /* Rows of one table that are not there yet; how many. */
-static int64_t merge_table(struct tune_store *into, struct tune_store *from, const char *experiment, struct marks *uids, struct told *told)
+static int64_t merge_table(struct tune_store *into, struct tune_store *from, const char *experiment, struct marks *uids,
+                           struct told *told)
 {
     int all, keys = 0, more;
     const struct tune_cell *cells;

@@ -317,8 +317,8 @@ static int check_columns(const char *experiment, const struct tune_column *colum
         }
         if (!*c->name || strlen(c->name) > TUNE_STORE_NAME_MAX || strlen(c->unit) > TUNE_STORE_NAME_MAX ||
             !tune_utf8_valid(c->name, strlen(c->name), NULL) || !tune_utf8_valid(c->unit, strlen(c->unit), NULL)) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a column is called \"%.100s\", its unit \"%.100s\": expected at most %d bytes "
-                                "of UTF-8, and a name", experiment, c->name, c->unit, TUNE_STORE_NAME_MAX);
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a column is called \"%.100s\", its unit \"%.100s\": expected at most %d "
+                                "bytes of UTF-8, and a name", experiment, c->name, c->unit, TUNE_STORE_NAME_MAX);
             return -1;
         }
     }

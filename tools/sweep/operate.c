@@ -21,15 +21,16 @@ static void clean_slot(struct slot *slot)
 static int start_measurement(struct slot *slot)
 {
     const struct tune_protocol *p = &sweep.protocols[slot->job.protocol];
-    TRY(tune_path(slot->folder, "%s/runs/%s/%lld-%d-%d%s%.0d", tune_store_folder(sweep.store), sweep.record.id, (long long)slot->job.index,
-                  slot->job.protocol, slot->job.repeat, slot->attempt ? "-retry-" : "", slot->attempt));
+    TRY(tune_path(slot->folder, "%s/runs/%s/%lld-%s%s%.0d", tune_store_folder(sweep.store), sweep.record.id,
+                  (long long)slot->job.index, slot->name, slot->attempt ? "-retry-" : "", slot->attempt));
     TRY(tune_file_remove_folder(slot->folder)); /* of a sweep that was killed in it */
     char parent[TUNE_PATH_MAX];
     TRY(tune_file_parent(parent, slot->folder));
     TRY(tune_file_make_folder(parent));
     const struct tune_measure_options o = {.experiment = p->experiment, .inputs = slot->job.inputs, .command = &slot->command,
-        .program = sweep.programs[slot->job.protocol].path, .folder = slot->folder, .environment = (const char *const *)sweep.environment,
-        .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT, .cpus = slot->cpus, .cpu_count = slot->cpu_count};
+        .program = sweep.programs[slot->job.protocol].path, .folder = slot->folder,
+        .environment = (const char *const *)sweep.environment, .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT,
+        .cpus = slot->cpus, .cpu_count = slot->cpu_count};
     slot->begin_s = tune_clock_s();
     slot->measurement = tune_measurement_start(&o);
     return slot->measurement ? 0 : -1;
@@ -95,12 +96,11 @@ static int wait_for_other(struct tune_job *job)
  * measured: two entities that an experiment does not tell apart are one measurement. */
 static int take(struct slot *slot, struct tune_job *job)
 {
-    char folder[TUNE_PATH_MAX], key[33], name[64], who[256];
+    char folder[TUNE_PATH_MAX], key[33], who[256];
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
     TRY(tune_known_name(sweep.known, job->protocol, job->inputs, key));
-    snprintf(name, sizeof name, "%s-%d", key, job->repeat);
-    TRY(tune_file_make_folder(folder));
-    int mine = tune_claim_take(&slot->claim, folder, name, who, sizeof who);
+    snprintf(slot->name, sizeof slot->name, "%s-%d", key, job->repeat);
+    int mine = tune_claim_take(&slot->claim, folder, slot->name, who, sizeof who); /* makes the folder */
     if (mine <= 0)
         return mine < 0 ? -1 : wait_for_other(job);
     /* whoever had it before us may have done it */

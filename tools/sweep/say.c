@@ -152,8 +152,9 @@ void sweep_header(void)
            sweep.space->reference_count == 1 ? "" : "s");
     for (int p = 0; p < sweep.space->reference_count; p++)
         printf("# experiment          %s, build %.12s\n", sweep.protocols[p].full_identifier, sweep.programs[p].build);
-    printf("# order               %s, seed %lld, %d at a time on %d core%s each\n", tune_order_name(sweep.record.options.order.mode),
-           (long long)sweep.record.options.order.seed, sweep.slot_count, sweep.slots[0].cpu_count, sweep.slots[0].cpu_count == 1 ? "" : "s");
+    int cores = sweep.slots[0].cpu_count;
+    printf("# order               %s, seed %lld, %d at a time on %d core%s each\n",
+           tune_order_name(sweep.record.options.order.mode), (long long)sweep.record.options.order.seed, sweep.slot_count, cores, cores == 1 ? "" : "s");
     printf("# host class          %s\n", sweep.host_class);
     printf("# store               %s\n", my.store);
     fflush(stdout);
@@ -171,8 +172,8 @@ void sweep_summary(int stopped)
     char text[32], stable[48];
     sweep_clear_status();
     printf("# %-19s %lld measured (%lld failed), %lld known, %lld invalid; %s\n", stopped ? "stopped" : "finished",
-           (long long)sweep.record.measured, (long long)sweep.record.failed, (long long)sweep.record.replayed, (long long)sweep.record.refused,
-           clock_text(tune_clock_s() - sweep.begin_s, text));
+           (long long)sweep.record.measured, (long long)sweep.record.failed, (long long)sweep.record.replayed,
+           (long long)sweep.record.refused, clock_text(tune_clock_s() - sweep.begin_s, text));
     snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)
         printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
@@ -220,8 +221,9 @@ int sweep_dry_run(void)
     printf("# %lld of %lld would be measured, %lld are known, %lld cannot be measured\n", (long long)runs,
            (long long)(planned ? planned : runs + known + refused), (long long)known, (long long)refused);
     if (runs > unknown)
-        printf("# estimated time      %s with %d at a time%s\n", clock_text((total + (double)unknown * total / (double)(runs - unknown)) / sweep.slot_count, text),
-               sweep.slot_count, unknown ? " (some of these entities were never measured: the mean of the others counts for them)" : "");
+        printf("# estimated time      %s with %d at a time%s\n",
+               clock_text((total + (double)unknown * total / (double)(runs - unknown)) / sweep.slot_count, text), sweep.slot_count,
+               unknown ? " (some of these entities were never measured: the mean of the others counts for them)" : "");
     else if (runs > 0)
         printf("# estimated time      unknown: the store has no row of these experiments\n");
     return 0;

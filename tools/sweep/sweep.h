@@ -28,6 +28,7 @@ struct slot {
     struct tune_command command;
     struct tune_measurement *measurement;
     struct tune_claim claim;
+    char name[48]; /* of what is measured: an index is not the same in all sweeps that share an operation */
     char folder[TUNE_PATH_MAX];
     int attempt;
     double begin_s;
@@ -90,7 +91,8 @@ void sweep_header(void);
 void sweep_summary(int stopped);
 int sweep_dry_run(void);
 
-/* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1: stopped by a signal or the time limit; -1.
+/* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1: stopped by a signal or the time
+ * limit; -1.
  * sweep_end_slots - end what runs; nothing of it is recorded. */
 int sweep_operate(void);
 void sweep_end_slots(void);
