@@ -163,6 +163,14 @@ printf 'entitySpace: [{identifier: b, propertyDomain: {values: [%s]}}]\nexperime
 refused "an entity that no row can name: said before it is measured" 2 'the text of "entity" has 4097 bytes' "$sweep" words.yaml --experiments own/words.json --store words
 is "... and it is not" [ ! -e ran ]
 
+# ---- numbers ----
+sed 's/"domainRange": \[0, 100000\], "interval": 1/"values": [9007199254740992, 9007199254740993, 9007199254740994]/; s/"identifier": "work"/"identifier": "large"/' own/work.json >own/large.json
+space large "9007199254740992, 9007199254740993" 'report ${TUNE_INPUT_A#900719925474099}'
+sed -i 's/: work$/: large/' large.yaml
+large() { "$sweep" large.yaml --experiments own/large.json --store large && "$samples" show large.yaml --experiments own/large.json --store large --property-format target --output-format csv; }
+is "whole numbers that are one as floats are two" eval 'large >out; cat out; grep -q "2 measured (0 failed), 0 known" out && grep -q "^0,a.9007199254740992,.*,2.0,1$" out && grep -q "^1,a.9007199254740993,.*,3.0,1$" out'
+is "... and known as such" eval 'large >out; cat out; grep -q "0 measured (0 failed), 2 known" out'
+
 # ---- where it stands ----
 mkdir full && if mount -t tmpfs -o size=400k none full 2>/dev/null; then
     space full 1 'report; cat /dev/zero >"$TUNE_OUTPUT/rest" 2>/dev/null; :'

@@ -11,7 +11,8 @@ enum { SEEN = 256, SPELLED = 40 };
 struct tune_seen_value {
     bool used, in, text;
     char spelled[SPELLED]; /* the cell, where it was a text */
-    double number;         /* where not */
+    double number;         /* where not; with the whole number it stands for, which it may not tell from the next */
+    int64_t whole;
     struct tune_value value;
     tune_index at;
 };
@@ -71,12 +72,14 @@ void tune_dimensions_free(struct tune_dimensions *d)
 
 static bool is_it(const struct tune_seen_value *s, const struct tune_cell *cell)
 {
-    return s->used && s->text == (cell->text != NULL) && (s->text ? !strcmp(s->spelled, cell->text) : s->number == cell->number);
+    return s->used && s->text == (cell->text != NULL) &&
+           (s->text ? !strcmp(s->spelled, cell->text) : s->number == cell->number && s->whole == cell->whole);
 }
 
 static struct tune_seen_value *place_of(const struct tune_axis_of_rows *a, const struct tune_cell *cell)
 {
-    uint64_t hash = cell->text ? tune_hash64(cell->text, strlen(cell->text), 3) : tune_hash64(&cell->number, sizeof cell->number, 4);
+    uint64_t hash = cell->text ? tune_hash64(cell->text, strlen(cell->text), 3)
+                               : tune_hash64(&cell->number, sizeof cell->number, 4);
     return &a->seen[hash % SEEN];
 }
 
@@ -99,7 +102,8 @@ static bool read_cell(const struct tune_axis_of_rows *a, const struct tune_cell 
     *value = tune_rows_value(&a->column, a->own, a->wanted, cell, a->items);
     bool in = a->size ? tune_domain_find(a->wanted, value, at) == 1 : tune_domain_has(a->wanted, value);
     if (is_lasting(a, cell, value)) {
-        *s = (struct tune_seen_value){.used = true, .in = in, .text = cell->text != NULL, .number = cell->number, .value = *value, .at = *at};
+        *s = (struct tune_seen_value){.used = true, .in = in, .text = cell->text != NULL, .number = cell->number,
+                                      .whole = cell->whole, .value = *value, .at = *at};
         if (cell->text)
             strcpy(s->spelled, cell->text);
     }

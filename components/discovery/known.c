@@ -54,7 +54,8 @@ static void mix(uint64_t key[2], const void *data, size_t size)
 
 static void mix_cell(uint64_t key[2], const struct tune_cell *cell)
 {
-    char kind = cell->absent ? 'a' : cell->text ? 't' : 'n';
+    int64_t whole = 0;
+    char kind = cell->absent ? 'a' : cell->text ? 't' : tune_rows_whole(cell, &whole) ? 'w' : 'n';
     mix(key, &kind, 1);
     if (cell->absent)
         return;
@@ -62,8 +63,7 @@ static void mix_cell(uint64_t key[2], const struct tune_cell *cell)
         mix(key, cell->text, strlen(cell->text) + 1);
         return;
     }
-    double number = cell->number == 0 ? 0 : cell->number; /* -0 is 0 */
-    mix(key, &number, sizeof number);
+    mix(key, kind == 'w' ? (const void *)&whole : &cell->number, 8);
 }
 
 static void begin_key(uint64_t key[2], const struct tune_experiment *e)

@@ -212,6 +212,12 @@ static bool same_text(const struct tune_value *value, const char *fixed, const c
     return !strcmp(fixed, text) || (value->type == TUNE_VALUE_BOOL && !strcmp(text, value->boolean ? "1" : "0"));
 }
 
+static bool same_number(const struct tune_cell *a, const struct tune_cell *b)
+{
+    int64_t x, y;
+    return a->number == b->number && (!tune_rows_whole(a, &x) || (tune_rows_whole(b, &y) && x == y));
+}
+
 static bool fits(const struct tune_protocol *p, const struct fixed *f, const struct tune_cell *inputs)
 {
     for (int i = 0; i < p->experiment->input_count; i++) {
@@ -219,7 +225,7 @@ static bool fits(const struct tune_protocol *p, const struct fixed *f, const str
         if (p->dimension[i] >= 0)
             continue;
         if (cell->absent != in->absent || (cell->text != NULL) != (in->text != NULL) ||
-            (cell->text ? !same_text(&p->fixed[i], cell->text, in->text) : !cell->absent && cell->number != in->number))
+            (cell->text ? !same_text(&p->fixed[i], cell->text, in->text) : !cell->absent && !same_number(cell, in)))
             return false;
     }
     return true;

@@ -154,19 +154,29 @@ static bool find_spelled(const struct tune_domain *d, const char *text, struct t
     return !*end;
 }
 
+bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole)
+{
+    *whole = cell->whole; /* 0 where the file has floats */
+    if ((double)cell->whole == cell->number)
+        return true;
+    if (cell->number != floor(cell->number) || !(fabs(cell->number) < 0x1p63))
+        return false;
+    *whole = (int64_t)cell->number;
+    return true;
+}
+
 struct tune_value tune_rows_value(const struct tune_column *column, const struct tune_domain *own, const struct tune_domain *wanted,
                                   const struct tune_cell *cell, struct tune_value *items)
 {
     struct tune_value value;
+    int64_t whole;
     if (cell->text)
         return (wanted && find_spelled(wanted, cell->text, &value, items)) || (own && find_spelled(own, cell->text, &value, NULL))
                    ? value
                    : tune_value_text(cell->text);
     if (cell->absent)
         return tune_value_none();
-    if (column->type != TUNE_CELL_WHOLE || cell->number != floor(cell->number) || fabs(cell->number) > 0x1p63)
-        return tune_value_float(cell->number);
-    return tune_value_int((double)cell->whole == cell->number ? cell->whole : (int64_t)cell->number);
+    return column->type == TUNE_CELL_WHOLE && tune_rows_whole(cell, &whole) ? tune_value_int(whole) : tune_value_float(cell->number);
 }
 
 int tune_accept_read(const char *text, int *accept)

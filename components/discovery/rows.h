@@ -27,6 +27,9 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
 struct tune_value tune_rows_value(const struct tune_column *column, const struct tune_domain *own, const struct tune_domain *wanted,
                                   const struct tune_cell *cell, struct tune_value *items);
 
+/* tune_rows_whole - the whole number that a cell of numbers is, to the last digit, which a double has not above 2^53. */
+bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole);
+
 /* Where a figure comes from: figures are replayed, and compared, only among rows that agree in it. */
 struct tune_origin {
     char host_class[512], build[TUNE_BUILD_ID_SIZE], weights[33], data[33]; /* weights, data "": the experiment has none */
