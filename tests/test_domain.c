@@ -77,7 +77,6 @@ static void types(void **state)
         {"{element_domain: {values: [1, 2]}, number_elements: 2}", TUNE_VECTOR, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        continue;
         struct tune_domain d = domain(cases[i].yaml);
         if (d.type != cases[i].type || d.given != cases[i].given)
             fail_msg("%s: %s", cases[i].yaml, tune_variable_name(&d));
