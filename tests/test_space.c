@@ -366,6 +366,35 @@ static void estimated(void **state)
     }
 }
 
+/* Entities that no index counts, and that no double holds. */
+static void estimated_beyond(void **state)
+{
+    (void)state;
+    static const struct {
+        int dimensions;
+        const char *constraint;
+        double low, high;
+    } cases[] = {{20, "d0 > d1", 4.9e179, 5.1e179},
+                 {20, "d0 + d1 < 0", 0, 1e176},
+                 {40, "d0 < 0 and d1 < 0", 0, INFINITY}, /* an estimate: none of those drawn */
+                 {40, "1 > 2", 0, 0},
+                 {40, "1 < 2", INFINITY, INFINITY}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char yaml[4096] = "entitySpace:\n";
+        double allowed, error;
+        for (int k = 0; k < cases[i].dimensions; k++)
+            snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml),
+                     "- {identifier: d%d, propertyDomain: {domainRange: [0, 1000000000], interval: 1}}\n", k);
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "constraints: ['%s']\n", cases[i].constraint);
+        struct tune_space *s = space(yaml);
+        assert_true(s->size == TUNE_INDEX_MAX);
+        assert_ok(tune_space_count_allowed(s, &allowed, &error));
+        if (!(allowed >= cases[i].low && allowed <= cases[i].high && error >= 0))
+            fail_msg("%s: %g +- %g", cases[i].constraint, allowed, error);
+        tune_space_free(s);
+    }
+}
+
 /* ---- descriptions ---- */
 
 static char *described(const struct tune_space *s, int indent)
@@ -464,7 +493,8 @@ int main(void)
         cmocka_unit_test(indexes),     cmocka_unit_test(too_large),
         cmocka_unit_test(ids),         cmocka_unit_test(ids_are_no_numbers),
         cmocka_unit_test(refused),     cmocka_unit_test(constraints),
-        cmocka_unit_test(estimated),   cmocka_unit_test(descriptions),
+        cmocka_unit_test(estimated),   cmocka_unit_test(estimated_beyond),
+        cmocka_unit_test(descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -374,19 +374,18 @@ int tune_entity_identifier(const char *const *names, const struct tune_value *va
 #define COUNTED 1e7 /* combinations of what constraints speak of that are looked at one by one */
 #define SAMPLED 100000
 
-/* Those of s's dimensions that a constraint uses, into wheels, and how many combinations of values they have. */
-static int used_dimensions(const struct tune_space *s, int *wheels, double *combinations)
+/* Those of s's dimensions that a constraint uses, into wheels; how many combinations of values they have, and the others. */
+static int used_dimensions(const struct tune_space *s, int *wheels, double *combinations, double *rest)
 {
     int count = 0;
-    *combinations = 1;
+    *combinations = *rest = 1;
     for (int i = 0; i < s->count; i++) {
         bool used = false;
         for (int c = 0; c < s->constraint_count; c++)
             used |= tune_expression_uses(s->constraints[c], i);
-        if (used) {
+        *(used ? combinations : rest) *= (double)tune_domain_size(&s->dimensions[i].domain);
+        if (used)
             wheels[count++] = i;
-            *combinations *= (double)tune_domain_size(&s->dimensions[i].domain);
-        }
     }
     return count;
 }
@@ -441,13 +440,15 @@ int tune_space_count_allowed(const struct tune_space *s, double *allowed, double
     *error = 0;
     if (s->size == 0 || s->constraint_count == 0)
         return 0;
-    struct tune_walk *w = tune_walk_new(s, wheels, used_dimensions(s, wheels, &combinations));
+    int count = used_dimensions(s, wheels, &combinations, &rest);
+    struct tune_walk *w = tune_walk_new(s, wheels, count);
     if (!w)
         return -1;
     int status = combinations <= COUNTED ? count_all(w, allowed) : sample(w, combinations, allowed, error);
-    rest = (double)s->size / combinations;
-    *allowed *= rest;
-    *error *= rest;
+    if (*allowed > 0) /* none of too many for a float is none */
+        *allowed *= rest;
+    if (*error > 0)
+        *error *= rest;
     tune_walk_free(w);
     return status;
 }

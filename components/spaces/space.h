@@ -86,7 +86,8 @@ int tune_space_allowed(const struct tune_space *s, const struct tune_value *valu
 
 /* tune_space_count_allowed - entities that meet the constraints: counted where the dimensions that they use have at most
  * 10^7 combinations (as any grid of 10^7 does), else estimated from 10^5 drawn by seed 0, with *error, the half width of
- * its 95 % interval (Wilson; 0: counted). -1: a constraint cannot be evaluated. */
+ * its 95 % interval (Wilson; 0: counted); infinities where a double holds no such number. -1: a constraint cannot be
+ * evaluated. */
 int tune_space_count_allowed(const struct tune_space *s, double *allowed, double *error);
 
 /* tune_entity_identifier - "<name>.<value>-<name>.<value>..." into text[size], cut there; returns the whole length. A
