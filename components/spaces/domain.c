@@ -23,12 +23,16 @@ static double number(const struct tune_value *v)
     return n;
 }
 
-/* Step i of a range that is not all of whole numbers. */
-static double step_at(const struct tune_domain *d, double i)
+/* Step i of a range that is not all of whole numbers, before it is rounded, and after. */
+static double exact_step(const struct tune_domain *d, double i)
 {
     volatile double up = i * number(&d->interval); /* volatile: not fused with the sum */
-    double value = number(&d->low) + up;
-    return rint(value * 1e10) / 1e10;
+    return number(&d->low) + up;
+}
+
+static double step_at(const struct tune_domain *d, double i)
+{
+    return rint(exact_step(d, i) * 1e10) / 1e10;
 }
 
 static tune_index count_steps(const struct tune_domain *d)
@@ -36,7 +40,8 @@ static tune_index count_steps(const struct tune_domain *d)
     if (is_whole(&d->low) && is_whole(&d->high) && is_whole(&d->interval))
         return ((uint64_t)d->high.integer - (uint64_t)d->low.integer - 1) / (uint64_t)d->interval.integer + 1;
     double high = number(&d->high), count = floor((high - number(&d->low)) / number(&d->interval)) + 1;
-    while (count > 1 && step_at(d, count - 1) >= high) /* the quotient was rounded; the end is not in the range */
+    /* The quotient was rounded. The end is not in the range, nor what it is rounded to. */
+    while (count > 1 && (step_at(d, count - 1) >= high || exact_step(d, count - 1) == high))
         count--;
     return (tune_index)count;
 }
