@@ -296,6 +296,13 @@ static void test_bad_files(void **state)
             "2:12: input x is inert: it can have no flag, format, map or value");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true}, {\"identifier\": \"x\", \"required\": true}], " TARGETS,
             "2:51: a second input x");
+    refuses(HEAD "\"inputs\": [3], " TARGETS, "2:12: an input must be a map of keys to values, found a whole number");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"\", \"required\": true}], " TARGETS, "2:27: an empty identifier");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true, \"flag\": \"\"}], " TARGETS,
+            "2:58: input x: an empty flag; leave the key out for none");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"\"}]}", "2:28: an empty identifier");
+    refuses("{\"identifier\": \"e\", \"actuator\": \"a\", \"program\": \"\", " TARGETS,
+            "1:49: program must name what to run: a name, or a path with a '/'");
     refuses(HEAD "\"targets\": [{\"identifier\": \"t\", \"reduce\": \"mode\"}]}",
             "2:43: reduce is mean, median, min, max, sum, std, first, last, count oom, count error or count ok, not mode");
     refuses(HEAD "\"targets\": [{\"identifier\": \"t\"}, {\"identifier\": \"t\"}]}", "2:34: a second target t");

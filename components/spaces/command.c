@@ -35,15 +35,6 @@ static int push(char ***list, int *count, char *text)
     return 0;
 }
 
-static char *spell(const struct tune_value *v)
-{
-    int length = tune_value_str(v, NULL, 0);
-    char *text = malloc((size_t)length + 1);
-    if (text)
-        tune_value_str(v, text, (size_t)length + 1);
-    return text;
-}
-
 /* A key of a map, which is a text, and a value: as ids, Python or JSON spell it, or as a number of the same value. */
 static bool names(const char *key, const struct tune_value *v)
 {
@@ -66,7 +57,7 @@ static bool names(const char *key, const struct tune_value *v)
 static char *word(struct building *b, const char *name, size_t length, const struct tune_value *own)
 {
     if (length == 0)
-        return own ? spell(own) : NULL;
+        return own ? tune_value_spell(own) : NULL;
     for (int i = 0; i < b->word_count; i++)
         if (strlen(b->words[i].name) == length && !strncmp(b->words[i].name, name, length))
             return strdup(b->words[i].text);
@@ -75,7 +66,7 @@ static char *word(struct building *b, const char *name, size_t length, const str
             return strdup(b->e->folders[i]);
     for (int i = 0; i < b->e->input_count; i++)
         if (strlen(b->e->names[i]) == length && !strncmp(b->e->names[i], name, length))
-            return spell(&b->inputs[i]);
+            return tune_value_spell(&b->inputs[i]);
     return NULL;
 }
 
@@ -201,7 +192,7 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
             text = NULL;
         return argument(b, text);
     }
-    char *text = in->format ? fill(b, in->format, &v, in) : spell(&v);
+    char *text = in->format ? fill(b, in->format, &v, in) : tune_value_spell(&v);
     if (!text)
         return in->format ? -1 : no_memory();
     if ((in->role == TUNE_ROLE_WEIGHTS && keep(&b->command->weights, text) < 0) ||
@@ -221,7 +212,7 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
 
 static int set_environment(struct building *b, const struct tune_input *in, const struct tune_value *v)
 {
-    char *value = spell(v), *text = NULL;
+    char *value = tune_value_spell(v), *text = NULL;
     if (!value)
         return no_memory();
     if (asprintf(&text, "TUNE_INPUT_%s=%s", in->name, value) < 0)

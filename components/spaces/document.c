@@ -221,6 +221,15 @@ int tune_document_value(struct tune_document *d, const struct tune_node *node, s
     return 0;
 }
 
+const char *tune_document_spell(struct tune_document *d, const struct tune_value *value)
+{
+    size_t size = (size_t)tune_value_str(value, NULL, 0) + 1;
+    char *text = tune_document_take(d, size);
+    if (text)
+        tune_value_str(value, text, size);
+    return text;
+}
+
 /* ---- members ---- */
 
 static const struct tune_node *member(const struct tune_node *map, const char *key)
@@ -268,11 +277,9 @@ static int text_of(struct tune_document *d, const struct tune_node *map, const c
         *to = node->value.text;
         return 0;
     }
-    int length = tune_value_str(&node->value, NULL, 0);
-    char *spelled = tune_document_take(d, (size_t)length + 1);
+    const char *spelled = tune_document_spell(d, &node->value);
     if (!spelled)
         return -1;
-    tune_value_str(&node->value, spelled, (size_t)length + 1);
     *to = spelled;
     return 0;
 }

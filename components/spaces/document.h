@@ -53,9 +53,11 @@ struct tune_document *tune_document_parse(const char *path, const char *text, si
 void tune_document_free(struct tune_document *d);
 
 /* tune_document_take - size bytes that live as long as the document, zeroed; NULL with an error: no memory.
+ * tune_document_spell - str() of a value, in the document's memory; NULL with an error: no memory.
  * tune_document_value - a scalar, or a list of them (nested too), as one value into *value, in the document's memory.
  * -1: a map in it. */
 void *tune_document_take(struct tune_document *d, size_t size);
+const char *tune_document_spell(struct tune_document *d, const struct tune_value *value);
 int tune_document_value(struct tune_document *d, const struct tune_node *node, struct tune_value *value);
 
 /* tune_document_fail - set the error "path:line:column: <text>", kind USAGE; returns -1. at NULL: without a line. */
