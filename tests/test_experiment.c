@@ -263,6 +263,8 @@ static void test_bind(void **state)
           "s.yaml:8:5: k is a dimension of entitySpace and a parameter; leave one of them out");
     binds(DIMENSION SMALL "- actuatorIdentifier: custom_experiments\n  experimentIdentifier: small\n",
           "s.yaml:6:3: small is here a second time with the same parameters");
+    binds(DIMENSION SMALL "  experimentVersion: 1.0.0\n", "s.yaml:6:22: there is no version 1.0.0 of small: experiments here have no "
+          "version but what their identifier says; leave experimentVersion out");
     binds("entitySpace:\n- {identifier: k, propertyDomain: {values: [3]}}\n" SMALL,
           "s.yaml:4:3: small needs n, which is no dimension of entitySpace");
 }
@@ -347,6 +349,8 @@ static void test_operation(void **state)
     operation(MODULE "  parameters: {numberEntities: 2, batchSize: 3}\n", "batchSize 3 is more than numberEntities 2");
     operation(MODULE "  parameters: {samplerConfig: {mode: backwards}}\n", "backwards");
     operation(MODULE "  parameters: {numberEntites: 2}\n", "numberEntities");
+    operation(MODULE "metadata: [a]\n", "o.yaml:3:11: metadata must be a map");
+    operation(MODULE "metadata:\n", NULL);
 }
 
 static void test_configuration(void **state)
@@ -363,6 +367,9 @@ static void test_configuration(void **state)
     tune_actuator_configuration_free(&a);
     assert_int_equal(tune_actuator_configuration_read(&a, put("a.yaml", "actuatorIdentifier: S\nparameters: {data_directry: /x}\n")), -1);
     if (!strstr(tune_error_message(), "data_directory"))
+        fail_msg("%s", tune_error_message());
+    assert_int_equal(tune_actuator_configuration_read(&a, put("a.yaml", "actuatorIdentifier: S\nmetadata: 3\n")), -1);
+    if (!strstr(tune_error_message(), "a.yaml:2:11: metadata must be a map"))
         fail_msg("%s", tune_error_message());
 }
 

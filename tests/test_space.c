@@ -222,7 +222,7 @@ static void refused(void **state)
         {"", "s.yaml:1:1: "},
         {"[1]", "s.yaml:1:1: "},
         {"entityspace: []", "entitySpace"},
-        {"experiments: []", "wants entitySpace"},
+        {"experiments: []", "s.yaml:1:1: a space wants entitySpace"},
         {"entitySpace: []", "at least one dimension"},
         {"entitySpace: {a: 1}", "entitySpace must be a list"},
         {"entitySpace: [3]", "s.yaml:1:15: "},
@@ -274,6 +274,12 @@ static void refused(void **state)
         snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "- {identifier: d%d}\n", i);
     assert_null(parse(yaml));
     assert_error_has("has 257 dimensions; at most 256");
+    snprintf(yaml, sizeof yaml, "entitySpace: [{identifier: a}]\nconstraints: [");
+    for (int i = 0; i <= TUNE_SPACE_CONSTRAINTS; i++)
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "a > %d, ", i);
+    snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "]\n");
+    assert_null(parse(yaml));
+    assert_error_has("s.yaml:2:14: 257 constraints; at most 256");
     assert_null(tune_space_read("/nowhere/space.yaml"));
     assert_int_equal(tune_error_kind(), TUNE_ERROR_FAILED);
 }

@@ -201,6 +201,10 @@ static int bind(const struct tune_space *s, const struct tune_catalog *c, const 
     p->reference = r;
     if (!e)
         return tune_document_fail(s->document, r->at, "%s", tune_error_message());
+    if (r->version) /* what ado finds by name and version is none of those here, which have a name alone */
+        return tune_document_fail(s->document, tune_node_get(r->at, "experimentVersion"),
+                                  "there is no version %s of %s: experiments here have no version but what their identifier says; "
+                                  "leave experimentVersion out", r->version, e->name);
     size_t count = (size_t)e->input_count + 1;
     if (!(p->dimension = malloc(count * sizeof *p->dimension)) || !(p->fixed = calloc(count, sizeof *p->fixed)) ||
         !(p->parameterized = calloc(count, sizeof *p->parameterized)))

@@ -102,6 +102,10 @@ static struct tune_document *parse(const char *path, const char *text, size_t si
     if (!t.document)
         return NULL;
     int status = check_encoding(&t, text, size);
+    if (json && strncmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark, which libyaml passes over by itself */
+        text += 3;
+        size -= 3;
+    }
     if (status == 0)
         status = json ? tune_tree_json(&t, text, size, &t.document->root) : tune_tree_yaml(&t, text, size, &t.document->root);
     free(t.stack);
@@ -163,6 +167,11 @@ const struct tune_node *tune_node_get(const struct tune_node *node, const char *
         if (strcmp(node->keys[i]->value.text, key) == 0)
             return node->items[i];
     return NULL;
+}
+
+bool tune_node_none(const struct tune_node *node)
+{
+    return !node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE);
 }
 
 /* What a node is, in words, for messages. */
@@ -235,7 +244,7 @@ const char *tune_document_spell(struct tune_document *d, const struct tune_value
 static const struct tune_node *member(const struct tune_node *map, const char *key)
 {
     const struct tune_node *node = tune_node_get(map, key);
-    return node && node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE ? NULL : node;
+    return tune_node_none(node) ? NULL : node;
 }
 
 static int absent(const struct tune_document *d, const struct tune_node *map, const char *key, bool required)

@@ -64,9 +64,11 @@ int tune_document_value(struct tune_document *d, const struct tune_node *node, s
 int tune_document_fail(const struct tune_document *d, const struct tune_node *at, const char *format, ...) TUNE_PRINTF(3, 4);
 
 /* tune_node_get - the map's member, or NULL (also where node is NULL or no map).
+ * tune_node_none - there is none, or it is None.
  * tune_document_map - node must be a map with no key but those of known ("identifier|metadata|..."): names the key,
  * where it stands, the nearest known one. what: "a property of entitySpace". */
 const struct tune_node *tune_node_get(const struct tune_node *node, const char *key);
+bool tune_node_none(const struct tune_node *node);
 int tune_document_map(const struct tune_document *d, const struct tune_node *node, const char *what, const char *known);
 
 /* The map's member of that type into *to, which stays as it is where there is no such member (required: an error); None

@@ -33,16 +33,11 @@ const char *tune_variable_name(const struct tune_domain *domain)
     return domain->identifier ? IDENTIFIER : variables[domain->type];
 }
 
-static bool is_none(const struct tune_node *node)
-{
-    return !node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE);
-}
-
 /* The member, NULL where it is None. */
 static const struct tune_node *get(const struct reader *r, const char *key)
 {
     const struct tune_node *node = tune_node_get(r->node, key);
-    return is_none(node) ? NULL : node;
+    return tune_node_none(node) ? NULL : node;
 }
 
 /* ---- values ---- */
@@ -185,14 +180,14 @@ static int read_probability(const struct reader *r, struct tune_domain *domain)
     TRY(tune_document_map(r->document, node, "probabilityFunction", "identifier|parameters"));
     TRY(tune_document_text(r->document, node, "identifier", false, &name));
     parameters = tune_node_get(node, "parameters");
-    if (!is_none(parameters))
+    if (!tune_node_none(parameters))
         TRY(tune_document_map(r->document, parameters, "parameters of a probabilityFunction", "mean|std"));
     if (!strcmp(name, "uniform"))
         return 0;
     if (strcmp(name, "normal"))
         return tune_document_fail(r->document, tune_node_get(node, "identifier"),
                                   "%s: no probabilityFunction \"%s\"; there are uniform and normal", r->what, name);
-    if (is_none(parameters))
+    if (tune_node_none(parameters))
         return tune_document_fail(r->document, node, "%s: a normal probabilityFunction wants parameters: {mean: ..., std: ...}",
                                   r->what);
     domain->probability = TUNE_NORMAL;
@@ -367,7 +362,7 @@ int tune_domain_read(struct tune_domain *domain, struct tune_document *document,
     const struct reader r = {document, node, what};
     char whole[300];
     *domain = (struct tune_domain){0};
-    if (is_none(node))
+    if (tune_node_none(node))
         return 0;
     snprintf(whole, sizeof whole, "the domain of %.200s", what);
     TRY(tune_document_map(document, node, whole, KEYS));

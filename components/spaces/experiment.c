@@ -50,7 +50,7 @@ static const struct tune_node *list(struct reading *r, const struct tune_node *m
     const struct tune_node *node = tune_node_get(map, key);
     *count = 0;
     *code = 0;
-    if (!node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE))
+    if (tune_node_none(node))
         return NULL;
     if (node->type != TUNE_NODE_LIST) {
         *code = tune_document_fail(r->document, node, "%s must be a list", key);

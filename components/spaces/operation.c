@@ -38,7 +38,7 @@ static int read_module(struct tune_document *d, const struct tune_node *module)
 static int read_names(struct tune_document *d, const struct tune_node *node, const char *what, const char ***to, int *count)
 {
     *count = 0;
-    if (!node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE))
+    if (tune_node_none(node))
         return 0;
     if (node->type != TUNE_NODE_LIST)
         return tune_document_fail(d, node, "%s must be a list", what);
@@ -125,10 +125,21 @@ static int read_parameters(struct tune_operation *o, const struct tune_node *p)
     return read_filter(o, tune_node_get(p, "filter"));
 }
 
+/* Only the name in it is looked at. */
+static int read_metadata(struct tune_document *d, const char **name)
+{
+    const struct tune_node *metadata = tune_node_get(d->root, "metadata");
+    if (tune_node_none(metadata))
+        return 0;
+    if (metadata->type != TUNE_NODE_MAP)
+        return tune_document_fail(d, metadata, "metadata must be a map of keys and values");
+    return tune_document_loose_text(d, metadata, "name", false, name);
+}
+
 static int read_operation(struct tune_operation *o)
 {
     struct tune_document *d = o->document;
-    const struct tune_node *root = d->root, *operation, *metadata, *module;
+    const struct tune_node *root = d->root, *operation, *module;
     const char **spaces = NULL, **configurations = NULL;
     int count;
     TRY(tune_document_map(d, root, "an operation", "metadata|spaces|actuatorConfigurationIdentifiers|operation"));
@@ -136,8 +147,7 @@ static int read_operation(struct tune_operation *o)
     TRY(read_names(d, tune_node_get(root, "spaces"), "spaces", &spaces, &count));
     if (count > 1)
         return tune_document_fail(d, tune_node_get(root, "spaces"), "an operation works on one space; %d are named", count);
-    if ((metadata = tune_node_get(root, "metadata")) && metadata->type == TUNE_NODE_MAP)
-        TRY(tune_document_loose_text(d, metadata, "name", false, &o->name));
+    TRY(read_metadata(d, &o->name));
     if (!(operation = tune_node_get(root, "operation")))
         return tune_document_fail(d, root, "the key operation is missing: what to do (operation: {module: {operatorName: random_walk}})");
     TRY(tune_document_map(d, operation, "operation", "module|parameters"));
@@ -188,7 +198,9 @@ static int read_configuration(struct tune_actuator_configuration *a)
 {
     struct tune_document *d = a->document;
     const struct tune_node *p = tune_node_get(d->root, "parameters");
+    const char *name;
     TRY(tune_document_map(d, d->root, "an actuator configuration", "actuatorIdentifier|parameters|metadata"));
+    TRY(read_metadata(d, &name));
     TRY(tune_document_text(d, d->root, "actuatorIdentifier", true, &a->actuator));
     if (!p)
         return 0;

@@ -27,6 +27,7 @@ extern "C" {
 #endif
 
 #define TUNE_SPACE_DIMENSIONS 256
+#define TUNE_SPACE_CONSTRAINTS 256
 
 struct tune_dimension {
     const char *name, *description; /* description NULL: none */
@@ -66,7 +67,7 @@ struct tune_space {
 };
 
 /* tune_space_read - from a file. NULL with an error (file:line:column): what tune_domain_read refuses, no dimension, two
- * of one name, more than TUNE_SPACE_DIMENSIONS, unknown keys, a parameter given twice, a constraint that does not
+ * of one name, more than TUNE_SPACE_DIMENSIONS or TUNE_SPACE_CONSTRAINTS, unknown keys, a parameter given twice, a constraint that does not
  * compile. "<will be set by ado>" counts as not given. That experiments exist and fit is tune_space_check's
  * (experiment.h).
  * tune_space_parse - from a document, which becomes the space's, also where it fails. */
