@@ -200,6 +200,20 @@ END
 bad "no YAML" 'bad.yaml:2:1: ' <<'END'
 entitySpace: [
 END
+mkdir store folder && echo '{"id": 3}' >store/store.json
+refused "a store that is none" 1 "is folder a sample store?" sh -c "echo '{}' >folder/store.json; '$space' describe large.yaml --store folder"
+refused "nor one of another kind" 1 'store.json: no "id" that is a text' "$space" describe large.yaml --store store
+refused "a folder for a file" 1 "folder is a folder, expected a file" "$space" check folder
+refused "a pipe" 1 "is not a regular file" sh -c "mkfifo pipe; '$space' check pipe"
+if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups "$space" experiments >/dev/null 2>&1; then
+    chmod 000 folder && chmod 755 . && cp large.yaml secret.yaml && chmod 000 secret.yaml
+    refused "a file without permission" 1 "cannot open secret.yaml: Permission denied" setpriv --reuid 65534 --clear-groups "$space" check secret.yaml
+    refused "a folder of experiments without permission" 1 "folder: cannot read this folder of experiments: Permission denied" \
+        setpriv --reuid 65534 --clear-groups "$space" experiments --experiments folder
+else
+    skip "a file without permission" "not root, no setpriv, or nobody else may read the tree"
+    skip "a folder of experiments without permission" "not root, no setpriv, or nobody else may read the tree"
+fi
 refused "no such file" 1 "gone.yaml" "$space" check gone.yaml
 refused "no file named" 2 "which space?" "$space" describe
 refused "no command" 2 "expected one of describe|list|check|experiments" "$space" draw large.yaml

@@ -55,9 +55,8 @@ static const char *plural(int count)
 /* The experiments of this distribution, of --store, and of --experiments. */
 static struct tune_catalog read_catalog(void)
 {
-    enum { MOST = 64 };
-    static char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX];
-    const char *paths[MOST];
+    char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX], *list = GET(strdup(my.experiments ? my.experiments : "")), *rest = NULL;
+    const char **paths = GET(calloc(strlen(list) + 3, sizeof *paths));
     int count = 0;
     struct tune_catalog c;
     if (tune_defaults_path(own, "experiments") == 0)
@@ -67,10 +66,10 @@ static struct tune_catalog read_catalog(void)
         if (tune_file_is_folder(recorded))
             paths[count++] = recorded;
     }
-    char *list = my.experiments ? GET(strdup(my.experiments)) : NULL, *rest = NULL;
-    for (char *at = list ? strtok_r(list, ",", &rest) : NULL; at && count < MOST; at = strtok_r(NULL, ",", &rest))
+    for (char *at = strtok_r(list, ",", &rest); at; at = strtok_r(NULL, ",", &rest))
         paths[count++] = at;
     MUST(tune_catalog_read(&c, paths, count));
+    free(paths);
     free(list);
     return c;
 }
@@ -95,7 +94,11 @@ static const char *store_id(const struct tune_space *s)
     MUST(tune_path(path, "%s/store.json", my.store));
     cJSON *json = GET(tune_cjson_read(path, 1 << 16));
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "id");
-    snprintf(id, sizeof id, "%s", cJSON_IsString(item) ? item->valuestring : "unknown");
+    if (!cJSON_IsString(item)) {
+        tune_error_set("%s: no \"id\" that is a text; is %s a sample store?", path, my.store);
+        tune_program_fail();
+    }
+    snprintf(id, sizeof id, "%s", item->valuestring);
     cJSON_Delete(json);
     return id;
 }

@@ -13,7 +13,7 @@
 
 enum { SHOWN_ITEMS = 100, MOST_COLUMNS = 5 };
 
-/* Control characters spelled out, lists without quotes in them, as pandas does. */
+/* Control characters spelled out, lists without quotes in them and cut behind SHOWN_ITEMS, as pandas does. */
 static void put_value(FILE *out, const struct tune_value *v)
 {
     char text[64];

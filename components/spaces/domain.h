@@ -52,7 +52,7 @@ int tune_domain_read(struct tune_domain *domain, struct tune_document *document,
  * tune_domain_value - value number i (< size, in order) into *value. A vector's items go to items[elements], which
  * *value borrows (else unused).
  * tune_domain_find - 1 and *i for a value that is in a finite domain (Python's ==), else 0.
- * tune_domain_has - the value is in it; any domain but none. */
+ * tune_domain_has - the value is in it, finite or not; all values are in one that is unknown or open. */
 #define TUNE_INDEX_MAX (~(tune_index)0)
 tune_index tune_domain_size(const struct tune_domain *domain);
 void tune_domain_value(const struct tune_domain *domain, tune_index i, struct tune_value *value, struct tune_value *items);

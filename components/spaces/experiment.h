@@ -102,7 +102,7 @@ struct tune_experiment {
 struct tune_experiment *tune_experiment_read(const char *path);
 void tune_experiment_free(struct tune_experiment *e);
 
-/* The experiments there are: all files of the folders and files named, in order of name. */
+/* The experiments there are: those of each file, and of each folder's files by their names, in the order they are named in. */
 struct tune_catalog {
     struct tune_experiment **experiments; /* [count] */
     int count;
