@@ -408,13 +408,22 @@ static void normal_draws(void **state)
                "std: 0.5}}}");
     sum = 1 + 2 * exp(-2) + 2 * exp(-8) + 2 * exp(-18);
     assert_true(fabs(share_below(&d, 6.5) - (exp(-2) + exp(-8)) / sum) < 1e-4);
+    /* of many values, as it is added up: each draw looks at a few of the sums */
+    d = domain("{domainRange: [0, 4000], interval: 1, probabilityFunction: {identifier: normal, parameters: {mean: 2000, std: 1}}}");
+    assert_int_equal(d.summed, 4000);
+    sum = d.sums[3999];
+    struct tune_value v;
+    for (int i = 1995; i < 2005; i++) {
+        assert_true(fabs((d.sums[i] - d.sums[i - 1]) - exp(-0.5 * (i - 2000) * (i - 2000))) < 1e-12);
+        assert_ok(tune_domain_draw(&d, (d.sums[i - 1] + d.sums[i]) / 2 / sum, &v));
+        assert_int_equal(v.integer, i);
+    }
     static const char *const far[] = {
         "{domainRange: [0, 1], probabilityFunction: {identifier: normal, parameters: {mean: 99, std: 1}}}",
         "{domainRange: [0, 1], probabilityFunction: {identifier: normal, parameters: {mean: -99, std: 1}}}",
         "{values: [0, 1], probabilityFunction: {identifier: normal, parameters: {mean: -99, std: 1}}}",
         "{domainRange: [0, 9999], interval: 1, probabilityFunction: {identifier: normal, parameters: {mean: -99, std: 1}}}",
         "{domainRange: [0, 9999], interval: 1, probabilityFunction: {identifier: normal, parameters: {mean: 99999, std: 20}}}"};
-    struct tune_value v;
     for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
         d = domain(far[i]);
         assert_int_equal(tune_domain_draw(&d, 0.5, &v), -1);

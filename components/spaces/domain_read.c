@@ -379,5 +379,6 @@ int tune_domain_read(struct tune_domain *domain, struct tune_document *document,
         TRY(check_range(&r, domain));
     if (domain->has_range && domain->has_interval)
         TRY(check_steps(&r, domain));
-    return check_probability(&r, domain);
+    TRY(check_probability(&r, domain));
+    return tune_domain_weigh(domain, document);
 }
