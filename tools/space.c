@@ -29,10 +29,12 @@ static struct {
 
 static const struct tune_option my_options[] = {
     {"<command>", TUNE_CHOICE, &my.command, NULL, "describe|list|check|experiments", "", "what to do"},
-    {"<file>", TUNE_STRING, &my.file, "", "", "", "a space: YAML as ado has it, or the same keys as JSON; experiments: the name of one"},
+    {"<file>", TUNE_STRING, &my.file, "", "", "",
+     "a space: YAML as ado has it, or the same keys as JSON; experiments: the name of one"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
      "folders and files of experiments besides those that come with this program, separated by commas"},
-    {"store", TUNE_STRING, &my.store, NULL, "", "", "describe: the sample store whose id to show; its imported experiments are there, too"},
+    {"store", TUNE_STRING, &my.store, NULL, "", "",
+     "describe: the sample store whose id to show; its imported experiments are there, too"},
     TUNE_OPTION_GROUP("list"),
     {"mode", TUNE_STRING, &my.mode, "sequential", "", "",
      "in which order: sequential, random, sequential-grouped, random-grouped, weighted (by probabilityFunction), sobol, lhs"},
@@ -84,8 +86,8 @@ static void experiments(void)
     tune_catalog_free(&c);
 }
 
-/* The id of --store, else what the space calls its store, else ado's name for the one that is nobody's. Read without HDF5, which this
- * program does without. */
+/* The id of --store, else what the space calls its store, else ado's name for the one that is nobody's. Read without HDF5,
+ * which this program does without. */
 static const char *store_id(const struct tune_space *s)
 {
     static char id[64], path[TUNE_PATH_MAX];

@@ -186,7 +186,8 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
     }
     if (v.type == TUNE_VALUE_NONE)
         return 0;
-    if (v.type == TUNE_VALUE_BOOL && in->flag && !in->format && !strncmp(in->flag, "--", 2) && in->flag[strlen(in->flag) - 1] != '=') {
+    if (v.type == TUNE_VALUE_BOOL && in->flag && !in->format && !strncmp(in->flag, "--", 2) &&
+        in->flag[strlen(in->flag) - 1] != '=') {
         char *text = NULL;
         if (asprintf(&text, v.boolean ? "%s" : "--no-%s", v.boolean ? in->flag : in->flag + 2) < 0)
             text = NULL;
@@ -223,8 +224,8 @@ static int set_environment(struct building *b, const struct tune_input *in, cons
     return push(&b->command->environment, &b->command->environment_count, text);
 }
 
-int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words, int count,
-                            struct tune_command *command)
+int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words,
+                            int count, struct tune_command *command)
 {
     struct building b = {e, inputs, words, count, command};
     int code = 0;

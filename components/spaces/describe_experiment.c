@@ -1,8 +1,6 @@
 /* describe_experiment.c - the pages of experiments and of whole discovery spaces, as ado prints them. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/error.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "spaces/experiment.h"

@@ -37,7 +37,8 @@ struct tune_domain {
     struct tune_value low, high, interval; /* ints or floats, as written; low and high also of a range that values made needless */
     enum tune_probability probability;
     double mean, deviation;         /* of TUNE_NORMAL */
-    const double *sums;             /* [summed] of a normal grid: weights of value first, the next one, ..., added up; NULL: not so few */
+    const double *sums;             /* [summed] of a normal grid: the weights of value first, the next one, ..., added up;
+                                       NULL: no such grid, or of values too many for that */
     tune_index first;
     int summed;
     const struct tune_domain *element; /* of a vector */

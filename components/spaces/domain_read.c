@@ -205,7 +205,8 @@ static int get_either(const struct reader *r, const char *key, const char *other
 {
     *node = get(r, key);
     if (*node && get(r, other))
-        return tune_document_fail(r->document, get(r, other), "%s: %s is %s spelled otherwise; name one of them", r->what, other, key);
+        return tune_document_fail(r->document, get(r, other), "%s: %s is %s spelled otherwise; name one of them", r->what, other,
+                                  key);
     *node = *node ? *node : get(r, other);
     return 0;
 }

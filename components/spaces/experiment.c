@@ -1,10 +1,8 @@
 /* experiment.c - experiment files read: every key checked, expressions compiled, defaults held against their domains. */
 #include "spaces/experiment.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 
 struct reading {
@@ -287,7 +285,8 @@ static int read_folders(struct reading *r, const struct tune_node *root)
         return 0;
     if (node->type != TUNE_NODE_MAP)
         return fail(r, node, "folders must hold \"<word>\": \"<folder>\"");
-    if (!(e->folders = take(r, node->count, sizeof *e->folders)) || !(e->folder_names = take(r, node->count, sizeof *e->folder_names)))
+    if (!(e->folders = take(r, node->count, sizeof *e->folders)) ||
+        !(e->folder_names = take(r, node->count, sizeof *e->folder_names)))
         return -1;
     for (; e->folder_count < node->count; e->folder_count++) {
         e->folder_names[e->folder_count] = node->keys[e->folder_count]->value.text;
@@ -314,7 +313,8 @@ static int read_all(struct reading *r)
     TRY(tune_document_text(d, root, "report", false, &e->report));
     TRY(texts(r, tune_node_get(root, "arguments"), "arguments", &e->arguments, &e->argument_count));
     if (strchr(e->name, '/') || strchr(e->actuator, '/') || strchr(e->actuator, '.') || !e->name[0] || !e->actuator[0])
-        return fail(r, root, "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
+        return fail(r, root,
+                    "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
     TRY(tune_document_whole(d, root, "runs", false, &runs));
     if (runs < 1 || runs > 1000)
         return fail(r, tune_node_get(root, "runs"), "runs must be 1 to 1000");

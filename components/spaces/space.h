@@ -67,9 +67,9 @@ struct tune_space {
 };
 
 /* tune_space_read - from a file. NULL with an error (file:line:column): what tune_domain_read refuses, no dimension, two
- * of one name, more than TUNE_SPACE_DIMENSIONS or TUNE_SPACE_CONSTRAINTS, unknown keys, a parameter given twice, a constraint that does not
- * compile. "<will be set by ado>" counts as not given. That experiments exist and fit is tune_space_check's
- * (experiment.h).
+ * of one name, more than TUNE_SPACE_DIMENSIONS or TUNE_SPACE_CONSTRAINTS, unknown keys, a parameter given twice, a
+ * constraint that does not compile. "<will be set by ado>" counts as not given. That experiments exist and fit is
+ * tune_space_bind's (experiment.h).
  * tune_space_parse - from a document, which becomes the space's, also where it fails. */
 struct tune_space *tune_space_read(const char *path);
 struct tune_space *tune_space_parse(struct tune_document *document);
