@@ -170,6 +170,8 @@ experiments:
 E2
 tiny model 1 >/dev/null
 is "... that measures it" eval 'says "2 measured \(0 failed\)" "$sweep" recipe.yaml --experiments recipe.json --store recipes && "$samples" show recipe.yaml --experiments recipe.json --store recipes --property-format target --output-format csv --property training_steps,dataset_tokens_per_second | grep -q ",2$\|,2,"'
+printf '#!/bin/sh\necho "{\\"options\\": [3], \\"properties\\": []}"\n' >odd.sh && chmod +x odd.sh
+refused "a description of nothing that has a name" 2 'options or "properties" without a "name"' "$sweep" --describe-experiment ./odd.sh
 refused "a program without --describe" 2 "must be written by hand" "$sweep" --describe-experiment own/work.sh
 
 # ---- what users write wrongly ----
