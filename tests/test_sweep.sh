@@ -343,6 +343,8 @@ shown() { "$samples" show stable.yaml --experiments recipe.json --store recipes 
 is "... the row says what came of it" eval 'shown --until-stable 90 | awk -F, "{ exit !(\$1 >= 10 && \$1 <= 60 && (\$1 == 60 || \$3 <= 0.9 * \$2)) }" && [ "$(shown --until-stable 90)" = "$(shown --operation stable)" ] && [ -n "$(shown --operation stable)" ]'
 is "... which is another experiment than without" eval '[ -z "$(shown 2>err)" ] && grep -q "measured with --until-stable 90 is another experiment" err && says "1 known" "$sweep" stable.yaml --experiments recipe.json --store recipes --until-stable 90'
 refused "--until-stable where no experiment knows it" 2 "no experiment of this space has an input until_stable" "$sweep" s.yaml $own --store st --until-stable 5
+printf '#!/bin/sh\necho "{\\"options\\": [3], \\"properties\\": []}"\n' >odd.sh && chmod +x odd.sh
+refused "a description of nothing that has a name" 2 'options or "properties" without a "name"' "$sweep" --describe-experiment ./odd.sh
 refused "a program without --describe" 2 "must be written by hand" "$sweep" --describe-experiment own/work.sh
 
 # ---- what users write wrongly ----
