@@ -41,7 +41,7 @@ static const struct tune_option my_options[] = {
     TUNE_OPTION_GROUP("which columns"),
     {"property-format", TUNE_CHOICE, &my.property_format, "observed", "observed|target", "",
      "observed: a row for each entity, columns <experiment>-<target>; target: for each entity and experiment"},
-    {"property", TUNE_STRING, &my.properties, NULL, "", "", "show, compare, plot: only these targets, separated by commas"},
+    {"property", TUNE_STRING, &my.properties, NULL, "", "", "show, compare, plot, import: only these targets, separated by commas"},
     {"all-properties", TUNE_BOOL, &my.all_properties, "false", "", "", "show: also what is measured beside the experiment's own"},
     {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "", "of several results of one entity; else a list"},
     {"columns", TUNE_STRING, &my.columns, NULL, "", "", "rows: only these, separated by commas"},
@@ -61,6 +61,7 @@ static const struct tune_option my_options[] = {
     TUNE_OPTION_GROUP("import"),
     {"experiment", TUNE_STRING, &my.experiment, NULL, "", "", "whose rows they become: its name, or actuator.name"},
     {"actuator", TUNE_STRING, &my.actuator, NULL, "", "", "of it; default: the known experiment's, else replay"},
+    {"inputs", TUNE_STRING, &my.inputs, NULL, "", "", "the columns that are its inputs, where identifiers do not say it"},
     TUNE_OPTION_GROUP(""),
     {0},
 };
@@ -160,7 +161,14 @@ static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
         if (tune_file_exists(path))
             return 0;
     }
-    return tune_path(path, "%s", name);
+    int count;
+    char **names = tune_store_records(samples.store, "spaces", &count);
+    TRY(names ? 0 : -1);
+    for (int i = 0; i < count; i++)
+        names[i][strcspn(names[i], ".")] = 0;
+    samples_no_such("space", name, (const char *const *)names, count);
+    tune_store_records_free(names, count);
+    return -1;
 }
 
 int samples_open_space(const char *name)

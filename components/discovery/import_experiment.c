@@ -131,7 +131,7 @@ static bool put_inputs(cJSON *all, const struct inference *f)
     for (int i = 0; i < f->m->layout.inputs && good; i++) {
         cJSON *input = cJSON_CreateObject();
         good = cJSON_AddItemToArray(all, input) &&
-               tune_cjson_put_text(input, "identifier", f->m->layout.headings[f->m->layout.first_input + i]) &&
+               tune_cjson_put_text(input, "identifier", f->m->layout.headings[f->m->layout.input[i]]) &&
                cJSON_AddBoolToObject(input, "required", true) && put_domain(input, &f->inputs[i]);
     }
     for (int i = 0; i < f->parameter_count && good; i++) {

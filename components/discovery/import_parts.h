@@ -7,7 +7,12 @@
 #include "core/try.h"
 #include "discovery/import.h"
 
-enum import_format { IMPORT_OWN, IMPORT_OBSERVED, IMPORT_TARGETS };
+enum import_format {
+    IMPORT_OWN,      /* an export */
+    IMPORT_OBSERVED,
+    IMPORT_TARGETS,
+    IMPORT_PLAIN,    /* targets, and nothing says of which experiment: the one that is meant */
+};
 enum import_role { IMPORT_IGNORED, IMPORT_IDENTIFIER, IMPORT_GENERATOR, IMPORT_EXPERIMENT, IMPORT_INPUT, IMPORT_TARGET, IMPORT_KEY };
 
 struct import_field {
@@ -23,8 +28,8 @@ struct import_layout {
     struct import_field *fields; /* [count] */
     char **headings;
     int count;
-    int inputs;             /* of the fields: dimensions, one behind the other from first_input on */
-    int first_input;
+    int input[TUNE_SPACE_DIMENSIONS], inputs; /* the fields that are dimensions */
+    bool spelled;           /* identifiers are made of them; else they are names that say nothing (hashes, "CCO") */
     char **variants;        /* [variant_count] observed format: "-stop_after_seconds.30" */
     int variant_count;
     int others;             /* columns of other experiments */
@@ -48,15 +53,15 @@ struct importing {
 
 /* import_layout.c: tune_import_layout_read - from the heading and the first row; the csv is rewound. tune_import_layout_bind - to e: which inputs
  * and targets the fields are. tune_import_layout_free.
- * tune_import_identifier - the row's identifier taken apart by the names of its dimensions, parts[layout.inputs]: their number, or 0: it is
- * not made of them, with the values in their columns. (of an empty one: 0.)
+ * tune_import_identifier - what the row's dimensions are, parts[layout.inputs]: as its identifier spells them, or as their columns do where
+ * identifiers say nothing. false: it is made of others than those in their columns.
  * tune_import_parameters - "-name.value-name.value" taken apart, names being inputs of e (NULL: any names): how many, or -1: it is none.
  * tune_import_own_experiment - what stands behind the actuator and the name in an experiment's identifier ("", "-name.value"), or NULL: it is
  * another experiment. */
 int tune_import_layout_read(struct importing *m);
 int tune_import_layout_bind(struct importing *m);
 void tune_import_layout_free(struct import_layout *l);
-int tune_import_identifier(const struct import_layout *l, const char *const *fields, struct import_part *parts);
+bool tune_import_identifier(const struct import_layout *l, const char *const *fields, struct import_part *parts);
 int tune_import_parameters(const char *text, const struct tune_experiment *e, struct import_part *parts, int most);
 const char *tune_import_own_experiment(const struct importing *m, const char *identifier);
 

@@ -65,6 +65,10 @@ static bool find_value(const struct tune_domain *d, const char *text, struct tun
         return true; /* spelled as it is stored */
     if (tune_domain_has(d, value))
         return true;
+    if (!strcmp(text, "True") || !strcmp(text, "False")) {
+        *value = tune_value_bool(*text == 'T');
+        return tune_domain_has(d, value);
+    }
     if (!tune_import_is_none(text))
         return false;
     *value = tune_value_none();

@@ -18,7 +18,8 @@ struct side {
     enum { STORE, OPERATION, HOST, BUILD } kind;
     const char *wanted;           /* of a host or build */
     struct tune_uids uids;        /* of an operation */
-    char host[512], build[128];   /* of its first row */
+    char host[512], build[128];   /* of its first row; the build of the first of the present experiment */
+    int table, tables;            /* experiments it has rows of: each has a build of its own */
     bool hosts_mixed, builds_mixed;
 };
 
@@ -109,12 +110,15 @@ static bool is_of(const struct side *s, const struct tune_cell *cells)
     }
 }
 
-static void note_origin(struct side *s, const struct tune_cell *cells)
+static void note_origin(struct side *s, int table, const struct tune_cell *cells)
 {
     const char *host = cells[TUNE_KEY_HOST_CLASS].text, *build = cells[TUNE_KEY_BUILD].text;
-    if (!*s->host && !*s->build) {
+    if (s->tables == 0)
         snprintf(s->host, sizeof s->host, "%s", host);
+    if (s->tables == 0 || s->table != table) {
         snprintf(s->build, sizeof s->build, "%s", build);
+        s->table = table;
+        s->tables++;
     }
     s->hosts_mixed = s->hosts_mixed || strcmp(s->host, host);
     s->builds_mixed = s->builds_mixed || strcmp(s->build, build);
@@ -181,7 +185,7 @@ static int read_table(int from, int to, int table)
             continue;
         for (int s = from; s < to && more >= 0; s++)
             if (is_of(&compare.sides[s], cells)) {
-                note_origin(&compare.sides[s], cells);
+                note_origin(&compare.sides[s], table, cells);
                 more = add_row(s, table, &t, cells);
                 sides++;
             }
@@ -368,10 +372,11 @@ static int put_groups(int64_t *common)
 
 static void tell_side(char name, const struct side *s)
 {
+    const char *build = s->builds_mixed ? "several builds" : s->tables > 1 ? "one build of each experiment" : *s->build ? "build " : "unknown build";
     fprintf(samples.out, "# %c: ", name);
     tune_print_line_of(samples.out, s->text);
-    fprintf(samples.out, ", %s, %s%.16s\n", s->hosts_mixed ? "several host classes" : *s->host ? s->host : "unknown host class",
-            s->builds_mixed ? "several builds" : *s->build ? "build " : "unknown build", s->builds_mixed ? "" : s->build);
+    fprintf(samples.out, ", %s, %s%.16s\n", s->hosts_mixed ? "several host classes" : *s->host ? s->host : "unknown host class", build,
+            s->builds_mixed || s->tables > 1 ? "" : s->build);
 }
 
 static void tell_summaries(void)
