@@ -270,6 +270,87 @@ else
     skip "ado's own rows" "no ../shared/data/ado"
 fi
 
+# ---- plot ----
+plot() { # NAME - of space NAME.yaml and store NAME.st, into NAME.svg and NAME.txt
+    of=$1
+    shift
+    "$samples" plot "$of.yaml" --experiments points.json --store "$of.st" --include matching --svg "$of.svg" --width 80 "$@" >"$of.txt" 2>said.err || { cat said.err; return 1; }
+    [ "$(awk 'length > 79' "$of.txt" | wc -l)" = 0 ] || { cat "$of.txt"; return 1; }
+    ! command -v xmllint >/dev/null 2>&1 || xmllint --noout "$of.svg"
+}
+holds() { # FILE TEXT... - the file has all of them
+    file=$1
+    shift
+    for text; do grep -qF -- "$text" "$file" || { echo "$text is missing"; cat "$file"; return 1; }; done
+}
+cat >points.json <<'E2'
+{"identifier": "points", "actuator": "replay", "description": "", "inputs": [
+  {"identifier": "size", "required": true, "domain": {"domainRange": [1, 100000], "interval": 1}},
+  {"identifier": "length", "default": 512, "domain": {"domainRange": [1, 100000], "interval": 1}},
+  {"identifier": "model", "default": "a", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}},
+  {"identifier": "rate", "default": 0.5, "domain": {"domainRange": [0, 1]}},
+  {"identifier": "flash", "default": true, "domain": {"variableType": "BINARY_VARIABLE_TYPE"}}],
+ "targets": [{"identifier": "speed", "unit": "tokens/s"}, {"identifier": "bytes", "unit": "bytes", "whole": true, "optional": true}]}
+E2
+points() { # NAME DIMENSION... <CSV - a store and a space of these dimensions
+    of=$1
+    shift
+    cat >"$of.csv"
+    { echo "entitySpace:"
+        for d; do
+            case $d in
+            model) echo "  - {identifier: model, propertyDomain: {values: [a, b, meta-llama/Llama-3.1-8B-Instruct-of-a-very-long-name & more]}}" ;;
+            rate) echo "  - {identifier: rate, propertyDomain: {domainRange: [0, 1]}}" ;;
+            flash) echo "  - {identifier: flash, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}" ;;
+            *) echo "  - {identifier: $d, propertyDomain: {domainRange: [1, 20000], interval: 1}}" ;;
+            esac
+        done
+        echo "experiments: [{actuatorIdentifier: replay, experimentIdentifier: points}]"; } >"$of.yaml"
+    "$samples" import csv "$of.csv" --experiment points --experiments points.json --inputs "$(echo "$@" | tr ' ' ,)" --store "$of.st"
+}
+is "one dimension: curves" eval 'points one size <<E2 && plot one --property speed,bytes --ascii
+size,speed,bytes
+1,100,1000
+2,190,2000
+8,"[500, 700]","[8000, 8000]"
+E2
+holds one.txt "speed, tokens/s" "mean of several results, bars from the lowest to the highest" "size" "600 +" "bytes, bytes" && holds one.svg ">speed<" "tokens/s" "600 at 8, 500 to 700</title>" ">bytes<" ">size<" "class=\"bar c0\""'
+is "one point" eval 'points point size <<E2 && plot point --property speed --ascii
+size,speed
+4,7.5
+E2
+holds point.txt "speed, tokens/s" "7.5 +" && [ $(grep -c "<circle" point.svg) = 1 ]'
+is "names along the axis, long ones" eval 'points names model size <<E2 && plot names --property speed --ascii
+model,size,speed
+a,1,"[1, 2]"
+b,1,3
+meta-llama/Llama-3.1-8B-Instruct-of-a-very-long-name & more,1,"[5, 6, 7]"
+E2
+holds names.txt "a a   b b" "c meta-llama/Llama-3.1-8B-Instruct-of-a-very-long-name & more" "size 1; mean" && holds names.svg "meta-llama/Llama-3.1-8B-Instruct-of-a-very-long-name &#38; more</title>"'
+is "two dimensions: a heat map with what is missing, spread and best" eval 'points two size length <<E2 && plot two --maximize speed --ascii
+size,length,speed
+1,512,"[100, 104]"
+2,512,200
+1,1024,90
+E2
+holds two.txt "speed, tokens/s" "length" "   2     200*       -" "   1   102 +-2%     90" "*: the highest   -: missing" && holds two.svg "<title>size 1, length 512: 102 tokens/s, 100 to 104 in 2 results</title>" ">±2%<" ">missing<" "not measured"'
+is "... as curves over the one, a curve for each value of the other" eval 'plot two --property speed --x size --ascii && holds two.txt "* length 512   o length 1024" && holds two.svg ">length 512<" ">length 1024<"'
+five() { awk 'BEGIN { print "size,length,model,rate,flash,speed"; for (s = 1; s < 5; s++) for (l = 512; l < 2048; l *= 2) for (m = 0; m < 2; m++) for (r = 1; r < 3; r++) for (f = 0; f < 2; f++)
+    print s "," l "," (m ? "b" : "a") "," r / 4 "," (f ? "True" : "False") "," s * 100 + l / 512 + f }'; }
+is "more dimensions: parallel coordinates, and what each value does" eval 'five | points five size length model rate flash && plot five --maximize speed --ascii && holds five.txt "lowest, mean and highest for each value" "model" "the best 5 of 64" "speed    403   403   403   403   402" && holds five.svg ">model<" ">rate<" ">flash<" ">tokens/s<" ">thick: the best 5<" && [ $(grep -c "<path class=.row" five.svg) = 64 ]'
+is "... fewer where --where holds them" eval 'plot five --property speed --where "model == \"a\" and rate == 0.25 and flash" --ascii && holds five.txt "model a, rate 0.25, flash 1" "   4   402   403"'
+is "10,000 points: a curve, smoothed" eval 'awk "BEGIN { print \"size,speed\"; for (i = 1; i <= 10000; i++) print i \",\" 1000 + i / 10 + i * 7919 % 613 }" | points many size && plot many --property speed --ascii && holds many.txt "10000 points, smoothed where they scatter" && [ $(grep -c "<circle" many.svg) = 0 ] && [ $(wc -c <many.svg) -lt 200000 ]'
+is "colours, truly where the terminal says so" eval 'COLORTERM=truecolor "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --color always | grep -q "48;2;" && COLORTERM= "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --color always | grep -q "48;5;" && ! NO_COLOR=1 "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed | grep -q "\[4"'
+is "--svg /dev/stdout: the picture alone" eval '"$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --svg /dev/stdout | head -c 4 | grep -q "<svg"'
+two="$samples plot two.yaml --experiments points.json --store two.st --include matching"
+refused "plot of nothing" 2 "plot what? --property PROPERTY" $two
+refused "... of a property that is none" 2 "there is no property sped (the nearest is speed)" $two --property sped
+refused "... over a dimension that is none" 2 "there is no dimension sise (the nearest is size)" $two --property speed --x sise
+refused "... twice over the same" 2 "the same dimension" $two --property speed --x size --series size
+refused "... of what nobody has" 1 "no valid result has bytes" $two --property bytes
+refused "... of what nobody measured" 2 "nothing is known of these" $two --property speed --include missing
+refused "... in place of another file" 2 "is no SVG picture" $two --property speed --svg two.csv
+
 # ---- check ----
 is "check: nothing is wrong" says 'nothing is wrong' "$samples" check --store merged
 cp -r merged broken && file=$(ls broken/*.h5 | head -n 1) && printf 'no HDF5' >"$file"
