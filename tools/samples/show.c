@@ -311,8 +311,6 @@ int samples_show(void)
     show.results = !strstr(my.include, "miss") && strncmp(my.include, "un", 2);
     if (show.results)
         drop_empty_columns();
-    else
-        show.shown_count = 0;
     int code = put_all();
     if (code == 0 && show.results)
         code = samples_say_mixed(show.view);
