@@ -129,7 +129,8 @@ static void csv_values(void **state)
     }
     assert_int_equal(tune_import_values("[1, None, nan]", v, 4), 3);
     assert_true(v[0] == 1 && isnan(v[1]) && isnan(v[2]));
-    static const char *const none[] = {"x", "1 2", "0x10", "[1", "1]", "[1 2]", "[1,,2]", "[1, 2, 3, 4, 5]", "[[1]]", "[a]", "1,5", "[1] ", " 1", "--1", "[,]"};
+    static const char *const none[] = {"x", "1 2", "0x10", "[1", "1]", "[1 2]", "[1,,2]", "[1, 2, 3, 4, 5]", "[[1]]", "[a]", "1,5",
+                                       "[1] ", " 1", "--1", "[,]"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (tune_import_values(none[i], v, 4) >= 0)
             fail_msg("\"%s\" was taken for numbers", none[i]);
@@ -144,13 +145,16 @@ static struct tune_store *store;
 static struct tune_results results;
 
 static const char work[] =
-    "{\"identifier\": \"work\", \"actuator\": \"custom_experiments\", \"description\": \"\", \"program\": \"./work.sh\", \"output\": null,"
+    "{\"identifier\": \"work\", \"actuator\": \"custom_experiments\", \"description\": \"\", \"program\": \"./work.sh\", "
+    "\"output\": null,"
     "\"inputs\": [{\"identifier\": \"a\", \"required\": true, \"domain\": {\"domainRange\": [0, 1000], \"interval\": 1}},"
     "{\"identifier\": \"x\", \"default\": 0.5, \"domain\": {\"domainRange\": [0, 10]}},"
     "{\"identifier\": \"kind\", \"default\": \"plain\", \"domain\": {\"values\": [\"plain\", \"odd\", true, null]}}],"
-    "\"targets\": [{\"identifier\": \"speed\", \"unit\": \"1/s\"}, {\"identifier\": \"steps\", \"whole\": true, \"optional\": true}]}";
+    "\"targets\": [{\"identifier\": \"speed\", \"unit\": \"1/s\"}, "
+    "{\"identifier\": \"steps\", \"whole\": true, \"optional\": true}]}";
 static const char rest[] =
-    "{\"identifier\": \"rest\", \"actuator\": \"custom_experiments\", \"description\": \"\", \"program\": \"./rest.sh\", \"output\": null,"
+    "{\"identifier\": \"rest\", \"actuator\": \"custom_experiments\", \"description\": \"\", \"program\": \"./rest.sh\", "
+    "\"output\": null,"
     "\"inputs\": [{\"identifier\": \"a\", \"required\": true, \"domain\": {\"domainRange\": [0, 1000], \"interval\": 1}}],"
     "\"targets\": [{\"identifier\": \"heat\", \"unit\": \"K\"}]}";
 #define WORK "{actuatorIdentifier: custom_experiments, experimentIdentifier: work}"
@@ -192,7 +196,8 @@ static int end(void **state)
 }
 
 /* Entity number `index` of the space measured under protocol p, as operation op asked. */
-static void measure(const char *op, tune_index index, int p, enum tune_status status, double first, double second, const char *build)
+static void measure(const char *op, tune_index index, int p, enum tune_status status, double first, double second,
+                    const char *build)
 {
     struct tune_value entity[8], inputs[8], items[8];
     double targets[2] = {first, second};
@@ -210,7 +215,8 @@ static void measure(const char *op, tune_index index, int p, enum tune_status st
 
 /* ---- what is known ---- */
 
-static int known(struct tune_known *k, int p, double a, struct tune_value x, const char *kind, const char *host, const char *build, int accept)
+static int known(struct tune_known *k, int p, double a, struct tune_value x, const char *kind, const char *host, const char *build,
+                 int accept)
 {
     struct tune_value inputs[] = {tune_value_float(a), x, tune_value_text(kind)};
     const struct tune_known_row *rows;
@@ -251,7 +257,8 @@ static void known_rows(void **state)
     assert_true(tune_known_seconds(k, 0, inputs) == 4); /* of others: the median of the valid ones */
     assert_int_equal(tune_known_answered(k, 0, "custom_experiments.work"), 3);
     assert_int_equal(tune_known_answered(k, 1, "custom_experiments.work"), 1);
-    assert_int_equal(tune_known_answered(k, 2, "custom_experiments.work") + tune_known_answered(k, 0, "custom_experiments.rest"), 0);
+    assert_int_equal(tune_known_answered(k, 2, "custom_experiments.work") + tune_known_answered(k, 0, "custom_experiments.rest"),
+                     0);
     assert_ok(tune_known_add(k, 0, inputs, &(struct tune_origin){"EPYC", "b1", "", ""}, &(struct tune_known_row){.seconds = 1}));
     assert_int_equal(known(k, 0, 3, one, "plain", "EPYC", "b1", 0), 1);
     inputs[0] = tune_value_float(1.5); /* no whole number */
@@ -323,9 +330,10 @@ static void matching_rows(void **state)
     measure("op", 10, 0, TUNE_FAILED, 1, 1, "b"); /* 3 2.5 plain */
     measure("op", 0, 0, TUNE_INVALID, NAN, 1, "b");
     assert_string_equal(matching(), "a.1-x.1-kind.plain a.2-x.1-kind.1 a.3-x.2.5-kind.plain 0/0 1/0 2/0 0/0");
+    /* not to be counted; another order; two of one experiment */
     use("entitySpace: [{identifier: x, propertyDomain: {domainRange: [0, 2]}}, {identifier: a, propertyDomain: {values: [2, 1]}}]\n"
         "experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work, parameterization:\n"
-        "  [{property: {identifier: kind}, value: true}]}, " WORK "]"); /* not to be counted; another order; two of one experiment */
+        "  [{property: {identifier: kind}, value: true}]}, " WORK "]");
     assert_string_equal(matching(), "x.1.0-a.1 x.1.0-a.2 0/1 1/0 0/1");
     use("entitySpace: [{identifier: a, propertyDomain: {domainRange: [2, 9], interval: 1}}]\nexperiments: [" WORK "]");
     assert_string_equal(matching(), "a.2 a.3 0/-1 1/-1"); /* in the space, measured with other parameters */
@@ -354,7 +362,8 @@ static const char *view(enum tune_view_include include, const char *where, const
 {
     static char text[4096];
     static const char *const columns[] = {"speed", "heat", "steps"};
-    struct tune_view_options o = {.include = include, .where = where, .operation = operation, .columns = columns, .column_count = 3};
+    struct tune_view_options o = {.include = include, .where = where, .operation = operation, .columns = columns,
+                                  .column_count = 3};
     struct tune_view *v = tune_view_open(store, space, protocols, &o);
     struct tune_view_group g;
     const struct tune_cell *cells;
@@ -369,7 +378,8 @@ static const char *view(enum tune_view_include include, const char *where, const
             tune_entity_identifier(space->names, g.entity, space->count, text + strlen(text), sizeof text - strlen(text));
             for (int k = 0; k < g.results; k++) {
                 assert_got(cells = tune_view_cells(v, k));
-                snprintf(text + strlen(text), sizeof text - strlen(text), "%s%g", k ? "," : "=", cells[g.protocol].absent ? -1 : cells[g.protocol].number);
+                snprintf(text + strlen(text), sizeof text - strlen(text), "%s%g", k ? "," : "=",
+                         cells[g.protocol].absent ? -1 : cells[g.protocol].number);
             }
         }
         assert_int_equal(more, 0);
@@ -419,7 +429,8 @@ static void four_views(void **state)
     assert_true(c.matching == 5 && c.matching_results == 4 && c.matching_all == 1);
     assert_ok(tune_view_mixed(v, &o));
     assert_true(o.host_classes == 1 && o.builds == 2 && o.weights == 1 && o.data == 1); /* rest's program is another one */
-    assert_true(tune_view_present(v, 0, 0) && !tune_view_present(v, 1, 0) && tune_view_present(v, -1, 1) && tune_view_present(v, 0, 2));
+    assert_true(tune_view_present(v, 0, 0) && !tune_view_present(v, 1, 0) && tune_view_present(v, -1, 1) &&
+                tune_view_present(v, 0, 2));
     assert_int_equal(tune_view_count(v), 5);
     tune_view_free(v);
     all.valid = true;
@@ -464,11 +475,13 @@ static void imported(void **state)
         "experiments: [" WORK ", {actuatorIdentifier: custom_experiments, experimentIdentifier: work, parameterization:\n"
         "  [{property: {identifier: kind}, value: true}]}]");
     snprintf(text, sizeof text, "%s%s", heading,
-             "0,a.1-x.1.0,g," AT ",1,1,10,1\n1,x.2-a.1," AT "," AT "-kind.1,1,2.0,\"[20, 21]\",\"[2, 3]\"\n2,a.2-x.1,g,work,2,1,9,9\n");
+             "0,a.1-x.1.0,g," AT ",1,1,10,1\n1,x.2-a.1," AT "," AT "-kind.1,1,2.0,\"[20, 21]\",\"[2, 3]\"\n"
+             "2,a.2-x.1,g,work,2,1,9,9\n");
     assert_int_equal(import("work", NULL, text), 3);
     assert_string_equal(view(TUNE_VIEW_MATCHING, NULL, NULL), "a.1-x.1=10 a.1-x.2=-1,-1");
     assert_int_equal(import("custom_experiments.work", NULL, text), 0);
-    snprintf(text, sizeof text, "%s%s", heading, "0,0xc0ffee,g," AT ",1,1.0,10.0,1\n1,c0ffef,g," AT ",3,2,33,3\n2,c0ffef,g," AT ",3,2,33,3\n");
+    snprintf(text, sizeof text, "%s%s", heading,
+             "0,0xc0ffee,g," AT ",1,1.0,10.0,1\n1,c0ffef,g," AT ",3,2,33,3\n2,c0ffef,g," AT ",3,2,33,3\n");
     assert_int_equal(import("work", NULL, text), 1); /* one is there, one is there twice in the file */
     assert_string_equal(view(TUNE_VIEW_MATCHING, "a == 3", NULL), "a.3-x.2=33");
     snprintf(text, sizeof text, "a,speed\n2,5.5\n");
@@ -502,7 +515,8 @@ static void made(void **state)
     (void)state;
     struct tune_experiment *e;
     assert_int_equal(import("new", NULL, ",identifier,generatorid,model,n,r,new-depth.2-t,new-depth.2-count,other-t\n"
-                                         "0,model.a-b-n.1-r.0.5,g,a-b,1,0.5,\"[1.5, 2.5]\",\"[1, 2]\",7\n1,model.c-n.2-r.1,g,c,2,1,,3,\n"), 3);
+                                         "0,model.a-b-n.1-r.0.5,g,a-b,1,0.5,\"[1.5, 2.5]\",\"[1, 2]\",7\n"
+                                         "1,model.c-n.2-r.1,g,c,2,1,,3,\n"), 3);
     assert_got(e = tune_experiment_read("st/experiments/new.json"));
     assert_string_equal(e->actuator, "replay");
     assert_int_equal(e->input_count, 4);

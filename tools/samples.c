@@ -29,7 +29,8 @@ static const struct tune_option my_options[] = {
      "export csv EXPERIMENT; import csv FILE. A SPACE is a file, or space-... as the store recorded it"},
     {"store", TUNE_STRING, &my.store, "samples", "", "", "folder of sample files"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "", "more folders and files of experiments, separated by commas"},
-    {"output-format", TUNE_CHOICE, &my.output_format, "console", "console|table|csv|json", "", "for people, spreadsheets, programs"},
+    {"output-format", TUNE_CHOICE, &my.output_format, "console", "console|table|csv|json", "",
+     "for people, spreadsheets, programs"},
     {"output-file", TUNE_STRING, &my.output_file, NULL, "", "", "write there instead of standard output"},
     TUNE_OPTION_GROUP("which rows"),
     {"include", TUNE_CHOICE, &my.include, "measured", "measured|matching|missing|unmeasured|sampled|unsampled", "",
@@ -43,7 +44,8 @@ static const struct tune_option my_options[] = {
      "observed: a row for each entity, columns <experiment>-<target>; target: for each entity and experiment"},
     {"property", TUNE_STRING, &my.properties, NULL, "", "", "show, compare, plot, import: only these targets, separated by commas"},
     {"all-properties", TUNE_BOOL, &my.all_properties, "false", "", "", "show: also what is measured beside the experiment's own"},
-    {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "", "of several results of one entity; else a list"},
+    {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "",
+     "of several results of one entity; else a list"},
     {"columns", TUNE_STRING, &my.columns, NULL, "", "", "rows: only these, separated by commas"},
     TUNE_OPTION_GROUP("best"),
     {"maximize", TUNE_STRING, &my.maximize, NULL, "", "", "the property to have as high as possible"},
@@ -175,7 +177,8 @@ int samples_open_space(const char *name)
 {
     char path[TUNE_PATH_MAX];
     if (!name)
-        return samples_fail(TUNE_ERROR_USAGE, "which space? %s takes a space file, or space-... as the store recorded it", my.command);
+        return samples_fail(TUNE_ERROR_USAGE, "which space? %s takes a space file, or space-... as the store recorded it",
+                            my.command);
     TRY(tune_path(path, "%s", name));
     if (!strncmp(name, "space-", 6) && !tune_file_exists(name))
         TRY(find_recorded(name, path));
@@ -190,7 +193,8 @@ int samples_open_space(const char *name)
 struct tune_view *samples_open_view(const char *const *columns, int count, bool valid)
 {
     static const char *const names[] = {"measured", "matching", "missing", "unmeasured", "sampled", "", "", "unsampled"};
-    struct tune_view_options o = {.where = my.where, .operation = my.operation, .valid = valid, .columns = columns, .column_count = count};
+    struct tune_view_options o = {.where = my.where, .operation = my.operation, .valid = valid, .columns = columns,
+                                  .column_count = count};
     struct tune_operation_record record;
     for (int i = 0; i < 8; i++)
         if (!strcmp(my.include, names[i]))
@@ -225,7 +229,8 @@ int samples_say_matching(struct tune_view *v)
         return 0;
     TRY(tune_view_counted(v, &c));
     if (c.measured == 0 && c.matching_results > 0)
-        fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include matching\n",
+        fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include "
+                        "matching\n",
                 (long long)c.matching_results);
     return 0;
 }

@@ -71,12 +71,14 @@ static const char *field_of(const struct importing *m, const char *const *fields
 static uint64_t mix_cell(const struct tune_cell *cell, uint64_t hash)
 {
     double number = cell->number == 0 ? 0 : cell->number;
-    return cell->absent ? hash : cell->text ? tune_hash64(cell->text, strlen(cell->text), hash) : tune_hash64(&number, sizeof number, ~hash);
+    return cell->absent ? hash
+           : cell->text ? tune_hash64(cell->text, strlen(cell->text), hash)
+                        : tune_hash64(&number, sizeof number, ~hash);
 }
 
-/* A uid of what the row says, for files that have none: the same row imported again is the same, whatever its identifier and in whatever
- * order its columns are (hashes of cells are added). What the file says nothing of, inputs with defaults and absent targets, is not in it:
- * an experiment that gets more of them later changes nothing. */
+/* A uid of what the row says, for files that have none: the same row imported again is the same, whatever its identifier and in
+ * whatever order its columns are (hashes of cells are added). What the file says nothing of, inputs with defaults and absent
+ * targets, is not in it: an experiment that gets more of them later changes nothing. */
 static void make_uid(struct line *n, int result)
 {
     const struct importing *m = n->m;
@@ -154,7 +156,8 @@ static int line_up(struct line *n, int results)
         if (n->counts[i] == 0 || n->counts[i] == results)
             continue;
         if (!valid || n->counts[i] != good) {
-            tune_import_bad(n->m, "%d results, and %s has %d figures: whose they are cannot be told", results, e->targets[i].name, n->counts[i]);
+            tune_import_bad(n->m, "%d results, and %s has %d figures: whose they are cannot be told", results, e->targets[i].name,
+                            n->counts[i]);
             return -1;
         }
         for (int k = results - 1, from = good - 1; k >= 0; k--)
@@ -176,8 +179,8 @@ static int read_figures(struct line *n, const char *const *fields, int variant)
             continue;
         int count = tune_import_values(fields[i], n->values + (size_t)f->which * MOST_RESULTS, MOST_RESULTS);
         if (count < 0) {
-            tune_import_bad(n->m, "%s: \"%.60s\" is no number, and no list of them; --property names the columns to take", l->headings[i],
-                            fields[i]);
+            tune_import_bad(n->m, "%s: \"%.60s\" is no number, and no list of them; --property names the columns to take",
+                            l->headings[i], fields[i]);
             return -1;
         }
         n->counts[f->which] = count;
@@ -190,7 +193,8 @@ static bool set_input(struct line *n, int input, const char *spelled)
 {
     const struct importing *m = n->m;
     n->given[input] = true;
-    if (tune_import_input(&m->e->inputs[input], &m->columns[input], spelled, &n->cells[TUNE_KEYS + input], input_text(n, input), TEXT))
+    if (tune_import_input(&m->e->inputs[input], &m->columns[input], spelled, &n->cells[TUNE_KEYS + input], input_text(n, input),
+                          TEXT))
         return true;
     tune_import_bad(n->m, "%s of %s cannot be \"%.60s\"", m->e->names[input], m->e->name, spelled);
     return false;
@@ -201,7 +205,8 @@ static bool set_part(struct line *n, const struct import_part *part, const char 
     char spelled[TEXT];
     snprintf(spelled, sizeof spelled, "%.*s", part->value_length, part->value);
     for (int i = 0; i < n->m->e->input_count; i++)
-        if ((int)strlen(n->m->e->names[i]) == part->name_length && !strncmp(n->m->e->names[i], part->name, (size_t)part->name_length))
+        if ((int)strlen(n->m->e->names[i]) == part->name_length &&
+            !strncmp(n->m->e->names[i], part->name, (size_t)part->name_length))
             return set_input(n, i, spelled);
     tune_import_bad(n->m, "%s %.*s is no input of %s", what, part->name_length, part->name, n->m->e->name);
     return false;
@@ -243,7 +248,8 @@ static bool name_entity(struct line *n, const char *const *fields)
     for (int i = 0; !*identifier && i < l->inputs && length < sizeof n->entity; i++) {
         const char *value = fields[l->input[i]];
         value = tune_import_is_none(value) ? "None" : !strcmp(value, "True") ? "1" : !strcmp(value, "False") ? "0" : value;
-        length += (size_t)snprintf(n->entity + length, sizeof n->entity - length, "%s%s.%s", i ? "-" : "", l->headings[l->input[i]], value);
+        length += (size_t)snprintf(n->entity + length, sizeof n->entity - length, "%s%s.%s", i ? "-" : "", l->headings[l->input[i]],
+                                   value);
     }
     return length < sizeof n->entity;
 }
@@ -492,7 +498,8 @@ static int find_experiment(struct importing *m)
             m->e = e;
     }
     if (!m->e && actuator && strcmp(actuator, "replay")) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "there is no experiment %s of actuator %s; one that nobody knows becomes one of replay", wanted,
+        tune_error_set_kind(TUNE_ERROR_USAGE,
+                            "there is no experiment %s of actuator %s; one that nobody knows becomes one of replay", wanted,
                             actuator);
         return -1;
     }

@@ -6,9 +6,10 @@
  *
  *     <inputs>,<targets>                                                   any other, where it is said which columns are inputs
  *
- * Which columns are dimensions the identifier says, where it is made of them, "name.value-name.value", in whatever order; of one that
- * says nothing (a hash) the known experiment: those it has inputs for. Parameters stand in the experiment's identifier; other inputs
- * have their defaults. A cell "[a, b]" holds the figures of several results. Everything is read and checked before anything is written.
+ * Which columns are dimensions the identifier says, where it is made of them, "name.value-name.value", in whatever order; of one
+ * that says nothing (a hash) the known experiment: those it has inputs for. Parameters stand in the experiment's identifier; other
+ * inputs have their defaults. A cell "[a, b]" holds the figures of several results. Everything is read and checked before anything
+ * is written.
  *
  * An experiment that nobody knows is made up from the file, of actuator replay, which nothing measures: its dimensions as required
  * inputs, its parameters as optional ones. */
@@ -44,9 +45,9 @@ struct tune_import {
     char left_out[1024];         /* columns that the known experiment has no target for, separated by ", " */
 };
 
-/* tune_import_csv - -1 with an error: the file cannot be read, its columns make no sense (file:line), the experiment's inputs are not
- * among them, a bad row (each was told); nothing was written then. Rows of our own keep their uid; others get one from their inputs and
- * figures: imported twice, also with identifiers spelled otherwise, they are there once. */
+/* tune_import_csv - -1 with an error: the file cannot be read, its columns make no sense (file:line), the experiment's inputs are
+ * not among them, a bad row (each was told); nothing was written then. Rows of our own keep their uid; others get one from their
+ * inputs and figures: imported twice, also with identifiers spelled otherwise, they are there once. */
 int tune_import_csv(struct tune_import *import);
 
 #ifdef __cplusplus

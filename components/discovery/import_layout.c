@@ -42,8 +42,8 @@ static bool agrees(const char *cell, const char *text, size_t length)
            (tune_import_number(cell, &a) && tune_import_number(copy, &b) && a == b);
 }
 
-/* Where "name.value" at the begin of `at` ends, value being what the cell says: at a '-', or as the last one at the end. NULL: it is
- * another. */
+/* Where "name.value" at the begin of `at` ends, value being what the cell says: at a '-', or as the last one at the end. NULL: it
+ * is another. */
 static const char *part_end(const char *at, const char *name, const char *cell, bool last)
 {
     size_t length = strlen(name);
@@ -263,10 +263,11 @@ static int find_inputs(struct importing *m, const char *const *first, int fixed)
             break;
     if (l->inputs > 0)
         return 0;
-    return fail_at(m, m->e ? "this identifier is not made of the columns behind it (\"name.value-name.value\"), and none of them is an input "
-                             "of the experiment; name those that are inputs (--inputs): "
-                           : "this identifier is not made of the columns behind it (\"name.value-name.value\"), so which of them are inputs "
-                             "cannot be told; name them (--inputs), or the experiment's file (--experiments): ", identifier);
+    return fail_at(m,
+                   m->e ? "this identifier is not made of the columns behind it (\"name.value-name.value\"), and none of them is an "
+                          "input of the experiment; name those that are inputs (--inputs): "
+                        : "this identifier is not made of the columns behind it (\"name.value-name.value\"), so which of them are "
+                          "inputs cannot be told; name them (--inputs), or the experiment's file (--experiments): ", identifier);
 }
 
 /* Only the targets that the caller named. */
@@ -323,12 +324,14 @@ static int read_own(struct importing *m)
 {
     struct import_layout *l = &m->layout;
     if (!m->e)
-        return fail_at(m, "which of these columns are inputs cannot be told without the experiment's file; name it with --experiments: ", m->name);
+        return fail_at(m, "which of these columns are inputs cannot be told without the experiment's file; name it with "
+                       "--experiments: ", m->name);
     for (int i = 0; i < l->count; i++) {
         int key = 0;
         while (key < TUNE_KEYS && strcmp(l->headings[i], tune_key_column((enum tune_key)key)->name))
             key++;
-        l->fields[i] = (struct import_field){.role = key < TUNE_KEYS ? IMPORT_KEY : IMPORT_TARGET, .name = l->headings[i], .which = key};
+        l->fields[i] = (struct import_field){.role = key < TUNE_KEYS ? IMPORT_KEY : IMPORT_TARGET, .name = l->headings[i],
+                                             .which = key};
         for (int k = 0; k < m->e->input_count && key == TUNE_KEYS; k++)
             if (!strcmp(l->headings[i], m->e->names[k]))
                 l->fields[i].role = IMPORT_INPUT;
@@ -349,7 +352,8 @@ static int read_fixed(struct importing *m)
 {
     struct import_layout *l = &m->layout;
     static const struct { const char *name; enum import_role role; } fixed[] = {
-        {"", IMPORT_IGNORED}, {"identifier", IMPORT_IDENTIFIER}, {"generatorid", IMPORT_GENERATOR}, {"experiment_id", IMPORT_EXPERIMENT}};
+        {"", IMPORT_IGNORED}, {"identifier", IMPORT_IDENTIFIER}, {"generatorid", IMPORT_GENERATOR},
+        {"experiment_id", IMPORT_EXPERIMENT}};
     int i = 0;
     l->format = IMPORT_OBSERVED;
     for (int k = 0; k < 4; k++)
@@ -373,10 +377,11 @@ int tune_import_layout_read(struct importing *m)
     TRY(copy_headings(m, fields, count));
     bool own = m->i->input_count == 0 && !strcmp(m->layout.headings[0], tune_key_column(TUNE_KEY_UID)->name);
     int fixed = own ? 0 : read_fixed(m);
-    bool ado = fixed > 0 && (!strcmp(m->layout.headings[0], "identifier") || (count > 1 && !strcmp(m->layout.headings[1], "identifier")));
+    bool ado = fixed > 0 &&
+               (!strcmp(m->layout.headings[0], "identifier") || (count > 1 && !strcmp(m->layout.headings[1], "identifier")));
     if (!own && !ado && m->i->input_count == 0)
-        return fail_at(m, "this is neither what show writes (,identifier,generatorid,...) nor an export (uid,operation,...); of any other file "
-                       "say which columns are inputs (--inputs): its first column is ", m->layout.headings[0]);
+        return fail_at(m, "this is neither what show writes (,identifier,generatorid,...) nor an export (uid,operation,...); of any "
+                       "other file say which columns are inputs (--inputs): its first column is ", m->layout.headings[0]);
     TRY(more = tune_csv_row(m->csv, &fields, &count));
     if (more == 0) {
         tune_error_set("%s: it has a heading and no rows", m->i->path);
@@ -436,8 +441,8 @@ int tune_import_layout_bind(struct importing *m)
         struct import_field *f = &m->layout.fields[i];
         if (f->role == IMPORT_INPUT && (f->which = find_input(m->e, f->name)) < 0) {
             const char *nearest = tune_nearest(f->name, m->e->names, m->e->input_count, NULL);
-            tune_error_set("%s: %s has no input %s%s%s%s; --actuator replay makes an experiment of what is in the file", m->i->path, m->e->name,
-                           f->name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
+            tune_error_set("%s: %s has no input %s%s%s%s; --actuator replay makes an experiment of what is in the file", m->i->path,
+                           m->e->name, f->name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
             return -1;
         }
         if (f->role == IMPORT_TARGET && (f->which = find_target(m->e, f->name)) < 0)

@@ -146,7 +146,8 @@ static bool is_input(const struct tune_protocol *p, int dimension)
     return false;
 }
 
-/* What the expression may name under a protocol: its experiment's inputs, and the space's dimensions that are none of them. Their number. */
+/* What the expression may name under a protocol: its experiment's inputs, and the space's dimensions that are none of them. Their
+ * number. */
 static int list_names(const struct tune_space *s, const struct tune_protocol *p, const char **names)
 {
     int count = p->experiment->input_count;
@@ -307,8 +308,10 @@ static int open_view(struct tune_view *v)
         if (v->protocols[p].experiment->input_count + s->count > most)
             most = v->protocols[p].experiment->input_count + s->count;
     v->text_size = 512;
-    if (!(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) || !(v->items = calloc((size_t)s->items + 1, sizeof *v->items)) ||
-        !(v->inputs = calloc((size_t)most, sizeof *v->inputs)) || !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
+    if (!(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) ||
+        !(v->items = calloc((size_t)s->items + 1, sizeof *v->items)) ||
+        !(v->inputs = calloc((size_t)most, sizeof *v->inputs)) ||
+        !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
         !(v->text = malloc(v->text_size)))
         return no_memory();
     if (of_entities(v) && (s->size == 0 || s->size == TUNE_INDEX_MAX)) {

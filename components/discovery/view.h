@@ -9,7 +9,8 @@
  * others are entities alone. Groups come entity by entity, first measured first, experiments in the space's order;
  * reading them in that order goes through the files once. Example:
  *
- *     struct tune_view *v = tune_view_open(store, space, protocols, &(struct tune_view_options){.include = TUNE_VIEW_MATCHING, ...});
+ *     struct tune_view *v = tune_view_open(store, space, protocols, &(struct tune_view_options){.include = TUNE_VIEW_MATCHING,
+ * ...});
  *     while ((more = tune_view_next(v, &group)) == 1)
  *         for (int k = 0; k < group.results && (cells = tune_view_cells(v, k)); k++)
  *             ... group.entity[d], cells[i].number */

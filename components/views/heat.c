@@ -224,7 +224,8 @@ static void put_cells(const struct layout *l, FILE *out)
                     i == m->best ? " font-weight=\"700\"" : "", value_text(m, v, text));
             if (below)
                 fprintf(out, "<text class=\"t%d\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" pointer-events=\"none\" "
-                        "style=\"font-size:11px\">%s</text>\n", shade_of(m, v), x + l->cell_width / 2, y + l->cell_height / 2 + 12, spread);
+                        "style=\"font-size:11px\">%s</text>\n",
+                        shade_of(m, v), x + l->cell_width / 2, y + l->cell_height / 2 + 12, spread);
         }
     fputs("</g>\n", out);
     for (int k = 0; k < 2 && m->best >= 0; k++)
@@ -353,8 +354,8 @@ static int widest_number(const struct setting *s, bool spreads)
     return most;
 }
 
-/* Numbers, with their spread if that fits, and the names above them, else with letters for the names, else close together, else colours
- * alone. */
+/* Numbers, with their spread if that fits, and the names above them, else with letters for the names, else close together, else
+ * colours alone. */
 static int set_map(struct setting *s, const struct tune_heat *h)
 {
     int number, names = widest_plain(h->x_names, h->columns), title = tune_plain_width(h->y_title), width = s->how->width - 1;

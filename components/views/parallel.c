@@ -167,8 +167,8 @@ static int lay_out(struct layout *l, const struct tune_parallel *p)
     if (l->sampled)
         snprintf(l->said, sizeof l->said, "%d of %lld rows are drawn, evenly over the last axis", MOST_LINES, (long long)p->rows);
     if (l->d.best > 0)
-        snprintf(l->said + strlen(l->said), sizeof l->said - strlen(l->said), l->d.best > 1 ? "%sthick: the best %lld" : "%sthick: the best",
-                 *l->said ? "; " : "", (long long)l->d.best);
+        snprintf(l->said + strlen(l->said), sizeof l->said - strlen(l->said),
+                 l->d.best > 1 ? "%sthick: the best %lld" : "%sthick: the best", *l->said ? "; " : "", (long long)l->d.best);
     for (int i = 0; i < p->count; i++, before = to + 8) {
         title_extent(l, i, &from, &to);
         l->stepped |= from < before;

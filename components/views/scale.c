@@ -367,7 +367,8 @@ int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, d
     for (int64_t i = 0; i < c->count; i++)
         if (!tune_plot_drawn(plot, c->x[i], c->y[i]))
             return 0; /* with holes: as it is */
-    if (n == 0 || c->dotted || (c->marked && !tune_plot_crowded(plot, c)) || plot->x_names || c->count < 3 || (n < 0 && !is_noisy(c)))
+    if (n == 0 || c->dotted || (c->marked && !tune_plot_crowded(plot, c)) || plot->x_names || c->count < 3 ||
+        (n < 0 && !is_noisy(c)))
         return 0;
     int64_t reach = n < 0 ? c->count / 40 : n >= (double)c->count ? c->count - 1 : (int64_t)n;
     double *a = malloc((size_t)c->count * sizeof *a), *b = malloc((size_t)c->count * sizeof *b);

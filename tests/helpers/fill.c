@@ -82,8 +82,8 @@ static int fill(struct filling *f, int64_t rows, int repeat, const struct tune_o
 
 static int record(struct filling *f, const char *space_path, int64_t rows)
 {
-    struct tune_operation_record r = {.options = {.order = {.limit = -1}, .repeat = 1}, .started_s = 1.75e9, .ended_s = 1.75e9 + 32.0 * (double)rows,
-                                      .planned = rows, .measured = rows};
+    struct tune_operation_record r = {.options = {.order = {.limit = -1}, .repeat = 1}, .started_s = 1.75e9,
+                                      .ended_s = 1.75e9 + 32.0 * (double)rows, .planned = rows, .measured = rows};
     char name[64], *text;
     size_t size;
     snprintf(r.id, sizeof r.id, "%s", f->results.operation);

@@ -138,7 +138,8 @@ static void make_key(const struct samples_table *t, const struct tune_cell *cell
             continue;
         for (int k = 0; k < 2; k++) {
             uint64_t name = tune_hash64(t->names[i], strlen(t->names[i]), (uint64_t)k + 7);
-            key[k] += cells[i].text ? tune_hash64(cells[i].text, strlen(cells[i].text), name) : tune_hash64(&number, sizeof number, ~name);
+            key[k] += cells[i].text ? tune_hash64(cells[i].text, strlen(cells[i].text), name)
+                                    : tune_hash64(&number, sizeof number, ~name);
         }
     }
 }
@@ -344,14 +345,16 @@ static bool is_common(const struct row *first, int64_t count)
 static int64_t group_length(int64_t first)
 {
     int64_t n = 1;
-    while (first + n < compare.count && !memcmp(compare.rows[first].key, compare.rows[first + n].key, sizeof compare.rows[first].key))
+    const struct row *rows = compare.rows;
+    while (first + n < compare.count && !memcmp(rows[first].key, rows[first + n].key, sizeof rows[first].key))
         n++;
     return n;
 }
 
 static int put_groups(int64_t *common)
 {
-    static const char *const headings[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p", "differs"};
+    static const char *const headings[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p",
+                                           "differs"};
     int64_t *firsts = calloc((size_t)compare.count + 1, sizeof *firsts);
     int code = firsts ? samples_begin(SAMPLES_TABLE, headings, 10) : samples_no_memory();
     *common = 0;
@@ -372,11 +375,14 @@ static int put_groups(int64_t *common)
 
 static void tell_side(char name, const struct side *s)
 {
-    const char *build = s->builds_mixed ? "several builds" : s->tables > 1 ? "one build of each experiment" : *s->build ? "build " : "unknown build";
+    const char *build = s->builds_mixed ? "several builds"
+                        : s->tables > 1 ? "one build of each experiment"
+                        : *s->build     ? "build "
+                                        : "unknown build";
     fprintf(samples.out, "# %c: ", name);
     tune_print_line_of(samples.out, s->text);
-    fprintf(samples.out, ", %s, %s%.16s\n", s->hosts_mixed ? "several host classes" : *s->host ? s->host : "unknown host class", build,
-            s->builds_mixed || s->tables > 1 ? "" : s->build);
+    fprintf(samples.out, ", %s, %s%.16s\n", s->hosts_mixed ? "several host classes" : *s->host ? s->host : "unknown host class",
+            build, s->builds_mixed || s->tables > 1 ? "" : s->build);
 }
 
 static void tell_summaries(void)
@@ -385,8 +391,9 @@ static void tell_summaries(void)
         const struct summary *s = &compare.summaries[i];
         if (s->count == 0)
             continue;
-        fprintf(samples.out, "# b/a of %s%s%s: %.4g, the geometric mean of %lld (%.4g to %.4g)", compare.table_count > 1 ? s->table : "",
-                compare.table_count > 1 ? " " : "", s->property, exp(s->logs / (double)s->count), (long long)s->count, s->low, s->high);
+        fprintf(samples.out, "# b/a of %s%s%s: %.4g, the geometric mean of %lld (%.4g to %.4g)",
+                compare.table_count > 1 ? s->table : "", compare.table_count > 1 ? " " : "", s->property,
+                exp(s->logs / (double)s->count), (long long)s->count, s->low, s->high);
         if (s->repeated > 0)
             fprintf(samples.out, "; %lld of %lld repeated ones differ by more than their spread", (long long)s->different,
                     (long long)s->repeated);
@@ -399,7 +406,8 @@ static int check_aggregate(void)
 {
     if (!my.aggregate || !strcmp(my.aggregate, "mean") || !strcmp(my.aggregate, "median"))
         return 0;
-    return samples_fail(TUNE_ERROR_USAGE, "compare takes the mean or the median of several results, not --aggregate %s", my.aggregate);
+    return samples_fail(TUNE_ERROR_USAGE, "compare takes the mean or the median of several results, not --aggregate %s",
+                        my.aggregate);
 }
 
 /* Every property asked for is a target of some table. */

@@ -44,7 +44,7 @@ static struct {
 
 /* ---- the identifier ---- */
 
-/* What text holds at its begin of the cell as an identifier spells it (512 or 512.0 of a number), up to '-' or its end; 0: not it. */
+/* How many bytes of text, up to '-' or its end, spell the cell as an identifier does (512 or 512.0 of a number); 0: it does not. */
 static size_t spelled_at(const char *text, const struct tune_cell *cell)
 {
     char number[TUNE_DECIMAL_SIZE], whole[32] = "";
@@ -453,7 +453,8 @@ static int no_such_entity(const char *const *tables, int count)
         }
         tune_scan_free(scan);
     }
-    return samples_fail(TUNE_ERROR_USAGE, "%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "", nearest);
+    return samples_fail(TUNE_ERROR_USAGE, "%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "",
+                        nearest);
 }
 
 int samples_entity(void)

@@ -297,7 +297,8 @@ static int put_all(void)
     TRY(code);
     TRY(samples_end());
     if (samples_people() && (samples_rows() > 50 || columns > 20))
-        fprintf(stderr, "samples: %lld rows of %d columns; --output-format csv is easier to look at\n", (long long)samples_rows(), columns);
+        fprintf(stderr, "samples: %lld rows of %d columns; --output-format csv is easier to look at\n", (long long)samples_rows(),
+                columns);
     return 0;
 }
 
