@@ -76,7 +76,8 @@ static bool is_it(const struct tune_seen_value *s, const struct tune_cell *cell)
 
 static struct tune_seen_value *place_of(const struct tune_axis_of_rows *a, const struct tune_cell *cell)
 {
-    uint64_t hash = cell->text ? tune_hash64(cell->text, strlen(cell->text), 3) : tune_hash64(&cell->number, sizeof cell->number, 4);
+    uint64_t hash = cell->text ? tune_hash64(cell->text, strlen(cell->text), 3)
+                               : tune_hash64(&cell->number, sizeof cell->number, 4);
     return &a->seen[hash % SEEN];
 }
 
@@ -99,7 +100,8 @@ static bool read_cell(const struct tune_axis_of_rows *a, const struct tune_cell 
     *value = tune_rows_value(&a->column, a->own, a->wanted, cell, a->items);
     bool in = a->size ? tune_domain_find(a->wanted, value, at) == 1 : tune_domain_has(a->wanted, value);
     if (is_lasting(a, cell, value)) {
-        *s = (struct tune_seen_value){.used = true, .in = in, .text = cell->text != NULL, .number = cell->number, .value = *value, .at = *at};
+        *s = (struct tune_seen_value){.used = true, .in = in, .text = cell->text != NULL, .number = cell->number, .value = *value,
+                                      .at = *at};
         if (cell->text)
             strcpy(s->spelled, cell->text);
     }
