@@ -255,10 +255,16 @@ static void known_rows(void **state)
     assert_true(tune_known_seconds(k, 0, inputs) == 4); /* of this entity, wherever measured: the mean */
     inputs[0] = tune_value_int(3);
     assert_true(tune_known_seconds(k, 0, inputs) == 4); /* of others: the median of the valid ones */
-    assert_int_equal(tune_known_answered(k, 0, "custom_experiments.work"), 3);
-    assert_int_equal(tune_known_answered(k, 1, "custom_experiments.work"), 1);
-    assert_int_equal(tune_known_answered(k, 2, "custom_experiments.work") + tune_known_answered(k, 0, "custom_experiments.rest"),
-                     0);
+    uint64_t first = tune_entity_hash("a.1-x.1", 7), second = tune_entity_hash("a.1-x.2.5", 9), third = tune_entity_hash("a.3-x.1", 7);
+    assert_true(tune_known_asked(k, first) && tune_known_asked(k, second) && !tune_known_asked(k, third));
+    inputs[0] = tune_value_int(1);
+    assert_int_equal(tune_known_answered(k, 0, inputs, first, 0), 1);
+    assert_int_equal(tune_known_answered(k, 0, inputs, first, 1), 0); /* a second repeat was not asked for */
+    assert_int_equal(tune_known_answered(k, 0, inputs, third, 0), 0);
+    inputs[1] = tune_value_float(2.5);
+    assert_int_equal(tune_known_answered(k, 0, inputs, second, 0), 1); /* failed, and not to be tried again */
+    inputs[0] = tune_value_int(3);
+    inputs[1] = one;
     assert_ok(tune_known_add(k, 0, inputs, &(struct tune_origin){"EPYC", "b1", "", ""}, &(struct tune_known_row){.seconds = 1}));
     assert_int_equal(known(k, 0, 3, one, "plain", "EPYC", "b1", 0), 1);
     inputs[0] = tune_value_float(1.5); /* no whole number */
