@@ -406,7 +406,10 @@ static void not_appended(void **state)
                {TUNE_KEY_ENTITY, "a\xff", "the text of \"entity\" is no UTF-8 from its byte 1 on"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         make_row(9);
+        assert_int_equal(tune_store_fits(s, "exp", cells), 0);
         cells[bad[i].column] = (struct tune_cell){.text = bad[i].text ? bad[i].text : longer};
+        assert_int_equal(tune_store_fits(s, "exp", cells), -1);
+        assert_error_has(bad[i].error);
         assert_int_equal(tune_store_append(s, "exp", cells, request), -1);
         assert_error_has(bad[i].error);
     }
@@ -419,6 +422,8 @@ static void not_appended(void **state)
     assert_int_equal(tune_store_append(s, "exp", cells, request), -1);
     assert_error_has("requests: the text of \"type\"");
     assert_int_equal(tune_store_append(s, "other", cells, request), -1);
+    assert_error_has("no table of \"other\"");
+    assert_int_equal(tune_store_fits(s, "other", cells), -1);
     assert_error_has("no table of \"other\"");
 
     struct rlimit limit, before;

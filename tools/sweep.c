@@ -9,7 +9,6 @@
  * A measurement is a child process under guard; nothing it does can hurt the store or the next one. What is known from the same
  * machine, build, weights and data is replayed, not measured. Every row is on the disk before the next measurement begins. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -19,6 +18,7 @@
 #include "actuators/from_program.h"
 #include "core/build_id.h"
 #include "core/clock.h"
+#include "core/json.h"
 #include "core/version.h"
 #include "sweep/sweep.h"
 
@@ -45,16 +45,19 @@ static const struct tune_option my_options[] = {
     {"remeasure", TUNE_BOOL, &my.remeasure, "false", "", "", "measure what is known, too"},
     {"accept", TUNE_STRING, &my.accept, NULL, "", "",
      "replay rows from elsewhere, too: any-host, any-build, any-weights, any-data, separated by commas"},
-    {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "", "how often a failed measurement is tried again; -1: the operation's, else 0"},
+    {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "",
+     "how often a failed measurement is tried again; -1: the operation's, else 0"},
     {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
-     "end a measurement when the confidence interval of its tokens/s is that narrow, for experiments that have this input; 0: never"},
+     "end a measurement when the confidence interval of its tokens/s is that narrow, for experiments that have this input; "
+     "0: never"},
     TUNE_OPTION_GROUP("how"),
     {"in-flight", TUNE_INT, &my.in_flight, "0", "[0,1024]", "measurements",
      "at a time, each on cores of its own; 0: the operation's batchSize, else 1"},
     {"share-cores", TUNE_BOOL, &my.share_cores, "false", "", "", "measurements at a time use all cores; they disturb each other"},
     {"timeout", TUNE_DOUBLE, &my.timeout, "0", "[0,inf)", "s", "of one run of a measurement; 0: none"},
     {"grace", TUNE_DOUBLE, &my.grace, "10", "[0,3600]", "s", "between asking a run to end and killing it"},
-    {"time-limit", TUNE_DOUBLE, &my.time_limit, "0", "[0,inf)", "s", "of the operation: what runs then is ended and not recorded; 0: none"},
+    {"time-limit", TUNE_DOUBLE, &my.time_limit, "0", "[0,inf)", "s",
+     "of the operation: what runs then is ended and not recorded; 0: none"},
     {"env", TUNE_STRING, &my.environment, NULL, "", "",
      "NAME=value or NAME, separated by commas: also in the environment of what is measured, and part of its host class"},
     {"dry-run", TUNE_BOOL, &my.dry_run, "false", "", "", "say what would be done and how long it would take; do nothing"},
@@ -64,7 +67,8 @@ static const struct tune_option my_options[] = {
     {"resume", TUNE_STRING, &my.resume, NULL, "", "", "go on with that operation of the store: its space, order and seed"},
     {"join", TUNE_STRING, &my.join, NULL, "", "",
      "share the operation of that name with other sweeps, on any machines that share the store's folder; begun if it is not there"},
-    {"describe-experiment", TUNE_STRING, &my.describe, NULL, "", "", "print an experiment file for a program that has --describe, and stop"},
+    {"describe-experiment", TUNE_STRING, &my.describe, NULL, "", "",
+     "print an experiment file for a program that has --describe, and stop"},
     TUNE_OPTION_GROUP(""),
     {0},
 };
@@ -199,9 +203,9 @@ static int find_programs(void)
     for (int p = 0; p < sweep.space->reference_count; p++) {
         const struct tune_experiment *e = sweep.protocols[p].experiment;
         if (!sweep.protocols[p].supported)
-            continue; /* its rows are looked up; running one is refused */
+            continue;
         TRY(tune_program_find(e, e->program, sweep.programs[p].path));
-        TRY(tune_build_id(sweep.programs[p].path, sweep.programs[p].build));
+        TRY(sweep_build(p));
     }
     return 0;
 }
@@ -209,8 +213,8 @@ static int find_programs(void)
 /* What is measured sees these of our environment and nothing else: what would change its speed is asked for with --env. */
 static int set_environment(void)
 {
-    static const char *const passed[] = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TERM",
-        "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
+    static const char *const passed[] = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+        "TERM", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
     char *list = my.environment ? strdup(my.environment) : NULL, *all = NULL;
     const char *asked[MOST_PATHS], *value;
     int count = split(list, asked, MOST_PATHS), n = 0;
@@ -222,14 +226,19 @@ static int set_environment(void)
         if ((value = getenv(passed[i])) && asprintf(&sweep.environment[n], "%s=%s", passed[i], value) >= 0)
             n++;
     size_t at = strlen(sweep.host_class);
-    for (int i = 0; i < count && n < MOST_ENVIRONMENT - 1; i++) {
+    for (int i = 0; i < count; i++) {
         all = strchr(asked[i], '=') ? strdup(asked[i])
               : (value = getenv(asked[i])) && asprintf(&all, "%s=%s", asked[i], value) >= 0 ? all : NULL;
         if (!all)
             continue; /* not set here: nor there */
         sweep.environment[n++] = all;
-        int length = snprintf(sweep.host_class + at, sizeof sweep.host_class - at, ", %s", all);
-        at += (size_t)length < sizeof sweep.host_class - at ? (size_t)length : 0;
+        at += (size_t)snprintf(sweep.host_class + at, sizeof sweep.host_class - at, ", %s", all);
+        if (at >= sizeof sweep.host_class) { /* cut, it would be that of other surroundings too */
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--env: with %.60s..., the host class of what is measured is longer than "
+                                "%zu bytes", all, sizeof sweep.host_class - 1);
+            free(list);
+            return -1;
+        }
     }
     sweep.environment_count = n;
     free(list);
@@ -253,8 +262,8 @@ static int name_operation(char id[128])
     unsigned char bytes[3];
     bool taken = false;
     if (name) {
-        if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.')
-            return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 characters, no '/', no '.' at its begin");
+        if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.' || !tune_utf8_valid(name, strlen(name), NULL))
+            return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
         TRY(my.join ? 0 : has_record(name, &taken));
         snprintf(id, 128, "%s", name);
     }
@@ -287,8 +296,8 @@ static int record_space(void)
 static int read_options(struct tune_operation_record *r)
 {
     struct tune_jobs_options *o = &r->options;
-    o->order = (struct tune_order_options){sweep.operation.mode, (uint64_t)my.seed, sweep.operation.grouping, sweep.operation.group_count,
-                                           sweep.operation.entities};
+    o->order = (struct tune_order_options){sweep.operation.mode, (uint64_t)my.seed, sweep.operation.grouping,
+                                           sweep.operation.group_count, sweep.operation.entities};
     o->selector = sweep.operation.selector;
     o->filter = sweep.operation.filter;
     o->memoize = sweep.operation.memoize;
@@ -438,8 +447,8 @@ static int prepare(void)
     TRY(set_environment());
     if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.space->reference_count, sweep.record.id)))
         return -1;
-    sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space, "explicit_grid_sample_generator",
-                                      sweep.host.name};
+    sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
+                                          "explicit_grid_sample_generator", sweep.host.name};
     o = sweep.record.options;
     o.space = sweep.space;
     o.protocols = sweep.protocols;
@@ -458,10 +467,13 @@ static int prepare(void)
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 
-/* Of an operation that is nobody else's, and all answered. */
-static int remove_claims(void)
+/* What an operation that is nobody else's, and all answered, needs no more: its claims, and the folder of its runs if it
+ * is empty. */
+static int tidy(void)
 {
     char folder[TUNE_PATH_MAX];
+    TRY(tune_path(folder, "%s/runs/%s", tune_store_folder(sweep.store), sweep.record.id));
+    rmdir(folder);
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
     return tune_file_remove_folder(folder);
 }
@@ -482,7 +494,8 @@ int main(int argc, char **argv)
     int guard = tune_child_guard(argc, argv);
     if (guard >= 0)
         return guard;
-    tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Measure the entities of a space, each under its experiments.");
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties,
+                       "Measure the entities of a space, each under its experiments.");
     tune_program_catch_signals(&my.tune);
     sweep.begin_s = tune_clock_s();
     sweep.terminal = isatty(STDOUT_FILENO);
@@ -499,10 +512,10 @@ int main(int argc, char **argv)
         end_record(stopped ? "stopped" : "finished");
         MUST(tune_operation_record_write(sweep.store, &sweep.record));
         if (!stopped && !my.join)
-            MUST(remove_claims());
+            MUST(tidy());
         sweep_summary(stopped);
     }
-    struct tune_progress at = {.signal = *my.tune.stop_signal == SIGPIPE ? 0 : *my.tune.stop_signal};
+    struct tune_progress at = {.signal = *my.tune.stop_signal};
     tune_operation_record_free(&sweep.record);
     tune_jobs_free(sweep.jobs);
     tune_known_free(sweep.known);

@@ -70,12 +70,18 @@ static int search(const char *name, char found[TUNE_PATH_MAX])
     }
 }
 
+int tune_child_find(const char *name, char path[TUNE_PATH_MAX])
+{
+    if (!strchr(name, '/'))
+        return search(name, path);
+    return snprintf(path, TUNE_PATH_MAX, "%s", name) < TUNE_PATH_MAX ? obstacle(path) : ENAMETOOLONG;
+}
+
 /* The program as a path that leads to it from any folder. */
 static int find_program(const char *name, char path[TUNE_PATH_MAX])
 {
     char here[TUNE_PATH_MAX] = "", found[TUNE_PATH_MAX];
-    TRY(tune_path(found, "%s", name));
-    int why = strchr(name, '/') ? obstacle(found) : search(name, found);
+    int why = tune_child_find(name, found);
     if (why)
         return refuse(name, why);
     if (*found != '/' && !getcwd(here, sizeof here)) {

@@ -57,6 +57,9 @@ struct tune_child;
  * the exit code for main to return; else -1 at once. */
 int tune_child_guard(int argc, char **argv);
 
+/* tune_child_find - the file that argv[0] names, with a '/' in it: 0, or an errno: it is not there, no file, not executable. */
+int tune_child_find(const char *name, char path[TUNE_PATH_MAX]);
+
 /* tune_child_start - NULL with an error: no such program, no permission, no process. What the kernel refuses later (a file
  * that is no program) is NOT_STARTED. tune_child_descriptor - readable when it has ended. tune_child_stop - end it as above,
  * a second time without waiting for the grace to pass; does not wait. tune_child_end - wait for the end of it and its

@@ -35,6 +35,7 @@ struct tune_measurement {
     double *values;              /* [runs][target_count] of the reports */
     enum ending *endings;        /* [runs] */
     double *targets;             /* [target_count] reduced */
+    char why[1024];              /* the first of several runs that are counted did not end well; "": all did */
 };
 
 const char *tune_status_name(enum tune_status status)
@@ -178,6 +179,11 @@ static int read_targets(struct tune_measurement *m, const cJSON *report, const c
     return 0;
 }
 
+static bool says(const cJSON *item, int truth)
+{
+    return (cJSON_IsBool(item) && cJSON_IsTrue(item) == truth) || (cJSON_IsNumber(item) && item->valuedouble == truth);
+}
+
 static int read_report(struct tune_measurement *m, struct tune_result *result)
 {
     char path[TUNE_PATH_MAX];
@@ -193,7 +199,9 @@ static int read_report(struct tune_measurement *m, struct tune_result *result)
         refuse(result, TUNE_FAILED, "%s is no JSON object", path);
     else if (nonce && (!cJSON_IsString(nonce) || strcmp(nonce->valuestring, m->nonce)))
         refuse(result, TUNE_FAILED, "%s is another run's: its nonce is not the one this run was given", path);
-    else if (valid && ((cJSON_IsNumber(valid) && valid->valuedouble == 0) || cJSON_IsFalse(valid)))
+    else if (!says(valid, 1) && !says(valid, 0) && valid && !cJSON_IsNull(valid))
+        refuse(result, TUNE_FAILED, "%s: is_valid is neither 0 nor 1", path);
+    else if (says(valid, 0))
         refuse(result, TUNE_INVALID, "the program reports is_valid 0");
     else
         read_targets(m, report, path, result);
@@ -209,6 +217,8 @@ static int judge(struct tune_measurement *m, const struct tune_child_end *end, s
     last_words(m, words, sizeof words);
     result->status = TUNE_VALID;
     result->reason[0] = 0;
+    if (end->oom_killed) /* the program itself, or one that a script waited for */
+        return refuse(result, TUNE_INVALID, "out of memory: the kernel killed it");
     switch (end->how) {
     case TUNE_CHILD_NOT_STARTED:
         return refuse(result, TUNE_FAILED, "%s did not start: %s", m->o.program, end->reason);
@@ -217,16 +227,17 @@ static int judge(struct tune_measurement *m, const struct tune_child_end *end, s
     case TUNE_CHILD_STOPPED:
         return refuse(result, TUNE_STOPPED, "stopped");
     case TUNE_CHILD_SIGNALLED:
-        if (end->code == SIGKILL && end->oom_killed)
-            return refuse(result, TUNE_INVALID, "out of memory: the kernel killed it");
-        return refuse(result, TUNE_FAILED, "ended by signal %d (%s)%s%s", end->code, strsignal(end->code), *words ? ": " : "", words);
+        if (*end->reason)
+            return refuse(result, TUNE_FAILED, "%s", end->reason);
+        return refuse(result, TUNE_FAILED, "ended by signal %d (%s)%s%s", end->code, strsignal(end->code), *words ? ": " : "",
+                      words);
     case TUNE_CHILD_EXITED:
         break;
     }
     if (end->code == 0)
         return read_report(m, result);
-    return refuse(result, end->code == TUNE_ERROR_CANNOT ? TUNE_INVALID : TUNE_FAILED, "exit code %d%s%s", end->code, *words ? ": " : "",
-                  words);
+    return refuse(result, end->code == TUNE_ERROR_CANNOT ? TUNE_INVALID : TUNE_FAILED, "exit code %d%s%s", end->code,
+                  *words ? ": " : "", words);
 }
 
 static bool counts_endings(const struct tune_experiment *e)
@@ -322,6 +333,8 @@ int tune_measurement_next(struct tune_measurement *m, struct tune_result *result
     TRY(code);
     TRY(judge(m, &end, result));
     m->endings[m->run++] = result->status == TUNE_VALID ? ENDED_OK : result->status == TUNE_INVALID ? ENDED_OOM : ENDED_ERROR;
+    if (result->status != TUNE_VALID && !*m->why)
+        snprintf(m->why, sizeof m->why, "run %d of %d: %.980s", m->run, m->o.experiment->runs, result->reason);
     if (result->status == TUNE_STOPPED || m->stopped || (result->status != TUNE_VALID && !counts_endings(m->o.experiment))) {
         if (m->stopped)
             result->status = TUNE_STOPPED;
@@ -329,7 +342,10 @@ int tune_measurement_next(struct tune_measurement *m, struct tune_result *result
     }
     if (m->run < m->o.experiment->runs)
         return begin_run(m);
-    result->status = TUNE_VALID; /* that runs failed is what was counted */
+    if (*m->why) { /* that runs failed is what was counted */
+        result->status = TUNE_VALID;
+        memcpy(result->reason, m->why, sizeof m->why);
+    }
     return finish(m, result);
 }
 
@@ -391,50 +407,29 @@ void tune_measurement_free(struct tune_measurement *m)
 
 /* ---- programs ---- */
 
-static int executable(const char *path)
-{
-    return tune_file_exists(path) && !tune_file_is_folder(path) && access(path, X_OK) == 0;
-}
-
-static int in_path(const char *name, char path[TUNE_PATH_MAX])
-{
-    const char *at = getenv("PATH");
-    while (at && *at) {
-        size_t length = strcspn(at, ":");
-        if (length > 0 && at[0] == '/') {
-            TRY(tune_path(path, "%.*s/%s", (int)length, at, name));
-            if (executable(path))
-                return 1;
-        }
-        at += length + (at[length] == ':');
-    }
-    return 0;
-}
-
 int tune_program_find(const struct tune_experiment *e, const char *program, char path[TUNE_PATH_MAX])
 {
-    char own[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
+    char own[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], named[TUNE_PATH_MAX];
     if (!program) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s.%s has no program: it cannot be measured here, only looked up", e->actuator, e->name);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s.%s has no program: it cannot be measured here, only looked up", e->actuator,
+                            e->name);
         return -1;
     }
     if (strchr(program, '/')) {
         TRY(tune_file_parent(folder, e->document->path));
-        TRY(program[0] == '/' ? tune_path(path, "%s", program) : tune_path(path, "%s/%s", folder, program));
-        if (executable(path))
+        TRY(program[0] == '/' ? tune_path(named, "%s", program) : tune_path(named, "%s/%s", folder, program));
+        int why = tune_child_find(named, path);
+        if (why == 0)
             return 0;
-        tune_error_set("%s: program %s is not there, or not executable", e->document->path, path);
+        tune_error_set("%s: program %s is not there, or not executable: %s", e->document->path, named, strerror(why));
         return -1;
     }
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     own[length > 0 ? length : 0] = 0;
     TRY(tune_file_parent(folder, own));
-    TRY(tune_path(path, "%s/%s", folder, program));
-    if (executable(path))
+    TRY(tune_path(named, "%s/%s", folder, program));
+    if (tune_child_find(named, path) == 0 || tune_child_find(program, path) == 0)
         return 0;
-    int found = in_path(program, path);
-    if (found != 0)
-        return found > 0 ? 0 : -1;
     tune_error_set("%s: program %s is neither beside this one (%s) nor in PATH; for a recipe of this tree: make build/%s",
                    e->document->path, program, folder, program);
     return -1;

@@ -8,7 +8,7 @@
  * Each run has a fresh folder of its own below options.folder, with log.txt and whatever the program writes there. What
  * its end means:
  *   exit 0, a report with all targets    valid; is_valid 0 in it: invalid
- *   exit 3, SIGKILL by the kernel for want of memory    invalid: this configuration cannot run here
+ *   exit 3, SIGKILL (of a script: 137) by the kernel for want of memory    invalid: this configuration cannot run here
  *   anything else (another exit code or signal, time-out, no report, or one that is not to be believed)    failed
  * With experiment.runs above 1 the runs follow each other; one that is not valid ends the measurement, unless targets
  * count how runs end. */
@@ -39,7 +39,7 @@ struct tune_measure_options {
 
 struct tune_result {
     enum tune_status status;
-    char reason[1024];                    /* why it is not valid; "" */
+    char reason[1024];                    /* why it is not valid; of runs that are counted, why the first one was not; "" */
     double *targets;                      /* [target_count], NAN: absent; the measurement's */
     double started_s, seconds;            /* since 1970; of the whole measurement */
     int run;                              /* runs that ended */

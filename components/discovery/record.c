@@ -29,7 +29,8 @@ static bool put_options(cJSON *object, const struct tune_operation_record *r)
     const struct tune_jobs_options *o = &r->options;
     cJSON *grouping = cJSON_AddArrayToObject(object, "grouping");
     bool good = grouping && tune_cjson_put_text(object, "order", tune_order_name(o->order.mode)) &&
-                tune_cjson_put_whole(object, "seed", (int64_t)o->order.seed) && tune_cjson_put_whole(object, "entities", o->order.limit) &&
+                tune_cjson_put_whole(object, "seed", (int64_t)o->order.seed) &&
+                tune_cjson_put_whole(object, "entities", o->order.limit) &&
                 cJSON_AddBoolToObject(object, "selector", o->selector) && cJSON_AddBoolToObject(object, "memoize", o->memoize) &&
                 tune_cjson_put_text(object, "filter", filters[o->filter]) && tune_cjson_put_whole(object, "repeat", o->repeat) &&
                 tune_cjson_put_whole(object, "accept", o->accept) && tune_cjson_put_whole(object, "retries", r->retries) &&
@@ -154,8 +155,9 @@ static int no_such(struct tune_store *s, const char *id)
             strcpy(others + n, ", ...");
     }
     const char *nearest = names ? tune_nearest(id, (const char *const *)names, count, NULL) : NULL;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: there is no operation %s in this store%s%s%s; there are: %s", tune_store_folder(s), id,
-                        nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "", *others ? others : "none");
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: there is no operation %s in this store%s%s%s; there are: %s",
+                        tune_store_folder(s), id, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "",
+                        *others ? others : "none");
     tune_store_records_free(names, names ? count : 0);
     return -1;
 }

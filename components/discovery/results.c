@@ -65,8 +65,8 @@ int tune_results_announce(const struct tune_results *r)
     return 0;
 }
 
-static void fill_request(const struct tune_results *r, const struct tune_job *job, const char *entity, const char *type, const char *uid,
-                         const char *status, struct tune_cell request[TUNE_REQUEST_KEYS])
+static void fill_request(const struct tune_results *r, const struct tune_job *job, const char *entity, const char *type,
+                         const char *uid, const char *status, struct tune_cell request[TUNE_REQUEST_KEYS])
 {
     request[TUNE_REQUEST_OPERATION] = text_cell(r->operation);
     request[TUNE_REQUEST_INDEX] = whole_cell(job->index);
@@ -87,8 +87,8 @@ static char *entity_identifier(const struct tune_results *r, const struct tune_j
     return text;
 }
 
-static void fill_keys(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, const char *entity,
-                      const char *uid, struct tune_cell keys[TUNE_KEYS])
+static void fill_keys(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result,
+                      const char *entity, const char *uid, struct tune_cell keys[TUNE_KEYS])
 {
     keys[TUNE_KEY_UID] = text_cell(uid);
     keys[TUNE_KEY_OPERATION] = text_cell(r->operation);
@@ -109,37 +109,66 @@ static void fill_keys(const struct tune_results *r, const struct tune_job *job, 
     keys[TUNE_KEY_DATA] = text_cell(job->origin.data);
 }
 
-static int append(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, bool last,
-                  const struct tune_column *columns, struct tune_cell *cells, char *texts, const char *entity, uint8_t raw[16])
+/* A row of a job, and what its cells point to. */
+struct row {
+    struct tune_column *columns;
+    struct tune_cell *cells;
+    char *texts, *entity, uid[33];
+    uint8_t raw[16];
+};
+
+static void free_row(struct row *row)
+{
+    free(row->entity);
+    free(row->texts);
+    free(row->cells);
+    free(row->columns);
+}
+
+static int fill_row(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, struct row *row)
 {
     const struct tune_experiment *e = r->protocols[job->protocol].experiment;
-    struct tune_cell request[TUNE_REQUEST_KEYS], *at = cells + TUNE_KEYS;
-    char uid[33];
-    TRY(draw_uid(raw));
-    tune_uid_text(uid, raw);
-    fill_keys(r, job, result, entity, uid, cells);
+    int count = tune_rows_columns(e, &row->columns);
+    TRY(count);
+    row->cells = calloc((size_t)count + TUNE_KEYS, sizeof *row->cells);
+    row->texts = malloc((size_t)(e->input_count + 1) * (TUNE_STORE_TEXT_MAX + 1));
+    row->entity = entity_identifier(r, job);
+    if (!row->cells || !row->texts || !row->entity)
+        return no_memory();
+    TRY(draw_uid(row->raw));
+    tune_uid_text(row->uid, row->raw);
+    fill_keys(r, job, result, row->entity, row->uid, row->cells);
+    struct tune_cell *at = row->cells + TUNE_KEYS;
     for (int i = 0; i < e->input_count; i++, at++)
-        TRY(tune_rows_cell(&columns[i], &job->inputs[i], at, texts + (size_t)i * (TUNE_STORE_TEXT_MAX + 1), TUNE_STORE_TEXT_MAX + 1));
+        TRY(tune_rows_cell(&row->columns[i], &job->inputs[i], at, row->texts + (size_t)i * (TUNE_STORE_TEXT_MAX + 1),
+                           TUNE_STORE_TEXT_MAX + 1));
     for (int i = 0; i < e->target_count; i++, at++)
         *at = number_cell(result->targets ? result->targets[i] : NAN);
-    fill_request(r, job, entity, "measured", uid, tune_status_name(result->status), request);
-    return tune_store_append(r->store, e->name, cells, last ? request : NULL);
+    return 0;
+}
+
+int tune_results_fit(const struct tune_results *r, const struct tune_job *job)
+{
+    struct row row = {0};
+    int code = fill_row(r, job, &(struct tune_result){.status = TUNE_VALID}, &row);
+    if (code == 0)
+        code = tune_store_fits(r->store, r->protocols[job->protocol].experiment->name, row.cells);
+    free_row(&row);
+    return code;
 }
 
 int tune_results_measured(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, bool last,
                           uint8_t uid[16])
 {
-    const struct tune_experiment *e = r->protocols[job->protocol].experiment;
-    struct tune_column *columns = NULL;
-    int count = tune_rows_columns(e, &columns), code = -1;
-    struct tune_cell *cells = count < 0 ? NULL : calloc((size_t)count + TUNE_KEYS, sizeof *cells);
-    char *texts = cells ? malloc((size_t)(e->input_count + 1) * (TUNE_STORE_TEXT_MAX + 1)) : NULL;
-    char *entity = texts ? entity_identifier(r, job) : NULL;
-    code = entity ? append(r, job, result, last, columns, cells, texts, entity, uid) : no_memory();
-    free(entity);
-    free(texts);
-    free(cells);
-    free(columns);
+    struct tune_cell request[TUNE_REQUEST_KEYS];
+    struct row row = {0};
+    int code = fill_row(r, job, result, &row);
+    if (code == 0) {
+        memcpy(uid, row.raw, sizeof row.raw);
+        fill_request(r, job, row.entity, "measured", row.uid, tune_status_name(result->status), request);
+        code = tune_store_append(r->store, r->protocols[job->protocol].experiment->name, row.cells, last ? request : NULL);
+    }
+    free_row(&row);
     return code;
 }
 

@@ -20,11 +20,13 @@ struct tune_results {
 };
 
 /* tune_results_announce - the tables of the protocols' experiments, before the first row.
+ * tune_results_fit - 0: the store takes a row of this job; -1: something of it is too long. For before it is measured.
  * tune_results_measured - a row of the job and, where it is the job's last attempt, its request; its uid into uid. When
  * it returns 0 both are on the disk.
  * tune_results_refused - likewise, of a job that is not run: is_valid 0.
  * tune_results_replayed - a request for each of the job's known rows. */
 int tune_results_announce(const struct tune_results *r);
+int tune_results_fit(const struct tune_results *r, const struct tune_job *job);
 int tune_results_measured(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, bool last,
                           uint8_t uid[16]);
 int tune_results_refused(const struct tune_results *r, const struct tune_job *job, uint8_t uid[16]);

@@ -159,7 +159,8 @@ static int64_t count_rows(struct tune_store *s)
 }
 
 /* Rows of one table that are not there yet; how many. */
-static int64_t merge_table(struct tune_store *into, struct tune_store *from, const char *experiment, struct marks *uids, struct told *told)
+static int64_t merge_table(struct tune_store *into, struct tune_store *from, const char *experiment, struct marks *uids,
+                           struct told *told)
 {
     int all, keys = 0, more;
     const struct tune_cell *cells;
@@ -278,8 +279,8 @@ struct check {
 static void told(struct check *c, const char *file, const char *what)
 {
     size_t n = strlen(file);
-    if (!strncmp(what, file, n) && !strncmp(what + n, ": ", 2))
-        what += n + 2; /* the message begins with the file's name */
+    if (!strncmp(what, file, n) && (what[n] == ':' || what[n] == ' ')) /* the message begins with the file's name */
+        what += n + strspn(what + n, ": ");
     c->problems++;
     c->problem(c->context, file, what);
 }

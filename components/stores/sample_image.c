@@ -201,7 +201,8 @@ static int put_table(hid_t group, const struct tune_sample_rows *t, struct reaso
     hid_t type = data ? row_type(t, widths, row_bytes) : H5I_INVALID_HID;
     if (data)
         fill(t, widths, reasons, data);
-    hid_t dataset = type < 0 ? H5I_INVALID_HID : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, true, data);
+    hid_t dataset = type < 0 ? H5I_INVALID_HID
+                             : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, true, data);
     int status = dataset < 0 ? -1 : put_attributes(dataset, t);
     tune_hdf5_close(dataset);
     tune_hdf5_close(type);

@@ -241,14 +241,15 @@ static bool is_changed(const struct tune_store *s, const struct tune_store_file 
 {
     char path[TUNE_PATH_MAX];
     struct stat st;
-    return f->content && strcmp(f->name, tune_store_own_file(s)) && tune_store_path(s, path, f->name) == 0 && stat(path, &st) == 0 &&
-           !is_known(f, &st);
+    return f->content && strcmp(f->name, tune_store_own_file(s)) && tune_store_path(s, path, f->name) == 0 &&
+           stat(path, &st) == 0 && !is_known(f, &st);
 }
 
 int tune_store_refresh(struct tune_store *s)
 {
     struct dirent **entries = NULL;
-    int n = scandir(s->folder, &entries, is_sample_file, by_name), before = s->file_count, sorted = before > 0, status = 0, changed = 0;
+    int n = scandir(s->folder, &entries, is_sample_file, by_name), status = 0, changed = 0;
+    int before = s->file_count, sorted = before > 0;
     if (n < 0) {
         tune_error_set("cannot open folder %s: %s", s->folder, strerror(errno));
         return -1;

@@ -64,7 +64,7 @@ enum tune_key {
     TUNE_KEY_STARTED,       /* number: seconds since 1970 */
     TUNE_KEY_SECONDS,       /* number: of the whole measurement */
     TUNE_KEY_STATUS,        /* "valid", "invalid" (is_valid 0), "failed" */
-    TUNE_KEY_REASON,        /* why it is not valid; absent: nothing to say */
+    TUNE_KEY_REASON,        /* why it is not valid, or runs that were counted were not; absent: nothing to say */
     TUNE_KEY_HOST,          /* the machine's name */
     TUNE_KEY_HOST_CLASS,    /* what its figures may be compared with */
     TUNE_KEY_BUILD,         /* of the measured program */
@@ -108,6 +108,8 @@ int tune_store_refresh(struct tune_store *s);
 
 /* tune_store_table - announce a table of an experiment: its inputs and targets (roles say which). Texts are copied. Before its
  * rows; again is fine, with other columns too. -1: a column that a store has already, or has as a text where this is a number.
+ * tune_store_fits - 0: tune_store_append would take these cells; -1 with its error: a text too long, no UTF-8. To be asked before
+ * an hour is spent on the others.
  * tune_store_append - one row, cells in the order keys[TUNE_KEYS], then those columns; and a row of requests (NULL:
  * none). When it returns 0 the row is on the disk and stays. -1: nothing was added, the files are as they were: disk
  * full, file size limit, a text that is longer than TUNE_STORE_TEXT_MAX or no UTF-8 (named), no permission.
@@ -117,6 +119,7 @@ int tune_store_refresh(struct tune_store *s);
  * given up, and the next begin starts anew.
  * tune_store_record - <folder>/<kind>/<name>: text replaced whole ("spaces", "space-1a2b3c.yaml"). */
 int tune_store_table(struct tune_store *s, const char *experiment, const struct tune_column *columns, int count);
+int tune_store_fits(const struct tune_store *s, const char *experiment, const struct tune_cell *cells);
 int tune_store_append(struct tune_store *s, const char *experiment, const struct tune_cell *cells, const struct tune_cell *request);
 int tune_store_request(struct tune_store *s, const struct tune_cell *request);
 void tune_store_begin(struct tune_store *s);

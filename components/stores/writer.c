@@ -226,12 +226,12 @@ static int check_cell(const struct table *t, int i, const struct tune_cell *cell
         return 0;
     size_t n = strlen(cell->text);
     if (n > TUNE_STORE_TEXT_MAX) {
-        tune_error_set("%s: the text of \"%s\" has %zu bytes, more than the %d that a store takes: %.40s...", table, c->name, n,
-                       TUNE_STORE_TEXT_MAX, cell->text);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: the text of \"%s\" has %zu bytes, more than the %d that a store takes: %.40s...",
+                            table, c->name, n, TUNE_STORE_TEXT_MAX, cell->text);
         return -1;
     }
     if (!tune_utf8_valid(cell->text, n, &bad)) {
-        tune_error_set("%s: the text of \"%s\" is no UTF-8 from its byte %zu on", table, c->name, bad);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: the text of \"%s\" is no UTF-8 from its byte %zu on", table, c->name, bad);
         return -1;
     }
     return 0;
@@ -317,8 +317,8 @@ static int check_columns(const char *experiment, const struct tune_column *colum
         }
         if (!*c->name || strlen(c->name) > TUNE_STORE_NAME_MAX || strlen(c->unit) > TUNE_STORE_NAME_MAX ||
             !tune_utf8_valid(c->name, strlen(c->name), NULL) || !tune_utf8_valid(c->unit, strlen(c->unit), NULL)) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a column is called \"%.100s\", its unit \"%.100s\": expected at most %d bytes "
-                                "of UTF-8, and a name", experiment, c->name, c->unit, TUNE_STORE_NAME_MAX);
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a column is called \"%.100s\", its unit \"%.100s\": expected at most %d "
+                                "bytes of UTF-8, and a name", experiment, c->name, c->unit, TUNE_STORE_NAME_MAX);
             return -1;
         }
     }
@@ -411,14 +411,27 @@ int tune_store_table(struct tune_store *s, const char *experiment, const struct 
     return 0;
 }
 
-int tune_store_append(struct tune_store *s, const char *experiment, const struct tune_cell *cells, const struct tune_cell *request)
+static struct table *announced(const struct tune_store *s, const char *experiment)
 {
     struct table *t = s->writer ? find_table(s->writer, experiment) : NULL;
-    if (!t) {
+    if (!t)
         tune_error_set("no table of \"%s\" was announced", experiment);
-        return -1;
-    }
-    return add(s, t, cells, request);
+    return t;
+}
+
+int tune_store_fits(const struct tune_store *s, const char *experiment, const struct tune_cell *cells)
+{
+    const struct table *t = announced(s, experiment);
+    TRY(t ? 0 : -1);
+    for (int i = 0; i < t->count; i++)
+        TRY(check_cell(t, i, &cells[i]));
+    return 0;
+}
+
+int tune_store_append(struct tune_store *s, const char *experiment, const struct tune_cell *cells, const struct tune_cell *request)
+{
+    struct table *t = announced(s, experiment);
+    return t ? add(s, t, cells, request) : -1;
 }
 
 int tune_store_request(struct tune_store *s, const struct tune_cell *request)

@@ -21,15 +21,16 @@ static void clean_slot(struct slot *slot)
 static int start_measurement(struct slot *slot)
 {
     const struct tune_protocol *p = &sweep.protocols[slot->job.protocol];
-    TRY(tune_path(slot->folder, "%s/runs/%s/%lld-%d-%d%s%.0d", tune_store_folder(sweep.store), sweep.record.id, (long long)slot->job.index,
-                  slot->job.protocol, slot->job.repeat, slot->attempt ? "-retry-" : "", slot->attempt));
+    TRY(tune_path(slot->folder, "%s/runs/%s/%lld-%s%s%.0d", tune_store_folder(sweep.store), sweep.record.id,
+                  (long long)slot->job.index, slot->name, slot->attempt ? "-retry-" : "", slot->attempt));
     TRY(tune_file_remove_folder(slot->folder)); /* of a sweep that was killed in it */
     char parent[TUNE_PATH_MAX];
     TRY(tune_file_parent(parent, slot->folder));
     TRY(tune_file_make_folder(parent));
     const struct tune_measure_options o = {.experiment = p->experiment, .inputs = slot->job.inputs, .command = &slot->command,
-        .program = sweep.programs[slot->job.protocol].path, .folder = slot->folder, .environment = (const char *const *)sweep.environment,
-        .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT, .cpus = slot->cpus, .cpu_count = slot->cpu_count};
+        .program = sweep.programs[slot->job.protocol].path, .folder = slot->folder,
+        .environment = (const char *const *)sweep.environment, .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT,
+        .cpus = slot->cpus, .cpu_count = slot->cpu_count};
     slot->begin_s = tune_clock_s();
     slot->measurement = tune_measurement_start(&o);
     return slot->measurement ? 0 : -1;
@@ -42,6 +43,7 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
     *job = (struct tune_job){0};
     slot->busy = true;
     slot->attempt = 0;
+    TRY(tune_results_fit(&sweep.results, &slot->job));
     const struct tune_experiment *e = sweep.protocols[slot->job.protocol].experiment;
     TRY(tune_experiment_command(e, slot->job.inputs, words, sweep_words(e, words), &slot->command));
     return start_measurement(slot);
@@ -94,12 +96,11 @@ static int wait_for_other(struct tune_job *job)
  * measured: two entities that an experiment does not tell apart are one measurement. */
 static int take(struct slot *slot, struct tune_job *job)
 {
-    char folder[TUNE_PATH_MAX], key[33], name[64], who[256];
+    char folder[TUNE_PATH_MAX], key[33], who[256];
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
     TRY(tune_known_name(sweep.known, job->protocol, job->inputs, key));
-    snprintf(name, sizeof name, "%s-%d", key, job->repeat);
-    TRY(tune_file_make_folder(folder));
-    int mine = tune_claim_take(&slot->claim, folder, name, who, sizeof who);
+    snprintf(slot->name, sizeof slot->name, "%s-%d", key, job->repeat);
+    int mine = tune_claim_take(&slot->claim, folder, slot->name, who, sizeof who); /* makes the folder */
     if (mine <= 0)
         return mine < 0 ? -1 : wait_for_other(job);
     /* whoever had it before us may have done it */
@@ -138,7 +139,13 @@ static int ended(struct slot *slot)
         return over;
     if (result.status == TUNE_STOPPED)
         return end_slot(slot);
+    if (result.status != TUNE_FAILED && sweep_origin_changed(&slot->job, result.reason, sizeof result.reason)) {
+        result.status = TUNE_FAILED;
+        result.targets = NULL;
+    }
     bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
+    if (result.status != TUNE_FAILED && !my.keep_runs) /* before its row: it may be what fills the disk */
+        TRY(tune_file_remove_folder(slot->folder));
     TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
     TRY(add_known(&slot->job, uid, result.status, result.seconds, last));
     sweep.done += last;
@@ -150,10 +157,9 @@ static int ended(struct slot *slot)
              result.status == TUNE_FAILED ? slot->folder : "");
     sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : tune_status_name(result.status), result.seconds,
          result.status == TUNE_VALID ? result.targets : NULL, why);
-    if (result.status != TUNE_FAILED && !my.keep_runs)
-        TRY(tune_file_remove_folder(slot->folder));
     if (last)
         return end_slot(slot);
+    TRY(sweep_origin(NULL, &sweep.protocols[slot->job.protocol], slot->job.inputs, &slot->job.origin)); /* built anew, maybe */
     slot->attempt++;
     tune_measurement_free(slot->measurement);
     slot->measurement = NULL;
@@ -190,6 +196,10 @@ static int fill(void)
         sweep.more = more;
         if (!more)
             break;
+        if (*my.tune.stop_signal) { /* it came while data was made */
+            tune_job_free(&job);
+            break;
+        }
         code = job.kind == TUNE_JOB_RUN || job.kind == TUNE_JOB_REFUSED ? take(slot, &job) : settle(&job);
         tune_job_free(&job);
         TRY(code);
@@ -261,6 +271,9 @@ int sweep_operate(void)
 
 void sweep_end_slots(void)
 {
+    for (int i = 0; i < sweep.slot_count; i++)
+        if (sweep.slots[i].measurement)
+            tune_measurement_stop(sweep.slots[i].measurement); /* all at once: each may take the grace */
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].busy)
             end_slot(&sweep.slots[i]);

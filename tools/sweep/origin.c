@@ -1,42 +1,85 @@
 /* origin.c - where the figures of a job come from: fingerprints of weights and data; data that is made on first use. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "flags/find.h"
 #include "sweep.h"
 
-/* Runs the experiment's maker of a missing data file and waits. */
-static int run_maker(const struct tune_experiment *e, const struct tune_command *c)
+enum { MAKER_POLL_MS = 100 }; /* how soon a signal is seen while data is made */
+
+/* ---- data that is made ---- */
+
+/* The maker as a child, until it ends or a signal says stop; its output goes to log. What it had made by then is not whole. */
+static int run_maker(const struct tune_command *c, const char *const *argv, const char *log)
+{
+    const struct tune_child_options o = {.argv = argv, .environment = (const char *const *)sweep.environment, .log = log,
+        .log_limit = LOG_LIMIT, .grace_s = my.grace};
+    struct tune_child_end end;
+    struct tune_child *child = tune_child_start(&o);
+    TRY(child ? 0 : -1);
+    struct pollfd ended = {.fd = tune_child_descriptor(child), .events = POLLIN};
+    while (!*my.tune.stop_signal && poll(&ended, 1, MAKER_POLL_MS) <= 0)
+        ;
+    if (*my.tune.stop_signal)
+        tune_child_stop(child);
+    TRY(tune_child_end(child, &end));
+    bool made = end.how == TUNE_CHILD_EXITED && end.code == 0;
+    if (!made)
+        unlink(c->data);
+    if (made || end.how == TUNE_CHILD_STOPPED) {
+        unlink(log);
+        return 0;
+    }
+    tune_error_set("%s failed (%s %d) while it made %s; its output is in %s", c->make[0],
+                   end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code, c->data, log);
+    return -1;
+}
+
+/* The folder, locked until it is closed, so that of several sweeps one makes what is missing and the others find it. Not
+ * locked where a signal came first, or where its file system has no locks: then each makes it. */
+static int lock_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && !*my.tune.stop_signal && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            break;
+        poll(NULL, 0, MAKER_POLL_MS);
+    }
+    return fd;
+}
+
+/* Has the experiment's maker make a data file that is missing. 0 too where a signal ended that. */
+static int make_data(const struct tune_experiment *e, const struct tune_command *c)
 {
     char program[TUNE_PATH_MAX], log[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
-    struct tune_child_end end;
+    TRY(tune_program_find(e, c->make[0], program));
+    TRY(tune_path(log, "%s/make-%d.log", tune_store_folder(sweep.store), getpid()));
+    TRY(tune_file_parent(folder, c->data));
+    TRY(tune_file_make_folder(folder));
     const char **argv = calloc((size_t)c->make_count + 1, sizeof *argv);
     if (!argv)
         return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
     memcpy(argv, c->make, (size_t)c->make_count * sizeof *argv);
-    sweep_clear_status();
-    printf("# %s is not there: made once by %s\n", c->data, c->make[0]);
-    fflush(stdout);
-    int code = -1;
-    if (tune_program_find(e, c->make[0], program) == 0 && tune_file_parent(folder, c->data) == 0 && tune_file_make_folder(folder) == 0 &&
-        tune_path(log, "%s/make-%d.log", tune_store_folder(sweep.store), getpid()) == 0) {
-        argv[0] = program;
-        const struct tune_child_options o = {.argv = argv, .environment = (const char *const *)sweep.environment, .log = log,
-            .log_limit = LOG_LIMIT, .grace_s = my.grace};
-        struct tune_child *child = tune_child_start(&o);
-        code = child ? tune_child_end(child, &end) : -1;
-        if (code == 0 && (end.how != TUNE_CHILD_EXITED || end.code != 0)) {
-            tune_error_set("%s failed (%s %d) while it made %s; its output is in %s", c->make[0],
-                           end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code, c->data, log);
-            code = -1;
-        } else if (code == 0) {
-            unlink(log);
-        }
+    argv[0] = program;
+    int code = 0, lock = lock_folder(folder);
+    if (!*my.tune.stop_signal && !tune_file_exists(c->data)) {
+        sweep_clear_status();
+        printf("# %s is not there: made once by %s\n", c->data, c->make[0]);
+        fflush(stdout);
+        code = run_maker(c, argv, log);
     }
+    if (lock >= 0)
+        close(lock);
     free(argv);
     return code;
 }
+
+/* ---- where figures come from ---- */
 
 /* The configuration is one actuator's. */
 int sweep_words(const struct tune_experiment *e, struct tune_word words[2])
@@ -84,27 +127,72 @@ static int fingerprint(const char *path, bool weights, char text[33])
     return 0;
 }
 
-/* tune_jobs' question. A data file that is not there yet is made, unless nothing shall be done. */
-int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *o)
+int sweep_build(int protocol)
+{
+    struct program *program = &sweep.programs[protocol];
+    struct tune_file_stamp stamp = {0};
+    if (!*program->path)
+        return 0; /* its rows are looked up; running one is refused */
+    TRY(tune_file_stamp(program->path, &stamp));
+    if (!memcmp(&stamp, &program->stamp, sizeof stamp))
+        return 0;
+    char before[TUNE_BUILD_ID_SIZE];
+    memcpy(before, program->build, sizeof before);
+    TRY(tune_build_id(program->path, program->build));
+    program->stamp = stamp;
+    if (*before && strcmp(before, program->build)) {
+        sweep_clear_status();
+        printf("# %s is another build from here on: %.12s\n", program->path, program->build);
+    }
+    return 0;
+}
+
+/* Where figures of these inputs come from now. make: a data file that is not there yet is made. */
+static int find_origin(const struct tune_protocol *p, const struct tune_value *inputs, bool make, struct tune_origin *o)
 {
     struct tune_word words[2];
     struct tune_command c;
-    int code = 0;
-    (void)context;
+    int protocol = (int)(p - sweep.protocols), code = 0;
     memset(o, 0, sizeof *o);
+    TRY(sweep_build(protocol));
     snprintf(o->host_class, sizeof o->host_class, "%s", sweep.host_class);
-    snprintf(o->build, sizeof o->build, "%s", sweep.programs[p - sweep.protocols].build);
+    snprintf(o->build, sizeof o->build, "%s", sweep.programs[protocol].build);
     char why[64];
     if (tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
         return 0; /* it is not run, so nothing is read */
     TRY(tune_experiment_command(p->experiment, inputs, words, sweep_words(p->experiment, words), &c));
-    if (c.data && c.make_count > 0 && !tune_file_exists(c.data) && !my.dry_run)
-        code = run_maker(p->experiment, &c);
+    bool to_make = c.data && c.make_count > 0 && !tune_file_exists(c.data);
+    if (to_make && make) {
+        code = make_data(p->experiment, &c);
+        to_make = *my.tune.stop_signal != 0;
+    }
     if (code == 0 && c.weights)
         code = fingerprint(c.weights, true, o->weights);
-    if (code == 0 && c.data && (tune_file_exists(c.data) || !my.dry_run || c.make_count == 0))
+    if (code == 0 && c.data && !to_make)
         code = fingerprint(c.data, false, o->data);
     tune_command_free(&c);
     return code;
+}
+
+int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *o)
+{
+    (void)context;
+    return find_origin(p, inputs, !my.dry_run && !*my.tune.stop_signal, o);
+}
+
+bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size)
+{
+    const struct tune_origin *then = &job->origin;
+    struct tune_origin now;
+    if (find_origin(&sweep.protocols[job->protocol], job->inputs, false, &now) < 0) {
+        snprintf(why, size, "what it was measured with is not there any more: %s", tune_error_message());
+        tune_error_clear();
+        return true;
+    }
+    const char *what = strcmp(now.build, then->build) ? "the program" : strcmp(now.weights, then->weights) ? "the model"
+                       : strcmp(now.data, then->data) ? "the data" : NULL;
+    if (what)
+        snprintf(why, size, "%s changed while it was measured: nobody can say whose figures these are", what);
+    return what;
 }
 

@@ -1,7 +1,10 @@
 /* say.c - what sweep prints: a line for each job, the status of what runs, the head and the foot, the dry run. */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/print.h"
@@ -58,6 +61,15 @@ static double left_s(void)
     return sweep.record.planned == 0 || isnan(each) ? -1 : (left + (double)(count > 0 ? count : 0) * each) / sweep.slot_count;
 }
 
+/* Bytes of the text that fill at most so many columns, no character torn. */
+static int fitting(const char *text, int columns)
+{
+    int n = 0;
+    for (int shown = 0; text[n] && (shown += ((unsigned char)text[n] & 0xc0) != 0x80) <= columns;)
+        n++;
+    return n;
+}
+
 /* How many there will be; "?": not known. */
 static const char *planned_text(char text[24])
 {
@@ -67,21 +79,29 @@ static const char *planned_text(char text[24])
 
 void sweep_draw_status(void)
 {
-    char text[512], eta[32], run[32], planned[24], entity[256] = "";
+    char eta[32], run[32], planned[24], entity[256] = "", *text = NULL;
+    size_t size;
+    struct winsize w = {.ws_col = 0};
     double left = left_s(), longest = 0;
-    if (!sweep.terminal)
+    FILE *out = sweep.terminal ? open_memstream(&text, &size) : NULL;
+    if (!out)
         return;
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].busy && tune_clock_s() - sweep.slots[i].begin_s >= longest) {
             longest = tune_clock_s() - sweep.slots[i].begin_s;
             entity_text(&sweep.slots[i].job, entity, sizeof entity);
         }
-    snprintf(text, sizeof text, "%lld of %s  %s  for %s%s%s", (long long)sweep.done, planned_text(planned), entity,
-             clock_text(longest, run), left >= 0 ? "  ETA " : "", left >= 0 ? clock_text(left, eta) : "");
-    sweep_clear_status();
-    printf("%.*s", 100, text);
+    fprintf(out, "%lld of %s  for %s%s%s  ", (long long)sweep.done, planned_text(planned), clock_text(longest, run),
+            left >= 0 ? "  ETA " : "", left >= 0 ? clock_text(left, eta) : "");
+    tune_print_line_of(out, entity);
+    fclose(out);
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
+    sweep_clear_status(); /* which knows one line: what is longer would stay */
+    if (text)
+        printf("%.*s", fitting(text, (w.ws_col > 0 ? w.ws_col : 80) - 1), text);
     fflush(stdout);
     sweep.status_drawn = true;
+    free(text);
 }
 
 /* The target a line shows: tokens/s of the data where there is one, else the first that has a value. */
@@ -119,7 +139,8 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds, co
         tune_print_line_of(stdout, why);
     }
     printf("\n");
-    fflush(stdout);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !*my.tune.stop_signal)
+        *my.tune.stop_signal = SIGPIPE; /* nobody hears us: as after a signal */
 }
 
 void sweep_header(void)
@@ -131,8 +152,9 @@ void sweep_header(void)
            sweep.space->reference_count == 1 ? "" : "s");
     for (int p = 0; p < sweep.space->reference_count; p++)
         printf("# experiment          %s, build %.12s\n", sweep.protocols[p].full_identifier, sweep.programs[p].build);
-    printf("# order               %s, seed %lld, %d at a time on %d core%s each\n", tune_order_name(sweep.record.options.order.mode),
-           (long long)sweep.record.options.order.seed, sweep.slot_count, sweep.slots[0].cpu_count, sweep.slots[0].cpu_count == 1 ? "" : "s");
+    int cores = sweep.slots[0].cpu_count;
+    printf("# order               %s, seed %lld, %d at a time on %d core%s each\n",
+           tune_order_name(sweep.record.options.order.mode), (long long)sweep.record.options.order.seed, sweep.slot_count, cores, cores == 1 ? "" : "s");
     printf("# host class          %s\n", sweep.host_class);
     printf("# store               %s\n", my.store);
     fflush(stdout);
@@ -150,8 +172,8 @@ void sweep_summary(int stopped)
     char text[32], stable[48];
     sweep_clear_status();
     printf("# %-19s %lld measured (%lld failed), %lld known, %lld invalid; %s\n", stopped ? "stopped" : "finished",
-           (long long)sweep.record.measured, (long long)sweep.record.failed, (long long)sweep.record.replayed, (long long)sweep.record.refused,
-           clock_text(tune_clock_s() - sweep.begin_s, text));
+           (long long)sweep.record.measured, (long long)sweep.record.failed, (long long)sweep.record.replayed,
+           (long long)sweep.record.refused, clock_text(tune_clock_s() - sweep.begin_s, text));
     snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)
         printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
@@ -199,8 +221,9 @@ int sweep_dry_run(void)
     printf("# %lld of %lld would be measured, %lld are known, %lld cannot be measured\n", (long long)runs,
            (long long)(planned ? planned : runs + known + refused), (long long)known, (long long)refused);
     if (runs > unknown)
-        printf("# estimated time      %s with %d at a time%s\n", clock_text((total + (double)unknown * total / (double)(runs - unknown)) / sweep.slot_count, text),
-               sweep.slot_count, unknown ? " (some of these entities were never measured: the mean of the others counts for them)" : "");
+        printf("# estimated time      %s with %d at a time%s\n",
+               clock_text((total + (double)unknown * total / (double)(runs - unknown)) / sweep.slot_count, text), sweep.slot_count,
+               unknown ? " (some of these entities were never measured: the mean of the others counts for them)" : "");
     else if (runs > 0)
         printf("# estimated time      unknown: the store has no row of these experiments\n");
     return 0;

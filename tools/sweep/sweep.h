@@ -28,10 +28,17 @@ struct slot {
     struct tune_command command;
     struct tune_measurement *measurement;
     struct tune_claim claim;
+    char name[48]; /* of what is measured: an index is not the same in all sweeps that share an operation */
     char folder[TUNE_PATH_MAX];
     int attempt;
     double begin_s;
     int *cpus, cpu_count;
+};
+
+/* What is started, and which build its file was when that was last looked at. */
+struct program {
+    char path[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE];
+    struct tune_file_stamp stamp;
 };
 
 struct sweep {
@@ -47,7 +54,7 @@ struct sweep {
     struct tune_results results;
     struct tune_host host;
     char host_class[512];
-    struct { char path[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE]; } *programs; /* of the protocols */
+    struct program *programs; /* of the protocols */
     char *environment[MOST_ENVIRONMENT];
     int environment_count;
     struct slot *slots;
@@ -66,9 +73,15 @@ extern struct sweep sweep;
 /* slots.c - as many slots as measurements go on at a time. */
 int sweep_make_slots(int count);
 
-/* origin.c - where figures come from: fingerprints, and data files that are made on first use. */
+/* origin.c - where figures come from: builds, fingerprints, and data files that are made on first use.
+ *
+ * sweep_build - the build of the protocol's program as its file is now: it may be built anew while we measure.
+ * sweep_origin - tune_jobs' question. A data file that is not there yet is made, unless nothing shall be done.
+ * sweep_origin_changed - whether a job that was measured comes from elsewhere than it did when it was begun; why says it. */
 int sweep_words(const struct tune_experiment *e, struct tune_word words[2]);
+int sweep_build(int protocol);
 int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *origin);
+bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
 
 /* say.c - what is printed. */
 void sweep_clear_status(void);
@@ -78,7 +91,8 @@ void sweep_header(void);
 void sweep_summary(int stopped);
 int sweep_dry_run(void);
 
-/* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1: stopped by a signal or the time limit; -1.
+/* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1: stopped by a signal or the time
+ * limit; -1.
  * sweep_end_slots - end what runs; nothing of it is recorded. */
 int sweep_operate(void);
 void sweep_end_slots(void);
