@@ -470,7 +470,7 @@ static int different(const struct tune_view *v, const bool *used, size_t offset)
     return count;
 }
 
-static void raise(int *most, int count)
+static void at_least(int *most, int count)
 {
     *most = count > *most ? count : *most;
 }
@@ -486,10 +486,10 @@ int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *o)
         for (int i = 0; i < v->group_count; i++)
             for (int k = 0; k < v->groups[i].count && row_of(v, &v->groups[i], 0)->protocol == p; k++)
                 used[row_of(v, &v->groups[i], k)->origin] = true;
-        raise(&o->host_classes, different(v, used, offsetof(struct tune_origin, host_class)));
-        raise(&o->builds, different(v, used, offsetof(struct tune_origin, build)));
-        raise(&o->weights, different(v, used, offsetof(struct tune_origin, weights)));
-        raise(&o->data, different(v, used, offsetof(struct tune_origin, data)));
+        at_least(&o->host_classes, different(v, used, offsetof(struct tune_origin, host_class)));
+        at_least(&o->builds, different(v, used, offsetof(struct tune_origin, build)));
+        at_least(&o->weights, different(v, used, offsetof(struct tune_origin, weights)));
+        at_least(&o->data, different(v, used, offsetof(struct tune_origin, data)));
     }
     free(used);
     return 0;
