@@ -76,7 +76,7 @@ static int add_request(struct tune_view *v, const struct tune_cell *uid, const s
     if (uid->absent)
         return 0;
     tune_uid_read(bytes, uid->text);
-    return tune_uids_add(&v->asked, bytes, tune_entity_hash(entity->text, strlen(entity->text)));
+    return tune_uids_add(&v->asked, bytes, tune_hash64(entity->text, strlen(entity->text), 0));
 }
 
 static int read_asked(struct tune_view *v)
@@ -120,7 +120,7 @@ static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
         v->text_size = length + 1;
         tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
     }
-    *hash = tune_entity_hash(v->text, length);
+    *hash = tune_hash64(v->text, length, 0);
     return 0;
 }
 
@@ -470,7 +470,7 @@ static int different(const struct tune_view *v, const bool *used, size_t offset)
     return count;
 }
 
-static void grow(int *most, int count)
+static void at_least(int *most, int count)
 {
     *most = count > *most ? count : *most;
 }
@@ -486,10 +486,10 @@ int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *o)
         for (int i = 0; i < v->group_count; i++)
             for (int k = 0; k < v->groups[i].count && row_of(v, &v->groups[i], 0)->protocol == p; k++)
                 used[row_of(v, &v->groups[i], k)->origin] = true;
-        grow(&o->host_classes, different(v, used, offsetof(struct tune_origin, host_class)));
-        grow(&o->builds, different(v, used, offsetof(struct tune_origin, build)));
-        grow(&o->weights, different(v, used, offsetof(struct tune_origin, weights)));
-        grow(&o->data, different(v, used, offsetof(struct tune_origin, data)));
+        at_least(&o->host_classes, different(v, used, offsetof(struct tune_origin, host_class)));
+        at_least(&o->builds, different(v, used, offsetof(struct tune_origin, build)));
+        at_least(&o->weights, different(v, used, offsetof(struct tune_origin, weights)));
+        at_least(&o->data, different(v, used, offsetof(struct tune_origin, data)));
     }
     free(used);
     return 0;
