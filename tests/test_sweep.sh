@@ -168,7 +168,7 @@ cp kept.sh own/work.sh
 # ---- cores are slots ----
 space cores.yaml "1, 2, 3, 4" 1 cores
 printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: all, batchSize: 2, samplerConfig: {mode: sequential, samplerType: generator}}\n" >batch.yaml
-if says "would be measured" "$sweep" cores.yaml $own --store cores --in-flight 2 --dry-run; then
+if "$sweep" cores.yaml $own --store cores --in-flight 2 --dry-run >shown 2>&1; then
     is "two at a time have cores of their own" eval '"$sweep" cores.yaml $own --store cores --in-flight 2 >/dev/null && [ $(wc -l <log.cores) = 4 ] && [ $(sort -u log.cores | wc -l) = 2 ] && [ -z "$(sort -u log.cores | tr ",-" "\n\n" | sort | uniq -d)" ]'
     rm -f log.cores
     is "... and share them where asked" eval '"$sweep" cores.yaml $own --store cores2 --in-flight 2 --share-cores >/dev/null && [ $(sort -u log.cores | wc -l) = 1 ]'

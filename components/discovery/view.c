@@ -127,7 +127,7 @@ static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
 /* Whether an operation of this space asked for the row: 1, 0, -1. */
 static int was_asked(struct tune_view *v, const struct tune_matching_row *row)
 {
-    uint64_t hash;
+    uint64_t hash = 0;
     if (!tune_uids_has(&v->asked, row->uid))
         return 0;
     if (!row->shared)
