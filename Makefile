@@ -158,7 +158,7 @@ faults: setup-test
 
 # Time figures; nothing here passes or fails.
 bench: setup
-	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(HELPERS)
 	@for b in $(BENCHES); do echo "== $$(basename $$b)"; $$b || exit 1; done
 	@for b in tests/bench/*.sh; do echo "== $$(basename $$b)"; BUILD=$(BUILD) sh $$b || exit 1; done
 

@@ -8,6 +8,7 @@
 #include "core/checkpoint_names.h"
 #include "core/float16.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "core/random.h"
 #include "core/tensor.h"
 
@@ -345,6 +346,21 @@ static void checkpoints_by_name(void **state)
     assert_int_equal(tune_checkpoint_steps(home, &steps), -1);
 }
 
+/* By edits; a name that holds the other, or begins with it, whatever its dashes are, is one edit away. */
+static void the_nearest_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"lr", "model_max_length", "batch-size"};
+    static const char *const cases[][2] = {{"rl", "lr"}, {"model_", "model_max_length"}, {"model-max", "model_max_length"},
+                                           {"batch_", "batch-size"}, {"my_model-max_length_in_all", "model_max_length"}};
+    int distance;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(tune_nearest(cases[i][0], names, 3, &distance), cases[i][1]);
+        assert_int_equal(distance, 1);
+    }
+    assert_null(tune_nearest("lr", names, 0, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,7 +369,7 @@ int main(void)
         cmocka_unit_test(files_are_replaced_whole), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(cut_files_are_errors),     cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),
         cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
-        cmocka_unit_test(checkpoints_by_name),
+        cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -278,6 +278,8 @@ static void json_trees(void **state)
          "{a: [1, 0, 1.0, 100000.0, -0.0025, True, False, None, 'x\u00e9\\n'], b: {}}"},
         {"[9223372036854775807, -9223372036854775808]", "[9223372036854775807, -9223372036854775808]"},
         {" \"yes\" ", "'yes'"},
+        {"\xef\xbb\xbf[1]", "[1]"},
+        {"\xef\xbb\xbf", "f.json:1:1: the JSON ends here, expected a value"},
         {"{\"1\": [], \"<<\": {\"a\": 1}}", "{1: [], <<: {a: 1}}"},
         {"", "f.json:1:1: the JSON ends here, expected a value"},
         {"{\"a\": 1,}", "f.json:1:9: found '}', expected a key in quotes"},

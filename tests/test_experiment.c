@@ -263,6 +263,8 @@ static void test_bind(void **state)
           "s.yaml:8:5: k is a dimension of entitySpace and a parameter; leave one of them out");
     binds(DIMENSION SMALL "- actuatorIdentifier: custom_experiments\n  experimentIdentifier: small\n",
           "s.yaml:6:3: small is here a second time with the same parameters");
+    binds(DIMENSION SMALL "  experimentVersion: 1.0.0\n", "s.yaml:6:22: there is no version 1.0.0 of small: experiments here have no "
+          "version but what their identifier says; leave experimentVersion out");
     binds("entitySpace:\n- {identifier: k, propertyDomain: {values: [3]}}\n" SMALL,
           "s.yaml:4:3: small needs n, which is no dimension of entitySpace");
 }
@@ -296,6 +298,13 @@ static void test_bad_files(void **state)
             "2:12: input x is inert: it can have no flag, format, map or value");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true}, {\"identifier\": \"x\", \"required\": true}], " TARGETS,
             "2:51: a second input x");
+    refuses(HEAD "\"inputs\": [3], " TARGETS, "2:12: an input must be a map of keys to values, found a whole number");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"\", \"required\": true}], " TARGETS, "2:27: an empty identifier");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true, \"flag\": \"\"}], " TARGETS,
+            "2:58: input x: an empty flag; leave the key out for none");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"\"}]}", "2:28: an empty identifier");
+    refuses("{\"identifier\": \"e\", \"actuator\": \"a\", \"program\": \"\", " TARGETS,
+            "1:49: program must name what to run: a name, or a path with a '/'");
     refuses(HEAD "\"targets\": [{\"identifier\": \"t\", \"reduce\": \"mode\"}]}",
             "2:43: reduce is mean, median, min, max, sum, std, first, last, count oom, count error or count ok, not mode");
     refuses(HEAD "\"targets\": [{\"identifier\": \"t\"}, {\"identifier\": \"t\"}]}", "2:34: a second target t");
@@ -340,6 +349,8 @@ static void test_operation(void **state)
     operation(MODULE "  parameters: {numberEntities: 2, batchSize: 3}\n", "batchSize 3 is more than numberEntities 2");
     operation(MODULE "  parameters: {samplerConfig: {mode: backwards}}\n", "backwards");
     operation(MODULE "  parameters: {numberEntites: 2}\n", "numberEntities");
+    operation(MODULE "metadata: [a]\n", "o.yaml:3:11: metadata must be a map");
+    operation(MODULE "metadata:\n", NULL);
 }
 
 static void test_configuration(void **state)
@@ -356,6 +367,9 @@ static void test_configuration(void **state)
     tune_actuator_configuration_free(&a);
     assert_int_equal(tune_actuator_configuration_read(&a, put("a.yaml", "actuatorIdentifier: S\nparameters: {data_directry: /x}\n")), -1);
     if (!strstr(tune_error_message(), "data_directory"))
+        fail_msg("%s", tune_error_message());
+    assert_int_equal(tune_actuator_configuration_read(&a, put("a.yaml", "actuatorIdentifier: S\nmetadata: 3\n")), -1);
+    if (!strstr(tune_error_message(), "a.yaml:2:11: metadata must be a map"))
         fail_msg("%s", tune_error_message());
 }
 

@@ -165,6 +165,21 @@ quietly build/init_model --layers 4 --hidden-size 128 --intermediate-size 384 --
     --dtype float32 --seed 1 "$tmp/model"
 is "the page's edits fit the recipe" eval 'apply docs/edit-a-recipe.md recipes/finetune_full.c >recipes/frozen.c'
 is "what they make builds without a warning" build build/frozen
+# fits EXPERIMENT PROGRAM - every flag of the experiment is one of the program's, every target a property of the same unit.
+fits() { "$2" --describe >"$tmp/described.json" && $PYTHON - "$1" "$tmp/described.json" <<'PY'
+import json, sys
+experiment, program = (json.load(open(f)) for f in sys.argv[1:])
+options = {o["flag"]: o for o in program["options"]}
+units = {p["name"]: p["unit"] for p in program["properties"]}
+given = [a for a in experiment["arguments"] if a.startswith("--")] + [i["flag"] for i in experiment["inputs"]]
+assert len(given) > 5 and len(experiment["targets"]) > 4
+for flag in given:
+    assert flag in options or (flag.startswith("--no-") and options["--" + flag[5:]]["type"] == "bool"), flag
+for t in experiment["targets"]:
+    assert units[t["identifier"]] == t["unit"], t
+PY
+}
+is "defaults/experiments/freeze_layers.json fits it" fits defaults/experiments/freeze_layers.json build/frozen
 is "it trains with three of four layers frozen" quietly frozen three --freeze-layers 3 --profile 1
 is "and with none" quietly frozen zero --profile 1
 is "frozen weights keep their bits, the others do not; nothing is kept or computed for them; trained_parameters is right" freezes "$tmp/model" "$tmp/three" "$tmp/zero" $san

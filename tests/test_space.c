@@ -222,7 +222,7 @@ static void refused(void **state)
         {"", "s.yaml:1:1: "},
         {"[1]", "s.yaml:1:1: "},
         {"entityspace: []", "entitySpace"},
-        {"experiments: []", "wants entitySpace"},
+        {"experiments: []", "s.yaml:1:1: a space wants entitySpace"},
         {"entitySpace: []", "at least one dimension"},
         {"entitySpace: {a: 1}", "entitySpace must be a list"},
         {"entitySpace: [3]", "s.yaml:1:15: "},
@@ -274,6 +274,12 @@ static void refused(void **state)
         snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "- {identifier: d%d}\n", i);
     assert_null(parse(yaml));
     assert_error_has("has 257 dimensions; at most 256");
+    snprintf(yaml, sizeof yaml, "entitySpace: [{identifier: a}]\nconstraints: [");
+    for (int i = 0; i <= TUNE_SPACE_CONSTRAINTS; i++)
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "a > %d, ", i);
+    snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "]\n");
+    assert_null(parse(yaml));
+    assert_error_has("s.yaml:2:14: 257 constraints; at most 256");
     assert_null(tune_space_read("/nowhere/space.yaml"));
     assert_int_equal(tune_error_kind(), TUNE_ERROR_FAILED);
 }
@@ -361,6 +367,35 @@ static void estimated(void **state)
         assert_ok(tune_space_count_allowed(s, &allowed, &error));
         if (cases[i].exact ? error != 0 || allowed != cases[i].share * 5e9
                            : fabs(allowed - cases[i].share * 5e9) > error * 1.0001 || error <= 0 || error > 0.003 * 5e9)
+            fail_msg("%s: %g +- %g", cases[i].constraint, allowed, error);
+        tune_space_free(s);
+    }
+}
+
+/* Entities that no index counts, and that no double holds. */
+static void estimated_beyond(void **state)
+{
+    (void)state;
+    static const struct {
+        int dimensions;
+        const char *constraint;
+        double low, high;
+    } cases[] = {{20, "d0 > d1", 4.9e179, 5.1e179},
+                 {20, "d0 + d1 < 0", 0, 1e176},
+                 {40, "d0 < 0 and d1 < 0", 0, INFINITY}, /* an estimate: none of those drawn */
+                 {40, "1 > 2", 0, 0},
+                 {40, "1 < 2", INFINITY, INFINITY}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char yaml[4096] = "entitySpace:\n";
+        double allowed, error;
+        for (int k = 0; k < cases[i].dimensions; k++)
+            snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml),
+                     "- {identifier: d%d, propertyDomain: {domainRange: [0, 1000000000], interval: 1}}\n", k);
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "constraints: ['%s']\n", cases[i].constraint);
+        struct tune_space *s = space(yaml);
+        assert_true(s->size == TUNE_INDEX_MAX);
+        assert_ok(tune_space_count_allowed(s, &allowed, &error));
+        if (!(allowed >= cases[i].low && allowed <= cases[i].high && error >= 0))
             fail_msg("%s: %g +- %g", cases[i].constraint, allowed, error);
         tune_space_free(s);
     }
@@ -464,7 +499,8 @@ int main(void)
         cmocka_unit_test(indexes),     cmocka_unit_test(too_large),
         cmocka_unit_test(ids),         cmocka_unit_test(ids_are_no_numbers),
         cmocka_unit_test(refused),     cmocka_unit_test(constraints),
-        cmocka_unit_test(estimated),   cmocka_unit_test(descriptions),
+        cmocka_unit_test(estimated),   cmocka_unit_test(estimated_beyond),
+        cmocka_unit_test(descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

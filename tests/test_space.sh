@@ -116,6 +116,26 @@ printf 'entitySpace:\n- {identifier: "a\\e[2J", propertyDomain: {values: ["x\\ny
 is "what moves a cursor is spelled out" eval '"$space" list wild.yaml >screen && "$space" describe wild.yaml >>screen && "$space" check wild.yaml >>screen &&
     [ -z "$(LC_ALL=C tr -d "\n -~\200-\377" <screen)" ] && ! LC_ALL=C grep -q "$(printf "\302\233")" screen && [ "$("$space" list wild.yaml | wc -l)" = 2 ]'
 
+cat >wild.json <<'END'
+{"identifier": "e\u001b[2J", "actuator": "a\u001b[2J", "description": "d\u001b[2J", "program": "p", "inputs": [
+  {"identifier": "in\u001b[2J", "default": "\u001b[2J", "unsupported": {"\u001b[2J": "\u001b[2J"}},
+  {"identifier": "v", "required": true, "domain": {"element_domain": {"values": ["a", null]}, "number_elements": 3}}],
+ "targets": [{"identifier": "t\u001b[2J", "unit": "\u001b[2J", "description": "\u001b[2J"}]}
+END
+printf 'sampleStoreIdentifier: "\\e[2J"\nentitySpace:\n- {identifier: v, propertyDomain: {values: [[a, a, a]]}}\nexperiments: [{actuatorIdentifier: "a\\e[2J", experimentIdentifier: "e\\e[2J"}]\n' >wild.yaml
+is "of experiments and stores too" eval '"$space" experiments --experiments wild.json >screen && "$space" experiments "$(printf "e\033[2J")" --experiments wild.json >page &&
+    "$space" describe wild.yaml --experiments wild.json >>screen && [ "$(LC_ALL=C cat page screen | tr -d "\n -~" | wc -c)" = 0 ] && grep -qF "e\x1b[2J" page screen'
+is "a vector says of what, and how many" same sh -c 'sed -n "/^  v/,/^$/p" page' <<'END'
+  v
+    Domain:
+      Type: VECTOR_VARIABLE_TYPE
+      Number of elements: 3
+      Element Domain:
+        Type: CATEGORICAL_VARIABLE_TYPE
+        Values: ['a', None]
+
+END
+
 # ---- 10^12 entities, and more than can be counted ----
 { echo "entitySpace:"; for i in 1 2 3 4 5 6; do echo "- {identifier: d$i, propertyDomain: {domainRange: [0, 100], interval: 1}}"; done; } >large.yaml
 is "10^12 are described in 20 MB" eval 'within 20000 "$space" describe large.yaml | grep -qx "  Number entities: 1000000000000"'
@@ -180,6 +200,20 @@ END
 bad "no YAML" 'bad.yaml:2:1: ' <<'END'
 entitySpace: [
 END
+mkdir store folder && echo '{"id": 3}' >store/store.json
+refused "a store that is none" 1 "is folder a sample store?" sh -c "echo '{}' >folder/store.json; '$space' describe large.yaml --store folder"
+refused "nor one of another kind" 1 'store.json: no "id" that is a text' "$space" describe large.yaml --store store
+refused "a folder for a file" 1 "folder is a folder, expected a file" "$space" check folder
+refused "a pipe" 1 "is not a regular file" sh -c "mkfifo pipe; '$space' check pipe"
+if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups "$space" experiments >/dev/null 2>&1; then
+    chmod 000 folder && chmod 755 . && cp large.yaml secret.yaml && chmod 000 secret.yaml
+    refused "a file without permission" 1 "cannot open secret.yaml: Permission denied" setpriv --reuid 65534 --clear-groups "$space" check secret.yaml
+    refused "a folder of experiments without permission" 1 "folder: cannot read this folder of experiments: Permission denied" \
+        setpriv --reuid 65534 --clear-groups "$space" experiments --experiments folder
+else
+    skip "a file without permission" "not root, no setpriv, or nobody else may read the tree"
+    skip "a folder of experiments without permission" "not root, no setpriv, or nobody else may read the tree"
+fi
 refused "no such file" 1 "gone.yaml" "$space" check gone.yaml
 refused "no file named" 2 "which space?" "$space" describe
 refused "no command" 2 "expected one of describe|list|check|experiments" "$space" draw large.yaml

@@ -167,17 +167,19 @@ cp kept.sh own/work.sh
 
 # ---- cores are slots ----
 space cores.yaml "1, 2, 3, 4" 1 cores
-if says "would be measured" "$sweep" cores.yaml $own --store cores --in-flight 2 --dry-run; then
+printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: all, batchSize: 2, samplerConfig: {mode: sequential, samplerType: generator}}\n" >batch.yaml
+if "$sweep" cores.yaml $own --store cores --in-flight 2 --dry-run >shown 2>&1; then
     is "two at a time have cores of their own" eval '"$sweep" cores.yaml $own --store cores --in-flight 2 >/dev/null && [ $(wc -l <log.cores) = 4 ] && [ $(sort -u log.cores | wc -l) = 2 ] && [ -z "$(sort -u log.cores | tr ",-" "\n\n" | sort | uniq -d)" ]'
     rm -f log.cores
     is "... and share them where asked" eval '"$sweep" cores.yaml $own --store cores2 --in-flight 2 --share-cores >/dev/null && [ $(sort -u log.cores | wc -l) = 1 ]'
     is "... which is no figure of the same kind" says "4 measured" "$sweep" cores.yaml $own --store cores --in-flight 2 --share-cores
     rm -f log.cores
-    is "ado's batchSize is that number" eval 'printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: all, batchSize: 2, samplerConfig: {mode: sequential, samplerType: generator}}\n" >batch.yaml; "$sweep" cores.yaml $own --store cores3 --operation batch.yaml >/dev/null && [ $(sort -u log.cores | wc -l) = 2 ]'
+    is "ado's batchSize is that number" eval '"$sweep" cores.yaml $own --store cores3 --operation batch.yaml >/dev/null && [ $(sort -u log.cores | wc -l) = 2 ]'
 else
     refused "two at a time on one core" 2 "on 1 core would disturb each other" "$sweep" cores.yaml $own --store cores --in-flight 2
 fi
 refused "more at a time than cores" 2 "would disturb each other" "$sweep" s.yaml $own --store cores --in-flight 1000
+is "... by ado's file, which is named" eval 'sed "s/batchSize: 2/batchSize: 4000/; s/numberEntities: all/numberEntities: 4000/" batch.yaml >large.yaml; "$sweep" cores.yaml $own --store cores --operation large.yaml 2>err; [ $? = 2 ] && grep -q "(the batchSize of large.yaml)" err'
 
 # ---- stopped, killed, resumed, shared ----
 space long.yaml "1, 2, 3, 4" "1, 2" fine 0.2
@@ -203,6 +205,7 @@ refused "--join with another operation file" 2 "another --entities than one.yaml
 is "... with the same as before it is fine" says "finished" "$sweep" --resume first $own --store stop --order sequential --repeat 1 --seed 0
 is "an operation file's name may be used again" eval 'sed "1i metadata: {name: mine}" one.yaml >mine.yaml; "$sweep" long.yaml $own --store stop --operation mine.yaml >mine.1 && "$sweep" long.yaml $own --store stop --operation mine.yaml >mine.2 && grep -q "^# operation  *mine$" mine.1 && grep -qE "^# operation  *mine-[0-9a-f]{6}$" mine.2 && grep -q "2 known" mine.2'
 refused "an operation that is not there" 2 "there is no operation nobody" "$sweep" --resume nobody $own --store stop
+is "... nor is a store made for one" eval '! "$sweep" --resume nobody $own --store notthere 2>err && [ ! -e notthere ]'
 refused "an operation of another space" 2 "is of space-" "$sweep" s.yaml --resume first $own --store stop
 rm -f log
 "$sweep" long.yaml $own --store killed --name first >/dev/null 2>&1 &
@@ -343,6 +346,8 @@ shown() { "$samples" show stable.yaml --experiments recipe.json --store recipes 
 is "... the row says what came of it" eval 'shown --until-stable 90 | awk -F, "{ exit !(\$1 >= 10 && \$1 <= 60 && (\$1 == 60 || \$3 <= 0.9 * \$2)) }" && [ "$(shown --until-stable 90)" = "$(shown --operation stable)" ] && [ -n "$(shown --operation stable)" ]'
 is "... which is another experiment than without" eval '[ -z "$(shown 2>err)" ] && grep -q "measured with --until-stable 90 is another experiment" err && says "1 known" "$sweep" stable.yaml --experiments recipe.json --store recipes --until-stable 90'
 refused "--until-stable where no experiment knows it" 2 "no experiment of this space has an input until_stable" "$sweep" s.yaml $own --store st --until-stable 5
+printf '#!/bin/sh\necho "{\\"options\\": [3], \\"properties\\": []}"\n' >odd.sh && chmod +x odd.sh
+refused "a description of nothing that has a name" 2 'options or "properties" without a "name"' "$sweep" --describe-experiment ./odd.sh
 refused "a program without --describe" 2 "must be written by hand" "$sweep" --describe-experiment own/work.sh
 
 # ---- what users write wrongly ----

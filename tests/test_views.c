@@ -314,6 +314,12 @@ static int base_of(const double *values, int count)
 static void axes(void **state)
 {
     (void)state;
+    char spelled[32];
+    struct tune_scale far = {.low = 25, .high = 54500};
+    tune_scale_spell(&far, 272);
+    assert_string_equal(tune_scale_text(&far, 54500, spelled), "54.5k");
+    assert_string_equal(tune_scale_text(&far, 25, spelled), "25"); /* not 0.0k */
+    assert_string_equal(tune_scale_text(&far, 0, spelled), "0");
     assert_int_equal(BASE_OF(1, 2, 4, 8), 2);
     assert_int_equal(BASE_OF(8192, 512, 512, 1024, NAN, 4096), 2);
     assert_int_equal(BASE_OF(1e-5, 1e-4, 1e-3, 1e-2), 10);
@@ -505,6 +511,23 @@ static void spreads(void **state)
     static double xm[MANY], ym[MANY], lm[MANY], hm[MANY];
     for (int i = 0; i < MANY; i++)
         xm[i] = i, ym[i] = i % 7, lm[i] = i % 7 - 1, hm[i] = i / 1000 == 2 ? NAN : i == 3333 ? 99 : i % 7 + 1;
+    struct tune_curve crowd = {.label = "", .x = xm, .y = ym, .count = TUNE_PLOT_MARKS, .marked = true};
+    p = (struct tune_plot){.title = "t", .x_title = "size", .y_title = "", .curves = &crowd, .count = 1, .smooth = -1};
+    check_all(picture);
+    text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "<circle"), TUNE_PLOT_MARKS); /* one alone without a name: no legend */
+    free(text);
+    crowd.count++; /* too many to stand one by one */
+    check_all(picture);
+    text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "<circle"), 0);
+    assert_int_equal(count_of(text, "class=\"curve raw"), 1);
+    assert_int_equal(count_of(text, "class=\"curve c0"), 1);
+    free(text);
+    text = drawn(picture, 0, 60);
+    assert_non_null(strstr(text, "size\n"));
+    assert_null(strstr(strstr(text, "size\n"), "*")); /* nothing below the axis' title */
+    free(text);
     struct tune_curve band = {.label = "b", .x = xm, .y = ym, .low = lm, .high = hm, .count = MANY};
     p = (struct tune_plot){.title = "t", .x_title = "step", .y_title = "", .curves = &band, .count = 1};
     check_all(picture);
@@ -605,6 +628,20 @@ static void heat(void **state)
     h.y_names = models;
     text = drawn(picture, 0, 32); /* rather cut the names than leave the numbers out */
     assert_non_null(strstr(text, "granite-3.~  2624*  4355  5101 \n"));
+    free(text);
+    const double sure[] = {0, 3.4, 0.44, 12, NAN, 7};
+    h.spreads = sure, h.best = 1, h.y_names = lengths;
+    check_all(picture);
+    text = drawn(picture, 0, 80);
+    assert_non_null(strstr(text, "   512    2624 +-0%     4355 +-3%    5101* +-0.4% \n"
+                                 "  1024    3912 +-12%       4353           -       \n"));
+    free(text);
+    text = drawn(picture, 0, 40); /* no room for them */
+    assert_non_null(strstr(text, "   512   2624   4355   5101* \n"));
+    free(text);
+    text = drawn(picture, -1, 0);
+    assert_non_null(strstr(text, ">\u00b112%</text>"));
+    assert_int_equal(count_of(text, "\u00b1"), 4);
     free(text);
     h.columns = 1, h.rows = 1;
     check_all(picture);
@@ -728,7 +765,7 @@ static void many_rows(void **state)
     assert_int_equal(count_of(text, "<path class=\"row"), 10000);
     assert_int_equal(count_of(text, "class=\"row best "), 5);
     assert_non_null(strstr(text, "speed: 1e+06<"));
-    assert_non_null(strstr(text, ">10000 of 30000 rows are drawn, evenly over the last axis<"));
+    assert_non_null(strstr(text, ">10000 of 30000 rows are drawn, evenly over the last axis; thick: the best 5<"));
     assert_non_null(strstr(text, ">1e-05<")); /* ticks of a logarithmic axis */
     int upper = 0;
     for (const char *at = text; (at = strstr(at, "speed: ")); at++)

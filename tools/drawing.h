@@ -34,8 +34,9 @@ static inline struct tune_terminal drawing_terminal(int width, int height, bool 
 {
     const char *no_color = getenv("NO_COLOR"), *true_color = getenv("COLORTERM");
     bool colored = !strcmp(color, "always") || (!strcmp(color, "auto") && isatty(STDOUT_FILENO) && !(no_color && *no_color));
-    return (struct tune_terminal){.width = drawing_columns(width, 80), .height = height, .unicode = drawing_unicode(ascii), .color = colored,
-                                  .truecolor = true_color && (!strcmp(true_color, "truecolor") || !strcmp(true_color, "24bit"))};
+    return (struct tune_terminal){.width = drawing_columns(width, 80), .height = height, .unicode = drawing_unicode(ascii),
+                                  .color = colored, .truecolor = true_color && (!strcmp(true_color, "truecolor") ||
+                                                                                !strcmp(true_color, "24bit"))};
 }
 
 /* drawing_is_stdout - --svg leads to standard output, which others may have opened as a file: to be written on, not replaced. */
@@ -45,7 +46,8 @@ static inline bool drawing_is_stdout(const char *path)
     return path && stat(path, &st) == 0 && fstat(STDOUT_FILENO, &out) == 0 && st.st_dev == out.st_dev && st.st_ino == out.st_ino;
 }
 
-/* drawing_check - what is there may be replaced: a picture of before, an empty file, nothing; not a run.json after a slip of the finger. */
+/* drawing_check - what is there may be replaced: a picture of before, an empty file, nothing; not a run.json after a slip of the
+ * finger. */
 static inline int drawing_check(const char *path)
 {
     char text[4097];

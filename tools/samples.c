@@ -29,7 +29,8 @@ static const struct tune_option my_options[] = {
      "export csv EXPERIMENT; import csv FILE. A SPACE is a file, or space-... as the store recorded it"},
     {"store", TUNE_STRING, &my.store, "samples", "", "", "folder of sample files"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "", "more folders and files of experiments, separated by commas"},
-    {"output-format", TUNE_CHOICE, &my.output_format, "console", "console|table|csv|json", "", "for people, spreadsheets, programs"},
+    {"output-format", TUNE_CHOICE, &my.output_format, "console", "console|table|csv|json", "",
+     "for people, spreadsheets, programs"},
     {"output-file", TUNE_STRING, &my.output_file, NULL, "", "", "write there instead of standard output"},
     TUNE_OPTION_GROUP("which rows"),
     {"include", TUNE_CHOICE, &my.include, "measured", "measured|matching|missing|unmeasured|sampled|unsampled", "",
@@ -43,9 +44,10 @@ static const struct tune_option my_options[] = {
     TUNE_OPTION_GROUP("which columns"),
     {"property-format", TUNE_CHOICE, &my.property_format, "observed", "observed|target", "",
      "observed: a row for each entity, columns <experiment>-<target>; target: for each entity and experiment"},
-    {"property", TUNE_STRING, &my.properties, NULL, "", "", "show, compare, plot: only these targets, separated by commas"},
+    {"property", TUNE_STRING, &my.properties, NULL, "", "", "show, compare, plot, import: only these targets, separated by commas"},
     {"all-properties", TUNE_BOOL, &my.all_properties, "false", "", "", "show: also what is measured beside the experiment's own"},
-    {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "", "of several results of one entity; else a list"},
+    {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "",
+     "of several results of one entity; else a list"},
     {"columns", TUNE_STRING, &my.columns, NULL, "", "", "rows: only these, separated by commas"},
     TUNE_OPTION_GROUP("best"),
     {"maximize", TUNE_STRING, &my.maximize, NULL, "", "", "the property to have as high as possible"},
@@ -63,6 +65,7 @@ static const struct tune_option my_options[] = {
     TUNE_OPTION_GROUP("import"),
     {"experiment", TUNE_STRING, &my.experiment, NULL, "", "", "whose rows they become: its name, or actuator.name"},
     {"actuator", TUNE_STRING, &my.actuator, NULL, "", "", "of it; default: the known experiment's, else replay"},
+    {"inputs", TUNE_STRING, &my.inputs, NULL, "", "", "the columns that are its inputs, where identifiers do not say it"},
     TUNE_OPTION_GROUP(""),
     {0},
 };
@@ -162,7 +165,14 @@ static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
         if (tune_file_exists(path))
             return 0;
     }
-    return tune_path(path, "%s", name);
+    int count;
+    char **names = tune_store_records(samples.store, "spaces", &count);
+    TRY(names ? 0 : -1);
+    for (int i = 0; i < count; i++)
+        names[i][strcspn(names[i], ".")] = 0;
+    samples_no_such("space", name, (const char *const *)names, count);
+    tune_store_records_free(names, count);
+    return -1;
 }
 
 /* With sweep --until-stable the experiments that have this input have it as a parameter. */
@@ -183,7 +193,8 @@ int samples_open_space(const char *name)
 {
     char path[TUNE_PATH_MAX];
     if (!name)
-        return samples_fail(TUNE_ERROR_USAGE, "which space? %s takes a space file, or space-... as the store recorded it", my.command);
+        return samples_fail(TUNE_ERROR_USAGE, "which space? %s takes a space file, or space-... as the store recorded it",
+                            my.command);
     TRY(tune_path(path, "%s", name));
     if (!strncmp(name, "space-", 6) && !tune_file_exists(name))
         TRY(find_recorded(name, path));
@@ -199,7 +210,8 @@ int samples_open_space(const char *name)
 struct tune_view *samples_open_view(const char *const *columns, int count, bool valid)
 {
     static const char *const names[] = {"measured", "matching", "missing", "unmeasured", "sampled", "", "", "unsampled"};
-    struct tune_view_options o = {.where = my.where, .operation = my.operation, .valid = valid, .columns = columns, .column_count = count};
+    struct tune_view_options o = {.where = my.where, .operation = my.operation, .valid = valid, .columns = columns,
+                                  .column_count = count};
     struct tune_operation_record record;
     for (int i = 0; i < 8; i++)
         if (!strcmp(my.include, names[i]))
@@ -252,7 +264,8 @@ int samples_say_matching(struct tune_view *v)
         return 0;
     TRY(tune_view_counted(v, &c));
     if (c.measured == 0 && c.matching_results > 0)
-        fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include matching\n",
+        fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include "
+                        "matching\n",
                 (long long)c.matching_results);
     else if (c.measured == 0 && my.until_stable == 0 && (percent = recorded_until_stable()) > 0)
         fprintf(stderr, "samples: what operations on this space measured with --until-stable %g is another experiment: give it "

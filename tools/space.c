@@ -29,10 +29,12 @@ static struct {
 
 static const struct tune_option my_options[] = {
     {"<command>", TUNE_CHOICE, &my.command, NULL, "describe|list|check|experiments", "", "what to do"},
-    {"<file>", TUNE_STRING, &my.file, "", "", "", "a space: YAML as ado has it, or the same keys as JSON; experiments: the name of one"},
+    {"<file>", TUNE_STRING, &my.file, "", "", "",
+     "a space: YAML as ado has it, or the same keys as JSON; experiments: the name of one"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
      "folders and files of experiments besides those that come with this program, separated by commas"},
-    {"store", TUNE_STRING, &my.store, NULL, "", "", "describe: the sample store whose id to show; its imported experiments are there, too"},
+    {"store", TUNE_STRING, &my.store, NULL, "", "",
+     "describe: the sample store whose id to show; its imported experiments are there, too"},
     TUNE_OPTION_GROUP("list"),
     {"mode", TUNE_STRING, &my.mode, "sequential", "", "",
      "in which order: sequential, random, sequential-grouped, random-grouped, weighted (by probabilityFunction), sobol, lhs"},
@@ -55,9 +57,8 @@ static const char *plural(int count)
 /* The experiments of this distribution, of --store, and of --experiments. */
 static struct tune_catalog read_catalog(void)
 {
-    enum { MOST = 64 };
-    static char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX];
-    const char *paths[MOST];
+    char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX], *list = GET(strdup(my.experiments ? my.experiments : "")), *rest = NULL;
+    const char **paths = GET(calloc(strlen(list) + 3, sizeof *paths));
     int count = 0;
     struct tune_catalog c;
     if (tune_defaults_path(own, "experiments") == 0)
@@ -67,10 +68,10 @@ static struct tune_catalog read_catalog(void)
         if (tune_file_is_folder(recorded))
             paths[count++] = recorded;
     }
-    char *list = my.experiments ? GET(strdup(my.experiments)) : NULL, *rest = NULL;
-    for (char *at = list ? strtok_r(list, ",", &rest) : NULL; at && count < MOST; at = strtok_r(NULL, ",", &rest))
+    for (char *at = strtok_r(list, ",", &rest); at; at = strtok_r(NULL, ",", &rest))
         paths[count++] = at;
     MUST(tune_catalog_read(&c, paths, count));
+    free(paths);
     free(list);
     return c;
 }
@@ -85,8 +86,8 @@ static void experiments(void)
     tune_catalog_free(&c);
 }
 
-/* The id of --store, else what the space calls its store, else ado's name for the one that is nobody's. Read without HDF5, which this
- * program does without. */
+/* The id of --store, else what the space calls its store, else ado's name for the one that is nobody's. Read without HDF5,
+ * which this program does without. */
 static const char *store_id(const struct tune_space *s)
 {
     static char id[64], path[TUNE_PATH_MAX];
@@ -95,7 +96,11 @@ static const char *store_id(const struct tune_space *s)
     MUST(tune_path(path, "%s/store.json", my.store));
     cJSON *json = GET(tune_cjson_read(path, 1 << 16));
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "id");
-    snprintf(id, sizeof id, "%s", cJSON_IsString(item) ? item->valuestring : "unknown");
+    if (!cJSON_IsString(item)) {
+        tune_error_set("%s: no \"id\" that is a text; is %s a sample store?", path, my.store);
+        tune_program_fail();
+    }
+    snprintf(id, sizeof id, "%s", item->valuestring);
     cJSON_Delete(json);
     return id;
 }

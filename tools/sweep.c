@@ -439,7 +439,7 @@ static int prepare(void)
 {
     struct tune_jobs_options o;
     if (!my.dry_run || tune_file_is_folder(my.store))
-        if (!(sweep.store = tune_store_open(my.store, !my.dry_run)))
+        if (!(sweep.store = tune_store_open(my.store, !my.dry_run && !my.resume)))
             return -1;
     tune_host_read(&sweep.host);
     TRY(read_inputs());

@@ -13,7 +13,7 @@
 #include "core/decimal.h"
 #include "core/error.h"
 
-enum { LIMIT = 4 << 20 };
+enum { LIMIT = 4 << 20, SECONDS = 30 };
 
 /* Housekeeping: where a run goes and what it goes on from, what it writes beside its report, what it shows. Whatever changes what
  * is computed, or for how long, is an input: also the device, and all ways to stop early. */
@@ -179,6 +179,17 @@ static void put_experiment(FILE *out, const cJSON *json, const char *path)
     fputs("\n  ]\n}\n", out);
 }
 
+/* A list of things with a name each. */
+static bool all_named(const cJSON *json, const char *key)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, key), *item;
+    cJSON_ArrayForEach(item, list) {
+        if (!*text_of(item, "name"))
+            return false;
+    }
+    return cJSON_IsArray(list);
+}
+
 /* What the program printed for --describe, as JSON. */
 static cJSON *ask(const char *program)
 {
@@ -193,11 +204,15 @@ static cJSON *ask(const char *program)
     }
     close(fd);
     const struct tune_child_options o = {.argv = argv, .environment = (const char *const *)environ, .log = log, .log_limit = LIMIT,
-                                         .limit_s = 30, .grace_s = 2};
+                                         .limit_s = SECONDS, .grace_s = 2};
     struct tune_child *child = tune_child_start(&o);
     if (child && tune_child_end(child, &end) == 0) {
         if (end.how == TUNE_CHILD_NOT_STARTED)
             tune_error_set_kind(TUNE_ERROR_USAGE, "%s does not start: %s", program, end.reason);
+        else if (end.how == TUNE_CHILD_TIMED_OUT)
+            tune_error_set_kind(TUNE_ERROR_USAGE,
+                                "%s --describe has not ended after %d seconds; an experiment file for it must be written by hand",
+                                program, SECONDS);
         else if (end.how != TUNE_CHILD_EXITED || end.code != 0)
             tune_error_set_kind(TUNE_ERROR_USAGE, "%s --describe ends with %s %d; an experiment file for it must be written by hand", program,
                                 end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code);
@@ -205,10 +220,13 @@ static cJSON *ask(const char *program)
             tune_error_set_kind(TUNE_ERROR_USAGE, "%s --describe prints something else than a description in JSON; an experiment file "
                                 "for it must be written by hand", program);
     }
-    if (json && !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "options"))) {
+    bool reports = json && cJSON_GetObjectItemCaseSensitive(json, "properties");
+    if (json && (!all_named(json, "options") || (reports && !all_named(json, "properties")))) {
         cJSON_Delete(json);
         json = NULL;
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s --describe prints JSON without \"options\"", program);
+        tune_error_set_kind(TUNE_ERROR_USAGE,
+                            "%s --describe prints JSON without \"options\", or options or \"properties\" without a \"name\" each; an "
+                            "experiment file for it must be written by hand", program);
     }
     unlink(log);
     return json;

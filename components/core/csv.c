@@ -104,9 +104,11 @@ static int put(struct tune_csv *csv, int c)
 {
     if (csv->used == csv->room) {
         size_t room = csv->room ? 2 * csv->room : 4096;
-        char *grown = csv->used < TUNE_CSV_ROW_BYTES ? realloc(csv->bytes, room) : NULL;
+        if (csv->used >= TUNE_CSV_ROW_BYTES)
+            return fail(csv, csv->row_line, "a row that is too long: no closing quote?");
+        char *grown = realloc(csv->bytes, room);
         if (!grown)
-            return csv->used < TUNE_CSV_ROW_BYTES ? no_memory() : fail(csv, csv->row_line, "a row that is too long: no closing quote?");
+            return no_memory();
         csv->bytes = grown;
         csv->room = room;
     }

@@ -29,20 +29,27 @@ static int edits(const char *a, const char *b)
     return d[n % 3][m];
 }
 
+/* The name with '-' for '_', cut where it is longer than any that is known. */
+static void dashed(char text[128], const char *name)
+{
+    snprintf(text, 128, "%s", name);
+    for (char *c = text; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+}
+
 const char *tune_nearest(const char *name, const char *const *names, int count, int *distance)
 {
     const char *best = NULL;
-    char typed[128];
+    char typed[128], known[128];
     int least = 0, likest = 0;
-    snprintf(typed, sizeof typed, "%s", name);
-    for (char *c = typed; *c; c++)
-        *c = *c == '_' ? '-' : *c;
+    dashed(typed, name);
     for (int i = 0; i < count; i++) {
-        int away = edits(name, names[i]), size = (int)strlen(names[i]), like = 0;
+        dashed(known, names[i]);
+        int away = edits(name, names[i]), size = (int)strlen(known), like = 0;
         /* "per-device-train-batch-size" means "batch-size", however many letters are too many */
-        if (away > 1 && size > 3 && strlen(name) > 3 && (strcasestr(typed, names[i]) || strcasestr(names[i], typed)))
+        if (away > 1 && size > 3 && strlen(typed) > 3 && (strcasestr(typed, known) || strcasestr(known, typed)))
             away = 1, like = size;
-        else if (away > 1 && strlen(name) > 1 && !strncasecmp(names[i], typed, strlen(name)))
+        else if (away > 1 && strlen(typed) > 1 && !strncasecmp(known, typed, strlen(typed)))
             away = 1, like = size; /* "log": log-every */
         if (!best || away < least || (away == least && like > likest))
             best = names[i], least = away, likest = like;

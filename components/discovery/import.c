@@ -15,11 +15,12 @@ struct line {
     struct importing *m;
     struct tune_cell *cells;  /* [TUNE_KEYS + inputs + targets] of the row that is being made */
     char *texts;              /* [inputs][TEXT] of them */
-    double *values;           /* [targets][room] */
+    bool *given;              /* [inputs] the file says them; the others have their defaults */
+    double *values;           /* [targets][MOST_RESULTS] */
     int *counts;              /* [targets] */
-    int room;
     char entity[TEXT], experiment[TEXT], operation[TEXT], uid[33];
     struct tune_uids there;   /* what the store has */
+    struct tune_uids seen;    /* what the file has, with the number of the result; in the first pass put together */
     bool writing;
 };
 
@@ -67,34 +68,49 @@ static const char *field_of(const struct importing *m, const char *const *fields
 
 /* ---- one result ---- */
 
-/* A uid of what the row says, for files that have none: the same row imported again is the same. */
+static uint64_t mix_cell(const struct tune_cell *cell, uint64_t hash)
+{
+    double number = cell->number == 0 ? 0 : cell->number;
+    return cell->absent ? hash
+           : cell->text ? tune_hash64(cell->text, strlen(cell->text), hash)
+                        : tune_hash64(&number, sizeof number, ~hash);
+}
+
+/* A uid of what the row says, for files that have none: the same row imported again is the same, whatever its identifier and in
+ * whatever order its columns are (hashes of cells are added). What the file says nothing of, inputs with defaults and absent
+ * targets, is not in it: an experiment that gets more of them later changes nothing. */
 static void make_uid(struct line *n, int result)
 {
     const struct importing *m = n->m;
-    const struct tune_cell *cells = n->cells;
-    uint64_t hash[2] = {11, 12};
+    uint64_t hash[2];
     for (int k = 0; k < 2; k++) {
-        hash[k] = tune_hash64(n->experiment, strlen(n->experiment), tune_hash64(m->name, strlen(m->name), hash[k]));
-        hash[k] = tune_hash64(n->entity, strlen(n->entity), tune_hash64(&result, sizeof result, hash[k]));
+        hash[k] = tune_hash64(&result, sizeof result, tune_hash64(m->name, strlen(m->name), 11 + (uint64_t)k));
+        for (int i = 0; i < m->e->input_count; i++)
+            if (n->given[i])
+                hash[k] += mix_cell(&n->cells[TUNE_KEYS + i], tune_hash64(m->e->names[i], strlen(m->e->names[i]), (uint64_t)k));
         for (int i = 0; i < m->e->target_count; i++) {
-            const struct tune_cell *cell = &cells[TUNE_KEYS + m->e->input_count + i];
-            const char *name = m->e->targets[i].name; /* of those that have a value: one that is added later changes nothing */
+            const struct tune_cell *cell = &n->cells[TUNE_KEYS + m->e->input_count + i];
+            const char *name = m->e->targets[i].name;
             if (!cell->absent)
-                hash[k] = tune_hash64(&cell->number, sizeof cell->number, tune_hash64(name, strlen(name), hash[k]));
+                hash[k] += mix_cell(cell, tune_hash64(name, strlen(name), 2 + (uint64_t)k));
         }
     }
     snprintf(n->uid, sizeof n->uid, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]);
 }
 
-/* The row in n->cells is whole: count it, and in the second pass write it, where the store has it not. */
+/* The row in n->cells is whole: count it, and in the second pass write it, where neither the store nor a line before has it. */
 static int take(struct line *n)
 {
     struct tune_import *i = n->m->i;
     uint8_t uid[16];
-    i->results++;
-    if (!n->writing)
-        return 0;
+    uint64_t number = (uint64_t)i->results++, first;
     tune_uid_read(uid, n->uid);
+    if (!n->writing)
+        return tune_uids_add(&n->seen, uid, number);
+    if (tune_uids_first(&n->seen, uid, &first) && first != number) {
+        i->again++;
+        return 0;
+    }
     if (tune_uids_has(&n->there, uid))
         return 0;
     i->added++;
@@ -140,7 +156,8 @@ static int line_up(struct line *n, int results)
         if (n->counts[i] == 0 || n->counts[i] == results)
             continue;
         if (!valid || n->counts[i] != good) {
-            tune_import_bad(n->m, "%d results, and %s has %d figures: whose they are cannot be told", results, e->targets[i].name, n->counts[i]);
+            tune_import_bad(n->m, "%d results, and %s has %d figures: whose they are cannot be told", results, e->targets[i].name,
+                            n->counts[i]);
             return -1;
         }
         for (int k = results - 1, from = good - 1; k >= 0; k--)
@@ -162,7 +179,8 @@ static int read_figures(struct line *n, const char *const *fields, int variant)
             continue;
         int count = tune_import_values(fields[i], n->values + (size_t)f->which * MOST_RESULTS, MOST_RESULTS);
         if (count < 0) {
-            tune_import_bad(n->m, "%s: \"%.60s\" is no number, and no list of them", l->headings[i], fields[i]);
+            tune_import_bad(n->m, "%s: \"%.60s\" is no number, and no list of them; --property names the columns to take",
+                            l->headings[i], fields[i]);
             return -1;
         }
         n->counts[f->which] = count;
@@ -174,7 +192,9 @@ static int read_figures(struct line *n, const char *const *fields, int variant)
 static bool set_input(struct line *n, int input, const char *spelled)
 {
     const struct importing *m = n->m;
-    if (tune_import_input(&m->e->inputs[input], &m->columns[input], spelled, &n->cells[TUNE_KEYS + input], input_text(n, input), TEXT))
+    n->given[input] = true;
+    if (tune_import_input(&m->e->inputs[input], &m->columns[input], spelled, &n->cells[TUNE_KEYS + input], input_text(n, input),
+                          TEXT))
         return true;
     tune_import_bad(n->m, "%s of %s cannot be \"%.60s\"", m->e->names[input], m->e->name, spelled);
     return false;
@@ -185,7 +205,8 @@ static bool set_part(struct line *n, const struct import_part *part, const char 
     char spelled[TEXT];
     snprintf(spelled, sizeof spelled, "%.*s", part->value_length, part->value);
     for (int i = 0; i < n->m->e->input_count; i++)
-        if ((int)strlen(n->m->e->names[i]) == part->name_length && !strncmp(n->m->e->names[i], part->name, (size_t)part->name_length))
+        if ((int)strlen(n->m->e->names[i]) == part->name_length &&
+            !strncmp(n->m->e->names[i], part->name, (size_t)part->name_length))
             return set_input(n, i, spelled);
     tune_import_bad(n->m, "%s %.*s is no input of %s", what, part->name_length, part->name, n->m->e->name);
     return false;
@@ -196,37 +217,51 @@ static bool set_inputs(struct line *n, const char *const *fields, const char *pa
 {
     const struct importing *m = n->m;
     struct import_part parts[TUNE_SPACE_DIMENSIONS];
-    for (int i = 0; i < m->e->input_count; i++)
+    for (int i = 0; i < m->e->input_count; i++) {
+        n->given[i] = false;
         if (!m->e->inputs[i].required &&
             tune_rows_cell(&m->columns[i], &m->e->inputs[i].standard, &n->cells[TUNE_KEYS + i], input_text(n, i), TEXT) < 0) {
             tune_import_bad(n->m, "%s", tune_error_message());
             return false;
         }
-    int count = tune_import_identifier(&m->layout, fields, parts);
-    if (count == 0) {
+    }
+    if (!tune_import_identifier(&m->layout, fields, parts)) {
         tune_import_bad(n->m, "the identifier \"%.100s\" does not say what the columns do", field_of(m, fields, IMPORT_IDENTIFIER));
         return false;
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < m->layout.inputs; i++)
         if (!set_part(n, &parts[i], "dimension"))
             return false;
-    count = tune_import_parameters(parameters, m->e, parts, TUNE_SPACE_DIMENSIONS);
+    int count = tune_import_parameters(parameters, m->e, parts, TUNE_SPACE_DIMENSIONS);
     for (int i = 0; i < count; i++)
         if (!set_part(n, &parts[i], "parameter"))
             return false;
     return true;
 }
 
+/* As the file does, or where it does not of its inputs. false: that is too long. */
+static bool name_entity(struct line *n, const char *const *fields)
+{
+    const struct import_layout *l = &n->m->layout;
+    const char *identifier = field_of(n->m, fields, IMPORT_IDENTIFIER);
+    size_t length = (size_t)snprintf(n->entity, sizeof n->entity, "%s", identifier);
+    for (int i = 0; !*identifier && i < l->inputs && length < sizeof n->entity; i++) {
+        const char *value = fields[l->input[i]];
+        value = tune_import_is_none(value) ? "None" : !strcmp(value, "True") ? "1" : !strcmp(value, "False") ? "0" : value;
+        length += (size_t)snprintf(n->entity + length, sizeof n->entity - length, "%s%s.%s", i ? "-" : "", l->headings[l->input[i]],
+                                   value);
+    }
+    return length < sizeof n->entity;
+}
+
 static bool set_keys(struct line *n, const char *const *fields, const char *parameters)
 {
     const struct importing *m = n->m;
-    const char *identifier = field_of(m, fields, IMPORT_IDENTIFIER);
     int length = snprintf(n->experiment, sizeof n->experiment, "%s.%s%s", m->actuator, m->name, parameters);
-    if (strlen(identifier) >= sizeof n->entity || length >= (int)sizeof n->experiment) {
+    if (!name_entity(n, fields) || length >= (int)sizeof n->experiment) {
         tune_import_bad(n->m, "an identifier of more than %d bytes", TUNE_STORE_TEXT_MAX);
         return false;
     }
-    snprintf(n->entity, sizeof n->entity, "%s", identifier);
     for (int k = 0; k < TUNE_KEYS; k++)
         n->cells[k] = tune_key_column((enum tune_key)k)->type == TUNE_CELL_TEXT ? text_cell("") : number_cell(NAN);
     n->cells[TUNE_KEY_OPERATION] = text_cell(n->operation);
@@ -250,8 +285,9 @@ static int take_variant(struct line *n, const char *const *fields, int variant, 
 static int take_ado(struct line *n, const char *const *fields, int row)
 {
     const struct importing *m = n->m;
-    if (m->layout.format == IMPORT_TARGETS) {
-        const char *parameters = tune_import_own_experiment(m, field_of(m, fields, IMPORT_EXPERIMENT));
+    if (m->layout.format != IMPORT_OBSERVED) {
+        bool plain = m->layout.format == IMPORT_PLAIN;
+        const char *parameters = plain ? "" : tune_import_own_experiment(m, field_of(m, fields, IMPORT_EXPERIMENT));
         if (!parameters) {
             m->i->others++;
             return 0;
@@ -365,7 +401,7 @@ static int pass(struct line *n)
     struct importing *m = n->m;
     const char *const *fields;
     int count, more, row = 0;
-    m->i->rows = m->i->results = m->i->added = m->i->others = 0;
+    m->i->rows = m->i->results = m->i->again = m->i->added = m->i->others = 0;
     TRY(tune_csv_rewind(m->csv));
     TRY(tune_csv_row(m->csv, &fields, &count));
     for (; (more = tune_csv_row(m->csv, &fields, &count)) == 1; row++) {
@@ -403,6 +439,7 @@ static int write_rows(struct line *n)
     struct tune_store *s = n->m->i->store;
     const struct tune_experiment *e = n->m->e;
     TRY(read_uids(n));
+    tune_uids_sort(&n->seen);
     TRY(tune_store_table(s, e->name, n->m->columns, e->input_count + e->target_count));
     tune_store_begin(s);
     n->writing = true;
@@ -425,7 +462,8 @@ static int read_lines(struct importing *m)
     n.texts = malloc((size_t)(e->input_count + 1) * TEXT);
     n.values = malloc((size_t)(e->target_count + 1) * MOST_RESULTS * sizeof *n.values);
     n.counts = calloc((size_t)e->target_count + 1, sizeof *n.counts);
-    int code = n.cells && n.texts && n.values && n.counts ? pass(&n) : no_memory();
+    n.given = calloc((size_t)e->input_count + 1, sizeof *n.given);
+    int code = n.cells && n.texts && n.values && n.counts && n.given ? pass(&n) : no_memory();
     if (code == 0 && m->i->bad > 0) {
         tune_error_set("%s: %lld bad row%s; nothing was imported", m->i->path, (long long)m->i->bad, m->i->bad == 1 ? "" : "s");
         code = -1;
@@ -436,6 +474,8 @@ static int read_lines(struct importing *m)
     if (code == 0)
         code = write_rows(&n);
     tune_uids_free(&n.there);
+    tune_uids_free(&n.seen);
+    free(n.given);
     free(n.cells);
     free(n.texts);
     free(n.values);
@@ -458,7 +498,8 @@ static int find_experiment(struct importing *m)
             m->e = e;
     }
     if (!m->e && actuator && strcmp(actuator, "replay")) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "there is no experiment %s of actuator %s; one that nobody knows becomes one of replay", wanted,
+        tune_error_set_kind(TUNE_ERROR_USAGE,
+                            "there is no experiment %s of actuator %s; one that nobody knows becomes one of replay", wanted,
                             actuator);
         return -1;
     }

@@ -131,7 +131,7 @@ static bool put_inputs(cJSON *all, const struct inference *f)
     for (int i = 0; i < f->m->layout.inputs && good; i++) {
         cJSON *input = cJSON_CreateObject();
         good = cJSON_AddItemToArray(all, input) &&
-               tune_cjson_put_text(input, "identifier", f->m->layout.headings[f->m->layout.first_input + i]) &&
+               tune_cjson_put_text(input, "identifier", f->m->layout.headings[f->m->layout.input[i]]) &&
                cJSON_AddBoolToObject(input, "required", true) && put_domain(input, &f->inputs[i]);
     }
     for (int i = 0; i < f->parameter_count && good; i++) {
@@ -185,7 +185,8 @@ static int write_and_read(struct importing *m, const char *text)
     char path[TUNE_PATH_MAX], name[256];
     TRY(experiment_path(m, path, name));
     if (tune_file_exists(path)) {
-        tune_error_set("%s is there already, of another experiment than %s.%s; import under another name", path, m->actuator, m->name);
+        tune_error_set("%s is there already, of another experiment than %s.%s; import under another name", path, m->actuator,
+                       m->name);
         return -1;
     }
     TRY(tune_store_record(m->i->store, "experiments", name, text, strlen(text)));

@@ -42,35 +42,41 @@ static bool agrees(const char *cell, const char *text, size_t length)
            (tune_import_number(cell, &a) && tune_import_number(copy, &b) && a == b);
 }
 
-/* Where the value that begins at `at` ends: before "-<next>." (NULL: at the end of the text), of several places the first at which it
- * agrees with the cell. NULL: nowhere. */
-static const char *value_end(const char *at, const char *next, const char *cell)
+/* Where "name.value" at the begin of `at` ends, value being what the cell says: at a '-', or as the last one at the end. NULL: it
+ * is another. */
+static const char *part_end(const char *at, const char *name, const char *cell, bool last)
 {
-    size_t length = next ? strlen(next) : 0;
-    if (!next)
-        return agrees(cell, at, strlen(at)) ? at + strlen(at) : NULL;
-    for (const char *end = strchr(at, '-'); end; end = strchr(end + 1, '-'))
-        if (!strncmp(end + 1, next, length) && end[1 + length] == '.' && agrees(cell, at, (size_t)(end - at)))
+    size_t length = strlen(name);
+    if (strncmp(at, name, length) || at[length] != '.')
+        return NULL;
+    const char *value = at + length + 1;
+    if (last)
+        return agrees(cell, value, strlen(value)) ? value + strlen(value) : NULL;
+    for (const char *end = strchr(value, '-'); end; end = strchr(end + 1, '-'))
+        if (agrees(cell, value, (size_t)(end - value)))
             return end;
     return NULL;
 }
 
-/* The identifier is made of the first `count` fields from `first` on. */
-static bool is_made_of(char *const *headings, const char *const *fields, int first, int count, const char *identifier,
-                       struct import_part *parts)
+/* The identifier is made of those fields, in whatever order: ado's later files have them sorted. */
+static bool is_made_of(const struct import_layout *l, const char *const *fields, const char *identifier, struct import_part *parts)
 {
+    bool used[TUNE_SPACE_DIMENSIONS] = {false};
     const char *at = identifier;
-    for (int i = first; i < first + count; i++) {
-        size_t name = strlen(headings[i]);
-        if (strncmp(at, headings[i], name) || at[name] != '.')
-            return false;
-        const char *end = value_end(at + name + 1, i + 1 < first + count ? headings[i + 1] : NULL, fields[i]);
+    for (int n = 0; n < l->inputs; n++) {
+        const char *end = NULL;
+        int i = 0;
+        for (; i < l->inputs; i++)
+            if (!used[i] && (end = part_end(at, l->headings[l->input[i]], fields[l->input[i]], n + 1 == l->inputs)))
+                break;
         if (!end)
             return false;
-        parts[i - first] = (struct import_part){headings[i], at + name + 1, (int)name, (int)(end - at - (ptrdiff_t)name - 1)};
-        at = end + (*end == '-');
+        size_t name = strlen(l->headings[l->input[i]]);
+        used[i] = true;
+        parts[i] = (struct import_part){l->headings[l->input[i]], at + name + 1, (int)name, (int)(end - at - (ptrdiff_t)name - 1)};
+        at = end + 1;
     }
-    return !*at;
+    return true;
 }
 
 static const char *field_of(const struct import_layout *l, enum import_role role, const char *const *fields)
@@ -81,10 +87,15 @@ static const char *field_of(const struct import_layout *l, enum import_role role
     return "";
 }
 
-int tune_import_identifier(const struct import_layout *l, const char *const *fields, struct import_part *parts)
+bool tune_import_identifier(const struct import_layout *l, const char *const *fields, struct import_part *parts)
 {
-    const char *identifier = field_of(l, IMPORT_IDENTIFIER, fields);
-    return is_made_of(l->headings, fields, l->first_input, l->inputs, identifier, parts) ? l->inputs : 0;
+    if (l->spelled)
+        return is_made_of(l, fields, field_of(l, IMPORT_IDENTIFIER, fields), parts);
+    for (int i = 0; i < l->inputs; i++) {
+        const char *name = l->headings[l->input[i]], *value = fields[l->input[i]];
+        parts[i] = (struct import_part){name, value, (int)strlen(name), (int)strlen(value)};
+    }
+    return true;
 }
 
 /* The length of the input's name at the begin of "-name.value"; 0: there is none. */
@@ -125,7 +136,10 @@ const char *tune_import_own_experiment(const struct importing *m, const char *id
     const char *at = strchr(identifier, '.');
     if (!at || strncmp(at + 1, m->name, length))
         return NULL;
-    return tune_import_parameters(at + 1 + length, m->e, parts, TUNE_SPACE_DIMENSIONS) < 0 ? NULL : at + 1 + length;
+    at += 1 + length;
+    if (!strncmp(at, "@v", 2)) /* ado's later versions stand behind the name */
+        at += 2 + strspn(at + 2, "0123456789.");
+    return tune_import_parameters(at, m->e, parts, TUNE_SPACE_DIMENSIONS) < 0 ? NULL : at;
 }
 
 /* ---- headings ---- */
@@ -203,42 +217,121 @@ static int read_observed_target(struct importing *m, int i)
     return 0;
 }
 
-/* The columns behind the fixed ones: as many dimensions as the first row's identifier is made of, then targets. */
+static int usage_at(const struct importing *m, const char *what, const char *name)
+{
+    const struct import_layout *l = &m->layout;
+    const char *nearest = tune_nearest(name, (const char *const *)l->headings, l->count, NULL);
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s:%lld: there is no column %s, which is asked for as %s%s%s%s", m->i->path,
+                        (long long)tune_csv_line(m->csv), name, what, nearest ? " (the nearest is " : "", nearest ? nearest : "",
+                        nearest ? ")" : "");
+    return -1;
+}
+
+/* The column of that name behind the fixed ones; -1. */
+static int find_column(const struct import_layout *l, int fixed, const char *name)
+{
+    for (int i = fixed; i < l->count; i++)
+        if (!strcmp(l->headings[i], name))
+            return i;
+    return -1;
+}
+
+/* Those that the caller named. */
+static int name_inputs(struct importing *m, int fixed)
+{
+    struct import_layout *l = &m->layout;
+    for (l->inputs = 0; l->inputs < m->i->input_count && l->inputs < TUNE_SPACE_DIMENSIONS; l->inputs++)
+        if ((l->input[l->inputs] = find_column(l, fixed, m->i->inputs[l->inputs])) < 0)
+            return usage_at(m, "an input", m->i->inputs[l->inputs]);
+    return 0;
+}
+
+/* Those that the first row's identifier is made of, the first ones behind the fixed; else those that the experiment has. */
+static int find_inputs(struct importing *m, const char *const *first, int fixed)
+{
+    struct import_layout *l = &m->layout;
+    struct import_part parts[TUNE_SPACE_DIMENSIONS];
+    const char *identifier = field_of(l, IMPORT_IDENTIFIER, first);
+    for (l->inputs = 1; l->inputs <= l->count - fixed && l->inputs <= TUNE_SPACE_DIMENSIONS; l->inputs++) {
+        l->input[l->inputs - 1] = fixed + l->inputs - 1;
+        if (is_made_of(l, first, identifier, parts))
+            return 0;
+    }
+    l->inputs = 0;
+    for (int k = 0; m->e && k < m->e->input_count; k++)
+        if ((l->input[l->inputs] = find_column(l, fixed, m->e->names[k])) >= 0 && ++l->inputs == TUNE_SPACE_DIMENSIONS)
+            break;
+    if (l->inputs > 0)
+        return 0;
+    return fail_at(m,
+                   m->e ? "this identifier is not made of the columns behind it (\"name.value-name.value\"), and none of them is an "
+                          "input of the experiment; name those that are inputs (--inputs): "
+                        : "this identifier is not made of the columns behind it (\"name.value-name.value\"), so which of them are "
+                          "inputs cannot be told; name them (--inputs), or the experiment's file (--experiments): ", identifier);
+}
+
+/* Only the targets that the caller named. */
+static int choose_targets(struct importing *m, int fixed)
+{
+    struct import_layout *l = &m->layout;
+    const char *const *wanted = m->i->targets;
+    for (int k = 0; k < m->i->target_count; k++) {
+        bool there = false;
+        for (int i = fixed; i < l->count; i++)
+            there = there || (l->fields[i].role == IMPORT_TARGET && !strcmp(l->fields[i].name, wanted[k]));
+        if (!there)
+            return usage_at(m, "a target", wanted[k]);
+    }
+    for (int i = fixed; i < l->count && m->i->target_count > 0; i++) {
+        bool asked = false;
+        for (int k = 0; k < m->i->target_count; k++)
+            asked = asked || !strcmp(l->fields[i].name, wanted[k]);
+        if (l->fields[i].role == IMPORT_TARGET && !asked)
+            l->fields[i].role = IMPORT_IGNORED;
+    }
+    return 0;
+}
+
+/* The columns behind the fixed ones: dimensions and targets. */
 static int read_ado(struct importing *m, const char *const *first, int fixed)
 {
     struct import_layout *l = &m->layout;
     struct import_part parts[TUNE_SPACE_DIMENSIONS];
-    int most = l->count - fixed < TUNE_SPACE_DIMENSIONS ? l->count - fixed : TUNE_SPACE_DIMENSIONS;
-    const char *identifier = field_of(l, IMPORT_IDENTIFIER, first);
-    l->first_input = fixed;
-    for (l->inputs = 1; l->inputs <= most; l->inputs++)
-        if (is_made_of(l->headings, first, fixed, l->inputs, identifier, parts))
-            break;
-    if (l->inputs > most)
-        return fail_at(m, "this identifier is not made of the columns behind it (\"name.value-name.value\"), so which of them are inputs "
-                       "cannot be told: ", identifier);
-    for (int i = fixed; i < l->count; i++) {
-        l->fields[i] = (struct import_field){.role = i < fixed + l->inputs ? IMPORT_INPUT : IMPORT_TARGET, .name = l->headings[i]};
-        if (l->fields[i].role == IMPORT_TARGET && l->format == IMPORT_OBSERVED) {
-            l->fields[i] = (struct import_field){.role = IMPORT_IGNORED};
+    TRY(m->i->input_count > 0 ? name_inputs(m, fixed) : find_inputs(m, first, fixed));
+    l->spelled = is_made_of(l, first, field_of(l, IMPORT_IDENTIFIER, first), parts);
+    for (int i = fixed; i < l->count; i++)
+        l->fields[i] = (struct import_field){.role = *l->headings[i] ? IMPORT_TARGET : IMPORT_IGNORED, .name = l->headings[i]};
+    for (int i = 0; i < l->inputs; i++)
+        l->fields[l->input[i]].role = IMPORT_INPUT;
+    for (int i = fixed; i < l->count && l->format == IMPORT_OBSERVED; i++)
+        if (l->fields[i].role == IMPORT_TARGET) {
+            l->fields[i] = (struct import_field){.role = IMPORT_IGNORED, .name = l->headings[i]};
             TRY(read_observed_target(m, i));
         }
-    }
-    if (l->format == IMPORT_OBSERVED && l->variant_count == 0)
+    if (l->format == IMPORT_OBSERVED && l->variant_count == 0 && m->i->input_count == 0)
         return fail_at(m, "no column is of this experiment: ", m->name);
-    return 0;
+    if (l->format == IMPORT_OBSERVED && l->variant_count == 0) {
+        l->format = IMPORT_PLAIN;
+        l->others = 0;
+        for (int i = fixed; i < l->count; i++)
+            if (l->fields[i].role == IMPORT_IGNORED && *l->headings[i])
+                l->fields[i].role = IMPORT_TARGET;
+    }
+    return choose_targets(m, fixed);
 }
 
 static int read_own(struct importing *m)
 {
     struct import_layout *l = &m->layout;
     if (!m->e)
-        return fail_at(m, "which of these columns are inputs cannot be told without the experiment's file; name it with --experiments: ", m->name);
+        return fail_at(m, "which of these columns are inputs cannot be told without the experiment's file; name it with "
+                       "--experiments: ", m->name);
     for (int i = 0; i < l->count; i++) {
         int key = 0;
         while (key < TUNE_KEYS && strcmp(l->headings[i], tune_key_column((enum tune_key)key)->name))
             key++;
-        l->fields[i] = (struct import_field){.role = key < TUNE_KEYS ? IMPORT_KEY : IMPORT_TARGET, .name = l->headings[i], .which = key};
+        l->fields[i] = (struct import_field){.role = key < TUNE_KEYS ? IMPORT_KEY : IMPORT_TARGET, .name = l->headings[i],
+                                             .which = key};
         for (int k = 0; k < m->e->input_count && key == TUNE_KEYS; k++)
             if (!strcmp(l->headings[i], m->e->names[k]))
                 l->fields[i].role = IMPORT_INPUT;
@@ -259,7 +352,8 @@ static int read_fixed(struct importing *m)
 {
     struct import_layout *l = &m->layout;
     static const struct { const char *name; enum import_role role; } fixed[] = {
-        {"", IMPORT_IGNORED}, {"identifier", IMPORT_IDENTIFIER}, {"generatorid", IMPORT_GENERATOR}, {"experiment_id", IMPORT_EXPERIMENT}};
+        {"", IMPORT_IGNORED}, {"identifier", IMPORT_IDENTIFIER}, {"generatorid", IMPORT_GENERATOR},
+        {"experiment_id", IMPORT_EXPERIMENT}};
     int i = 0;
     l->format = IMPORT_OBSERVED;
     for (int k = 0; k < 4; k++)
@@ -281,12 +375,13 @@ int tune_import_layout_read(struct importing *m)
         return -1;
     }
     TRY(copy_headings(m, fields, count));
-    bool own = !strcmp(m->layout.headings[0], tune_key_column(TUNE_KEY_UID)->name);
+    bool own = m->i->input_count == 0 && !strcmp(m->layout.headings[0], tune_key_column(TUNE_KEY_UID)->name);
     int fixed = own ? 0 : read_fixed(m);
-    bool ado = fixed > 0 && (!strcmp(m->layout.headings[0], "identifier") || (count > 1 && !strcmp(m->layout.headings[1], "identifier")));
-    if (!own && !ado)
-        return fail_at(m, "this is neither what show writes (,identifier,generatorid,...) nor an export (uid,operation,...): its first column is ",
-                       m->layout.headings[0]);
+    bool ado = fixed > 0 &&
+               (!strcmp(m->layout.headings[0], "identifier") || (count > 1 && !strcmp(m->layout.headings[1], "identifier")));
+    if (!own && !ado && m->i->input_count == 0)
+        return fail_at(m, "this is neither what show writes (,identifier,generatorid,...) nor an export (uid,operation,...); of any "
+                       "other file say which columns are inputs (--inputs): its first column is ", m->layout.headings[0]);
     TRY(more = tune_csv_row(m->csv, &fields, &count));
     if (more == 0) {
         tune_error_set("%s: it has a heading and no rows", m->i->path);
@@ -346,8 +441,8 @@ int tune_import_layout_bind(struct importing *m)
         struct import_field *f = &m->layout.fields[i];
         if (f->role == IMPORT_INPUT && (f->which = find_input(m->e, f->name)) < 0) {
             const char *nearest = tune_nearest(f->name, m->e->names, m->e->input_count, NULL);
-            tune_error_set("%s: %s has no input %s%s%s%s; --actuator replay makes an experiment of what is in the file", m->i->path, m->e->name,
-                           f->name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
+            tune_error_set("%s: %s has no input %s%s%s%s; --actuator replay makes an experiment of what is in the file", m->i->path,
+                           m->e->name, f->name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
             return -1;
         }
         if (f->role == IMPORT_TARGET && (f->which = find_target(m->e, f->name)) < 0)

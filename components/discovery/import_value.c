@@ -59,20 +59,25 @@ static bool find_value(const struct tune_domain *d, const char *text, struct tun
     const struct tune_cell cell = {.text = text};
     double number;
     *value = tune_rows_value(&column, d, NULL, &cell, NULL);
-    if (value->type == TUNE_VALUE_TEXT && tune_import_number(text, &number) && d->type != TUNE_UNKNOWN && d->type != TUNE_OPEN_CATEGORICAL)
+    if (value->type == TUNE_VALUE_TEXT && tune_import_number(text, &number) && d->type != TUNE_UNKNOWN &&
+        d->type != TUNE_OPEN_CATEGORICAL)
         *value = tune_value_float(number);
     if (value->type == TUNE_VALUE_TEXT && d->type == TUNE_VECTOR)
         return true; /* spelled as it is stored */
     if (tune_domain_has(d, value))
         return true;
+    if (!strcmp(text, "True") || !strcmp(text, "False")) {
+        *value = tune_value_bool(*text == 'T');
+        return tune_domain_has(d, value);
+    }
     if (!tune_import_is_none(text))
         return false;
     *value = tune_value_none();
     return tune_domain_has(d, value);
 }
 
-bool tune_import_input(const struct tune_input *in, const struct tune_column *column, const char *spelled, struct tune_cell *cell, char *text,
-                       size_t size)
+bool tune_import_input(const struct tune_input *in, const struct tune_column *column, const char *spelled, struct tune_cell *cell,
+                       char *text, size_t size)
 {
     struct tune_value value;
     if (find_value(&in->domain, spelled, &value) && tune_rows_cell(column, &value, cell, text, size) == 0)

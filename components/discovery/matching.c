@@ -48,7 +48,8 @@ struct table {
     const struct tune_experiment *e;
     struct tune_column *columns;
     struct tune_dimensions d;
-    struct { uint64_t hash; int entity; } *known; /* [known_count] entities by their values in this experiment's dimensions, sorted */
+    /* [known_count] entities by their values in this experiment's dimensions, sorted */
+    struct { uint64_t hash; int entity; } *known;
     int known_count;
 };
 
@@ -386,8 +387,10 @@ static int take_row(struct table *t, const struct tune_cell *cells, struct tune_
     struct reading *r = t->r;
     const struct tune_cell *inputs = cells + KEYS, *asked = inputs + t->e->input_count;
     size_t actuator = strlen(t->e->actuator);
-    struct tune_matching_row row = {.protocol = -1, .status = (uint8_t)status_of(&cells[STATUS]), .shared = t->d.open > 0, .place = at};
-    if (cells[EXPERIMENT].absent || strncmp(cells[EXPERIMENT].text, t->e->actuator, actuator) || cells[EXPERIMENT].text[actuator] != '.' ||
+    struct tune_matching_row row = {.protocol = -1, .status = (uint8_t)status_of(&cells[STATUS]), .shared = t->d.open > 0,
+                                    .place = at};
+    if (cells[EXPERIMENT].absent || strncmp(cells[EXPERIMENT].text, t->e->actuator, actuator) ||
+        cells[EXPERIMENT].text[actuator] != '.' ||
         !tune_dimensions_read(&t->d, inputs))
         return 0;
     tune_uid_read(row.uid, cells[UID].text);
@@ -464,8 +467,8 @@ static int read_all(struct reading *r)
     return 0;
 }
 
-int tune_matching_read(struct tune_matching *m, struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
-                       int count, const char *const *columns, int column_count)
+int tune_matching_read(struct tune_matching *m, struct tune_store *s, const struct tune_space *space,
+                       const struct tune_protocol *protocols, int count, const char *const *columns, int column_count)
 {
     struct reading r = {.m = m, .store = s, .space = space, .protocols = protocols, .count = count, .columns = columns,
                         .column_count = column_count, .counted = space->size > 0 && space->size != TUNE_INDEX_MAX};

@@ -85,6 +85,14 @@ bool tune_uids_has(const struct tune_uids *u, const uint8_t bytes[16])
     return find(u, bytes, 0) != NULL;
 }
 
+bool tune_uids_first(const struct tune_uids *u, const uint8_t bytes[16], uint64_t *with)
+{
+    const struct tune_uid *found = find(u, bytes, 0);
+    if (found)
+        *with = found->with;
+    return found != NULL;
+}
+
 bool tune_uids_has_with(const struct tune_uids *u, const uint8_t bytes[16], uint64_t with)
 {
     const struct tune_uid *found = find(u, bytes, with);

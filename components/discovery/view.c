@@ -76,7 +76,7 @@ static int add_request(struct tune_view *v, const struct tune_cell *uid, const s
     if (uid->absent)
         return 0;
     tune_uid_read(bytes, uid->text);
-    return tune_uids_add(&v->asked, bytes, tune_entity_hash(entity->text, strlen(entity->text)));
+    return tune_uids_add(&v->asked, bytes, tune_hash64(entity->text, strlen(entity->text), 0));
 }
 
 static int read_asked(struct tune_view *v)
@@ -120,14 +120,14 @@ static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
         v->text_size = length + 1;
         tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
     }
-    *hash = tune_entity_hash(v->text, length);
+    *hash = tune_hash64(v->text, length, 0);
     return 0;
 }
 
 /* Whether an operation of this space asked for the row: 1, 0, -1. */
 static int was_asked(struct tune_view *v, const struct tune_matching_row *row)
 {
-    uint64_t hash;
+    uint64_t hash = 0;
     if (!tune_uids_has(&v->asked, row->uid))
         return 0;
     if (!row->shared)
@@ -138,30 +138,59 @@ static int was_asked(struct tune_view *v, const struct tune_matching_row *row)
 
 /* ---- groups ---- */
 
-/* An experiment without one of the inputs that it names has no row that meets it; if all are without, that is an error. */
-static int compile_where(struct tune_view *v)
+static bool is_input(const struct tune_protocol *p, int dimension)
+{
+    for (int i = 0; i < p->experiment->input_count; i++)
+        if (p->dimension[i] == dimension)
+            return true;
+    return false;
+}
+
+/* What the expression may name under a protocol: its experiment's inputs, and the space's dimensions that are none of them. Their
+ * number. */
+static int list_names(const struct tune_space *s, const struct tune_protocol *p, const char **names)
+{
+    int count = p->experiment->input_count;
+    memcpy(names, p->experiment->names, (size_t)count * sizeof *names);
+    for (int d = 0; d < s->count; d++)
+        if (!is_input(p, d))
+            names[count++] = s->names[d];
+    return count;
+}
+
+/* An experiment without what the expression names has no row that meets it; if all are without, that is an error. */
+static int compile_where(struct tune_view *v, int most)
 {
     bool any = v->space->reference_count == 0;
     if (!v->o.where)
         return 0;
-    if (!(v->where = calloc((size_t)v->space->reference_count + 1, sizeof *v->where)))
+    const char **names = calloc((size_t)most, sizeof *names);
+    if (!names || !(v->where = calloc((size_t)v->space->reference_count + 1, sizeof *v->where))) {
+        free(names);
         return no_memory();
-    for (int p = v->space->reference_count - 1; p >= 0; p--) {
-        const struct tune_experiment *e = v->protocols[p].experiment;
-        v->where[p] = tune_expression_new(v->o.where, e->names, e->input_count, "--where");
-        if (!v->where[p] && tune_error_kind() == TUNE_ERROR_CANNOT)
-            return -1;
-        any = any || v->where[p];
     }
+    for (int p = v->space->reference_count - 1; p >= 0; p--) {
+        v->where[p] = tune_expression_new(v->o.where, names, list_names(v->space, &v->protocols[p], names), "--where");
+        any = any || v->where[p];
+        if (!v->where[p] && tune_error_kind() == TUNE_ERROR_CANNOT) {
+            any = false;
+            break;
+        }
+    }
+    free(names);
     return any ? 0 : -1;
 }
 
 /* v->values meet the expression under protocol p. */
 static int meets(struct tune_view *v, int p)
 {
+    const struct tune_protocol *protocol = &v->protocols[p];
     if (!v->where || !v->where[p])
         return !v->where;
-    tune_protocol_inputs(&v->protocols[p], v->values, v->inputs);
+    tune_protocol_inputs(protocol, v->values, v->inputs);
+    for (int d = 0, at = protocol->experiment->input_count; d < v->space->count; d++) /* as list_names has them */
+        if (!is_input(protocol, d))
+            v->inputs[at++] = v->values[d];
     return tune_expression_true(v->where[p], v->inputs);
 }
 
@@ -276,11 +305,13 @@ static int open_view(struct tune_view *v)
     int most = 1;
     bool own = v->o.include == TUNE_VIEW_MEASURED || v->o.include == TUNE_VIEW_UNMEASURED;
     for (int p = 0; p < s->reference_count; p++)
-        if (v->protocols[p].experiment->input_count > most)
-            most = v->protocols[p].experiment->input_count;
+        if (v->protocols[p].experiment->input_count + s->count > most)
+            most = v->protocols[p].experiment->input_count + s->count;
     v->text_size = 512;
-    if (!(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) || !(v->items = calloc((size_t)s->items + 1, sizeof *v->items)) ||
-        !(v->inputs = calloc((size_t)most, sizeof *v->inputs)) || !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
+    if (!(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) ||
+        !(v->items = calloc((size_t)s->items + 1, sizeof *v->items)) ||
+        !(v->inputs = calloc((size_t)most, sizeof *v->inputs)) ||
+        !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
         !(v->text = malloc(v->text_size)))
         return no_memory();
     if (of_entities(v) && (s->size == 0 || s->size == TUNE_INDEX_MAX)) {
@@ -288,7 +319,7 @@ static int open_view(struct tune_view *v)
                             s->document->path);
         return -1;
     }
-    TRY(compile_where(v));
+    TRY(compile_where(v, most));
     TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count, v->o.columns, v->o.column_count));
     if (own)
         TRY(read_asked(v));
@@ -439,18 +470,27 @@ static int different(const struct tune_view *v, const bool *used, size_t offset)
     return count;
 }
 
-int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *origins)
+static void at_least(int *most, int count)
 {
-    bool *used = calloc((size_t)v->m.origin_count + 1, sizeof *used);
+    *most = count > *most ? count : *most;
+}
+
+int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *o)
+{
+    bool *used = malloc((size_t)v->m.origin_count + 1);
     if (!used)
         return no_memory();
-    for (int i = 0; i < v->group_count; i++)
-        for (int k = 0; k < v->groups[i].count; k++)
-            used[row_of(v, &v->groups[i], k)->origin] = true;
-    *origins = (struct tune_view_origins){different(v, used, offsetof(struct tune_origin, host_class)),
-                                          different(v, used, offsetof(struct tune_origin, build)),
-                                          different(v, used, offsetof(struct tune_origin, weights)),
-                                          different(v, used, offsetof(struct tune_origin, data))};
+    *o = (struct tune_view_origins){0};
+    for (int p = 0; p < v->space->reference_count; p++) { /* each experiment by itself: another's program is another build */
+        memset(used, 0, (size_t)v->m.origin_count + 1);
+        for (int i = 0; i < v->group_count; i++)
+            for (int k = 0; k < v->groups[i].count && row_of(v, &v->groups[i], 0)->protocol == p; k++)
+                used[row_of(v, &v->groups[i], k)->origin] = true;
+        at_least(&o->host_classes, different(v, used, offsetof(struct tune_origin, host_class)));
+        at_least(&o->builds, different(v, used, offsetof(struct tune_origin, build)));
+        at_least(&o->weights, different(v, used, offsetof(struct tune_origin, weights)));
+        at_least(&o->data, different(v, used, offsetof(struct tune_origin, data)));
+    }
     free(used);
     return 0;
 }

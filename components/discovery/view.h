@@ -9,7 +9,8 @@
  * others are entities alone. Groups come entity by entity, first measured first, experiments in the space's order;
  * reading them in that order goes through the files once. Example:
  *
- *     struct tune_view *v = tune_view_open(store, space, protocols, &(struct tune_view_options){.include = TUNE_VIEW_MATCHING, ...});
+ *     struct tune_view *v = tune_view_open(store, space, protocols, &(struct tune_view_options){.include = TUNE_VIEW_MATCHING,
+ * ...});
  *     while ((more = tune_view_next(v, &group)) == 1)
  *         for (int k = 0; k < group.results && (cells = tune_view_cells(v, k)); k++)
  *             ... group.entity[d], cells[i].number */
@@ -26,8 +27,8 @@ enum tune_view_include { TUNE_VIEW_MEASURED, TUNE_VIEW_MATCHING, TUNE_VIEW_MISSI
 
 struct tune_view_options {
     enum tune_view_include include;
-    const char *where;              /* an expression over the experiments' inputs; NULL: all. Rows of an experiment without one of the
-                                       inputs that it names do not meet it */
+    const char *where;              /* an expression over the experiments' inputs and the dimensions; NULL: all. Rows of an experiment
+                                       without one of the inputs that it names do not meet it */
     const char *operation;          /* measured: of this operation only; NULL: of all */
     bool failed;                    /* rows that failed are results, too (without values) */
     bool valid;                     /* only rows that are valid are */
@@ -64,7 +65,7 @@ struct tune_view;
  * that the experiment or a file does not have is absent. NULL with an error.
  * tune_view_origin - of that result, by its number: the same for results from the same machine, build, weights and data.
  * tune_view_present - some result of the view under protocol p (-1: any) has a value in column i.
- * tune_view_mixed - how many origins there are.
+ * tune_view_mixed - how many of each there are under one experiment, of the one that has most.
  * tune_view_counted - the counts. */
 struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
                                  const struct tune_view_options *options);

@@ -18,7 +18,8 @@ static int add(struct tune_catalog *c, const char *path)
         return -1;
     for (int i = 0; i < c->count; i++)
         if (!strcmp(c->experiments[i]->name, e->name) && !strcmp(c->experiments[i]->actuator, e->actuator)) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: experiment %s.%s is in %s already; give one of them another identifier", path,
+            tune_error_set_kind(TUNE_ERROR_USAGE,
+                                "%s: experiment %s.%s is in %s already; give one of them another identifier", path,
                                 e->actuator, e->name, c->experiments[i]->document->path);
             tune_experiment_free(e);
             return -1;
@@ -134,7 +135,8 @@ static int bind_dimension(const struct tune_space *s, struct tune_protocol *p, i
     const struct tune_dimension *d = &s->dimensions[dimension];
     char why[512];
     if (!tune_domain_within(&d->domain, &p->experiment->inputs[input].domain, why, sizeof why))
-        return tune_document_fail(s->document, d->at, "dimension %s does not fit what %s takes: %s", d->name, p->experiment->name, why);
+        return tune_document_fail(s->document, d->at, "dimension %s does not fit what %s takes: %s", d->name, p->experiment->name,
+                                  why);
     p->dimension[input] = dimension;
     return 0;
 }
@@ -152,14 +154,15 @@ static int bind_parameter(const struct tune_space *s, struct tune_protocol *p, c
     }
     tune_value_repr(&parameter->value, text, sizeof text);
     if (e->inputs[i].required)
-        return tune_document_fail(d, parameter->at, "%s is a required input of %s: make it a dimension of entitySpace (values: [%s])",
+        return tune_document_fail(d, parameter->at,
+                                  "%s is a required input of %s: make it a dimension of entitySpace (values: [%s])",
                                   parameter->name, e->name, text);
     if (p->dimension[i] >= 0)
         return tune_document_fail(d, parameter->at, "%s is a dimension of entitySpace and a parameter; leave one of them out",
                                   parameter->name);
     if (!tune_domain_has(&e->inputs[i].domain, &parameter->value))
-        return tune_document_fail(d, parameter->at, "%s of %s cannot be %s (space experiments %s shows its domain)", parameter->name,
-                                  e->name, text, e->name);
+        return tune_document_fail(d, parameter->at, "%s of %s cannot be %s (space experiments %s shows its domain)",
+                                  parameter->name, e->name, text, e->name);
     if (tune_value_equal(&parameter->value, &e->inputs[i].standard))
         return tune_document_fail(d, parameter->at, "%s is %s by default; leave it out, so that ids stay one for one measurement",
                                   parameter->name, text);
@@ -201,6 +204,10 @@ static int bind(const struct tune_space *s, const struct tune_catalog *c, const 
     p->reference = r;
     if (!e)
         return tune_document_fail(s->document, r->at, "%s", tune_error_message());
+    if (r->version) /* what ado finds by name and version is none of those here, which have a name alone */
+        return tune_document_fail(s->document, tune_node_get(r->at, "experimentVersion"),
+                                  "there is no version %s of %s: experiments here have no version but what their identifier says; "
+                                  "leave experimentVersion out", r->version, e->name);
     size_t count = (size_t)e->input_count + 1;
     if (!(p->dimension = malloc(count * sizeof *p->dimension)) || !(p->fixed = calloc(count, sizeof *p->fixed)) ||
         !(p->parameterized = calloc(count, sizeof *p->parameterized)))
@@ -212,7 +219,8 @@ static int bind(const struct tune_space *s, const struct tune_catalog *c, const 
         if (dimension >= 0)
             TRY(bind_dimension(s, p, dimension, i));
         else if (e->inputs[i].required)
-            return tune_document_fail(s->document, r->at, "%s needs %s, which is no dimension of entitySpace", e->name, e->names[i]);
+            return tune_document_fail(s->document, r->at, "%s needs %s, which is no dimension of entitySpace", e->name,
+                                      e->names[i]);
     }
     for (int i = 0; i < r->count; i++)
         TRY(bind_parameter(s, p, &r->parameters[i]));
@@ -230,8 +238,9 @@ static int all_used(const struct tune_space *s, const struct tune_protocol *prot
             continue;
         const struct tune_experiment *e = protocols[0].experiment;
         const char *nearest = tune_nearest(s->names[k], e->names, e->input_count, NULL);
-        return tune_document_fail(s->document, s->dimensions[k].at, "dimension %s is no input of any experiment of this space%s%s%s",
-                                  s->names[k], nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
+        return tune_document_fail(s->document, s->dimensions[k].at,
+                                  "dimension %s is no input of any experiment of this space%s%s%s", s->names[k],
+                                  nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
     }
     return 0;
 }

@@ -35,15 +35,6 @@ static int push(char ***list, int *count, char *text)
     return 0;
 }
 
-static char *spell(const struct tune_value *v)
-{
-    int length = tune_value_str(v, NULL, 0);
-    char *text = malloc((size_t)length + 1);
-    if (text)
-        tune_value_str(v, text, (size_t)length + 1);
-    return text;
-}
-
 /* A key of a map, which is a text, and a value: as ids, Python or JSON spell it, or as a number of the same value. */
 static bool names(const char *key, const struct tune_value *v)
 {
@@ -66,7 +57,7 @@ static bool names(const char *key, const struct tune_value *v)
 static char *word(struct building *b, const char *name, size_t length, const struct tune_value *own)
 {
     if (length == 0)
-        return own ? spell(own) : NULL;
+        return own ? tune_value_spell(own) : NULL;
     for (int i = 0; i < b->word_count; i++)
         if (strlen(b->words[i].name) == length && !strncmp(b->words[i].name, name, length))
             return strdup(b->words[i].text);
@@ -75,7 +66,7 @@ static char *word(struct building *b, const char *name, size_t length, const str
             return strdup(b->e->folders[i]);
     for (int i = 0; i < b->e->input_count; i++)
         if (strlen(b->e->names[i]) == length && !strncmp(b->e->names[i], name, length))
-            return spell(&b->inputs[i]);
+            return tune_value_spell(&b->inputs[i]);
     return NULL;
 }
 
@@ -195,13 +186,14 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
     }
     if (v.type == TUNE_VALUE_NONE)
         return 0;
-    if (v.type == TUNE_VALUE_BOOL && in->flag && !in->format && !strncmp(in->flag, "--", 2) && in->flag[strlen(in->flag) - 1] != '=') {
+    if (v.type == TUNE_VALUE_BOOL && in->flag && !in->format && !strncmp(in->flag, "--", 2) &&
+        in->flag[strlen(in->flag) - 1] != '=') {
         char *text = NULL;
         if (asprintf(&text, v.boolean ? "%s" : "--no-%s", v.boolean ? in->flag : in->flag + 2) < 0)
             text = NULL;
         return argument(b, text);
     }
-    char *text = in->format ? fill(b, in->format, &v, in) : spell(&v);
+    char *text = in->format ? fill(b, in->format, &v, in) : tune_value_spell(&v);
     if (!text)
         return in->format ? -1 : no_memory();
     if ((in->role == TUNE_ROLE_WEIGHTS && keep(&b->command->weights, text) < 0) ||
@@ -221,7 +213,7 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
 
 static int set_environment(struct building *b, const struct tune_input *in, const struct tune_value *v)
 {
-    char *value = spell(v), *text = NULL;
+    char *value = tune_value_spell(v), *text = NULL;
     if (!value)
         return no_memory();
     if (asprintf(&text, "TUNE_INPUT_%s=%s", in->name, value) < 0)
@@ -232,8 +224,8 @@ static int set_environment(struct building *b, const struct tune_input *in, cons
     return push(&b->command->environment, &b->command->environment_count, text);
 }
 
-int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words, int count,
-                            struct tune_command *command)
+int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words,
+                            int count, struct tune_command *command)
 {
     struct building b = {e, inputs, words, count, command};
     int code = 0;

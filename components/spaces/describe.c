@@ -3,6 +3,7 @@
  * A row's number stands to the left, everything else to the right; there is one space between columns and one before each
  * cell, and one before the heading of a column of numbers. So a column as wide as its heading stands one space from its
  * neighbour, others two. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 enum { SHOWN_ITEMS = 100, MOST_COLUMNS = 5 };
 
-/* Control characters spelled out, lists without quotes in them, as pandas does. */
+/* Control characters spelled out, lists without quotes in them and cut behind SHOWN_ITEMS, as pandas does. */
 static void put_value(FILE *out, const struct tune_value *v)
 {
     char text[64];
@@ -151,6 +152,8 @@ static int describe_size(const struct tune_space *s, int indent, FILE *out)
         }
         if (error == 0 && allowed < 0x1p53)
             fprintf(out, " (allowed by the constraints: %.0f)", allowed);
+        else if (isinf(allowed))
+            fprintf(out, " (allowed by the constraints: over 1e+300)");
         else
             fprintf(out, " (allowed by the constraints: about %.4g, give or take %.2g)", allowed, error);
     }

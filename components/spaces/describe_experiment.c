@@ -1,30 +1,27 @@
 /* describe_experiment.c - the pages of experiments and of whole discovery spaces, as ado prints them. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/error.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "spaces/experiment.h"
 #include "spaces/frame.h"
 
-static char *spell(const struct tune_value *v)
+/* before, the text with its control characters spelled out, after. */
+static void print_text(const char *before, const char *text, const char *after, FILE *out)
 {
-    int length = tune_value_str(v, NULL, 0);
-    char *text = malloc((size_t)length + 1);
-    if (text)
-        tune_value_str(v, text, (size_t)length + 1);
-    return text;
-}
-
-static void cell(struct tune_frame *f, const struct tune_value *v)
-{
-    char *text = spell(v);
-    tune_frame_cell(f, text ? text : "");
-    free(text);
+    fputs(before, out);
+    tune_print_line_of(out, text);
+    fputs(after, out);
 }
 
 /* ---- a space ---- */
+
+static void value_cell(struct tune_frame *f, const struct tune_value *v)
+{
+    char *text = tune_value_spell(v);
+    tune_frame_cell(f, text ? text : "");
+    free(text);
+}
 
 static int print_inputs(const struct tune_protocol *p, int indent, FILE *out)
 {
@@ -42,7 +39,7 @@ static int print_inputs(const struct tune_protocol *p, int indent, FILE *out)
             if (pass == 0 || p->dimension[i] >= 0)
                 tune_frame_cell(f, "None");
             else
-                cell(f, &p->fixed[i]);
+                value_cell(f, &p->fixed[i]);
             tune_frame_cell(f, pass == 0 ? "na" : p->parameterized[i] ? "True" : "False");
         }
     int code = tune_frame_print(f, indent, out);
@@ -78,7 +75,7 @@ static int print_measurement_space(const struct tune_space *s, const struct tune
     tune_frame_free(f);
     TRY(code);
     for (int i = 0; i < s->reference_count; i++) {
-        fprintf(out, "\n  %s\n\n  Inputs:\n", protocols[i].full_identifier);
+        print_text("\n  ", protocols[i].full_identifier, "\n\n  Inputs:\n", out);
         TRY(print_inputs(&protocols[i], 4, out));
         fprintf(out, "\n  Outputs:\n");
         TRY(print_outputs(&protocols[i], 4, out));
@@ -88,7 +85,8 @@ static int print_measurement_space(const struct tune_space *s, const struct tune
 
 int tune_space_describe(const struct tune_space *s, const struct tune_protocol *protocols, const char *store_id, FILE *out)
 {
-    fprintf(out, "Identifier: space-%s-%s\n\nEntity Space:\n\n", s->id, store_id);
+    fprintf(out, "Identifier: space-%s", s->id);
+    print_text("-", store_id, "\n\nEntity Space:\n\n", out);
     TRY(tune_space_describe_entities(s, 2, out));
     if (s->reference_count > 0) {
         fprintf(out, "\nMeasurement Space:\n\n");
@@ -96,66 +94,66 @@ int tune_space_describe(const struct tune_space *s, const struct tune_protocol *
     } else {
         fprintf(out, "\nMeasurement Space: none, nothing can be measured\n");
     }
-    fprintf(out, "\nSample Store identifier: '%s'\n", store_id);
+    print_text("\nSample Store identifier: '", store_id, "'\n", out);
     return 0;
 }
 
 /* ---- an experiment ---- */
 
-static void print_list(const char *title, const struct tune_value *values, int count, FILE *out)
+/* As Python's repr() has it. */
+static void print_value(const struct tune_value *v, FILE *out)
 {
-    fprintf(out, "      %s [", title);
-    for (int i = 0; i < count; i++) {
-        char text[256];
-        tune_value_repr(&values[i], text, sizeof text);
-        fputs(i ? ", " : "", out);
+    size_t size = (size_t)tune_value_repr(v, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text) {
+        tune_value_repr(v, text, size);
         tune_print_line_of(out, text);
     }
-    fputs("]\n", out);
+    free(text);
 }
 
-static void print_domain(const struct tune_domain *d, FILE *out)
+static void print_domain(const struct tune_domain *d, int indent, FILE *out)
 {
-    char low[64], high[64];
-    fprintf(out, "    Domain:\n      Type: %s\n", tune_variable_name(d));
-    if (d->count > 0)
-        print_list("Values:", d->values, d->count, out);
-    if (d->has_interval) {
-        tune_value_str(&d->interval, low, sizeof low);
-        fprintf(out, "      Interval: %s\n", low);
-    }
-    if (d->has_range) {
-        tune_value_str(&d->low, low, sizeof low);
-        tune_value_str(&d->high, high, sizeof high);
-        fprintf(out, "      Range: [%s, %s]\n", low, high);
+    const struct tune_value values = {.type = TUNE_VALUE_LIST, .list = {d->values, d->count}}, ends[] = {d->low, d->high};
+    const struct tune_value range = {.type = TUNE_VALUE_LIST, .list = {ends, 2}}, elements = tune_value_int(d->elements);
+    const struct {
+        const char *title;
+        const struct tune_value *value;
+        bool there;
+    } lines[] = {{"Values", &values, d->count > 0},
+                 {"Interval", &d->interval, d->has_interval},
+                 {"Range", &range, d->has_range},
+                 {"Number of elements", &elements, d->element != NULL}};
+    fprintf(out, "%*sType: %s\n", indent, "", tune_variable_name(d));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (lines[i].there) {
+            fprintf(out, "%*s%s: ", indent, "", lines[i].title);
+            print_value(lines[i].value, out);
+            fputc('\n', out);
+        }
+    if (d->element) {
+        fprintf(out, "%*sElement Domain:\n", indent, "");
+        print_domain(d->element, indent + 2, out);
     }
 }
 
 static void print_input(const struct tune_input *in, FILE *out)
 {
-    fprintf(out, "  %s", in->name);
-    if (in->description) {
-        fputs(": ", out);
-        tune_print_line_of(out, in->description);
-    }
-    fputc('\n', out);
-    print_domain(&in->domain, out);
+    print_text("  ", in->name, "", out);
+    if (in->description)
+        print_text(": ", in->description, "", out);
+    fputs("\n    Domain:\n", out);
+    print_domain(&in->domain, 6, out);
     if (!in->required) {
-        char *text = spell(&in->standard);
-        fputs("    Default value: ", out);
-        tune_print_line_of(out, text ? text : "");
-        fputc('\n', out);
+        char *text = tune_value_spell(&in->standard);
+        print_text("    Default value: ", text ? text : "", "\n", out);
         free(text);
     }
-    if (in->inert) {
-        fputs("    Inert: ", out);
-        tune_print_line_of(out, in->inert);
-        fputc('\n', out);
-    }
+    if (in->inert)
+        print_text("    Inert: ", in->inert, "\n", out);
     for (int i = 0; i < in->unsupported_count; i++) {
-        fprintf(out, "    Not supported: %s, ", in->unsupported[i]);
-        tune_print_line_of(out, in->unsupported_reasons[i]);
-        fputc('\n', out);
+        print_text("    Not supported: ", in->unsupported[i], ", ", out);
+        print_text("", in->unsupported_reasons[i], "\n", out);
     }
     fputc('\n', out);
 }
@@ -171,35 +169,39 @@ static int print_inputs_of(const struct tune_experiment *e, bool required, FILE 
     return count;
 }
 
+static void print_target(const struct tune_experiment *e, const struct tune_target *t, FILE *out)
+{
+    print_text("  ", e->name, "-", out);
+    print_text("", t->name, "", out);
+    if (*t->unit)
+        print_text(" [", t->unit, "]", out);
+    if (*t->description)
+        print_text(": ", t->description, "", out);
+    fputc('\n', out);
+}
+
 int tune_experiment_describe(const struct tune_experiment *e, FILE *out)
 {
-    fprintf(out, "Identifier: %s.%s\n\n", e->actuator, e->name);
-    tune_print_line_of(out, e->description);
-    fprintf(out, "%sRequired Inputs:\n\nConstitutive Properties:\n\n", *e->description ? "\n\n" : "");
+    print_text("Identifier: ", e->actuator, ".", out);
+    print_text("", e->name, "\n\n", out);
+    print_text("", e->description, *e->description ? "\n\n" : "", out);
+    fputs("Required Inputs:\n\nConstitutive Properties:\n\n", out);
     if (print_inputs_of(e, true, out) == 0)
         fputs("  none\n\n", out);
     fputs("Optional Inputs and Default Values:\n\n", out);
     if (print_inputs_of(e, false, out) == 0)
         fputs("  none\n\n", out);
+    if (e->rule_count > 0)
+        fputs("Rules (not met: is_valid 0, nothing is run):\n\n", out);
     for (int i = 0; i < e->rule_count; i++) {
-        fprintf(out, "%s  ", i ? "" : "Rules (not met: is_valid 0, nothing is run):\n\n");
-        tune_print_line_of(out, tune_expression_text(e->rules[i].require));
-        fputs(": ", out);
-        tune_print_line_of(out, e->rules[i].reason);
-        fputs(i + 1 == e->rule_count ? "\n\n" : "\n", out);
+        print_text("  ", tune_expression_text(e->rules[i].require), ": ", out);
+        print_text("", e->rules[i].reason, i + 1 == e->rule_count ? "\n\n" : "\n", out);
     }
     if (e->runs > 1)
         fprintf(out, "Runs of one measurement: %d\n\n", e->runs);
     fputs("Outputs:\n\n", out);
-    for (int i = 0; i < e->target_count; i++) {
-        const struct tune_target *t = &e->targets[i];
-        fprintf(out, "  %s-%s%s%s%s", e->name, t->name, *t->unit ? " [" : "", t->unit, *t->unit ? "]" : "");
-        if (*t->description) {
-            fputs(": ", out);
-            tune_print_line_of(out, t->description);
-        }
-        fputc('\n', out);
-    }
+    for (int i = 0; i < e->target_count; i++)
+        print_target(e, &e->targets[i], out);
     return 0;
 }
 

@@ -102,6 +102,10 @@ static struct tune_document *parse(const char *path, const char *text, size_t si
     if (!t.document)
         return NULL;
     int status = check_encoding(&t, text, size);
+    if (json && strncmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark, which libyaml passes over by itself */
+        text += 3;
+        size -= 3;
+    }
     if (status == 0)
         status = json ? tune_tree_json(&t, text, size, &t.document->root) : tune_tree_yaml(&t, text, size, &t.document->root);
     free(t.stack);
@@ -165,6 +169,11 @@ const struct tune_node *tune_node_get(const struct tune_node *node, const char *
     return NULL;
 }
 
+bool tune_node_none(const struct tune_node *node)
+{
+    return !node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE);
+}
+
 /* What a node is, in words, for messages. */
 static const char *kind(const struct tune_node *node)
 {
@@ -221,12 +230,21 @@ int tune_document_value(struct tune_document *d, const struct tune_node *node, s
     return 0;
 }
 
+const char *tune_document_spell(struct tune_document *d, const struct tune_value *value)
+{
+    size_t size = (size_t)tune_value_str(value, NULL, 0) + 1;
+    char *text = tune_document_take(d, size);
+    if (text)
+        tune_value_str(value, text, size);
+    return text;
+}
+
 /* ---- members ---- */
 
 static const struct tune_node *member(const struct tune_node *map, const char *key)
 {
     const struct tune_node *node = tune_node_get(map, key);
-    return node && node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE ? NULL : node;
+    return tune_node_none(node) ? NULL : node;
 }
 
 static int absent(const struct tune_document *d, const struct tune_node *map, const char *key, bool required)
@@ -268,11 +286,9 @@ static int text_of(struct tune_document *d, const struct tune_node *map, const c
         *to = node->value.text;
         return 0;
     }
-    int length = tune_value_str(&node->value, NULL, 0);
-    char *spelled = tune_document_take(d, (size_t)length + 1);
+    const char *spelled = tune_document_spell(d, &node->value);
     if (!spelled)
         return -1;
-    tune_value_str(&node->value, spelled, (size_t)length + 1);
     *to = spelled;
     return 0;
 }

@@ -53,18 +53,22 @@ struct tune_document *tune_document_parse(const char *path, const char *text, si
 void tune_document_free(struct tune_document *d);
 
 /* tune_document_take - size bytes that live as long as the document, zeroed; NULL with an error: no memory.
+ * tune_document_spell - str() of a value, in the document's memory; NULL with an error: no memory.
  * tune_document_value - a scalar, or a list of them (nested too), as one value into *value, in the document's memory.
  * -1: a map in it. */
 void *tune_document_take(struct tune_document *d, size_t size);
+const char *tune_document_spell(struct tune_document *d, const struct tune_value *value);
 int tune_document_value(struct tune_document *d, const struct tune_node *node, struct tune_value *value);
 
 /* tune_document_fail - set the error "path:line:column: <text>", kind USAGE; returns -1. at NULL: without a line. */
 int tune_document_fail(const struct tune_document *d, const struct tune_node *at, const char *format, ...) TUNE_PRINTF(3, 4);
 
 /* tune_node_get - the map's member, or NULL (also where node is NULL or no map).
+ * tune_node_none - there is none, or it is None.
  * tune_document_map - node must be a map with no key but those of known ("identifier|metadata|..."): names the key,
  * where it stands, the nearest known one. what: "a property of entitySpace". */
 const struct tune_node *tune_node_get(const struct tune_node *node, const char *key);
+bool tune_node_none(const struct tune_node *node);
 int tune_document_map(const struct tune_document *d, const struct tune_node *node, const char *what, const char *known);
 
 /* The map's member of that type into *to, which stays as it is where there is no such member (required: an error); None

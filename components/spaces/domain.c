@@ -23,12 +23,16 @@ static double number(const struct tune_value *v)
     return n;
 }
 
-/* Step i of a range that is not all of whole numbers. */
-static double step_at(const struct tune_domain *d, double i)
+/* Step i of a range that is not all of whole numbers, before it is rounded, and after. */
+static double exact_step(const struct tune_domain *d, double i)
 {
     volatile double up = i * number(&d->interval); /* volatile: not fused with the sum */
-    double value = number(&d->low) + up;
-    return rint(value * 1e10) / 1e10;
+    return number(&d->low) + up;
+}
+
+static double step_at(const struct tune_domain *d, double i)
+{
+    return rint(exact_step(d, i) * 1e10) / 1e10;
 }
 
 static tune_index count_steps(const struct tune_domain *d)
@@ -36,7 +40,8 @@ static tune_index count_steps(const struct tune_domain *d)
     if (is_whole(&d->low) && is_whole(&d->high) && is_whole(&d->interval))
         return ((uint64_t)d->high.integer - (uint64_t)d->low.integer - 1) / (uint64_t)d->interval.integer + 1;
     double high = number(&d->high), count = floor((high - number(&d->low)) / number(&d->interval)) + 1;
-    while (count > 1 && step_at(d, count - 1) >= high) /* the quotient was rounded; the end is not in the range */
+    /* The quotient was rounded. The end is not in the range, nor what it is rounded to. */
+    while (count > 1 && (step_at(d, count - 1) >= high || exact_step(d, count - 1) == high))
         count--;
     return (tune_index)count;
 }
@@ -208,11 +213,6 @@ static double normal_between(double a, double b, double u)
     return low;
 }
 
-static double z_of(const struct tune_domain *d, const struct tune_value *value)
-{
-    return (number(value) - d->mean) / d->deviation;
-}
-
 /* A distribution whose values all lie 30 deviations or more from its mean says nothing about them. */
 static int refuse_far(const struct tune_domain *d)
 {
@@ -225,7 +225,8 @@ static int refuse_far(const struct tune_domain *d)
 /* Of a long range with steps far smaller than the deviation, the step that the same share of the density lies below. */
 static int draw_dense(const struct tune_domain *d, double u, tune_index size, tune_index *i)
 {
-    double half = number(&d->interval) / d->deviation / 2, low = z_of(d, &d->low) - half, high = low + 2 * half * (double)size;
+    double half = number(&d->interval) / d->deviation / 2, low = (number(&d->low) - d->mean) / d->deviation - half;
+    double high = low + 2 * half * (double)size;
     if (low > 30 || high < -30)
         return refuse_far(d);
     double at = floor((normal_between(low, high, u) - low) / (2 * half));
@@ -233,35 +234,59 @@ static int draw_dense(const struct tune_domain *d, double u, tune_index size, tu
     return 0;
 }
 
-/* Of a finite domain, by the density at each value; of a long range, only of those near enough to the mean to weigh. */
-static int draw_normal(const struct tune_domain *d, double u, tune_index size, tune_index *i)
+/* Which values of a grid weigh anything: all of a short one, of a long one those near enough to the mean. False: they are too
+ * many to look at. */
+static bool find_weighty(const struct tune_domain *d, tune_index size, tune_index *from, tune_index *to)
 {
     enum { LONG = 4096 };
+    *from = 0;
+    *to = size;
+    if (d->count || size <= LONG)
+        return true;
+    double step = number(&d->interval), middle = (d->mean - number(&d->low)) / step, far = 38 * d->deviation / step;
+    if (step < d->deviation / 10)
+        return false;
+    *to = middle + far < 0 ? 0 : middle + far + 1 < (double)size ? (tune_index)(middle + far) + 1 : size;
+    *from = middle - far >= (double)size ? *to : middle > far ? (tune_index)(middle - far) : 0;
+    return true;
+}
+
+int tune_domain_weigh(struct tune_domain *domain, struct tune_document *document)
+{
+    tune_index size = tune_domain_size(domain), from, to;
     struct tune_value value;
-    tune_index from = 0, to = size;
-    double sum = 0;
-    if (!d->count && size > LONG) {
-        double step = number(&d->interval), middle = (d->mean - number(&d->low)) / step, far = 38 * d->deviation / step;
-        if (step < d->deviation / 10)
-            return draw_dense(d, u, size, i);
-        if (middle + far < 0 || middle - far > (double)size)
-            return refuse_far(d);
-        from = middle > far ? (tune_index)(middle - far) : 0;
-        to = middle + far + 1 < (double)size ? (tune_index)(middle + far) + 1 : size;
-    }
+    double sum = 0, *sums;
+    if (domain->probability != TUNE_NORMAL || size == 0 || !find_weighty(domain, size, &from, &to))
+        return 0;
+    if (!(sums = tune_document_take(document, (size_t)(to - from) * sizeof *sums)))
+        return -1;
     for (tune_index k = from; k < to; k++) {
-        tune_domain_value(d, k, &value, NULL);
-        sum += exp(-0.5 * z_of(d, &value) * z_of(d, &value));
+        tune_domain_value(domain, k, &value, NULL);
+        double z = (number(&value) - domain->mean) / domain->deviation;
+        sums[k - from] = sum += exp(-0.5 * z * z);
     }
-    if (sum < 1e-196) /* exp(-30^2/2) */
+    domain->sums = sums;
+    domain->first = from;
+    domain->summed = (int)(to - from);
+    return 0;
+}
+
+/* Of a grid, by the density at each value. */
+static int draw_normal(const struct tune_domain *d, double u, tune_index size, tune_index *i)
+{
+    if (!d->sums)
+        return draw_dense(d, u, size, i);
+    if (d->summed == 0 || d->sums[d->summed - 1] < 1e-196) /* exp(-30^2/2) */
         return refuse_far(d);
-    sum *= u;
-    for (*i = from; *i < to - 1; ++*i) {
-        tune_domain_value(d, *i, &value, NULL);
-        sum -= exp(-0.5 * z_of(d, &value) * z_of(d, &value));
-        if (sum < 0)
-            break;
+    int low = 0, high = d->summed - 1;
+    while (low < high) { /* the first whose sum is above */
+        int middle = low + (high - low) / 2;
+        if (d->sums[middle] > u * d->sums[d->summed - 1])
+            high = middle;
+        else
+            low = middle + 1;
     }
+    *i = d->first + (tune_index)low;
     return 0;
 }
 

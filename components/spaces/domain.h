@@ -37,6 +37,10 @@ struct tune_domain {
     struct tune_value low, high, interval; /* ints or floats, as written; low and high also of a range that values made needless */
     enum tune_probability probability;
     double mean, deviation;         /* of TUNE_NORMAL */
+    const double *sums;             /* [summed] of a normal grid: the weights of value first, the next one, ..., added up;
+                                       NULL: no such grid, or of values too many for that */
+    tune_index first;
+    int summed;
     const struct tune_domain *element; /* of a vector */
     int elements;                   /* at most 4096 */
 };
@@ -52,7 +56,7 @@ int tune_domain_read(struct tune_domain *domain, struct tune_document *document,
  * tune_domain_value - value number i (< size, in order) into *value. A vector's items go to items[elements], which
  * *value borrows (else unused).
  * tune_domain_find - 1 and *i for a value that is in a finite domain (Python's ==), else 0.
- * tune_domain_has - the value is in it; any domain but none. */
+ * tune_domain_has - the value is in it, finite or not; all values are in one that is unknown or open. */
 #define TUNE_INDEX_MAX (~(tune_index)0)
 tune_index tune_domain_size(const struct tune_domain *domain);
 void tune_domain_value(const struct tune_domain *domain, tune_index i, struct tune_value *value, struct tune_value *items);
@@ -64,6 +68,9 @@ bool tune_domain_has(const struct tune_domain *domain, const struct tune_value *
  * density at each value). -1: it has no two ends, or is open or unknown, or a vector, whose elements are drawn one by
  * one; or the normal distribution has nothing in it. */
 int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_value *value);
+
+/* tune_domain_weigh - what tune_domain_draw looks up of a normal grid; tune_domain_read does it. */
+int tune_domain_weigh(struct tune_domain *domain, struct tune_document *document);
 
 /* tune_domain_within - child's values are all parent's, by ado's table: 1, or 0 and why in why[size]. */
 int tune_domain_within(const struct tune_domain *child, const struct tune_domain *parent, char *why, size_t size);

@@ -1,5 +1,6 @@
 /* domain_read.c - a propertyDomain of a file into a struct tune_domain, and all that can be wrong with it. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,16 +33,11 @@ const char *tune_variable_name(const struct tune_domain *domain)
     return domain->identifier ? IDENTIFIER : variables[domain->type];
 }
 
-static bool is_none(const struct tune_node *node)
-{
-    return !node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE);
-}
-
 /* The member, NULL where it is None. */
 static const struct tune_node *get(const struct reader *r, const char *key)
 {
     const struct tune_node *node = tune_node_get(r->node, key);
-    return is_none(node) ? NULL : node;
+    return tune_node_none(node) ? NULL : node;
 }
 
 /* ---- values ---- */
@@ -144,6 +140,14 @@ static int read_range(const struct reader *r, struct tune_domain *domain)
     return 0;
 }
 
+/* Whether low + i*step, of an error of at most noise, differ when they are rounded to 10 decimals: steps of more than 1e-10
+ * do, and those of just that where they begin at such a decimal. */
+static bool apart(double low, double step, double noise)
+{
+    double shift = low * 1e10 - rint(low * 1e10);
+    return step > 1e-10 + noise || (step == 1e-10 && fabs(shift) + noise * 1e10 < 0.25);
+}
+
 /* A range in steps of floats: its values, rounded to 10 decimals, must differ and be counted in 53 bits. */
 static int check_steps(const struct reader *r, const struct tune_domain *domain)
 {
@@ -153,8 +157,12 @@ static int check_steps(const struct reader *r, const struct tune_domain *domain)
         return 0;
     if (domain->low.type == TUNE_VALUE_INT && domain->high.type == TUNE_VALUE_INT && domain->interval.type == TUNE_VALUE_INT)
         return 0;
+    if (isinf(low) || isinf(high))
+        return tune_document_fail(r->document, get(r, "domainRange"),
+                                  "%s: with an interval, both ends of domainRange must be finite; or leave domainRange out",
+                                  r->what);
     double largest = fmax(fabs(low), fabs(high)), ulp = nextafter(largest, INFINITY) - largest;
-    if (!isfinite(largest * 1e10) || step < 2e-10 || step < 8 * ulp || (high - low) / step >= 0x1p53)
+    if (!isfinite(largest * 1e10) || !apart(low, step, 4 * ulp) || step < 8 * ulp || (high - low) / step >= 0x1p53)
         return tune_document_fail(r->document, get(r, "interval"),
                                   "%s: steps of %g between %g and %g cannot be told apart; values are rounded to 10 decimals",
                                   r->what, step, low, high);
@@ -172,14 +180,14 @@ static int read_probability(const struct reader *r, struct tune_domain *domain)
     TRY(tune_document_map(r->document, node, "probabilityFunction", "identifier|parameters"));
     TRY(tune_document_text(r->document, node, "identifier", false, &name));
     parameters = tune_node_get(node, "parameters");
-    if (!is_none(parameters))
+    if (!tune_node_none(parameters))
         TRY(tune_document_map(r->document, parameters, "parameters of a probabilityFunction", "mean|std"));
     if (!strcmp(name, "uniform"))
         return 0;
     if (strcmp(name, "normal"))
         return tune_document_fail(r->document, tune_node_get(node, "identifier"),
                                   "%s: no probabilityFunction \"%s\"; there are uniform and normal", r->what, name);
-    if (is_none(parameters))
+    if (tune_node_none(parameters))
         return tune_document_fail(r->document, node, "%s: a normal probabilityFunction wants parameters: {mean: ..., std: ...}",
                                   r->what);
     domain->probability = TUNE_NORMAL;
@@ -192,11 +200,23 @@ static int read_probability(const struct reader *r, struct tune_domain *domain)
 
 /* ---- vectors ---- */
 
+/* The member of either spelling. */
+static int get_either(const struct reader *r, const char *key, const char *other, const struct tune_node **node)
+{
+    *node = get(r, key);
+    if (*node && get(r, other))
+        return tune_document_fail(r->document, get(r, other), "%s: %s is %s spelled otherwise; name one of them", r->what, other,
+                                  key);
+    *node = *node ? *node : get(r, other);
+    return 0;
+}
+
 static int read_vector(const struct reader *r, struct tune_domain *domain)
 {
-    const char *older = "element_domain", *newer = "elementDomain", *count = "number_elements";
-    const struct tune_node *element = get(r, older) ? get(r, older) : get(r, newer);
-    const struct tune_node *number = get(r, count) ? get(r, count) : get(r, "numberElements");
+    const struct tune_node *element, *number;
+    char what[300];
+    TRY(get_either(r, "element_domain", "elementDomain", &element));
+    TRY(get_either(r, "number_elements", "numberElements", &number));
     if (!element && !number && domain->type != TUNE_VECTOR)
         return 0;
     if (domain->type != TUNE_VECTOR && domain->given)
@@ -210,7 +230,8 @@ static int read_vector(const struct reader *r, struct tune_domain *domain)
     struct tune_domain *inner = tune_document_take(r->document, sizeof *inner);
     if (!inner)
         return -1;
-    TRY(tune_domain_read(inner, r->document, element, r->what));
+    snprintf(what, sizeof what, "element_domain of %.200s", r->what);
+    TRY(tune_domain_read(inner, r->document, element, what));
     if (inner->type == TUNE_VECTOR)
         return tune_document_fail(r->document, element, "%s: a vector of vectors is not supported", r->what);
     domain->element = inner;
@@ -340,10 +361,12 @@ static int check_probability(const struct reader *r, const struct tune_domain *d
 int tune_domain_read(struct tune_domain *domain, struct tune_document *document, const struct tune_node *node, const char *what)
 {
     const struct reader r = {document, node, what};
+    char whole[300];
     *domain = (struct tune_domain){0};
-    if (is_none(node))
+    if (tune_node_none(node))
         return 0;
-    TRY(tune_document_map(document, node, what, KEYS));
+    snprintf(whole, sizeof whole, "the domain of %.200s", what);
+    TRY(tune_document_map(document, node, whole, KEYS));
     TRY(read_type(&r, domain));
     TRY(read_values(&r, domain));
     TRY(read_range(&r, domain));
@@ -357,5 +380,6 @@ int tune_domain_read(struct tune_domain *domain, struct tune_document *document,
         TRY(check_range(&r, domain));
     if (domain->has_range && domain->has_interval)
         TRY(check_steps(&r, domain));
-    return check_probability(&r, domain);
+    TRY(check_probability(&r, domain));
+    return tune_domain_weigh(domain, document);
 }

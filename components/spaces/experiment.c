@@ -1,10 +1,8 @@
 /* experiment.c - experiment files read: every key checked, expressions compiled, defaults held against their domains. */
 #include "spaces/experiment.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 
 struct reading {
@@ -23,15 +21,6 @@ static void *take(struct reading *r, int count, size_t size)
     return tune_document_take(r->document, (size_t)(count > 0 ? count : 1) * size);
 }
 
-static const char *spell(struct reading *r, const struct tune_value *v)
-{
-    int length = tune_value_str(v, NULL, 0);
-    char *text = tune_document_take(r->document, (size_t)length + 1);
-    if (text)
-        tune_value_str(v, text, (size_t)length + 1);
-    return text;
-}
-
 /* A list of texts; numbers are spelled. */
 static int texts(struct reading *r, const struct tune_node *node, const char *what, const char ***to, int *count)
 {
@@ -47,7 +36,7 @@ static int texts(struct reading *r, const struct tune_node *node, const char *wh
         const struct tune_node *item = node->items[i];
         if (item->type != TUNE_NODE_SCALAR || item->value.type == TUNE_VALUE_NONE)
             return tune_document_fail(r->document, item, "%s: item %d must be a text", what, i);
-        if (!((*to)[i] = spell(r, &item->value)))
+        if (!((*to)[i] = tune_document_spell(r->document, &item->value)))
             return -1;
     }
     *count = node->count;
@@ -59,7 +48,7 @@ static const struct tune_node *list(struct reading *r, const struct tune_node *m
     const struct tune_node *node = tune_node_get(map, key);
     *count = 0;
     *code = 0;
-    if (!node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE))
+    if (tune_node_none(node))
         return NULL;
     if (node->type != TUNE_NODE_LIST) {
         *code = tune_document_fail(r->document, node, "%s must be a list", key);
@@ -95,7 +84,7 @@ static int translation(struct reading *r, const struct tune_node *node, struct t
         t->left_out = true;
         return 0;
     }
-    if (!(t->arguments = take(r, 1, sizeof *t->arguments)) || !(t->arguments[0] = spell(r, &node->value)))
+    if (!(t->arguments = take(r, 1, sizeof *t->arguments)) || !(t->arguments[0] = tune_document_spell(r->document, &node->value)))
         return -1;
     t->count = 1;
     return 0;
@@ -168,15 +157,18 @@ static int standard(struct reading *r, const struct tune_node *map, struct tune_
     return tune_document_fail(r->document, node, "input %s: the default %s is outside its own domain", in->name, text);
 }
 
+#define INPUT_KEYS \
+    "identifier|description|required|default|domain|propertyDomain|flag|format|inert|value|map|unsupported|role|make"
+
 static int read_input(struct reading *r, const struct tune_node *node, struct tune_input *in)
 {
     struct tune_document *d = r->document;
     char what[300];
     in->at = node;
-    TRY(tune_document_map(d, node, "an input", "identifier|description|required|default|domain|propertyDomain|flag|format|inert|"
-                          "value|map|unsupported|role|make"));
     TRY(tune_document_text(d, node, "description", false, &in->description));
     TRY(tune_document_text(d, node, "flag", false, &in->flag));
+    if (in->flag && !*in->flag)
+        return tune_document_fail(d, tune_node_get(node, "flag"), "input %s: an empty flag; leave the key out for none", in->name);
     TRY(tune_document_text(d, node, "format", false, &in->format));
     TRY(tune_document_text(d, node, "inert", false, &in->inert));
     snprintf(what, sizeof what, "input %.200s", in->name);
@@ -191,6 +183,13 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
     return expression(r, node, "value", &in->expression);
 }
 
+/* The identifier of an input or a target. */
+static int identifier(struct reading *r, const struct tune_node *node, const char **to)
+{
+    TRY(tune_document_text(r->document, node, "identifier", true, to));
+    return **to ? 0 : fail(r, tune_node_get(node, "identifier"), "an empty identifier");
+}
+
 /* Names first: expressions go by them. */
 static int read_inputs(struct reading *r, const struct tune_node *root)
 {
@@ -200,7 +199,8 @@ static int read_inputs(struct reading *r, const struct tune_node *root)
     if (code < 0 || !(e->inputs = take(r, count, sizeof *e->inputs)) || !(e->names = take(r, count, sizeof *e->names)))
         return -1;
     for (int i = 0; i < count; i++) {
-        TRY(tune_document_text(r->document, node->items[i], "identifier", true, &e->inputs[i].name));
+        TRY(tune_document_map(r->document, node->items[i], "an input", INPUT_KEYS));
+        TRY(identifier(r, node->items[i], &e->inputs[i].name));
         e->names[i] = e->inputs[i].name;
         for (int k = 0; k < i; k++)
             if (!strcmp(e->names[k], e->names[i]))
@@ -221,7 +221,7 @@ static int read_target(struct reading *r, const struct tune_node *node, struct t
     const char *reduce = "mean";
     t->unit = t->description = "";
     TRY(tune_document_map(d, node, "a target", "identifier|unit|description|reduce|optional|whole|shown"));
-    TRY(tune_document_text(d, node, "identifier", true, &t->name));
+    TRY(identifier(r, node, &t->name));
     TRY(tune_document_text(d, node, "unit", false, &t->unit));
     TRY(tune_document_text(d, node, "description", false, &t->description));
     TRY(tune_document_text(d, node, "reduce", false, &reduce));
@@ -285,7 +285,8 @@ static int read_folders(struct reading *r, const struct tune_node *root)
         return 0;
     if (node->type != TUNE_NODE_MAP)
         return fail(r, node, "folders must hold \"<word>\": \"<folder>\"");
-    if (!(e->folders = take(r, node->count, sizeof *e->folders)) || !(e->folder_names = take(r, node->count, sizeof *e->folder_names)))
+    if (!(e->folders = take(r, node->count, sizeof *e->folders)) ||
+        !(e->folder_names = take(r, node->count, sizeof *e->folder_names)))
         return -1;
     for (; e->folder_count < node->count; e->folder_count++) {
         e->folder_names[e->folder_count] = node->keys[e->folder_count]->value.text;
@@ -306,11 +307,14 @@ static int read_all(struct reading *r)
     TRY(tune_document_text(d, root, "description", false, &e->description));
     TRY(tune_document_text(d, root, tune_node_get(root, "actuator") ? "actuator" : "actuatorIdentifier", true, &e->actuator));
     TRY(tune_document_text(d, root, "program", strcmp(e->actuator, "replay") != 0, &e->program)); /* nothing runs a replay */
+    if (e->program && !*e->program)
+        return fail(r, tune_node_get(root, "program"), "program must name what to run: a name, or a path with a '/'");
     TRY(tune_document_text(d, root, "output", false, &e->output));
     TRY(tune_document_text(d, root, "report", false, &e->report));
     TRY(texts(r, tune_node_get(root, "arguments"), "arguments", &e->arguments, &e->argument_count));
     if (strchr(e->name, '/') || strchr(e->actuator, '/') || strchr(e->actuator, '.') || !e->name[0] || !e->actuator[0])
-        return fail(r, root, "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
+        return fail(r, root,
+                    "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
     TRY(tune_document_whole(d, root, "runs", false, &runs));
     if (runs < 1 || runs > 1000)
         return fail(r, tune_node_get(root, "runs"), "runs must be 1 to 1000");

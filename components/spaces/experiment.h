@@ -3,18 +3,20 @@
  * Experiments are files (defaults/experiments, or anybody's): JSON or YAML with
  *
  *     {"identifier": "finetune_full_benchmark-v1.0.0", "actuator": "SFTTrainer", "description": "...",
- *      "program": "finetune_full",               beside the tool's own program; a path (with a '/'): relative to this file; else from PATH
+ *      "program": "finetune_full",               beside the tool's own program, else from PATH; with a '/': relative to this file
  *      "arguments": ["--log-every", "1"],        always given
- *      "output": "--output",                     the flag that names the fresh folder a run writes its report into; null: only $TUNE_OUTPUT says it
+ *      "output": "--output",                     the flag that names the fresh folder a run reports into; null: $TUNE_OUTPUT alone
  *      "report": "report.json",                  in that folder
- *      "folders": {"data_directory": "data"},    words for {braces} below that --actuator-configuration may set; relative to the current folder
+ *      "folders": {"data_directory": "data"},    words for {braces} below, relative to the current folder;
+ *                                                --actuator-configuration may set them
  *      "inputs": [
  *        {"identifier": "batch_size", "description": "...", "required": true, "domain": {"domainRange": [1, 4097], "interval": 1},
  *         "flag": "--batch-size", "value": "batch_size // max(1, number_gpus)"},     value: an expression over the inputs
  *        {"identifier": "torch_dtype", "default": "bfloat16", "domain": {"values": [...]}, "flag": "--dtype",
  *         "map": {"bfloat16": "bfloat16", "float32": "float32"}, "unsupported": {"float16": "why not"}},
- *        {"identifier": "dataset_id", "default": "...", "domain": {...}, "flag": "--dataset", "format": "{data_directory}/{}.jsonl",
- *         "role": "data", "make": ["make_news", "{}", "--output", "{data_directory}/{}.jsonl"]},
+ *        {"identifier": "dataset_id", "default": "...", "domain": {...}, "flag": "--dataset",
+ *         "format": "{data_directory}/{}.jsonl", "role": "data",
+ *         "make": ["make_news", "{}", "--output", "{data_directory}/{}.jsonl"]},
  *        {"identifier": "flash_attn", "default": true, "domain": {...}, "inert": "why it changes nothing here"}],
  *      "rules": [{"require": "batch_size % max(1, number_gpus) == 0", "reason": "..."}],        not met: is_valid 0, nothing is run
  *      "runs": 1,                                 runs of one measurement; their reports are reduced
@@ -63,8 +65,10 @@ struct tune_input {
     const struct tune_node *at;
 };
 
-enum tune_reduce { TUNE_REDUCE_MEAN, TUNE_REDUCE_MEDIAN, TUNE_REDUCE_MIN, TUNE_REDUCE_MAX, TUNE_REDUCE_SUM, TUNE_REDUCE_STD, TUNE_REDUCE_FIRST,
-                   TUNE_REDUCE_LAST, TUNE_REDUCE_COUNT_OOM, TUNE_REDUCE_COUNT_ERROR, TUNE_REDUCE_COUNT_OK };
+enum tune_reduce {
+    TUNE_REDUCE_MEAN, TUNE_REDUCE_MEDIAN, TUNE_REDUCE_MIN, TUNE_REDUCE_MAX, TUNE_REDUCE_SUM, TUNE_REDUCE_STD, TUNE_REDUCE_FIRST,
+    TUNE_REDUCE_LAST, TUNE_REDUCE_COUNT_OOM, TUNE_REDUCE_COUNT_ERROR, TUNE_REDUCE_COUNT_OK,
+};
 
 struct tune_target {
     const char *name, *unit, *description;
@@ -102,7 +106,7 @@ struct tune_experiment {
 struct tune_experiment *tune_experiment_read(const char *path);
 void tune_experiment_free(struct tune_experiment *e);
 
-/* The experiments there are: all files of the folders and files named, in order of name. */
+/* The experiments there are: those of each file, and of each folder's files by their names, in the order they are named in. */
 struct tune_catalog {
     struct tune_experiment **experiments; /* [count] */
     int count;
@@ -165,8 +169,8 @@ struct tune_word { const char *name, *text; };
 /* tune_experiment_command - what inputs[input_count] make of flags, formats, maps and values. words[count]: texts for
  * {name} in formats and make, before the experiment's own folders; {name} may also be an input, {} is the input's own
  * value. -1: an expression failed, an unknown {word}, a value that a map does not have. */
-int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words, int count,
-                            struct tune_command *command);
+int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words,
+                            int count, struct tune_command *command);
 void tune_command_free(struct tune_command *command);
 
 /* tune_space_describe - all of it as ado prints it: identifier, entity space, measurement space, sample store.

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/file.h"
 #include "core/try.h"
 
 void tune_operation_default(struct tune_operation *o)
@@ -27,18 +26,19 @@ static int read_module(struct tune_document *d, const struct tune_node *module)
     if (!operator)
         return tune_document_fail(d, module, "module needs operatorName: random_walk");
     if (strcmp(operator, "random_walk") && strcmp(operator, "randomwalk"))
-        return tune_document_fail(d, tune_node_get(module, "operatorName"), "operator %s is not there; random_walk is (with --order "
-                                  "sobol or lhs it fills a space evenly)", operator);
+        return tune_document_fail(d, tune_node_get(module, "operatorName"),
+                                  "operator %s is not there; random_walk is (with --order sobol or lhs it fills a space evenly)",
+                                  operator);
     if (type && strcmp(type, "search") && strcmp(type, "explore"))
-        return tune_document_fail(d, tune_node_get(module, "operationType"), "random_walk's operationType is search (or explore), not %s",
-                                  type);
+        return tune_document_fail(d, tune_node_get(module, "operationType"),
+                                  "random_walk's operationType is search (or explore), not %s", type);
     return 0;
 }
 
 static int read_names(struct tune_document *d, const struct tune_node *node, const char *what, const char ***to, int *count)
 {
     *count = 0;
-    if (!node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE))
+    if (tune_node_none(node))
         return 0;
     if (node->type != TUNE_NODE_LIST)
         return tune_document_fail(d, node, "%s must be a list", what);
@@ -62,8 +62,8 @@ static int read_sampler(struct tune_operation *o, const struct tune_node *sample
     if (mode && tune_order_mode(mode, &o->mode) < 0)
         return tune_document_fail(d, tune_node_get(sampler, "mode"), "%s", tune_error_message());
     if (type && strcmp(type, "generator") && strcmp(type, "selector"))
-        return tune_document_fail(d, tune_node_get(sampler, "samplerType"), "samplerType is generator (the grid) or selector (what the "
-                                  "store has), not %s", type);
+        return tune_document_fail(d, tune_node_get(sampler, "samplerType"),
+                                  "samplerType is generator (the grid) or selector (what the store has), not %s", type);
     if (type)
         o->selector = !strcmp(type, "selector");
     if (tune_node_get(sampler, "module"))
@@ -96,6 +96,21 @@ static int whole(struct tune_document *d, const struct tune_node *map, const cha
     return 0;
 }
 
+static int read_entities(struct tune_document *d, const struct tune_node *node, int64_t *entities)
+{
+    const struct tune_value all = tune_value_text("all");
+    if (!node)
+        return 0;
+    bool scalar = node->type == TUNE_NODE_SCALAR;
+    if (scalar && tune_value_equal(&node->value, &all))
+        *entities = -1;
+    else if (scalar && node->value.type == TUNE_VALUE_INT && node->value.integer >= 1)
+        *entities = node->value.integer;
+    else
+        return tune_document_fail(d, node, "numberEntities must be all or a whole number from 1");
+    return 0;
+}
+
 static int read_parameters(struct tune_operation *o, const struct tune_node *p)
 {
     struct tune_document *d = o->document;
@@ -105,12 +120,7 @@ static int read_parameters(struct tune_operation *o, const struct tune_node *p)
         return 0;
     TRY(tune_document_map(d, p, "parameters", "numberEntities|batchSize|singleMeasurement|maxRetries|samplerConfig|filter|mode|"
                           "samplerType|grouping"));
-    if (entities && entities->type == TUNE_NODE_SCALAR && entities->value.type == TUNE_VALUE_TEXT && !strcmp(entities->value.text, "all"))
-        o->entities = -1;
-    else if (entities && (entities->type != TUNE_NODE_SCALAR || entities->value.type != TUNE_VALUE_INT || entities->value.integer < 1))
-        return tune_document_fail(d, entities, "numberEntities must be all or a whole number from 1");
-    else if (entities)
-        o->entities = entities->value.integer;
+    TRY(read_entities(d, entities, &o->entities));
     TRY(whole(d, p, "batchSize", 1, 4096, &in_flight));
     TRY(whole(d, p, "maxRetries", 0, 1000, &retries));
     TRY(tune_document_bool(d, p, "singleMeasurement", false, &o->memoize));
@@ -125,21 +135,33 @@ static int read_parameters(struct tune_operation *o, const struct tune_node *p)
     return read_filter(o, tune_node_get(p, "filter"));
 }
 
+/* Only the name in it is looked at. */
+static int read_metadata(struct tune_document *d, const char **name)
+{
+    const struct tune_node *metadata = tune_node_get(d->root, "metadata");
+    if (tune_node_none(metadata))
+        return 0;
+    if (metadata->type != TUNE_NODE_MAP)
+        return tune_document_fail(d, metadata, "metadata must be a map of keys and values");
+    return tune_document_loose_text(d, metadata, "name", false, name);
+}
+
 static int read_operation(struct tune_operation *o)
 {
     struct tune_document *d = o->document;
-    const struct tune_node *root = d->root, *operation, *metadata, *module;
+    const struct tune_node *root = d->root, *operation, *module;
     const char **spaces = NULL, **configurations = NULL;
     int count;
     TRY(tune_document_map(d, root, "an operation", "metadata|spaces|actuatorConfigurationIdentifiers|operation"));
-    TRY(read_names(d, tune_node_get(root, "actuatorConfigurationIdentifiers"), "actuatorConfigurationIdentifiers", &configurations, &count));
+    TRY(read_names(d, tune_node_get(root, "actuatorConfigurationIdentifiers"), "actuatorConfigurationIdentifiers", &configurations,
+                   &count));
     TRY(read_names(d, tune_node_get(root, "spaces"), "spaces", &spaces, &count));
     if (count > 1)
         return tune_document_fail(d, tune_node_get(root, "spaces"), "an operation works on one space; %d are named", count);
-    if ((metadata = tune_node_get(root, "metadata")) && metadata->type == TUNE_NODE_MAP)
-        TRY(tune_document_loose_text(d, metadata, "name", false, &o->name));
+    TRY(read_metadata(d, &o->name));
     if (!(operation = tune_node_get(root, "operation")))
-        return tune_document_fail(d, root, "the key operation is missing: what to do (operation: {module: {operatorName: random_walk}})");
+        return tune_document_fail(d, root,
+                                  "the key operation is missing: what to do (operation: {module: {operatorName: random_walk}})");
     TRY(tune_document_map(d, operation, "operation", "module|parameters"));
     if (!(module = tune_node_get(operation, "module")))
         return tune_document_fail(d, operation, "operation needs module: {operatorName: random_walk}");
@@ -188,7 +210,9 @@ static int read_configuration(struct tune_actuator_configuration *a)
 {
     struct tune_document *d = a->document;
     const struct tune_node *p = tune_node_get(d->root, "parameters");
+    const char *name;
     TRY(tune_document_map(d, d->root, "an actuator configuration", "actuatorIdentifier|parameters|metadata"));
+    TRY(read_metadata(d, &name));
     TRY(tune_document_text(d, d->root, "actuatorIdentifier", true, &a->actuator));
     if (!p)
         return 0;

@@ -12,16 +12,11 @@
 
 /* ---- reading ---- */
 
-static bool is_none(const struct tune_node *node)
-{
-    return !node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE);
-}
-
 /* The items of a list that must have some; 0 where the key is absent or None. */
 static int get_list(struct tune_document *d, const struct tune_node *map, const char *key, const struct tune_node **list)
 {
     *list = tune_node_get(map, key);
-    if (is_none(*list))
+    if (tune_node_none(*list))
         return 0;
     if ((*list)->type != TUNE_NODE_LIST)
         return tune_document_fail(d, *list, "%s must be a list", key);
@@ -45,10 +40,10 @@ static int read_dimension(struct tune_space *s, const struct tune_node *node, in
     if (strcmp(kind, "CONSTITUTIVE_PROPERTY_TYPE"))
         return tune_document_fail(d, tune_node_get(node, "propertyType"),
                                   "%s: propertyType must be CONSTITUTIVE_PROPERTY_TYPE, not %s", what, kind);
-    if (!is_none(metadata) && metadata->type != TUNE_NODE_MAP)
+    if (!tune_node_none(metadata) && metadata->type != TUNE_NODE_MAP)
         return tune_document_fail(d, metadata, "%s: metadata must be a map of keys and values", what);
     said = tune_node_get(metadata, "description");
-    if (!is_none(said) && said->type == TUNE_NODE_SCALAR && said->value.type == TUNE_VALUE_TEXT)
+    if (!tune_node_none(said) && said->type == TUNE_NODE_SCALAR && said->value.type == TUNE_VALUE_TEXT)
         dimension->description = said->value.text;
     for (int i = 0; i < place; i++)
         if (!strcmp(s->dimensions[i].name, dimension->name))
@@ -69,7 +64,7 @@ static int read_dimensions(struct tune_space *s)
     int count = get_list(d, d->root, "entitySpace", &list);
     TRY(count);
     if (count == 0)
-        return tune_document_fail(d, list, "a space wants entitySpace: a list of at least one dimension");
+        return tune_document_fail(d, list ? list : d->root, "a space wants entitySpace: a list of at least one dimension");
     if (count > TUNE_SPACE_DIMENSIONS)
         return tune_document_fail(d, list, "entitySpace has %d dimensions; at most %d are supported", count, TUNE_SPACE_DIMENSIONS);
     s->dimensions = tune_document_take(d, (size_t)count * sizeof *s->dimensions);
@@ -115,7 +110,7 @@ static int read_reference(struct tune_space *s, const struct tune_node *node)
     TRY(tune_document_text(d, node, "experimentVersion", false, &r->version));
     int count = get_list(d, node, "parameterization", &list);
     TRY(count);
-    if (count == 0 && !is_none(list))
+    if (count == 0 && !tune_node_none(list))
         return tune_document_fail(d, list, "an empty parameterization; leave the key out where all defaults stay");
     if (!(r->parameters = tune_document_take(d, ((size_t)count + 1) * sizeof *r->parameters)))
         return -1;
@@ -145,6 +140,9 @@ static int read_constraints(struct tune_space *s)
     char where[TUNE_PATH_MAX + 32];
     int count = get_list(d, d->root, "constraints", &list);
     TRY(count);
+    if (count > TUNE_SPACE_CONSTRAINTS)
+        return tune_document_fail(d, list, "%d constraints; at most %d are supported, and one may say \"a and b\"", count,
+                                  TUNE_SPACE_CONSTRAINTS);
     if (!(s->constraints = tune_document_take(d, ((size_t)count + 1) * sizeof *s->constraints)))
         return -1;
     for (int i = 0; i < count; i++) {
@@ -166,7 +164,7 @@ static int read_metadata(struct tune_space *s)
     TRY(tune_document_loose_text(d, d->root, "sampleStoreIdentifier", false, &s->store));
     if (s->store && !strcmp(s->store, "<will be set by ado>"))
         s->store = NULL;
-    if (is_none(metadata))
+    if (tune_node_none(metadata))
         return 0;
     if (metadata->type != TUNE_NODE_MAP)
         return tune_document_fail(d, metadata, "metadata must be a map of keys and values");
@@ -374,19 +372,18 @@ int tune_entity_identifier(const char *const *names, const struct tune_value *va
 #define COUNTED 1e7 /* combinations of what constraints speak of that are looked at one by one */
 #define SAMPLED 100000
 
-/* Those of s's dimensions that a constraint uses, into wheels, and how many combinations of values they have. */
-static int used_dimensions(const struct tune_space *s, int *wheels, double *combinations)
+/* Those of s's dimensions that a constraint uses, into wheels; how many combinations of values they have, and the others. */
+static int used_dimensions(const struct tune_space *s, int *wheels, double *combinations, double *rest)
 {
     int count = 0;
-    *combinations = 1;
+    *combinations = *rest = 1;
     for (int i = 0; i < s->count; i++) {
         bool used = false;
         for (int c = 0; c < s->constraint_count; c++)
             used |= tune_expression_uses(s->constraints[c], i);
-        if (used) {
+        *(used ? combinations : rest) *= (double)tune_domain_size(&s->dimensions[i].domain);
+        if (used)
             wheels[count++] = i;
-            *combinations *= (double)tune_domain_size(&s->dimensions[i].domain);
-        }
     }
     return count;
 }
@@ -441,13 +438,15 @@ int tune_space_count_allowed(const struct tune_space *s, double *allowed, double
     *error = 0;
     if (s->size == 0 || s->constraint_count == 0)
         return 0;
-    struct tune_walk *w = tune_walk_new(s, wheels, used_dimensions(s, wheels, &combinations));
+    int count = used_dimensions(s, wheels, &combinations, &rest);
+    struct tune_walk *w = tune_walk_new(s, wheels, count);
     if (!w)
         return -1;
     int status = combinations <= COUNTED ? count_all(w, allowed) : sample(w, combinations, allowed, error);
-    rest = (double)s->size / combinations;
-    *allowed *= rest;
-    *error *= rest;
+    if (*allowed > 0) /* none of too many for a float is none */
+        *allowed *= rest;
+    if (*error > 0)
+        *error *= rest;
     tune_walk_free(w);
     return status;
 }

@@ -27,6 +27,7 @@ extern "C" {
 #endif
 
 #define TUNE_SPACE_DIMENSIONS 256
+#define TUNE_SPACE_CONSTRAINTS 256
 
 struct tune_dimension {
     const char *name, *description; /* description NULL: none */
@@ -66,9 +67,9 @@ struct tune_space {
 };
 
 /* tune_space_read - from a file. NULL with an error (file:line:column): what tune_domain_read refuses, no dimension, two
- * of one name, more than TUNE_SPACE_DIMENSIONS, unknown keys, a parameter given twice, a constraint that does not
- * compile. "<will be set by ado>" counts as not given. That experiments exist and fit is tune_space_check's
- * (experiment.h).
+ * of one name, more than TUNE_SPACE_DIMENSIONS or TUNE_SPACE_CONSTRAINTS, unknown keys, a parameter given twice, a
+ * constraint that does not compile. "<will be set by ado>" counts as not given. That experiments exist and fit is
+ * tune_space_bind's (experiment.h).
  * tune_space_parse - from a document, which becomes the space's, also where it fails. */
 struct tune_space *tune_space_read(const char *path);
 struct tune_space *tune_space_parse(struct tune_document *document);
@@ -86,7 +87,8 @@ int tune_space_allowed(const struct tune_space *s, const struct tune_value *valu
 
 /* tune_space_count_allowed - entities that meet the constraints: counted where the dimensions that they use have at most
  * 10^7 combinations (as any grid of 10^7 does), else estimated from 10^5 drawn by seed 0, with *error, the half width of
- * its 95 % interval (Wilson; 0: counted). -1: a constraint cannot be evaluated. */
+ * its 95 % interval (Wilson; 0: counted); infinities where a double holds no such number. -1: a constraint cannot be
+ * evaluated. */
 int tune_space_count_allowed(const struct tune_space *s, double *allowed, double *error);
 
 /* tune_entity_identifier - "<name>.<value>-<name>.<value>..." into text[size], cut there; returns the whole length. A

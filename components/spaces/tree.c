@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/try.h"
 
 int tune_tree_fail(const struct tune_tree *t, int line, int column, const char *format, ...)
 {

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/decimal.h"
@@ -273,6 +274,15 @@ int tune_value_str(const struct tune_value *v, char *text, size_t size)
     else
         put_value(&w, v, false);
     return finish(&w);
+}
+
+char *tune_value_spell(const struct tune_value *v)
+{
+    size_t size = (size_t)tune_value_str(v, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text)
+        tune_value_str(v, text, size);
+    return text;
 }
 
 int tune_value_id(const struct tune_value *v, char *text, size_t size)

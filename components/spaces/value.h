@@ -46,10 +46,12 @@ bool tune_value_number(const struct tune_value *v, double *number);
 
 /* tune_value_str - str(v) into text[size], cut there with its NUL; returns the whole length, as snprintf. Booleans are
  * True, False.
+ * tune_value_spell - the same in memory of its own, to be freed; NULL: there is none.
  * tune_value_repr - repr(v): texts in quotes, escaped as Python does.
  * tune_value_id - as ids of entities have it: str(v), but booleans are 1 and 0.
  * tune_value_json - as JSON; an infinity or NaN is a string. */
 int tune_value_str(const struct tune_value *v, char *text, size_t size);
+char *tune_value_spell(const struct tune_value *v);
 int tune_value_repr(const struct tune_value *v, char *text, size_t size);
 int tune_value_id(const struct tune_value *v, char *text, size_t size);
 int tune_value_json(const struct tune_value *v, char *text, size_t size);

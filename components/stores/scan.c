@@ -9,6 +9,9 @@
 
 /* Reading on costs one call for a megabyte, reading here and there one for a few rows. */
 enum { BLOCK_ON = 1 << 20, BLOCK_AT = 32 << 10 };
+/* Files kept open for reading here and there: results of one entity lie as many files apart as operations measured it, and of the
+ * next entity beside them. */
+enum { WINDOWS = 16 };
 
 /* A block of rows of one file. */
 struct window {
@@ -20,6 +23,7 @@ struct window {
     int64_t first, rows;                   /* in the block */
     char *block;
     size_t room;
+    int64_t used;                          /* when it was read from last */
 };
 
 struct tune_scan {
@@ -30,7 +34,8 @@ struct tune_scan {
     struct tune_column *columns; /* [count] as the store shows them; only type is used */
     struct tune_cell *cells;
     char *texts;                 /* [count][TUNE_STORE_TEXT_MAX + 16] for those that are not ended in the block */
-    struct window on, at;
+    struct window on, at[WINDOWS];
+    int64_t reads;               /* of `at` */
     int file;                    /* where tune_scan_next stands */
     int64_t next;                /* its row there */
     struct tune_place place;
@@ -175,8 +180,9 @@ static int prepare(struct tune_scan *scan, const struct tune_store_union *u, con
     scan->cells = calloc(n, sizeof *scan->cells);
     scan->texts = malloc(n * (TUNE_STORE_TEXT_MAX + 16));
     scan->on.map = calloc(n, sizeof *scan->on.map);
-    scan->at.map = calloc(n, sizeof *scan->at.map);
-    bool good = scan->names && scan->columns && scan->cells && scan->texts && scan->on.map && scan->at.map;
+    bool good = scan->names && scan->columns && scan->cells && scan->texts && scan->on.map;
+    for (int i = 0; i < WINDOWS && good; i++)
+        good = (scan->at[i].map = calloc(n, sizeof *scan->at[i].map)) != NULL;
     if (good && u->name)
         good = (scan->table = strdup(u->name)) != NULL;
     for (scan->count = 0; good && scan->count < count; scan->count++) {
@@ -200,7 +206,9 @@ struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment, c
         return NULL;
     }
     scan->store = s;
-    scan->on.file = scan->at.file = -1;
+    scan->on.file = -1;
+    for (int i = 0; i < WINDOWS; i++)
+        scan->at[i].file = -1;
     scan->files = s->file_count;
     scan->place = (struct tune_place){-1, -1};
     if (prepare(scan, tune_store_find_union(s, strcmp(experiment, TUNE_STORE_REQUESTS) ? experiment : NULL), names, count) == 0)
@@ -214,7 +222,11 @@ void tune_scan_free(struct tune_scan *scan)
     if (!scan)
         return;
     close_window(&scan->on);
-    close_window(&scan->at);
+    for (int i = 0; i < WINDOWS; i++) {
+        close_window(&scan->at[i]);
+        free(scan->at[i].map);
+        free(scan->at[i].block);
+    }
     for (int i = 0; i < scan->count && scan->names; i++)
         free(scan->names[i]);
     free(scan->names);
@@ -222,9 +234,7 @@ void tune_scan_free(struct tune_scan *scan)
     free(scan->cells);
     free(scan->texts);
     free(scan->on.map);
-    free(scan->at.map);
     free(scan->on.block);
-    free(scan->at.block);
     free(scan->table);
     free(scan);
 }
@@ -259,9 +269,22 @@ struct tune_place tune_scan_place(const struct tune_scan *scan)
     return scan->place;
 }
 
+/* The one that has the file, else the one that was not used for longest. */
+static struct window *window_of(struct tune_scan *scan, int file)
+{
+    struct window *oldest = &scan->at[0];
+    for (int i = 0; i < WINDOWS; i++) {
+        if (scan->at[i].file == file)
+            return &scan->at[i];
+        oldest = scan->at[i].used < oldest->used ? &scan->at[i] : oldest;
+    }
+    return oldest;
+}
+
 int tune_scan_at(struct tune_scan *scan, struct tune_place place, const struct tune_cell **cells)
 {
-    struct window *w = &scan->at;
+    struct window *w = window_of(scan, place.file);
+    w->used = ++scan->reads;
     if (place.file < 0 || place.file >= scan->files) {
         tune_error_set("%s has no file of number %d", scan->store->folder, place.file);
         return -1;

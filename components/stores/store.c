@@ -164,7 +164,7 @@ static int identify(struct tune_store *s, bool create)
     if (stat(path, &st) == 0 || errno != ENOENT)
         return read_identity(s, path);
     if (!create) {
-        tune_error_set("%s: no sample store there (no store.json)", s->folder);
+        tune_error_set("%s: no sample store there (no store.json); expected a folder that sweep or samples import wrote into", s->folder);
         return -1;
     }
     int empty = is_empty(s->folder);

@@ -89,6 +89,16 @@ static const char *value_text(const struct map *m, double value, char text[32])
     return text;
 }
 
+/* "±3%" of cell i, or "" where nothing is known of it. */
+static const char *spread_text(const struct map *m, int64_t i, bool unicode, char text[16])
+{
+    double spread = m->heat->spreads && m->across == 1 && m->down == 1 ? m->heat->spreads[i] : NAN;
+    *text = 0;
+    if (isfinite(spread) && spread >= 0 && spread < 1e6)
+        snprintf(text, 16, spread >= 0.05 && spread < 0.95 ? "%s%.1f%%" : "%s%.0f%%", unicode ? "\u00b1" : "+-", spread);
+    return text;
+}
+
 /* Shade of a value, from the paper on: the best has the strongest. */
 static int shade_of(const struct map *m, double value)
 {
@@ -189,7 +199,7 @@ static void put_hint(const struct layout *l, int row, int column, FILE *out)
 
 static void put_cells(const struct layout *l, FILE *out)
 {
-    char text[32];
+    char text[32], spread[16];
     const struct map *m = &l->map;
     double gap = l->cell_width > 14 && l->cell_height > 14 ? 1 : 0, away = gap > 0 ? 1 : 4;
     fputs(gap > 0 ? "<g>\n" : "<g shape-rendering=\"crispEdges\">\n", out);
@@ -205,10 +215,17 @@ static void put_cells(const struct layout *l, FILE *out)
                 fprintf(out, "class=\"q%d\">", shade_of(m, v));
             put_hint(l, r, c, out);
             fputs("</rect>\n", out);
-            if (l->numbers && !isnan(v))
-                fprintf(out, "<text class=\"t%d\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" pointer-events=\"none\"%s>"
-                        "%s</text>\n", shade_of(m, v), x + l->cell_width / 2, y + l->cell_height / 2 + 4.5,
-                        i == m->best ? " font-weight=\"700\"" : "", value_text(m, v, text));
+            if (!l->numbers || isnan(v))
+                continue;
+            spread_text(m, i, true, spread);
+            bool below = *spread && l->cell_height >= 32;
+            fprintf(out, "<text class=\"t%d\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" pointer-events=\"none\"%s>%s</text>\n",
+                    shade_of(m, v), x + l->cell_width / 2, y + l->cell_height / 2 + (below ? -2.5 : 4.5),
+                    i == m->best ? " font-weight=\"700\"" : "", value_text(m, v, text));
+            if (below)
+                fprintf(out, "<text class=\"t%d\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" pointer-events=\"none\" "
+                        "style=\"font-size:11px\">%s</text>\n",
+                        shade_of(m, v), x + l->cell_width / 2, y + l->cell_height / 2 + 12, spread);
         }
     fputs("</g>\n", out);
     for (int k = 0; k < 2 && m->best >= 0; k++)
@@ -306,7 +323,7 @@ struct setting {
     const struct tune_terminal *how;
     int labels;   /* columns of the rows' names */
     int cell;     /* columns of a cell */
-    bool numbers, letters;
+    bool numbers, letters, spreads;
 };
 
 enum { MOST_DOWN = 200, MOST_DOWN_COLORS = 50 /* rows of numbers, of colours alone */, LEAST_LABELS = 10 };
@@ -321,11 +338,27 @@ static int widest_plain(const char *const *names, int count)
     return most;
 }
 
-/* Numbers with the names above them, else with letters for the names, else close together, else colours alone. */
+/* Columns that the widest number takes, with its spread or without. */
+static int widest_number(const struct setting *s, bool spreads)
+{
+    char text[32], spread[16];
+    int most = 1;
+    for (int64_t i = 0; i < (int64_t)s->map.rows * s->map.columns; i++) {
+        if (isnan(s->map.values[i]))
+            continue;
+        int n = (int)strlen(value_text(&s->map, s->map.values[i], text)) + (i == s->map.best);
+        if (spreads && *spread_text(&s->map, i, s->how->unicode, spread))
+            n += 1 + tune_width(spread);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Numbers, with their spread if that fits, and the names above them, else with letters for the names, else close together, else
+ * colours alone. */
 static int set_map(struct setting *s, const struct tune_heat *h)
 {
-    char text[32];
-    int number = 1, names = widest_plain(h->x_names, h->columns), title = tune_plain_width(h->y_title), width = s->how->width - 1;
+    int number, names = widest_plain(h->x_names, h->columns), title = tune_plain_width(h->y_title), width = s->how->width - 1;
     s->labels = widest_plain(h->y_names, h->rows);
     s->labels = s->labels > title ? s->labels : title;
     int wanted = s->labels;
@@ -333,10 +366,9 @@ static int set_map(struct setting *s, const struct tune_heat *h)
     int room = width - s->labels - 2;
     room = room < 1 ? 1 : room;
     TRY(make_map(&s->map, h, room, MOST_DOWN));
-    for (int64_t i = 0; i < (int64_t)s->map.rows * s->map.columns; i++) {
-        int n = isnan(s->map.values[i]) ? 1 : (int)strlen(value_text(&s->map, s->map.values[i], text)) + (i == s->map.best);
-        number = n > number ? n : number;
-    }
+    number = widest_number(s, true);
+    s->spreads = (int64_t)(number + 2) * h->columns <= room;
+    number = s->spreads ? number : widest_number(s, false);
     s->cell = (number > names ? number : names) + 2;
     s->letters = (int64_t)s->cell * h->columns > room;
     s->cell = s->letters ? number + 2 : s->cell;
@@ -361,14 +393,15 @@ static const char *missing_mark(const struct setting *s)
 
 static void put_value(const struct setting *s, int64_t i, FILE *out)
 {
-    char text[32] = "", number[32];
+    char text[64] = "", number[32], spread[16];
     const struct map *m = &s->map;
     double v = m->values[i];
     int shade = tune_shade_at(tune_scale_place(&m->scale, v));
     if (isnan(v))
         snprintf(text, sizeof text, "%s", missing_mark(s));
     else if (s->numbers)
-        snprintf(text, sizeof text, "%.30s%s", value_text(m, v, number), i == m->best ? "*" : "");
+        snprintf(text, sizeof text, "%s%s%s%s", value_text(m, v, number), i == m->best ? "*" : "",
+                 s->spreads && *spread_text(m, i, s->how->unicode, spread) ? " " : "", s->spreads ? spread : "");
     else if (!s->how->color)
         snprintf(text, sizeof text, "%d", shade * 10 / TUNE_SHADES);
     if (!isnan(v))

@@ -21,6 +21,8 @@ struct tune_heat {
     const char *const *x_names, *const *y_names; /* [columns] from the left, [rows] from the top */
     int columns, rows;
     const double *values;          /* [rows,columns]; not finite, or beyond 1e300: missing, and marked so */
+    const double *spreads;         /* [rows,columns] how far the value is sure, in percent of it: said behind it where there is
+                                      room; not finite: nothing is known; or NULL */
     const char *const *hints;      /* [rows,columns] said behind the value when a pointer rests on it (a spread, why it is missing),
                                       each may be NULL; or NULL */
     bool logarithmic;              /* the colours; values not above 0 are missing then */

@@ -128,7 +128,8 @@ struct layout {
     double apart;  /* of two axes */
     double top;    /* of the axes */
     bool stepped;  /* titles on two levels */
-    char sampled[96]; /* "": not */
+    bool sampled;  /* not all rows are drawn */
+    char said[160]; /* that, and which are the best */
 };
 
 static double page_width(const struct layout *l)
@@ -146,7 +147,7 @@ static void title_extent(const struct layout *l, int i, double *from, double *to
 
 static double head_height(const struct layout *l)
 {
-    return tune_svg_heading_height(l->d.of->note, l->sampled) + 10 + TITLES * (l->stepped ? 2 : 1);
+    return tune_svg_heading_height(l->d.of->note, l->said) + 10 + TITLES * (l->stepped ? 2 : 1);
 }
 
 static double full_height(const struct layout *l)
@@ -162,9 +163,12 @@ static int lay_out(struct layout *l, const struct tune_parallel *p)
         labels = fmax(labels, tune_svg_width(p->axes[0].names[i]));
     l->left = SIDE + fmin(labels, LABELS);
     l->apart = (page_width(l) - l->left - RIGHT) / (p->count - 1);
-    if (p->rows > MOST_LINES)
-        snprintf(l->sampled, sizeof l->sampled, "%d of %lld rows are drawn, evenly over the last axis", MOST_LINES,
-                 (long long)p->rows);
+    l->sampled = p->rows > MOST_LINES;
+    if (l->sampled)
+        snprintf(l->said, sizeof l->said, "%d of %lld rows are drawn, evenly over the last axis", MOST_LINES, (long long)p->rows);
+    if (l->d.best > 0)
+        snprintf(l->said + strlen(l->said), sizeof l->said - strlen(l->said),
+                 l->d.best > 1 ? "%sthick: the best %lld" : "%sthick: the best", *l->said ? "; " : "", (long long)l->d.best);
     for (int i = 0; i < p->count; i++, before = to + 8) {
         title_extent(l, i, &from, &to);
         l->stepped |= from < before;
@@ -240,7 +244,7 @@ static void put_row(const struct layout *l, int64_t row, const char *more, FILE 
 static void put_rows(const struct layout *l, FILE *out)
 {
     const struct drawing *d = &l->d;
-    int64_t rows = d->of->rows, others = rows - d->best, drawn = *l->sampled ? MOST_LINES - d->best : others;
+    int64_t rows = d->of->rows, others = rows - d->best, drawn = l->sampled ? MOST_LINES - d->best : others;
     fprintf(out, "<g stroke-opacity=\"%s\">\n", rows <= 60 ? "0.8" : rows <= 600 ? "0.45" : "0.18");
     for (int64_t i = 0; i < drawn; i++)
         put_row(l, d->order[(int64_t)((double)i / (double)drawn * (double)others)].row, "", out);
@@ -290,7 +294,7 @@ static void put_drawing(struct layout *l, double top, FILE *out)
 {
     const struct tune_parallel *p = l->d.of;
     l->top = top + head_height(l);
-    tune_svg_heading(out, SIDE, top, p->title, NULL, p->note, l->sampled);
+    tune_svg_heading(out, SIDE, top, p->title, NULL, p->note, l->said);
     put_rows(l, out);
     for (int i = 0; i < p->count; i++) {
         put_axis(l, i, out);
@@ -534,10 +538,17 @@ static void put_all(struct setting *s, FILE *out)
     tune_scale_over(&s->target, target->values, p->rows, target->base, 0);
     tune_scale_spell(&s->target, (s->target.high - s->target.low) / 200);
     set_columns(s);
-    tune_put_plain(out, p->title);
-    fputc('\n', out);
+    bool same = !strcmp(p->title, target->title);
+    if (same)
+        put_axis_title(s, target, "", out);
+    else
+        tune_put_plain(out, p->title);
+    fputs(same ? "" : "\n", out);
     tune_put_note(out, 0, p->note, NULL);
-    put_axis_title(s, target, ": lowest, mean and highest for each value", out);
+    if (same)
+        fputs("lowest, mean and highest for each value\n", out);
+    else
+        put_axis_title(s, target, ": lowest, mean and highest for each value", out);
     put_scale(s, out);
     for (int i = 0; i < p->count - 1; i++)
         put_groups(s, i, out);

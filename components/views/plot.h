@@ -24,15 +24,18 @@
 extern "C" {
 #endif
 
+enum { TUNE_PLOT_MARKS = 200 };
+
 struct tune_curve {
-    const char *label;
+    const char *label;   /* in the legend; "" of a curve that is alone: there is none */
     const double *x, *y; /* [count]; x ascending; a point that is not finite, or beyond 1e300, is left out */
     const double *low, *high; /* [count] the spread about y, or NULL; not finite: none at that point. Bars where the points are
                                  few, else a band */
     int64_t count;
     int color;           /* 0, 1, ...: curves of one colour belong together */
     bool dotted;         /* few points worth seeing one by one: marked, and never smoothed */
-    bool marked;         /* likewise, with a drawn line: measured points, whose last one is no more than the others */
+    bool marked;         /* likewise, with a drawn line: measured points, whose last one is no more than the others; of more than
+                            TUNE_PLOT_MARKS the line alone, and smoothed as any other */
 };
 
 struct tune_plot {

@@ -176,7 +176,7 @@ static int put_curves(const struct panel *p)
                 put_path(p, c, c->y, "curve raw");
             if (pass == 2 && !p->plot->x_names)
                 put_path(p, c, smooth ? smooth : c->y, c->dotted ? "curve dotted" : "curve");
-            if (pass == 2 && (c->dotted || c->marked || p->plot->x_names || c->count == 1))
+            if (pass == 2 && (c->dotted || (c->marked && !tune_plot_crowded(p->plot, c)) || p->plot->x_names || c->count == 1))
                 put_dots(p, c);
             free(smooth);
         }
@@ -194,6 +194,8 @@ static int legend(FILE *out, const struct tune_plot *plot, double top)
 {
     double x = LEFT;
     int rows = 1;
+    if (plot->count == 1 && !*plot->curves[0].label)
+        return 0;
     for (int k = 0; k < plot->count; k++) {
         const struct tune_curve *c = &plot->curves[k];
         if (x > LEFT && x + entry_width(plot, c) > TUNE_SVG_WIDTH - RIGHT) {
@@ -205,7 +207,7 @@ static int legend(FILE *out, const struct tune_plot *plot, double top)
             if (!plot->x_names)
                 fprintf(out, "<line class=\"curve%s c%d\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>",
                         c->dotted ? " dotted" : "", c->color % TUNE_SVG_COLORS, x, y, x + 20, y);
-            if (plot->x_names || c->marked)
+            if (plot->x_names || (c->marked && !tune_plot_crowded(plot, c)))
                 fprintf(out, "<circle class=\"f%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"4\"/>", c->color % TUNE_SVG_COLORS, x + 10, y);
             fprintf(out, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">", x + 27, y + 4.5);
             tune_svg_text(out, c->label);

@@ -59,7 +59,7 @@ static void dot(struct canvas *c, int x, int y, int curve, bool strong)
     cell->dots |= c->down == 4 ? bits[y % 4][x % 2] : 1;
     cell->curve = (signed char)curve;
     cell->strong = strong;
-    cell->thin = c->plot->curves[curve].marked;
+    cell->thin = c->plot->curves[curve].marked && !tune_plot_crowded(c->plot, &c->plot->curves[curve]);
 }
 
 static void mark(struct canvas *c, int x, int y, int curve)
@@ -154,7 +154,7 @@ static void draw_spread(struct canvas *c, int k)
 static bool has_points(const struct canvas *c, int k)
 {
     const struct tune_curve *curve = &c->plot->curves[k];
-    return (curve->dotted && c->down == 4) || curve->marked || c->plot->x_names;
+    return (curve->dotted && c->down == 4) || (curve->marked && !tune_plot_crowded(c->plot, curve)) || c->plot->x_names;
 }
 
 /* Spreads, then points, which nothing hides, then faint lines, then the others over them. Without colour, noise under a smooth
@@ -326,6 +326,8 @@ static void put_x_axis(const struct canvas *c, FILE *out)
 static void put_legend(const struct canvas *c, FILE *out)
 {
     int column = 0;
+    if (c->plot->count == 1 && !*c->plot->curves[0].label)
+        return;
     for (int k = 0; k < c->plot->count; k++) {
         const struct tune_curve *curve = &c->plot->curves[k];
         char value[32] = "";

@@ -151,6 +151,8 @@ const char *tune_scale_text(const struct tune_scale *s, double value, char text[
         return tune_level_text(value, text);
     if (fabs(value) < 1e-9 * (s->high - s->low))
         snprintf(text, 32, "0");
+    else if (fabs(value / s->unit) < 0.5 * pow(10, -s->decimals)) /* "0.0k" says less than "25" */
+        snprintf(text, 32, "%.2g", value);
     else
         snprintf(text, 32, "%.*f%s", s->decimals, value / s->unit, s->suffix ? s->suffix : s->exponent);
     return text;
@@ -353,6 +355,11 @@ static void average(const double *from, double *to, int64_t count, int64_t n)
     }
 }
 
+bool tune_plot_crowded(const struct tune_plot *plot, const struct tune_curve *c)
+{
+    return c->marked && c->count > TUNE_PLOT_MARKS && !plot->x_names;
+}
+
 int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, double **smooth)
 {
     double n = plot->smooth;
@@ -360,7 +367,8 @@ int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, d
     for (int64_t i = 0; i < c->count; i++)
         if (!tune_plot_drawn(plot, c->x[i], c->y[i]))
             return 0; /* with holes: as it is */
-    if (n == 0 || c->dotted || c->marked || plot->x_names || c->count < 3 || (n < 0 && !is_noisy(c)))
+    if (n == 0 || c->dotted || (c->marked && !tune_plot_crowded(plot, c)) || plot->x_names || c->count < 3 ||
+        (n < 0 && !is_noisy(c)))
         return 0;
     int64_t reach = n < 0 ? c->count / 40 : n >= (double)c->count ? c->count - 1 : (int64_t)n;
     double *a = malloc((size_t)c->count * sizeof *a), *b = malloc((size_t)c->count * sizeof *b);

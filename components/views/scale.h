@@ -57,6 +57,9 @@ bool tune_plot_spread(const struct tune_plot *plot, const struct tune_curve *c, 
 /* tune_plot_aside - how far the curve's points stand from their category, where others have points there too. */
 double tune_plot_aside(const struct tune_plot *plot, const struct tune_curve *c);
 
+/* tune_plot_crowded - measured points are too many to stand one by one: drawn, and smoothed, as a curve of noise is. */
+bool tune_plot_crowded(const struct tune_plot *plot, const struct tune_curve *c);
+
 /* tune_plot_drawn - the point can be drawn. */
 bool tune_plot_drawn(const struct tune_plot *plot, double x, double y);
 

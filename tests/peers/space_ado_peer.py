@@ -353,7 +353,9 @@ def ranges():
     for _ in range(400):
         digits, step = rng.randint(0, 6), rng.choice([0.1, 0.01, 0.3, 1 / 3, 1e-3, 7.7, rng.uniform(0.01, 2)])
         low = round(rng.uniform(-100, 1e6 if rng.random() < 0.2 else 100), digits)
-        high = round(low + step * rng.randint(1, 40) + rng.choice([0, step / 2]), digits)
+        if rng.random() < 0.2:
+            low, step, digits = rng.choice([0, -1, 0.5, 0.1]), rng.choice([1e-10, 1.5e-10, 2e-10, 3e-10]), 16
+        high = round(low + step * rng.randint(1, 40) + rng.choice([0, step / 2]), rng.choice([digits, 16]))
         if high <= low:
             continue
         wanted = PropertyDomain(domainRange=[low, high], interval=step).domain_values

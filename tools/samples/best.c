@@ -215,10 +215,12 @@ static void tell_others(void)
     for (int i = 0; i < best.count; i++)
         repeated = repeated || best.all[i].spread.count > 1;
     const char *unit = unit_of(best.property);
-    fprintf(samples.out, "# %s%s%s%s of %d: %.6g lowest, %.6g, %.6g, %.6g at the quarters, %.6g highest\n", best.property, *unit ? " (" : "",
+    fprintf(samples.out, "# %s%s%s%s of %d: %.6g lowest, %.6g, %.6g, %.6g at the quarters, %.6g highest\n", best.property,
+            *unit ? " (" : "",
             unit, *unit ? ")" : "", best.count, quantile(0), quantile(0.25), quantile(0.5), quantile(0.75), quantile(1));
     if (repeated)
-        fprintf(samples.out, "# each the %s of its results, with their standard deviation; better: than the next by more than the repeats "
+        fprintf(samples.out,
+                "# each the %s of its results, with their standard deviation; better: than the next by more than the repeats "
                 "spread (Welch's t test, 5 %%)\n", my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean");
     if (best.skipped > 0)
         fprintf(samples.out, "# %d more are measured and have no %s\n", best.skipped, best.property);
@@ -231,7 +233,8 @@ static int check(void)
     if (!my.maximize == !my.minimize)
         return samples_fail(TUNE_ERROR_USAGE, "best of what? --maximize PROPERTY or --minimize PROPERTY");
     if (my.aggregate && strcmp(my.aggregate, "mean") && strcmp(my.aggregate, "median"))
-        return samples_fail(TUNE_ERROR_USAGE, "best compares entities by the mean or the median of their results, not by --aggregate %s",
+        return samples_fail(TUNE_ERROR_USAGE,
+                            "best compares entities by the mean or the median of their results, not by --aggregate %s",
                             my.aggregate);
     if (strcmp(my.include, "measured") && strcmp(my.include, "sampled") && strcmp(my.include, "matching"))
         return samples_fail(TUNE_ERROR_USAGE, "--include %s: nothing is known of these", my.include);

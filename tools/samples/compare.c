@@ -18,7 +18,8 @@ struct side {
     enum { STORE, OPERATION, HOST, BUILD } kind;
     const char *wanted;           /* of a host or build */
     struct tune_uids uids;        /* of an operation */
-    char host[512], build[128];   /* of its first row */
+    char host[512], build[128];   /* of its first row; the build of the first of the present experiment */
+    int table, tables;            /* experiments it has rows of: each has a build of its own */
     bool hosts_mixed, builds_mixed;
 };
 
@@ -109,12 +110,15 @@ static bool is_of(const struct side *s, const struct tune_cell *cells)
     }
 }
 
-static void note_origin(struct side *s, const struct tune_cell *cells)
+static void note_origin(struct side *s, int table, const struct tune_cell *cells)
 {
     const char *host = cells[TUNE_KEY_HOST_CLASS].text, *build = cells[TUNE_KEY_BUILD].text;
-    if (!*s->host && !*s->build) {
+    if (s->tables == 0)
         snprintf(s->host, sizeof s->host, "%s", host);
+    if (s->tables == 0 || s->table != table) {
         snprintf(s->build, sizeof s->build, "%s", build);
+        s->table = table;
+        s->tables++;
     }
     s->hosts_mixed = s->hosts_mixed || strcmp(s->host, host);
     s->builds_mixed = s->builds_mixed || strcmp(s->build, build);
@@ -134,7 +138,8 @@ static void make_key(const struct samples_table *t, const struct tune_cell *cell
             continue;
         for (int k = 0; k < 2; k++) {
             uint64_t name = tune_hash64(t->names[i], strlen(t->names[i]), (uint64_t)k + 7);
-            key[k] += cells[i].text ? tune_hash64(cells[i].text, strlen(cells[i].text), name) : tune_hash64(&number, sizeof number, ~name);
+            key[k] += cells[i].text ? tune_hash64(cells[i].text, strlen(cells[i].text), name)
+                                    : tune_hash64(&number, sizeof number, ~name);
         }
     }
 }
@@ -181,7 +186,7 @@ static int read_table(int from, int to, int table)
             continue;
         for (int s = from; s < to && more >= 0; s++)
             if (is_of(&compare.sides[s], cells)) {
-                note_origin(&compare.sides[s], cells);
+                note_origin(&compare.sides[s], table, cells);
                 more = add_row(s, table, &t, cells);
                 sides++;
             }
@@ -340,14 +345,16 @@ static bool is_common(const struct row *first, int64_t count)
 static int64_t group_length(int64_t first)
 {
     int64_t n = 1;
-    while (first + n < compare.count && !memcmp(compare.rows[first].key, compare.rows[first + n].key, sizeof compare.rows[first].key))
+    const struct row *rows = compare.rows;
+    while (first + n < compare.count && !memcmp(rows[first].key, rows[first + n].key, sizeof rows[first].key))
         n++;
     return n;
 }
 
 static int put_groups(int64_t *common)
 {
-    static const char *const headings[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p", "differs"};
+    static const char *const headings[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p",
+                                           "differs"};
     int64_t *firsts = calloc((size_t)compare.count + 1, sizeof *firsts);
     int code = firsts ? samples_begin(SAMPLES_TABLE, headings, 10) : samples_no_memory();
     *common = 0;
@@ -368,10 +375,14 @@ static int put_groups(int64_t *common)
 
 static void tell_side(char name, const struct side *s)
 {
+    const char *build = s->builds_mixed ? "several builds"
+                        : s->tables > 1 ? "one build of each experiment"
+                        : *s->build     ? "build "
+                                        : "unknown build";
     fprintf(samples.out, "# %c: ", name);
     tune_print_line_of(samples.out, s->text);
     fprintf(samples.out, ", %s, %s%.16s\n", s->hosts_mixed ? "several host classes" : *s->host ? s->host : "unknown host class",
-            s->builds_mixed ? "several builds" : *s->build ? "build " : "unknown build", s->builds_mixed ? "" : s->build);
+            build, s->builds_mixed || s->tables > 1 ? "" : s->build);
 }
 
 static void tell_summaries(void)
@@ -380,8 +391,9 @@ static void tell_summaries(void)
         const struct summary *s = &compare.summaries[i];
         if (s->count == 0)
             continue;
-        fprintf(samples.out, "# b/a of %s%s%s: %.4g, the geometric mean of %lld (%.4g to %.4g)", compare.table_count > 1 ? s->table : "",
-                compare.table_count > 1 ? " " : "", s->property, exp(s->logs / (double)s->count), (long long)s->count, s->low, s->high);
+        fprintf(samples.out, "# b/a of %s%s%s: %.4g, the geometric mean of %lld (%.4g to %.4g)",
+                compare.table_count > 1 ? s->table : "", compare.table_count > 1 ? " " : "", s->property,
+                exp(s->logs / (double)s->count), (long long)s->count, s->low, s->high);
         if (s->repeated > 0)
             fprintf(samples.out, "; %lld of %lld repeated ones differ by more than their spread", (long long)s->different,
                     (long long)s->repeated);
@@ -394,7 +406,8 @@ static int check_aggregate(void)
 {
     if (!my.aggregate || !strcmp(my.aggregate, "mean") || !strcmp(my.aggregate, "median"))
         return 0;
-    return samples_fail(TUNE_ERROR_USAGE, "compare takes the mean or the median of several results, not --aggregate %s", my.aggregate);
+    return samples_fail(TUNE_ERROR_USAGE, "compare takes the mean or the median of several results, not --aggregate %s",
+                        my.aggregate);
 }
 
 /* Every property asked for is a target of some table. */

@@ -2,7 +2,8 @@
  *
  * An identifier cannot be taken apart by itself ("a.1-b.2" may have a '-' in a value). But the rows that bear it say which inputs
  * there are and what they are, so it is read along them: which inputs, spelled "name.value" and put together in some order, it is
- * made of. Those inputs then name the rows of the same entity that another space spelled in another order. */
+ * made of. Those inputs then name the rows of the same entity that another space spelled in another order; and requests name those
+ * of experiments that do not take all of them, and so measured it once for several entities. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "core/decimal.h"
 #include "core/nearest.h"
 #include "core/print.h"
+#include "discovery/uids.h"
 #include "samples.h"
 #include "spaces/frame.h"
 
@@ -32,6 +34,7 @@ static struct {
     const char *id;
     struct part parts[MOST_PARTS];
     int part_count;
+    struct tune_uids asked; /* rows that requests of this entity got */
     char *generator;
     struct observed *observed;
     int observed_count, observed_room;
@@ -41,7 +44,7 @@ static struct {
 
 /* ---- the identifier ---- */
 
-/* What text holds at its begin of the cell as an identifier spells it (512 or 512.0 of a number), up to '-' or its end; 0: not it. */
+/* How many bytes of text, up to '-' or its end, spell the cell as an identifier does (512 or 512.0 of a number); 0: it does not. */
 static size_t spelled_at(const char *text, const struct tune_cell *cell)
 {
     char number[TUNE_DECIMAL_SIZE], whole[32] = "";
@@ -101,7 +104,10 @@ static int take_inputs(const struct samples_table *t, const struct tune_cell *ce
     for (int i = 0; i < t->count; i++)
         if (t->columns[i].role == TUNE_COLUMN_INPUT && !cells[i].absent) {
             const char *text = cells[i].text ? cells[i].text : number;
-            tune_decimal_python(number, cells[i].number);
+            if (t->columns[i].type == TUNE_CELL_WHOLE)
+                snprintf(number, sizeof number, "%lld", (long long)cells[i].whole);
+            else
+                tune_decimal_python(number, cells[i].number);
             TRY(add_part(t->columns[i].name, text, strlen(text)));
         }
     return 0;
@@ -149,23 +155,72 @@ static int find_requested(const char *const *tables, int count)
 {
     const char *names[] = {tune_request_column(TUNE_REQUEST_ENTITY)->name, tune_request_column(TUNE_REQUEST_UID)->name};
     const struct tune_cell *cells;
-    char uid[64] = "";
-    int more = -1;
+    int more = -1, found = 0;
+    char uid[64];
     struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 2);
-    while (scan && !*uid && (more = tune_scan_next(scan, &cells)) == 1)
-        if (!strcmp(cells[0].text, page.id))
+    while (scan && !found && (more = tune_scan_next(scan, &cells)) == 1)
+        if (!strcmp(cells[0].text, page.id)) {
             snprintf(uid, sizeof uid, "%s", cells[1].text);
+            more = found = find_parts(tables, count, TUNE_KEY_UID, uid);
+            if (more < 0)
+                break;
+        }
     tune_scan_free(scan);
-    TRY(more);
-    return *uid ? find_parts(tables, count, TUNE_KEY_UID, uid) : 0;
+    return more < 0 ? -1 : found;
 }
 
-/* The row's entity has the page's properties, in whatever order, and no others. */
+/* The text is made of the page's properties, in whatever order. */
+static bool is_rearranged(const char *text)
+{
+    bool used[MOST_PARTS] = {false};
+    for (int n = 0; n < page.part_count; n++) {
+        int i = 0;
+        size_t name = 0, value = 0;
+        for (; i < page.part_count; i++) {
+            const struct part *p = &page.parts[i];
+            name = strlen(p->name);
+            value = strlen(p->value);
+            if (!used[i] && !strncmp(text, p->name, name) && text[name] == '.' && !strncmp(text + name + 1, p->value, value) &&
+                text[name + 1 + value] == (n + 1 < page.part_count ? '-' : 0))
+                break;
+        }
+        if (i == page.part_count)
+            return false;
+        used[i] = true;
+        text += name + 1 + value + (n + 1 < page.part_count);
+    }
+    return page.part_count > 0;
+}
+
+static int read_asked(void)
+{
+    const char *names[] = {tune_request_column(TUNE_REQUEST_ENTITY)->name, tune_request_column(TUNE_REQUEST_UID)->name};
+    const struct tune_cell *cells;
+    int more = -1;
+    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 2);
+    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+        uint8_t uid[16];
+        if (cells[1].absent || (strcmp(cells[0].text, page.id) && !is_rearranged(cells[0].text)))
+            continue;
+        tune_uid_read(uid, cells[1].text);
+        if (tune_uids_add(&page.asked, uid, 0) < 0) {
+            more = -1;
+            break;
+        }
+    }
+    tune_scan_free(scan);
+    tune_uids_sort(&page.asked);
+    return more;
+}
+
+/* The row was asked for as this entity, or its own has the page's properties, in whatever order, and no others. */
 static bool is_same(const struct samples_table *t, const struct tune_cell *cells)
 {
     const char *entity = cells[TUNE_KEY_ENTITY].text;
     int parts = 0, input;
-    if (!strcmp(entity, page.id))
+    uint8_t uid[16];
+    tune_uid_read(uid, cells[TUNE_KEY_UID].text);
+    if (!strcmp(entity, page.id) || tune_uids_has(&page.asked, uid))
         return true;
     for (const char *at = entity; *at; at += *at == '-', parts++) {
         size_t used = part_at(t, cells, at, &input);
@@ -398,7 +453,8 @@ static int no_such_entity(const char *const *tables, int count)
         }
         tune_scan_free(scan);
     }
-    return samples_fail(TUNE_ERROR_USAGE, "%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "", nearest);
+    return samples_fail(TUNE_ERROR_USAGE, "%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "",
+                        nearest);
 }
 
 int samples_entity(void)
@@ -415,9 +471,11 @@ int samples_entity(void)
     TRY(found);
     if (!found)
         return no_such_entity(tables, count);
+    TRY(read_asked());
     TRY(read_rows(tables, count));
     int code = samples_people() ? put_page() : put_rows();
     forget_parts();
+    tune_uids_free(&page.asked);
     for (int i = 0; i < page.observed_count; i++) {
         free(page.observed[i].experiment);
         free(page.observed[i].target);

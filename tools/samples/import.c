@@ -19,18 +19,23 @@ static void tell_bad(void *context, const char *path, int64_t line, const char *
 
 int samples_import(void)
 {
+    static const char *inputs[TUNE_SPACE_DIMENSIONS], *targets[1024];
     int told = 0;
     if (samples_words() != 2 || strcmp(samples_word(0), "csv") || !my.experiment || !*my.experiment)
         return samples_fail(TUNE_ERROR_USAGE, "expected: samples import csv FILE --experiment NAME --store STORE");
     TRY(samples_read_catalog());
-    struct tune_import i = {.store = samples.store, .catalog = &samples.catalog, .path = samples_word(1), .experiment = my.experiment,
-                            .actuator = my.actuator, .problem = tell_bad, .context = &told};
+    struct tune_import i = {.store = samples.store, .catalog = &samples.catalog, .path = samples_word(1),
+                            .experiment = my.experiment, .actuator = my.actuator, .problem = tell_bad, .context = &told,
+                            .inputs = inputs, .targets = targets, .input_count = samples_split(my.inputs, inputs, TUNE_SPACE_DIMENSIONS),
+                            .target_count = samples_split(my.properties, targets, 1024)};
     int code = tune_import_csv(&i);
     if (told > TOLD)
         fprintf(stderr, "samples: and %d more\n", told - TOLD);
     TRY(code);
-    fprintf(samples.out, "# %lld results in %lld rows: %lld came into %s, %lld were there\n", (long long)i.results, (long long)i.rows,
-            (long long)i.added, my.store, (long long)(i.results - i.added));
+    fprintf(samples.out, "# %lld results in %lld rows: %lld came into %s, %lld were there\n", (long long)i.results,
+            (long long)i.rows, (long long)i.added, my.store, (long long)(i.results - i.again - i.added));
+    if (i.again > 0)
+        fprintf(samples.out, "# %lld of them stand in the file more than once\n", (long long)i.again);
     if (i.made)
         fprintf(samples.out, "# an experiment was made of them: %s/experiments/%s.json\n", my.store, my.experiment);
     if (i.others > 0)

@@ -126,20 +126,30 @@ static void append(char *text, size_t size, const char *format, ...)
     va_end(args);
 }
 
+/* Half of the distance from the lowest to the highest of several results, in percent; NaN: there are none. */
+static double percent_of(const struct point *p)
+{
+    return p->spread.count > 1 && points_value(p) != 0 ? 50 * (p->spread.high - p->spread.low) / fabs(points_value(p)) : NAN;
+}
+
 /* What holds for all of it: the dimensions that do not vary, where figures come from, what the spread is. */
 static void make_note(struct drawing *d)
 {
+    const char *middle = my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean";
+    double most = 0;
+    for (int64_t i = 0; i < d->count; i++)
+        most = fmax(most, percent_of(d->points[i]));
     for (int i = 0; i < samples.space->count; i++)
         if (!varies(i) && plot.p.levels[i].count == 1 && i != plot.x)
             append(d->note, NOTE, "%s%s %s", *d->note ? ", " : "", samples.space->names[i], plot.p.levels[i].texts[0]);
     if (plot.p.host_classes > 1 || plot.p.builds > 1)
-        append(d->note, NOTE, "%sfigures of %d host classes and %d builds", *d->note ? "; " : "", plot.p.host_classes, plot.p.builds);
+        append(d->note, NOTE, "%sfigures of %d host classes and %d builds", *d->note ? "; " : "", plot.p.host_classes,
+               plot.p.builds);
     if (plot.p.repeated && plot.kind == CURVES)
-        append(d->note, NOTE, "%s%s of several results, bars from the lowest to the highest", *d->note ? "; " : "",
-               my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean");
+        append(d->note, NOTE, "%s%s of several results, bars from the lowest to the highest", *d->note ? "; " : "", middle);
     else if (plot.p.repeated)
-        append(d->note, NOTE, "%s%s of several results", *d->note ? "; " : "",
-               my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean");
+        append(d->note, NOTE, "%s%s of several results and half their range, at most %.2g%% of it", *d->note ? "; " : "", middle,
+               most);
 }
 
 static int make_drawing(int property, int protocol)
@@ -189,7 +199,8 @@ static char *label_of(const struct point *p)
 {
     char *text = take(TITLE);
     for (int i = 0; text && i < plot.series_count; i++)
-        append(text, TITLE, "%s%s %s", i ? ", " : "", samples.space->names[plot.series[i]], plot.p.levels[plot.series[i]].texts[p->at[plot.series[i]]]);
+        append(text, TITLE, "%s%s %s", i ? ", " : "", samples.space->names[plot.series[i]],
+               plot.p.levels[plot.series[i]].texts[p->at[plot.series[i]]]);
     return text;
 }
 
@@ -206,8 +217,8 @@ static int make_curve(struct tune_curve *c, const struct point *const *points, i
         values[2 * count + i] = points[i]->spread.count > 1 ? points[i]->spread.low : NAN;
         values[3 * count + i] = points[i]->spread.count > 1 ? points[i]->spread.high : NAN;
     }
-    *c = (struct tune_curve){.label = label, .x = values, .y = values + count, .low = values + 2 * count, .high = values + 3 * count,
-                             .count = count, .color = color, .marked = true};
+    *c = (struct tune_curve){.label = label, .x = values, .y = values + count, .low = values + 2 * count,
+                             .high = values + 3 * count, .count = count, .color = color, .marked = true};
     return 0;
 }
 
@@ -216,6 +227,7 @@ static int make_plot(struct drawing *d, struct tune_plot *p)
     const struct levels *l = &plot.p.levels[plot.x];
     struct tune_curve *curves = take(MOST_CURVES * sizeof *curves);
     int count = 0;
+    bool crowded = false;
     if (!curves)
         return -1;
     qsort(d->points, (size_t)d->count, sizeof *d->points, by_series_and_x);
@@ -225,11 +237,14 @@ static int make_plot(struct drawing *d, struct tune_plot *p)
         if (count == MOST_CURVES)
             return samples_fail(TUNE_ERROR_USAGE, "more than %d curves; choose among their entities with --where", MOST_CURVES);
         TRY(make_curve(&curves[count], d->points + first, n, count));
+        crowded = crowded || n > TUNE_PLOT_MARKS;
         count++;
     }
-    *p = (struct tune_plot){.title = d->title, .x_title = samples.space->names[plot.x], .y_title = d->unit, .curves = curves, .count = count,
-                            .logarithmic = my.logarithmic, .x_base = -1, .x_names = l->numeric ? NULL : (const char *const *)l->texts,
-                            .x_count = l->numeric ? 0 : l->count, .note = *d->note ? d->note : NULL};
+    if (crowded && l->numeric)
+        append(d->note, NOTE, "%s%lld points, smoothed where they scatter", *d->note ? "; " : "", (long long)d->count);
+    *p = (struct tune_plot){.title = d->title, .x_title = samples.space->names[plot.x], .y_title = d->unit, .curves = curves,
+                            .count = count, .logarithmic = my.logarithmic, .smooth = -1, .x_base = -1,
+                            .x_names = l->numeric ? NULL : (const char *const *)l->texts, .x_count = l->numeric ? 0 : l->count, .note = *d->note ? d->note : NULL};
     return 0;
 }
 
@@ -248,12 +263,12 @@ static int make_heat(const struct drawing *d, struct tune_heat *h)
 {
     const struct levels *x = &plot.p.levels[plot.x], *y = &plot.p.levels[plot.y];
     size_t cells = (size_t)x->count * (size_t)y->count;
-    double *values = take(cells * sizeof *values);
+    double *values = take(cells * sizeof *values), *spreads = take(cells * sizeof *spreads);
     const char **hints = take(cells * sizeof *hints), **names = take((size_t)y->count * sizeof *names);
-    if (!values || !hints || !names)
+    if (!values || !spreads || !hints || !names)
         return -1;
     for (size_t i = 0; i < cells; i++) {
-        values[i] = NAN;
+        values[i] = spreads[i] = NAN;
         hints[i] = "not measured";
     }
     for (int i = 0; i < y->count; i++)
@@ -263,11 +278,13 @@ static int make_heat(const struct drawing *d, struct tune_heat *h)
         int row = y->numeric ? y->count - 1 - p->at[plot.y] : p->at[plot.y];
         size_t cell = (size_t)row * (size_t)x->count + (size_t)p->at[plot.x];
         values[cell] = points_value(p);
+        spreads[cell] = percent_of(p);
         hints[cell] = p->spread.count > 1 ? hint_of(p) : NULL;
     }
-    *h = (struct tune_heat){.title = d->title, .unit = d->unit, .x_title = samples.space->names[plot.x], .y_title = samples.space->names[plot.y],
-                            .x_names = (const char *const *)x->texts, .y_names = names, .columns = x->count, .rows = y->count, .values = values,
-                            .hints = hints, .logarithmic = my.logarithmic, .best = plot.best, .note = *d->note ? d->note : NULL};
+    *h = (struct tune_heat){.title = d->title, .unit = d->unit, .x_title = samples.space->names[plot.x],
+                            .y_title = samples.space->names[plot.y], .x_names = (const char *const *)x->texts, .y_names = names,
+                            .columns = x->count, .rows = y->count, .values = values, .spreads = spreads, .hints = hints,
+                            .logarithmic = my.logarithmic, .best = plot.best, .note = *d->note ? d->note : NULL};
     return 0;
 }
 
@@ -304,8 +321,8 @@ static int make_parallel(const struct drawing *d, struct tune_parallel *parallel
     for (int64_t i = 0; names && i < d->count; i++)
         if (!(names[i] = name_of(d->points[i])))
             return -1;
-    *parallel = (struct tune_parallel){.title = d->title, .axes = axes, .count = count, .rows = d->count, .names = names, .best = plot.best,
-                                       .note = *d->note ? d->note : NULL};
+    *parallel = (struct tune_parallel){.title = d->title, .axes = axes, .count = count, .rows = d->count, .names = names,
+                                       .best = plot.best, .note = *d->note ? d->note : NULL};
     return 0;
 }
 
@@ -356,7 +373,8 @@ static int draw(void)
 int samples_plot(void)
 {
     if (my.aggregate && strcmp(my.aggregate, "mean") && strcmp(my.aggregate, "median"))
-        return samples_fail(TUNE_ERROR_USAGE, "plot draws the mean or the median of several results, not --aggregate %s", my.aggregate);
+        return samples_fail(TUNE_ERROR_USAGE, "plot draws the mean or the median of several results, not --aggregate %s",
+                            my.aggregate);
     plot.best = my.maximize ? 1 : my.minimize ? -1 : 0;
     TRY(samples_open_space(samples_word(0)));
     int code = draw();

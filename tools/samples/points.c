@@ -21,7 +21,8 @@ static int check_properties(struct points *p)
     const char *asked = my.properties ? my.properties : my.maximize ? my.maximize : my.minimize;
     p->property_count = samples_split(asked, p->properties, 64);
     if (p->property_count == 0)
-        return samples_fail(TUNE_ERROR_USAGE, "plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");
+        return samples_fail(TUNE_ERROR_USAGE,
+                            "plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");
     for (int k = 0; k < samples.space->reference_count; k++)
         for (int i = 0; i < samples.protocols[k].experiment->target_count && count < 4096; i++)
             names[count++] = samples.protocols[k].experiment->targets[i].name;

@@ -280,5 +280,7 @@ int samples_end(void)
     int64_t rows = put.rows;
     memset(&put, 0, sizeof put);
     put.rows = rows;
-    return code == 0 && ferror(samples.out) ? samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: %s", strerror(errno)) : code;
+    if (code == 0 && ferror(samples.out))
+        return samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: %s", strerror(errno));
+    return code;
 }

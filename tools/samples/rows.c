@@ -18,7 +18,8 @@ static const char *find_table(const char *name)
     if (names && count == 0)
         samples_fail(TUNE_ERROR_FAILED, "%s has no rows yet", my.store);
     else if (names && !name)
-        samples_fail(TUNE_ERROR_USAGE, "which experiment? %s has rows of %d: samples stats --store %s lists them", my.store, count, my.store);
+        samples_fail(TUNE_ERROR_USAGE, "which experiment? %s has rows of %d: samples stats --store %s lists them", my.store, count,
+                     my.store);
     else if (names)
         samples_no_such("experiment", name, names, count);
     return NULL;

@@ -11,8 +11,9 @@
 
 struct samples_flags {
     struct tune_flags tune;
-    const char *command, *words, *store, *experiments, *include, *property_format, *output_format, *output_file, *properties, *aggregate,
-        *where, *operation, *columns, *filter, *maximize, *minimize, *experiment, *actuator, *x, *series, *svg, *color;
+    const char *command, *words, *store, *experiments, *include, *property_format, *output_format, *output_file, *properties,
+        *aggregate, *where, *operation, *columns, *filter, *maximize, *minimize, *experiment, *actuator, *inputs,
+        *x, *series, *svg, *color;
     bool all_properties, logarithmic, ascii;
     int count, width, height;
     int64_t limit;
@@ -85,7 +86,8 @@ enum samples_look {
 
 /* samples_begin - with these headings (copied). Then cells, row by row:
  * samples_text - NULL, "": none. samples_number - with every digit, people are shown `digits` of them; whole: without decimals;
- * NaN: none. samples_numbers - several of them: one as it is (with list: as a list, too), more as a list. samples_value - a space's value, as ids spell it.
+ * NaN: none. samples_numbers - several of them: one as it is (with list: as a list, too), more as a list. samples_value - a space's
+ * value, as ids spell it.
  * samples_time - seconds since 1970, as a date. samples_end_row - the row is over: -1: nothing more can be written.
  * samples_end - all is put: prints what people are shown. samples_rows - how many rows there were.
  * samples_people - whether the format is the one for people. */

@@ -297,7 +297,8 @@ static int put_all(void)
     TRY(code);
     TRY(samples_end());
     if (samples_people() && (samples_rows() > 50 || columns > 20))
-        fprintf(stderr, "samples: %lld rows of %d columns; --output-format csv is easier to look at\n", (long long)samples_rows(), columns);
+        fprintf(stderr, "samples: %lld rows of %d columns; --output-format csv is easier to look at\n", (long long)samples_rows(),
+                columns);
     return 0;
 }
 
@@ -311,8 +312,6 @@ int samples_show(void)
     show.results = !strstr(my.include, "miss") && strncmp(my.include, "un", 2);
     if (show.results)
         drop_empty_columns();
-    else
-        show.shown_count = 0;
     int code = put_all();
     if (code == 0 && show.results)
         code = samples_say_mixed(show.view);

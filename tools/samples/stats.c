@@ -79,7 +79,8 @@ static int count_requests(const char *operation, struct counts *c)
         c->results++;
         c->failed_results += failed;
         snprintf(text, sizeof text, "%lld %s", (long long)cells[1].whole, cells[2].text);
-        if (add_hash(&asked, text) < 0 || (!failed && (add_hash(&answered, text) < 0 || add_hash(&c->entities, cells[3].text) < 0))) {
+        if (add_hash(&asked, text) < 0 ||
+            (!failed && (add_hash(&answered, text) < 0 || add_hash(&c->entities, cells[3].text) < 0))) {
             more = -1;
             break;
         }

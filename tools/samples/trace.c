@@ -28,7 +28,8 @@ static struct {
 } trace;
 
 enum { INDEX, EXPERIMENT, ENTITY, TYPE, UID, STATUS, TIME, SECONDS, REASON, VALID, COLUMNS };
-static const char *const headings[COLUMNS] = {"index", "experiment", "entity", "type", "uid", "status", "time", "seconds", "reason", "valid"};
+static const char *const headings[COLUMNS] = {"index", "experiment", "entity", "type", "uid", "status", "time", "seconds", "reason",
+                                              "valid"};
 
 /* ---- what --filter asks for ---- */
 
@@ -206,8 +207,8 @@ static int put_request(const struct tune_cell *all)
 static int put_requests(const struct condition *conditions, int count)
 {
     const char *names[7];
-    static const enum tune_request_key keys[] = {TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY, TUNE_REQUEST_TYPE,
-                                                 TUNE_REQUEST_UID, TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME};
+    static const enum tune_request_key keys[] = {TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY,
+                                                 TUNE_REQUEST_TYPE, TUNE_REQUEST_UID, TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME};
     for (int i = 0; i < 7; i++)
         names[i] = tune_request_column(keys[i])->name;
     struct tune_scan *requests = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 7);

@@ -41,9 +41,9 @@ int sweep_make_slots(int count)
     TRY(find_cores(cpus, cores, &n));
     int parts = my.share_cores ? 1 : count, there = cores[n - 1] + 1;
     if (parts > there) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%d measurements at a time%s%s on %d core%s would disturb each other; take fewer "
-                            "(--in-flight), or --share-cores", count, my.in_flight ? "" : ", which is the batchSize of ",
-                            my.in_flight ? "" : my.operation, there, there == 1 ? "" : "s");
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%d measurements at a time%s%s%s on %d core%s would disturb each other; take fewer "
+                            "(--in-flight), or --share-cores", count, my.in_flight ? "" : " (the batchSize of ",
+                            my.in_flight ? "" : my.operation, my.in_flight ? "" : ")", there, there == 1 ? "" : "s");
         return -1;
     }
     if (!(sweep.slots = calloc((size_t)count, sizeof *sweep.slots)))

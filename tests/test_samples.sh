@@ -1,0 +1,473 @@
+#!/bin/sh
+# test_samples.sh - build/samples: every command over stores that a sweep made, that were imported, merged, broken.
+. tests/tap.sh
+cd "$tmp" || exit 1
+LC_ALL=C.UTF-8
+export LC_ALL
+samples=$BUILD/samples sweep=$BUILD/sweep
+same() { # FILE COMMAND... - the command succeeds and prints just the file
+    file=$1
+    shift
+    "$@" >shown 2>said.err || { cat said.err; return 1; }
+    diff "$file" shown
+}
+says() { # TEXT COMMAND... - it succeeds and prints a line that matches, on either stream
+    text=$1
+    shift
+    "$@" >shown 2>&1 && grep -qE -e "$text" shown || { cat shown; false; }
+}
+lines() { # COUNT COMMAND... - it succeeds and prints that many lines
+    wanted=$1
+    shift
+    "$@" >shown 2>said.err && [ "$(wc -l <shown)" = "$wanted" ] || { cat shown said.err; false; }
+}
+
+# ---- a store: two experiments, of which one takes only dimension a; what is invalid, failed, repeated, of two spaces ----
+cat >work.sh <<'E2'
+#!/bin/sh
+[ "$TUNE_INPUT_A" != 9 ] || { echo "nine is too much" >&2; exit 1; }
+echo . >>"$TUNE_INPUT_LOG.$TUNE_INPUT_A.$TUNE_INPUT_B"
+n=$(wc -l <"$TUNE_INPUT_LOG.$TUNE_INPUT_A.$TUNE_INPUT_B")
+echo "{\"speed\": $TUNE_INPUT_A$TUNE_INPUT_B$n.5, \"steps\": $n, \"beside\": 0.25, \"nonce\": \"$TUNE_NONCE\"}" >"$TUNE_OUTPUT/report.json"
+E2
+cat >rest.sh <<'E2'
+#!/bin/sh
+echo "{\"heat\": 0.$TUNE_INPUT_A}" >"$TUNE_OUTPUT/report.json"
+E2
+chmod +x work.sh rest.sh
+cat >work.json <<E2
+{"identifier": "work", "actuator": "custom_experiments", "description": "", "program": "./work.sh", "output": null,
+ "inputs": [
+  {"identifier": "a", "required": true, "domain": {"domainRange": [0, 100], "interval": 1}},
+  {"identifier": "b", "default": 0, "domain": {"domainRange": [0, 100], "interval": 1}},
+  {"identifier": "kind", "default": "plain", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}},
+  {"identifier": "log", "default": "$tmp/log", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}}],
+ "rules": [{"require": "a != 8", "reason": "a is 8"}],
+ "targets": [{"identifier": "speed", "unit": "1/s"}, {"identifier": "steps", "unit": "", "whole": true, "optional": true},
+  {"identifier": "beside", "unit": "", "optional": true, "shown": "False"}, {"identifier": "is_valid", "unit": "", "whole": true, "optional": true}]}
+E2
+cat >rest.json <<E2
+{"identifier": "rest", "actuator": "custom_experiments", "description": "", "program": "./rest.sh", "output": null,
+ "inputs": [{"identifier": "a", "required": true, "domain": {"domainRange": [0, 100], "interval": 1}}],
+ "targets": [{"identifier": "heat", "unit": "K"}]}
+E2
+work='{actuatorIdentifier: custom_experiments, experimentIdentifier: work, parameterization: [{property: {identifier: kind}, value: odd}]}'
+cat >s.yaml <<E2
+entitySpace:
+  - {identifier: a, propertyDomain: {values: [1, 2, 8, 9]}}
+  - {identifier: b, propertyDomain: {values: [4, 5]}}
+experiments:
+  - $work
+  - {actuatorIdentifier: custom_experiments, experimentIdentifier: rest}
+E2
+cat >part.yaml <<E2
+entitySpace:
+  - {identifier: b, propertyDomain: {values: [5, 4, 6]}}
+  - {identifier: a, propertyDomain: {values: [3, 2]}}
+experiments:
+  - $work
+E2
+own="--experiments work.json,rest.json --store st"
+is "a store of two operations" eval '"$sweep" s.yaml $own --name first --entities 7 >/dev/null && "$sweep" part.yaml $own --name second --entities 4 --repeat 2 >/dev/null'
+
+# ---- show: four views, two formats, three ways to write them ----
+show="$samples show s.yaml $own"
+cat >observed <<'E2'
+,identifier,generatorid,a,b,work-kind.odd-speed,work-kind.odd-steps,work-kind.odd-is_valid,rest-heat
+0,a.1-b.4,explicit_grid_sample_generator,1,4,141.5,1,1,0.1
+1,a.1-b.5,explicit_grid_sample_generator,1,5,151.5,1,1,0.1
+2,a.2-b.4,explicit_grid_sample_generator,2,4,241.5,1,1,0.2
+3,a.2-b.5,explicit_grid_sample_generator,2,5,251.5,1,1,0.2
+4,a.8-b.4,explicit_grid_sample_generator,8,4,,,0,0.8
+5,a.8-b.5,explicit_grid_sample_generator,8,5,,,0,0.8
+6,a.9-b.4,explicit_grid_sample_generator,9,4,,,,0.9
+E2
+cat >target <<'E2'
+,identifier,generatorid,experiment_id,a,b,speed,steps,is_valid,heat
+0,a.1-b.4,explicit_grid_sample_generator,custom_experiments.work-kind.odd,1,4,141.5,1,1,
+1,a.1-b.4,explicit_grid_sample_generator,custom_experiments.rest,1,4,,,,0.1
+2,a.1-b.5,explicit_grid_sample_generator,custom_experiments.work-kind.odd,1,5,151.5,1,1,
+3,a.1-b.5,explicit_grid_sample_generator,custom_experiments.rest,1,5,,,,0.1
+4,a.2-b.4,explicit_grid_sample_generator,custom_experiments.work-kind.odd,2,4,"[241.5, 242.5]","[1, 2]","[1, 1]",
+5,a.2-b.4,explicit_grid_sample_generator,custom_experiments.rest,2,4,,,,0.2
+6,a.2-b.5,explicit_grid_sample_generator,custom_experiments.work-kind.odd,2,5,"[251.5, 252.5]","[1, 2]","[1, 1]",
+7,a.2-b.5,explicit_grid_sample_generator,custom_experiments.rest,2,5,,,,0.2
+8,a.8-b.4,explicit_grid_sample_generator,custom_experiments.work-kind.odd,8,4,,,0,
+9,a.8-b.4,explicit_grid_sample_generator,custom_experiments.rest,8,4,,,,0.8
+10,a.8-b.5,explicit_grid_sample_generator,custom_experiments.work-kind.odd,8,5,,,0,
+11,a.8-b.5,explicit_grid_sample_generator,custom_experiments.rest,8,5,,,,0.8
+12,a.9-b.4,explicit_grid_sample_generator,custom_experiments.rest,9,4,,,,0.9
+13,a.9-b.5,explicit_grid_sample_generator,custom_experiments.rest,9,5,,,,0.9
+E2
+is "measured, observed: what this space's operations asked for, failed ones empty, columns that some row has" same observed $show --output-format csv
+is "... nothing is said of builds: each experiment has one" eval '[ ! -s said.err ]'
+is "measurements is show, and sampled is measured" same observed "$samples" measurements s.yaml $own --include sampled --output-format csv
+is "matching, target: of whoever measured it, a row for each experiment" same target $show --include matching --property-format target --output-format csv
+printf ',identifier,b,a\n0,b.6-a.3,6,3\n1,b.6-a.2,6,2\n' >missing
+is "missing: what nobody measured" same missing "$samples" show part.yaml $own --include missing --output-format csv
+printf ',identifier,a,b\n0,a.9-b.5,9,5\n' >unmeasured
+is "unmeasured: what no operation on this space has a result of" same unmeasured $show --include unmeasured --output-format csv
+is "... unsampled, likewise, and without a property format" same unmeasured $show --include unsampled --property-format target --output-format csv
+cat >json <<'E2'
+[
+  {"identifier": "a.2-b.4", "generatorid": "explicit_grid_sample_generator", "a": 2, "b": 4, "work-kind.odd-speed": [241.5, 242.5], "work-kind.odd-steps": [1, 2], "work-kind.odd-is_valid": [1, 1], "rest-heat": 0.2},
+  {"identifier": "a.8-b.4", "generatorid": "explicit_grid_sample_generator", "a": 8, "b": 4, "work-kind.odd-speed": null, "work-kind.odd-steps": null, "work-kind.odd-is_valid": 0, "rest-heat": 0.8}
+]
+E2
+is "JSON: lists, null" same json $show --include matching --where 'b == 4 and a in [2, 8]' --output-format json
+cat >console <<'E2'
+  identifier                     generatorid  a  b work-kind.odd-speed rest-heat
+0    a.1-b.4  explicit_grid_sample_generator  1  4               141.5       0.1
+1    a.1-b.5  explicit_grid_sample_generator  1  5               151.5       0.1
+E2
+is "for people, as pandas prints it" same console $show --property speed,heat --limit 2
+is "... table is console" same console $show --property speed,heat --limit 2 --output-format table
+printf ',identifier,generatorid,a,b,work-kind.odd-beside\n0,a.1-b.4,explicit_grid_sample_generator,1,4,0.25\n' >beside
+is "--property also of what is not shown by default" same beside $show --property beside --limit 1 --output-format csv
+is "--all-properties" says '^0,.*,141.5,1,0.25,1,0.1$' $show --all-properties --output-format csv
+aggregate() { is "--aggregate $1: $2" says "^2,a.2-b.4,.*,2,4,$2\$" $show --include matching --property speed --aggregate "$1" --output-format csv; }
+aggregate mean 242.0
+aggregate median 242.0
+aggregate variance 0.25
+aggregate std 0.5
+aggregate min 241.5
+aggregate max 242.5
+is "--operation: of this one only" lines 8 $show --operation first --output-format csv
+is "--where on an input that is no dimension: rows of experiments that lack it do not meet it" lines 7 $show --include matching --where 'kind == "odd" and b > 0' --property-format target --output-format csv
+is "--output-file: the same, and whole or not at all" eval '$show --output-format csv --output-file out.csv && cmp observed out.csv && ! $show --output-format csv --where "a +" --output-file none.csv 2>/dev/null && [ ! -e none.csv ]'
+is "a space as the store recorded it" eval 'id=$(ls st/spaces | sed -n "s/\.yaml//p" | head -n 1) && "$samples" show $id $own --output-format csv >/dev/null && "$samples" show $id-abcdef $own --output-format csv >/dev/null'
+is "where only others measured, it says so" eval 'sed "s/\[5, 4, 6\]/[4]/" part.yaml >other.yaml && says "others measured 2 of its entities: --include matching" "$samples" show other.yaml $own'
+
+# ---- rows, stats, trace, entity ----
+cat >rows <<'E2'
+a,b,speed,status,reason
+8,4,,invalid,a is 8
+8,5,,invalid,a is 8
+9,4,,failed,exit code 1: nine is too much
+E2
+is "rows of a table as they are" same rows "$samples" rows work --store st --columns a,b,speed,status,reason --where 'a > 7' --output-format csv
+is "... by actuator.name, all columns, at most so many" eval 'lines 3 "$samples" rows custom_experiments.work --store st --limit 2 --output-format csv && head -n 1 shown | grep -q "^uid,operation,space,.*,a,b,kind,log,speed,steps,beside,is_valid$"'
+is "... of requests" lines 23 "$samples" rows requests --store st --output-format csv
+figure() { # WORD NAME VALUE - of samples stats WORD
+    awk -F, -v n="$2" -v v="$3" '$3 == n { found = $4 == v; print } END { exit !found }' "stats.$1"
+}
+stats() { # FILE WORD NAME=VALUE...
+    file=$1 word=$2
+    shift 2
+    "$samples" stats $word $own --output-format csv >"stats.$file" || return 1
+    for pair; do figure "$file" "${pair%%=*}" "${pair#*=}" || { cat "stats.$file"; return 1; }; done
+}
+is "stats of the store" stats store "" ENTITIES=11 EXPERIMENTS=2
+is "... its operations and spaces" eval '[ "$(cut -d, -f1 stats.store | sort | uniq -c | tr -s " " | tr "\n" ,)" = " 2 experiment, 1 kind, 14 operation, 2 space, 3 store," ]'
+is "stats of a space, by ado's names" stats space s.yaml EXPERIMENTS=2 OPERATIONS=1 EXPLORE_OPERATIONS=1 MEASURED_ENTITIES=7 SIZE_OF_ENTITY_SPACE=8 UNMEASURED_ENTITIES=1 \
+    MATCHING_ENTITIES=8 MATCHING_WITH_MEASUREMENTS=8 ENTITIES_WITH_ALL_MEASUREMENTS=6 ENTITIES_WITH_PARTIAL_MEASUREMENTS=1 MATCHING_ENTITIES_WITH_ALL_MEASUREMENTS=6
+is "stats of an operation" stats operation first STATUS=finished TOTAL_RESULTS=14 SUCCESSFUL_RESULTS=13 FAILED_RESULTS=1 MEASURED_ENTITIES=7 TOTAL_REQUESTS=14 FAILED_REQUESTS=1 SUCCESSFUL_REQUESTS=13
+is "... of one with repeats: a request is an entity under an experiment" stats repeats second TOTAL_RESULTS=8 TOTAL_REQUESTS=4 SUCCESSFUL_REQUESTS=4 MEASURED_ENTITIES=4
+cat >trace <<'E2'
+0,custom_experiments.work-kind.odd,a.1-b.4,measured,valid,,True
+0,custom_experiments.rest,a.1-b.4,measured,valid,,True
+1,custom_experiments.work-kind.odd,a.1-b.5,measured,valid,,True
+1,custom_experiments.rest,a.1-b.5,replayed,valid,,True
+E2
+is "trace: in its order, replays as such" eval '"$samples" trace first --store st --output-format csv | awk -F, -v OFS=, "NR > 1 { print \$1, \$2, \$3, \$4, \$6, \$9, \$10 }" | head -n 4 | diff trace -'
+is "... times as programs read them, and with what happened" says '^4,custom_experiments.work-kind.odd,a.8-b.4,measured,[0-9a-f]{32},invalid,20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z,[0-9.e-]+,a is 8,False$' "$samples" trace first --store st --output-format csv
+is "... --filter, --limit" eval 'lines 4 "$samples" trace first --store st --output-format csv --filter type=replayed && lines 2 "$samples" trace first --store st --output-format csv --filter status=failed,index=6 && lines 3 "$samples" trace first --store st --output-format csv --limit 2'
+cat >page <<'E2'
+Identifier: b.5-a.2
+Generator: explicit_grid_sample_generator
+
+Constitutive properties:
+    name value
+  0    b     5
+  1    a     2
+
+Observed properties:
+                       name                        experiment target-property          values
+  0               rest-heat           custom_experiments.rest            heat           [0.2]
+  1     work-kind.odd-speed  custom_experiments.work-kind.odd           speed  [251.5, 252.5]
+  2     work-kind.odd-steps  custom_experiments.work-kind.odd           steps          [1, 2]
+  3    work-kind.odd-beside  custom_experiments.work-kind.odd          beside    [0.25, 0.25]
+  4  work-kind.odd-is_valid  custom_experiments.work-kind.odd        is_valid          [1, 1]
+
+Associated experiments:
+
+  custom_experiments.rest
+  custom_experiments.work-kind.odd
+E2
+is "entity: its page, measured under another spelling, too" same page "$samples" entity b.5-a.2 --store st
+is "... as rows for programs" says '^work-kind.odd-speed,custom_experiments.work-kind.odd,speed,"\[251.5, 252.5\]"$' "$samples" entity a.2-b.5 --store st --output-format csv
+refused "an entity that is not there: the nearest" 2 "st has no row of entity a.2-b.7; the nearest is a.2-b" "$samples" entity a.2-b.7 --store st
+
+# ---- best, compare ----
+cat >best <<'E2'
+rank,speed,deviation,results,margin_percent,better,experiment,identifier,a,b
+1,252.0,0.7071067811865476,2,4.132231404958677,yes,work-kind.odd,a.2-b.5,2,5
+2,242.0,0.7071067811865476,2,59.73597359735974,,work-kind.odd,a.2-b.4,2,4
+E2
+is "best: of entities by the mean, how much better, how sure" same best "$samples" best s.yaml $own --include matching --maximize speed --count 2 --output-format csv
+is "... lowest, --where, and how the others lie" eval 'says "^ +1 +141.5 .*a.1-b.4" "$samples" best s.yaml $own --minimize speed --where "b <= 4" && grep -qF "# speed (1/s) of 2: 141.5 lowest" shown && ! grep -q "b.5" shown'
+cat >compared <<'E2'
+experiment,entity,property,a,b,b/a,results_a,results_b,p,differs
+work,a.2-b.4,speed,241.5,242.0,1.0020703933747412,1,2,,
+work,a.2-b.5,speed,251.5,252.0,1.0019880715705765,1,2,,
+E2
+is "compare two operations: entities that both measured, however spelled" same compared "$samples" compare first second --store st --property speed --output-format csv
+is "... rows that both have are told" eval 'grep -q "2 rows are on both sides" said.err'
+is "... in short, for people" says '^# b/a of work speed: 1.002, the geometric mean of 2' "$samples" compare first second --store st --property speed
+
+# ---- export, import, merge ----
+export_of() { "$samples" export csv "$1" --store "$2" --output-file "$3"; }
+is "export and import: every cell the same" eval 'export_of work st work.csv && "$samples" import csv work.csv --experiment work --experiments work.json --store back >shown && export_of work back again.csv && cmp work.csv again.csv && grep -q "^# 13 results in 13 rows: 13 came into back, 0 were there" shown'
+is "... again: nothing comes twice" eval 'says ": 0 came into back, 13 were there" "$samples" import csv work.csv --experiment work --experiments work.json --store back && export_of work back again.csv && cmp work.csv again.csv'
+is "what show writes is imported in either format, lists as several results, what entities share once" eval '
+    tail -n +2 target | sed "1i$(head -n 1 target)" >target.csv
+    for e in work rest; do "$samples" import csv target.csv --experiment $e --inputs a$([ $e = rest ] || echo ,b) --experiments work.json,rest.json --store shown.st >shown.$e || exit 1; done
+    grep -q "^# 8 results in 6 rows: 8 came" shown.work && grep -q "^# 8 results in 8 rows: 4 came" shown.rest && grep -q "^# 4 of them stand in the file more than once" shown.rest
+    "$samples" show s.yaml --experiments work.json,rest.json --store shown.st --include matching --property-format target --output-format csv | grep -v "a\.9-b\.5" | cut -d, -f2,5- | sort >a; grep -v "a\.9-b\.5" target | cut -d, -f2,5- | sort >b; diff a b'
+is "... observed: an experiment in its columns" eval '$show --include matching --output-format csv >observed.csv && says "^# 8 results in 8 rows: 0 came into shown.st, 8 were there" "$samples" import csv observed.csv --experiment work --experiments work.json --store shown.st'
+cat >theirs.csv <<'E2'
+,identifier,generatorid,experiment_id,model,size,ok,speed,count
+0,size.1-model.x-y-ok.1,gen,their_actuator.theirs-depth.3,x-y,1,True,1.5,2
+1,size.2.0-ok.0-model.z,gen,their_actuator.theirs-depth.3,z,2,False,"[2.5, 3.5]","[1, 3]"
+2,size.2.0-ok.0-model.z,gen,their_actuator.others,z,2,False,9,9
+E2
+is "an experiment that nobody knows is made of the file, identifiers in whatever order" eval '"$samples" import csv theirs.csv --experiment theirs --store new >shown && grep -q "^# 3 results in 2 rows: 3 came into new" shown && grep -q "new/experiments/theirs.json" shown && grep -q "^# 1 rows or columns are of other experiments" shown'
+cat >theirs.yaml <<'E2'
+entitySpace:
+  - {identifier: size, propertyDomain: {domainRange: [1, 4], interval: 1}}
+  - {identifier: model, propertyDomain: {values: [x-y, z]}}
+  - {identifier: ok, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}
+experiments: [{actuatorIdentifier: replay, experimentIdentifier: theirs, parameterization: [{property: {identifier: depth}, value: 3}]}]
+E2
+cat >theirs.shown <<'E2'
+,identifier,generatorid,experiment_id,size,model,ok,speed,count
+0,size.1-model.x-y-ok.1,gen,replay.theirs-depth.3,1,x-y,1,1.5,2
+1,size.2-model.z-ok.0,gen,replay.theirs-depth.3,2,z,0,"[2.5, 3.5]","[1, 3]"
+E2
+is "... and is looked at in a space of its own" same theirs.shown "$samples" show theirs.yaml --store new --include matching --property-format target --output-format csv
+refused "... which nothing measures" 2 "replay" "$sweep" theirs.yaml --experiments new/experiments --store new
+sed 's/^\([0-9]\),[^,]*,/\1,0f\1e2d,/' theirs.csv >hashed.csv
+is "identifiers that say nothing: the known experiment does" eval 'says ": 0 came into new, 3 were there" "$samples" import csv hashed.csv --experiment theirs --store new'
+refused "... of an unknown one it must be said" 1 "hashed.csv:2: this identifier is not made of the columns behind it" "$samples" import csv hashed.csv --experiment theirs --store fresh
+is "... with --inputs" eval 'says "^# 3 results in 2 rows: 3 came into fresh" "$samples" import csv hashed.csv --experiment theirs --inputs model,size,ok --store fresh && says "x-y" "$samples" entity 0f0e2d --store fresh'
+printf 'name,boils,melts,note\nwater,100,0,"all, ""wet"""\n"tin (Sn)",2602,231.93,\n' >plain.csv
+is "any other file, with --inputs and --property" eval '"$samples" import csv plain.csv --experiment points --inputs name --property boils,melts --store fresh >shown && printf "entity,name,boils,melts\nname.water,water,100.0,0.0\nname.tin (Sn),tin (Sn),2602.0,231.93\n" >wanted && says "" "$samples" rows points --store fresh --columns entity,name,boils,melts --output-format csv && sed "s/,100\$/,100.0/" shown | diff - wanted || cat shown'
+is "merge: all rows, requests and records" eval '"$samples" merge st --store merged >shown && "$samples" merge new --store merged >>shown && grep -q "^# 17 rows of st came into merged" shown && grep -q "^# 3 rows of new" shown && same observed "$samples" show s.yaml --experiments work.json,rest.json --store merged --output-format csv && same theirs.shown "$samples" show theirs.yaml --store merged --include matching --property-format target --output-format csv && export_of work merged again.csv && cmp work.csv again.csv'
+is "... again: nothing" says '^# 0 rows of st came into merged' "$samples" merge st --store merged
+is "compare two stores" says '^work,a.1-b.4,speed,141.5,141.5,1.0,1,1,,$' "$samples" compare st merged --output-format csv
+if [ -r "$here/../shared/data/ado/expected_columns.csv" ]; then
+    ado=$here/../shared/data/ado
+    ado_round() { # FILE - imported and shown it is ado's own again
+        rm -rf ado && "$samples" import csv "$1" --experiment finetune_full_benchmark-v1.0.0 --store ado >/dev/null &&
+            same "$ado/expected_columns.csv" "$samples" show "$ado/space.yaml" --store ado --include matching --property-format target --output-format csv
+    }
+    is "ado's rows, imported, shown: the same file" ado_round "$ado/expected_columns.csv"
+    awk -F, -v OFS=, 'NR > 1 { $2 = "batch_size." $8 "-model_max_length." $7 "-model_name." $5 "-number_gpus." $6 } 1' "$ado/expected_columns.csv" >sorted.csv
+    is "... with sorted identifiers" ado_round sorted.csv
+    awk -F, -v OFS=, 'NR > 1 { $2 = "c0ffee" NR } 1' "$ado/expected_columns.csv" | sed 's/v1.0.0-fms/v1.0.0@v1-fms/' >hashed.csv
+    is "... with hashed ones, and versions" ado_round hashed.csv
+else
+    skip "ado's own rows" "no ../shared/data/ado"
+fi
+
+# ---- plot ----
+plot() { # NAME - of space NAME.yaml and store NAME.st, into NAME.svg and NAME.txt
+    of=$1
+    shift
+    "$samples" plot "$of.yaml" --experiments points.json --store "$of.st" --include matching --svg "$of.svg" --width 80 "$@" >"$of.txt" 2>said.err || { cat said.err; return 1; }
+    [ "$(awk 'length > 79' "$of.txt" | wc -l)" = 0 ] || { cat "$of.txt"; return 1; }
+    ! command -v xmllint >/dev/null 2>&1 || xmllint --noout "$of.svg"
+}
+holds() { # FILE TEXT... - the file has all of them
+    file=$1
+    shift
+    for text; do grep -qF -- "$text" "$file" || { echo "$text is missing"; cat "$file"; return 1; }; done
+}
+cat >points.json <<'E2'
+{"identifier": "points", "actuator": "replay", "description": "", "inputs": [
+  {"identifier": "size", "required": true, "domain": {"domainRange": [1, 100000], "interval": 1}},
+  {"identifier": "length", "default": 512, "domain": {"domainRange": [1, 100000], "interval": 1}},
+  {"identifier": "model", "default": "a", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}},
+  {"identifier": "rate", "default": 0.5, "domain": {"domainRange": [0, 1]}},
+  {"identifier": "flash", "default": true, "domain": {"variableType": "BINARY_VARIABLE_TYPE"}}],
+ "targets": [{"identifier": "speed", "unit": "tokens/s"}, {"identifier": "bytes", "unit": "bytes", "whole": true, "optional": true}]}
+E2
+points() { # NAME DIMENSION... <CSV - a store and a space of these dimensions
+    of=$1
+    shift
+    cat >"$of.csv"
+    { echo "entitySpace:"
+        for d; do
+            case $d in
+            model) echo "  - {identifier: model, propertyDomain: {values: [a, b, meta-llama/Llama-3.1-8B-Instruct-of-a-very-long-name & more]}}" ;;
+            rate) echo "  - {identifier: rate, propertyDomain: {domainRange: [0, 1]}}" ;;
+            flash) echo "  - {identifier: flash, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}" ;;
+            *) echo "  - {identifier: $d, propertyDomain: {domainRange: [1, 20000], interval: 1}}" ;;
+            esac
+        done
+        echo "experiments: [{actuatorIdentifier: replay, experimentIdentifier: points}]"; } >"$of.yaml"
+    "$samples" import csv "$of.csv" --experiment points --experiments points.json --inputs "$(echo "$@" | tr ' ' ,)" --store "$of.st"
+}
+is "one dimension: curves" eval 'points one size <<E2 && plot one --property speed,bytes --ascii
+size,speed,bytes
+1,100,1000
+2,190,2000
+8,"[500, 700]","[8000, 8000]"
+E2
+holds one.txt "speed, tokens/s" "mean of several results, bars from the lowest to the highest" "size" "600 +" "bytes, bytes" && holds one.svg ">speed<" "tokens/s" "600 at 8, 500 to 700</title>" ">bytes<" ">size<" "class=\"bar c0\""'
+is "one point" eval 'points point size <<E2 && plot point --property speed --ascii
+size,speed
+4,7.5
+E2
+holds point.txt "speed, tokens/s" "7.5 +" && [ $(grep -c "<circle" point.svg) = 1 ]'
+is "names along the axis, long ones" eval 'points names model size <<E2 && plot names --property speed --ascii
+model,size,speed
+a,1,"[1, 2]"
+b,1,3
+meta-llama/Llama-3.1-8B-Instruct-of-a-very-long-name & more,1,"[5, 6, 7]"
+E2
+holds names.txt "a a   b b" "c meta-llama/Llama-3.1-8B-Instruct-of-a-very-long-name & more" "size 1; mean" && holds names.svg "meta-llama/Llama-3.1-8B-Instruct-of-a-very-long-name &#38; more</title>"'
+is "two dimensions: a heat map with what is missing, spread and best" eval 'points two size length <<E2 && plot two --maximize speed --ascii
+size,length,speed
+1,512,"[100, 104]"
+2,512,200
+1,1024,90
+E2
+holds two.txt "speed, tokens/s" "length" "   2     200*       -" "   1   102 +-2%     90" "*: the highest   -: missing" && holds two.svg "<title>size 1, length 512: 102 tokens/s, 100 to 104 in 2 results</title>" ">±2%<" ">missing<" "not measured"'
+is "... as curves over the one, a curve for each value of the other" eval 'plot two --property speed --x size --ascii && holds two.txt "* length 512   o length 1024" && holds two.svg ">length 512<" ">length 1024<"'
+five() { awk 'BEGIN { print "size,length,model,rate,flash,speed"; for (s = 1; s < 5; s++) for (l = 512; l < 2048; l *= 2) for (m = 0; m < 2; m++) for (r = 1; r < 3; r++) for (f = 0; f < 2; f++)
+    print s "," l "," (m ? "b" : "a") "," r / 4 "," (f ? "True" : "False") "," s * 100 + l / 512 + f }'; }
+is "more dimensions: parallel coordinates, and what each value does" eval 'five | points five size length model rate flash && plot five --maximize speed --ascii && holds five.txt "lowest, mean and highest for each value" "model" "the best 5 of 64" "speed    403   403   403   403   402" && holds five.svg ">model<" ">rate<" ">flash<" ">tokens/s<" ">thick: the best 5<" && [ $(grep -c "<path class=.row" five.svg) = 64 ]'
+is "... fewer where --where holds them" eval 'plot five --property speed --where "model == \"a\" and rate == 0.25 and flash" --ascii && holds five.txt "model a, rate 0.25, flash 1" "   4   402   403"'
+is "10,000 points: a curve, smoothed" eval 'awk "BEGIN { print \"size,speed\"; for (i = 1; i <= 10000; i++) print i \",\" 1000 + i / 10 + i * 7919 % 613 }" | points many size && plot many --property speed --ascii && holds many.txt "10000 points, smoothed where they scatter" && [ $(grep -c "<circle" many.svg) = 0 ] && [ $(wc -c <many.svg) -lt 200000 ]'
+is "colours, truly where the terminal says so" eval 'COLORTERM=truecolor "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --color always | grep -q "48;2;" && COLORTERM= "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --color always | grep -q "48;5;" && ! NO_COLOR=1 "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed | grep -q "\[4"'
+is "--svg /dev/stdout: the picture alone" eval '"$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --svg /dev/stdout | head -c 4 | grep -q "<svg"'
+two="$samples plot two.yaml --experiments points.json --store two.st --include matching"
+refused "plot of nothing" 2 "plot what? --property PROPERTY" $two
+refused "... of a property that is none" 2 "there is no property sped (the nearest is speed)" $two --property sped
+refused "... over a dimension that is none" 2 "there is no dimension sise (the nearest is size)" $two --property speed --x sise
+refused "... twice over the same" 2 "the same dimension" $two --property speed --x size --series size
+refused "... of what nobody has" 1 "no valid result has bytes" $two --property bytes
+refused "... of what nobody measured" 2 "nothing is known of these" $two --property speed --include missing
+refused "... in place of another file" 2 "is no SVG picture" $two --property speed --svg two.csv
+
+# ---- check ----
+is "check: nothing is wrong" says 'nothing is wrong' "$samples" check --store merged
+cp -r merged broken && file=$(ls broken/*.h5 | head -n 1) && printf 'no HDF5' >"$file"
+is "check of a broken file: named, exit 1, the others are read" eval '"$samples" check --store broken >shown; [ $? = 1 ] && grep -qF "$(basename "$file")" shown && ! grep -q "nothing is wrong" shown'
+refused "show of it: an error, not fewer rows" 1 "$(basename "$file")" "$samples" show s.yaml --experiments work.json,rest.json --store broken
+cp -r st twice && cp "$(ls twice/*.h5 | head -n 1)" twice/29991231T235959.000000Z-host-1.h5
+is "check: rows that are there twice" eval '"$samples" check --store twice >shown; [ $? = 1 ] && grep -q "29991231T235959" shown'
+
+# ---- what users write wrongly ----
+refused "a store that is not there" 1 "nowhere" "$samples" stats --store nowhere
+mkdir empty && refused "a folder that is none" 1 "empty" "$samples" stats --store empty
+cp -r st newer && sed -i 's/"schema_version": *1/"schema_version": 2/' newer/store.json
+refused "a store of a newer schema" 1 "schema" "$samples" stats --store newer
+refused "no space" 2 "which space?" "$samples" show --store st
+refused "a space that is not there" 1 "gone.yaml" "$samples" show gone.yaml --store st
+refused "a space that was never recorded" 2 "there is no space space-000000 (the nearest is space-" "$samples" show space-000000 --store st
+refused "a command that is none: the nearest" 2 "show" "$samples" shwo --store st
+refused "a property that is none: the nearest" 2 "there is no property sped (the nearest is speed); there are: speed, steps, beside, is_valid, heat" $show --property sped
+refused "an expression that is none" 2 "--where" $show --where 'a +'
+refused "an expression over what is no input" 2 "speed" $show --where 'speed > 2'
+refused "an operation of another space" 2 "operation second is not of this space" $show --operation second
+refused "an operation that is none" 2 "there is no operation third" $show --operation third
+printf 'entitySpace: [{identifier: x, propertyDomain: {domainRange: [0, 1]}}]\nexperiments: [{actuatorIdentifier: mock, experimentIdentifier: test-experiment}]\n' >open.yaml
+refused "missing of what cannot be counted" 2 "cannot be counted" "$samples" show open.yaml --store st --include missing
+refused "rows of no experiment" 2 "there is no experiment wrk (the nearest is work)" "$samples" rows wrk --store st
+refused "rows without saying of which" 2 "which experiment?" "$samples" rows --store st
+refused "a column that is none" 2 "there is no column sped" "$samples" rows work --store st --columns a,sped
+refused "trace of nothing" 2 "which operation?" "$samples" trace --store st
+refused "a filter that is none" 2 "there is no column kind" "$samples" trace first --store st --filter kind=x
+refused "an entity without a name" 2 "which entity?" "$samples" entity --store st
+refused "best of what" 2 "--maximize PROPERTY or --minimize PROPERTY" "$samples" best s.yaml $own
+refused "best by what is no middle" 2 "not by --aggregate max" "$samples" best s.yaml $own --maximize speed --aggregate max
+refused "best of what nobody measured" 2 "nothing is known of these" "$samples" best s.yaml $own --maximize speed --include missing
+refused "compare one" 2 "compare what?" "$samples" compare first --store st
+refused "compare with what has no rows" 1 "host=nobody has no valid rows" "$samples" compare first host=nobody --store st
+refused "export of what" 2 "samples export csv EXPERIMENT" "$samples" export xls work --store st
+refused "import of what" 2 "samples import csv FILE" "$samples" import csv work.csv --store back
+refused "merge of what" 2 "samples merge FROM" "$samples" merge --store back
+bad() { # NAME CODE TEXT [OPTION...] <FILE - an import that is refused, and leaves nothing
+    name=$1 code=$2 text=$3
+    shift 3
+    cat >bad.csv
+    refused "import: $name" "$code" "$text" "$samples" import csv bad.csv --experiment "${bad_of:-theirs}" --store bad "$@"
+    is "... nothing came" eval '[ -z "$(find bad -name "*.h5" -o -name theirs.json)" ]'
+}
+bad "a file that is empty" 1 "bad.csv: it is empty" </dev/null
+bad "a heading alone" 1 "bad.csv: it has a heading and no rows" <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+E2
+bad "another kind of file" 1 "bad.csv:1: this is neither what show writes" <<'E2'
+day,temperature
+1,20
+E2
+bad "a column twice" 1 "bad.csv:1: a second column a" <<'E2'
+,identifier,generatorid,experiment_id,a,a,speed
+0,a.1,g,x.theirs,1,1,2
+E2
+bad "a row that is too short, by its line" 1 "bad.csv:3: 6 fields; the heading has 7" <<'E2'
+,identifier,generatorid,experiment_id,a,speed,steps
+0,a.1,g,x.theirs,1,2,3
+1,a.2,g,x.theirs,2,2
+E2
+bad "a figure that is none" 1 'bad.csv:3: speed: "fast" is no number' <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+0,a.1,g,x.theirs,1,2
+1,a.2,g,x.theirs,2,fast
+E2
+bad "an identifier that is of another row" 1 'bad.csv:3: the identifier "a.3" does not say what the columns do' <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+0,a.1,g,x.theirs,1,2
+1,a.3,g,x.theirs,2,3
+E2
+bad "lists of different lengths" 1 "3 results, and speed has 2 figures" <<'E2'
+,identifier,generatorid,experiment_id,a,speed,steps
+0,a.1,g,x.theirs,1,"[1, 2]","[1, 2, 3]"
+E2
+bad "rows of other experiments only" 1 "no row of it is of an experiment theirs" <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+0,a.1,g,x.others,1,2
+E2
+bad "an input that is none" 2 "bad.csv:2: there is no column aa, which is asked for as an input (the nearest is a)" --inputs aa <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+0,a.1,g,x.theirs,1,2
+E2
+bad "a target that is none" 2 "there is no column sped, which is asked for as a target (the nearest is speed)" --property sped <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+0,a.1,g,x.theirs,1,2
+E2
+printf ',identifier,generatorid,experiment_id,a,speed\n0,a.1,g,x.theirs,1,\0022\000\n' >nul.csv
+bad "a NUL byte" 1 "bad.csv:2: a NUL byte" <nul.csv
+bad "a quote that is not closed" 1 "bad.csv:2: a quote that is not closed" <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+0,"a.1,g,x.theirs,1,2
+E2
+bad_of=work
+bad "a value outside the experiment's domain" 1 'bad.csv:2: a of work cannot be "100"' --experiments work.json <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+0,a.100,g,custom_experiments.work,100,2
+E2
+bad "a parameter outside its domain" 1 'bad.csv:2: b of work cannot be "1000"' --experiments work.json <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+0,a.1,g,custom_experiments.work-b.1000,1,2
+E2
+bad "a required input that has no column" 1 "work needs a" --experiments work.json <<'E2'
+,identifier,generatorid,experiment_id,b,speed
+0,b.1,g,custom_experiments.work,1,2
+E2
+bad "a dimension that the experiment does not have" 1 "work has no input c" --experiments work.json <<'E2'
+,identifier,generatorid,experiment_id,a,c,speed
+0,a.1-c.1,g,custom_experiments.work,1,1,2
+E2
+bad "an actuator of no such experiment" 2 "there is no experiment work of actuator mock" --experiments work.json --actuator mock <<'E2'
+,identifier,generatorid,experiment_id,a,speed
+0,a.1,g,custom_experiments.work,1,2
+E2
+bad "an export with a uid that is none" 1 'bad.csv:2: uid: "12" is none' --experiments work.json <<'E2'
+uid,experiment,entity,status,a,speed
+12,custom_experiments.work,a.1,valid,1,2
+E2
+finish
