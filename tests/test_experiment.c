@@ -298,6 +298,8 @@ static void test_bad_files(void **state)
             "2:12: input x is inert: it can have no flag, format, map or value");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true}, {\"identifier\": \"x\", \"required\": true}], " TARGETS,
             "2:51: a second input x");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"x-Y\", \"required\": true}, {\"identifier\": \"X_y\", \"required\": true}], "
+            TARGETS, "2:53: x-Y and X_y are one environment variable; give one of them another name");
     refuses(HEAD "\"inputs\": [3], " TARGETS, "2:12: an input must be a map of keys to values, found a whole number");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"\", \"required\": true}], " TARGETS, "2:27: an empty identifier");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true, \"flag\": \"\"}], " TARGETS,

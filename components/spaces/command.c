@@ -211,6 +211,11 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
     return 0;
 }
 
+char tune_input_variable(char c)
+{
+    return isalnum((unsigned char)c) ? (char)toupper((unsigned char)c) : '_';
+}
+
 static int set_environment(struct building *b, const struct tune_input *in, const struct tune_value *v)
 {
     char *value = tune_value_spell(v), *text = NULL;
@@ -220,7 +225,7 @@ static int set_environment(struct building *b, const struct tune_input *in, cons
         text = NULL;
     free(value);
     for (char *c = text; c && *c != '='; c++)
-        *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
+        *c = tune_input_variable(*c);
     return push(&b->command->environment, &b->command->environment_count, text);
 }
 

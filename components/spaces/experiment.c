@@ -191,6 +191,16 @@ static int identifier(struct reading *r, const struct tune_node *node, const cha
 }
 
 /* Names first: expressions go by them. */
+/* What a script could not tell apart. */
+static bool same_variable(const char *a, const char *b)
+{
+    while (*a && *b && tune_input_variable(*a) == tune_input_variable(*b)) {
+        a++;
+        b++;
+    }
+    return !*a && !*b;
+}
+
 static int read_inputs(struct reading *r, const struct tune_node *root)
 {
     struct tune_experiment *e = r->e;
@@ -205,6 +215,9 @@ static int read_inputs(struct reading *r, const struct tune_node *root)
         for (int k = 0; k < i; k++)
             if (!strcmp(e->names[k], e->names[i]))
                 return tune_document_fail(r->document, node->items[i], "a second input %s", e->names[i]);
+            else if (same_variable(e->names[k], e->names[i]))
+                return tune_document_fail(r->document, node->items[i], "%s and %s are one environment variable; give one of them "
+                                          "another name", e->names[k], e->names[i]);
     }
     e->input_count = count;
     for (int i = 0; i < count; i++)

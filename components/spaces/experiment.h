@@ -25,7 +25,8 @@
  * A map's value is the flag's text; null leaves the flag out; a value that the map lacks is not supported; a list stands
  * for whole arguments in the place of flag and value. A boolean input without a map is given as --flag / --no-flag when
  * "flag" ends in no '=', a value equal to the default is given like any other. An input without flag and without "inert"
- * is an environment variable only. Every input is also in the child's environment: TUNE_INPUT_<IDENTIFIER>. reduce: mean
+ * is an environment variable only. Every input is also in the child's environment: TUNE_INPUT_<IDENTIFIER>, in capitals, '_' for
+ * what is no letter or digit; "make": a program that makes the file whole or not at all. reduce: mean
  * (default), median, min, max, sum, std, first, last; "count oom", "count error", "count ok" count how runs ended. A
  * target with "shown": "<expression over inputs>" is not shown by default where that is false. */
 #ifndef TUNE_SPACES_EXPERIMENT_H
@@ -165,6 +166,9 @@ struct tune_command {
 };
 
 struct tune_word { const char *name, *text; };
+
+/* tune_input_variable - a character of an identifier as it stands in the name of its environment variable. */
+char tune_input_variable(char c);
 
 /* tune_experiment_command - what inputs[input_count] make of flags, formats, maps and values. words[count]: texts for
  * {name} in formats and make, before the experiment's own folders; {name} may also be an input, {} is the input's own
