@@ -71,8 +71,6 @@ static const struct tune_option my_options[] = {
 };
 static const struct tune_property my_properties[] = {{0}};
 
-enum { MOST_PATHS = 64 };
-
 int samples_fail(enum tune_error_kind kind, const char *format, ...)
 {
     char text[2048];
@@ -123,15 +121,21 @@ const char *samples_word(int i)
 
 int samples_split(const char *text, const char **parts, int most)
 {
-    char *copy = text && samples.kept_count < SAMPLES_KEPT ? strdup(text) : NULL;
+    char *copy = text ? strdup(text) : NULL;
     int count = 0;
+    if (text && (!copy || samples.kept_count == SAMPLES_KEPT)) {
+        free(copy);
+        return samples_no_memory();
+    }
     if (copy)
         samples.kept[samples.kept_count++] = copy;
     for (char *at = copy, *next; at && *at; at = next) {
         next = at + strcspn(at, ",");
         if (*next)
             *next++ = 0;
-        if (*at && count < most)
+        if (*at && count == most)
+            return samples_fail(TUNE_ERROR_USAGE, "at most %d can be listed with commas between them; there are more", most);
+        if (*at)
             parts[count++] = at;
     }
     return count;
@@ -141,18 +145,10 @@ int samples_split(const char *text, const char **parts, int most)
 
 int samples_read_catalog(void)
 {
-    char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX];
-    const char *paths[MOST_PATHS];
-    int count = 0;
+    char own[TUNE_PATH_MAX];
     if (samples.catalog_read)
         return 0;
-    if (tune_defaults_path(own, "experiments") == 0)
-        paths[count++] = own;
-    TRY(tune_path(recorded, "%s/experiments", my.store)); /* of imported rows */
-    if (tune_file_is_folder(recorded))
-        paths[count++] = recorded;
-    count += samples_split(my.experiments, paths + count, MOST_PATHS - count);
-    TRY(tune_catalog_read(&samples.catalog, paths, count));
+    TRY(tune_catalog_gather(&samples.catalog, tune_defaults_path(own, "experiments") == 0 ? own : NULL, my.store, my.experiments));
     samples.catalog_read = true;
     return 0;
 }

@@ -57,22 +57,9 @@ static const char *plural(int count)
 /* The experiments of this distribution, of --store, and of --experiments. */
 static struct tune_catalog read_catalog(void)
 {
-    char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX], *list = GET(strdup(my.experiments ? my.experiments : "")), *rest = NULL;
-    const char **paths = GET(calloc(strlen(list) + 3, sizeof *paths));
-    int count = 0;
+    char own[TUNE_PATH_MAX];
     struct tune_catalog c;
-    if (tune_defaults_path(own, "experiments") == 0)
-        paths[count++] = own;
-    if (my.store) {
-        MUST(tune_path(recorded, "%s/experiments", my.store));
-        if (tune_file_is_folder(recorded))
-            paths[count++] = recorded;
-    }
-    for (char *at = strtok_r(list, ",", &rest); at; at = strtok_r(NULL, ",", &rest))
-        paths[count++] = at;
-    MUST(tune_catalog_read(&c, paths, count));
-    free(paths);
-    free(list);
+    MUST(tune_catalog_gather(&c, tune_defaults_path(own, "experiments") == 0 ? own : NULL, my.store, my.experiments));
     return c;
 }
 

@@ -102,18 +102,8 @@ static int split(char *text, const char **parts, int most)
 
 static int read_catalog(void)
 {
-    char own[TUNE_PATH_MAX], recorded[TUNE_PATH_MAX], *list = my.experiments ? strdup(my.experiments) : NULL;
-    const char *paths[MOST_PATHS];
-    int count = 0, named = 0, code = tune_path(recorded, "%s/experiments", my.store); /* of imported rows */
-    if (tune_defaults_path(own, "experiments") == 0)
-        paths[count++] = own;
-    if (code == 0 && tune_file_is_folder(recorded))
-        paths[count++] = recorded;
-    if (code < 0 || (named = split(list, paths + count, MOST_PATHS - count)) < 0 ||
-        tune_catalog_read(&sweep.catalog, paths, count + named) < 0)
-        code = -1;
-    free(list);
-    return code;
+    char own[TUNE_PATH_MAX];
+    return tune_catalog_gather(&sweep.catalog, tune_defaults_path(own, "experiments") == 0 ? own : NULL, my.store, my.experiments);
 }
 
 static int set_order(void)

@@ -35,6 +35,12 @@ static int add(struct tune_catalog *c, const char *path)
     return 0;
 }
 
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while experiments are fitted to the space");
+    return -1;
+}
+
 static int is_experiment(const struct dirent *entry)
 {
     const char *dot = strrchr(entry->d_name, '.');
@@ -68,6 +74,25 @@ int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int coun
             return -1;
         }
     return 0;
+}
+
+int tune_catalog_gather(struct tune_catalog *c, const char *own, const char *store, const char *more)
+{
+    char imported[TUNE_PATH_MAX], *list = strdup(more ? more : ""), *rest = NULL;
+    const char **paths = list ? calloc(strlen(list) + 3, sizeof *paths) : NULL;
+    int count = 0, code = paths ? tune_path(imported, "%s/experiments", store ? store : "") : no_memory();
+    *c = (struct tune_catalog){0};
+    if (code == 0 && own)
+        paths[count++] = own;
+    if (code == 0 && store && tune_file_is_folder(imported))
+        paths[count++] = imported;
+    for (char *at = code == 0 ? strtok_r(list, ",", &rest) : NULL; at; at = strtok_r(NULL, ",", &rest))
+        paths[count++] = at;
+    if (code == 0)
+        code = tune_catalog_read(c, paths, count);
+    free(paths);
+    free(list);
+    return code;
 }
 
 void tune_catalog_free(struct tune_catalog *c)
@@ -190,12 +215,6 @@ static int spell_identifier(const struct tune_space *s, struct tune_protocol *p)
     snprintf(p->full_identifier, sizeof p->full_identifier, "%s.%s", p->experiment->actuator, p->identifier);
     return fits ? 0 : tune_document_fail(s->document, r->at, "the identifier of this experiment with its parameters is longer than "
                                          "%d bytes", (int)sizeof p->identifier - 1);
-}
-
-static int no_memory(void)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while experiments are fitted to the space");
-    return -1;
 }
 
 static int bind(const struct tune_space *s, const struct tune_catalog *c, const struct tune_reference *r, struct tune_protocol *p)

@@ -115,9 +115,12 @@ struct tune_catalog {
 
 /* tune_catalog_read - paths[count]: folders (their *.json, *.yaml, *.yml) and files. -1: one cannot be read, two are of
  * one name.
+ * tune_catalog_gather - what tools look in: own, a folder; those that were imported into the store, where there are such; more, folders
+ * and files with commas between them. Each may be NULL.
  * tune_catalog_find - by "name" or "actuator.name"; NULL with an error of kind USAGE that names the nearest and lists
  * the others. */
 int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int count);
+int tune_catalog_gather(struct tune_catalog *c, const char *own, const char *store, const char *more);
 void tune_catalog_free(struct tune_catalog *c);
 const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, const char *actuator, const char *name);
 

@@ -415,7 +415,7 @@ static int check_properties(void)
 {
     const char *names[4096];
     int count = 0;
-    compare.property_count = samples_split(my.properties, compare.properties, 256);
+    TRY(compare.property_count = samples_split(my.properties, compare.properties, 256));
     for (int t = 0; t < compare.table_count; t++)
         for (int s = 0; s < 2; s++) {
             int n = 0;

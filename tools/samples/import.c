@@ -28,6 +28,8 @@ int samples_import(void)
                             .experiment = my.experiment, .actuator = my.actuator, .problem = tell_bad, .context = &told,
                             .inputs = inputs, .targets = targets, .input_count = samples_split(my.inputs, inputs, TUNE_SPACE_DIMENSIONS),
                             .target_count = samples_split(my.properties, targets, 1024)};
+    TRY(i.input_count);
+    TRY(i.target_count);
     int code = tune_import_csv(&i);
     if (told > TOLD)
         fprintf(stderr, "samples: and %d more\n", told - TOLD);

@@ -19,7 +19,7 @@ static int check_properties(struct points *p)
     const char *names[4096];
     int count = 0;
     const char *asked = my.properties ? my.properties : my.maximize ? my.maximize : my.minimize;
-    p->property_count = samples_split(asked, p->properties, 64);
+    TRY(p->property_count = samples_split(asked, p->properties, 64));
     if (p->property_count == 0)
         return samples_fail(TUNE_ERROR_USAGE,
                             "plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");

@@ -30,6 +30,7 @@ static int choose_columns(const struct samples_table *t, const char *wanted, int
 {
     const char *parts[1024];
     int n = samples_split(wanted, parts, 1024), count = 0;
+    TRY(n);
     if (!(*shown = calloc((size_t)(n + t->count) + 1, sizeof **shown)))
         return samples_no_memory();
     for (int i = 0; i < n; i++) {

@@ -49,7 +49,7 @@ int samples_read_catalog(void);
 int samples_open_space(const char *path);
 struct tune_view *samples_open_view(const char *const *columns, int count, bool valid);
 
-/* samples_split - text's parts between commas, copies that live as long as the program; at most `most`. */
+/* samples_split - text's parts between commas, copies that live as long as the program: how many, or -1: more than `most`. */
 int samples_split(const char *text, const char **parts, int most);
 
 /* samples_say_mixed - on stderr, if the view's figures are of several host classes, builds, weights or data.

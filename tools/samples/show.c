@@ -45,7 +45,7 @@ static int check_properties(void)
 {
     const char *names[4096];
     int count = 0;
-    part_count = samples_split(my.properties, parts, 256);
+    TRY(part_count = samples_split(my.properties, parts, 256));
     for (int p = 0; p < samples.space->reference_count; p++)
         for (int i = 0; i < samples.protocols[p].experiment->target_count && count < 4096; i++)
             names[count++] = samples.protocols[p].experiment->targets[i].name;

@@ -42,6 +42,7 @@ static int read_filter(struct condition *conditions, int most)
 {
     const char *parts[64];
     int n = samples_split(my.filter, parts, most);
+    TRY(n);
     for (int i = 0; i < n; i++) {
         const char *equals = strchr(parts[i], '=');
         char name[64] = "";
