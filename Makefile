@@ -127,7 +127,10 @@ install: all
 	install -m 644 $(LIBRARY) "$(DEST)/lib"
 	$(call pc,$(abspath $(PREFIX)),$${prefix}/lib,$${prefix}/include/tune) > "$(DEST)/lib/pkgconfig/tune.pc"
 	for h in $(HEADERS); do install -D -m 644 components/$$h "$(DEST)/include/tune/$$h" || exit 1; done
-	for f in $$(find defaults datasets/*.jsonl datasets/*.txt -type f); do install -D -m 644 $$f "$(DEST)/share/tune.c/$$f" || exit 1; done
+	for f in $$(find defaults datasets/*.jsonl datasets/*.txt -type f); do \
+	    case $$f in *.sh) mode=755 ;; *) mode=644 ;; esac; \
+	    install -D -m $$mode $$f "$(DEST)/share/tune.c/$$f" || exit 1; \
+	done
 	install tools/download.sh "$(DEST)/share/tune.c/tools"
 
 uninstall:
