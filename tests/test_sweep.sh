@@ -150,6 +150,8 @@ outcome infinite failed "speed|makes no sense"
 outcome stale failed "another run's"
 outcome lacking failed "has no speed"
 outcome invalid invalid "is_valid 0"
+is "what is found invalid is counted as such" says "1 measured \(0 failed\), 0 known, 1 invalid" "$sweep" code3.yaml $own --store counted
+is "... and by samples stats" eval '"$samples" stats --store counted >stats; cat stats; grep -qE "INVALID +1$" stats'
 is "what failed is tried again by the next operation, what is invalid is not" eval 'says "1 measured" "$sweep" code1.yaml $own --store out && says "0 measured \(0 failed\), 1 known" "$sweep" code3.yaml $own --store out'
 is "--retries: the second try is fine" eval 'space second.yaml 2 2 second; says "2 measured \(1 failed\)" "$sweep" second.yaml $own --store out --retries 1'
 is "--timeout ends a run" eval 'space slow.yaml 1 1 fine 60; says "failed .*time limit of 0.3 s" "$sweep" slow.yaml $own --store out --timeout 0.3'
@@ -361,6 +363,7 @@ refused "no such file" 1 "nowhere.yaml" "$sweep" nowhere.yaml --store bad
 bad "no experiments" 2 "nothing says how to measure it" <<E2
 $grid
 E2
+refused "an experiment that is not there: what tells of more" 2 "; --experiments names folders and files of more" "$sweep" s.yaml --store bad
 bad "an experiment that is not there: the nearest" 2 "bad.yaml:3:5: there is no experiment custom_experiments.worc (the nearest is work)" <<E2
 $grid
 experiments:

@@ -51,7 +51,8 @@ int tune_operation_record_write(struct tune_store *s, const struct tune_operatio
         good = put_time(json, "ended", r->ended_s) && tune_cjson_put_number(json, "ended_s", r->ended_s);
     good = good && tune_cjson_put_whole(json, "planned", r->planned) && tune_cjson_put_whole(json, "measured", r->measured) &&
            tune_cjson_put_whole(json, "replayed", r->replayed) && tune_cjson_put_whole(json, "refused", r->refused) &&
-           tune_cjson_put_whole(json, "failed", r->failed) && put_options(cJSON_AddObjectToObject(json, "options"), r);
+           tune_cjson_put_whole(json, "failed", r->failed) && tune_cjson_put_whole(json, "invalid", r->invalid) &&
+           put_options(cJSON_AddObjectToObject(json, "options"), r);
     char *text = good ? cJSON_Print(json) : NULL;
     cJSON_Delete(json);
     if (!text) {
@@ -185,6 +186,8 @@ int tune_operation_record_read(struct tune_store *s, const char *id, struct tune
     r->replayed = (int64_t)number(&m, "replayed", 0, 9007199254740992.0);
     r->refused = (int64_t)number(&m, "refused", 0, 9007199254740992.0);
     r->failed = (int64_t)number(&m, "failed", 0, 9007199254740992.0);
+    if (cJSON_GetObjectItemCaseSensitive(r->json, "invalid")) /* records of earlier builds lack it */
+        r->invalid = (int64_t)number(&m, "invalid", 0, 9007199254740992.0);
     if (cJSON_GetObjectItemCaseSensitive(r->json, "ended_s"))
         r->ended_s = number(&m, "ended_s", 0, 1e12);
     if (read_options(&m, r) == 0 && !m.wrong && !strcmp(r->id, id))

@@ -41,7 +41,8 @@ struct tune_operation_record {
     double until_stable;
     char status[16];              /* "running", "finished", "stopped", "failed" */
     double started_s, ended_s;    /* since 1970; 0: not yet */
-    int64_t planned, measured, replayed, refused, failed;
+    int64_t planned, replayed, refused;
+    int64_t measured, failed, invalid; /* failed and invalid are of those that were measured */
     struct cJSON *json;           /* as it was read; NULL: new */
 };
 

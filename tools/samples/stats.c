@@ -221,7 +221,8 @@ static int put_recorded_operation(const char *id)
     if (code == 0)
         code = put_time(id, "STARTED", r.started_s);
     const struct { const char *name; int64_t value; } figures[] = {
-        {"PLANNED", r.planned}, {"MEASURED", r.measured}, {"REPLAYED", r.replayed}, {"INVALID", r.refused}, {"FAILED", r.failed}};
+        {"PLANNED", r.planned}, {"MEASURED", r.measured}, {"REPLAYED", r.replayed}, {"INVALID", r.refused + r.invalid},
+        {"FAILED", r.failed}};
     for (size_t i = 0; i < sizeof figures / sizeof *figures && code == 0; i++)
         if (figures[i].value > 0)
             code = put("operation", id, figures[i].name, (double)figures[i].value);

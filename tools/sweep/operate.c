@@ -153,6 +153,7 @@ static int ended(struct slot *slot)
     sweep.measured_s += result.seconds;
     sweep.record.measured++;
     sweep.record.failed += result.status == TUNE_FAILED;
+    sweep.record.invalid += result.status == TUNE_INVALID;
     snprintf(why, sizeof why, "%s%s%s", result.reason, result.status == TUNE_FAILED ? "; see " : "",
              result.status == TUNE_FAILED ? slot->folder : "");
     sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : tune_status_name(result.status), result.seconds,

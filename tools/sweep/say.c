@@ -173,7 +173,7 @@ void sweep_summary(int stopped)
     sweep_clear_status();
     printf("# %-19s %lld measured (%lld failed), %lld known, %lld invalid; %s\n", stopped ? "stopped" : "finished",
            (long long)sweep.record.measured, (long long)sweep.record.failed, (long long)sweep.record.replayed,
-           (long long)sweep.record.refused, clock_text(tune_clock_s() - sweep.begin_s, text));
+           (long long)(sweep.record.refused + sweep.record.invalid), clock_text(tune_clock_s() - sweep.begin_s, text));
     snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)
         printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
