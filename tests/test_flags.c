@@ -27,6 +27,10 @@ static const struct tune_option needy[] = {
     {"<other>", TUNE_STRING, &my.other, NULL, "", "", "where from"},
     {0},
 };
+static const struct tune_option choosy[] = {
+    {"<what>", TUNE_CHOICE, &my.other, NULL, "list|show", "", "what to do"},
+    {0},
+};
 static const struct tune_property properties[] = {TUNE_TRAINING_PROPERTIES, {"sharpness", "1", "of the minimum"}, {0}};
 
 /* Parse words given as one text, split at spaces. */
@@ -441,6 +445,23 @@ static void help(void **state)
     free(text);
 }
 
+static void help_of_words(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size;
+    assert_int_equal(parse_with(choosy, ""), -1);
+    assert_string_equal(tune_error_message(), "<what> is missing: what to do; expected one of list|show");
+    assert_int_equal(parse_with(choosy, "show --help"), 0);
+    FILE *out = open_memstream(&text, &size);
+    tune_flags_help(&my.tune, "looks at things", out);
+    fclose(out);
+    assert_non_null(strstr(text, "what to do: list, show\n"));
+    assert_null(strstr(text, "by flag"));
+    assert_null(strstr(text, "--model,")); /* it has none */
+    free(text);
+}
+
 /* ---- program.c, in a child: its exit code, and what it wrote ---- */
 
 static char said[65536];
@@ -570,6 +591,7 @@ int main(void)
         cmocka_unit_test(takes),        cmocka_unit_test(refuses), cmocka_unit_test(configs),
         cmocka_unit_test(resumes),      cmocka_unit_test(resume_points),
         cmocka_unit_test(model_defaults), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
+        cmocka_unit_test(help_of_words),
         cmocka_unit_test(program_ends),
     };
     return cmocka_run_group_tests(tests, NULL, end);

@@ -423,7 +423,10 @@ static int miss_positional(const struct tune_flags_state *state)
 {
     for (int i = 0; i < state->count && state->wish == TUNE_WISH_RUN; i++)
         if (positional(state->rows + i) && !state->texts[i]) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s is missing: %s", state->rows[i].name, state->rows[i].help);
+            const struct tune_option *row = state->rows + i;
+            bool choice = row->type == TUNE_CHOICE;
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s is missing: %s%s%s", row->name, row->help, choice ? "; expected one of " : "",
+                                choice ? row->range : "");
             return -1;
         }
     return 0;

@@ -60,7 +60,7 @@ static int left_column(FILE *out, const struct tune_option *row)
 
 static void one_option(FILE *out, const struct tune_option *row, const char *text, enum tune_source source)
 {
-    bool number = row->type == TUNE_INT || row->type == TUNE_INT64 || row->type == TUNE_DOUBLE;
+    bool word = *row->name == '<', number = row->type == TUNE_INT || row->type == TUNE_INT64 || row->type == TUNE_DOUBLE;
     char *line = NULL;
     size_t size = 0;
     FILE *words = open_memstream(&line, &size);
@@ -71,15 +71,17 @@ static void one_option(FILE *out, const struct tune_option *row, const char *tex
         fprintf(words, "; unit %s", row->unit);
     if (number && row->range && *row->range)
         fprintf(words, "; in %s", row->range);
+    for (const char *p = word && row->type == TUNE_CHOICE ? row->range : ""; *p; p += strcspn(p, "|"), p += *p == '|')
+        fprintf(words, "%s%.*s", p == row->range ? ": " : ", ", (int)strcspn(p, "|"), p);
     const char *table = row->value && *row->value ? row->value : "none";
-    if (text && *text) {
+    if (!word && text && *text) {
         fputs(source >= TUNE_FROM_RUN ? "; now " : "; default ", words);
         tune_print_line_of(words, text);
     }
     static const char *const by[] = {[TUNE_FROM_RUN] = "--resume", [TUNE_FROM_CONFIG] = "--config", [TUNE_FROM_FLAG] = "flag"};
-    if (source >= TUNE_FROM_RUN)
+    if (!word && source >= TUNE_FROM_RUN)
         fprintf(words, " by %s, default %s", by[source], table);
-    else if (source == TUNE_FROM_MODEL_DEFAULTS)
+    else if (!word && source == TUNE_FROM_MODEL_DEFAULTS)
         fprintf(words, " for this model, otherwise %s", table);
     fclose(words);
     int column = left_column(out, row);
@@ -139,6 +141,14 @@ static void reported(FILE *out, const struct tune_flags *flags)
     }
 }
 
+static bool has_model(const struct tune_flags_state *state)
+{
+    bool has = false;
+    for (int i = 0; i < state->count && !has; i++)
+        has = !strcmp(state->rows[i].name, "model");
+    return has;
+}
+
 void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *stream)
 {
     const struct tune_flags_state *state = flags->state;
@@ -151,9 +161,13 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
             fprintf(stream, state->rows[i].value ? " [%s]" : " %s", state->rows[i].name);
     fputs("\n\n", stream);
     wrap(stream,
-         "A value follows its option after a space or a '='; in names - and _ are equal. A switch is --name or --no-name. "
-         "Defaults come from the program, then from what is known to suit --model, then from --config, then from the "
-         "command line; the ones shown below are those in force with the options given beside --help.", 0, 0);
+         has_model(state)
+             ? "A value follows its option after a space or a '='; in names - and _ are equal. A switch is --name or --no-name. "
+               "Defaults come from the program, then from what is known to suit --model, then from --config, then from the "
+               "command line; the ones shown below are those in force with the options given beside --help."
+             : "A value follows its option after a space or a '='; in names - and _ are equal. A switch is --name or --no-name. "
+               "Defaults come from the program, then from --config, then from the command line; the ones shown below are those "
+               "in force with the options given beside --help.", 0, 0);
     for (int i = 0, n = 0; i < state->count; i++)
         if (*state->rows[i].name == '<') {
             if (n++ == 0)
