@@ -366,6 +366,11 @@ cp -r st newer && sed -i 's/"schema_version": *1/"schema_version": 2/' newer/sto
 refused "a store of a newer schema" 1 "schema" "$samples" stats --store newer
 refused "no space" 2 "which space?" "$samples" show --store st
 refused "a space that is not there" 1 "gone.yaml" "$samples" show gone.yaml --store st
+id=$("$samples" stats s.yaml $own --output-format csv | sed -n "2s/^[a-z]*,\(space-[0-9a-f]*\),.*/\1/p")
+is "a recorded space by its whole id; another store's is told" eval '"$samples" show $id-$(sed -n "s/.*\"id\":[^\"]*\"\([0-9a-z]*\)\".*/\1/p" st/store.json) $own >/dev/null 2>said.err && [ ! -s said.err ] && "$samples" show $id-0a0a0a $own >/dev/null 2>said.err && grep -q "^samples: $id-0a0a0a is of another store" said.err'
+refused "an id with more behind it" 2 "there is no space ${id}x" "$samples" show ${id}x $own
+is "people read times, programs numbers" eval '"$samples" rows work --store st --columns started | sed -n 2p | grep -qE "^2[0-9]{3}-[0-9]{2}-[0-9]{2} [0-9:]{8}" && "$samples" rows work --store st --columns started --output-format csv | sed -n 2p | grep -qE "^[0-9]+\.[0-9]+$"'
+is "export of some rows" eval '"$samples" export csv work --store st --where "a > 7" >some.csv && "$samples" rows work --store st --where "a > 7" --output-format csv >wanted && diff some.csv wanted && [ $(wc -l <some.csv) = 4 ]'
 refused "a space that was never recorded" 2 "there is no space space-000000 (the nearest is space-" "$samples" show space-000000 --store st
 refused "a command that is none: the nearest" 2 "show" "$samples" shwo --store st
 refused "a property that is none: the nearest" 2 "there is no property sped (the nearest is speed); there are: speed, steps, beside, is_valid, heat" $show --property sped
@@ -385,6 +390,7 @@ refused "best of what" 2 "--maximize PROPERTY or --minimize PROPERTY" "$samples"
 refused "best by what is no middle" 2 "not by --aggregate max" "$samples" best s.yaml $own --maximize speed --aggregate max
 refused "best of what nobody measured" 2 "nothing is known of these" "$samples" best s.yaml $own --maximize speed --include missing
 refused "compare one" 2 "compare what?" "$samples" compare first --store st
+refused "compare entities" 2 "there is no folder x/y; each side is a store's folder, an operation, host=TEXT or build=TEXT" "$samples" compare x/y first --store st
 refused "compare with what has no rows" 1 "host=nobody has no valid rows" "$samples" compare first host=nobody --store st
 refused "export of what" 2 "samples export csv EXPERIMENT" "$samples" export xls work --store st
 refused "import of what" 2 "samples import csv FILE" "$samples" import csv work.csv --store back
@@ -427,7 +433,7 @@ bad "lists of different lengths" 1 "3 results, and speed has 2 figures" <<'E2'
 ,identifier,generatorid,experiment_id,a,speed,steps
 0,a.1,g,x.theirs,1,"[1, 2]","[1, 2, 3]"
 E2
-bad "rows of other experiments only" 1 "no row of it is of an experiment theirs" <<'E2'
+bad "rows of other experiments only" 1 "no row of it is of an experiment theirs; the first is of x.others" <<'E2'
 ,identifier,generatorid,experiment_id,a,speed
 0,a.1,g,x.others,1,2
 E2

@@ -20,13 +20,17 @@
 struct samples_flags my;
 struct samples samples;
 
+enum { ID = 12 }; /* characters of "space-1a2b3c" */
+
 #define COMMANDS "show|measurements|rows|stats|trace|entity|best|compare|plot|export|import|merge|check"
 
 static const struct tune_option my_options[] = {
-    {"<command>", TUNE_CHOICE, &my.command, NULL, COMMANDS, "", "what to do; see the README"},
+    {"<command>", TUNE_CHOICE, &my.command, NULL, COMMANDS, "", "what to do"},
     {"<word...>", TUNE_STRING, &my.words, "", "", "",
-     "show, best, plot SPACE; stats [SPACE|OPERATION]; rows [EXPERIMENT]; trace OPERATION; entity ID; compare A B; merge STORE; "
-     "export csv EXPERIMENT; import csv FILE. A SPACE is a file, or space-... as the store recorded it"},
+     "show (or measurements), best, plot SPACE; stats [SPACE|OPERATION]: what there is, operations and spaces too; rows "
+     "[EXPERIMENT]; trace OPERATION; entity ID; compare A B, each a store's folder, an operation, host=TEXT or build=TEXT; merge "
+     "FROM: rows of another store into this one; export csv EXPERIMENT; import csv FILE; check: read all files through. A SPACE "
+     "is a file, or space-... as the store recorded it"},
     {"store", TUNE_STRING, &my.store, "samples", "", "", "folder of sample files"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "", "more folders and files of experiments, separated by commas"},
     {"output-format", TUNE_CHOICE, &my.output_format, "console", "console|table|csv|json", "",
@@ -153,13 +157,18 @@ int samples_read_catalog(void)
     return 0;
 }
 
-/* Where the store recorded "space-1a2b3c", perhaps with a store's id behind it. */
+/* Where the store recorded "space-1a2b3c", perhaps with a store's id behind it: this one's, or one's whose rows came here. */
 static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
 {
-    for (int json = 0; json < 2; json++) {
-        TRY(tune_path(path, "%s/spaces/%.12s%s", my.store, name, json ? ".json" : ".yaml"));
-        if (tune_file_exists(path))
-            return 0;
+    size_t length = strlen(name);
+    for (int json = 0; json < 2 && (length <= ID || name[ID] == '-'); json++) {
+        TRY(tune_path(path, "%s/spaces/%.*s%s", my.store, ID, name, json ? ".json" : ".yaml"));
+        if (!tune_file_exists(path))
+            continue;
+        const char *store = tune_store_id(samples.store), *other = length > ID ? name + ID + 1 : store;
+        if (strcmp(other, store) && strcmp(other, "default")) /* that is nobody's, as space describe has it */
+            fprintf(stderr, "samples: %s is of another store; this one, %s, has the same space\n", name, store);
+        return 0;
     }
     int count;
     char **names = tune_store_records(samples.store, "spaces", &count);

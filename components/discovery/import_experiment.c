@@ -23,6 +23,7 @@ struct inference {
     struct kind *parameters; /* [parameter_count] */
     int parameter_count;
     int64_t rows;
+    char other[256];        /* the first row's experiment that is another one; "": none was met */
     double *values;
 };
 
@@ -71,8 +72,11 @@ static int note_row(struct inference *f, const char *const *fields)
     struct import_part parts[TUNE_SPACE_DIMENSIONS];
     const char *suffix = NULL;
     for (int i = 0; i < l->count; i++)
-        if (l->fields[i].role == IMPORT_EXPERIMENT && !(suffix = tune_import_own_experiment(f->m, fields[i])))
+        if (l->fields[i].role == IMPORT_EXPERIMENT && !(suffix = tune_import_own_experiment(f->m, fields[i]))) {
+            if (!*f->other)
+                snprintf(f->other, sizeof f->other, "%s", fields[i]);
             return 0;
+        }
     if (suffix)
         TRY(note_parameters(f, suffix));
     if (!tune_import_identifier(l, fields, parts))
@@ -202,7 +206,8 @@ int tune_import_experiment_make(struct importing *m)
     struct inference f = {.m = m};
     int code = infer(&f);
     if (code == 0 && f.rows == 0) {
-        tune_error_set("%s: no row of it is of an experiment %s", m->i->path, m->name);
+        tune_error_set("%s: no row of it is of an experiment %s%s%s", m->i->path, m->name,
+                       *f.other ? "; the first is of " : "", f.other);
         code = -1;
     }
     char *text = code == 0 ? spell(&f) : NULL;

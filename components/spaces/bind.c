@@ -130,9 +130,10 @@ const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, co
         at = at + (size_t)n < sizeof others ? at + (size_t)n : at;
     }
     const char *nearest = names ? tune_nearest(name, names, c->count, NULL) : NULL;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "there is no experiment %s%s%s%s%s%s; there are: %s", actuator ? actuator : "",
+    tune_error_set_kind(TUNE_ERROR_USAGE, "there is no experiment %s%s%s%s%s%s; there are: %s; "
+                        "--experiments names folders and files of more", actuator ? actuator : "",
                         actuator ? "." : "", name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "",
-                        at ? others : "none (--experiments names folders and files of them)");
+                        at ? others : "none");
     free(names);
     return NULL;
 }

@@ -86,6 +86,9 @@ static int open_side(struct side *s, const char *text)
               : s->wanted && !strncmp(text, "build=", 6) ? BUILD
               : tune_file_is_folder(text)                ? STORE
                                                          : OPERATION;
+    if (s->kind == OPERATION && strchr(text, '/'))
+        return samples_fail(TUNE_ERROR_USAGE, "compare: there is no folder %s; each side is a store's folder, an operation, "
+                            "host=TEXT or build=TEXT (entities are set side by side by best and plot)", text);
     if (s->kind == STORE)
         return (s->store = tune_store_open(text, false)) ? 0 : -1;
     if (!samples.store && !(samples.store = tune_store_open(my.store, false)))

@@ -56,6 +56,8 @@ static int put_row(const struct samples_table *t, const struct tune_cell *cells,
             samples_text(cell->text);
         else if (c->type == TUNE_CELL_WHOLE && !cell->absent)
             samples_value(&whole);
+        else if (samples_people() && c->role == TUNE_COLUMN_KEY && !strcmp(c->name, tune_key_column(TUNE_KEY_STARTED)->name))
+            samples_time(cell->number);
         else
             samples_number(cell->number, c->whole, 6);
     }
@@ -100,8 +102,8 @@ int samples_list(void)
 int samples_export(void)
 {
     if (samples_words() != 2 || strcmp(samples_word(0), "csv"))
-        return samples_fail(TUNE_ERROR_USAGE, "expected: samples export csv EXPERIMENT > FILE");
+        return samples_fail(TUNE_ERROR_USAGE, "expected: samples export csv EXPERIMENT [--where EXPRESSION] > FILE");
     my.output_format = "csv";
     my.limit = 0;
-    return run(samples_word(1), NULL, NULL);
+    return run(samples_word(1), my.where, NULL);
 }
