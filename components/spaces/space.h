@@ -13,7 +13,7 @@
  *     struct tune_space *s = tune_space_read("space.yaml");
  *     struct tune_value *v = ...[s->count];
  *     tune_space_entity(s, 3, v);
- *     tune_space_identifier(s, v, text, sizeof text);     model_name.smollm2-135m-number_gpus.0-... */
+ *     tune_entity_identifier(s->names, v, s->count, text, sizeof text);    model_name.smollm2-135m-number_gpus.0-... */
 #ifndef TUNE_SPACES_SPACE_H
 #define TUNE_SPACES_SPACE_H
 
