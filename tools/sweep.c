@@ -19,6 +19,7 @@
 #include "core/build_id.h"
 #include "core/clock.h"
 #include "core/json.h"
+#include "core/print.h"
 #include "core/version.h"
 #include "sweep/sweep.h"
 
@@ -137,6 +138,24 @@ static int set_order(void)
     return 0;
 }
 
+/* Ids in an operation file name what ado's database has; here the command line names files. */
+static void tell_ids(void)
+{
+    const struct tune_operation *o = &sweep.operation;
+    char id[16];
+    int length = snprintf(id, sizeof id, "space-%s", sweep.space->id);
+    if (o->space && (strncmp(o->space, id, (size_t)length) || (o->space[length] && o->space[length] != '-'))) {
+        fprintf(stderr, "sweep: %s names the space ", my.operation);
+        tune_print_line_of(stderr, o->space);
+        fprintf(stderr, "; what is measured is %s, %s\n", id, my.space);
+    }
+    if (o->configuration && !my.configuration) {
+        fprintf(stderr, "sweep: %s names ", my.operation);
+        tune_print_line_of(stderr, o->configuration);
+        fprintf(stderr, ", which is not looked up: --actuator-configuration takes its file\n");
+    }
+}
+
 static int read_operation(void)
 {
     static const char *const filters[] = {"noFilter", "measured", "unmeasured", "partial"};
@@ -144,6 +163,7 @@ static int read_operation(void)
     tune_operation_default(o);
     if (my.operation)
         TRY(tune_operation_read(o, my.operation));
+    tell_ids();
     TRY(set_order());
     for (int i = 0; my.filter && i < 4; i++)
         if (!strcmp(my.filter, filters[i]))

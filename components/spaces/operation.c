@@ -146,6 +146,14 @@ static int read_metadata(struct tune_document *d, const char **name)
     return tune_document_loose_text(d, metadata, "name", false, name);
 }
 
+static const char *first_id(const char *const *ids, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(ids[i], "<will be set by ado>"))
+            return ids[i];
+    return NULL;
+}
+
 static int read_operation(struct tune_operation *o)
 {
     struct tune_document *d = o->document;
@@ -155,7 +163,9 @@ static int read_operation(struct tune_operation *o)
     TRY(tune_document_map(d, root, "an operation", "metadata|spaces|actuatorConfigurationIdentifiers|operation"));
     TRY(read_names(d, tune_node_get(root, "actuatorConfigurationIdentifiers"), "actuatorConfigurationIdentifiers", &configurations,
                    &count));
+    o->configuration = first_id(configurations, count);
     TRY(read_names(d, tune_node_get(root, "spaces"), "spaces", &spaces, &count));
+    o->space = first_id(spaces, count);
     if (count > 1)
         return tune_document_fail(d, tune_node_get(root, "spaces"), "an operation works on one space; %d are named", count);
     TRY(read_metadata(d, &o->name));

@@ -13,6 +13,7 @@ enum tune_filter { TUNE_FILTER_NONE, TUNE_FILTER_MEASURED, TUNE_FILTER_UNMEASURE
 struct tune_operation {
     struct tune_document *document; /* NULL: made of flags */
     const char *name;             /* of metadata; NULL: none */
+    const char *space, *configuration; /* ids that are named, the first of each; NULL: none, or ado would set it */
     enum tune_order_mode mode;
     bool selector;                /* of the store's matching entities, not of the grid */
     const char **grouping;        /* [group_count] */
@@ -26,8 +27,8 @@ struct tune_operation {
 
 /* tune_operation_default - ado's defaults: one entity, random, selector, memoized.
  * tune_operation_read - ado's file: operator random_walk only (others by name: an error that says which). "<will be set
- * by ado>" and ids in spaces and actuatorConfigurationIdentifiers are accepted; two spaces are an error. -1:
- * file:line:column. */
+ * by ado>" and ids in spaces and actuatorConfigurationIdentifiers are accepted and not looked up; two spaces are an error.
+ * -1: file:line:column. */
 void tune_operation_default(struct tune_operation *o);
 int tune_operation_read(struct tune_operation *o, const char *path);
 void tune_operation_free(struct tune_operation *o);
