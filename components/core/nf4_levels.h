@@ -1,4 +1,4 @@
-/* nf4_levels.h - the levels of NF4's numbers and of its magnitudes, ascending; tests/reference/make_nf4.py prints them. */
+/* nf4_levels.h - NF4's levels, of numbers and of magnitudes, ascending; tests/reference/make_nf4.py prints them. */
 #ifndef TUNE_CORE_NF4_LEVELS_H
 #define TUNE_CORE_NF4_LEVELS_H
 

@@ -40,7 +40,8 @@ def quantise(x):
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CompositeExplicitAutograd)
     absmax8, absmax2 = torch.ops.bitsandbytes.quantize_blockwise.default.redispatch(keys, absmax - offset, levels8, 256)
     inner = F.QuantState(absmax=absmax2, code=levels8, blocksize=256, dtype=torch.float32)
-    state = F.QuantState(absmax=absmax8, shape=x.shape, dtype=x.dtype, blocksize=64, code=state.code, quant_type="nf4", offset=offset, state2=inner)
+    state = F.QuantState(absmax=absmax8, shape=x.shape, dtype=x.dtype, blocksize=64, code=state.code, quant_type="nf4",
+                         offset=offset, state2=inner)
     values = F.dequantize_4bit(codes, state)
     return codes.numpy().reshape(-1), absmax8.numpy(), absmax2.numpy(), offset.numpy().reshape(1), values.numpy().reshape(-1)
 
@@ -65,7 +66,7 @@ def rows(numbers):
 
 
 def levels():
-    return f"""/* nf4_levels.h - the levels of NF4's numbers and of its magnitudes, ascending; tests/reference/make_nf4.py prints them. */
+    return f"""/* nf4_levels.h - NF4's levels, of numbers and of magnitudes, ascending; tests/reference/make_nf4.py prints them. */
 #ifndef TUNE_CORE_NF4_LEVELS_H
 #define TUNE_CORE_NF4_LEVELS_H
 
