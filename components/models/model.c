@@ -23,7 +23,7 @@ static struct tune_model *no_memory(struct tune_model *m)
 
 static int64_t weights_bytes(const struct tune_model *m)
 {
-    return m->parameters.weights * 4;
+    return m->parameters.weights;
 }
 
 static int64_t gradients_bytes(const struct tune_model *m)
@@ -31,12 +31,21 @@ static int64_t gradients_bytes(const struct tune_model *m)
     return m->parameters.gradients * 4;
 }
 
-/* Everything but the weights' values. */
-static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
+void tune_model_find_units(struct tune_model *m)
+{
+    for (int i = m->parameters.base - 1; i >= 0; i--)
+        m->first[m->parameters.at[i].unit] = &m->parameters.at[i];
+}
+
+/* Everything but the weights' values; table becomes the model's. */
+static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
+                               struct tune_parameters *table)
 {
     struct tune_model *m = calloc(1, sizeof *m);
     if (!m)
         return no_memory(m);
+    m->parameters = *table;
+    *table = (struct tune_parameters){0};
     m->config = *config;
     m->dev = dev;
     m->dtype = dtype;
@@ -44,13 +53,10 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         tune_error_set("activations in %s: supported are F32 and BF16", tune_dtype_name(dtype));
         goto fail;
     }
-    if (tune_parameters_new(&m->parameters, config) < 0)
-        goto fail;
     m->first = calloc((size_t)config->layers + 2, sizeof *m->first);
     if (!m->first)
         return no_memory(m);
-    for (int i = m->parameters.count - 1; i >= 0; i--)
-        m->first[m->parameters.at[i].unit] = &m->parameters.at[i];
+    tune_model_find_units(m);
     m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
     if (!m->weights)
         goto fail;
@@ -62,7 +68,11 @@ fail:
 
 struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
 {
-    struct tune_model *m = make(config, dev, dtype);
+    struct tune_parameters table;
+    if (tune_parameters_new(&table, config) < 0)
+        return NULL;
+    struct tune_model *m = make(config, dev, dtype, &table);
+    tune_parameters_free(&table);
     int64_t widest = config->hidden > config->head_dim ? config->hidden : config->head_dim;
     float *ones = malloc(sizeof *ones * (size_t)widest);
     if (!m || !ones) {
@@ -84,14 +94,14 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
     return NULL;
 }
 
-/* One tensor of a file, of any alignment and float type, to its place as float32. */
+/* One tensor of a file, of any alignment and float type, to its place in its storage. */
 static int load_tensor(struct tune_model *m, const struct tune_parameter *p, const struct tune_tensor *t, float *room)
 {
-    int64_t size = tune_dtype_bits(t->dtype) / 8;
+    int64_t size = tune_dtype_bits(t->dtype) / 8, kept = tune_dtype_bits(p->storage) / 8;
     for (int64_t at = 0; at < p->count; at += PIECE) {
         int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
-        TRY(tune_convert(room, TUNE_F32, (const char *)t->data + at * size, t->dtype, n));
-        TRY(m->dev->kernels->upload(m->dev, m->weights + p->offset + at, room, n * 4));
+        TRY(tune_convert(room, p->storage, (const char *)t->data + at * size, t->dtype, n));
+        TRY(m->dev->kernels->upload(m->dev, m->weights + p->offset + at * kept, room, n * kept));
     }
     return 0;
 }
@@ -110,7 +120,8 @@ static int load_all(struct tune_model *m, const struct tune_weights *w)
     return status;
 }
 
-struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations)
+/* storage TUNE_DTYPES: all trainable. */
+static struct tune_model *load(const char *folder, struct tune_device *dev, enum tune_dtype activations, enum tune_dtype storage)
 {
     double begin = tune_moment_now().wall_s;
     struct tune_model_config config;
@@ -121,21 +132,29 @@ struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, 
         return NULL;
     struct tune_parameters table = {0}; /* checked before anything as large as the weights is allocated */
     struct tune_model *m = NULL;
-    if (tune_parameters_new(&table, &config) == 0 && tune_weights_check(w, &table, config.tied) == 0)
-        m = make(&config, dev, activations);
-    if (m) {
-        for (int i = 0; i < table.count; i++)
-            m->parameters.at[i].read_dtype = table.at[i].read_dtype;
-        if (load_all(m, w) < 0) {
-            tune_model_free(m);
-            m = NULL;
-        } else {
-            m->load_seconds = tune_moment_now().wall_s - begin;
-        }
+    if (tune_parameters_new(&table, &config) == 0 && tune_weights_check(w, &table, config.tied) == 0 &&
+        (storage == TUNE_DTYPES || tune_parameters_freeze(&table, storage) == 0))
+        m = make(&config, dev, activations, &table);
+    if (m && load_all(m, w) < 0) {
+        tune_model_free(m);
+        m = NULL;
     }
+    if (m)
+        m->load_seconds = tune_moment_now().wall_s - begin;
     tune_parameters_free(&table);
     tune_weights_close(w);
     return m;
+}
+
+struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations)
+{
+    return load(folder, dev, activations, TUNE_DTYPES);
+}
+
+struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
+                                          enum tune_dtype storage)
+{
+    return load(folder, dev, activations, storage);
 }
 
 void tune_model_free(struct tune_model *m)
@@ -143,8 +162,10 @@ void tune_model_free(struct tune_model *m)
     if (!m)
         return;
     tune_device_free(m->dev, m->weights, weights_bytes(m));
+    tune_device_free(m->dev, m->adapters, m->parameters.adapters);
     tune_device_free(m->dev, m->gradients, gradients_bytes(m));
     tune_device_free(m->dev, m->memory, m->memory_bytes);
+    tune_lora_free(m->lora, m->dev);
     tune_parameters_free(&m->parameters);
     free(m->first);
     free(m->x);
@@ -152,8 +173,9 @@ void tune_model_free(struct tune_model *m)
     free(m);
 }
 
-static void place_layer(const struct tune_model *m, struct layer_state *s, struct tune_arena *a, int64_t N)
+static void place_layer(const struct tune_model *m, int i, bool shared, struct tune_arena *a, int64_t N)
 {
+    struct layer_state *s = &m->layer[i];
     const struct tune_model_config *g = &m->config;
     int64_t e = tune_dtype_bits(m->dtype) / 8, Q = tune_model_q(g), HD = (int64_t)g->heads * g->head_dim;
     s->qkv = tune_arena_take(a, N, Q * e);
@@ -166,6 +188,8 @@ static void place_layer(const struct tune_model *m, struct layer_state *s, struc
     s->rstd_q = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->heads * 4) : NULL;
     s->rstd_k = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->kv_heads * 4) : NULL;
     s->lse = tune_arena_take(a, N, (int64_t)g->heads * 4);
+    if (m->lora)
+        tune_lora_place(m->lora, g->layers, i, shared, s->lora, a, N, e);
 }
 
 /* Every buffer's place. Not training: one layer's state and two residual buffers serve all layers in turn. */
@@ -179,13 +203,15 @@ static void place(struct tune_model *m, struct tune_arena *a)
         m->x[i] = m->training || i < 2 ? tune_arena_take(a, N, g->hidden * e) : m->x[i - 2];
     for (int i = 0; i < g->layers; i++)
         if (i == 0 || (m->training && !m->checkpointing))
-            place_layer(m, &m->layer[i], a, N);
+            place_layer(m, i, !m->training || m->checkpointing, a, N);
         else
             m->layer[i] = m->layer[0];
     m->rstd = tune_arena_take(a, N, 4);
     m->hidden = tune_arena_take(a, N, g->hidden * e);
     m->norm = tune_arena_take(a, N, g->hidden * e);
     m->h = tune_arena_take(a, N, g->ffn * e);
+    if (m->lora)
+        tune_lora_place_work(m->lora, g->layers, &m->lora_work, a, N, e, m->training);
     if (!m->training)
         return;
     m->dnorm = tune_arena_take(a, N, g->hidden * e);
@@ -328,7 +354,13 @@ struct tune_parameters *tune_model_parameters(struct tune_model *m)
 
 float *tune_model_weight(struct tune_model *m, const struct tune_parameter *p)
 {
-    return m->weights + p->offset;
+    return p->storage == TUNE_F32 ? tune_model_tensor(m, p).data : NULL;
+}
+
+struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p)
+{
+    char *data = (p->adapter ? m->adapters : m->weights) + p->offset;
+    return p->ndim == 2 ? tune_tensor_2d(data, p->storage, p->shape[0], p->shape[1]) : tune_tensor_1d(data, p->storage, p->count);
 }
 
 float *tune_model_gradient(struct tune_model *m, const struct tune_parameter *p)
@@ -343,8 +375,8 @@ double tune_model_load_seconds(const struct tune_model *m)
 
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw)
 {
-    const struct tune_parameter *p = m->config.tied ? &m->parameters.at[0] : &m->parameters.at[m->parameters.count - 1];
-    *w = tune_tensor_2d(tune_model_weight(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
+    const struct tune_parameter *p = m->config.tied ? &m->parameters.at[0] : &m->parameters.at[m->parameters.base - 1];
+    *w = tune_model_tensor(m, p);
     *dw = tune_tensor_2d(tune_model_gradient(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
 }
 
@@ -352,14 +384,25 @@ int tune_model_gradients(struct tune_model *m)
 {
     if (m->gradients)
         return 0;
-    for (int i = 1; i < m->parameters.count; i++) {
+    for (int i = 0; i < m->parameters.base; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
+        if (p->trainable && p->storage != TUNE_F32) {
+            tune_error_set("%s is kept in %s; only what is kept in F32 can be trained", p->name, tune_dtype_name(p->storage));
+            return -1;
+        }
         if (p->glued && p->trainable != p[-1].trainable) {
             tune_error_set("%s is %s and %s is not; they are one matrix: freeze both or none", p->name,
                            p->trainable ? "trainable" : "frozen", p[-1].name);
             return -1;
         }
     }
+    for (int i = 0; m->lora && m->lora->options.dora && i < m->config.layers * LORA_PRODUCTS; i++)
+        for (int k = 0; k < m->lora->group[i].count; k++)
+            if (m->parameters.at[m->lora->group[i].target[k].base].trainable) {
+                tune_error_set("%s has a DoRA adapter, which is made for a frozen matrix",
+                               m->parameters.at[m->lora->group[i].target[k].base].name);
+                return -1;
+            }
     tune_parameters_place(&m->parameters);
     if (m->parameters.gradients == 0) {
         tune_error_set("no parameter is trainable");
@@ -373,5 +416,13 @@ int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums)
 {
     TRY(tune_model_gradients(m));
     TRY(m->dev->kernels->zero(m->dev, m->gradients, gradients_bytes(m)));
+    m->step++;
+    m->forwards = 0;
     return sums ? tune_sums_begin(sums) : 0;
+}
+
+void tune_model_set_step(struct tune_model *m, int64_t step)
+{
+    m->step = step;
+    m->forwards = 0;
 }
