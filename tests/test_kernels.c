@@ -105,6 +105,68 @@ static void gemm(void **state)
     assert_worst("gemm", &w, 24, 2); /* 7.2 (one number, product and c cancel), 0.66 */
 }
 
+/* Columns of a matrix that has more of them: where they begin, and their view. */
+struct part {
+    struct array in;
+    int64_t first, rows, columns;
+};
+
+static struct part part_random(enum tune_dtype type, int64_t rows, int64_t columns, uint64_t seed)
+{
+    int64_t before = (int64_t)(tune_random_u64(seed, 1, 1) % 9), behind = (int64_t)(tune_random_u64(seed, 1, 2) % 9);
+    return (struct part){array_random(type, rows, before + columns + behind, 1, seed), before, rows, columns};
+}
+
+static struct tune_tensor view(const struct part *p)
+{
+    return tune_tensor_columns(&p->in.t, p->first, p->columns);
+}
+
+static double *numbers(const struct part *p)
+{
+    double *v = zeros(p->rows * p->columns);
+    for (int64_t i = 0; i < p->rows * p->columns; i++)
+        v[i] = p->in.v[i / p->columns * p->in.t.shape[1] + p->first + i % p->columns];
+    return v;
+}
+
+/* Random sizes, dtypes, transposes and strides. All of the matrix that c is a part of is compared: what lies beside c stays. */
+static void gemm_columns(void **state)
+{
+    (void)state;
+    struct worst w = {0};
+    for (uint64_t n = 0; n < 80; n++) {
+        uint64_t r = tune_random_u64(n, 11, 1);
+        bool at = r & 1, bt = r & 2;
+        int64_t M = 1 + (int64_t)(r >> 8) % 150, N = 1 + (int64_t)(r >> 24 & 0xffff) % 150, K = 1 + (int64_t)(r >> 40) % 700;
+        enum tune_dtype type = dtypes[r >> 2 & 1];
+        struct part a = part_random(dtypes[r >> 3 & 1], at ? K : M, at ? M : K, 3 * n);
+        struct part b = part_random(dtypes[r >> 4 & 1], bt ? N : K, bt ? K : N, 3 * n + 1), c = part_random(type, M, N, 3 * n + 2);
+        float beta = r & 32 ? 0.5f : 0;
+        double *product = zeros(M * N), *va = numbers(&a), *vb = numbers(&b), *want = copy_of(&c.in);
+        naive_gemm(product, va, at, vb, bt, M, N, K, 1, 0);
+        for (int64_t i = 0; i < M * N; i++) {
+            double *to = want + i / N * c.in.t.shape[1] + c.first + i % N;
+            *to = -2 * product[i] + beta * *to;
+        }
+        for (int d = 0; d < DEVICES; d++) {
+            put(devices[d], &a.in), put(devices[d], &b.in), put(devices[d], &c.in);
+            struct tune_tensor ta = view(&a), tb = view(&b), tc = view(&c);
+            assert_ok(tune_gemm(devices[d], &tc, &ta, at, &tb, bt, -2, beta));
+            worst(&w, type, error(&c.in, want));
+            char *got = get(&c.in);
+            int64_t wide = c.in.t.shape[1], size = tune_dtype_bits(type) / 8;
+            for (int64_t i = 0; i < M * wide; i++)
+                if ((i % wide < c.first || i % wide >= c.first + N) && memcmp(got + i * size, c.in.raw + i * size, (size_t)size))
+                    fail_msg("wrote beside the columns: case %d, row %d, column %d", (int)n, (int)(i / wide), (int)(i % wide));
+            free(got);
+        }
+        free(product), free(va), free(vb), free(want);
+        drop(&a.in), drop(&b.in), drop(&c.in);
+    }
+    assert_worst("gemm of columns", &w, 24, 2);
+}
+
 static void linear_case(struct worst *forward, struct worst *backward, enum tune_dtype type, int64_t N, int64_t C, int64_t M)
 {
     float scale = 0.75f;
@@ -823,11 +885,14 @@ static void refused(void **state)
     struct tune_device *dev = devices[0];
     float memory[64] = {0};
     int32_t ids[8] = {0};
-#define F(rows, columns) (&(struct tune_tensor){memory, TUNE_F32, 2, {rows, columns}})
-#define H(rows, columns) (&(struct tune_tensor){memory, TUNE_BF16, 2, {rows, columns}})
-#define I(rows, columns) (&(struct tune_tensor){memory, TUNE_I32, 2, {rows, columns}})
-#define R(n) (&(struct tune_tensor){memory, TUNE_F32, 1, {n}})
-#define RH(n) (&(struct tune_tensor){memory, TUNE_BF16, 1, {n}})
+#define T(dtype_, ndim_, ...) (&(struct tune_tensor){.data = memory, .dtype = dtype_, .ndim = ndim_, .shape = {__VA_ARGS__}})
+#define F(rows, columns) T(TUNE_F32, 2, rows, columns)
+#define H(rows, columns) T(TUNE_BF16, 2, rows, columns)
+#define I(rows, columns) T(TUNE_I32, 2, rows, columns)
+#define R(n) T(TUNE_F32, 1, n)
+#define RH(n) T(TUNE_BF16, 1, n)
+#define S(rows, columns) (&(struct tune_tensor){.data = memory, .ndim = 2, .shape = {rows, columns}, .stride = (columns) + 1})
+#define SR(n) (&(struct tune_tensor){.data = memory, .ndim = 1, .shape = {n}, .stride = 2})
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, F(5, 3), false, 1, 0), "gemm");
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 0), false, F(0, 3), false, 1, 0), "gemm");
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), true, F(4, 3), false, 1, 0), "gemm");
@@ -886,7 +951,34 @@ static void refused(void **state)
     assert_refused(tune_gather(dev, F(2, 3), I(5, 3), ids), "gather");
     assert_refused(tune_scatter(dev, F(5, 3), F(2, 4), ids), "scatter");
     assert_refused(tune_scatter(dev, R(6), F(2, 3), ids), "scatter");
+    /* rows that lie apart: only products take them, and never closer than they are long */
+    struct tune_tensor close = tune_tensor_2d(memory, TUNE_F32, 2, 4);
+    close.stride = 3;
+    assert_refused(tune_gemm(dev, F(2, 3), &close, false, F(4, 3), false, 1, 0), "gemm");
+    assert_error_has("[2, 4] stride 3");
+    assert_refused(tune_linear_forward(dev, S(2, 3), F(2, 4), F(3, 4), R(3), 1, 0), "linear_forward");
+    assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), F(3, 4), SR(3), 1, 0), "linear_forward");
+    assert_refused(tune_linear_backward(dev, NULL, NULL, R(3), S(2, 3), F(2, 4), F(3, 4), 1, 0), "linear_backward");
+    assert_refused(tune_embed_forward(dev, S(2, 3), F(5, 3), ids, 1), "embed_forward");
+    assert_refused(tune_embed_forward(dev, F(2, 3), S(5, 3), ids, 1), "embed_forward");
+    assert_refused(tune_embed_backward(dev, S(5, 3), F(2, 3), ids, 1), "embed_backward");
+    assert_refused(tune_embed_backward(dev, F(5, 3), S(2, 3), ids, 1), "embed_backward");
+    assert_refused(tune_rmsnorm_forward(dev, S(2, 4), NULL, F(2, 4), R(4), 1), "rmsnorm_forward");
+    assert_refused(tune_rmsnorm_forward(dev, F(2, 4), NULL, S(2, 4), R(4), 1), "rmsnorm_forward");
+    assert_refused(tune_rmsnorm_backward(dev, F(2, 4), NULL, F(2, 4), S(2, 4), R(4), R(2)), "rmsnorm_backward");
+    assert_refused(tune_headnorm_forward(dev, F(2, 12), F(2, 2), S(2, 12), R(4), 0, 2, 1), "headnorm_forward");
+    assert_refused(tune_headnorm_forward(dev, F(2, 12), F(2, 2), F(2, 12), SR(4), 0, 2, 1), "headnorm_forward");
+    assert_refused(tune_headnorm_backward(dev, F(2, 12), NULL, S(2, 12), R(4), F(2, 2), 0, 2), "headnorm_backward");
+    assert_refused(tune_rope_forward(dev, S(4, 8), F(2, 4), 2, 2, 4), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 8), S(2, 4), 2, 2, 4), "rope");
+    assert_refused(tune_attention_forward(dev, F(2, 8), F(2, 2), S(2, 16), &s), "attention_forward");
+    assert_refused(tune_attention_backward(dev, F(2, 16), S(2, 16), F(2, 8), F(2, 16), F(2, 8), F(2, 2), &s), "attention_backward");
+    assert_refused(tune_swiglu_forward(dev, F(2, 3), S(2, 6)), "swiglu_forward");
+    assert_refused(tune_swiglu_backward(dev, F(2, 6), S(2, 3), F(2, 6)), "swiglu_backward");
+    assert_refused(tune_gather(dev, F(2, 3), S(5, 3), ids), "gather");
+    assert_refused(tune_scatter(dev, S(5, 3), F(2, 3), ids), "scatter");
     double sum = 0;
+    assert_refused(tune_cross_entropy(dev, S(2, 3), &sum, NULL, ids, 1, false), "cross_entropy");
     assert_refused(tune_cross_entropy(dev, H(2, 3), &sum, NULL, ids, 1, false), "cross_entropy");
     assert_refused(tune_cross_entropy(dev, R(3), &sum, NULL, ids, 1, false), "cross_entropy");
     for (int i = 0; i < 64; i++)
@@ -924,7 +1016,8 @@ int main(int argc, char **argv)
     (void)argc;
     sleep_while_waiting(argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(naive_backward), cmocka_unit_test(gemm),          cmocka_unit_test(linear),
+        cmocka_unit_test(naive_backward), cmocka_unit_test(gemm),          cmocka_unit_test(gemm_columns),
+        cmocka_unit_test(linear),
         cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(rmsnorm),
         cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),
         cmocka_unit_test(swiglu),         cmocka_unit_test(cross_entropy), cmocka_unit_test(cross_entropy_not_finite),

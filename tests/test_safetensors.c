@@ -525,7 +525,7 @@ static void unknown_keys(void **s)
 static void every_dtype(void **s)
 {
     (void)s;
-    for (int d = 0; d < TUNE_DTYPES; d++) {
+    for (int d = 0; d < TUNE_NF4; d++) {
         char header[200];
         int bytes = tune_dtype_bits(d); /* 8 elements */
         snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"%s\",\"shape\":[2,4],\"data_offsets\":[0,%d]}}", tune_dtype_name(d), bytes);
@@ -637,6 +637,7 @@ static void writer_failures(void **s)
     to = tune_safetensors_writer_new(path);
     assert_got(to);
     assert_int_equal(tune_safetensors_writer_declare(to, "a", TUNE_F4, 1, (int64_t[]){3}), -1);
+    assert_int_equal(tune_safetensors_writer_declare(to, "a", TUNE_NF4, 1, (int64_t[]){8}), -1); /* no file holds it */
     assert_int_equal(tune_safetensors_writer_declare(to, "a", TUNE_F32, 2, (int64_t[]){INT64_MAX, 2}), -1);
     assert_int_equal(tune_safetensors_writer_declare(to, "a", TUNE_F32, 1, (int64_t[]){-1}), -1);
     assert_int_equal(tune_safetensors_writer_declare(to, "__metadata__", TUNE_U8, 0, NULL), -1);

@@ -309,12 +309,12 @@ static void accumulation(void **state)
         assert_ok(tune_optimizer_step(opt, 1e-3, t[i].sums));
         assert_int_equal(tune_sums_read(t[i].sums, &record), 1);
         sums[i] = *record;
-        int64_t n = tune_model_parameters(t[i].m)->weights;
+        int64_t n = tune_model_parameters(t[i].m)->weights / 4;
         w[i] = malloc((size_t)n * 4);
         get_bytes(t[i].dev, w[i], tune_model_weight(t[i].m, &tune_model_parameters(t[i].m)->at[0]), n * 4);
         tune_optimizer_free(opt);
     }
-    double gradient = difference(g[1], g[0], gradient_count(&t[0])), weight = difference(w[1], w[0], tune_model_parameters(t[0].m)->weights);
+    double gradient = difference(g[1], g[0], gradient_count(&t[0])), weight = difference(w[1], w[0], tune_model_parameters(t[0].m)->weights / 4);
     print_message("# 4x1 against 1x4: gradient %.1e, weights after a step %.1e\n", gradient, weight);
     assert_true(gradient <= 1e-5); /* observed 1.3e-7 */
     assert_true(weight <= 1e-5);   /* observed 2.7e-9 */
@@ -611,14 +611,14 @@ static void not_finite(void **state)
             assert_true(record->scalars.not_finite == (step == 1));
             assert_true(isfinite(record->scalars.grad_norm) == (step != 1));
             assert_int_equal(tune_optimizer_steps(opt), step == 2 ? 2 : 1); /* t stands where no weight moved */
-            w[step] = malloc((size_t)p->weights * 4);
+            w[step] = malloc((size_t)p->weights);
             m[step] = malloc((size_t)p->gradients * 4);
-            get_bytes(t.dev, w[step], tune_model_weight(t.m, &p->at[0]), p->weights * 4);
+            get_bytes(t.dev, w[step], tune_model_weight(t.m, &p->at[0]), p->weights);
             get_bytes(t.dev, m[step], tune_optimizer_moment(opt, kind ? 0 : 1), p->gradients * 4);
         }
-        assert_memory_equal(w[0], w[1], (size_t)p->weights * 4);
+        assert_memory_equal(w[0], w[1], (size_t)p->weights);
         assert_memory_equal(m[0], m[1], (size_t)p->gradients * 4);
-        assert_memory_not_equal(w[1], w[2], (size_t)p->weights * 4);
+        assert_memory_not_equal(w[1], w[2], (size_t)p->weights);
         for (int i = 0; i < 3; i++)
             free(w[i]), free(m[i]);
         tune_optimizer_free(opt);

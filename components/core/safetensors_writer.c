@@ -136,10 +136,11 @@ int tune_safetensors_writer_declare(struct tune_safetensors_writer *w, const cha
         over = shape[i] < 0 || __builtin_mul_overflow(bits, shape[i], &bits);
     over = over || __builtin_mul_overflow(bits, (int64_t)tune_dtype_bits(dtype), &bits) || bits % 8 ||
            __builtin_add_overflow(w->declared, bits / 8, &end);
-    if (over || w->begun || strcmp(name, "__metadata__") == 0) {
+    if (over || w->begun || dtype >= TUNE_NF4 || strcmp(name, "__metadata__") == 0) {
         tune_error_set("%s: tensor %.200s %s", w->to.path, name,
                        w->begun ? "was declared after data was written"
                        : over   ? "has a shape that no file can hold"
+                       : dtype >= TUNE_NF4 ? "has a dtype that no file holds: write it as BF16 or F32"
                                 : "has the name of the format's own entry");
         return -1;
     }

@@ -34,6 +34,7 @@ static const struct {
     [TUNE_F6_E2M3] = {"F6_E2M3", "float6_e2m3fn", 6},
     [TUNE_F6_E3M2] = {"F6_E3M2", "float6_e3m2fn", 6},
     [TUNE_F4] = {"F4", "float4_e2m1fn_x2", 4},
+    [TUNE_NF4] = {"NF4", "nf4", 4},
 };
 
 const char *tune_dtype_name(enum tune_dtype dtype)
@@ -48,7 +49,7 @@ int tune_dtype_bits(enum tune_dtype dtype)
 
 int tune_dtype_from(const char *name)
 {
-    for (int i = 0; i < TUNE_DTYPES; i++)
+    for (int i = 0; i < TUNE_NF4; i++)
         if (strcmp(name, dtypes[i].name) == 0 || strcmp(name, dtypes[i].other) == 0)
             return i;
     return -1;
@@ -64,6 +65,18 @@ struct tune_tensor tune_tensor_2d(void *data, enum tune_dtype dtype, int64_t row
     return (struct tune_tensor){.data = data, .dtype = dtype, .ndim = 2, .shape = {rows, columns}};
 }
 
+struct tune_tensor tune_tensor_columns(const struct tune_tensor *t, int64_t first, int64_t count)
+{
+    struct tune_tensor part = tune_tensor_2d((char *)t->data + first * dtypes[t->dtype].bits / 8, t->dtype, t->shape[0], count);
+    part.stride = tune_tensor_stride(t);
+    return part;
+}
+
+int64_t tune_tensor_stride(const struct tune_tensor *t)
+{
+    return t->stride ? t->stride : t->shape[1];
+}
+
 int64_t tune_tensor_elements(const struct tune_tensor *t)
 {
     int64_t n = 1;
@@ -74,7 +87,7 @@ int64_t tune_tensor_elements(const struct tune_tensor *t)
 
 int64_t tune_tensor_bytes(const struct tune_tensor *t)
 {
-    return tune_tensor_elements(t) * dtypes[t->dtype].bits / 8;
+    return (tune_tensor_elements(t) * dtypes[t->dtype].bits + 7) / 8;
 }
 
 const char *tune_tensor_shape_text(const struct tune_tensor *t, char *text, size_t size)

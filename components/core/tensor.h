@@ -1,7 +1,8 @@
 /* tensor.h - a named piece of memory with a shape: what kernels take and files hold.
  *
  * A tensor does not own its memory; it is a view into a device buffer, a mapped
- * file or an array of the caller's. Row-major, no strides. */
+ * file or an array of the caller's. Row-major; the rows of a matrix may lie further apart
+ * than they are long (some columns of a wider one), where an operation says that it takes that. */
 #ifndef TUNE_CORE_TENSOR_H
 #define TUNE_CORE_TENSOR_H
 
@@ -12,7 +13,8 @@
 extern "C" {
 #endif
 
-/* Element types. F32 and BF16 are what kernels compute with; the rest are met in files. */
+/* Element types. F32 and BF16 are what kernels compute with; NF4 (nf4.h) is what frozen weights are kept in, and no file
+ * holds it; the rest are met in files. */
 enum tune_dtype {
     TUNE_F32,
     TUNE_BF16,
@@ -36,21 +38,26 @@ enum tune_dtype {
     TUNE_F6_E2M3,
     TUNE_F6_E3M2,
     TUNE_F4,
+    TUNE_NF4,
     TUNE_DTYPES /* how many there are */
 };
 
 #define TUNE_MAX_DIMS 8
+
+struct tune_nf4;
 
 struct tune_tensor {
     void *data;
     enum tune_dtype dtype;
     int ndim;                     /* 0: a scalar */
     int64_t shape[TUNE_MAX_DIMS]; /* the first ndim hold */
+    int64_t stride;               /* elements from the begin of a row of a matrix to the next one's; 0: they touch */
+    const struct tune_nf4 *nf4;   /* NF4: the scales of the numbers in data; else NULL */
 };
 
 /* tune_dtype_name - the safetensors spelling: "F32", "BF16", ...
- * tune_dtype_bits - 32, 16, ...; F4 is 4 and F6_* are 6, so bytes are bits * elements / 8.
- * tune_dtype_from - by either spelling, "BF16" or "bfloat16"; -1 and no error text if it is none. */
+ * tune_dtype_bits - 32, 16, ...; F4 and NF4 are 4 and F6_* are 6, so bytes are bits * elements / 8.
+ * tune_dtype_from - by either spelling, "BF16" or "bfloat16"; -1 and no error text if it is none of a file's: NF4 is not. */
 const char *tune_dtype_name(enum tune_dtype dtype);
 int tune_dtype_bits(enum tune_dtype dtype);
 int tune_dtype_from(const char *name);
@@ -59,8 +66,13 @@ int tune_dtype_from(const char *name);
 struct tune_tensor tune_tensor_1d(void *data, enum tune_dtype dtype, int64_t n);
 struct tune_tensor tune_tensor_2d(void *data, enum tune_dtype dtype, int64_t rows, int64_t columns);
 
-/* tune_tensor_elements - product of the shape (1 for a scalar).
- * tune_tensor_bytes - elements * bits / 8. */
+/* tune_tensor_columns - the columns [first, first + count) of a matrix, in place. Not of NF4. */
+struct tune_tensor tune_tensor_columns(const struct tune_tensor *t, int64_t first, int64_t count);
+
+/* tune_tensor_stride - of a matrix: from one row to the next, in elements.
+ * tune_tensor_elements - product of the shape (1 for a scalar).
+ * tune_tensor_bytes - elements * bits / 8, rounded up: what they take where nothing lies between rows. */
+int64_t tune_tensor_stride(const struct tune_tensor *t);
 int64_t tune_tensor_elements(const struct tune_tensor *t);
 int64_t tune_tensor_bytes(const struct tune_tensor *t);
 

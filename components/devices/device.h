@@ -50,7 +50,7 @@ struct tune_ceilings {
     double bytes_one, bytes_all; /* streamed from and to memory, bytes/s */
 };
 
-/* The table. N rows, C width; tensors are contiguous. Arguments were checked by kernels.c. "set" or "add" says what happens
+/* The table. N rows, C width; tensors are contiguous, but gemm's (see tensor.h, stride). Arguments were checked by kernels.c. "set" or "add" says what happens
  * to an output. See kernels.h for shapes and formulas. */
 struct tune_kernels {
     void (*close)(struct tune_device *dev);

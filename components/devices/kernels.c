@@ -1,12 +1,21 @@
 /* kernels.c - shapes and dtypes are checked here, once, above every device. */
 #include "devices/kernels.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "core/try.h"
+
+/* Nothing lies between the rows. */
+static bool is_whole(const struct tune_tensor *t)
+{
+    return t->stride == 0 || (t->ndim == 2 && t->stride == t->shape[1]);
+}
 
 /* A matrix of activations; of statistics, parameters or tables: F32. */
 static bool is(const struct tune_tensor *t, int64_t rows, int64_t columns)
 {
-    return t->ndim == 2 && t->shape[0] == rows && t->shape[1] == columns;
+    return t->ndim == 2 && t->shape[0] == rows && t->shape[1] == columns && is_whole(t);
 }
 
 static bool is_f32(const struct tune_tensor *t, int64_t rows, int64_t columns)
@@ -16,12 +25,18 @@ static bool is_f32(const struct tune_tensor *t, int64_t rows, int64_t columns)
 
 static bool is_row(const struct tune_tensor *t, int64_t n)
 {
-    return t->ndim == 1 && t->shape[0] == n && t->dtype == TUNE_F32;
+    return t->ndim == 1 && t->shape[0] == n && t->dtype == TUNE_F32 && is_whole(t);
 }
 
 static bool is_float(const struct tune_tensor *t)
 {
-    return t->dtype == TUNE_F32 || t->dtype == TUNE_BF16;
+    return (t->dtype == TUNE_F32 || t->dtype == TUNE_BF16) && is_whole(t);
+}
+
+/* A matrix that a product takes: its rows may lie further apart than they are long. */
+static bool is_factor(const struct tune_tensor *t)
+{
+    return t->ndim == 2 && (t->dtype == TUNE_F32 || t->dtype == TUNE_BF16) && (t->stride == 0 || t->stride >= t->shape[1]);
 }
 
 static int refuse(const char *op, const struct tune_tensor *a, const struct tune_tensor *b, const struct tune_tensor *c)
@@ -30,8 +45,12 @@ static int refuse(const char *op, const struct tune_tensor *a, const struct tune
     const struct tune_tensor *all[3] = {a, b, c};
     for (int i = 0; i < 3; i++) {
         text[i][0] = 0;
-        if (all[i])
-            tune_tensor_shape_text(all[i], text[i], sizeof text[i]);
+        if (!all[i])
+            continue;
+        tune_tensor_shape_text(all[i], text[i], sizeof text[i]);
+        size_t used = strlen(text[i]);
+        if (all[i]->stride)
+            snprintf(text[i] + used, sizeof text[i] - used, " stride %lld", (long long)all[i]->stride);
     }
     tune_error_set("%s: shapes or dtypes do not fit: %s%s%s%s%s%s", op, a ? tune_dtype_name(a->dtype) : "", text[0],
                    b ? tune_dtype_name(b->dtype) : "", text[1], c ? tune_dtype_name(c->dtype) : "", text[2]);
@@ -46,8 +65,8 @@ static int refuse(const char *op, const struct tune_tensor *a, const struct tune
 
 static bool gemm_fits(const struct tune_tensor *c, const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt)
 {
-    return a->ndim == 2 && b->ndim == 2 && c->ndim == 2 && is_float(a) && is_float(b) && is_float(c) && a->shape[!at] > 0 &&
-           a->shape[!at] == b->shape[bt] && c->shape[0] == a->shape[at] && c->shape[1] == b->shape[!bt];
+    return is_factor(a) && is_factor(b) && is_factor(c) && a->shape[!at] > 0 && a->shape[!at] == b->shape[bt] &&
+           c->shape[0] == a->shape[at] && c->shape[1] == b->shape[!bt];
 }
 
 int tune_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
@@ -61,7 +80,7 @@ int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const st
                         const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta)
 {
     CHECK(gemm_fits(y, x, false, w, true), "linear_forward", y, x, w);
-    CHECK(!bias || is_row(bias, y->shape[1]), "linear_forward", y, bias, NULL);
+    CHECK(!bias || (is_row(bias, y->shape[1]) && is_whole(y)), "linear_forward", y, bias, NULL);
     TRY(tune_gemm(dev, y, x, false, w, true, scale, beta));
     if (!bias)
         return 0;
@@ -95,7 +114,7 @@ int tune_embed_forward(struct tune_device *dev, struct tune_tensor *x, const str
 int tune_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
                         const int32_t *ids, float scale)
 {
-    CHECK(dx->ndim == 2 && dw->ndim == 2 && is_float(dx) && dw->dtype == TUNE_F32 && dx->shape[1] == dw->shape[1],
+    CHECK(dx->ndim == 2 && dw->ndim == 2 && is_float(dx) && is_float(dw) && dw->dtype == TUNE_F32 && dx->shape[1] == dw->shape[1],
           "embed_backward", dw, dx, NULL);
     return dev->kernels->embed_backward(dev, dw, dx, ids, scale);
 }
@@ -124,7 +143,7 @@ int tune_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct
                           const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps)
 {
     CHECK(x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && x->dtype == y->dtype && is_float(x) && w->ndim == 1 &&
-              w->dtype == TUNE_F32 && first >= 0 && heads > 0 && (first + heads) * w->shape[0] <= x->shape[1] &&
+              w->dtype == TUNE_F32 && is_whole(w) && first >= 0 && heads > 0 && (first + heads) * w->shape[0] <= x->shape[1] &&
               is_f32(rstd, x->shape[0], heads),
           "headnorm_forward", y, x, w);
     return dev->kernels->headnorm_forward(dev, y, rstd, x, w, first, heads, eps);
@@ -135,7 +154,7 @@ int tune_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, stru
                            int first, int heads)
 {
     CHECK(x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && x->dtype == dy->dtype && is_float(x) && w->ndim == 1 &&
-              w->dtype == TUNE_F32 && first >= 0 && heads > 0 && (first + heads) * w->shape[0] <= x->shape[1] &&
+              w->dtype == TUNE_F32 && is_whole(w) && first >= 0 && heads > 0 && (first + heads) * w->shape[0] <= x->shape[1] &&
               is_f32(rstd, x->shape[0], heads) &&
               (!dw || is_row(dw, w->shape[0])),
           "headnorm_backward", dy, x, w);
@@ -145,7 +164,7 @@ int tune_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, stru
 static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
                 bool backward)
 {
-    CHECK(x->ndim == 2 && is_float(x) && (int64_t)heads * D <= x->shape[1] && table->ndim == 2 && table->dtype == TUNE_F32 &&
+    CHECK(x->ndim == 2 && is_float(x) && (int64_t)heads * D <= x->shape[1] && table->ndim == 2 && table->dtype == TUNE_F32 && is_whole(table) &&
               table->shape[0] >= T && table->shape[1] == D && D % 2 == 0 && T > 0 && x->shape[0] % T == 0,
           "rope", x, table, NULL);
     return dev->kernels->rope(dev, x, table, T, heads, D, backward);
@@ -220,7 +239,7 @@ int tune_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tu
 int tune_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
                        const int32_t *labels, float scale, bool backward)
 {
-    CHECK(logits->ndim == 2 && logits->dtype == TUNE_F32, "cross_entropy", logits, NULL, NULL);
+    CHECK(logits->ndim == 2 && logits->dtype == TUNE_F32 && is_whole(logits), "cross_entropy", logits, NULL, NULL);
     return dev->kernels->cross_entropy(dev, logits, loss_sum, log_probs, labels, scale, backward);
 }
 

@@ -1,6 +1,7 @@
 /* kernels.h - the operations of a transformer, forward and backward, on any device.
  *
- * Shapes and dtypes are checked here, once; then the device's table is called. Outputs come
+ * Shapes and dtypes are checked here, once; then the device's table is called. Rows of a matrix touch, except in
+ * tune_gemm (and the linear layers without a bias), whose matrices may be columns of wider ones. Outputs come
  * first, then inputs, then scalars. The gradient of x is dx. Parameter gradients always add;
  * every other output says "set" or "add". Activations are F32 or BF16 (all of one call
  * alike); parameters, their gradients, statistics and tables are F32. Sums are in F32 or
@@ -18,7 +19,8 @@ extern "C" {
 #endif
 
 /* tune_gemm - c = alpha op(a) op(b) + beta c, where op transposes if asked.
- *   c [M,N] set (beta 0) or add (beta 1)   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed; K > 0 */
+ *   c [M,N] set (beta 0) or add (beta 1)   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed; K > 0
+ * Each may be F32 or BF16 by itself, and have rows that lie apart; what lies between c's rows is left alone. */
 int tune_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
               const struct tune_tensor *b, bool bt, float alpha, float beta);
 

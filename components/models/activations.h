@@ -22,7 +22,8 @@ struct tune_model {
     enum tune_dtype dtype;           /* of activations */
     struct tune_parameters parameters;
     struct tune_parameter **first;   /* [layers+2] first row of each unit */
-    float *weights, *gradients;
+    char *weights, *adapters;        /* the base's, the adapters' */
+    float *gradients;
     double load_seconds;
     int max_B, max_T;
     bool training, checkpointing;

@@ -23,7 +23,7 @@ static struct tune_model *no_memory(struct tune_model *m)
 
 static int64_t weights_bytes(const struct tune_model *m)
 {
-    return m->parameters.weights * 4;
+    return m->parameters.weights;
 }
 
 static int64_t gradients_bytes(const struct tune_model *m)
@@ -31,12 +31,22 @@ static int64_t gradients_bytes(const struct tune_model *m)
     return m->parameters.gradients * 4;
 }
 
-/* Everything but the weights' values. */
-static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
+/* The first row of each unit; again where rows have moved. */
+static void find_units(struct tune_model *m)
+{
+    for (int i = m->parameters.base - 1; i >= 0; i--)
+        m->first[m->parameters.at[i].unit] = &m->parameters.at[i];
+}
+
+/* Everything but the weights' values; table becomes the model's. */
+static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
+                               struct tune_parameters *table)
 {
     struct tune_model *m = calloc(1, sizeof *m);
     if (!m)
         return no_memory(m);
+    m->parameters = *table;
+    *table = (struct tune_parameters){0};
     m->config = *config;
     m->dev = dev;
     m->dtype = dtype;
@@ -44,13 +54,10 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         tune_error_set("activations in %s: supported are F32 and BF16", tune_dtype_name(dtype));
         goto fail;
     }
-    if (tune_parameters_new(&m->parameters, config) < 0)
-        goto fail;
     m->first = calloc((size_t)config->layers + 2, sizeof *m->first);
     if (!m->first)
         return no_memory(m);
-    for (int i = m->parameters.count - 1; i >= 0; i--)
-        m->first[m->parameters.at[i].unit] = &m->parameters.at[i];
+    find_units(m);
     m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
     if (!m->weights)
         goto fail;
@@ -62,7 +69,11 @@ fail:
 
 struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
 {
-    struct tune_model *m = make(config, dev, dtype);
+    struct tune_parameters table;
+    if (tune_parameters_new(&table, config) < 0)
+        return NULL;
+    struct tune_model *m = make(config, dev, dtype, &table);
+    tune_parameters_free(&table);
     int64_t widest = config->hidden > config->head_dim ? config->hidden : config->head_dim;
     float *ones = malloc(sizeof *ones * (size_t)widest);
     if (!m || !ones) {
@@ -84,14 +95,14 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
     return NULL;
 }
 
-/* One tensor of a file, of any alignment and float type, to its place as float32. */
+/* One tensor of a file, of any alignment and float type, to its place in its storage. */
 static int load_tensor(struct tune_model *m, const struct tune_parameter *p, const struct tune_tensor *t, float *room)
 {
-    int64_t size = tune_dtype_bits(t->dtype) / 8;
+    int64_t size = tune_dtype_bits(t->dtype) / 8, kept = tune_dtype_bits(p->storage) / 8;
     for (int64_t at = 0; at < p->count; at += PIECE) {
         int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
-        TRY(tune_convert(room, TUNE_F32, (const char *)t->data + at * size, t->dtype, n));
-        TRY(m->dev->kernels->upload(m->dev, m->weights + p->offset + at, room, n * 4));
+        TRY(tune_convert(room, p->storage, (const char *)t->data + at * size, t->dtype, n));
+        TRY(m->dev->kernels->upload(m->dev, m->weights + p->offset + at * kept, room, n * kept));
     }
     return 0;
 }
@@ -110,7 +121,8 @@ static int load_all(struct tune_model *m, const struct tune_weights *w)
     return status;
 }
 
-struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations)
+/* storage TUNE_DTYPES: all trainable. */
+static struct tune_model *load(const char *folder, struct tune_device *dev, enum tune_dtype activations, enum tune_dtype storage)
 {
     double begin = tune_moment_now().wall_s;
     struct tune_model_config config;
@@ -121,21 +133,29 @@ struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, 
         return NULL;
     struct tune_parameters table = {0}; /* checked before anything as large as the weights is allocated */
     struct tune_model *m = NULL;
-    if (tune_parameters_new(&table, &config) == 0 && tune_weights_check(w, &table, config.tied) == 0)
-        m = make(&config, dev, activations);
-    if (m) {
-        for (int i = 0; i < table.count; i++)
-            m->parameters.at[i].read_dtype = table.at[i].read_dtype;
-        if (load_all(m, w) < 0) {
-            tune_model_free(m);
-            m = NULL;
-        } else {
-            m->load_seconds = tune_moment_now().wall_s - begin;
-        }
+    if (tune_parameters_new(&table, &config) == 0 && tune_weights_check(w, &table, config.tied) == 0 &&
+        (storage == TUNE_DTYPES || tune_parameters_freeze(&table, storage) == 0))
+        m = make(&config, dev, activations, &table);
+    if (m && load_all(m, w) < 0) {
+        tune_model_free(m);
+        m = NULL;
     }
+    if (m)
+        m->load_seconds = tune_moment_now().wall_s - begin;
     tune_parameters_free(&table);
     tune_weights_close(w);
     return m;
+}
+
+struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations)
+{
+    return load(folder, dev, activations, TUNE_DTYPES);
+}
+
+struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
+                                          enum tune_dtype storage)
+{
+    return load(folder, dev, activations, storage);
 }
 
 void tune_model_free(struct tune_model *m)
@@ -143,6 +163,7 @@ void tune_model_free(struct tune_model *m)
     if (!m)
         return;
     tune_device_free(m->dev, m->weights, weights_bytes(m));
+    tune_device_free(m->dev, m->adapters, m->parameters.adapters);
     tune_device_free(m->dev, m->gradients, gradients_bytes(m));
     tune_device_free(m->dev, m->memory, m->memory_bytes);
     tune_parameters_free(&m->parameters);
@@ -328,7 +349,13 @@ struct tune_parameters *tune_model_parameters(struct tune_model *m)
 
 float *tune_model_weight(struct tune_model *m, const struct tune_parameter *p)
 {
-    return m->weights + p->offset;
+    return p->storage == TUNE_F32 ? tune_model_tensor(m, p).data : NULL;
+}
+
+struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p)
+{
+    char *data = (p->adapter ? m->adapters : m->weights) + p->offset;
+    return p->ndim == 2 ? tune_tensor_2d(data, p->storage, p->shape[0], p->shape[1]) : tune_tensor_1d(data, p->storage, p->count);
 }
 
 float *tune_model_gradient(struct tune_model *m, const struct tune_parameter *p)
@@ -343,8 +370,8 @@ double tune_model_load_seconds(const struct tune_model *m)
 
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw)
 {
-    const struct tune_parameter *p = m->config.tied ? &m->parameters.at[0] : &m->parameters.at[m->parameters.count - 1];
-    *w = tune_tensor_2d(tune_model_weight(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
+    const struct tune_parameter *p = m->config.tied ? &m->parameters.at[0] : &m->parameters.at[m->parameters.base - 1];
+    *w = tune_model_tensor(m, p);
     *dw = tune_tensor_2d(tune_model_gradient(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
 }
 
@@ -352,8 +379,12 @@ int tune_model_gradients(struct tune_model *m)
 {
     if (m->gradients)
         return 0;
-    for (int i = 1; i < m->parameters.count; i++) {
+    for (int i = 0; i < m->parameters.base; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
+        if (p->trainable && p->storage != TUNE_F32) {
+            tune_error_set("%s is kept in %s; only what is kept in F32 can be trained", p->name, tune_dtype_name(p->storage));
+            return -1;
+        }
         if (p->glued && p->trainable != p[-1].trainable) {
             tune_error_set("%s is %s and %s is not; they are one matrix: freeze both or none", p->name,
                            p->trainable ? "trainable" : "frozen", p[-1].name);

@@ -38,6 +38,11 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
                                   enum tune_dtype activations);
 void tune_model_free(struct tune_model *m);
 
+/* tune_model_load_frozen - the same with nothing trainable, matrices kept in storage (F32, BF16), vectors in F32: what adapters
+ * (models/lora.h) stand on. */
+struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
+                                          enum tune_dtype storage);
+
 /* tune_model_reserve - allocate all that batches of up to B rows of up to T positions need; nothing grows afterwards.
  * Once per model. FOR_TRAINING: keep what backward needs; with CHECKPOINTING: each layer's input only, the rest is
  * computed again. -1: no memory (a smaller one may be tried then), B T above 2^31 - 1; T above the model's context; B or T
@@ -61,11 +66,13 @@ enum tune_dtype tune_model_dtype(const struct tune_model *m); /* of activations 
 int64_t tune_model_max_tokens(const struct tune_model *m);    /* B*T that was reserved */
 
 /* tune_model_parameters - the table; freeze rows (trainable = false) before the first zero_grad or optimizer.
- * tune_model_weight, tune_model_gradient - a parameter's place on the device; NULL gradient: frozen, or none made yet.
+ * tune_model_weight, tune_model_gradient - a parameter's place on the device; NULL weight: it is not kept in F32; NULL gradient:
+ * frozen, or none made yet. tune_model_tensor - a view of any, with its dtype.
  * tune_model_output_weight - the matrix [V,C] that projects on the vocabulary, and its gradient (NULL data: frozen). */
 struct tune_parameters *tune_model_parameters(struct tune_model *m);
 float *tune_model_weight(struct tune_model *m, const struct tune_parameter *p);
 float *tune_model_gradient(struct tune_model *m, const struct tune_parameter *p);
+struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p);
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw);
 
 /* tune_model_gradients - allocate the gradient buffer for what is trainable now; again is fine. */

@@ -8,11 +8,34 @@
 
 #include "core/error.h"
 
-enum { ALIGN = 16 }; /* elements: 64 bytes of float32 */
+enum { BYTES = 64, ELEMENTS = 16 }; /* of float32 in them */
 
-static int64_t align(int64_t n)
+static int64_t align(int64_t n, int64_t unit)
 {
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
+    return (n + unit - 1) / unit * unit;
+}
+
+static int64_t bytes_of(const struct tune_parameter *r)
+{
+    return r->count * tune_dtype_bits(r->storage) / 8;
+}
+
+/* Its place behind what is in the buffer already. */
+static void place(struct tune_parameter *r, int64_t *buffer)
+{
+    if (!r->glued)
+        *buffer = align(*buffer, BYTES);
+    r->offset = *buffer;
+    *buffer += bytes_of(r);
+}
+
+/* All of the base's. */
+static void place_base(struct tune_parameters *p)
+{
+    p->weights = 0;
+    for (int i = 0; i < p->base; i++)
+        place(&p->at[i], &p->weights);
+    p->weights = align(p->weights, BYTES);
 }
 
 /* One more row; glued: right behind the one before, with no padding. rows 0: a vector. */
@@ -20,7 +43,8 @@ static void add(struct tune_parameters *p, int unit, bool glued, int64_t rows, i
 {
     struct tune_parameter *r = &p->at[p->count++];
     va_list args;
-    *r = (struct tune_parameter){.unit = unit, .trainable = true, .glued = glued, .gradient = -1, .read_dtype = TUNE_F32};
+    *r = (struct tune_parameter){.unit = unit, .trainable = true, .glued = glued, .gradient = -1, .storage = TUNE_F32,
+                                 .read_dtype = TUNE_F32};
     va_start(args, format);
     vsnprintf(r->name, sizeof r->name, format, args);
     va_end(args);
@@ -29,10 +53,6 @@ static void add(struct tune_parameters *p, int unit, bool glued, int64_t rows, i
     r->shape[1] = rows > 0 ? columns : 0;
     r->count = rows > 0 ? rows * columns : columns;
     r->norm = strstr(r->name, "norm.weight") != NULL;
-    if (!glued)
-        p->weights = align(p->weights);
-    r->offset = p->weights;
-    p->weights += r->count;
 }
 
 static void add_layer(struct tune_parameters *p, const struct tune_model_config *c, int i)
@@ -76,9 +96,45 @@ int tune_parameters_new(struct tune_parameters *p, const struct tune_model_confi
     add(p, c->layers + 1, false, 0, c->hidden, "model.norm.weight");
     if (!c->tied)
         add(p, c->layers + 1, false, c->vocabulary, c->hidden, "lm_head.weight");
-    p->weights = align(p->weights);
+    p->base = p->count;
+    place_base(p);
     tune_parameters_place(p);
     return 0;
+}
+
+int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage)
+{
+    if (storage != TUNE_F32 && storage != TUNE_BF16) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "frozen weights in %s: supported are F32 and BF16", tune_dtype_name(storage));
+        return -1;
+    }
+    for (int i = 0; i < p->base; i++) {
+        p->at[i].trainable = false;
+        p->at[i].storage = p->at[i].ndim == 2 ? storage : TUNE_F32;
+    }
+    place_base(p);
+    tune_parameters_place(p);
+    return 0;
+}
+
+struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const char *name, int unit, bool glued, int64_t rows,
+                                              int64_t columns)
+{
+    struct tune_parameter *more = realloc(p->at, sizeof *more * (size_t)(p->count + 1)), *r;
+    if (more)
+        p->at = more;
+    if (!more || strlen(name) >= sizeof r->name) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: %s", name, more ? "the name is too long for the table of parameters"
+                                                                    : "no memory for the table of parameters");
+        return NULL;
+    }
+    r = &p->at[p->count++];
+    *r = (struct tune_parameter){.ndim = columns > 0 ? 2 : 1, .shape = {rows, columns}, .count = columns > 0 ? rows * columns : rows,
+                                 .unit = unit, .trainable = true, .glued = glued, .gradient = -1, .adapter = true, .storage = TUNE_F32,
+                                 .read_dtype = TUNE_F32};
+    snprintf(r->name, sizeof r->name, "%s", name);
+    place(r, &p->adapters);
+    return r;
 }
 
 void tune_parameters_free(struct tune_parameters *p)
@@ -100,16 +156,15 @@ void tune_parameters_place(struct tune_parameters *p)
     p->gradients = 0;
     for (int i = 0; i < p->count; i++) {
         struct tune_parameter *r = &p->at[i], *before = i > 0 ? r - 1 : NULL;
-        bool glued = before && before->gradient >= 0 && r->offset == before->offset + before->count;
         r->gradient = -1;
         if (!r->trainable)
             continue;
-        if (!glued)
-            p->gradients = align(p->gradients);
+        if (!r->glued || !before || before->gradient < 0)
+            p->gradients = align(p->gradients, ELEMENTS);
         r->gradient = p->gradients;
         p->gradients += r->count;
     }
-    p->gradients = align(p->gradients);
+    p->gradients = align(p->gradients, ELEMENTS);
 }
 
 int64_t tune_parameters_total(const struct tune_parameters *p)

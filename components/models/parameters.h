@@ -1,9 +1,12 @@
 /* parameters.h - one table of a model's parameters: it drives allocation, loading, saving, freezing, decay and counts.
  *
  * Ordered by unit (0 the embedding, 1..L the layers, L+1 the final norm and an untied
- * projection). Offsets are elements in one flat buffer; each unit begins on 64 bytes, and
+ * projection). Offsets are bytes in one flat buffer; each matrix begins on 64 bytes, and
  * q, k, v (weights and biases), gate and up lie side by side so that each group is one
- * matrix product. Names and shapes are Hugging Face's. */
+ * matrix product. Names and shapes are Hugging Face's.
+ *
+ * Adapters' rows (models/lora.h) stand behind all rows of the base, by unit again, and lie in
+ * a buffer of their own; their names are those of an adapter's file without its prefix. */
 #ifndef TUNE_PARAMETERS_H
 #define TUNE_PARAMETERS_H
 
@@ -14,29 +17,39 @@ extern "C" {
 #endif
 
 struct tune_parameter {
-    char name[96];             /* "model.layers.0.self_attn.q_proj.weight" */
+    char name[96];             /* "model.layers.0.self_attn.q_proj.weight", "...q_proj.lora_A.weight" */
     int ndim;                  /* 1 or 2 */
     int64_t shape[2];          /* [out, in], or [n] */
     int64_t count;             /* elements */
     int unit;                  /* 0, 1..layers, layers+1 */
-    int64_t offset;            /* in the weights, elements */
+    int64_t offset;            /* in the weights, or where adapter in the adapters' buffer; bytes */
     int64_t gradient;          /* in the gradients and moments, elements; -1: frozen. Set by tune_parameters_place */
     bool trainable;            /* true until somebody freezes it, before the gradients are made */
     bool glued;                /* one matrix product with the row before it (k, v, up): frozen together or not at all */
     bool norm;                 /* of an RMSNorm: starts at 1 */
+    bool adapter;              /* no part of the base model */
+    enum tune_dtype storage;   /* on the device: F32, or BF16 where frozen */
     enum tune_dtype read_dtype; /* as the file had it; F32 for a new model */
 };
 
 struct tune_parameters {
     struct tune_parameter *at;
     int count;
-    int64_t weights;           /* elements of the weights buffer, padding included */
+    int base;                  /* rows of the base model, the first ones; the others are adapters' */
+    int64_t weights, adapters; /* bytes of the two buffers, padding included */
     int64_t gradients;         /* elements of the gradient buffer, padding included; by tune_parameters_place */
 };
 
 /* tune_parameters_new - the table of a model. 0, or -1: no memory. tune_parameters_free - its rows. */
 int tune_parameters_new(struct tune_parameters *p, const struct tune_model_config *c);
 void tune_parameters_free(struct tune_parameters *p);
+
+/* tune_parameters_freeze - nothing is trainable, and matrices are kept in storage (F32, BF16). Before there are weights.
+ * tune_parameters_append - one more row, of an adapter: trainable, F32; columns 0: a vector. Pointers to rows do not outlive it.
+ * NULL with an error: no memory, a name that is too long. */
+int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage);
+struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const char *name, int unit, bool glued, int64_t rows,
+                                              int64_t columns);
 
 /* tune_parameters_find - the row of that name, NULL if there is none. */
 struct tune_parameter *tune_parameters_find(const struct tune_parameters *p, const char *name);

@@ -30,10 +30,10 @@ static struct weight view(struct tune_model *m, const struct tune_parameter **p,
     int64_t rows = 0;
     for (int i = 0; i < count; i++)
         rows += (*p)++->shape[0];
-    struct weight v = {.w = tune_tensor_1d(tune_model_weight(m, first), TUNE_F32, rows)};
-    if (first->ndim == 2)
-        v.w = tune_tensor_2d(tune_model_weight(m, first), TUNE_F32, rows, first->shape[1]);
+    struct weight v = {.w = tune_model_tensor(m, first)};
+    v.w.shape[0] = rows;
     v.dw = v.w;
+    v.dw.dtype = TUNE_F32;
     v.dw.data = tune_model_gradient(m, first);
     return v;
 }
@@ -170,7 +170,7 @@ int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, str
     TRY(m->dev->kernels->upload(m->dev, m->ids, batch->ids, N * 4));
     struct tune_tensor x = rows(m, m->x[0], c->hidden), last = rows(m, m->x[c->layers], c->hidden);
     struct tune_tensor rstd = stat(m, m->rstd);
-    struct tune_tensor table = tune_tensor_2d(m->weights, TUNE_F32, c->vocabulary, c->hidden);
+    struct tune_tensor table = tune_model_tensor(m, &m->parameters.at[0]);
     const struct tune_parameter *p = m->first[c->layers + 1];
     struct weight norm = view(m, &p, 1);
     TRY(tune_embed_forward(m->dev, &x, &table, m->ids, c->embedding_multiplier));
@@ -231,10 +231,11 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
 /* The lowest unit with a gradient: nothing below it is wanted. */
 static int lowest_trainable(const struct tune_model *m)
 {
+    int lowest = m->config.layers + 2;
     for (int i = 0; i < m->parameters.count; i++)
-        if (m->parameters.at[i].gradient >= 0)
-            return m->parameters.at[i].unit;
-    return m->config.layers + 2;
+        if (m->parameters.at[i].gradient >= 0 && m->parameters.at[i].unit < lowest)
+            lowest = m->parameters.at[i].unit;
+    return lowest;
 }
 
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)

@@ -222,18 +222,18 @@ static int compare_names(const void *a, const void *b)
 /* A tensor that the model has no place for changes the numbers if it is left out. */
 static int check_no_strangers(const struct tune_weights *w, const struct tune_parameters *p, bool tied)
 {
-    const char **names = malloc(sizeof *names * (size_t)p->count);
+    const char **names = malloc(sizeof *names * (size_t)p->base);
     int status = 0;
     if (!names) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to check %s", w->folder);
         return -1;
     }
-    for (int i = 0; i < p->count; i++)
+    for (int i = 0; i < p->base; i++)
         names[i] = p->at[i].name;
-    qsort(names, (size_t)p->count, sizeof *names, compare_names);
+    qsort(names, (size_t)p->base, sizeof *names, compare_names);
     for (int64_t i = 0; i < w->count && status == 0; i++) {
         const char *name = w->named[i].name;
-        if (ignored(name, tied) || bsearch(&name, names, (size_t)p->count, sizeof *names, compare_names))
+        if (ignored(name, tied) || bsearch(&name, names, (size_t)p->base, sizeof *names, compare_names))
             continue;
         tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes", w->folder,
                        w->name[w->named[i].shard], name);
@@ -245,7 +245,7 @@ static int check_no_strangers(const struct tune_weights *w, const struct tune_pa
 
 int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, bool tied)
 {
-    for (int i = 0; i < p->count; i++) {
+    for (int i = 0; i < p->base; i++) {
         struct tune_parameter *r = &p->at[i];
         const struct tune_tensor *t = tune_weights_find(w, r->name);
         char have[64], want[64];
@@ -369,13 +369,13 @@ int tune_weights_write(const char *folder, const struct tune_parameters *p, enum
     char path[TUNE_PATH_MAX], name[64];
     int64_t total = 0, in_shard = 0, limit = shard_bytes > 0 ? shard_bytes : 5000000000;
     int shards = 1, status = 0;
-    struct item *items = malloc(sizeof *items * (size_t)p->count);
+    struct item *items = malloc(sizeof *items * (size_t)p->base);
     float *room = malloc(2 * PIECE * sizeof *room);
     if (!items || !room) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", folder);
         status = -1;
     }
-    for (int i = 0; i < p->count && status == 0; i++) { /* greedy, in the model's order, as transformers splits */
+    for (int i = 0; i < p->base && status == 0; i++) { /* greedy, in the model's order, as transformers splits */
         int64_t bytes = bytes_of(&p->at[i], as);
         if (in_shard > 0 && in_shard + bytes > limit) {
             shards++;
@@ -386,10 +386,10 @@ int tune_weights_write(const char *folder, const struct tune_parameters *p, enum
         items[i] = (struct item){&p->at[i], tune_dtype_bits(dtype_of(&p->at[i], as)), shards - 1};
     }
     if (status == 0)
-        qsort(items, (size_t)p->count, sizeof *items, compare_items);
+        qsort(items, (size_t)p->base, sizeof *items, compare_items);
     for (int i = 0, first = 0; i < shards && status == 0; i++) {
         int n = 0;
-        while (first + n < p->count && items[first + n].shard == i)
+        while (first + n < p->base && items[first + n].shard == i)
             n++;
         shard_file(name, sizeof name, i, shards);
         status = tune_path(path, "%s/%s", folder, shards == 1 ? single : name);
@@ -398,7 +398,7 @@ int tune_weights_write(const char *folder, const struct tune_parameters *p, enum
         first += n;
     }
     if (status == 0 && shards > 1)
-        status = write_index(folder, items, p->count, shards, total);
+        status = write_index(folder, items, p->base, shards, total);
     free(items);
     free(room);
     return status;

@@ -19,11 +19,11 @@ void tune_weights_close(struct tune_weights *w);
 /* tune_weights_find - the tensor of that name, NULL if there is none; a view until close. */
 const struct tune_tensor *tune_weights_find(const struct tune_weights *w, const char *name);
 
-/* tune_weights_check - the files hold exactly the table's tensors in their shapes, as F32, F16 or BF16; sets each row's
+/* tune_weights_check - the files hold exactly the base's tensors in their shapes, as F32, F16 or BF16; sets each row's
  * read_dtype. Ignored: rotary_emb.inv_freq, and lm_head.weight of a tied model. -1 names the tensor. */
 int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, bool tied);
 
-/* Writing a folder's weights: one model.safetensors, or shards of at most shard_bytes with an index (0: 5 GB).
+/* Writing a folder's weights (the base's, no adapters): one model.safetensors, or shards of at most shard_bytes with an index (0: 5 GB).
  * Tensors lie in the order transformers gives them. read is called for pieces of a parameter, in order: count floats from
  * element at into out. dtype of a row: as, or its read_dtype where as is TUNE_DTYPES. */
 struct tune_weights_source {

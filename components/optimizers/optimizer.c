@@ -8,8 +8,9 @@
 
 /* Neighbours in weights and gradients with the same decay. */
 struct run {
-    int64_t weight, gradient, count;
-    bool decays;
+    float *weight;
+    int64_t gradient, count;
+    bool decays, adapter;
 };
 
 struct tune_optimizer {
@@ -29,14 +30,15 @@ static void make_runs(struct tune_optimizer *opt)
     for (int i = 0; i < p->count; i++) {
         const struct tune_parameter *r = &p->at[i];
         bool decays = opt->options.decay_all || r->ndim == 2;
+        float *weight = tune_model_weight(opt->m, r);
         if (r->gradient < 0)
             continue;
         struct run *last = opt->run_count > 0 ? &opt->runs[opt->run_count - 1] : NULL;
         /* padding between two rows is zero in weights, gradients and moments, and stays zero: runs may span it */
-        if (last && last->decays == decays && r->offset - last->weight == r->gradient - last->gradient)
-            last->count = r->offset - last->weight + r->count;
+        if (last && last->decays == decays && last->adapter == r->adapter && weight - last->weight == r->gradient - last->gradient)
+            last->count = weight - last->weight + r->count;
         else
-            opt->runs[opt->run_count++] = (struct run){r->offset, r->gradient, r->count, decays};
+            opt->runs[opt->run_count++] = (struct run){weight, r->gradient, r->count, decays, r->adapter};
     }
 }
 
@@ -117,7 +119,7 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
     if (!scalars)
         return -1;
     const double *scale = &scalars->gradient_scale;
-    float *w = tune_model_weight(opt->m, &tune_model_parameters(opt->m)->at[0]), *g = gradients(opt);
+    float *g = gradients(opt);
     struct tune_update u = {.lr = lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum,
                             .updates = &scalars->updates};
     for (int i = 0; i < opt->run_count; i++) {
@@ -125,9 +127,9 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
         float *m = opt->moment[0] ? opt->moment[0] + r->gradient : NULL;
         u.weight_decay = r->decays ? o->weight_decay : 0;
         if (o->kind == TUNE_ADAMW)
-            TRY(tune_adamw(opt->dev, w + r->weight, g + r->gradient, m, opt->moment[1] + r->gradient, r->count, &u, scale));
+            TRY(tune_adamw(opt->dev, r->weight, g + r->gradient, m, opt->moment[1] + r->gradient, r->count, &u, scale));
         else
-            TRY(tune_sgd(opt->dev, w + r->weight, g + r->gradient, m, r->count, &u, scale));
+            TRY(tune_sgd(opt->dev, r->weight, g + r->gradient, m, r->count, &u, scale));
     }
     TRY(opt->dev->kernels->copy(opt->dev, opt->updates, &scalars->updates, sizeof *opt->updates));
     tune_sums_end(sums, lr);

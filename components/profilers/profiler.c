@@ -98,7 +98,7 @@ static const struct tune_parameter *parameter_at(const struct tune_profiler *p, 
     const struct tune_parameters *table = tune_model_parameters(p->model);
     for (int i = 0; i < table->count; i++) {
         const struct tune_parameter *r = &table->at[i];
-        const float *w = tune_model_weight(p->model, r), *g = tune_model_gradient(p->model, r);
+        const void *w = tune_model_tensor(p->model, r).data, *g = tune_model_gradient(p->model, r);
         if (address == w || (g && address == g))
             return r;
     }

@@ -57,7 +57,7 @@ static void check_config(void)
     HOLDS(tune_parameters_new(&p, &c) == 0);
     tune_parameters_place(&p);
     HOLDS(p.count > 0 && tune_parameters_total(&p) > 0 && tune_parameters_trainable(&p) == tune_parameters_total(&p));
-    HOLDS(p.weights >= tune_parameters_total(&p));
+    HOLDS(p.weights >= 4 * tune_parameters_total(&p));
     tune_parameters_free(&p);
 }
 

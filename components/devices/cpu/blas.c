@@ -97,7 +97,7 @@ enum { BLOCK = 256 }; /* rows, columns and depth of a widened block */
 
 static void f32_piece(const struct product *p, int64_t r0, int64_t r1, int64_t c0, int64_t c1)
 {
-    int64_t lda = p->a->shape[1], ldb = p->b->shape[1], ldc = p->N;
+    int64_t lda = tune_tensor_stride(p->a), ldb = tune_tensor_stride(p->b), ldc = tune_tensor_stride(p->c);
     const float *a = (const float *)p->a->data + (p->at ? r0 : r0 * lda);
     const float *b = (const float *)p->b->data + (p->bt ? c0 * ldb : c0);
     cblas_sgemm(CblasRowMajor, p->at ? CblasTrans : CblasNoTrans, p->bt ? CblasTrans : CblasNoTrans, (blasint)(r1 - r0),
@@ -109,7 +109,7 @@ static void f32_piece(const struct product *p, int64_t r0, int64_t r1, int64_t c
 static const float *block(const struct tune_tensor *t, int64_t r, int64_t c, int64_t rows, int64_t columns, float *room,
                           int64_t *ld)
 {
-    int64_t width = t->shape[1];
+    int64_t width = tune_tensor_stride(t);
     if (t->dtype == TUNE_F32) {
         *ld = width;
         return (const float *)t->data + r * width + c;
@@ -124,14 +124,15 @@ static void mixed_piece(const struct product *p, int64_t r0, int64_t r1, int64_t
 {
     float *wa = work, *wb = wa + BLOCK * BLOCK, *wc = wb + BLOCK * BLOCK;
     bool narrow = p->c->dtype != TUNE_F32;
+    int64_t apart = tune_tensor_stride(p->c);
     for (int64_t r = r0; r < r1; r += BLOCK)
         for (int64_t c = c0; c < c1; c += BLOCK) {
             int64_t rows = r1 - r < BLOCK ? r1 - r : BLOCK, columns = c1 - c < BLOCK ? c1 - c : BLOCK;
-            int64_t ldc = narrow ? columns : p->N, lda, ldb;
-            float *out = narrow ? wc : (float *)p->c->data + r * p->N + c;
+            int64_t ldc = narrow ? columns : apart, lda, ldb;
+            float *out = narrow ? wc : (float *)p->c->data + r * apart + c;
             if (narrow && p->beta != 0)
                 for (int64_t i = 0; i < rows; i++)
-                    tune_cpu_in(p->c, (r + i) * p->N + c, columns, out + i * columns);
+                    tune_cpu_in(p->c, (r + i) * apart + c, columns, out + i * columns);
             for (int64_t k = 0; k < p->K; k += BLOCK) {
                 int64_t depth = p->K - k < BLOCK ? p->K - k : BLOCK;
                 const float *a = p->at ? block(p->a, k, r, depth, rows, wa, &lda) : block(p->a, r, k, rows, depth, wa, &lda);
@@ -142,7 +143,7 @@ static void mixed_piece(const struct product *p, int64_t r0, int64_t r1, int64_t
                             k == 0 ? p->beta : 1, out, (blasint)ldc);
             }
             for (int64_t i = 0; narrow && i < rows; i++)
-                tune_cpu_out(p->c, (r + i) * p->N + c, columns, out + i * columns);
+                tune_cpu_out(p->c, (r + i) * apart + c, columns, out + i * columns);
         }
 }
 

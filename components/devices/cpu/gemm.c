@@ -153,12 +153,12 @@ static void do_task(const struct product *p, int64_t task, int threads, float *w
     s1 = s1 < p->s1 ? s1 : p->s1;
     bool narrow = p->c->dtype != TUNE_F32;
     int64_t m0 = p->shared_is_a ? s0 : i0, m1 = p->shared_is_a ? s1 : i1, n0 = p->shared_is_a ? i0 : s0,
-            n1 = p->shared_is_a ? i1 : s1, N = p->c->shape[1];
-    struct target t = {p->c->data, N, 0, 0};
+            n1 = p->shared_is_a ? i1 : s1, apart = tune_tensor_stride(p->c);
+    struct target t = {p->c->data, apart, 0, 0};
     if (narrow) {
         t = (struct target){work + p->depth * up(p->chunk, NR), n1 - n0, m0, n0};
         for (int64_t m = m0; m < m1 && p->beta != 0; m++)
-            tune_cpu_in(p->c, m * N + n0, n1 - n0, t.c + (m - m0) * t.ld);
+            tune_cpu_in(p->c, m * apart + n0, n1 - n0, t.c + (m - m0) * t.ld);
     }
     for (int64_t k0 = p->k0; k0 < p->k1; k0 += p->depth) {
         int64_t k1 = k0 + p->depth < p->k1 ? k0 + p->depth : p->k1;
@@ -170,7 +170,7 @@ static void do_task(const struct product *p, int64_t task, int threads, float *w
         multiply(p, work, i0, i1, s0, s1, k0, k1, k0 == 0 ? p->beta : 1, &t, &next);
     }
     for (int64_t m = m0; m < m1 && narrow; m++)
-        tune_cpu_out(p->c, m * N + n0, n1 - n0, t.c + (m - m0) * t.ld);
+        tune_cpu_out(p->c, m * apart + n0, n1 - n0, t.c + (m - m0) * t.ld);
 }
 
 /* The shared side's panels, all their depth, by all threads: some neighbouring panels at a time. */
@@ -211,7 +211,7 @@ const char *tune_cpu_gemm_vectors(void)
 
 static struct operand operand(const struct tune_tensor *t, bool by_depth)
 {
-    return (struct operand){t->data, t->dtype, t->shape[1], by_depth};
+    return (struct operand){t->data, t->dtype, tune_tensor_stride(t), by_depth};
 }
 
 /* Depth of a block: K in equal parts, whole vectors. */

@@ -1,0 +1,60 @@
+/* lora.h - low-rank adapters on a frozen model: LoRA (Hu et al. 2021), rsLoRA (Kalajdzievski 2023), DoRA (Liu et al. 2024).
+ *
+ *     LoRA:  y = W x + bias + s B A d                       d = dropout(x), s = alpha/r, rsLoRA: alpha/sqrt(r)
+ *     DoRA:  y = W x + bias + (g - 1) W d + g s B A d       g = magnitude / |W + s B A| by rows, the norm a constant in backward
+ *
+ *     struct tune_model *m = tune_model_load_frozen("models/SmolLM2-135M", dev, TUNE_F32, TUNE_BF16);
+ *     struct tune_lora_options o = {.r = 16, .alpha = 32, .targets = "all-linear"};
+ *     tune_lora_add(m, &o, 42);
+ *     tune_model_reserve(m, 1, 512, TUNE_FOR_TRAINING);      from here on as any model
+ *
+ * A [r,in], B [out,r] and DoRA's magnitude [out] are rows of the model's table of parameters (adapter is true):
+ * "model.layers.0.self_attn.q_proj.lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector". What a product reads
+ * is dropped once for all its adapters: q, k and v share a mask as they share their input. */
+#ifndef TUNE_LORA_H
+#define TUNE_LORA_H
+
+#include "models/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_lora_options {
+    int r;
+    double alpha, dropout;
+    bool rslora, dora;
+    const char *targets;                      /* "all-linear", or ends of module names, with commas: "q_proj,layers.3.mlp.down_proj" */
+    const char *rank_pattern, *alpha_pattern; /* "k_proj=4,layers.0.self_attn.q_proj=32": the first that fits holds; NULL: none */
+    const char *layers;                       /* "0,1,8-15"; NULL: all */
+};
+
+enum { TUNE_LORA_MAX_RANK = 1 << 14 };
+
+/* tune_lora_add - freeze the model's rows and append those of its adapters: A uniform in +-1/sqrt(in), a function of (seed, name),
+ * B 0, magnitude |W|; the model computes what it did. Once, before tune_model_reserve. options are copied, their strings too.
+ * -1, kind USAGE: r or a pattern's out of range, targets, a pattern or layers that match nothing (the names there are). */
+int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options, uint64_t seed);
+
+/* tune_model_lora - the options of the model's adapters; NULL: it has none. */
+const struct tune_lora_options *tune_model_lora(const struct tune_model *m);
+
+/* What options say of one module ("model.layers.0.self_attn.q_proj"). tune_lora_rank: 0: no adapter there.
+ * tune_lora_scale - s, of a module with an adapter. */
+int tune_lora_rank(const struct tune_lora_options *o, const char *module);
+double tune_lora_alpha(const struct tune_lora_options *o, const char *module);
+double tune_lora_scale(const struct tune_lora_options *o, const char *module);
+
+/* tune_lora_check - options by themselves: numbers in range, patterns and layers well formed. -1, kind USAGE. */
+int tune_lora_check(const struct tune_lora_options *o);
+
+/* tune_model_infer - tune_model_forward that drops nothing: for evaluation, logits, proofs. No backward follows it.
+ * tune_model_set_step - the optimizer steps done so far: dropout's masks are a function of the seed, the step that
+ * tune_model_zero_grad began, the forward pass in it, layer, product, row and channel. */
+int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
+void tune_model_set_step(struct tune_model *m, int64_t step);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
