@@ -398,7 +398,7 @@ static int read_pattern(const struct reader *r, const char *key, bool whole, cha
         size_t n;
         FILE *list = open_memstream(&names, &n);
         double x = p->valuedouble;
-        good = list && cJSON_IsNumber(p) && (whole ? x >= 1 && x <= TUNE_LORA_MAX_RANK && x == floor(x) : isfinite(x)) &&
+        good = list && cJSON_IsNumber(p) && (whole ? x >= 1 && x <= TUNE_LORA_MAX_RANK && x == floor(x) : x > 0 && x <= 1e9) &&
                plain_names(p->string, true, list);
         if (list)
             fclose(list);
@@ -409,7 +409,7 @@ static int read_pattern(const struct reader *r, const char *key, bool whole, cha
     fclose(out);
     return good && each_once(*text) ? 0
                 : refuse(r, key, whole ? "expected names of modules, or their ends, each once, and ranks from 1 to 16384"
-                                       : "expected names of modules, or their ends, each once, and numbers");
+                                       : "expected names of modules, or their ends, each once, and numbers above 0");
 }
 
 static bool layer_number(const cJSON *v)
@@ -459,8 +459,10 @@ static int read_all(const struct reader *r, struct tune_adapter_config *c)
     if (rank != floor(rank))
         return refuse(r, "r", "expected a whole number");
     c->lora.r = (int)rank;
-    TRY(read_number(r, "lora_alpha", -1e9, 1e9, 8, &c->lora.alpha));
+    TRY(read_number(r, "lora_alpha", 0, 1e9, 8, &c->lora.alpha));
     TRY(read_number(r, "lora_dropout", 0, 1, 0, &c->lora.dropout));
+    if (c->lora.alpha == 0 || c->lora.dropout == 1)
+        return refuse(r, c->lora.alpha == 0 ? "lora_alpha" : "lora_dropout", "nothing of the adapter is left with that");
     TRY(read_flag(r, "use_rslora", &c->lora.rslora));
     TRY(read_flag(r, "use_dora", &c->lora.dora));
     TRY(read_targets(r, c));

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_refused();
         return 0;
     }
-    HOLDS(c.lora.r >= 1 && c.lora.r <= TUNE_LORA_MAX_RANK && c.lora.dropout >= 0 && c.lora.dropout <= 1);
+    HOLDS(c.lora.r >= 1 && c.lora.r <= TUNE_LORA_MAX_RANK && c.lora.dropout >= 0 && c.lora.dropout < 1 && tune_lora_check(&c.lora) == 0);
     HOLDS(c.lora.targets && c.lora.targets[0]);
     HOLDS(tune_adapter_config_write(written, &c.lora, c.base) == 0);
     HOLDS(tune_adapter_config_read(&d, written) == 0 && !d.unknown);

@@ -1,0 +1,244 @@
+/* lora_options.c - what the options of adapters say of a module. */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/try.h"
+#include "models/lora_parts.h"
+
+struct piece {
+    const char *text;
+    size_t size;
+};
+
+/* The next piece of a list with commas; false: none is left. */
+static bool next_piece(const char **list, struct piece *p)
+{
+    if (!*list)
+        return false;
+    p->text = *list;
+    p->size = strcspn(*list, ",");
+    *list = p->text[p->size] ? p->text + p->size + 1 : NULL;
+    return true;
+}
+
+/* The module is named so, or ends with "." and that. */
+static bool ends_with(const char *module, struct piece end)
+{
+    size_t n = strlen(module);
+    return end.size > 0 && n >= end.size && memcmp(module + n - end.size, end.text, end.size) == 0 &&
+           (n == end.size || module[n - end.size - 1] == '.');
+}
+
+/* The layer in "model.layers.12.mlp.up_proj"; -1: none. */
+static int layer_of(const char *module)
+{
+    const char *at = strstr(module, "layers.");
+    return at && at[7] >= '0' && at[7] <= '9' ? atoi(at + 7) : -1;
+}
+
+/* "8" or "8-15". */
+static bool read_range(struct piece p, long *low, long *high)
+{
+    char text[32], *end;
+    if (p.size == 0 || p.size >= sizeof text || p.text[0] < '0' || p.text[0] > '9')
+        return false;
+    snprintf(text, sizeof text, "%.*s", (int)p.size, p.text);
+    *low = *high = strtol(text, &end, 10);
+    if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+        *high = strtol(end + 1, &end, 10);
+    return !*end && *high >= *low && *high < INT_MAX;
+}
+
+/* "k_proj=4": the name of modules and the number. */
+static bool read_assignment(struct piece p, struct piece *name, double *value)
+{
+    char text[48], *end;
+    const char *equal = memchr(p.text, '=', p.size);
+    size_t left = equal ? (size_t)(p.text + p.size - equal - 1) : 0;
+    if (!equal || equal == p.text || left == 0 || left >= sizeof text || !strchr("0123456789.", equal[1]))
+        return false;
+    snprintf(text, sizeof text, "%.*s", (int)left, equal + 1);
+    *name = (struct piece){p.text, (size_t)(equal - p.text)};
+    *value = strtod(text, &end);
+    return !*end && isfinite(*value);
+}
+
+static bool in_layers(const char *layers, const char *module)
+{
+    struct piece p;
+    long low, high, layer = layer_of(module);
+    if (!layers)
+        return true;
+    while (next_piece(&layers, &p))
+        if (read_range(p, &low, &high) && layer >= low && layer <= high)
+            return true;
+    return false;
+}
+
+static bool targeted(const char *targets, const char *module)
+{
+    struct piece p;
+    size_t n = strlen(module);
+    if (n < 5 || strcmp(module + n - 5, "_proj"))
+        return false;
+    if (!strcmp(targets, "all-linear"))
+        return true;
+    while (next_piece(&targets, &p))
+        if (ends_with(module, p))
+            return true;
+    return false;
+}
+
+/* The first entry of a pattern that fits the module, else what holds for all. */
+static double by_pattern(const char *pattern, const char *module, double otherwise)
+{
+    struct piece p, name;
+    double value;
+    while (next_piece(&pattern, &p))
+        if (read_assignment(p, &name, &value) && ends_with(module, name))
+            return value;
+    return otherwise;
+}
+
+int tune_lora_rank(const struct tune_lora_options *o, const char *module)
+{
+    return targeted(o->targets, module) && in_layers(o->layers, module) ? (int)by_pattern(o->rank_pattern, module, o->r) : 0;
+}
+
+double tune_lora_alpha(const struct tune_lora_options *o, const char *module)
+{
+    return by_pattern(o->alpha_pattern, module, o->alpha);
+}
+
+double tune_lora_scale(const struct tune_lora_options *o, const char *module)
+{
+    double r = tune_lora_rank(o, module);
+    return tune_lora_alpha(o, module) / (o->rslora ? sqrt(r) : r);
+}
+
+/* ---- checks ---- */
+
+static int refuse(const char *what, struct piece p, const char *expected)
+{
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%.*s\"; expected %s", what, p.size < 200 ? (int)p.size : 200, p.text, expected);
+    return -1;
+}
+
+static int check_pattern(const char *what, const char *pattern, bool ranks)
+{
+    struct piece p, name;
+    double value;
+    while (next_piece(&pattern, &p)) {
+        if (!read_assignment(p, &name, &value))
+            return refuse(what, p, "entries like k_proj=4 with commas between them");
+        if (ranks && (value < 1 || value > TUNE_LORA_MAX_RANK || value != floor(value)))
+            return refuse(what, p, "a rank from 1 to 16384");
+        if (!(value > 0))
+            return refuse(what, p, "an alpha above 0");
+    }
+    return 0;
+}
+
+int tune_lora_check(const struct tune_lora_options *o)
+{
+    struct piece p;
+    long low, high;
+    const char *layers = o->layers;
+    if (o->r < 1 || o->r > TUNE_LORA_MAX_RANK) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: the rank r is %d; expected 1 to %d", o->r, TUNE_LORA_MAX_RANK);
+        return -1;
+    }
+    if (!(o->alpha > 0 && isfinite(o->alpha)) || !(o->dropout >= 0 && o->dropout < 1)) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: alpha is %g, dropout %g; expected an alpha above 0 and a dropout from 0 to below 1",
+                            o->alpha, o->dropout);
+        return -1;
+    }
+    TRY(check_pattern("LoRA's rank pattern", o->rank_pattern, true));
+    TRY(check_pattern("LoRA's alpha pattern", o->alpha_pattern, false));
+    if (!o->targets) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: no targets; name modules, or write all-linear");
+        return -1;
+    }
+    while (next_piece(&layers, &p))
+        if (!read_range(p, &low, &high))
+            return refuse("LoRA's layers", p, "numbers and ranges like 0,1,8-15");
+    return 0;
+}
+
+/* ---- against a model ---- */
+
+/* Whether some module of the model that has an adapter, or any where targets are looked for, ends with that. */
+static bool fits_some(const struct tune_parameters *t, const struct tune_lora_options *o, struct piece end, bool adapted)
+{
+    for (int i = 0; i < t->base; i++) {
+        char module[sizeof t->at->name];
+        if (tune_lora_module(&t->at[i], module) && ends_with(module, end) && (!adapted || tune_lora_rank(o, module) > 0))
+            return true;
+    }
+    return false;
+}
+
+/* What there is to choose from, into the error. */
+static int no_module(const struct tune_parameters *t, const char *what, struct piece p, bool adapted)
+{
+    char names[256] = "", module[sizeof t->at->name];
+    size_t used = 0;
+    for (int i = 0; i < t->base && t->at[i].unit < 2; i++)
+        if (tune_lora_module(&t->at[i], module) && used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", strstr(module, "layers.0.") + 9);
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%.*s\" fits no %s; in each layer there are %s, or write all-linear", what,
+                        p.size < 200 ? (int)p.size : 200, p.text, adapted ? "module with an adapter" : "module", names);
+    return -1;
+}
+
+static int check_names(const struct tune_parameters *t, const struct tune_lora_options *o, const char *what, const char *list,
+                       bool pattern)
+{
+    struct piece p, name;
+    double value;
+    while (next_piece(&list, &p)) {
+        name = p;
+        if (pattern)
+            read_assignment(p, &name, &value);
+        if (!fits_some(t, o, name, pattern))
+            return no_module(t, what, name, pattern);
+    }
+    return 0;
+}
+
+bool tune_lora_module(const struct tune_parameter *p, char *module)
+{
+    size_t n = strlen(p->name), tail = strlen("_proj.weight");
+    if (p->adapter || n < tail || strcmp(p->name + n - tail, "_proj.weight"))
+        return false;
+    snprintf(module, sizeof p->name, "%.*s", (int)(n - strlen(".weight")), p->name);
+    return true;
+}
+
+int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lora_options *o, int model_layers)
+{
+    struct piece p;
+    long low, high;
+    const char *layers = o->layers;
+    TRY(tune_lora_check(o));
+    while (next_piece(&layers, &p))
+        if (read_range(p, &low, &high) && high >= model_layers) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA's layers: \"%.*s\"; the model has layers 0 to %d", (int)p.size, p.text,
+                                model_layers - 1);
+            return -1;
+        }
+    if (strcmp(o->targets, "all-linear"))
+        TRY(check_names(t, o, "LoRA's targets", o->targets, false));
+    TRY(check_names(t, o, "LoRA's rank pattern", o->rank_pattern, true));
+    TRY(check_names(t, o, "LoRA's alpha pattern", o->alpha_pattern, true));
+    for (int i = 0; i < t->base; i++) {
+        char module[sizeof t->at->name];
+        if (tune_lora_module(&t->at[i], module) && tune_lora_rank(o, module) > 0)
+            return 0;
+    }
+    tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: no target lies in the layers %s", o->layers);
+    return -1;
+}

@@ -1,0 +1,142 @@
+/* merge_adapter.c - a model folder with an adapter's weights in it: what any program loads that knows no adapters.
+ *
+ *     build/merge_adapter --model models/SmolLM2-135M --adapter runs/a/checkpoint-final --output merged
+ *
+ * W + s B A (of DoRA scaled to its magnitude) is computed in float32 and rounded once, one piece of one tensor at a time, so a
+ * model may be larger than the memory. Config and tokenizer files are the model's. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoints/adapter_file.h"
+#include "core/file.h"
+#include "core/try.h"
+#include "flags/find.h"
+#include "flags/program.h"
+#include "models/companions.h"
+#include "models/weights.h"
+
+static struct {
+    struct tune_flags tune;
+    const char *adapter, *output, *dtype;
+    double shard_size;
+} my;
+
+static const struct tune_option my_options[] = {
+    {"model", TUNE_STRING, &my.tune.model, NULL, "", "", "the base: folder, known name or Hub id"},
+    {"adapter", TUNE_STRING, &my.adapter, NULL, "", "", "folder with adapter_config.json and adapter_model.safetensors"},
+    {"output", TUNE_STRING, &my.output, NULL, "", "", "the folder to make"},
+    {"dtype", TUNE_CHOICE, &my.dtype, "as-read", "as-read|float32|bfloat16|float16", "",
+     "of the merged weights; as-read: each as in the base"},
+    {"shard-size", TUNE_DOUBLE, &my.shard_size, "5", "[0.000001,1000000]", "GB", "of a weight file at most, a tensor at least"},
+    {0},
+};
+
+static const struct tune_property my_properties[] = {{0}};
+
+/* The base and the adapter on it. */
+struct merging {
+    char folder[TUNE_PATH_MAX];
+    struct tune_model_config config;
+    struct tune_parameters table;
+    struct tune_weights *base;
+    struct tune_adapter_file *adapter;
+    int modules;
+    int64_t done, total; /* elements */
+    int percent;
+};
+
+static int read_base(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    const struct merging *m = context;
+    const struct tune_tensor *t = tune_weights_find(m->base, p->name);
+    return tune_convert(out, TUNE_F32, (const char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count);
+}
+
+static void show_progress(struct merging *m)
+{
+    int now = (int)(100 * m->done / m->total);
+    if (!isatty(2) || now == m->percent)
+        return;
+    m->percent = now;
+    fprintf(stderr, "\r%3d %% of %.1fM weights%s", now, (double)m->total / 1e6, m->done == m->total ? "\n" : "");
+}
+
+static int read_merged(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct merging *m = context;
+    struct tune_weights_source base = {read_base, m};
+    TRY(tune_adapter_file_merge(m->adapter, &base, p, at, count, out));
+    m->done += count;
+    show_progress(m);
+    return 0;
+}
+
+static int open_all(struct merging *m)
+{
+    TRY(tune_model_find(my.tune.model, m->folder));
+    TRY(tune_model_config_read(&m->config, m->folder));
+    TRY(tune_parameters_new(&m->table, &m->config));
+    m->total = tune_parameters_total(&m->table);
+    m->base = tune_weights_open(m->folder);
+    TRY(m->base ? tune_weights_check(m->base, &m->table, m->config.tied) : -1);
+    m->adapter = tune_adapter_file_open(my.adapter);
+    return m->adapter ? tune_adapter_file_check(m->adapter, &m->table, &m->modules) : -1;
+}
+
+static int write_all(struct merging *m, const char *folder)
+{
+    enum tune_dtype dtype = strcmp(my.dtype, "as-read") == 0 ? TUNE_DTYPES : (enum tune_dtype)tune_dtype_from(my.dtype);
+    struct tune_weights_source merged = {read_merged, m};
+    struct tune_companions *companions = tune_companions_read(m->folder);
+    int status = companions ? tune_companions_write(companions, folder, dtype) : -1;
+    tune_companions_free(companions);
+    TRY(status);
+    return tune_weights_write(folder, &m->table, dtype, (int64_t)(my.shard_size * 1e9), &merged);
+}
+
+/* What was made of what. */
+static void tell(const struct merging *m, const char *folder)
+{
+    const struct tune_adapter_config *c = tune_adapter_file_config(m->adapter);
+    bool as_read = strcmp(my.dtype, "as-read") == 0;
+    printf("%s: %s of rank %d on %d modules (%s)\n", folder, c->lora.dora ? "DoRA" : "LoRA", c->lora.r, m->modules, my.adapter);
+    printf("merged in float32 onto the weights of %s as they are there, saved %s%s\n", m->folder,
+           as_read ? "in the dtype each has there" : "as ", as_read ? "" : my.dtype);
+    if (c->base)
+        printf("the adapter's config says that it was made on %s\n", c->base);
+    if (c->unknown)
+        printf("keys of adapter_config.json that are not known here, and were not looked at: %s\n", c->unknown);
+}
+
+int main(int argc, char **argv)
+{
+    static struct merging m = {.percent = -1};
+    char parent[TUNE_PATH_MAX];
+    struct tune_folder_writer w = {0};
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Merge a PEFT adapter into its model.");
+    if (!my.tune.model || !my.adapter || !my.output) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s is missing", !my.tune.model ? "model" : !my.adapter ? "adapter" : "output");
+        tune_program_fail();
+    }
+    size_t n = strlen(my.output);
+    while (n > 1 && my.output[n - 1] == '/')
+        n--;
+    char *folder = strndup(my.output, n);
+    if (tune_file_exists(folder)) {
+        tune_error_set("%s is there already; nothing is replaced, remove it or give another folder", folder);
+        tune_program_fail();
+    }
+    if (open_all(&m) < 0 || tune_file_parent(parent, folder) < 0 || tune_file_make_folder(parent) < 0 ||
+        tune_file_begin_folder(&w, folder) < 0 || write_all(&m, w.temporary) < 0 || tune_file_commit_folder(&w) < 0) {
+        tune_file_cancel_folder(&w);
+        tune_program_fail();
+    }
+    tell(&m, folder);
+    tune_adapter_file_close(m.adapter);
+    tune_weights_close(m.base);
+    tune_parameters_free(&m.table);
+    free(folder);
+    tune_flags_free(&my.tune);
+    return 0;
+}
