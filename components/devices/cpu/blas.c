@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "core/nf4.h"
 #include "devices/cpu/cpu.h"
 
 /* How new a kernel set is: 0 before AVX, 2 AVX, 3 AVX2 and FMA, 4 AVX-512; -1 unknown to us, left alone. */
@@ -84,7 +85,7 @@ void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size)
     snprintf(text, size, "OpenBLAS %s (%s)", openblas_get_corename(), pools[parallel]);
 }
 
-/* The piece [r0,r1) x [c0,c1) of c by one thread. bfloat16 operands are widened block by block into work. */
+/* The piece [r0,r1) x [c0,c1) of c by one thread. bfloat16 and NF4 operands are widened block by block into work. */
 struct product {
     struct tune_tensor *c;
     const struct tune_tensor *a, *b;
@@ -115,7 +116,10 @@ static const float *block(const struct tune_tensor *t, int64_t r, int64_t c, int
         return (const float *)t->data + r * width + c;
     }
     for (int64_t i = 0; i < rows; i++)
-        tune_cpu_in(t, (r + i) * width + c, columns, room + i * columns);
+        if (t->dtype == TUNE_NF4)
+            tune_nf4_row(t->nf4, width, r + i, c, columns, room + i * columns);
+        else
+            tune_cpu_in(t, (r + i) * width + c, columns, room + i * columns);
     *ld = columns;
     return room;
 }
