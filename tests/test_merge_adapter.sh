@@ -32,6 +32,14 @@ is "a merged folder is a model: merged once more" on merged twice
 is "from shards too" on sharded twice-sharded
 is "to the same bits" cmp twice/model.safetensors twice-sharded/model.safetensors
 
+is "onto NF4" merge llama-untied lora-untied nf4 --base-dtype nf4 --dtype float32
+is "which is said" grep -q "onto the dequantised NF4 values of the weights of $reference/llama-untied, saved as float32" said.txt
+is "gives other weights" eval '! cmp -s nf4/model.safetensors wide/model.safetensors'
+is "onto bfloat16" merge llama-untied lora-untied b --base-dtype bfloat16 --dtype float32
+is "what is kept so already stays" cmp b/model.safetensors wide/model.safetensors
+merge llama-rows lora exact
+is "float32 is rounded" eval 'merge llama-rows lora r --base-dtype bfloat16 && ! cmp -s r/model.safetensors exact/model.safetensors'
+
 is "DoRA is called so" eval 'merge llama-head-dim dora d && grep -q "DoRA of rank 4 on 14 modules" said.txt'
 mkdir newer && cp "$reference/adapters/lora-untied/adapter_model.safetensors" newer &&
     sed 's/"task_type"/"shiny": 3,\n  "task_type"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
