@@ -442,9 +442,10 @@ static void attention(void **state)
     (void)state;
     /* B, T, H, K, D, window, scale */
     static const struct tune_attention sizes[] = {
-        {1, 1, 1, 1, 2, 0, 1, NULL},          {3, 1, 4, 2, 8, 0, .35f, NULL},    {2, 3, 4, 1, 17, 0, .25f, NULL},    {2, 17, 6, 3, 16, 4, .25f, NULL},
-        {1, 63, 2, 2, 8, 0, .35f, NULL},     {1, 64, 2, 1, 10, 0, .3f, NULL},   {2, 65, 3, 3, 17, 5, .25f, NULL},   {2, 130, 6, 2, 12, 0, .3f, NULL},
-        {2, 130, 4, 2, 8, 33, .35f, NULL},   {1, 130, 4, 1, 64, 1, .125f, NULL}, {1, 193, 2, 2, 8, 64, .35f, NULL}, {1, 130, 2, 1, 6, 200, .4f, NULL},
+        {1, 1, 1, 1, 2, 0, 1, NULL}, {3, 1, 4, 2, 8, 0, .35f, NULL}, {2, 3, 4, 1, 17, 0, .25f, NULL},
+        {2, 17, 6, 3, 16, 4, .25f, NULL}, {1, 63, 2, 2, 8, 0, .35f, NULL}, {1, 64, 2, 1, 10, 0, .3f, NULL},
+        {2, 65, 3, 3, 17, 5, .25f, NULL}, {2, 130, 6, 2, 12, 0, .3f, NULL}, {2, 130, 4, 2, 8, 33, .35f, NULL},
+        {1, 130, 4, 1, 64, 1, .125f, NULL}, {1, 193, 2, 2, 8, 64, .35f, NULL}, {1, 130, 2, 1, 6, 200, .4f, NULL},
         {1, 200, 1, 1, 65, 129, .12f, NULL},
     };
     struct worst forward = {0}, backward = {0}, sharp = {0}, sharp_backward = {0};
@@ -833,7 +834,9 @@ static void naive_backward(void **state)
     naive_rope(dx, in.w, NULL, N, C, 3, 2, 4, -1);
     assert_difference("rope", difference(rope_loss, &in, in.x, N * C, dx));
     static const int32_t two_texts[] = {0, 0, 0, 0, 0, 5, 5};
-    static const struct tune_attention sizes[] = {{2, 7, 4, 2, 3, 0, .6f, NULL}, {1, 9, 2, 1, 5, 4, .4f, NULL}, {2, 5, 3, 3, 4, 1, .5f, NULL},
+    static const struct tune_attention sizes[] = {{2, 7, 4, 2, 3, 0, .6f, NULL},
+                                                  {1, 9, 2, 1, 5, 4, .4f, NULL},
+                                                  {2, 5, 3, 3, 4, 1, .5f, NULL},
                                                   {1, 7, 2, 1, 3, 3, .5f, two_texts}};
     for (int i = 0; i < 4; i++) {
         const struct tune_attention *s = &sizes[i];

@@ -883,6 +883,7 @@ static void packed_run(struct own *own, int rows, struct tune_loader_options o)
     o.packing = true;
     load = loader_of(own, rows, o, &d);
     assert_got(load);
+    own->calls = 0;
     at = (struct tune_progress){0};
     assert_true(tune_loader_planned_steps(load) > 0);
     int micros, padded = 0;
@@ -913,6 +914,7 @@ static void packed_run(struct own *own, int rows, struct tune_loader_options o)
     assert_true(at.finished && at.rows == total && at.fraction == 1 && at.padded_tokens == padded);
     assert_int_equal(at.planned_steps, at.step);
     done(load, d);
+    assert_int_equal(own->calls, total); /* the row that did not fit was read once */
 }
 
 static void packed(void **state)

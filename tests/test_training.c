@@ -778,6 +778,25 @@ static void schedules(void **state)
     assert_rate(&linear, 2, 30, .5);
 }
 
+/* Where the number of steps is an estimate: 40 rows of 200 warm up by the ratio, steps of 16 rows. */
+static void schedules_by_rows(void **state)
+{
+    (void)state;
+    struct tune_schedule linear = {TUNE_LINEAR, .5, .2, -1}, counted = {TUNE_LINEAR, .5, 0, 3}, constant = {TUNE_CONSTANT, .5, .2, -1};
+    struct tune_progress at = {.planned_rows = 200, .planned_steps = 12, .step_rows = 16};
+    static const double by_ratio[] = {.5 * 16 / 40, .5 * 32 / 40, .5, .5 * (1 - 8. / 160), .5 * (1 - 24. / 160)};
+    for (int i = 0; i < 5; i++, at.step++, at.rows += at.step_rows) {
+        assert_true(fabs(tune_schedule_lr(&linear, &at) - by_ratio[i]) < 1e-12);
+        assert_true(fabs(tune_schedule_lr(&constant, &at) - (i < 2 ? by_ratio[i] : .5)) < 1e-12);
+        double want = i < 3 ? .5 * (i + 1) / 3 : .5 * (1 - (16 * i / 200. - .25) / .75);
+        assert_true(fabs(tune_schedule_lr(&counted, &at) - fmin(want, .5)) < 1e-12);
+    }
+    at.rows = 200;
+    assert_true(tune_schedule_lr(&linear, &at) == 0);
+    linear.warmup_ratio = 1;
+    assert_true(tune_schedule_lr(&linear, &at) == .5);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -788,6 +807,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
         cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
+        cmocka_unit_test(schedules_by_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,8 @@ struct tune_loader_options {
 };
 
 /* tune_loader_new - d is borrowed until free. Buffers for batch_size * max_length tokens are made here; the rows of the
- * steps ahead take as many bytes as they have tokens (or, packed, room for tokens), times 5. NULL with an error: the part is empty, nonsense options. */
+ * steps ahead take as many bytes as they have tokens (or, packed, room for tokens), times 5. NULL with an error: the part is
+ * empty, nonsense options. */
 struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 

@@ -138,8 +138,8 @@ struct tune_flags {
     {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch"}, \
     {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step"}, \
     {"packing", TUNE_BOOL, &(f).packing, "false", "", "", \
-     "several rows, none of which sees another, one behind the other in each row of a batch, up to --max-length tokens: next to no " \
-     "padding; a step takes as many rows as fit, and the number of steps is an estimate"}, \
+     "several rows, none of which sees another, one behind the other in each row of a batch, up to --max-length tokens: next " \
+     "to no padding; a step takes as many rows as fit, and the number of steps is an estimate"}, \
     {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch"}, \
     {"skip-bad-rows", TUNE_BOOL, &(f).skip_bad_rows, "false", "", "", \
      "leave rows out that cannot be read, and count them, instead of stopping"}, \

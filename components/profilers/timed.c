@@ -144,8 +144,8 @@ static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tun
                 int heads, int D, bool backward)
 {
     double n = (double)x->shape[0] * heads * D;
-    TIMED(rope, ANY, (dev, x, table, positions, T, heads, D, backward), "rope", backward ? "dx" : "", .shape = {x->shape[0], heads, D},
-          .flops = 3 * n, .bytes = 2 * n * (tune_dtype_bits(x->dtype) / 8) + (double)T * D * 4);
+    TIMED(rope, ANY, (dev, x, table, positions, T, heads, D, backward), "rope", backward ? "dx" : "",
+          .shape = {x->shape[0], heads, D}, .flops = 3 * n, .bytes = 2 * n * (tune_dtype_bits(x->dtype) / 8) + (double)T * D * 4);
 }
 
 /* The same with texts of their own in each sequence. 0: no memory to look at them. */
