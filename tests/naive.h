@@ -64,22 +64,24 @@ static inline void naive_norm_backward(double *dx, double *dw, const double *dy,
     }
 }
 
-/* The first heads of each row of x [N,Q], by position n mod T; sign -1: backward. */
-static inline void naive_rope(double *x, const double *table, int64_t N, int64_t Q, int T, int heads, int D, double sign)
+/* The first heads of each row of x [N,Q], by position (NULL: n mod T); sign -1: backward. */
+static inline void naive_rope(double *x, const double *table, const int32_t *positions, int64_t N, int64_t Q, int T, int heads,
+                              int D, double sign)
 {
     for (int64_t n = 0; n < N; n++)
         for (int h = 0; h < heads; h++)
             for (int i = 0; i < D / 2; i++) {
                 double *first = x + n * Q + h * D + i, *second = first + D / 2, a = *first, b = *second;
-                double c = table[n % T * D + i], s = sign * table[n % T * D + D / 2 + i];
+                int64_t position = positions ? positions[n] : n % T;
+                double c = table[position * D + i], s = sign * table[position * D + D / 2 + i];
                 *first = a * c - b * s;
                 *second = b * c + a * s;
             }
 }
 
-static inline bool naive_visible(const struct tune_attention *s, int64_t query, int64_t key)
+static inline bool naive_visible(const struct tune_attention *s, int64_t b, int64_t query, int64_t key)
 {
-    return key <= query && (s->window <= 0 || key > query - s->window);
+    return (!s->starts || s->starts[b * s->T + query] <= key) && key <= query && (s->window <= 0 || key > query - s->window);
 }
 
 /* Row t of q (which 0), k (1), v (2) of query head h. */
@@ -96,7 +98,7 @@ static inline double naive_probabilities(double *p, const double *qkv, const str
     double max = -INFINITY, sum = 0;
     for (int64_t i = 0; i < s->T; i++) {
         p[i] = -INFINITY;
-        if (!naive_visible(s, j, i))
+        if (!naive_visible(s, b, j, i))
             continue;
         p[i] = 0;
         for (int64_t d = 0; d < s->D; d++)
@@ -122,7 +124,7 @@ static inline void naive_attention(double *out, double *lse, const double *qkv, 
                 for (int64_t d = 0; d < s->D; d++) {
                     double sum = 0;
                     for (int64_t i = 0; i < s->T; i++)
-                        if (naive_visible(s, j, i))
+                        if (naive_visible(s, b, j, i))
                             sum += p[i] * qkv[naive_at(s, b, i, 2, h) + d];
                     out[(row * s->H + h) * s->D + d] = sum;
                 }

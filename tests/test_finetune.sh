@@ -26,6 +26,21 @@ is "and the same weights" same_weights first recompute
 is "one thread" run one --threads 1
 is "log-every 3" run sparse --log-every 3
 is "leaves one object per step all the same" same_numbers first sparse
+awk '{ sub(/^\{"text": "/, ""); sub(/"\}$/, ""); gsub(/\\./, ""); print "{\"text\": \"" substr($0, 1, 8 + NR * 37 % 90) "\"}" }' "$data" >short.jsonl
+pack() { name=$1 && shift && run "$name" --dataset short.jsonl --packing --max-length 120 --batch-size 2 --eval-every 4 "$@"; }
+is "packing" pack packed
+is "the same run twice" pack again
+is "gives the same numbers" same_numbers packed again
+is "and the same weights" same_weights packed again
+is "checkpointing on" pack packed_full --activation-checkpointing full
+is "gives the same numbers" same_numbers packed packed_full
+is "and the same weights" same_weights packed packed_full
+share() { sed -n 's/.*"padding_share":[^0-9]*\([0-9.]*\).*/\1/p' "$1/report.json"; }
+run padded --dataset short.jsonl --max-length 120 --batch-size 2 >/dev/null
+is "less padding ($(share packed) %, padded $(share padded) %)" awk "BEGIN { exit !($(share packed) < $(share padded)) }"
+is "an epoch is about as many steps as said, and ends at 100 %" eval 'pack whole --max-steps -1 && \
+    grep -q "^# plan  *at most [0-9]* steps of 2 x 2 packs of rows, at most 120 tokens each" whole.out && \
+    [ "$(sed -n "s/.*\"planned_steps\":[^0-9]*\([0-9]*\).*/\1/p" whole/run.json)" = "$(grep -c "\"loss\"" whole/metrics.jsonl)" ]'
 { head -n 5 "$data" && echo nonsense && tail -n +6 "$data" | head -n 6; } >bad.jsonl
 gaps() { "$BUILD/finetune_full" --model model --dataset bad.jsonl --max-length 96 --skip-bad-rows --no-shuffle --threads 2 --output "$@" >gaps.out; }
 is "a step left out for its bad row, every step logged" gaps often

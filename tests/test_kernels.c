@@ -478,9 +478,30 @@ static void headnorm(void **state)
 
 /* ---- rope ---- */
 
-static void rope_case(struct worst *w, enum tune_dtype type, int B, int T, int total, int heads, int D)
+/* Rows of 1 to longest tokens one behind the other along each of B sequences of T: positions and starts [B,T], of which either
+ * may be NULL. */
+static void lay_packs(int B, int T, int longest, int32_t *positions, int32_t *starts)
+{
+    uint32_t draw = 7;
+    for (int64_t n = 0, start = 0, end = 0; n < (int64_t)B * T; n++) {
+        if (n % T == 0 || n == end) {
+            start = n;
+            draw = draw * 1664525 + 1013904223;
+            end = n + 1 + draw / 65536 % (uint32_t)longest;
+        }
+        if (positions)
+            positions[n] = (int32_t)(n - start);
+        if (starts)
+            starts[n] = (int32_t)(start % T);
+    }
+}
+
+static void rope_case(struct worst *w, enum tune_dtype type, int B, int T, int total, int heads, int D, bool packed)
 {
     int64_t N = (int64_t)B * T, Q = (int64_t)total * D;
+    int32_t *positions = packed ? malloc((size_t)N * sizeof *positions) : NULL;
+    if (packed)
+        lay_packs(B, T, 20, positions, NULL);
     struct array x = array_random(type, N, Q, 1, 1), table = array_random(TUNE_F32, T + 3, D, 1, 2); /* longer than T */
     for (int64_t p = 0; p < T + 3; p++)
         for (int i = 0; i < D / 2; i++) {
@@ -490,18 +511,18 @@ static void rope_case(struct worst *w, enum tune_dtype type, int B, int T, int t
             table.v[p * D + D / 2 + i] = row[D / 2 + i] = sinf(angle);
         }
     double *forward = copy_of(&x), *backward = copy_of(&x);
-    naive_rope(forward, table.v, N, Q, T, heads, D, 1);
-    naive_rope(backward, table.v, N, Q, T, heads, D, -1);
+    naive_rope(forward, table.v, positions, N, Q, T, heads, D, 1);
+    naive_rope(backward, table.v, positions, N, Q, T, heads, D, -1);
     for (int d = 0; d < DEVICES; d++) {
         put(devices[d], &x), put(devices[d], &table);
-        assert_ok(tune_rope_forward(devices[d], &x.t, &table.t, T, heads, D));
+        assert_ok(tune_rope_forward(devices[d], &x.t, &table.t, positions, T, heads, D));
         worst(w, type, error(&x, forward));
         put(devices[d], &x);
-        assert_ok(tune_rope_backward(devices[d], &x.t, &table.t, T, heads, D));
+        assert_ok(tune_rope_backward(devices[d], &x.t, &table.t, positions, T, heads, D));
         worst(w, type, error(&x, backward));
     }
     drop(&x), drop(&table);
-    free(forward), free(backward);
+    free(forward), free(backward), free(positions);
 }
 
 static void rope(void **state)
@@ -509,10 +530,11 @@ static void rope(void **state)
     (void)state;
     struct worst w = {0};
     for (int t = 0; t < 2; t++) {
-        rope_case(&w, dtypes[t], 1, 1, 1, 1, 2);
-        rope_case(&w, dtypes[t], 3, 17, 5, 3, 6);
-        rope_case(&w, dtypes[t], 2, 65, 8, 6, 34);
-        rope_case(&w, dtypes[t], 1, 130, 4, 3, 64);
+        rope_case(&w, dtypes[t], 1, 1, 1, 1, 2, false);
+        rope_case(&w, dtypes[t], 3, 17, 5, 3, 6, false);
+        rope_case(&w, dtypes[t], 2, 65, 8, 6, 34, false);
+        rope_case(&w, dtypes[t], 1, 130, 4, 3, 64, false);
+        rope_case(&w, dtypes[t], 2, 65, 8, 6, 34, true);
     }
     assert_worst("rope", &w, 2, 1); /* 0.45, 0.37 */
 }
@@ -556,10 +578,11 @@ static void attention(void **state)
     (void)state;
     /* B, T, H, K, D, window, scale */
     static const struct tune_attention sizes[] = {
-        {1, 1, 1, 1, 2, 0, 1},         {3, 1, 4, 2, 8, 0, .35f},    {2, 3, 4, 1, 17, 0, .25f},    {2, 17, 6, 3, 16, 4, .25f},
-        {1, 63, 2, 2, 8, 0, .35f},     {1, 64, 2, 1, 10, 0, .3f},   {2, 65, 3, 3, 17, 5, .25f},   {2, 130, 6, 2, 12, 0, .3f},
-        {2, 130, 4, 2, 8, 33, .35f},   {1, 130, 4, 1, 64, 1, .125f}, {1, 193, 2, 2, 8, 64, .35f}, {1, 130, 2, 1, 6, 200, .4f},
-        {1, 200, 1, 1, 65, 129, .12f},
+        {1, 1, 1, 1, 2, 0, 1, NULL}, {3, 1, 4, 2, 8, 0, .35f, NULL}, {2, 3, 4, 1, 17, 0, .25f, NULL},
+        {2, 17, 6, 3, 16, 4, .25f, NULL}, {1, 63, 2, 2, 8, 0, .35f, NULL}, {1, 64, 2, 1, 10, 0, .3f, NULL},
+        {2, 65, 3, 3, 17, 5, .25f, NULL}, {2, 130, 6, 2, 12, 0, .3f, NULL}, {2, 130, 4, 2, 8, 33, .35f, NULL},
+        {1, 130, 4, 1, 64, 1, .125f, NULL}, {1, 193, 2, 2, 8, 64, .35f, NULL}, {1, 130, 2, 1, 6, 200, .4f, NULL},
+        {1, 200, 1, 1, 65, 129, .12f, NULL},
     };
     struct worst forward = {0}, backward = {0}, sharp = {0}, sharp_backward = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -573,6 +596,30 @@ static void attention(void **state)
     /* exp of scores of hundreds: their rounding, eps times the score, is the probability's error */
     assert_worst("  scores of hundreds", &sharp, 200, 2);     /* 51, 0.22 */
     assert_worst("  backward", &sharp_backward, 600, 12);     /* 179, 4.2: out was rounded to BF16, dP - delta cancels */
+}
+
+/* Several texts in one sequence: shorter and longer than a block of queries, with windows and without. */
+static void attention_packed(void **state)
+{
+    (void)state;
+    static const int longest[] = {1, 5, 40, 150};
+    static const struct tune_attention sizes[] = {
+        {1, 1, 1, 1, 2, 0, 1, NULL},      {2, 17, 6, 3, 16, 4, .25f, NULL}, {2, 130, 6, 2, 12, 0, .3f, NULL},
+        {2, 130, 4, 2, 8, 33, .35f, NULL}, {1, 193, 2, 2, 8, 64, .35f, NULL}, {1, 300, 2, 1, 64, 0, .125f, NULL},
+    };
+    struct worst forward = {0}, backward = {0};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int k = 0; k < 4; k++) {
+            struct tune_attention s = sizes[i];
+            int32_t *starts = malloc((size_t)s.B * (size_t)s.T * sizeof *starts);
+            lay_packs(s.B, s.T, longest[k], NULL, starts);
+            s.starts = starts;
+            for (int t = 0; t < 2; t++)
+                attention_case(&forward, &backward, dtypes[t], &s, 1);
+            free(starts);
+        }
+    assert_worst("attention_forward, packed", &forward, 12, 2);   /* 3.1, 0.40 */
+    assert_worst("attention_backward, packed", &backward, 16, 2); /* 5.0, 0.53 */
 }
 
 /* ---- swiglu ---- */
@@ -860,7 +907,7 @@ static double rope_loss(void *state)
 {
     struct inputs *in = state;
     memcpy(in->y, in->x, (size_t)(in->N * in->C) * sizeof *in->y);
-    naive_rope(in->y, in->w, in->N, in->C, 3, 2, 4, 1);
+    naive_rope(in->y, in->w, NULL, in->N, in->C, 3, 2, 4, 1);
     return dot(in->y, in->dy, in->N * in->C);
 }
 
@@ -920,10 +967,14 @@ static void naive_backward(void **state)
         in.w[i / 2 * 4 + i % 2] = cos(i);
         in.w[i / 2 * 4 + 2 + i % 2] = sin(i);
     }
-    naive_rope(dx, in.w, N, C, 3, 2, 4, -1);
+    naive_rope(dx, in.w, NULL, N, C, 3, 2, 4, -1);
     assert_difference("rope", difference(rope_loss, &in, in.x, N * C, dx));
-    static const struct tune_attention sizes[] = {{2, 7, 4, 2, 3, 0, .6f}, {1, 9, 2, 1, 5, 4, .4f}, {2, 5, 3, 3, 4, 1, .5f}};
-    for (int i = 0; i < 3; i++) {
+    static const int32_t two_texts[] = {0, 0, 0, 0, 0, 5, 5};
+    static const struct tune_attention sizes[] = {{2, 7, 4, 2, 3, 0, .6f, NULL},
+                                                  {1, 9, 2, 1, 5, 4, .4f, NULL},
+                                                  {2, 5, 3, 3, 4, 1, .5f, NULL},
+                                                  {1, 7, 2, 1, 3, 3, .5f, two_texts}};
+    for (int i = 0; i < 4; i++) {
         const struct tune_attention *s = &sizes[i];
         in.attention = *s;
         AGAIN;
@@ -1002,13 +1053,13 @@ static void refused(void **state)
     assert_refused(tune_headnorm_backward(dev, F(2, 12), NULL, H(2, 12), R(4), F(2, 2), 0, 2), "headnorm_backward");
     assert_refused(tune_headnorm_backward(dev, F(2, 12), NULL, F(2, 12), R(4), H(2, 2), 0, 2), "headnorm_backward");
     assert_refused(tune_headnorm_backward(dev, F(2, 12), NULL, F(2, 12), RH(4), F(2, 2), 0, 2), "headnorm_backward");
-    assert_refused(tune_rope_forward(dev, F(4, 8), F(1, 4), 2, 2, 4), "rope");
-    assert_refused(tune_rope_forward(dev, F(4, 8), F(2, 4), 2, 3, 4), "rope");
-    assert_refused(tune_rope_forward(dev, F(4, 9), F(2, 3), 2, 3, 3), "rope");
-    assert_refused(tune_rope_forward(dev, F(4, 8), F(3, 4), 3, 2, 4), "rope");
-    assert_refused(tune_rope_forward(dev, F(4, 8), F(2, 4), 0, 2, 4), "rope");
-    assert_refused(tune_rope_backward(dev, F(4, 8), H(2, 4), 2, 2, 4), "rope");
-    struct tune_attention s = {1, 2, 2, 1, 4, 0, 1}, uneven = {1, 2, 3, 2, 4, 0, 1};
+    assert_refused(tune_rope_forward(dev, F(4, 8), F(1, 4), NULL, 2, 2, 4), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 8), F(2, 4), NULL, 2, 3, 4), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 9), F(2, 3), NULL, 2, 3, 3), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 8), F(3, 4), NULL, 3, 2, 4), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 8), F(2, 4), NULL, 0, 2, 4), "rope");
+    assert_refused(tune_rope_backward(dev, F(4, 8), H(2, 4), NULL, 2, 2, 4), "rope");
+    struct tune_attention s = {1, 2, 2, 1, 4, 0, 1, NULL}, uneven = {1, 2, 3, 2, 4, 0, 1, NULL};
     assert_refused(tune_attention_forward(dev, F(2, 8), F(2, 2), F(2, 12), &s), "attention_forward");
     assert_refused(tune_attention_forward(dev, F(2, 8), F(2, 1), F(2, 16), &s), "attention_forward");
     assert_refused(tune_attention_forward(dev, F(2, 8), H(2, 2), F(2, 16), &s), "attention_forward");
@@ -1109,6 +1160,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(linear),
         cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(rmsnorm),
         cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),
+        cmocka_unit_test(attention_packed),
         cmocka_unit_test(swiglu),         cmocka_unit_test(cross_entropy), cmocka_unit_test(cross_entropy_not_finite),
         cmocka_unit_test(sum_squares),    cmocka_unit_test(finish_step),   cmocka_unit_test(updates),
         cmocka_unit_test(refused),        cmocka_unit_test(device_memory),

@@ -16,6 +16,7 @@ struct own {
     int64_t bad_from, bad_to;  /* rows that are bad */
     int64_t fails, unlabelled; /* a row that fails, one without labels; -1: none */
     int length;                /* of every row; 0: 2 + i % 7 */
+    int64_t empty;             /* every so many-th row has no token; 0: none */
     _Atomic int64_t calls;
     atomic_bool signals_open;  /* the calling thread takes signals */
     pthread_t main;
@@ -23,6 +24,8 @@ struct own {
 
 static int64_t length_of(const struct own *own, int64_t row)
 {
+    if (own->empty > 0 && row % own->empty == 0)
+        return 0;
     return own->length ? own->length : 2 + row % 7;
 }
 
@@ -809,10 +812,261 @@ static void by_flags(void **state)
     done(load, d);
 }
 
+/* ---- packing ---- */
+
+enum { MOST = 64 };
+
+/* How many of the next rows (their lengths) go into `packs` packs of `capacity`, by the rule of packs.h written down. */
+static int rows_that_fit(const int64_t *lengths, int n, int packs, int64_t capacity)
+{
+    int64_t used[MOST] = {0};
+    int row, open = 0;
+    for (row = 0; row < n; row++) {
+        int best = -1;
+        for (int p = 0; p < open; p++)
+            if (used[p] + lengths[row] <= capacity && (best < 0 || used[p] > used[best]))
+                best = p;
+        if (lengths[row] > 0 && best < 0 && open == packs)
+            break;
+        if (lengths[row] > 0)
+            used[best < 0 ? open++ : best] += lengths[row];
+    }
+    return row;
+}
+
+/* The batch is what core/batch.h says of packs of whole rows; counts the rows in it (seen). */
+static void check_packs(const struct own *own, const struct tune_batch *b, int *seen)
+{
+    int64_t tokens = 0, labels = 0, longest = 1;
+    assert_null(b->rows);
+    for (int p = 0; p < b->B; p++) {
+        const int32_t *ids = b->ids + (int64_t)p * b->T, *wanted = b->labels + (int64_t)p * b->T;
+        const int32_t *positions = b->positions + (int64_t)p * b->T, *starts = b->starts + (int64_t)p * b->T;
+        int t = 0;
+        while (t < b->lengths[p]) {
+            int64_t row = ids[t] / 100, n = length_of(own, row);
+            int start = t;
+            seen[row]++;
+            assert_true(t + n <= b->lengths[p]);
+            for (; t < start + n; t++) {
+                bool labelled = t + 1 < start + n && row != own->unlabelled;
+                assert_int_equal(ids[t], 100 * row + t - start);
+                assert_int_equal(positions[t], t - start);
+                assert_int_equal(starts[t], start);
+                assert_int_equal(wanted[t], labelled ? ids[t] + 1 : NO);
+                labels += labelled;
+            }
+        }
+        for (; t < b->T; t++)
+            assert_true(ids[t] == 0 && positions[t] == 0 && starts[t] == t && wanted[t] == NO);
+        tokens += b->lengths[p];
+        longest = b->lengths[p] > longest ? b->lengths[p] : longest;
+    }
+    assert_int_equal(b->T, longest);
+    assert_int_equal(b->tokens, tokens);
+    assert_int_equal(b->label_count, labels);
+}
+
+/* One packed run against the plan: the rows' order (that of the same loader without packing) cut where a row fits nowhere. */
+static void packed_run(struct own *own, int rows, struct tune_loader_options o)
+{
+    struct tune_dataset *d;
+    struct tune_progress at = {0};
+    int64_t order[MOST], lengths[MOST], total = (int64_t)ceil(rows * o.epochs - 1e-9);
+    o.packing = false;
+    struct tune_loader *load = loader_of(own, rows, o, &d);
+    assert_got(load);
+    assert_int_equal(run(load, &at, order, MOST), total);
+    done(load, d);
+    for (int64_t i = 0; i < total; i++)
+        lengths[i] = length_of(own, order[i]);
+    o.packing = true;
+    load = loader_of(own, rows, o, &d);
+    assert_got(load);
+    own->calls = 0;
+    at = (struct tune_progress){0};
+    assert_true(tune_loader_planned_steps(load) > 0);
+    int micros, padded = 0;
+    while ((micros = tune_loader_more(load, &at)) > 0) {
+        int left = (int)(rows - at.rows % rows < total - at.rows ? rows - at.rows % rows : total - at.rows), seen[MOST] = {0};
+        int n = rows_that_fit(lengths + at.rows, left, o.batch_size * o.accumulate, o.max_length), counted = 0;
+        assert_true(at.planned_rows == total && at.step_rows == n && at.planned_steps > at.step);
+        assert_true(micros <= o.accumulate);
+        for (int m = 0; m < micros; m++) {
+            struct tune_batch batch;
+            assert_ok(tune_loader_next(load, &batch));
+            assert_true(batch.B <= o.batch_size && batch.T <= o.max_length);
+            check_packs(own, &batch, seen);
+            counted += (int)batch.row_count;
+            padded += batch.B * batch.T;
+        }
+        assert_int_equal(counted, n);
+        for (int i = 0; i < n; i++)
+            assert_int_equal(seen[order[at.rows + i]]--, lengths[at.rows + i] > 0);
+        for (int i = 0; i < MOST; i++) /* and no other row */
+            assert_true(seen[i] == 0 || (seen[i] == -1 && length_of(own, i) == 0));
+        assert_int_equal(tune_loader_next(load, &(struct tune_batch){0}), -1);
+        double before = at.fraction;
+        tune_progress_step(&at, load);
+        assert_true(at.fraction > before && at.planned_steps >= at.step);
+    }
+    assert_ok(micros);
+    assert_true(at.finished && at.rows == total && at.fraction == 1 && at.padded_tokens == padded);
+    assert_int_equal(at.planned_steps, at.step);
+    done(load, d);
+    assert_int_equal(own->calls, total); /* the row that did not fit was read once */
+}
+
+static void packed(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    for (int k = 0; k < 400; k++) {
+        struct tune_loader_options o = options();
+        o.batch_size = 1 + k % 3;
+        o.accumulate = 1 + k / 3 % 3;
+        o.max_length = 8 + k % 19;
+        o.shuffle = k % 4 != 0;
+        o.epochs = k % 5 == 0 ? 2 : k % 5 == 1 ? .4 : 1;
+        o.ahead = k % 2;
+        o.seed = (uint64_t)k;
+        o.unlabelled = true;
+        own.empty = k % 7 == 0 ? 3 : 0;
+        own.unlabelled = k % 11;
+        packed_run(&own, 1 + k % 29, o);
+    }
+}
+
+/* All that a step hands out, as one number. */
+static uint64_t step_hash(struct tune_loader *load, int micros, struct tune_progress *at)
+{
+    uint64_t hash = 1469598103934665603u;
+    struct tune_batch b;
+    while (micros-- > 0) {
+        assert_ok(tune_loader_next(load, &b));
+        const int32_t *all[] = {b.ids, b.labels, b.positions, b.starts};
+        for (int k = 0; k < 4; k++)
+            for (int64_t i = 0; i < (int64_t)b.B * b.T; i++)
+                hash = (hash ^ (uint32_t)all[k][i]) * 1099511628211u;
+        hash = (hash ^ (uint64_t)b.T) * 1099511628211u + (uint64_t)b.row_count;
+    }
+    hash = (hash ^ (uint64_t)at->planned_steps) * 1099511628211u + (uint64_t)at->step_rows;
+    tune_progress_step(at, load);
+    return hash ^ (uint64_t)at->planned_steps ^ (uint64_t)(at->fraction * 1e9);
+}
+
+/* From the state of any step on, and by a limit of steps: the same batches and the same plan. */
+static void packed_resume(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    for (int by_steps = 0; by_steps < 2; by_steps++) {
+        struct tune_loader_options o = options();
+        struct tune_progress at = {0}, states[100];
+        uint64_t hashes[100];
+        struct tune_dataset *d;
+        int micros, steps = 0;
+        o.packing = o.shuffle = true;
+        o.epochs = 2.5;
+        o.max_steps = by_steps ? 31 : -1;
+        own.empty = 5;
+        struct tune_loader *load = loader_of(&own, 90, o, &d);
+        while ((micros = tune_loader_more(load, &at)) > 0) {
+            hashes[steps] = step_hash(load, micros, &at);
+            states[steps++] = at;
+        }
+        assert_true(at.finished && steps > 12 && (!by_steps || steps == 31));
+        assert_true(by_steps ? at.planned_rows == 0 && at.planned_steps == 31 : at.rows == 225);
+        done(load, d);
+        o.ahead = false;
+        load = loader_of(&own, 90, o, &d);
+        for (int from = 0; from < steps; from++) {
+            at = states[from];
+            assert_ok(tune_loader_seek(load, &at));
+            assert_int_equal(tune_loader_planned_steps(load), at.planned_steps);
+            for (int step = from + 1; step < steps; step++) {
+                assert_true((micros = tune_loader_more(load, &at)) > 0);
+                assert_true(step_hash(load, micros, &at) == hashes[step]);
+            }
+            assert_int_equal(tune_loader_more(load, &at), 0);
+            assert_true(at.finished);
+        }
+        done(load, d);
+    }
+}
+
+static void packed_bad_rows(void **state)
+{
+    (void)state;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        struct own own = own_new();
+        struct tune_dataset *d;
+        struct tune_progress at = {0};
+        struct tune_batch batch;
+        struct tune_loader_options o = options();
+        o.ahead = ahead;
+        o.packing = true;
+        own.length = 8; /* 2 to a pack, 8 to a step */
+        own.bad_from = 6;
+        own.bad_to = 30;
+        struct tune_loader *load = loader_of(&own, 40, o, &d); /* 0-5, bad ones, 30, 31; 32-39 */
+        for (int step = 0; step < 2; step++) {
+            assert_int_equal(tune_loader_more(load, &at), 2);
+            assert_ok(tune_loader_next(load, &batch));
+            assert_int_equal(batch.row_count, step == 0 ? 24 + 4 : 4);
+            assert_ok(tune_loader_next(load, &batch));
+            assert_true(batch.B == 2 && batch.T == 16 && batch.row_count == 4);
+            tune_progress_step(&at, load);
+        }
+        assert_int_equal(tune_loader_more(load, &at), 0);
+        assert_true(at.finished && at.rows == 40 && at.step == 2 && at.planned_steps == 2);
+        done(load, d);
+
+        own.bad_from = 8; /* nothing readable to the end of the epoch: left out */
+        own.bad_to = 40;
+        load = loader_of(&own, 40, o, &d);
+        at = (struct tune_progress){0};
+        assert_int_equal(tune_loader_more(load, &at), 2);
+        assert_ok(tune_loader_next(load, &batch));
+        assert_ok(tune_loader_next(load, &batch));
+        tune_progress_step(&at, load);
+        assert_int_equal(at.rows, 40); /* they cost no pack, so the step that is full of others has them */
+        done(load, d);
+        own.bad_from = 0;
+        load = loader_of(&own, 40, o, &d);
+        assert_int_equal(tune_loader_more(load, &at), -1);
+        assert_error_has("none of the rows can be read");
+        done(load, d);
+
+        own.bad_to = 0;
+        own.fails = 9; /* in the second step */
+        at = (struct tune_progress){0};
+        load = loader_of(&own, 40, o, &d);
+        assert_int_equal(tune_loader_more(load, &at), 2);
+        assert_ok(tune_loader_next(load, &batch));
+        assert_ok(tune_loader_next(load, &batch));
+        tune_progress_step(&at, load);
+        assert_int_equal(tune_loader_more(load, &at), -1);
+        assert_error_has("row 9 broke");
+        done(load, d);
+
+        own.fails = -1; /* no label in a whole step */
+        own.unlabelled = 0;
+        own.length = 16;
+        load = loader_of(&own, 1, o, &d);
+        at = (struct tune_progress){0};
+        assert_int_equal(tune_loader_more(load, &at), 1);
+        assert_int_equal(tune_loader_next(load, &batch), -1);
+        assert_error_has("16 tokens");
+        done(load, d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans), cmocka_unit_test(partial_steps), cmocka_unit_test(batches), cmocka_unit_test(orders),
+        cmocka_unit_test(plans), cmocka_unit_test(packed), cmocka_unit_test(packed_resume),
+        cmocka_unit_test(packed_bad_rows), cmocka_unit_test(partial_steps), cmocka_unit_test(batches), cmocka_unit_test(orders),
         cmocka_unit_test(max_steps), cmocka_unit_test(stops), cmocka_unit_test(parts), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels),
         cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense), cmocka_unit_test(huge),

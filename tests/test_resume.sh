@@ -4,6 +4,7 @@
 . tests/tap.sh
 full=$BUILD/finetune_full
 head -60 datasets/stories.jsonl >"$tmp/rows.jsonl"
+awk '{ sub(/^\{"text": "/, ""); sub(/"\}$/, ""); gsub(/\\./, ""); print "{\"text\": \"" substr($0, 1, 8 + NR * 37 % 90) "\"}" }' datasets/stories.jsonl | head -120 >"$tmp/short.jsonl"
 cd "$tmp" || exit 1
 tiny model 1 >/dev/null            # bfloat16 on disk: the float32 weights go beside the moments
 tiny wide 1 --dtype float32 >/dev/null
@@ -42,7 +43,9 @@ is "stopped four times" eval 'run often --stop-at-step 2 && more often --stop-at
 is "to the same bits" same straight often
 for o in "--dtype bfloat16 --activation-checkpointing full" "--model wide --no-shuffle --batch-size 1 --accumulate 1 --max-steps 40" \
     "--optimizer sgd --momentum 0.9 --lr 0.1 --warmup-steps 3 --schedule linear" "--save-dtype bfloat16 --model wide --epochs 1.4" \
-    "--model untied"; do
+    "--model untied" "--packing --dataset short.jsonl --max-length 120 --batch-size 1" \
+    "--packing --dataset short.jsonl --max-length 100 --schedule linear --warmup-steps 2 --batch-size 2 --accumulate 1" \
+    "--packing --dataset short.jsonl --max-length 120 --max-steps 13"; do
     n=$((n + 1))
     is "$o" eval "run s$n $o && run t$n $o --stop-at-step 5 && more t$n"
     is "to the same bits" same s$n t$n

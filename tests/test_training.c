@@ -277,6 +277,102 @@ static void gradient_in_bf16(void **state)
     }
 }
 
+/* Rows one behind the other in packs, and the same rows padded: ids and labels [B,T], positions and starts for packs. */
+struct laid {
+    int32_t ids[6 * 64], labels[6 * 64], positions[6 * 64], starts[6 * 64], lengths[6];
+    struct tune_batch batch;
+};
+
+enum { TEXTS = 6 };
+static const int text_lengths[TEXTS] = {3, 50, 1, 9, 30, 17};
+
+static void lay(struct laid *l, int B, int T, const int *pack)
+{
+    memset(l, 0, sizeof *l);
+    for (int i = 0; i < B * T; i++) {
+        l->labels[i] = TUNE_NO_LABEL;
+        l->starts[i] = i % T; /* padding sees itself */
+    }
+    for (int k = 0; k < TEXTS; k++) {
+        int b = pack ? pack[k] : k, start = l->lengths[b];
+        for (int i = 0; i < text_lengths[k]; i++) {
+            int at = b * T + start + i;
+            l->ids[at] = (k * 31 + i * i * 7 + i) % 61;
+            l->positions[at] = i;
+            l->starts[at] = start;
+            if (i > 0 && (k + i) % 4)
+                l->labels[at - 1] = l->ids[at];
+        }
+        l->lengths[b] += text_lengths[k];
+    }
+    l->batch = (struct tune_batch){.B = B, .T = T, .ids = l->ids, .labels = l->labels, .lengths = l->lengths, .tokens = 110,
+                                   .label_count = count_labels(l->labels, (int64_t)B * T)};
+    if (pack) {
+        l->batch.positions = l->positions;
+        l->batch.starts = l->starts;
+        l->batch.row_count = TEXTS;
+    }
+}
+
+/* Loss and gradients of packs are those of their rows by themselves, padded. */
+static void packing(void **state)
+{
+    (void)state;
+    static const int packs[] = {0, 0, 1, 1, 1, 1}; /* 53 and 57 tokens of 64 */
+    struct laid *apart = malloc(sizeof *apart), *packed = malloc(sizeof *packed);
+    for (int f = 0; f < FAMILIES; f++)
+        for (int saving = 0; saving < 2; saving++) {
+            struct tune_model_config c = families[f]();
+            struct trainer t;
+            open_trainer(&t, &c, TEXTS, 64, TUNE_F32, TUNE_FOR_TRAINING | (saving ? TUNE_CHECKPOINTING : 0));
+            struct tune_batch own = t.batch;
+            lay(apart, TEXTS, 50, NULL);
+            lay(packed, 2, 64, packs);
+            assert_int_equal(packed->batch.label_count, apart->batch.label_count);
+            t.batch = apart->batch;
+            float *want = gradients(&t);
+            double loss = loss_of(&t);
+            t.batch = packed->batch;
+            float *got = gradients(&t);
+            double e = difference(got, want, gradient_count(&t)), d = fabs(loss_of(&t) / loss - 1);
+            print_message("# %s, packed against padded: gradient %.1e, loss %.1e\n", c.family, e, d);
+            assert_true(e <= 1e-5); /* observed 1.7e-7 */
+            assert_true(d <= 1e-6);
+            t.batch.starts = NULL; /* each row sees those before it: another loss */
+            assert_true(fabs(loss_of(&t) / loss - 1) > 1e-4);
+            t.batch = own; /* what a packed batch left behind is not seen by one that has none */
+            float *before = gradients(&t);
+            t.batch = packed->batch;
+            (void)loss_of(&t);
+            t.batch = own;
+            float *after = gradients(&t);
+            assert_memory_equal(before, after, (size_t)gradient_count(&t) * 4);
+            free(want), free(got), free(before), free(after);
+            close_trainer(&t);
+        }
+    free(apart), free(packed);
+}
+
+static void bad_places(void **state)
+{
+    (void)state;
+    static const int packs[] = {0, 0, 1, 1, 1, 1};
+    struct tune_model_config c = llama();
+    struct trainer t;
+    struct tune_tensor *hidden;
+    struct laid *l = malloc(sizeof *l);
+    open_trainer(&t, &c, 2, 64, TUNE_F32, TUNE_FOR_TRAINING);
+    for (int k = 0; k < 5; k++) {
+        static const int32_t values[] = {-1, 64, -1, 6, 2};
+        lay(l, 2, 64, packs);
+        (k < 2 ? l->positions : l->starts)[5] = values[k]; /* starts: below 0, behind the token, below that of token 4 */
+        assert_int_equal(tune_model_forward(t.m, &l->batch, &hidden), -1);
+        assert_non_null(strstr(tune_error_message(), "row 0, token 5"));
+    }
+    free(l);
+    close_trainer(&t);
+}
+
 /* Four batches of one row are one batch of four rows: gradients, norm and weights after a step. */
 static void accumulation(void **state)
 {
@@ -682,15 +778,36 @@ static void schedules(void **state)
     assert_rate(&linear, 2, 30, .5);
 }
 
+/* Where the number of steps is an estimate: 40 rows of 200 warm up by the ratio, steps of 16 rows. */
+static void schedules_by_rows(void **state)
+{
+    (void)state;
+    struct tune_schedule linear = {TUNE_LINEAR, .5, .2, -1}, counted = {TUNE_LINEAR, .5, 0, 3}, constant = {TUNE_CONSTANT, .5, .2, -1};
+    struct tune_progress at = {.planned_rows = 200, .planned_steps = 12, .step_rows = 16};
+    static const double by_ratio[] = {.5 * 16 / 40, .5 * 32 / 40, .5, .5 * (1 - 8. / 160), .5 * (1 - 24. / 160)};
+    for (int i = 0; i < 5; i++, at.step++, at.rows += at.step_rows) {
+        assert_true(fabs(tune_schedule_lr(&linear, &at) - by_ratio[i]) < 1e-12);
+        assert_true(fabs(tune_schedule_lr(&constant, &at) - (i < 2 ? by_ratio[i] : .5)) < 1e-12);
+        double want = i < 3 ? .5 * (i + 1) / 3 : .5 * (1 - (16 * i / 200. - .25) / .75);
+        assert_true(fabs(tune_schedule_lr(&counted, &at) - fmin(want, .5)) < 1e-12);
+    }
+    at.rows = 200;
+    assert_true(tune_schedule_lr(&linear, &at) == 0);
+    linear.warmup_ratio = 1;
+    assert_true(tune_schedule_lr(&linear, &at) == .5);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
     sleep_while_waiting(argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(accumulation),
+        cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(packing),
+        cmocka_unit_test(bad_places),           cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
         cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
+        cmocka_unit_test(schedules_by_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* progress.h - where a run stands: the one struct the loop hands around.
  *
  * fraction is steps done over the steps planned, known before the first step from
- * the row count, so schedules and the ETA are functions of it and nothing needs a
- * pass over the data. */
+ * the row count, or, where a step takes as many rows as fit (packing, by epochs), rows
+ * consumed over the rows planned; planned_steps is then an estimate that ends exact. So
+ * schedules and the ETA are functions of it and nothing needs a pass over the data. */
 #ifndef TUNE_CORE_PROGRESS_H
 #define TUNE_CORE_PROGRESS_H
 
@@ -12,12 +13,14 @@
 struct tune_progress {
     int64_t step;          /* optimizer steps finished */
     int64_t planned_steps; /* by --epochs or --max-steps; set by tune_loader_more */
+    int64_t planned_rows;  /* where planned_steps is an estimate; else 0: the rows over all epochs, set by tune_loader_more */
+    int64_t step_rows;     /* then: the rows of the step that tune_loader_more began */
     int64_t rows;          /* rows consumed, over all epochs */
     int64_t tokens;        /* tokens that went through the model: real ones, no padding */
     int64_t labels;        /* trained tokens among them */
     int64_t padded_tokens; /* B*T summed: what was computed */
     double epoch;          /* rows consumed / rows of the set */
-    double fraction;       /* step / planned_steps, 0..1 */
+    double fraction;       /* step / planned_steps, or rows / planned_rows, 0..1 */
     int64_t eval_step;     /* step of the last evaluation; 0: none yet */
     double eval_loss;      /* its loss, nats per token */
     double best_loss;      /* lowest eval_loss so far */

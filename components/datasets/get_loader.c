@@ -10,6 +10,7 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
         .train_split = flags->train_split,
         .seed = (uint64_t)flags->seed,
         .shuffle = flags->shuffle,
+        .packing = flags->packing,
         .batch_size = flags->batch_size,
         .accumulate = flags->accumulate,
         .max_length = flags->max_length,

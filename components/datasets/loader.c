@@ -1,9 +1,10 @@
-/* loader.c - the plan (which rows make which step), the helper that tokenises ahead, and padding.
+/* loader.c - the plan (which rows make which step), the helper that tokenises ahead, and padding or packing.
  *
- *     steps     0        1        2        3      ..     each: up to batch_size * accumulate rows of one epoch
- *               [======] [======] [===...] [      ]      examples, in three segments used in turn (step % 3)
+ *     steps     0        1        2        3      ..     each: up to batch_size * accumulate rows, or packs, of one epoch
+ *               [======] [======] [===...] [      ]      examples, or packs, in three segments used in turn (step % 3)
  *               ^ the caller's    ^ the helper's: at most 2 steps further
  *
+ * With packing a step's rows are known when its packs are full, so steps are made and handed over whole.
  * Two walks go over the same plan, the caller's and the helper's; all they share is a count of rows made, the caller's
  * step, and an error. */
 #include "datasets/loader.h"
@@ -20,6 +21,7 @@
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
+#include "datasets/packs.h"
 
 #define SENSIBLE ((size_t)1 << 40) /* tokens of a batch, rows of a step: no machine holds more */
 enum { SEGMENTS = 3, COUNTED = 256 }; /* rows between two remembered counts of the part's rows */
@@ -40,11 +42,15 @@ struct tune_loader {
     int64_t counted;      /* entries of before */
     int32_t *ids, *labels, *lengths; /* the batch */
     int64_t *batch_rows;
-    struct tune_example *examples;   /* [SEGMENTS][step_rows] */
+    struct tune_example *examples;   /* [SEGMENTS][step_rows]; with packing one, of the row that is to be packed */
+    int32_t *positions, *starts;     /* of the batch, with packing; else NULL */
+    struct tune_packs packs[SEGMENTS];
+    bool held;            /* the helper's side: the example is the next step's first row */
     /* the caller's side */
     struct walk at;       /* its step */
     bool in_step;
     int64_t now, given;   /* rows of this step; of them given out */
+    int64_t put;          /* packs of this step given out */
     int64_t skipped;      /* steps left out: all their rows were bad */
     int64_t skipped_in_a_row; /* rows of the latest of them */
     int64_t first, done;  /* steps behind which this loader began; steps begun since the run began */
@@ -58,7 +64,7 @@ struct tune_loader {
     /* shared */
     pthread_mutex_t lock;
     pthread_cond_t wake_caller, wake_helper;
-    int64_t made;         /* rows made since the first */
+    int64_t made;         /* rows (with packing: steps) made since the first */
     int64_t wanted;       /* the caller sleeps until so many are */
     int64_t may;          /* the last step the helper may make */
     bool quit, failed;    /* failed: error holds what row number made met */
@@ -126,10 +132,21 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Rows of the step at w, 0 behind the last. */
+/* Rows from w to the end of its epoch, or of all; 0 behind the last. */
+static int64_t left_at(const struct tune_loader *load, const struct walk *w)
+{
+    return smaller(load->rows - w->offset, load->total - w->used);
+}
+
+static struct tune_packs *packs_at(struct tune_loader *load, const struct walk *w)
+{
+    return &load->packs[w->step % SEGMENTS];
+}
+
+/* Rows of the step at w, 0 behind the last; with packing of one that is made. */
 static int64_t rows_at(const struct tune_loader *load, const struct walk *w)
 {
-    return smaller(load->step_rows, smaller(load->rows - w->offset, load->total - w->used));
+    return load->o.packing ? load->packs[w->step % SEGMENTS].rows : smaller(load->step_rows, left_at(load, w));
 }
 
 static void step_on(const struct tune_loader *load, struct walk *w)
@@ -152,8 +169,19 @@ static int64_t steps_of(const struct tune_loader *load, int64_t rows)
 /* Steps from w to the end of the rows. */
 static int64_t steps_left(const struct tune_loader *load, const struct walk *w)
 {
-    int64_t here = smaller(load->rows - w->offset, load->total - w->used), rest = load->total - w->used - here;
+    int64_t here = left_at(load, w), rest = load->total - w->used - here;
     return steps_of(load, here) + rest / load->rows * steps_of(load, load->rows) + steps_of(load, rest % load->rows);
+}
+
+/* With packing, by epochs: how many steps it comes to when they go on to have as many rows as those so far; before the first,
+ * as many as it would have with one row to a pack. Right at the end. */
+static int64_t estimate(const struct tune_loader *load, int64_t steps, int64_t rows)
+{
+    if (rows >= load->total)
+        return steps;
+    double all = rows > 0 ? ceil((double)steps * ((double)load->total / (double)rows)) : 0;
+    int64_t most = steps + steps_left(load, &(struct walk){.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows});
+    return steps == 0 || all > (double)most ? most : all > (double)steps ? (int64_t)all : steps + 1;
 }
 
 static int plan(struct tune_loader *load)
@@ -173,7 +201,7 @@ static int plan(struct tune_loader *load)
     load->total = (int64_t)ceil(rows * (1 - 1e-12));
     if (load->total < 1)
         load->total = 1;
-    load->planned = steps_left(load, &(struct walk){0});
+    load->planned = steps_left(load, &(struct walk){0}); /* with packing: at most */
     return 0;
 }
 
@@ -187,6 +215,13 @@ static struct tune_example *example(const struct tune_loader *load, int64_t step
 static int make_row(struct tune_loader *load, const struct walk *w, int64_t i)
 {
     return tune_dataset_get(load->data, order(load, w->epoch, w->offset + i), example(load, w->step, i));
+}
+
+static int too_long(const struct tune_loader *load, int64_t row, int64_t tokens)
+{
+    tune_error_set("row %lld has %lld tokens, the loader was made for max_length %d; give both the same", (long long)row,
+                   (long long)tokens, load->o.max_length);
+    return -1;
 }
 
 /* Makes row i of the step at w known to the caller; 0, or 1: stop. */
@@ -206,6 +241,35 @@ static int hand_over(struct tune_loader *load, int status)
     return stop;
 }
 
+static bool asked_to_quit(struct tune_loader *load)
+{
+    pthread_mutex_lock(&load->lock);
+    bool quit = load->quit;
+    pthread_mutex_unlock(&load->lock);
+    return quit;
+}
+
+/* The rows of the step at w into its packs. 1: asked to quit meanwhile. */
+static int pack_step(struct tune_loader *load, const struct walk *w)
+{
+    struct tune_packs *packs = packs_at(load, w);
+    struct tune_example *x = load->examples;
+    tune_packs_clear(packs);
+    for (int64_t left = left_at(load, w); packs->rows < left; load->held = false) {
+        int64_t row = order(load, w->epoch, w->offset + packs->rows);
+        if (asked_to_quit(load))
+            return 1;
+        if (!load->held)
+            TRY(tune_dataset_get(load->data, row, x));
+        if (x->count > packs->capacity)
+            return too_long(load, row, x->count);
+        load->held = !tune_packs_take(packs, x);
+        if (load->held)
+            return 0;
+    }
+    return 0;
+}
+
 static void *helper(void *loader)
 {
     struct tune_loader *load = loader;
@@ -215,9 +279,15 @@ static void *helper(void *loader)
             pthread_cond_wait(&load->wake_helper, &load->lock);
         bool quit = load->quit;
         pthread_mutex_unlock(&load->lock);
-        int64_t n = rows_at(load, &load->ahead);
-        if (quit || n == 0)
+        if (quit || left_at(load, &load->ahead) == 0)
             return NULL;
+        if (load->o.packing) {
+            int status = pack_step(load, &load->ahead);
+            if (status > 0 || hand_over(load, status))
+                return NULL;
+            continue;
+        }
+        int64_t n = rows_at(load, &load->ahead);
         for (int64_t i = 0; i < n; i++)
             if (hand_over(load, make_row(load, &load->ahead, i)))
                 return NULL;
@@ -252,15 +322,15 @@ static void stop_helper(struct tune_loader *load)
     load->running = false;
 }
 
-/* The first n rows of the caller's step are there. -1: what the helper (or we) met before that. */
+/* The first n rows of the caller's step are there; with packing, where n is 1: its packs. -1: what the helper (or we) met before
+ * that. */
 static int ensure(struct tune_loader *load, int64_t n)
 {
-    int64_t need = load->at.used + n;
+    bool packing = load->o.packing;
+    int64_t need = (packing ? load->at.step : load->at.used) + n;
     double begin = tune_clock_s();
-    if (!load->o.ahead) {
-        while (!load->failed && load->made < need)
-            hand_over(load, make_row(load, &load->at, load->made - load->at.used));
-    }
+    while (!load->o.ahead && !load->failed && load->made < need)
+        hand_over(load, packing ? pack_step(load, &load->at) : make_row(load, &load->at, load->made - load->at.used));
     pthread_mutex_lock(&load->lock);
     load->wanted = need;
     while (load->made < need && !load->failed)
@@ -329,21 +399,36 @@ int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
     struct tune_loader *load = NULL;
     struct tune_example *x = NULL;
     int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained), room = token * o->max_length + (int64_t)sizeof *x;
-    return B * o->max_length * (int64_t)(sizeof *load->ids + sizeof *load->labels) +
-           B * (int64_t)(sizeof *load->lengths + sizeof *load->batch_rows) + SEGMENTS * step_rows * room;
+    int64_t places = o->packing ? (int64_t)(sizeof *load->positions + sizeof *load->starts) : 0;
+    int64_t ahead = o->packing ? SEGMENTS * tune_packs_bytes(step_rows, o->max_length) + room : SEGMENTS * step_rows * room;
+    return B * o->max_length * ((int64_t)(sizeof *load->ids + sizeof *load->labels) + places) +
+           B * (int64_t)(sizeof *load->lengths + sizeof *load->batch_rows) + ahead;
+}
+
+/* What packing takes beside the rest, for so many tokens of a batch. */
+static bool make_packs(struct tune_loader *load, size_t tokens)
+{
+    bool good = (size_t)load->step_rows <= SENSIBLE / (size_t)load->o.max_length;
+    load->positions = calloc(tokens, sizeof *load->positions);
+    load->starts = calloc(tokens, sizeof *load->starts);
+    for (int i = 0; i < SEGMENTS && good; i++)
+        good = tune_packs_new(&load->packs[i], load->step_rows, load->o.max_length) == 0;
+    return good && load->positions && load->starts;
 }
 
 static int make_buffers(struct tune_loader *load)
 {
     size_t B = (size_t)smaller(load->o.batch_size, load->rows), tokens = B * (size_t)load->o.max_length;
+    bool good = true;
     if (tokens <= SENSIBLE && (size_t)load->step_rows <= SENSIBLE) { /* no product below overflows */
         load->ids = calloc(tokens, sizeof *load->ids);
         load->labels = calloc(tokens, sizeof *load->labels);
         load->lengths = calloc(B, sizeof *load->lengths);
         load->batch_rows = calloc(B, sizeof *load->batch_rows);
-        load->examples = calloc((size_t)load->step_rows, SEGMENTS * sizeof *load->examples);
+        load->examples = calloc(load->o.packing ? 1 : (size_t)load->step_rows, SEGMENTS * sizeof *load->examples);
+        good = !load->o.packing || make_packs(load, tokens);
     }
-    if (load->ids && load->labels && load->lengths && load->batch_rows && load->examples)
+    if (good && load->ids && load->labels && load->lengths && load->batch_rows && load->examples)
         return 0;
     tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for batches of %d rows of %d tokens; %d to "
                         "a step; choose a smaller --batch-size, --max-length or --accumulate", load->o.batch_size,
@@ -383,8 +468,12 @@ void tune_loader_free(struct tune_loader *load)
     if (!load)
         return;
     stop_helper(load);
-    for (int64_t i = 0; load->examples && i < SEGMENTS * load->step_rows; i++)
+    for (int64_t i = 0; load->examples && i < (load->o.packing ? 1 : SEGMENTS * load->step_rows); i++)
         tune_example_free(&load->examples[i]);
+    for (int i = 0; i < SEGMENTS; i++)
+        tune_packs_free(&load->packs[i]);
+    free(load->positions);
+    free(load->starts);
     free(load->examples);
     free(load->before);
     free(load->ids);
@@ -440,6 +529,8 @@ static const char *stop(struct tune_loader *load, struct tune_progress *at, bool
 /* All rows of the caller's step are bad. An error counts as none: tune_loader_next shall hand it over. */
 static bool nothing_readable(struct tune_loader *load)
 {
+    if (load->o.packing)
+        return !packs_at(load, &load->at)->readable;
     for (int64_t i = 0; i < load->now; i++)
         if (ensure(load, i + 1) < 0 || !example(load, load->at.step, i)->bad)
             return false;
@@ -452,11 +543,27 @@ static int all_bad(void)
     return -1;
 }
 
-static void begin_step(struct tune_loader *load)
+static int begin_step(struct tune_loader *load)
 {
-    load->now = rows_at(load, &load->at);
-    load->given = load->tokens = load->label_count = load->padded = 0;
+    load->given = load->put = load->tokens = load->label_count = load->padded = 0;
     allow(load);
+    if (load->o.ahead && !load->running)
+        TRY(start_helper(load));
+    if (load->o.packing)
+        TRY(ensure(load, 1));
+    load->now = rows_at(load, &load->at);
+    return 0;
+}
+
+/* With packing, by epochs: the plan after `steps` steps and so many rows, and where the run stands before the step at hand. */
+static void plan_by_rows(struct tune_loader *load, struct tune_progress *at, int64_t steps, int64_t rows)
+{
+    if (!load->o.packing || load->o.max_steps >= 0)
+        return;
+    load->planned = at->planned_steps = estimate(load, steps, rows);
+    at->planned_rows = load->total;
+    at->step_rows = load->now;
+    at->fraction = (double)load->at.used / (double)load->total;
 }
 
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
@@ -467,26 +574,28 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
         step_on(load, &load->at);
     load->in_step = false;
     for (;;) {
-        bool end = load->o.max_steps >= 0 ? load->done >= load->planned : rows_at(load, &load->at) == 0;
+        bool end = load->o.max_steps >= 0 ? load->done >= load->planned : left_at(load, &load->at) == 0;
         if (end && load->done == 0 && load->skipped > 0)
             return all_bad();
         if (end || at->early_stop) {
             at->finished = true;
+            if (end)
+                plan_by_rows(load, at, load->done, load->total);
             return 0;
         }
         if ((at->stopped = stop(load, at, up)))
             return 0;
-        begin_step(load);
-        if (load->o.ahead && !load->running)
-            TRY(start_helper(load));
+        TRY(begin_step(load));
         if (!nothing_readable(load))
             break;
         at->rows += load->now;
         at->epoch = (double)at->rows / (double)load->rows;
         load->skipped++;
         load->skipped_in_a_row += load->now;
-        if (load->o.max_steps < 0)
+        if (load->o.max_steps < 0 && !load->o.packing)
             at->planned_steps = --load->planned;
+        else if (load->o.max_steps < 0)
+            plan_by_rows(load, at, load->done, at->rows);
         else if (load->skipped_in_a_row >= 2 * load->rows - 1) /* a whole epoch lies among so many, in whatever order */
             return all_bad();
         step_on(load, &load->at);
@@ -494,6 +603,10 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
     load->in_step = true;
     load->skipped_in_a_row = 0;
     load->done++;
+    plan_by_rows(load, at, load->done, load->at.used + load->now);
+    if (load->o.packing)
+        return (int)((packs_at(load, &load->at)->open + load->o.batch_size - 1) / load->o.batch_size) +
+               (packs_at(load, &load->at)->open == 0);
     return (int)((load->now + load->o.batch_size - 1) / load->o.batch_size);
 }
 
@@ -503,10 +616,17 @@ static int no_label(const struct tune_loader *load)
 {
     char text[1024], where[TUNE_DATASET_SOURCE_SIZE];
     size_t used = 0;
-    int64_t named = smaller(load->now, 4);
+    int64_t named = smaller(load->now, TUNE_PACKS_NAMED);
     text[0] = 0;
     for (int64_t i = 0; i < named && used < sizeof text; i++) {
-        const struct tune_example *x = example(load, load->at.step, i);
+        struct tune_example packed = {0};
+        if (load->o.packing) {
+            const struct tune_packs *p = &load->packs[load->at.step % SEGMENTS];
+            packed.count = p->met[i].count;
+            packed.full_count = p->met[i].full_count;
+            packed.bad = p->met[i].bad;
+        }
+        const struct tune_example *x = load->o.packing ? &packed : example(load, load->at.step, i);
         tune_dataset_source(load->data, order(load, load->at.epoch, load->at.offset + i), where, sizeof where);
         const char *note = x->bad ? ", bad" : x->count < x->full_count ? ", cut" : "";
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%.200s (%lld tokens%s)", i ? ", " : "", where,
@@ -541,23 +661,42 @@ static int longest(const struct tune_loader *load, int64_t first, int n)
     int64_t T = 1;
     for (int b = 0; b < n; b++) {
         const struct tune_example *x = example(load, load->at.step, first + b);
-        if (x->count > load->o.max_length) {
-            tune_error_set("row %lld has %lld tokens, the loader was made for max_length %d; give both the same",
-                           (long long)order(load, load->at.epoch, load->at.offset + first + b), (long long)x->count,
-                           load->o.max_length);
-            return -1;
-        }
+        if (x->count > load->o.max_length)
+            return too_long(load, order(load, load->at.epoch, load->at.offset + first + b), x->count);
         T = x->count > T ? x->count : T;
     }
     return (int)T;
 }
 
-int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
+/* The next packs of the step; rows without a token are with the first ones. */
+static void next_packs(struct tune_loader *load, struct tune_batch *batch)
 {
-    if (!load->in_step || load->given == load->now) {
-        tune_error_set("this step has no more micro-batches; call tune_loader_more for the next step");
-        return -1;
+    const struct tune_packs *p = packs_at(load, &load->at);
+    int64_t first = load->put;
+    int B = (int)smaller(load->o.batch_size, p->open > first ? p->open - first : 1), T = 1;
+    *batch = (struct tune_batch){.row_count = first == 0 ? p->empty : 0};
+    for (int b = 0; b < B; b++) {
+        load->lengths[b] = first + b < p->open ? p->pack[first + b].used : 0;
+        T = load->lengths[b] > T ? load->lengths[b] : T;
+        batch->tokens += load->lengths[b];
+        batch->row_count += first + b < p->open ? p->pack[first + b].rows : 0;
     }
+    for (int64_t b = 0; b < B; b++)
+        batch->label_count += tune_packs_put(p, first + b, T, load->ids + b * T, load->labels + b * T, load->positions + b * T,
+                                             load->starts + b * T);
+    batch->B = B;
+    batch->T = T;
+    batch->positions = load->positions;
+    batch->starts = load->starts;
+    load->put += B;
+    load->given += batch->row_count;
+    load->tokens += batch->tokens;
+    load->label_count += batch->label_count;
+}
+
+/* The next rows, each padded to the longest. */
+static int next_rows(struct tune_loader *load, struct tune_batch *batch)
+{
     int64_t first = load->given, tokens = load->tokens, label_count = load->label_count;
     int B = (int)smaller(load->o.batch_size, load->now - first);
     TRY(ensure(load, first + B));
@@ -570,14 +709,30 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
         load->batch_rows[b] = order(load, load->at.epoch, load->at.offset + first + b);
     }
     load->given += B;
-    load->padded += (int64_t)B * T;
+    *batch = (struct tune_batch){.B = B, .T = T, .rows = load->batch_rows, .tokens = load->tokens - tokens,
+                                 .label_count = load->label_count - label_count, .row_count = B};
+    return 0;
+}
+
+int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
+{
+    if (!load->in_step || load->given == load->now) {
+        tune_error_set("this step has no more micro-batches; call tune_loader_more for the next step");
+        return -1;
+    }
+    struct tune_batch next;
+    if (load->o.packing)
+        next_packs(load, &next);
+    else
+        TRY(next_rows(load, &next));
+    load->padded += (int64_t)next.B * next.T;
     if (load->given == load->now && load->label_count == 0 && !load->o.unlabelled)
         return no_label(load);
-    *batch = (struct tune_batch){
-        .B = B, .T = T, .ids = load->ids, .labels = load->labels, .lengths = load->lengths, .rows = load->batch_rows,
-        .tokens = load->tokens - tokens, .label_count = load->label_count - label_count,
-        .epoch = (double)(load->at.epoch * load->rows + load->at.offset + load->given) / (double)load->rows,
-    };
+    next.ids = load->ids;
+    next.labels = load->labels;
+    next.lengths = load->lengths;
+    next.epoch = (double)(load->at.epoch * load->rows + load->at.offset + load->given) / (double)load->rows;
+    *batch = next;
     return 0;
 }
 
@@ -591,7 +746,10 @@ void tune_progress_step(struct tune_progress *at, const struct tune_loader *load
     at->padded_tokens += load->padded;
     at->planned_steps = load->planned;
     at->epoch = (double)at->rows / (double)load->rows;
-    at->fraction = at->step < load->planned ? (double)at->step / (double)load->planned : 1;
+    if (at->planned_rows > 0)
+        at->fraction = (double)at->rows / (double)at->planned_rows;
+    else
+        at->fraction = at->step < load->planned ? (double)at->step / (double)load->planned : 1;
 }
 
 double tune_loader_waited_s(const struct tune_loader *load)
@@ -606,11 +764,11 @@ static void restart(struct tune_loader *load, int64_t step, const struct walk *w
     load->at = load->ahead = *w;
     load->first = load->done = step;
     if (load->o.max_steps < 0)
-        load->planned = step + steps_left(load, w);
-    load->in_step = load->quit = load->failed = false;
-    load->now = load->given = load->skipped = load->skipped_in_a_row = 0;
+        load->planned = load->o.packing ? estimate(load, step, w->used) : step + steps_left(load, w);
+    load->in_step = load->quit = load->failed = load->held = false;
+    load->now = load->given = load->put = load->skipped = load->skipped_in_a_row = 0;
     load->tokens = load->label_count = load->padded = 0;
-    load->made = w->used;
+    load->made = load->o.packing ? w->step : w->used;
     load->wanted = 0;
     load->began_s = -1;
 }

@@ -1,4 +1,4 @@
-/* loader.h - which rows come next, as padded micro-batches; tokenised by a helper thread at most two steps ahead.
+/* loader.h - which rows come next, as padded or packed micro-batches; tokenised by a helper thread at most two steps ahead.
  *
  *     while ((micros = tune_loader_more(load, &at)) > 0)       one optimizer step
  *         while (micros-- > 0)
@@ -6,6 +6,11 @@
  *
  * Steps do not cross epochs; the last step of an epoch may have fewer micro-batches and its
  * last micro-batch fewer rows. Order is a function of (seed, epoch): nothing to store.
+ *
+ * With packing, a micro-batch is up to batch_size packs, each several whole rows in max_length tokens: best fit over all packs
+ * of the step, in the epoch's order, until a row fits nowhere and begins the next step (packs.h: why). It streams, one row
+ * looked at beyond the step. No label crosses from row to row, positions restart, no row sees another. How many rows a step
+ * takes is known when it is made: by epochs, the number of steps is an estimate.
  *
  * The helper thread starts at the first tune_loader_more, sleeps while it is two steps ahead, takes no signals, and what
  * it fails at is handed over at the tune_loader_next that would have given that row. A loader belongs to one thread. */
@@ -43,24 +48,28 @@ struct tune_loader_options {
     const bool *stable;        /* NULL, or where the logger notes that --until-stable is reached: stop there */
     int64_t stop_at_step;      /* stop when at->step is there, as if by a signal; 0: never */
     const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught */
+    bool packing;              /* several rows to a row of the batch, see above */
     bool unlabelled;           /* a step without a label is fine (evaluation); otherwise an error */
     bool ahead;                /* tokenise in a helper thread; otherwise in the calls themselves */
 };
 
 /* tune_loader_new - d is borrowed until free. Buffers for batch_size * max_length tokens are made here; the rows of the
- * steps ahead take as many bytes as they have tokens, times 5. NULL with an error: the part is empty, nonsense options. */
+ * steps ahead take as many bytes as they have tokens (or, packed, room for tokens), times 5. NULL with an error: the part is
+ * empty, nonsense options. */
 struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 
 /* tune_loader_bytes - host memory it takes over a set of that many rows, examples of full length included. */
 int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
 
-/* tune_loader_rows - rows of its part; planned_rows, planned_steps - over all epochs (rows: 2^63 - 1 where max_steps decides). */
+/* tune_loader_rows - rows of its part; planned_rows, planned_steps - over all epochs (rows: 2^63 - 1 where max_steps decides).
+ * With packing and by epochs the steps are estimated from the rows that steps had so far; before the first, the most it can be. */
 int64_t tune_loader_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 
-/* tune_loader_more - micro-batches of the next step; 0 to stop; -1: not one row can be read.
+/* tune_loader_more - micro-batches of the next step; 0 to stop; -1: not one row can be read, or with packing, where a step is
+ * made before it begins, what tune_loader_next says of a row.
  * Sets at->planned_steps; at->finished at the planned end and after at->early_stop, else at->stopped (and at->signal) where it
  * stops before.
  * A step all of whose rows are bad (and skipped) is left out: its rows are added to at->rows and at->epoch, and by --epochs the

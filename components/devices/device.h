@@ -31,11 +31,13 @@ struct tune_flags;
 struct tune_scalars;
 
 /* Sizes of an attention: B sequences of T positions, H query heads in groups that share one of K key/value heads, each D
- * wide. Key i is visible to query j of the same sequence when i <= j and, with a window > 0, j - window < i. */
+ * wide. Key i is visible to query j of the same sequence when i <= j and, with a window > 0, j - window < i, and, with
+ * starts, starts[j] <= i: several texts in one sequence, none of which sees another. */
 struct tune_attention {
     int B, T, H, K, D;
     int window;  /* 0: none */
     float scale; /* on the scores; 1/sqrt(D) mostly */
+    const int32_t *starts; /* device memory [B,T]; along a sequence never lower than before, 0 <= starts[j] <= j. NULL: 0 */
 };
 
 /* Which numbers of a matrix are dropped: a function of key, row and column. */
@@ -96,8 +98,8 @@ struct tune_kernels {
     int (*headnorm_backward)(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw,
                              const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
                              int first, int heads);
-    int (*rope)(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
-                bool backward);
+    int (*rope)(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const int32_t *positions,
+                int T, int heads, int D, bool backward);
     int (*attention_forward)(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
                              const struct tune_tensor *qkv, const struct tune_attention *size);
     int (*attention_backward)(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work,

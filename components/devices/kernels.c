@@ -168,25 +168,25 @@ int tune_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, stru
     return dev->kernels->headnorm_backward(dev, dy, dw, x, w, rstd, first, heads);
 }
 
-static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
-                bool backward)
+static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const int32_t *positions, int T,
+                int heads, int D, bool backward)
 {
     CHECK(x->ndim == 2 && is_float(x) && (int64_t)heads * D <= x->shape[1] && table->ndim == 2 && table->dtype == TUNE_F32 &&
               is_whole(table) && table->shape[0] >= T && table->shape[1] == D && D % 2 == 0 && T > 0 && x->shape[0] % T == 0,
           "rope", x, table, NULL);
-    return dev->kernels->rope(dev, x, table, T, heads, D, backward);
+    return dev->kernels->rope(dev, x, table, positions, T, heads, D, backward);
 }
 
-int tune_rope_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads,
-                      int D)
+int tune_rope_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table,
+                      const int32_t *positions, int T, int heads, int D)
 {
-    return rope(dev, x, table, T, heads, D, false);
+    return rope(dev, x, table, positions, T, heads, D, false);
 }
 
-int tune_rope_backward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads,
-                       int D)
+int tune_rope_backward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table,
+                       const int32_t *positions, int T, int heads, int D)
 {
-    return rope(dev, x, table, T, heads, D, true);
+    return rope(dev, x, table, positions, T, heads, D, true);
 }
 
 static bool attention_fits(const struct tune_attention *s, const struct tune_tensor *qkv, const struct tune_tensor *out,

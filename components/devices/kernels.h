@@ -60,16 +60,18 @@ int tune_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, stru
                            const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
                            int first, int heads);
 
-/* tune_rope_forward - rotate the first heads of each row by its position n mod T, in place; half-split pairs (i, i + D/2).
- *   x [N,Q]   table [positions >= T, D]: D/2 cosines, then D/2 sines
+/* tune_rope_forward - rotate the first heads of each row by its position, in place; half-split pairs (i, i + D/2).
+ *   x [N,Q]   table [at least T, D]: D/2 cosines, then D/2 sines   positions [N], device memory, each a row of the table
+ *   (the caller's to check); NULL: n mod T
  * tune_rope_backward - by the opposite angle, in place. Source: Su et al. 2021, eq. 34. */
-int tune_rope_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads,
-                      int D);
-int tune_rope_backward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads,
-                       int D);
+int tune_rope_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table,
+                      const int32_t *positions, int T, int heads, int D);
+int tune_rope_backward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table,
+                       const int32_t *positions, int T, int heads, int D);
 
 /* tune_attention_forward - out = softmax(scale q k^T + causal mask) v for each head; query head h uses key/value head
- * h / (H/K). Scores exist for one block of queries of one head at a time.
+ * h / (H/K). Scores exist for one block of queries of one head at a time; blocks of keys that none of its queries sees (a
+ * window, starts: the caller's to check) are not computed.
  *   out [N,HD] set   lse [N,H] set: log of the sum of exp, for backward   qkv [N,Q]: H queries, K keys, K values
  * tune_attention_backward - dqkv [N,Q] set   work [N, 2HD] F32, overwritten   dout, out [N,HD].
  * Source: Dao et al. 2022, algorithm 4 (recomputes the probabilities from lse). */

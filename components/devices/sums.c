@@ -75,7 +75,7 @@ int tune_sums_count(struct tune_sums *s, const struct tune_batch *batch)
     if (!tune_sums_device(s))
         return -1;
     struct tune_step_sums *h = &s->host[s->steps - 1];
-    h->rows += batch->B;
+    h->rows += batch->row_count > 0 ? batch->row_count : batch->B;
     h->tokens += batch->tokens;
     h->padded_tokens += (int64_t)batch->B * batch->T;
     h->labels += batch->label_count;

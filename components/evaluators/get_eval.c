@@ -40,6 +40,7 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
         .part = part,
         .train_split = flags->train_split,
         .seed = (uint64_t)flags->seed,
+        .packing = flags->packing,
         .batch_size = flags->batch_size,
         .accumulate = 1,
         .max_length = flags->max_length,

@@ -73,7 +73,7 @@ struct tune_flags {
     const char *dataset, *text_field, *response_template, *append_token, *eval_dataset;
     double train_split;
     int max_length, batch_size, accumulate, show_tokens;
-    bool shuffle, skip_bad_rows;
+    bool shuffle, packing, skip_bad_rows;
     /* optimizer and schedule */
     const char *optimizer, *decay, *schedule;
     double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds, until_stable;
@@ -137,6 +137,9 @@ struct tune_flags {
     {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted"}, \
     {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch"}, \
     {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step"}, \
+    {"packing", TUNE_BOOL, &(f).packing, "false", "", "", \
+     "several rows, none of which sees another, one behind the other in each row of a batch, up to --max-length tokens: next " \
+     "to no padding; a step takes as many rows as fit, and the number of steps is an estimate"}, \
     {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch"}, \
     {"skip-bad-rows", TUNE_BOOL, &(f).skip_bad_rows, "false", "", "", \
      "leave rows out that cannot be read, and count them, instead of stopping"}, \
@@ -251,6 +254,8 @@ struct tune_flags {
     {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, evaluations and the end; no pages of files"}, \
     {"peak_memory_bytes", "bytes", "highest resident memory of the process, pages of files included"}, \
     {"model_flops_per_second", "FLOP/s", "6N per token + 6LTHD causal attention, no recompute, / train_runtime"}, \
+    {"padding_share", "%", "padding among the positions computed"}, \
+    {"packing_efficiency", "%", "tokens of rows among the positions computed, 100 - padding_share"}, \
     {"loss_first", "nats/token", "training loss of the first step"}, \
     {"loss_last", "nats/token", "training loss of the last step"}, \
     {"tokens_per_second_stable", "tokens/s", "of this process's steps after warm-up (--until-stable); absent under 10 of them"}, \

@@ -207,7 +207,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
              field ? field : "", field ? "\"" : "", tune_loader_rows(load), tune_dataset_rows(data) - tune_loader_rows(load));
     TRY(tune_logger_note(log, "rows", text));
     TRY(tune_logger_planned(log, tune_loader_planned_steps(load)));
-    snprintf(text, sizeof text, "%" PRId64 " steps of %d x %d rows, at most %d tokens each", tune_loader_planned_steps(load),
-             flags->accumulate, flags->batch_size, flags->max_length);
+    snprintf(text, sizeof text, "%s%" PRId64 " steps of %d x %d %s, at most %d tokens each",
+             flags->packing && flags->max_steps < 0 ? "at most " : "", tune_loader_planned_steps(load), flags->accumulate,
+             flags->batch_size, flags->packing ? "packs of rows" : "rows", flags->max_length);
     return tune_logger_note(log, "plan", text);
 }

@@ -108,6 +108,8 @@ static void know_speed(struct tune_logger *log, double s)
     tune_logger_know(log, "train_steps_per_second", (double)log->steps / s);
     tune_logger_know(log, "train_tokens_per_second", padded / s);
     tune_logger_know(log, "train_tokens_per_gpu_per_second", padded / s / gpus);
+    tune_logger_know(log, "padding_share", 100 * (1 - tokens / padded));
+    tune_logger_know(log, "packing_efficiency", 100 * tokens / padded);
     tune_logger_know(log, "dataset_tokens_per_second", tokens / s);
     tune_logger_know(log, "dataset_tokens_per_second_per_gpu", tokens / s / gpus);
     if (log->flops_token > 0 && log->rows > 0)
@@ -210,6 +212,8 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     char why[160];
     const char *status = ended(at, why, sizeof why);
     know_standard(log, at);
+    if (at->planned_rows > 0) /* an estimate before */
+        TRY(tune_logger_planned(log, at->planned_steps));
     TRY(write_report(log));
     TRY(tune_run_json_status(log, status, *why ? why : NULL));
     if (log->options.quiet)
@@ -219,8 +223,9 @@ int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
     if (log->own_steps > 0)
         TRY(show_start(log));
     if (log->steps > 0)
-        TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, loss %.4f -> %.4f",
-                            *why ? "figures" : status, log->steps, s, s > 0 ? (double)log->tokens / s : 0, log->loss_first,
-                            log->loss_last));
+        TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, %.1f %% padding, loss %.4f -> %.4f",
+                            *why ? "figures" : status, log->steps, s, s > 0 ? (double)log->tokens / s : 0,
+                            log->padded_tokens > 0 ? 100 * (1 - (double)log->tokens / (double)log->padded_tokens) : 0,
+                            log->loss_first, log->loss_last));
     return tune_line_print(&log->line, "# %-26s %s/report.json", "report", log->folder);
 }

@@ -33,6 +33,8 @@ struct tune_model {
     int64_t memory_bytes;
     float *rope;                     /* [max_T, D] */
     int32_t *ids;                    /* [N] */
+    int32_t *places;                 /* [2,N] room for: */
+    int32_t *positions, *starts;     /* [N] of the last forward; NULL: each row is one text from its begin */
     void **x;                        /* [layers+1] the residual stream [N,C]; one shared buffer when not training */
     struct layer_state *layer;       /* [layers]; all the same buffers when not training or checkpointing */
     float *rstd;                     /* [N] of the final norm */

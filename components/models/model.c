@@ -199,6 +199,7 @@ static void place(struct tune_model *m, struct tune_arena *a)
     int64_t N = (int64_t)m->max_B * m->max_T, e = tune_dtype_bits(m->dtype) / 8, HD = (int64_t)g->heads * g->head_dim;
     m->rope = tune_arena_take(a, m->max_T, (int64_t)g->head_dim * 4);
     m->ids = tune_arena_take(a, N, 4);
+    m->places = tune_arena_take(a, N, 8);
     for (int i = 0; i <= g->layers; i++)
         m->x[i] = m->training || i < 2 ? tune_arena_take(a, N, g->hidden * e) : m->x[i - 2];
     for (int i = 0; i < g->layers; i++)

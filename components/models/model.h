@@ -82,7 +82,7 @@ int tune_model_gradients(struct tune_model *m);
 int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums);
 
 /* tune_model_forward - *hidden [N,C]: the final norm's output, the model's until the next forward.
- * -1: an id outside the vocabulary (row, position), a batch larger than reserved. */
+ * -1: an id outside the vocabulary (row, position), a batch larger than reserved, positions or starts that are none. */
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
 
 /* tune_model_infer - the same, and adapters drop nothing: for evaluation, logits, proofs. No backward follows it.

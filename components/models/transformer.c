@@ -95,7 +95,7 @@ static struct tune_attention attention_size(const struct tune_model *m, int laye
 {
     const struct tune_model_config *c = &m->config;
     return (struct tune_attention){m->B, m->T, c->heads, c->kv_heads, c->head_dim,
-                                   tune_model_config_window(c, layer), c->attention_scale};
+                                   tune_model_config_window(c, layer), c->attention_scale, m->starts};
 }
 
 static int copy(struct tune_model *m, const struct tune_tensor *to, const struct tune_tensor *from)
@@ -122,7 +122,7 @@ static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
         TRY(tune_headnorm_forward(m->dev, &qkv, &rq, &raw, &w->q_norm.w, 0, c->heads, c->norm_eps));
         TRY(tune_headnorm_forward(m->dev, &qkv, &rk, &raw, &w->k_norm.w, c->heads, c->kv_heads, c->norm_eps));
     }
-    return tune_rope_forward(m->dev, &qkv, &table, m->T, c->heads + c->kv_heads, c->head_dim);
+    return tune_rope_forward(m->dev, &qkv, &table, m->positions, m->T, c->heads + c->kv_heads, c->head_dim);
 }
 
 /* Layer i from x[i] to x[i+1]; again: in backward, only as far as what backward reads. */
@@ -155,6 +155,21 @@ static int layer_forward(struct tune_model *m, int i, bool again)
     return tune_product_forward(m, &down, &out, &h, 1);
 }
 
+static int check_places(const struct tune_model *m, const struct tune_batch *b)
+{
+    for (int64_t i = 0; i < (int64_t)b->B * b->T; i++) {
+        int64_t t = i % b->T, position = b->positions ? b->positions[i] : t, start = b->starts ? b->starts[i] : 0;
+        int64_t before = b->starts && t > 0 ? b->starts[i - 1] : 0;
+        if (position < 0 || position >= m->max_T || start < before || start > t) {
+            tune_error_set("row %lld, token %lld: position %lld, the first token it sees %lld; expected a position below %d, and a "
+                           "first token not behind it nor before that of the token before", (long long)(i / b->T), (long long)t,
+                           (long long)position, (long long)start, m->max_T);
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int check_batch(const struct tune_model *m, const struct tune_batch *b)
 {
     if (b->B < 1 || b->T < 1 || b->B > m->max_B || b->T > m->max_T) {
@@ -169,7 +184,18 @@ static int check_batch(const struct tune_model *m, const struct tune_batch *b)
                            (long long)(i / b->T), (long long)(i % b->T), b->ids[i], m->config.vocabulary);
             return -1;
         }
-    return 0;
+    return check_places(m, b);
+}
+
+/* Positions and starts as a packed batch has them, else none. One buffer each, so what they hold does not matter then. */
+static int upload_places(struct tune_model *m, const struct tune_batch *b)
+{
+    int64_t bytes = (int64_t)b->B * b->T * 4;
+    m->positions = b->positions ? m->places : NULL;
+    m->starts = b->starts ? m->places + (int64_t)m->max_B * m->max_T : NULL;
+    if (b->positions)
+        TRY(m->dev->kernels->upload(m->dev, m->positions, b->positions, bytes));
+    return b->starts ? m->dev->kernels->upload(m->dev, m->starts, b->starts, bytes) : 0;
 }
 
 static int forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
@@ -180,6 +206,7 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     m->T = batch->T;
     int64_t N = (int64_t)m->B * m->T;
     TRY(m->dev->kernels->upload(m->dev, m->ids, batch->ids, N * 4));
+    TRY(upload_places(m, batch));
     struct tune_tensor x = rows(m, m->x[0], c->hidden), last = rows(m, m->x[c->layers], c->hidden);
     struct tune_tensor rstd = stat(m, m->rstd);
     struct tune_tensor table = tune_model_tensor(m, &m->parameters.at[0]);
@@ -241,7 +268,7 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
     struct product qkv_product = product(i, LORA_QKV, &w->qkv, &w->qkv_bias, 1);
     TRY(tune_product_backward(m, &o, &datt, gradient(&w->o), gradient(&w->o_bias), dx, &att));
     TRY(tune_attention_backward(m->dev, &dqkv, &work, &datt, &qkv, &att, &lse, &size));
-    TRY(tune_rope_backward(m->dev, &dqkv, &table, m->T, c->heads + c->kv_heads, c->head_dim));
+    TRY(tune_rope_backward(m->dev, &dqkv, &table, m->positions, m->T, c->heads + c->kv_heads, c->head_dim));
     if (c->qk_norm) {
         struct tune_tensor raw = rows(m, s->raw, Q);
         struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);

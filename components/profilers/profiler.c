@@ -189,6 +189,7 @@ int tune_timed_end(struct tune_profiler *p, double begin_s, int status, const st
         status = p->real->sync(p->dev);
     double now = tune_clock_s();
     p->free_s = now;
+    p->uploaded = strcmp(op->name, "upload") == 0;
     const struct tune_parameter *r = parameter_at(p, op->weight);
     int layers = p->model ? tune_model_config(p->model)->layers : 0;
     if (r)

@@ -1,6 +1,8 @@
 /* timed.c - the table of kernels with a clock around each: what every operation computes, reads and writes. */
 #include "profilers/timing.h"
 
+#include <stdlib.h>
+
 static struct tune_profiler *self(struct tune_device *dev)
 {
     return (struct tune_profiler *)(void *)(uintptr_t)dev->kernels; /* the table is the profiler's first member */
@@ -14,10 +16,10 @@ static enum tune_phase phase_of(const struct tune_profiler *p, enum kind kind)
     enum tune_phase now = p->phase;
     bool over = now == TUNE_UPDATE || now == TUNE_AFTER;
     switch (kind) {
-    case UPLOAD: /* token ids; after forward the places of labels */
-        return over || now == TUNE_EVALUATION            ? TUNE_EVALUATION
-               : now == TUNE_FORWARD || now == TUNE_LOSS ? TUNE_LOSS
-                                                         : TUNE_FORWARD;
+    case UPLOAD: /* token ids, their positions; after forward the places of labels */
+        return over || now == TUNE_EVALUATION                                ? TUNE_EVALUATION
+               : now == TUNE_LOSS || (now == TUNE_FORWARD && !p->uploaded) ? TUNE_LOSS
+                                                                             : TUNE_FORWARD;
     case DOWNLOAD: return over ? TUNE_AFTER : now;
     case LARGE_DOWNLOAD: return over || now == TUNE_EVALUATION ? TUNE_AFTER : now; /* weights, to be saved */
     case LOSS_OP: return now == TUNE_FORWARD ? TUNE_LOSS : now;
@@ -138,17 +140,34 @@ static int headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, st
           .shape = {x->shape[0], heads, w->shape[0]}, .flops = 10 * part * count(x), .bytes = 3 * part * bytes(x) + bytes(rstd));
 }
 
-static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
-                bool backward)
+static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const int32_t *positions, int T,
+                int heads, int D, bool backward)
 {
     double n = (double)x->shape[0] * heads * D;
-    TIMED(rope, ANY, (dev, x, table, T, heads, D, backward), "rope", backward ? "dx" : "", .shape = {x->shape[0], heads, D},
-          .flops = 3 * n, .bytes = 2 * n * (tune_dtype_bits(x->dtype) / 8) + (double)T * D * 4);
+    TIMED(rope, ANY, (dev, x, table, positions, T, heads, D, backward), "rope", backward ? "dx" : "",
+          .shape = {x->shape[0], heads, D}, .flops = 3 * n, .bytes = 2 * n * (tune_dtype_bits(x->dtype) / 8) + (double)T * D * 4);
+}
+
+/* The same with texts of their own in each sequence. 0: no memory to look at them. */
+static double packed_pairs(struct tune_device *dev, const struct tune_attention *s)
+{
+    int64_t n = (int64_t)s->B * s->T, count = 0;
+    int32_t *starts = malloc((size_t)n * sizeof *starts);
+    if (starts && self(dev)->real->download(dev, starts, s->starts, n * (int64_t)sizeof *starts) == 0 &&
+        self(dev)->real->sync(dev) == 0)
+        for (int64_t i = 0; i < n; i++) {
+            int64_t seen = i % s->T - starts[i] + 1;
+            count += s->window > 0 && s->window < seen ? s->window : seen;
+        }
+    free(starts);
+    return (double)count * s->H;
 }
 
 /* Pairs of query and key that see each other, over all heads and sequences. */
-static double pairs(const struct tune_attention *s)
+static double pairs(struct tune_device *dev, const struct tune_attention *s)
 {
+    if (s->starts)
+        return packed_pairs(dev, s);
     double window = s->window > 0 && s->window < s->T ? s->window : s->T;
     return (double)s->B * s->H * (window * (window + 1) / 2 + (s->T - window) * window);
 }
@@ -156,8 +175,9 @@ static double pairs(const struct tune_attention *s)
 static int attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
                              const struct tune_tensor *qkv, const struct tune_attention *size)
 {
+    double visible = pairs(dev, size);
     TIMED(attention_forward, ANY, (dev, out, lse, qkv, size), "attention", "",
-          .shape = {size->B, size->T, (int64_t)size->H * size->D}, .flops = 4 * pairs(size) * size->D,
+          .shape = {size->B, size->T, (int64_t)size->H * size->D}, .flops = 4 * visible * size->D,
           .bytes = bytes(qkv) + bytes(out) + bytes(lse));
 }
 
@@ -165,8 +185,9 @@ static int attention_backward(struct tune_device *dev, struct tune_tensor *dqkv,
                               const struct tune_tensor *dout, const struct tune_tensor *qkv, const struct tune_tensor *out,
                               const struct tune_tensor *lse, const struct tune_attention *size)
 {
+    double visible = pairs(dev, size);
     TIMED(attention_backward, ANY, (dev, dqkv, work, dout, qkv, out, lse, size), "attention", "dx",
-          .shape = {size->B, size->T, (int64_t)size->H * size->D}, .flops = 10 * pairs(size) * size->D,
+          .shape = {size->B, size->T, (int64_t)size->H * size->D}, .flops = 10 * visible * size->D,
           .bytes = bytes(dqkv) + 2 * bytes(work) + bytes(dout) + bytes(qkv) + bytes(out) + bytes(lse));
 }
 

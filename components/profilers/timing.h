@@ -46,6 +46,7 @@ struct tune_profiler {
     double waited_s;             /* for rows, by the loader's count, at the begin */
     int64_t tokens, rows_used;   /* of the run at the begin */
     enum tune_phase phase;
+    bool uploaded;               /* by the latest operation */
     int layer;
     struct tune_profile result;
     struct {

@@ -107,18 +107,32 @@ static struct operand rows_from(const struct operand *o, int64_t row)
     return part;
 }
 
-/* The first key that some query from q0 on sees; whole panels. */
-static int64_t first_key(const struct tune_attention *s, int64_t q0)
+/* A block of queries, and the keys [k0,k1), whole panels, that they see. first: of each lane; lanes past the last query are
+ * like it. A block may lie across several texts of its sequence: none of its lanes is idle, however short they are. */
+struct block {
+    int64_t q0, rows, k0, k1;
+    int32_t first[NR];
+};
+
+static void open_block(struct block *block, const struct tune_attention *s, int64_t b, int64_t q0)
 {
-    return s->window > 0 && q0 - s->window + 1 > 0 ? (q0 - s->window + 1) / MR * MR : 0;
+    block->q0 = q0;
+    block->rows = s->T - q0 < NR ? s->T - q0 : NR;
+    for (int64_t j = 0; j < NR; j++) {
+        int64_t query = q0 + (j < block->rows ? j : block->rows - 1), start = s->starts ? s->starts[b * s->T + query] : 0;
+        int64_t window = s->window > 0 ? query - s->window + 1 : 0;
+        block->first[j] = (int32_t)(window > start ? window : start);
+    }
+    block->k0 = block->first[0] / MR * MR; /* it never goes down along a sequence */
+    block->k1 = q0 + block->rows;
 }
 
-/* The lanes [from,to) of a block whose queries see the key. */
-static void lanes(const struct tune_attention *s, int64_t key, int64_t q0, int *from, int *to)
+/* The lanes [from,to) of a block whose queries see the key. to goes up with the key: it comes from the key before, 0 at first. */
+static void lanes(const struct block *block, int64_t key, int *from, int *to)
 {
-    int64_t first = key - q0, end = s->window > 0 ? key + s->window - q0 : NR;
-    *from = first < 0 ? 0 : (int)first;
-    *to = end < NR ? (int)end : NR;
+    *from = key < block->q0 ? 0 : (int)(key - block->q0);
+    while (*to < NR && block->first[*to] <= key)
+        ++*to;
 }
 
 /* Lanes outside [from,to) become value. */
@@ -131,26 +145,28 @@ static void blank(float *x, int from, int to, float value)
 }
 
 /* Scores of the keys [k0,k1) to exp(score - the query's largest); sum and largest of each query. */
-static void softmax(const struct tune_attention *s, float *scores, int64_t q0, int64_t k0, int64_t k1, float *largest, float *sum)
+static void softmax(const struct block *block, float *scores, float *largest, float *sum)
 {
-    int from, to;
+    int from, to = 0;
+    int64_t k0 = block->k0, k1 = block->k1;
     for (int j = 0; j < NR; j++) {
         largest[j] = -INFINITY;
         sum[j] = 0;
     }
     for (int64_t key = k0; key < k1; key++) {
         float *x = scores + (key - k0) * NR;
-        lanes(s, key, q0, &from, &to);
+        lanes(block, key, &from, &to);
         blank(x, from, to, -INFINITY);
         for (int j = 0; j < NR; j++)
             largest[j] = x[j] > largest[j] ? x[j] : largest[j];
     }
+    to = 0;
     for (int64_t key = k0; key < k1; key++) {
         float *x = scores + (key - k0) * NR;
 #pragma omp simd
         for (int j = 0; j < NR; j++)
             x[j] = tune_cpu_exp(x[j] - largest[j]);
-        lanes(s, key, q0, &from, &to);
+        lanes(block, key, &from, &to);
         blank(x, from, to, 0);
         for (int j = 0; j < NR; j++)
             sum[j] += x[j];
@@ -167,13 +183,15 @@ static void forward_head(const struct tune_attention *s, struct tune_tensor *out
     pack_left(&x.k, T, D, r.kept);
     pack_right_columns(&x.v, T, D, r.value);
     for (int64_t q0 = 0; q0 < T; q0 += NR) {
-        int64_t rows = T - q0 < NR ? T - q0 : NR, k0 = first_key(s, q0), k1 = q0 + rows;
+        struct block block;
+        open_block(&block, s, b, q0);
+        int64_t rows = block.rows, k0 = block.k0, k1 = block.k1;
         struct operand q = rows_from(&x.q, q0);
         float largest[NR], sum[NR];
         pack_right_rows(&q, rows, D, r.query);
         struct left keys = {r.kept + k0 * D, 1, MR, MR * D}, p = {r.scores, 1, NR, MR};
         multiply(&keys, k1 - k0, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
-        softmax(s, r.scores, q0, k0, k1, largest, sum);
+        softmax(&block, r.scores, largest, sum);
         multiply(&p, rows, r.value, T, k0, k1 - k0, D, 1, 0, r.out, D);
         for (int64_t j = 0; j < rows; j++) {
             int64_t at = (b * T + q0 + j) * width + h * D;
@@ -206,17 +224,16 @@ struct backward {
 };
 
 /* P' into p and dS' into ds, which hold S' and dP'. */
-static void score_gradient(const struct tune_attention *s, float *p, float *ds, const float *lse, const float *delta,
-                           int64_t q0, int64_t k0, int64_t k1)
+static void score_gradient(const struct block *block, float scale, float *p, float *ds, const float *lse, const float *delta)
 {
-    for (int64_t key = k0; key < k1; key++, p += NR, ds += NR) {
+    int from, to = 0;
+    for (int64_t key = block->k0; key < block->k1; key++, p += NR, ds += NR) {
 #pragma omp simd
         for (int j = 0; j < NR; j++) {
             p[j] = tune_cpu_exp(p[j] - lse[j]);
-            ds[j] = p[j] * (ds[j] - delta[j]) * s->scale;
+            ds[j] = p[j] * (ds[j] - delta[j]) * scale;
         }
-        int from, to;
-        lanes(s, key, q0, &from, &to);
+        lanes(block, key, &from, &to);
         blank(p, from, to, 0);
         blank(ds, from, to, 0);
     }
@@ -257,7 +274,9 @@ static void backward_head(const struct backward *w, int64_t b, int64_t h, float 
     pack_left(&x.v, T, D, r.value);
     pack_right_columns(&x.k, T, D, r.key);
     for (int64_t q0 = 0; q0 < T; q0 += NR) {
-        int64_t rows = T - q0 < NR ? T - q0 : NR, k0 = first_key(s, q0), k1 = q0 + rows, n = k1 - k0;
+        struct block block;
+        open_block(&block, s, b, q0);
+        int64_t rows = block.rows, k0 = block.k0, n = block.k1 - k0;
         struct operand q = rows_from(&x.q, q0), g = rows_from(&all, q0);
         float lse[NR], delta[NR];
         query_sums(w, b * T + q0, rows, h, &r, lse, delta);
@@ -269,7 +288,7 @@ static void backward_head(const struct backward *w, int64_t b, int64_t h, float 
         struct left p = {r.scores, NR, 1, MR * NR}, ds = {r.dscores, NR, 1, MR * NR}, turned = {r.dscores, 1, NR, MR};
         multiply(&keys, n, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
         multiply(&values, n, r.dout, D, 0, D, NR, 1, 0, r.dscores, NR);
-        score_gradient(s, r.scores, r.dscores, lse, delta, q0, k0, k1);
+        score_gradient(&block, s->scale, r.scores, r.dscores, lse, delta);
         multiply(&p, n, r.dout_columns, rows, 0, rows, D, 1, 1, dv + k0 * D, D);
         multiply(&ds, n, r.query_columns, rows, 0, rows, D, 1, 1, dk + k0 * D, D);
         int64_t at = (b * T + q0) * Q + h * D;

@@ -137,8 +137,8 @@ int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, st
 int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw,
                                const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
                                int first, int heads);
-int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
-                  bool backward);
+int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const int32_t *positions,
+                  int T, int heads, int D, bool backward);
 int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
                                const struct tune_tensor *qkv, const struct tune_attention *size);
 int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work,

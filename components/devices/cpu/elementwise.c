@@ -86,8 +86,8 @@ int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, c
     return 0;
 }
 
-int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, int T, int heads, int D,
-                  bool backward)
+int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const int32_t *positions,
+                  int T, int heads, int D, bool backward)
 {
     int64_t N = x->shape[0], Q = x->shape[1], half = D / 2;
     float sign = backward ? -1.0f : 1.0f;
@@ -99,7 +99,8 @@ int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct t
         float *work = tune_cpu_work(dev);
         tune_cpu_piece(N, 1, &begin, &end);
         for (int64_t n = begin; n < end; n++) {
-            const float *cosine = (const float *)table->data + n % T * D, *sine = cosine + half;
+            int64_t position = positions ? positions[n] : n % T;
+            const float *cosine = (const float *)table->data + position * D, *sine = cosine + half;
             for (int64_t h = 0; h < heads; h++) {
                 float *v = tune_cpu_place(x, n * Q + h * D, work);
                 tune_cpu_in(x, n * Q + h * D, D, v);
