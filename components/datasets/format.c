@@ -157,7 +157,7 @@ static int name_columns(struct tune_format *f)
 }
 
 /* Every name in --columns is one of the format's. */
-static int check_map(const struct tune_format *f)
+static int check_map(const struct tune_format *f, const struct tune_columns *have)
 {
     char names[1024] = "";
     for (int i = 0; i < f->count && strlen(names) < sizeof names - 1; i++)
@@ -167,6 +167,9 @@ static int check_map(const struct tune_format *f)
         int i = 0;
         while (i < f->count && strcmp(f->names[i], p))
             i++;
+        if (i == f->count && tune_columns_has(have, p))
+            return usage("--columns: \"%s\" is a column of the file, and stands behind the '='; before it one of: %s (the format is "
+                         "%s; --format says another)", p, names, tune_format_name(f));
         if (i == f->count)
             return usage("--columns: \"%s\" is nothing that the format %s reads; expected one of: %s (before the '=', the file's column "
                          "behind it)", p, tune_format_name(f), names);
@@ -235,7 +238,7 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
         TRY(read_map(f, o->columns));
     TRY(choose(f, have, o));
     TRY(name_columns(f));
-    TRY(check_map(f));
+    TRY(check_map(f, have));
     if (f->kind != TUNE_FORMAT_TEXT)
         TRY(check_columns(f, have, path));
     TRY(settle_train_on(f, o));
