@@ -13,6 +13,7 @@
 struct tune_csv {
     FILE *file;
     bool own, begun;
+    char separator;
     char *name;
     int64_t line, row_line; /* the present one, and that on which the row began */
     char *bytes;            /* of the row, each field ended by a NUL */
@@ -40,6 +41,7 @@ static struct tune_csv *new_csv(FILE *file, const char *name, bool own)
     if (csv && (csv->name = strdup(name))) {
         csv->file = file;
         csv->own = own;
+        csv->separator = ',';
         csv->line = 1;
         return csv;
     }
@@ -51,6 +53,24 @@ static struct tune_csv *new_csv(FILE *file, const char *name, bool own)
 struct tune_csv *tune_csv_from(FILE *stream, const char *name)
 {
     return new_csv(stream, name, false);
+}
+
+struct tune_csv *tune_csv_from_text(const char *text, size_t size, const char *name, int64_t first_line, char separator)
+{
+    FILE *file = fmemopen((void *)(uintptr_t)text, size, "r"); /* which only reads it */
+    if (!file) {
+        no_memory();
+        return NULL;
+    }
+    struct tune_csv *csv = new_csv(file, name, true);
+    if (!csv) {
+        fclose(file);
+        return NULL;
+    }
+    csv->begun = true;
+    csv->line = first_line;
+    csv->separator = separator;
+    return csv;
 }
 
 struct tune_csv *tune_csv_open(const char *path)
@@ -170,10 +190,11 @@ static int read_field(struct tune_csv *csv)
     if (quoted) {
         TRY(read_quoted(csv));
         c = getc_unlocked(csv->file);
-        if (c != ',' && c != '\n' && c != '\r' && c != EOF)
-            return fail(csv, csv->line, "something behind a closing quote; expected a comma or the line's end");
+        if (c != csv->separator && c != '\n' && c != '\r' && c != EOF)
+            return fail(csv, csv->line, csv->separator == ',' ? "something behind a closing quote; expected a comma or the line's end"
+                                                              : "something behind a closing quote; expected a tab or the line's end");
     }
-    for (; c != ',' && c != '\n' && c != '\r' && c != EOF; c = getc_unlocked(csv->file)) {
+    for (; c != csv->separator && c != '\n' && c != '\r' && c != EOF; c = getc_unlocked(csv->file)) {
         if (c == 0)
             return fail(csv, csv->line, "a NUL byte");
         TRY(put(csv, c));
@@ -184,7 +205,7 @@ static int read_field(struct tune_csv *csv)
         TRY(read_return(csv));
     csv->line += c == '\n' || c == '\r';
     TRY(put(csv, 0));
-    return c == ',';
+    return c == csv->separator;
 }
 
 /* At the begin of the file. */

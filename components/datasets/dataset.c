@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/random.h"
 #include "core/try.h"
+#include "datasets/format.h"
 #include "datasets/rows.h"
 #include "tokenizers/tokenizer.h"
 
@@ -22,9 +23,14 @@ struct tune_dataset {
     void *context;
     int64_t count;
     struct tune_tokenizer *tok;
+    struct tune_columns columns; /* of rows that have any */
+    struct tune_format format;
+    bool formatted;              /* by format; else a row's text is its field, or the row */
+    char about[1024];
     char *field, *response;
     size_t response_size;
     int32_t append_id; /* -1: none */
+    bool append_always; /* not only behind answers that nothing ends */
     int max_length;
     bool skip_bad_rows;
     uint64_t fingerprint;
@@ -38,6 +44,7 @@ struct tune_dataset {
 struct scratch {
     struct tune_json json;
     char *plain; /* a paragraph with CRLF made LF */
+    struct tune_pieces pieces;
     struct tune_encoding tokens;
 };
 
@@ -45,6 +52,7 @@ static void scratch_free(struct scratch *s)
 {
     tune_json_free(&s->json);
     free(s->plain);
+    tune_pieces_free(&s->pieces);
     tune_encoding_free(&s->tokens);
 }
 
@@ -74,6 +82,11 @@ int tune_example_reserve(struct tune_example *x, int64_t count)
     x->trained = trained;
     x->room = count;
     return 0;
+}
+
+static bool is_csv(const struct tune_dataset *d)
+{
+    return d->rows.format == TUNE_DATASET_CSV || d->rows.format == TUNE_DATASET_TSV;
 }
 
 /* ---- fields of a JSON row ---- */
@@ -177,8 +190,8 @@ static int choose_field(struct tune_dataset *d, const struct tune_row *row)
     tune_json_free(&j);
     TRY(status);
     if (f.rank < 0 || (f.rank == 0 && f.strings > 1)) {
-        tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s (choose with --text-field)",
-                       d->rows.path, (long long)row->line, f.names[0] ? f.names : "none");
+        tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s (choose with --text-field, "
+                       "or give --format and --columns)", d->rows.path, (long long)row->line, f.names[0] ? f.names : "none");
         return -1;
     }
     d->field = strdup(f.chosen);
@@ -218,12 +231,23 @@ static int read_paragraph(const struct tune_dataset *d, const struct tune_row *r
     return 0;
 }
 
+/* The field of a record. */
+static int read_csv_field(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_text *text)
+{
+    const char *names[] = {d->field};
+    TRY(tune_values_read(&s->pieces.values, &d->rows, &d->columns, row, names, 1));
+    *text = s->pieces.values.at[0].text;
+    return 0;
+}
+
 static int read_text(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s,
                      struct tune_text *text)
 {
     TRY(check_size(d, row));
     if (d->rows.format == TUNE_DATASET_TEXT)
         return read_paragraph(d, row, s, text);
+    if (is_csv(d))
+        return read_csv_field(d, row, s, text);
     return read_field(d, row, &s->json, text);
 }
 
@@ -232,13 +256,14 @@ static bool has_label(const struct tune_example *x)
     return x->count > 0 && memchr(x->trained, 1, (size_t)x->count) != NULL;
 }
 
-/* Tokens and mask of a text whose training begins at byte from, cut to max_length; *lost: it had labels, all beyond the
- * cut. A token that the template added has no place in the text: before the text it is masked with the prompt, after
- * it, it is trained with the answer. */
-static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, int64_t from,
+/* Tokens and mask of a text in pieces, cut to max_length; *lost: it had labels, all beyond the cut. A token belongs to the
+ * piece it begins in. One that the tokenizer's template added has no place in the text: before the text it is as the first
+ * piece, after it as the last. What is appended is trained. */
+static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces, int count,
                 struct tune_example *x, bool *lost)
 {
     int64_t first = 0, have = 0;
+    int at = 0;
     bool in_text = false, beyond = false;
     if (e->count >= 2 && e->starts[0] < 0 && e->starts[1] == 0 && e->ids[0] == e->ids[1])
         first = 1; /* the text brings its own beginning-of-sequence token: one is enough */
@@ -248,7 +273,11 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
     for (int64_t i = first; i < e->count + append; i++, have++) {
         bool appended = i == e->count;
         bool own = !appended && e->starts[i] >= 0;
-        bool trained = own ? e->starts[i] >= from : in_text || appended || from == 0;
+        while (own && at > 0 && (size_t)e->starts[i] < pieces[at - 1].end)
+            at--;
+        while (own && at < count - 1 && (size_t)e->starts[i] >= pieces[at].end)
+            at++;
+        bool trained = appended || pieces[own ? at : in_text ? count - 1 : 0].trained;
         in_text = in_text || own;
         if (have >= x->count) {
             beyond = beyond || trained;
@@ -267,32 +296,50 @@ struct found {
     size_t touched; /* bytes of the mapping that were read */
 };
 
-static int read_row(struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
+/* A row whose text is its field, or the row itself. */
+static int read_plain(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x, bool *lost)
+{
+    struct tune_text text;
+    struct tune_piece pieces[2] = {{0, true}};
+    int count = 1;
+    TRY(read_text(d, row, s, &text));
+    if (d->response) {
+        const char *at = memmem(text.data, text.size, d->response, d->response_size);
+        if (!at) {
+            tune_error_set("%s:%lld: the response template \"%.200s\" does not occur in this row's text", d->rows.path,
+                           (long long)row->line, d->response);
+            return -1;
+        }
+        pieces[0] = (struct tune_piece){(size_t)(at - text.data) + d->response_size, false};
+        count = 2;
+    }
+    pieces[count - 1] = (struct tune_piece){text.size, true};
+    if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0) {
+        tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
+        return -1;
+    }
+    return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, pieces, count, x, lost);
+}
+
+static int read_formatted(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x, bool *lost)
+{
+    struct tune_pieces *p = &s->pieces;
+    TRY(check_size(d, row));
+    TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
+    if (tune_tokenizer_encode(d->tok, p->text, p->size, TUNE_ADD_SPECIAL | TUNE_SPECIAL_AS_TEXT, &s->tokens) < 0) {
+        tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
+        return -1;
+    }
+    return fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost);
+}
+
+static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
 {
     TRY(tune_rows_whole(&d->rows));
     struct scratch s = {0};
     struct tune_row row = tune_rows_get(&d->rows, i);
-    struct tune_text text;
-    int64_t from = 0;
-    int status = read_text(d, &row, &s, &text);
     found->touched = TOUCHED_ROW + row.size;
-    if (status == 0 && d->response) {
-        const char *at = memmem(text.data, text.size, d->response, d->response_size);
-        if (at) {
-            from = (int64_t)(at - text.data) + (int64_t)d->response_size;
-        } else {
-            tune_error_set("%s:%lld: the response template \"%.200s\" does not occur in this row's text", d->rows.path,
-                           (long long)row.line, d->response);
-            status = -1;
-        }
-    }
-    if (status == 0) {
-        status = tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s.tokens);
-        if (status < 0)
-            tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row.line);
-    }
-    if (status == 0)
-        status = fill(d, &s.tokens, d->append_id >= 0 && text.size > 0, from, x, &found->lost);
+    int status = d->formatted ? read_formatted(d, &row, &s, x, &found->lost) : read_plain(d, &row, &s, x, &found->lost);
     scratch_free(&s);
     return status;
 }
@@ -385,6 +432,150 @@ static int probe(struct tune_dataset *d)
     return -1;
 }
 
+/* A column of CSV as text: the same names as of JSON, else the only one. */
+static int choose_column(struct tune_dataset *d)
+{
+    static const char *const known[] = {"text", "output", "content"};
+    char list[512];
+    const char *found = d->columns.count == 1 ? d->columns.names[0] : NULL;
+    for (int k = 2; k >= 0 && !d->field; k--)
+        if (tune_columns_has(&d->columns, known[k]))
+            found = known[k];
+    if (d->field && tune_columns_has(&d->columns, d->field))
+        return 0;
+    if (d->field)
+        tune_error_set("%s: no column \"%s\"; it has: %s (choose with --text-field)", d->rows.path, d->field,
+                       tune_columns_list(&d->columns, list, sizeof list));
+    else if (!found)
+        tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with --text-field, or give --format and --columns)",
+                       d->rows.path, tune_columns_list(&d->columns, list, sizeof list));
+    else
+        return (d->field = strdup(found)) ? 0 : no_memory("a field name");
+    return -1;
+}
+
+static int settle_append(struct tune_dataset *d, const struct tune_dataset_options *o)
+{
+    enum tune_format_kind kind = d->format.kind;
+    const struct tune_prompt_template *t = &d->format.templates[0];
+    bool answer = kind == TUNE_FORMAT_ALPACA || kind == TUNE_FORMAT_PROMPT_COMPLETION ||
+                  (kind == TUNE_FORMAT_TEMPLATE && t->parts[t->count - 1].trained);
+    const char *token = o->append_token;
+    d->append_always = token != NULL;
+    if (!token && answer) {
+        token = o->end_token;
+        if (!token) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which token ends an answer is not known: the model's folder names none; give "
+                                "--append-token TOKEN, or --append-token none to end it with none", d->rows.path);
+            return -1;
+        }
+    }
+    if (!token || !strcmp(token, "none"))
+        return 0;
+    if ((d->append_id = tune_tokenizer_id(d->tok, token)) >= 0)
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "the tokenizer has no token \"%s\" to append", token);
+    return -1;
+}
+
+/* A row that has something to train on, among the first: what is misspelt, masked or cut away in all of them is said now, not
+ * after the model is loaded. */
+static int probe_formatted(struct tune_dataset *d)
+{
+    int64_t rows = d->count < PROBED_ROWS ? d->count : PROBED_ROWS, bad = 0;
+    struct tune_example x = {0};
+    int status = 0;
+    bool label = false;
+    for (int64_t i = 0; status == 0 && i < rows && !label; i++) {
+        struct found found = {0};
+        status = read_row(d, i, &x, &found);
+        label = status == 0 && has_label(&x);
+        if (status < 0 && (i > 0 || d->skip_bad_rows) && tune_error_kind() != TUNE_ERROR_CANNOT && (!d->skip_bad_rows || i + 1 < rows)) {
+            bad++;
+            status = 0; /* it is said, or counted, when it is met */
+        }
+    }
+    tune_example_free(&x);
+    TRY(status);
+    if (label || bad > 0)
+        return 0;
+    tune_error_set("%s: not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond --max-length %d; "
+                   "give a larger --max-length, or --train-on all", d->rows.path, (long long)rows, d->max_length);
+    return -1;
+}
+
+static void describe(struct tune_dataset *d)
+{
+    const struct tune_format *f = &d->format;
+    size_t used = (size_t)snprintf(d->about, sizeof d->about, "%s%s, columns ", tune_format_name(f), f->recognised ? " (recognised)" : "");
+    for (int i = 0; i < f->count && used < sizeof d->about; i++)
+        if (tune_columns_has(&d->columns, f->columns[i]))
+            used += (size_t)snprintf(d->about + used, sizeof d->about - used, "%s%.100s%s%.100s", i ? ", " : "", f->names[i],
+                                     strcmp(f->names[i], f->columns[i]) ? "=" : "", strcmp(f->names[i], f->columns[i]) ? f->columns[i] : "");
+    if (used < sizeof d->about)
+        used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; trained on %s", tune_format_train_on(f));
+    if (used < sizeof d->about && d->append_id >= 0)
+        snprintf(d->about + used, sizeof d->about - used, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
+    for (char *p = d->about; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+}
+
+/* The format, and for one of text which field it is. */
+static int settle_format(struct tune_dataset *d, const struct tune_dataset_options *o)
+{
+    bool automatic = !o->row_format || !strcmp(o->row_format, "auto");
+    bool paragraphs = d->rows.format == TUNE_DATASET_TEXT;
+    if (paragraphs && (o->prompt_template || o->columns || (!automatic && strcmp(o->row_format, "text")))) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no columns; leave --format, --columns and "
+                            "--prompt-template out", d->rows.path);
+        return -1;
+    }
+    bool as_ever = !o->prompt_template && !o->columns && (!o->row_format || !strcmp(o->row_format, "text") ||
+                                                         (automatic && (o->text_field || o->response_template)));
+    struct tune_dataset_options given = *o;
+    if (as_ever || paragraphs)
+        given.row_format = "text";
+    if (!paragraphs && (!as_ever || is_csv(d)))
+        TRY(tune_columns_find(&d->columns, &d->rows, o->skip_bad_rows));
+    TRY(tune_format_settle(&d->format, &d->columns, &given, d->rows.path));
+    d->formatted = d->format.kind != TUNE_FORMAT_TEXT;
+    if (d->formatted && o->text_field) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--text-field %s is for rows of plain text, and these are %s; leave it out, or give "
+                            "--format text", o->text_field, tune_format_name(&d->format));
+        return -1;
+    }
+    const char *field = o->text_field ? o->text_field : o->columns && !d->formatted ? d->format.columns[0] : NULL;
+    if (field && !(d->field = strdup(field)))
+        return no_memory("a field name");
+    return 0;
+}
+
+/* A template file whose own text spells special tokens: they and the rows' text have to be told apart. */
+static int check_template_text(const struct tune_dataset *d)
+{
+    const struct tune_prompt_template *t = &d->format.templates[0];
+    struct tune_encoding as_text = {0}, special = {0};
+    int status = 0;
+    for (int i = 0; status == 0 && i < t->count; i++) {
+        const struct tune_prompt_part *part = &t->parts[i];
+        if (part->slot >= 0)
+            continue;
+        status = tune_tokenizer_encode(d->tok, part->text, part->size, TUNE_SPECIAL_AS_TEXT, &as_text);
+        if (status == 0)
+            status = tune_tokenizer_encode(d->tok, part->text, part->size, 0, &special);
+        if (status == 0 && (as_text.count != special.count ||
+                            memcmp(as_text.ids, special.ids, (size_t)special.count * sizeof *special.ids))) {
+            tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: the prompt template spells a special token near \"%.60s\", which is not read "
+                                "in prompt templates; leave it out (--append-token ends the answer)", d->rows.path, part->text);
+            status = -1;
+        }
+    }
+    tune_encoding_free(&as_text);
+    tune_encoding_free(&special);
+    return status;
+}
+
 static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
 {
     d->skip_bad_rows = o->skip_bad_rows;
@@ -397,20 +588,21 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
         if (!(d->response = strdup(o->response_template)))
             return no_memory("the response template");
     }
-    if (o->append_token && (d->append_id = tune_tokenizer_id(d->tok, o->append_token)) < 0) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "the tokenizer has no token \"%s\" to append", o->append_token);
-        return -1;
-    }
-    if (d->rows.format == TUNE_DATASET_TEXT) {
-        if (!o->text_field)
-            return 0;
+    if (d->rows.format == TUNE_DATASET_TEXT && o->text_field) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no field \"%s\"; leave --text-field out",
                             d->rows.path, o->text_field);
         return -1;
     }
-    if (o->text_field && !(d->field = strdup(o->text_field)))
-        return no_memory("a field name");
-    return probe(d);
+    TRY(settle_format(d, o));
+    TRY(settle_append(d, o));
+    if (d->formatted) {
+        TRY(check_template_text(d));
+        describe(d);
+        return probe_formatted(d);
+    }
+    if (d->rows.format == TUNE_DATASET_TEXT)
+        return 0;
+    return is_csv(d) ? choose_column(d) : probe(d);
 }
 
 static struct tune_dataset *dataset_new(int max_length)
@@ -467,6 +659,8 @@ void tune_dataset_free(struct tune_dataset *d)
     if (!d)
         return;
     tune_rows_close(&d->rows);
+    tune_columns_free(&d->columns);
+    tune_format_free(&d->format);
     pthread_mutex_destroy(&d->lock);
     free(d->field);
     free(d->response);
@@ -490,6 +684,16 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d)
 const char *tune_dataset_text_field(const struct tune_dataset *d)
 {
     return d->field;
+}
+
+const char *tune_dataset_about(const struct tune_dataset *d)
+{
+    return d->formatted ? d->about : NULL;
+}
+
+uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d)
+{
+    return d->format.kind == TUNE_FORMAT_TEMPLATE ? d->format.templates[0].hash : 0;
 }
 
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size)

@@ -21,6 +21,9 @@
 extern "C" {
 #endif
 
+struct tune_chat_messages;
+struct tune_chat_template;
+struct tune_chat_text;
 struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
@@ -38,20 +41,41 @@ void tune_example_free(struct tune_example *x);
 /* tune_example_reserve - room for at least count tokens in ids and trained; what was in them may be lost. 0, or -1. */
 int tune_example_reserve(struct tune_example *x, int64_t count);
 
-enum tune_dataset_format { TUNE_DATASET_BY_NAME, TUNE_DATASET_JSONL, TUNE_DATASET_JSON, TUNE_DATASET_TEXT };
+enum tune_dataset_format {
+    TUNE_DATASET_BY_NAME,
+    TUNE_DATASET_JSONL,
+    TUNE_DATASET_JSON,
+    TUNE_DATASET_TEXT,
+    TUNE_DATASET_CSV,
+    TUNE_DATASET_TSV
+};
 
 /* Special tokens: a row gets what the tokenizer's template adds (beginning of sequence and the like; not twice where the
- * row's text begins with it already), and the spelling of a special token in the text is that token, as Hugging Face
- * has it. Nothing else is appended unless append_token says so. */
+ * row's text begins with it already). In rows of plain text the spelling of a special token is that token, as Hugging Face
+ * has it, and nothing else is appended unless append_token says so; in the other formats what a row's columns hold is plain
+ * text whatever it spells, and end_token ends an answer.
+ *
+ * Formats of rows, and the columns each reads (docs/data-formats.md): text (text, or another field), alpaca (instruction, output,
+ * and input, which may be empty), instruct (input, output), prompt-completion (prompt, completion: strings or lists of
+ * messages), messages (messages), sharegpt (conversations), and any columns by a prompt template (prompt_template.h). */
 struct tune_dataset_options {
-    enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, .txt; another name: JSONL if '{' comes first,
+    enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, .csv, .tsv, .txt; another name: JSONL if '{' comes first,
                                         else text */
     const char *text_field;          /* NULL: found from the first row: "text", else "output", "content", else the only
                                         string field; otherwise an error that lists the fields */
     const char *response_template;   /* NULL: train on everything. Else only on the tokens that begin at or after the end
                                         of its first occurrence in the text; a row without it is a bad row */
-    const char *append_token;        /* NULL: none. Spelling of a token put after the text (not after an empty one) and
-                                        trained, "<|endoftext|>" for one: the model learns where texts end */
+    const char *append_token;        /* NULL: none, or end_token. Spelling of a token put after the text (not after an empty one)
+                                        and trained, "<|endoftext|>" for one: the model learns where texts end. "none": none */
+    const char *end_token;           /* NULL: unknown. Spelling of the model's own, which stands for append_token NULL behind
+                                        answers: of alpaca, prompt and completion as strings, prompt templates that end in one */
+    const char *row_format;          /* NULL: text. "auto": recognised from the columns of the first rows; or one of the names above */
+    const char *columns;             /* NULL, or "prompt=question,completion=answer": the file's names for the format's columns */
+    const char *prompt_template;     /* NULL, or a file or name as tune_prompt_template_open takes it, instead of a format */
+    const char *train_on;            /* NULL: completion, of messages and sharegpt assistant, of text all (completion with a
+                                        response_template). completion, assistant, last (of the assistant's messages), all */
+    struct tune_chat_template *chat; /* for conversations, borrowed until free; rendered by `render` (tune_chat_template_render) */
+    int (*render)(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, struct tune_chat_text *out);
     int max_length;                  /* tokens, at least 1; longer rows are cut on the right and counted */
     bool skip_bad_rows;              /* a row that cannot be read is given out as bad and counted, not an error */
 };
@@ -59,7 +83,8 @@ struct tune_dataset_options {
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* bytes; a longer row is a bad row */
 
 /* tune_dataset_open - map the file and index its rows. options and their strings are read, not kept; tok is borrowed
- * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field or append_token. */
+ * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options that
+ * do not go together; in formats other than text also where none of the first rows has a token to train on. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
@@ -74,7 +99,8 @@ void tune_dataset_free(struct tune_dataset *d);
 int64_t tune_dataset_rows(const struct tune_dataset *d);
 
 /* tune_dataset_get - row's tokens into *x (emptied first). Any number of threads. -1: the row is bad (file, line, what):
- * no JSON object, its field missing, twice or no string, invalid UTF-8, a lone surrogate escape, too long. */
+ * no JSON object or record, a column missing, twice or of another type, invalid UTF-8, a lone surrogate escape, too long, a
+ * conversation that breaks the rules (conversation.h). */
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 
 /* What was met so far, counted once per tune_dataset_get. */
@@ -83,12 +109,17 @@ struct tune_dataset_counts {
 };
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
-/* tune_dataset_text_field - the field in use, NULL for text files and callbacks.
+/* tune_dataset_text_field - the field in use, NULL for text files, callbacks and formats of several columns.
+ * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ..."; NULL for
+ * rows of text.
+ * tune_dataset_prompt_hash - of the prompt template's content; 0: there is none.
  * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
  * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
  * tune_dataset_stamp - the file's size and time of change when it was opened; NULL for callbacks.
  * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
+const char *tune_dataset_about(const struct tune_dataset *d);
+uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d);
 #define TUNE_DATASET_SOURCE_SIZE 4160
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
@@ -99,7 +130,8 @@ int tune_dataset_unchanged(const struct tune_dataset *d);
  * so it does not change when rows are appended. */
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
 
-/* tune_get_dataset - by --dataset, --text-field, --response-template, --append-token, --max-length, --skip-bad-rows.
+/* tune_get_dataset - by --dataset, --format, --columns, --prompt-template, --train-on, --text-field, --response-template, --append-token,
+ * --max-length, --skip-bad-rows. --format auto with --text-field or --response-template is text.
  * No --dataset is an error of kind USAGE. tune_get_eval_dataset - the file of --eval-dataset, by the same options. */
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);

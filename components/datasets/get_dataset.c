@@ -1,25 +1,73 @@
 /* get_dataset.c - the data sets that the flags name. */
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cjson.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
+#include "flags/find.h"
 #include "flags/flags.h"
+
+/* The token that ends texts, as tokenizer_config.json beside the tokenizer spells it, malloc'd; NULL without an error: it says none. */
+static int find_end_token(const char *model, char **token)
+{
+    char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
+    *token = NULL;
+    if (!model || !*model)
+        return 0;
+    if (!tune_file_is_folder(model) && tune_file_exists(model))
+        TRY(tune_file_parent(folder, model)); /* a tokenizer.json */
+    else if (tune_file_is_folder(model))
+        TRY(tune_path(folder, "%s", model));
+    else
+        TRY(tune_model_find(model, folder));
+    TRY(tune_path(path, "%s/tokenizer_config.json", folder));
+    if (!tune_file_exists(path))
+        return 0;
+    cJSON *json = tune_cjson_read(path, (size_t)16 << 20);
+    if (!json)
+        return -1;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "eos_token");
+    if (cJSON_IsObject(item))
+        item = cJSON_GetObjectItemCaseSensitive(item, "content");
+    bool found = cJSON_IsString(item) && *item->valuestring;
+    if (found)
+        *token = strdup(item->valuestring);
+    cJSON_Delete(json);
+    if (!found || *token)
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the name of a token");
+    return -1;
+}
 
 static struct tune_dataset *open_file(const struct tune_flags *flags, const char *path, struct tune_tokenizer *tok)
 {
+    char *end_token;
+    if (find_end_token(flags->model, &end_token) < 0)
+        return NULL;
     struct tune_dataset_options options = {
+        .row_format = flags->format,
+        .columns = flags->columns,
+        .prompt_template = flags->prompt_template,
+        .train_on = flags->train_on,
         .text_field = flags->text_field,
         .response_template = flags->response_template,
         .append_token = flags->append_token,
+        .end_token = end_token,
         .max_length = flags->max_length,
         .skip_bad_rows = flags->skip_bad_rows,
     };
-    return tune_dataset_open(path, &options, tok);
+    struct tune_dataset *data = tune_dataset_open(path, &options, tok);
+    free(end_token);
+    return data;
 }
 
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
     if (!flags->dataset || !*flags->dataset) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "no --dataset; give a file of rows to train on: --dataset my.jsonl (one "
-                            "object a line), .json (an array of objects) or .txt (paragraphs)");
+                            "object a line), .json (an array of objects), .csv, .tsv or .txt (paragraphs)");
         return NULL;
     }
     return open_file(flags, flags->dataset, tok);

@@ -78,7 +78,14 @@ static struct tune_row_place place(const struct tune_rows *rows, const char *p, 
     return (struct tune_row_place){(uint64_t)(p - rows->file.data), line};
 }
 
-/* The three walks: from *at to the row at or after it, *at moves behind it. 1 with *row, 0 at the end, -1. */
+static int fail_at(const struct tune_rows *rows, const struct tune_row_place *from, const char *p, const char *what)
+{
+    int64_t line = from->line + count_lines(rows->file.data + from->offset, p);
+    tune_error_set("%s:%lld: %s", rows->path, (long long)line, what);
+    return -1;
+}
+
+/* The four walks: from *at to the row at or after it, *at moves behind it. 1 with *row, 0 at the end, -1. */
 
 static int next_line(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
@@ -114,6 +121,45 @@ static int next_paragraph(const struct tune_rows *rows, struct tune_row_place *a
     while (last > row->text && is_space(last[-1]))
         last--;
     row->size = (size_t)(last - row->text);
+    return 1;
+}
+
+/* Where the quoted field that begins before p ends: behind its closing quote, a doubled one is none. NULL: it does not. */
+static const char *skip_field(const char *p, const char *end)
+{
+    while ((p = find(p, end, '"')) < end) {
+        if (p + 1 == end || p[1] != '"')
+            return p + 1;
+        p += 2;
+    }
+    return NULL;
+}
+
+/* A record by the rules of core/csv.h: a quote counts only where a field begins. */
+static int next_record(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+{
+    const char *p = rows->file.data + at->offset, *end = file_end(rows);
+    char separator = rows->format == TUNE_DATASET_TSV ? '\t' : ',';
+    int64_t line = at->line;
+    for (; p < end && (*p == '\n' || (*p == '\r' && (p + 1 == end || p[1] == '\n'))); line++)
+        p += *p == '\n' || p + 1 == end ? 1 : 2;
+    if (p == end) {
+        *at = place(rows, end, line);
+        return 0;
+    }
+    const char *stop = find(p, end, '\n'), *quote = find(p, stop, '"');
+    while (quote < stop) {
+        const char *next = quote + 1;
+        if (quote == p || quote[-1] == separator) {
+            if (!(next = skip_field(quote + 1, end)))
+                return fail_at(rows, at, quote, "a quote that is not closed by the end of the file");
+            if (next > stop)
+                stop = find(next, end, '\n');
+        }
+        quote = find(next, stop, '"');
+    }
+    *row = (struct tune_row){p, (size_t)(stop - p) - (stop[-1] == '\r'), line};
+    *at = place(rows, stop < end ? stop + 1 : end, line + count_lines(p, stop < end ? stop + 1 : end));
     return 1;
 }
 
@@ -161,13 +207,6 @@ static const char *element_end(const char *p, const char *end)
     return NULL;
 }
 
-static int json_fail(const struct tune_rows *rows, const struct tune_row_place *from, const char *p, const char *what)
-{
-    int64_t line = from->line + count_lines(rows->file.data + from->offset, p);
-    tune_error_set("%s:%lld: %s", rows->path, (long long)line, what);
-    return -1;
-}
-
 /* *at stands on an element's first byte, or at the end of the file behind the array. */
 static int next_element(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
@@ -176,19 +215,19 @@ static int next_element(const struct tune_rows *rows, struct tune_row_place *at,
         return 0;
     const char *stop = element_end(begin, end);
     if (!stop)
-        return json_fail(rows, at, begin, "this element of the array never ends: a quote or bracket too many or too few; "
+        return fail_at(rows, at, begin, "this element of the array never ends: a quote or bracket too many or too few; "
                                           "expected [ {...}, {...} ]");
     if (stop == begin)
-        return json_fail(rows, at, begin, "an element of the array is missing here (a comma too many?)");
+        return fail_at(rows, at, begin, "an element of the array is missing here (a comma too many?)");
     const char *last = stop, *next = stop + 1;
     while (last > begin && is_space(last[-1]))
         last--;
     while (next < end && is_space(*next))
         next++;
     if (*stop == ']' && next < end)
-        return json_fail(rows, at, next, "something follows the array's closing bracket, expected the end of the file");
+        return fail_at(rows, at, next, "something follows the array's closing bracket, expected the end of the file");
     if (*stop == ',' && next == end)
-        return json_fail(rows, at, stop, "the file ends inside its array: no closing bracket");
+        return fail_at(rows, at, stop, "the file ends inside its array: no closing bracket");
     *row = (struct tune_row){begin, (size_t)(last - begin), at->line};
     *at = place(rows, next, at->line + count_lines(begin, next));
     return 1;
@@ -199,6 +238,8 @@ static int next_row(const struct tune_rows *rows, struct tune_row_place *at, str
     switch (rows->format) {
     case TUNE_DATASET_JSON: return next_element(rows, at, row);
     case TUNE_DATASET_TEXT: return next_paragraph(rows, at, row);
+    case TUNE_DATASET_CSV:
+    case TUNE_DATASET_TSV: return next_record(rows, at, row);
     default: return next_line(rows, at, row);
     }
 }
@@ -207,7 +248,7 @@ static int next_row(const struct tune_rows *rows, struct tune_row_place *at, str
  * says nothing (my-rows, /dev/stdin, rows.jsonl.1): nobody wants to train on its braces. */
 static int settle_format(struct tune_rows *rows, const char *first)
 {
-    static const char *const unread[] = {".parquet", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".zip", ".bz2", ".xz"};
+    static const char *const unread[] = {".parquet", ".arrow", ".gz", ".zst", ".zip", ".bz2", ".xz"};
     const char *name = strrchr(rows->path, '/'), *ending = strrchr(name ? name : rows->path, '.');
     if (rows->format != TUNE_DATASET_BY_NAME)
         return 0;
@@ -218,14 +259,18 @@ static int settle_format(struct tune_rows *rows, const char *first)
     for (size_t i = 0; i < sizeof unread / sizeof *unread; i++) {
         if (strcasecmp(ending, unread[i]) != 0)
             continue;
-        tune_error_set("%s: %s files are not read; expected .jsonl (one object a line), .json (an array of objects) or "
-                       ".txt (paragraphs)", rows->path, ending);
+        tune_error_set("%s: %s files are not read; expected .jsonl (one object a line), .json (an array of objects), "
+                       ".csv or .tsv (a first line of column names) or .txt (paragraphs)", rows->path, ending);
         return -1;
     }
     if (strcasecmp(ending, ".jsonl") == 0 || strcasecmp(ending, ".ndjson") == 0)
         rows->format = TUNE_DATASET_JSONL;
     else if (strcasecmp(ending, ".json") == 0)
         rows->format = object ? TUNE_DATASET_JSONL : TUNE_DATASET_JSON;
+    else if (strcasecmp(ending, ".csv") == 0)
+        rows->format = TUNE_DATASET_CSV;
+    else if (strcasecmp(ending, ".tsv") == 0)
+        rows->format = TUNE_DATASET_TSV;
     return 0;
 }
 
@@ -246,11 +291,11 @@ static int begin(struct tune_rows *rows, struct tune_row_place *at)
     if (rows->format != TUNE_DATASET_JSON || p == end)
         return 0;
     if (*p != '[')
-        return json_fail(rows, at, p, "expected '[': a .json file holds an array of objects (one object a line is .jsonl)");
+        return fail_at(rows, at, p, "expected '[': a .json file holds an array of objects (one object a line is .jsonl)");
     for (p++; p < end && is_space(*p); p++)
         ;
     if (p == end)
-        return json_fail(rows, at, p, "the file ends inside its array: no closing bracket");
+        return fail_at(rows, at, p, "the file ends inside its array: no closing bracket");
     if (*p == ']' && blank(p + 1, end))
         p = end; /* an empty array: no rows */
     *at = place(rows, p, 1 + count_lines(rows->file.data, p));
@@ -265,6 +310,8 @@ static int index_rows(struct tune_rows *rows)
     int got;
     uint64_t released = 0;
     TRY(begin(rows, &at));
+    if (rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV)
+        TRY(next_record(rows, &at, &rows->header));
     while (here = at, (got = next_row(rows, &at, &row)) == 1) {
         if (rows->count % ROWS_APART == 0) {
             if (rows->count / ROWS_APART == room) {

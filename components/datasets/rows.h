@@ -7,7 +7,8 @@
  * whatever the size of the file or of one line. Internal to datasets: it knows rows, not what is in them.
  *
  * A row is: of a JSONL file a line that is not blank; of a JSON file an element of its array; of a text file a
- * paragraph, that is lines up to a blank one. Lines end in LF or CRLF; a UTF-8 byte order mark is skipped. */
+ * paragraph, that is lines up to a blank one; of a CSV or TSV file a record, whose fields in quotes may hold line ends, after
+ * the first, which names the columns. Lines end in LF or CRLF; a UTF-8 byte order mark is skipped. */
 #ifndef TUNE_DATASETS_ROWS_H
 #define TUNE_DATASETS_ROWS_H
 
@@ -15,6 +16,12 @@
 
 #include "core/file.h"
 #include "datasets/dataset.h"
+
+struct tune_row {
+    const char *text; /* into the mapping; a paragraph holds its line ends as they are in the file */
+    size_t size;
+    int64_t line;     /* of its first byte */
+};
 
 struct tune_row_place {
     uint64_t offset; /* from the file's begin */
@@ -27,12 +34,7 @@ struct tune_rows {
     enum tune_dataset_format format; /* never BY_NAME */
     struct tune_row_place *places;
     int64_t count; /* rows */
-};
-
-struct tune_row {
-    const char *text; /* into the mapping; a paragraph holds its line ends as they are in the file */
-    size_t size;
-    int64_t line;     /* of its first byte */
+    struct tune_row header; /* of a CSV or TSV file: its first record */
 };
 
 /* tune_rows_open - map the file and find its rows. -1: cannot be mapped, no rows, a kind of file that is not read, or

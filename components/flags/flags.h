@@ -70,7 +70,7 @@ struct tune_flags {
     int threads;
     int64_t seed;
     /* data */
-    const char *dataset, *text_field, *response_template, *append_token, *eval_dataset;
+    const char *dataset, *format, *columns, *prompt_template, *train_on, *text_field, *response_template, *append_token, *eval_dataset;
     double train_split;
     int max_length, batch_size, accumulate, show_tokens;
     bool shuffle, packing, skip_bad_rows;
@@ -125,13 +125,24 @@ struct tune_flags {
 #define TUNE_DATA_OPTIONS(f) \
     TUNE_OPTION_GROUP("data"), \
     {"dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).dataset, NULL, "", "", \
-     "a .jsonl, .json (array) or .txt file; a row of text is a paragraph"}, \
+     "a .jsonl, .json (array), .csv, .tsv (first line: names) or .txt file; a row of text is a paragraph"}, \
+    {"format", TUNE_CHOICE, &(f).format, "auto", "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
+     "of rows; auto: by the columns of the first ones. Elsewhere messages is called openai, chat or chat_template, sharegpt " \
+     "conversations, instruct input_output, prompt-completion prompt/response, text completion or pretraining"}, \
+    {"columns", TUNE_STRING, &(f).columns, NULL, "", "", \
+     "the file's names for the format's columns or the template's slots: \"prompt=question,completion=answer\""}, \
+    {"prompt-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).prompt_template, NULL, "", "", \
+     "a file of sections [prompt] and [completion] with {column} slots, {{ and }} for braces; or instruction, sql, tone"}, \
+    {"train-on", TUNE_CHOICE, &(f).train_on, "default", "default|completion|assistant|last|all", "", \
+     "assistant, last: all of the assistant's messages, its last one; default: completion, of messages and sharegpt assistant, " \
+     "of text all (what follows --response-template)"}, \
     {"text-field", TUNE_STRING, &(f).text_field, NULL, "", "", \
      "the field to train on; found from the first row if not given"}, \
     {"response-template", TUNE_STRING, &(f).response_template, NULL, "", "", \
      "train only on what follows this text in a row"}, \
     {"append-token", TUNE_STRING, &(f).append_token, NULL, "", "", \
-     "a token to put, and train on, after each text: \"<|endoftext|>\" for one, so that the model learns to end"}, \
+     "a token to put, and train on, after each text, so that the model learns to end: \"<|endoftext|>\" for one, or none; default: " \
+     "the model's own behind answers, none in text and conversations"}, \
     {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
      "share of rows to train on; the others are held out for evaluation"}, \
     {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted"}, \

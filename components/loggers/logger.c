@@ -207,7 +207,7 @@ static int compare_data(struct tune_logger *log, const char *member, const char 
         snprintf(what, sizeof what, "the file of %s: its %s", option, names[i]);
         TRY(tune_logger_compare(log, member, inner[i], what));
     }
-    return 0;
+    return tune_logger_compare(log, member, "prompt_template", "the content of --prompt-template");
 }
 
 static int put_data(struct tune_logger *log, const char *member, const char *path, const struct tune_dataset *data)
@@ -222,6 +222,8 @@ static int put_data(struct tune_logger *log, const char *member, const char *pat
                 (stamp ? put_hash(d, "fingerprint", fingerprint) && tune_cjson_put_whole(d, "size", stamp->size) &&
                          tune_cjson_put_text(d, "modified", stamp->modified)
                        : tune_cjson_put_text(d, "fingerprint", ""));
+    uint64_t prompt = tune_dataset_prompt_hash(data);
+    good = (prompt ? put_hash(d, "prompt_template", prompt) : tune_cjson_put_text(d, "prompt_template", "none")) && good;
     if (!tune_cjson_put(log->run, member, d) || !good)
         return tune_logger_no_memory();
     TRY(compare_data(log, member, training ? "--dataset" : "--eval-dataset"));

@@ -1,0 +1,234 @@
+/* columns.c - names and values of columns, from JSON objects and from records of CSV. */
+#include "datasets/columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/csv.h"
+#include "core/try.h"
+
+enum { FIRST_ROWS = 100 };
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the columns of a row");
+    return -1;
+}
+
+static bool is_csv(const struct tune_rows *rows)
+{
+    return rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV;
+}
+
+static struct tune_csv *open_record(const struct tune_rows *rows, const struct tune_row *row)
+{
+    return tune_csv_from_text(row->text, row->size, rows->path, row->line, rows->format == TUNE_DATASET_TSV ? '\t' : ',');
+}
+
+/* ---- names ---- */
+
+static int add_name(struct tune_columns *c, const char *name, size_t size)
+{
+    if (c->count == c->room) {
+        int room = c->room ? 2 * c->room : 16;
+        char **grown = realloc(c->names, (size_t)room * sizeof *grown);
+        if (!grown)
+            return no_memory();
+        c->names = grown;
+        c->room = room;
+    }
+    if (!(c->names[c->count] = strndup(name, size)))
+        return no_memory();
+    c->count++;
+    return 0;
+}
+
+static int find_header(struct tune_columns *c, const struct tune_rows *rows)
+{
+    const char *const *fields;
+    int count;
+    struct tune_csv *csv = open_record(rows, &rows->header);
+    int status = csv && tune_csv_row(csv, &fields, &count) == 1 ? 0 : -1;
+    for (int i = 0; status == 0 && i < count; i++) {
+        if (*fields[i] && tune_columns_has(c, fields[i])) {
+            tune_error_set("%s:%lld: the column \"%.200s\" stands twice in the first line", rows->path,
+                           (long long)rows->header.line, fields[i]);
+            status = -1;
+        } else {
+            status = add_name(c, fields[i], strlen(fields[i]));
+        }
+    }
+    tune_csv_free(csv);
+    return status;
+}
+
+/* The keys of one row; those of a row that turns out bad stay, and do no harm. */
+static int add_keys(struct tune_columns *c, struct tune_json *j)
+{
+    struct tune_text key;
+    int more;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        if (strlen(key.data) == key.size && !tune_columns_has(c, key.data) && c->count < TUNE_CSV_FIELDS)
+            TRY(add_name(c, key.data, key.size));
+        TRY(tune_json_skip(j));
+    }
+    TRY(more);
+    return tune_json_end(j);
+}
+
+int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool skip_bad)
+{
+    int good = 0;
+    memset(c, 0, sizeof *c);
+    if (is_csv(rows))
+        return find_header(c, rows);
+    for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
+        struct tune_row row = tune_rows_get(rows, i);
+        struct tune_json j;
+        if (row.size > TUNE_ROW_LIMIT)
+            continue; /* said when it is read */
+        tune_json_start(&j, rows->path, row.text, row.size, row.line);
+        int status = add_keys(c, &j);
+        tune_json_free(&j);
+        if (status < 0 && (tune_error_kind() == TUNE_ERROR_CANNOT || (!good && !skip_bad)))
+            return -1;
+        if (status < 0)
+            tune_error_clear();
+        good += status == 0;
+    }
+    if (good)
+        return 0;
+    tune_error_set("%s: not one of the first rows is a JSON object of at most %zu bytes", rows->path, TUNE_ROW_LIMIT);
+    return -1;
+}
+
+bool tune_columns_has(const struct tune_columns *c, const char *name)
+{
+    for (int i = 0; i < c->count; i++)
+        if (!strcmp(c->names[i], name))
+            return true;
+    return false;
+}
+
+const char *tune_columns_list(const struct tune_columns *c, char *text, size_t size)
+{
+    size_t used = 0;
+    snprintf(text, size, "none");
+    for (int i = 0; i < c->count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", c->names[i]);
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?'; /* a message must not carry somebody's escape sequences to a terminal */
+    return text;
+}
+
+void tune_columns_free(struct tune_columns *c)
+{
+    for (int i = 0; i < c->count; i++)
+        free(c->names[i]);
+    free(c->names);
+    memset(c, 0, sizeof *c);
+}
+
+/* ---- values ---- */
+
+static int keep(struct tune_values *v, struct tune_text text, size_t *offset)
+{
+    if (v->room - v->used <= text.size) {
+        size_t room = 2 * v->room + text.size + 1;
+        char *grown = realloc(v->bytes, room);
+        if (!grown)
+            return no_memory();
+        v->bytes = grown;
+        v->room = room;
+    }
+    *offset = v->used;
+    memcpy(v->bytes + v->used, text.data, text.size);
+    v->bytes[v->used + text.size] = 0;
+    v->used += text.size + 1;
+    return 0;
+}
+
+/* Where the values lie; strings are decoded in a second look, for skipping what follows them needs the reader's buffer. */
+static int find_values(struct tune_values *v, const char *const *names, int count)
+{
+    struct tune_json *j = &v->json;
+    struct tune_text key;
+    int more;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        bool wanted[TUNE_PROMPT_SLOTS] = {false};
+        int type = tune_json_peek(j);
+        TRY(type);
+        for (int i = 0; i < count; i++) {
+            wanted[i] = tune_text_equal(key, names[i]);
+            if (wanted[i] && v->at[i].type >= 0)
+                return tune_json_fail(j, "the column \"%s\" stands here a second time", names[i]);
+        }
+        const char *begin = j->at;
+        TRY(tune_json_skip(j));
+        for (int i = 0; i < count; i++)
+            if (wanted[i])
+                v->at[i] = (struct tune_value){type, {begin, (size_t)(j->at - begin)}, 0};
+    }
+    TRY(more);
+    return tune_json_end(j);
+}
+
+static int read_object(struct tune_values *v, const struct tune_rows *rows, const struct tune_row *row,
+                       const char *const *names, int count)
+{
+    tune_json_free(&v->json);
+    tune_json_start(&v->json, rows->path, row->text, row->size, row->line);
+    TRY(find_values(v, names, count));
+    for (int i = 0; i < count; i++) {
+        if (v->at[i].type != TUNE_JSON_STRING)
+            continue;
+        v->json.at = v->at[i].text.data;
+        TRY(tune_json_string(&v->json, &v->at[i].text));
+        TRY(keep(v, v->at[i].text, &v->at[i].offset));
+    }
+    for (int i = 0; i < count; i++)
+        if (v->at[i].type == TUNE_JSON_STRING)
+            v->at[i].text.data = v->bytes + v->at[i].offset;
+    return 0;
+}
+
+static int read_record(struct tune_values *v, const struct tune_rows *rows, const struct tune_columns *columns,
+                       const struct tune_row *row, const char *const *names, int count)
+{
+    const char *const *fields;
+    int have;
+    tune_csv_free(v->csv);
+    if (!(v->csv = open_record(rows, row)))
+        return -1;
+    TRY(tune_csv_row(v->csv, &fields, &have));
+    if (have != columns->count) {
+        tune_error_set("%s:%lld: a record of %d fields, the first line names %d columns (a comma too many or too few, or a quote?)",
+                       rows->path, (long long)row->line, have, columns->count);
+        return -1;
+    }
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < have; k++)
+            if (!strcmp(columns->names[k], names[i]))
+                v->at[i] = (struct tune_value){TUNE_JSON_STRING, {fields[k], strlen(fields[k])}, 0};
+    return 0;
+}
+
+int tune_values_read(struct tune_values *v, const struct tune_rows *rows, const struct tune_columns *columns,
+                     const struct tune_row *row, const char *const *names, int count)
+{
+    v->used = 0;
+    for (int i = 0; i < count; i++)
+        v->at[i] = (struct tune_value){.type = -1};
+    return is_csv(rows) ? read_record(v, rows, columns, row, names, count) : read_object(v, rows, row, names, count);
+}
+
+void tune_values_free(struct tune_values *v)
+{
+    tune_json_free(&v->json);
+    tune_csv_free(v->csv);
+    free(v->bytes);
+    memset(v, 0, sizeof *v);
+}

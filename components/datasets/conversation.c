@@ -1,0 +1,232 @@
+/* conversation.c - messages of a row, and the rules they keep. */
+#include "datasets/conversation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/try.h"
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a conversation");
+    return -1;
+}
+
+int tune_conversation_begin(struct tune_conversation *c, size_t row_size)
+{
+    c->count = c->prompt_count = 0;
+    c->used = 0;
+    if (row_size + 1 <= c->bytes_room)
+        return 0;
+    free(c->bytes); /* a decoded string and its NUL are no longer than the string with its quotes: this never grows */
+    c->bytes = malloc(row_size + 1);
+    c->bytes_room = c->bytes ? row_size + 1 : 0;
+    return c->bytes ? 0 : no_memory();
+}
+
+static int add(struct tune_conversation *c, struct tune_chat_message message)
+{
+    if (c->count == c->room) {
+        int room = c->room ? 2 * c->room : 16;
+        struct tune_chat_message *grown = realloc(c->items, (size_t)room * sizeof *grown);
+        if (!grown)
+            return no_memory();
+        c->items = grown;
+        c->room = room;
+    }
+    c->items[c->count++] = message;
+    return 0;
+}
+
+int tune_conversation_add(struct tune_conversation *c, const char *role, struct tune_text text)
+{
+    return add(c, (struct tune_chat_message){.role = role, .content = text});
+}
+
+/* ---- one message ---- */
+
+/* The role that a name stands for. */
+static int read_role(struct tune_json *j, bool sharegpt, const char **role)
+{
+    static const struct {
+        const char *name, *role;
+        bool sharegpt;
+    } known[] = {
+        {"system", "system", false}, {"user", "user", false}, {"assistant", "assistant", false}, {"tool", "tool", false},
+        {"ipython", "ipython", false}, {"system", "system", true}, {"human", "user", true}, {"gpt", "assistant", true},
+        {"user", "user", true}, {"assistant", "assistant", true}, {"tool", "tool", true}, {"observation", "tool", true},
+    };
+    struct tune_text text;
+    const char *begin = j->at;
+    TRY(tune_json_string(j, &text));
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].sharegpt == sharegpt && tune_text_equal(text, known[i].name)) {
+            *role = known[i].role;
+            return 0;
+        }
+    char name[64];
+    snprintf(name, sizeof name, "%.60s", text.data);
+    for (char *p = name; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    j->at = begin;
+    return tune_json_fail(j, sharegpt ? "the sender \"%s\", expected system, human, gpt or tool"
+                                      : "the role \"%s\", expected system, user, assistant or tool", name);
+}
+
+static int read_part(struct tune_json *j)
+{
+    struct tune_text key, value;
+    bool text = false;
+    int more;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        if (tune_text_equal(key, "type")) {
+            TRY(tune_json_string(j, &value));
+            if (!tune_text_equal(value, "text"))
+                return tune_json_fail(j, "a part of content that is no text, expected {\"type\": \"text\", \"text\": ...}");
+        } else if (tune_text_equal(key, "text")) {
+            TRY(tune_json_string(j, &value));
+            text = true;
+        } else {
+            TRY(tune_json_skip(j));
+        }
+    }
+    TRY(more);
+    return text ? 0 : tune_json_fail(j, "a part of content without \"text\"");
+}
+
+/* A string, parts of text, or null. 1: there is some. */
+static int check_content(struct tune_json *j)
+{
+    struct tune_text ignored;
+    int more;
+    switch (tune_json_peek(j)) {
+    case TUNE_JSON_STRING:
+        TRY(tune_json_string(j, &ignored));
+        return 1;
+    case TUNE_JSON_NULL:
+        return tune_json_null(j);
+    case TUNE_JSON_ARRAY:
+        TRY(tune_json_array(j));
+        while ((more = tune_json_item(j)) == 1)
+            TRY(read_part(j));
+        return more < 0 ? -1 : 1;
+    case TUNE_JSON_ERROR:
+        return -1;
+    default:
+        return tune_json_fail(j, "content that is neither a string nor a list of parts");
+    }
+}
+
+static int read_message(struct tune_conversation *c, struct tune_json *j)
+{
+    struct tune_chat_message message = {.role = NULL};
+    struct tune_text key;
+    bool content = false, calls = false;
+    int more, has = 0;
+    TRY(tune_json_peek(j));
+    const char *begin = j->at;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        bool role = tune_text_equal(key, "role"), said = tune_text_equal(key, "content");
+        if ((role && message.role) || (said && content))
+            return tune_json_fail(j, "\"%s\" stands here a second time", role ? "role" : "content");
+        calls = calls || tune_text_equal(key, "tool_calls");
+        if (role) {
+            TRY(read_role(j, false, &message.role));
+        } else if (said) {
+            content = true;
+            TRY(has = check_content(j));
+        } else {
+            TRY(tune_json_skip(j));
+        }
+    }
+    TRY(more);
+    if (!message.role)
+        return tune_json_fail(j, "a message without \"role\"");
+    if (!has && !(calls && !strcmp(message.role, "assistant")))
+        return tune_json_fail(j, "a message without \"content\"");
+    message.json = (struct tune_text){begin, (size_t)(j->at - begin)};
+    return add(c, message);
+}
+
+static int read_turn(struct tune_conversation *c, struct tune_json *j)
+{
+    struct tune_chat_message message = {.role = NULL};
+    struct tune_text key, value;
+    int more;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        bool from = tune_text_equal(key, "from"), said = tune_text_equal(key, "value");
+        if ((from && message.role) || (said && message.content.data))
+            return tune_json_fail(j, "\"%s\" stands here a second time", from ? "from" : "value");
+        if (from) {
+            TRY(tune_json_peek(j));
+            TRY(read_role(j, true, &message.role));
+        } else if (said) {
+            TRY(tune_json_string(j, &value));
+            message.content = (struct tune_text){memcpy(c->bytes + c->used, value.data, value.size), value.size};
+            c->bytes[c->used + value.size] = 0;
+            c->used += value.size + 1;
+        } else {
+            TRY(tune_json_skip(j));
+        }
+    }
+    TRY(more);
+    if (!message.role || !message.content.data)
+        return tune_json_fail(j, "a message without \"%s\"", message.role ? "value" : "from");
+    return add(c, message);
+}
+
+int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, struct tune_text array, bool sharegpt)
+{
+    int more;
+    j->at = array.data;
+    TRY(tune_json_array(j));
+    while ((more = tune_json_item(j)) == 1)
+        TRY(sharegpt ? read_turn(c, j) : read_message(c, j));
+    return more;
+}
+
+/* ---- the rules ---- */
+
+static bool has_role(const struct tune_conversation *c, int i, const char *role)
+{
+    return i >= 0 && i < c->count && !strcmp(c->items[i].role, role);
+}
+
+int tune_conversation_check(const struct tune_conversation *c, const char *name, int64_t line)
+{
+    const char *broken = NULL;
+    int assistants = 0, at = 0;
+    for (int i = 0; i < c->count && !broken; i++) {
+        bool assistant = has_role(c, i, "assistant");
+        assistants += assistant;
+        at = i + 1;
+        if (i > 0 && has_role(c, i, "system"))
+            broken = "a system message stands only at the begin";
+        else if (has_role(c, i, "user") && has_role(c, i - 1, "user"))
+            broken = "two user messages in a row";
+        else if (assistant && !has_role(c, i - 1, "user") && !has_role(c, i - 1, "tool") && !has_role(c, i - 1, "ipython"))
+            broken = "an assistant's message follows one of a user or a tool";
+    }
+    if (broken)
+        tune_error_set("%s:%lld: message %d (%s): %s", name, (long long)line, at, c->items[at - 1].role, broken);
+    else if (c->count < 2)
+        tune_error_set("%s:%lld: a conversation of %d message%s, expected at least 2", name, (long long)line, c->count,
+                       c->count == 1 ? "" : "s");
+    else if (assistants == 0)
+        tune_error_set("%s:%lld: no message of the assistant: there is nothing to train on", name, (long long)line);
+    else
+        return 0;
+    return -1;
+}
+
+void tune_conversation_free(struct tune_conversation *c)
+{
+    free(c->items);
+    free(c->bytes);
+    memset(c, 0, sizeof *c);
+}

@@ -1,0 +1,449 @@
+/* format.c - which format a file's rows have, and the text of one row by it. */
+#include "datasets/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nearest.h"
+#include "core/try.h"
+
+/* The wording that alpaca's rows are trained and used with everywhere; another one is another prompt. */
+static const char *const alpaca[2] = {
+    "[prompt]\n"
+    "Below is an instruction that describes a task, paired with an input that provides further context. "
+    "Write a response that appropriately completes the request.\n\n"
+    "### Instruction:\n{instruction}\n\n### Input:\n{input}\n\n### Response:\n\n[completion]\n{output}",
+    "[prompt]\n"
+    "Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n"
+    "### Instruction:\n{instruction}\n\n### Response:\n\n[completion]\n{output}",
+};
+
+static const struct known {
+    const char *name;
+    const char *names[3]; /* of columns; the last `optional` of them need not be there */
+    int optional;
+    bool train_on[4];     /* what --train-on may say; the first that it may is the default */
+} formats[] = {
+    [TUNE_FORMAT_TEXT] = {"text", {"text"}, 0, {[TUNE_TRAIN_ON_COMPLETION] = true, [TUNE_TRAIN_ON_ALL] = true}},
+    [TUNE_FORMAT_ALPACA] = {"alpaca", {"instruction", "output", "input"}, 1, {true, false, false, true}},
+    [TUNE_FORMAT_INSTRUCT] = {"instruct", {"input", "output"}, 0, {true, false, false, true}},
+    [TUNE_FORMAT_PROMPT_COMPLETION] = {"prompt-completion", {"prompt", "completion", "tools"}, 1, {true, true, true, true}},
+    [TUNE_FORMAT_MESSAGES] = {"messages", {"messages", "tools"}, 1, {false, true, true, true}},
+    [TUNE_FORMAT_SHAREGPT] = {"sharegpt", {"conversations", "tools"}, 1, {false, true, true, true}},
+    [TUNE_FORMAT_TEMPLATE] = {"prompt-template", {NULL}, 0, {true, false, false, true}},
+};
+static const char *const train_on[] = {"completion", "assistant", "last", "all"};
+
+enum { ALPACA_INPUT = 2 }; /* its place among the names */
+
+static int usage(const char *format, const char *a, const char *b, const char *c)
+{
+    tune_error_set_kind(TUNE_ERROR_USAGE, format, a, b, c);
+    return -1;
+}
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a row's text");
+    return -1;
+}
+
+const char *tune_format_name(const struct tune_format *f)
+{
+    return formats[f->kind].name;
+}
+
+const char *tune_format_train_on(const struct tune_format *f)
+{
+    return train_on[f->train_on];
+}
+
+/* ---- which format ---- */
+
+/* "instruction=question,output=answer": name and column one after the other in f->map, each with a NUL. */
+static int read_map(struct tune_format *f, const char *text)
+{
+    if (!(f->map = calloc(1, strlen(text) + 2))) /* ends in an empty name */
+        return no_memory();
+    strcpy(f->map, text);
+    for (char *p = f->map; *p;) {
+        char *equal = p + strcspn(p, "=,"), *end = equal + strcspn(equal, ",");
+        bool last = !*end;
+        if (*equal != '=' || equal == p || equal + 1 == end)
+            return usage("--columns \"%s\": expected NAME=COLUMN,...: what the format calls it, and what the file does%s%s", text, "", "");
+        *equal = *end = 0;
+        p = end + !last;
+    }
+    return 0;
+}
+
+/* The file's column for a name of the format. */
+static const char *column_of(const struct tune_format *f, const char *name)
+{
+    for (const char *p = f->map; p && *p;) {
+        const char *column = p + strlen(p) + 1;
+        if (!strcmp(p, name))
+            return column;
+        p = column + strlen(column) + 1;
+    }
+    return name;
+}
+
+static bool has(const struct tune_format *f, const struct tune_columns *have, const char *name)
+{
+    return tune_columns_has(have, column_of(f, name));
+}
+
+/* A column "text" wins: what is trained on has been made there already. */
+static enum tune_format_kind recognise(const struct tune_format *f, const struct tune_columns *have)
+{
+    if (has(f, have, "text"))
+        return TUNE_FORMAT_TEXT;
+    if (has(f, have, "messages"))
+        return TUNE_FORMAT_MESSAGES;
+    if (has(f, have, "conversations"))
+        return TUNE_FORMAT_SHAREGPT;
+    if (has(f, have, "prompt") && has(f, have, "completion"))
+        return TUNE_FORMAT_PROMPT_COMPLETION;
+    if (has(f, have, "instruction") && has(f, have, "output"))
+        return TUNE_FORMAT_ALPACA;
+    return has(f, have, "input") && has(f, have, "output") ? TUNE_FORMAT_INSTRUCT : TUNE_FORMAT_TEXT;
+}
+
+static int choose(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o)
+{
+    f->recognised = !o->row_format || !strcmp(o->row_format, "auto");
+    if (o->prompt_template) {
+        if (!f->recognised)
+            return usage("--format %s and --prompt-template %s both say what rows look like; leave one of them out%s", o->row_format,
+                         o->prompt_template, "");
+        f->recognised = false;
+        f->kind = TUNE_FORMAT_TEMPLATE;
+        return tune_prompt_template_open(&f->templates[0], o->prompt_template);
+    }
+    if (f->recognised) {
+        f->kind = recognise(f, have);
+        return 0;
+    }
+    for (int i = 0; i < TUNE_FORMAT_TEMPLATE; i++)
+        if (!strcmp(o->row_format, formats[i].name)) {
+            f->kind = (enum tune_format_kind)i;
+            return 0;
+        }
+    return usage("\"%s\" is no format of rows; expected auto, text, alpaca, instruct, prompt-completion, messages or sharegpt%s%s",
+                 o->row_format, "", "");
+}
+
+/* The names of its columns, in the order in which values are read. */
+static int name_columns(struct tune_format *f)
+{
+    const struct known *k = &formats[f->kind];
+    if (f->kind == TUNE_FORMAT_ALPACA)
+        for (int i = 0; i < 2; i++)
+            TRY(tune_prompt_template_parse(&f->templates[i], "alpaca", alpaca[i], strlen(alpaca[i])));
+    f->optional = k->optional;
+    if (f->kind == TUNE_FORMAT_TEMPLATE) {
+        f->count = f->templates[0].slot_count;
+        memcpy(f->names, f->templates[0].slots, (size_t)f->count * sizeof *f->names);
+    } else {
+        while (f->count < 3 && k->names[f->count]) {
+            f->names[f->count] = k->names[f->count];
+            f->count++;
+        }
+    }
+    for (int i = 0; i < f->count; i++)
+        f->columns[i] = column_of(f, f->names[i]);
+    return 0;
+}
+
+/* Every name in --columns is one of the format's. */
+static int check_map(const struct tune_format *f, const struct tune_columns *have)
+{
+    char names[1024] = "";
+    for (int i = 0; i < f->count && strlen(names) < sizeof names - 1; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", f->names[i]);
+    for (const char *p = f->map; p && *p;) {
+        const char *column = p + strlen(p) + 1;
+        int i = 0;
+        while (i < f->count && strcmp(f->names[i], p))
+            i++;
+        if (i == f->count && tune_columns_has(have, p))
+            return usage("--columns: \"%s\" is a column of the file, and stands behind the '='; before it one of: %s (the format is "
+                         "%s; --format says another)", p, names, tune_format_name(f));
+        if (i == f->count)
+            return usage("--columns: \"%s\" is nothing that the format %s reads; expected one of: %s (before the '=', the file's column "
+                         "behind it)", p, tune_format_name(f), names);
+        p = column + strlen(column) + 1;
+    }
+    return 0;
+}
+
+static int check_columns(const struct tune_format *f, const struct tune_columns *have, const char *path)
+{
+    char list[512];
+    for (int i = 0; i < f->count - f->optional; i++) {
+        if (tune_columns_has(have, f->columns[i]))
+            continue;
+        const char *nearest = tune_nearest(f->columns[i], (const char *const *)have->names, have->count, NULL);
+        bool mapped = strcmp(f->columns[i], f->names[i]) != 0;
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s; the nearest is \"%.100s\" "
+                            "(--columns %.100s=COLUMN says which one is meant)", path, f->columns[i], tune_format_name(f),
+                            f->kind == TUNE_FORMAT_TEMPLATE ? "slot {" : "\"", f->names[i],
+                            f->kind == TUNE_FORMAT_TEMPLATE ? "}" : "\"", tune_columns_list(have, list, sizeof list),
+                            nearest ? nearest : "none", mapped ? f->names[i] : f->columns[i]);
+        return -1;
+    }
+    return 0;
+}
+
+static int settle_train_on(struct tune_format *f, const struct tune_dataset_options *o)
+{
+    const struct known *k = &formats[f->kind];
+    bool text = f->kind == TUNE_FORMAT_TEXT;
+    char names[64] = "";
+    int i = 0;
+    if (!o->train_on || !strcmp(o->train_on, "default")) {
+        while (!k->train_on[i] || (text && i == TUNE_TRAIN_ON_COMPLETION && !o->response_template))
+            i++;
+        f->train_on = (enum tune_train_on)i;
+        return 0;
+    }
+    while (i < 4 && strcmp(o->train_on, train_on[i]))
+        i++;
+    if (i < 4 && k->train_on[i] && !(text && (i == TUNE_TRAIN_ON_COMPLETION) != (o->response_template != NULL))) {
+        f->train_on = (enum tune_train_on)i;
+        return 0;
+    }
+    if (text && i < 4 && k->train_on[i])
+        return usage(i == TUNE_TRAIN_ON_ALL ? "--train-on all and --response-template contradict each other; leave one of them out%s%s%s"
+                                            : "--train-on completion: rows of plain text do not say where theirs begins; give "
+                                              "--response-template TEXT, or --format%s%s%s", "", "", "");
+    for (int n = 0; n < 4; n++)
+        if (k->train_on[n])
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", train_on[n]);
+    return usage("--train-on %s has no meaning for rows of the format %s; expected one of: %s", o->train_on, tune_format_name(f), names);
+}
+
+static bool needs_chat(const struct tune_format *f)
+{
+    return f->kind == TUNE_FORMAT_INSTRUCT || f->kind == TUNE_FORMAT_MESSAGES || f->kind == TUNE_FORMAT_SHAREGPT;
+}
+
+int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o, const char *path)
+{
+    memset(f, 0, sizeof *f);
+    f->chat = o->chat;
+    f->render = o->render;
+    if (o->columns)
+        TRY(read_map(f, o->columns));
+    TRY(choose(f, have, o));
+    TRY(name_columns(f));
+    TRY(check_map(f, have));
+    if (f->kind != TUNE_FORMAT_TEXT)
+        TRY(check_columns(f, have, path));
+    TRY(settle_train_on(f, o));
+    if (f->kind != TUNE_FORMAT_TEXT && o->response_template)
+        return usage("--response-template looks for text in rows of plain text; rows of the format %s say what is trained%s%s",
+                     tune_format_name(f), "", "");
+    if (needs_chat(f) && !f->render)
+        return usage("%s: rows of the format %s are conversations, which need a chat template, and there is none; give "
+                     "--prompt-template FILE (docs/data-formats.md), or another --format with --columns%s", path, tune_format_name(f), "");
+    return 0;
+}
+
+void tune_format_free(struct tune_format *f)
+{
+    tune_prompt_template_free(&f->templates[0]);
+    tune_prompt_template_free(&f->templates[1]);
+    free(f->map);
+    memset(f, 0, sizeof *f);
+}
+
+/* ---- one row ---- */
+
+static int put(struct tune_pieces *p, const char *text, size_t size, bool trained, bool data)
+{
+    if (p->room - p->size <= size) {
+        size_t room = 2 * p->room + size + 256;
+        char *grown = realloc(p->text, room);
+        if (grown)
+            p->text = grown;
+        uint8_t *marks = grown ? realloc(p->data, room) : NULL;
+        if (!marks)
+            return no_memory();
+        p->data = marks;
+        p->room = room;
+    }
+    if (p->count == p->at_room) {
+        int room = p->at_room ? 2 * p->at_room : 16;
+        struct tune_piece *grown = realloc(p->at, (size_t)room * sizeof *grown);
+        if (!grown)
+            return no_memory();
+        p->at = grown;
+        p->at_room = room;
+    }
+    if (size > 0)
+        memcpy(p->text + p->size, text, size);
+    memset(p->data + p->size, data, size);
+    p->size += size;
+    p->text[p->size] = 0;
+    if (p->count > 0 && p->at[p->count - 1].trained == trained)
+        p->at[p->count - 1].end = p->size;
+    else
+        p->at[p->count++] = (struct tune_piece){p->size, trained};
+    return 0;
+}
+
+static int bad_row(const struct tune_rows *rows, const struct tune_row *row, const char *column, const char *what)
+{
+    tune_error_set("%s:%lld: the column \"%.200s\" %s", rows->path, (long long)row->line, column, what);
+    return -1;
+}
+
+/* Absent, null or empty. */
+static bool no_value(const struct tune_value *v)
+{
+    return v->type < 0 || v->type == TUNE_JSON_NULL || (v->type == TUNE_JSON_STRING && v->text.size == 0);
+}
+
+/* A string; a number or a truth value as it is spelt. */
+static int need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, const struct tune_pieces *p,
+                     int i)
+{
+    int type = p->values.at[i].type;
+    if (type == TUNE_JSON_STRING || type == TUNE_JSON_NUMBER || type == TUNE_JSON_BOOL)
+        return 0;
+    return bad_row(rows, row, f->columns[i], type < 0 ? "is not in this row" : type == TUNE_JSON_NULL ? "is null in this row, expected text"
+                                                                               : "is a list or an object in this row, expected text");
+}
+
+static int fill_template(const struct tune_format *f, const struct tune_prompt_template *t, const struct tune_rows *rows,
+                         const struct tune_row *row, struct tune_pieces *p)
+{
+    for (int i = 0; i < t->count; i++) {
+        const struct tune_prompt_part *part = &t->parts[i];
+        bool trained = part->trained || f->train_on == TUNE_TRAIN_ON_ALL;
+        int v = 0;
+        if (part->slot < 0) {
+            TRY(put(p, part->text, part->size, trained, false));
+            continue;
+        }
+        while (strcmp(f->names[v], part->text))
+            v++;
+        TRY(need_text(f, rows, row, p, v));
+        TRY(put(p, p->values.at[v].text.data, p->values.at[v].text.size, trained, true));
+    }
+    p->answer = t->parts[t->count - 1].trained;
+    return 0;
+}
+
+static int fill_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+{
+    if (f->train_on == TUNE_TRAIN_ON_ASSISTANT || f->train_on == TUNE_TRAIN_ON_LAST)
+        return bad_row(rows, row, f->columns[0], "is text in this row, for which --train-on takes completion and all");
+    for (int i = 0; i < 2; i++) {
+        TRY(need_text(f, rows, row, p, i));
+        TRY(put(p, p->values.at[i].text.data, p->values.at[i].text.size, i == 1 || f->train_on == TUNE_TRAIN_ON_ALL, true));
+    }
+    p->answer = true;
+    return 0;
+}
+
+/* Whether what the i-th assistant's message wrote is trained. */
+static bool span_trained(const struct tune_format *f, const struct tune_pieces *p, int i)
+{
+    switch (f->train_on) {
+    case TUNE_TRAIN_ON_LAST: return i == p->rendered.span_count - 1;
+    case TUNE_TRAIN_ON_COMPLETION: return p->rendered.spans[i].message >= p->chat.prompt_count;
+    default: return true;
+    }
+}
+
+/* The conversation read so far, by the chat template. */
+static int fill_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
+                     const struct tune_value *tools)
+{
+    bool all = f->train_on == TUNE_TRAIN_ON_ALL;
+    size_t at = 0;
+    TRY(tune_conversation_check(&p->chat, rows->path, row->line));
+    struct tune_chat_messages chat = {.items = p->chat.items, .count = p->chat.count, .name = rows->path, .line = row->line};
+    if (tools && tools->type == TUNE_JSON_ARRAY)
+        chat.tools = tools->text;
+    TRY(f->render(f->chat, &chat, all ? 0 : TUNE_CHAT_SPANS, &p->rendered));
+    const struct tune_chat_text *r = &p->rendered;
+    for (int i = 0; !all && i < r->span_count; i++) {
+        TRY(put(p, r->text + at, r->spans[i].begin - at, false, false));
+        TRY(put(p, r->text + r->spans[i].begin, r->spans[i].end - r->spans[i].begin, span_trained(f, p, i), false));
+        at = r->spans[i].end;
+    }
+    TRY(put(p, r->text + at, r->size - at, all, false));
+    memcpy(p->data, r->data, r->size);
+    return 0;
+}
+
+static int fill_lists(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+{
+    TRY(tune_conversation_begin(&p->chat, row->size));
+    for (int i = 0; i < 2; i++) {
+        if (p->values.at[i].type != TUNE_JSON_ARRAY)
+            return bad_row(rows, row, f->columns[i], "is no list of messages in this row, and the other one is");
+        TRY(tune_conversation_read(&p->chat, &p->values.json, p->values.at[i].text, false));
+        if (i == 0)
+            p->chat.prompt_count = p->chat.count;
+    }
+    return fill_chat(f, rows, row, p, &p->values.at[2]);
+}
+
+static int fill_conversation(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+                             struct tune_pieces *p)
+{
+    TRY(tune_conversation_begin(&p->chat, row->size));
+    if (f->kind == TUNE_FORMAT_INSTRUCT) {
+        for (int i = 0; i < 2; i++) {
+            TRY(need_text(f, rows, row, p, i));
+            TRY(tune_conversation_add(&p->chat, i ? "assistant" : "user", p->values.at[i].text));
+        }
+        return fill_chat(f, rows, row, p, NULL);
+    }
+    int type = p->values.at[0].type;
+    if (type != TUNE_JSON_ARRAY)
+        return bad_row(rows, row, f->columns[0], type < 0 ? "is not in this row" : "is no list of messages in this row");
+    TRY(tune_conversation_read(&p->chat, &p->values.json, p->values.at[0].text, f->kind == TUNE_FORMAT_SHAREGPT));
+    return fill_chat(f, rows, row, p, &p->values.at[1]);
+}
+
+int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows, const struct tune_columns *columns,
+                       const struct tune_row *row, struct tune_pieces *p)
+{
+    p->size = 0;
+    p->count = 0;
+    p->answer = false;
+    TRY(tune_values_read(&p->values, rows, columns, row, f->columns, f->count));
+    switch (f->kind) {
+    case TUNE_FORMAT_ALPACA:
+        return fill_template(f, &f->templates[no_value(&p->values.at[ALPACA_INPUT])], rows, row, p);
+    case TUNE_FORMAT_TEMPLATE:
+        return fill_template(f, &f->templates[0], rows, row, p);
+    case TUNE_FORMAT_PROMPT_COMPLETION:
+        if (p->values.at[0].type != TUNE_JSON_ARRAY && p->values.at[1].type != TUNE_JSON_ARRAY)
+            return fill_pair(f, rows, row, p);
+        if (f->render)
+            return fill_lists(f, rows, row, p);
+        return bad_row(rows, row, f->columns[0], "or its completion is a list of messages, which need a chat template, and there is none");
+    default:
+        return fill_conversation(f, rows, row, p);
+    }
+}
+
+void tune_pieces_free(struct tune_pieces *p)
+{
+    free(p->text);
+    free(p->data);
+    free(p->at);
+    tune_values_free(&p->values);
+    tune_conversation_free(&p->chat);
+    free(p->rendered.text); /* chat_template.h: three buffers of its own */
+    free(p->rendered.data);
+    free(p->rendered.spans);
+    memset(p, 0, sizeof *p);
+}

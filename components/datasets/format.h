@@ -1,0 +1,77 @@
+/* format.h - what the columns of a row mean: its text in pieces, of which some are trained.
+ *
+ *     columns --> format --> text    "### Instruction:\nName a colour.\n\n### Response:\n" "Red"
+ *                            pieces   |________________ masked ________________________|  |_ trained
+ *                            data     0000000000000000001111111111111110000000000000000   111      1: the row's, not the template's
+ *
+ * The tokens are those of the whole text, the mask is by byte offsets: a token belongs to the piece it begins in. Where data
+ * is 1, the spelling of a special token is plain text. Internal to datasets. */
+#ifndef TUNE_DATASETS_FORMAT_H
+#define TUNE_DATASETS_FORMAT_H
+
+#include "datasets/columns.h"
+#include "datasets/conversation.h"
+#include "datasets/dataset.h"
+#include "datasets/prompt_template.h"
+
+/* In the order of the names that --format takes. */
+enum tune_format_kind {
+    TUNE_FORMAT_TEXT, /* a row's text is one column, and not read here */
+    TUNE_FORMAT_ALPACA,
+    TUNE_FORMAT_INSTRUCT,
+    TUNE_FORMAT_PROMPT_COMPLETION,
+    TUNE_FORMAT_MESSAGES,
+    TUNE_FORMAT_SHAREGPT,
+    TUNE_FORMAT_TEMPLATE /* --prompt-template */
+};
+
+enum tune_train_on { TUNE_TRAIN_ON_COMPLETION, TUNE_TRAIN_ON_ASSISTANT, TUNE_TRAIN_ON_LAST, TUNE_TRAIN_ON_ALL };
+
+/* Zeroed, it may be freed. */
+struct tune_format {
+    enum tune_format_kind kind;
+    enum tune_train_on train_on;
+    bool recognised;                          /* from the columns; else the caller's choice */
+    struct tune_prompt_template templates[2]; /* of kinds that are one; alpaca's second is for rows without an input */
+    const char *names[TUNE_PROMPT_SLOTS];     /* what the format calls them; borrowed from it */
+    const char *columns[TUNE_PROMPT_SLOTS];   /* what the file calls them; borrowed from names and map */
+    int count;
+    int optional;                             /* the last so many may be absent, null or empty in a row */
+    char *map;                                /* --columns, cut into strings */
+    struct tune_chat_template *chat;
+    int (*render)(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, struct tune_chat_text *out);
+};
+
+/* tune_format_settle - which format, by options->row_format, columns, prompt_template and train_on and by the columns there are;
+ * every slot and every name is checked. path is for messages. -1, mostly of kind USAGE.
+ * tune_format_name, tune_format_train_on - as --format and --train-on spell them. */
+int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *options,
+                       const char *path);
+void tune_format_free(struct tune_format *f);
+const char *tune_format_name(const struct tune_format *f);
+const char *tune_format_train_on(const struct tune_format *f);
+
+struct tune_piece {
+    size_t end; /* it begins where the one before ends */
+    bool trained;
+};
+
+/* A row's text; reused from row to row. Zeroed, it may be freed. */
+struct tune_pieces {
+    char *text; /* NUL after it */
+    uint8_t *data;
+    size_t size, room;
+    struct tune_piece *at;
+    int count, at_room;
+    bool answer;                 /* ends in an answer that nothing ends yet: the end token belongs behind it */
+    struct tune_values values;   /* what reading needs */
+    struct tune_conversation chat;
+    struct tune_chat_text rendered;
+};
+
+/* tune_format_pieces - one row. -1: a bad row, with file and line. */
+int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows, const struct tune_columns *columns,
+                       const struct tune_row *row, struct tune_pieces *p);
+void tune_pieces_free(struct tune_pieces *p);
+
+#endif
