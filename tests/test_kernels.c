@@ -1094,8 +1094,8 @@ static void refused(void **state)
     assert_refused(tune_headnorm_forward(dev, F(2, 12), F(2, 2), S(2, 12), R(4), 0, 2, 1), "headnorm_forward");
     assert_refused(tune_headnorm_forward(dev, F(2, 12), F(2, 2), F(2, 12), SR(4), 0, 2, 1), "headnorm_forward");
     assert_refused(tune_headnorm_backward(dev, F(2, 12), NULL, S(2, 12), R(4), F(2, 2), 0, 2), "headnorm_backward");
-    assert_refused(tune_rope_forward(dev, S(4, 8), F(2, 4), 2, 2, 4), "rope");
-    assert_refused(tune_rope_forward(dev, F(4, 8), S(2, 4), 2, 2, 4), "rope");
+    assert_refused(tune_rope_forward(dev, S(4, 8), F(2, 4), NULL, 2, 2, 4), "rope");
+    assert_refused(tune_rope_forward(dev, F(4, 8), S(2, 4), NULL, 2, 2, 4), "rope");
     assert_refused(tune_attention_forward(dev, F(2, 8), F(2, 2), S(2, 16), &s), "attention_forward");
     assert_refused(tune_attention_backward(dev, F(2, 16), S(2, 16), F(2, 8), F(2, 16), F(2, 8), F(2, 2), &s), "attention_backward");
     assert_refused(tune_swiglu_forward(dev, F(2, 3), S(2, 6)), "swiglu_forward");
