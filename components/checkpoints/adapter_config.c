@@ -277,7 +277,11 @@ static int read_names(const struct reader *r, const char *key, char **ends)
         fprintf(out, "%s%s", item == v->child ? "" : ",", good ? item->valuestring : "");
     }
     fclose(out);
-    return good ? 0 : refuse(r, key, cJSON_IsString(v) ? more : "expected a list of module names");
+    if (good)
+        return 0;
+    free(*ends);
+    *ends = NULL;
+    return refuse(r, key, cJSON_IsString(v) ? more : "expected a list of module names");
 }
 
 /* Takes the excluded names out of the targets. */
