@@ -134,14 +134,14 @@ struct coming {
 static struct coming expect(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, int64_t tiles)
 {
     const struct operand *o = &s->from;
-    int64_t size = o->dtype == TUNE_F32 ? 4 : 2;
-    struct coming c = {.stride = o->ld * size};
+    int64_t halves = s->nf4 ? 1 : o->dtype == TUNE_F32 ? 8 : 4; /* of bytes */
+    struct coming c = {.stride = o->ld * halves / 2};
     i1 = i1 < s->n ? i1 : s->n;
-    if (i0 >= i1 || k0 >= k1 || s->nf4) /* NF4 is an eighth as much */
+    if (i0 >= i1 || k0 >= k1 || (s->nf4 && s->nf4->below)) /* whose parts may lie anywhere */
         return c;
-    c.data = (const char *)o->data + (o->by_depth ? k0 * o->ld + i0 : i0 * o->ld + k0) * size;
+    c.data = (const char *)o->data + (o->by_depth ? k0 * o->ld + i0 : i0 * o->ld + k0) * halves / 2;
     c.rows = o->by_depth ? k1 - k0 : i1 - i0;
-    c.bytes = (o->by_depth ? i1 - i0 : k1 - k0) * size;
+    c.bytes = (o->by_depth ? i1 - i0 : k1 - k0) * halves / 2;
     c.each = (c.rows * ((c.bytes + 63) / 64) + tiles - 1) / tiles;
     return c;
 }
