@@ -6,6 +6,7 @@
 #include "arrays.h"
 #include "naive.h"
 
+#include "core/nf4.h"
 #include "devices/kernels.h"
 #include "devices/sums.h"
 
@@ -165,6 +166,79 @@ static void gemm_columns(void **state)
         drop(&a.in), drop(&b.in), drop(&c.in);
     }
     assert_worst("gemm of columns", &w, 24, 2);
+}
+
+/* A weight of parts, each quantised by itself, and the same dequantised: as F32 the products have the same bits (OpenBLAS sums in
+ * another order where it multiplies F32 in place). */
+static void nf4_case(struct worst *w, enum tune_dtype type, int64_t rows, int64_t in, const int64_t out[3])
+{
+    struct tune_nf4 parts[3];
+    struct tune_nf4_writer writer;
+    char *memory[3] = {0};
+    int64_t all = out[0] + out[1] + out[2], at = 0;
+    double *v = zeros(all * in);
+    for (int p = 0; p < 3 && out[p] > 0; at += out[p++] * in) {
+        struct array some = array_random(TUNE_F32, out[p], in, 1 + p, 40 + (uint64_t)p);
+        memory[p] = aligned_alloc(64, (size_t)tune_nf4_bytes(some.n));
+        assert_ok(tune_nf4_begin(&writer, "a test's weight", memory[p], some.n));
+        assert_ok(tune_nf4_write(&writer, (float *)some.raw, some.n));
+        assert_ok(tune_nf4_finish(&writer, &parts[p]));
+        tune_nf4_read(&parts[p], 0, some.n, (float *)some.raw);
+        assert_ok(tune_convert(v + at, TUNE_F64, some.raw, TUNE_F32, some.n));
+        if (p > 0)
+            parts[p - 1].below = &parts[p];
+        drop(&some);
+    }
+    struct array f = array_from(TUNE_F32, all, in, v);
+    struct array y = array_nan(type, rows, all), x = array_random(type, rows, in, 1, 50), yt = array_nan(type, all, rows);
+    struct array xt = array_nan(type, in, rows);
+    struct tune_tensor quantised = tune_nf4_matrix(parts, all, in);
+    double *wy = zeros(rows * all), *wx = zeros(rows * in), *wt = zeros(rows * all);
+    naive_gemm(wy, x.v, false, f.v, true, rows, all, in, 1, 0);
+    naive_gemm(wt, f.v, false, x.v, true, all, rows, in, 1, 0);
+    for (int d = 0; d < DEVICES; d++) {
+        char *got[2][4];
+        for (int q = 0; q < 2; q++) { /* y = x w', y' = w x'; dx = y w, dx' = w' y' */
+            put(devices[d], &x), put(devices[d], &y), put(devices[d], &yt), put(devices[d], &xt), put(devices[d], &f);
+            const struct tune_tensor *weight = q ? &quantised : &f.t;
+            assert_ok(tune_gemm(devices[d], &y.t, &x.t, false, weight, true, 1, 0));
+            assert_ok(tune_gemm(devices[d], &yt.t, weight, false, &x.t, true, 1, 0));
+            worst(w, type, error(&y, wy));
+            worst(w, type, error(&yt, wt));
+            got[q][0] = get(&y), got[q][1] = get(&yt);
+            memset(wx, 0, (size_t)(rows * in) * sizeof *wx);
+            double *rounded = zeros(rows * all);
+            assert_ok(tune_convert(rounded, TUNE_F64, got[q][0], type, rows * all));
+            naive_gemm(wx, rounded, false, f.v, false, rows, in, all, 1, 0);
+            assert_ok(tune_gemm(devices[d], &x.t, &y.t, false, weight, false, 1, 0));
+            worst(w, type, error(&x, wx));
+            assert_ok(tune_gemm(devices[d], &xt.t, weight, true, &yt.t, false, 1, 0));
+            got[q][2] = get(&x), got[q][3] = get(&xt);
+            free(rounded);
+        }
+        const struct array *result[4] = {&y, &yt, &x, &xt};
+        for (int i = 0; i < 4; i++) {
+            if (d < DEVICES - 1)
+                assert_memory_equal(got[0][i], got[1][i], result[i]->bytes);
+            free(got[0][i]), free(got[1][i]);
+        }
+    }
+    for (int p = 0; p < 3; p++)
+        free(memory[p]);
+    free(v), free(wy), free(wx), free(wt);
+    drop(&f), drop(&x), drop(&y), drop(&yt), drop(&xt);
+}
+
+static void gemm_nf4(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][5] = {{1, 1, 1}, {3, 64, 2}, {17, 65, 63, 1, 30}, {130, 63, 17, 18, 19}, {5, 576, 96, 32, 32},
+                                       {33, 1000, 130, 70}, {50, 700, 300}, {300, 40, 270, 3, 3}, {8, 3001, 31, 16, 16}};
+    struct worst w = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int t = 0; t < 2; t++)
+            nf4_case(&w, dtypes[t], sizes[s][0], sizes[s][1], sizes[s] + 2);
+    assert_worst("gemm of NF4", &w, 24, 2);
 }
 
 static void linear_case(struct worst *forward, struct worst *backward, enum tune_dtype type, int64_t N, int64_t C, int64_t M)
@@ -977,6 +1051,20 @@ static void refused(void **state)
     assert_refused(tune_swiglu_backward(dev, F(2, 6), S(2, 3), F(2, 6)), "swiglu_backward");
     assert_refused(tune_gather(dev, F(2, 3), S(5, 3), ids), "gather");
     assert_refused(tune_scatter(dev, S(5, 3), F(2, 3), ids), "scatter");
+    /* NF4: one factor of a product at most, with scales for just its numbers, whole; nowhere else */
+    struct tune_nf4 numbers = {.codes = (const uint8_t *)memory, .count = 12};
+    struct tune_tensor q = tune_nf4_matrix(&numbers, 3, 4), other = tune_nf4_matrix(&numbers, 4, 3);
+    assert_refused(tune_gemm(dev, F(4, 4), &q, true, &q, false, 1, 0), "gemm");
+    assert_refused(tune_gemm(dev, &q, F(3, 2), false, F(2, 4), false, 1, 0), "gemm");
+    assert_refused(tune_embed_forward(dev, F(2, 4), &q, ids, 1), "embed_forward");
+    assert_refused(tune_gather(dev, F(2, 4), &q, ids), "gather");
+    numbers.count = 11;
+    assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), &q, NULL, 1, 0), "linear_forward");
+    numbers.count = 12;
+    other.stride = 4;
+    assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, &other, false, 1, 0), "gemm");
+    q.nf4 = NULL;
+    assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), &q, NULL, 1, 0), "linear_forward");
     double sum = 0;
     assert_refused(tune_cross_entropy(dev, S(2, 3), &sum, NULL, ids, 1, false), "cross_entropy");
     assert_refused(tune_cross_entropy(dev, H(2, 3), &sum, NULL, ids, 1, false), "cross_entropy");
@@ -1017,6 +1105,7 @@ int main(int argc, char **argv)
     sleep_while_waiting(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(naive_backward), cmocka_unit_test(gemm),          cmocka_unit_test(gemm_columns),
+        cmocka_unit_test(gemm_nf4),
         cmocka_unit_test(linear),
         cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(rmsnorm),
         cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),

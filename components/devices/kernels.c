@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/nf4.h"
 #include "core/try.h"
 
 /* Nothing lies between the rows. */
@@ -63,10 +64,16 @@ static int refuse(const char *op, const struct tune_tensor *a, const struct tune
             return refuse(op, a, b, c);     \
     } while (0)
 
+/* Or weights that are dequantised on the way. */
+static bool is_weight(const struct tune_tensor *t)
+{
+    return t->dtype == TUNE_NF4 ? tune_nf4_is_matrix(t) : is_factor(t);
+}
+
 static bool gemm_fits(const struct tune_tensor *c, const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt)
 {
-    return is_factor(a) && is_factor(b) && is_factor(c) && a->shape[!at] > 0 && a->shape[!at] == b->shape[bt] &&
-           c->shape[0] == a->shape[at] && c->shape[1] == b->shape[!bt];
+    return is_factor(c) && (is_factor(a) ? is_weight(b) : is_weight(a) && is_factor(b)) && a->shape[!at] > 0 &&
+           a->shape[!at] == b->shape[bt] && c->shape[0] == a->shape[at] && c->shape[1] == b->shape[!bt];
 }
 
 int tune_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,

@@ -20,7 +20,8 @@ extern "C" {
 
 /* tune_gemm - c = alpha op(a) op(b) + beta c, where op transposes if asked.
  *   c [M,N] set (beta 0) or add (beta 1)   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed; K > 0
- * Each may be F32 or BF16 by itself, and have rows that lie apart; what lies between c's rows is left alone. */
+ * Each may be F32 or BF16 by itself, and have rows that lie apart; what lies between c's rows is left alone. a or b may be NF4
+ * (nf4.h): the product is that of its numbers in float32, bit for bit. */
 int tune_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
               const struct tune_tensor *b, bool bt, float alpha, float beta);
 

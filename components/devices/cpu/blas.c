@@ -84,7 +84,7 @@ void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size)
     snprintf(text, size, "OpenBLAS %s (%s)", openblas_get_corename(), pools[parallel]);
 }
 
-/* The piece [r0,r1) x [c0,c1) of c by one thread. bfloat16 operands are widened block by block into work. */
+/* The piece [r0,r1) x [c0,c1) of c by one thread. bfloat16 and NF4 operands are widened block by block into work. */
 struct product {
     struct tune_tensor *c;
     const struct tune_tensor *a, *b;

@@ -88,7 +88,7 @@ static int64_t thread_floats(const struct tune_device *dev, const struct tune_at
 {
     const struct tune_cpu *cpu = dev->state;
     int64_t floats = 5 * width, attention = tune_cpu_attention_floats(largest);
-    int64_t gemm = cpu->blas ? (narrow ? tune_cpu_blas_floats() : 0) : tune_cpu_gemm_floats(narrow);
+    int64_t gemm = cpu->blas ? tune_cpu_blas_floats() : tune_cpu_gemm_floats(narrow); /* weights may be narrow */
     floats = floats > attention ? floats : attention;
     return floats > gemm ? floats : gemm;
 }

@@ -1,4 +1,5 @@
-/* gemm.c - matrix products: C = beta C + alpha op(A) op(B), row-major, float32 or bfloat16 in and out.
+/* gemm.c - matrix products: C = beta C + alpha op(A) op(B), row-major, float32 or bfloat16 in and out,
+ * NF4 in.
  *
  * The side of C with fewer rows or columns is packed once, by all threads together, into one
  * shared place; the other side is cut into chunks that threads claim one by one, each packed by
@@ -42,8 +43,9 @@ void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, 
 /* One side of the product: rows of A or columns of B. */
 struct side {
     struct operand from;
-    int64_t n;     /* rows or columns */
-    int64_t panel; /* MR or NR */
+    const struct tune_nf4 *nf4; /* instead of from's data */
+    int64_t n;                  /* rows or columns */
+    int64_t panel;              /* MR or NR */
 };
 
 struct product {
@@ -69,11 +71,42 @@ static int64_t place_of(int64_t i, int64_t i0, int64_t depth)
     return (i - i0) * depth;
 }
 
+/* pack, of NF4: dequantised a piece of a row at a time, into a place that stays near the core. */
+static void pack_nf4(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
+{
+    enum { SOME = TUNE_NF4_BLOCK };
+    float room[NR * SOME]; /* rows of a panel; or a row over a chunk */
+    _Static_assert(CHUNK <= NR * SOME, "a row of a chunk has no room");
+    int64_t columns = s->from.ld, depth = k1 - k0;
+    for (int64_t k = k0; s->from.by_depth && k < k1; k++) {
+        struct operand row = {room, TUNE_F32, columns, true};
+        tune_nf4_read(s->nf4, k * columns + i0, i1 - i0, room);
+        for (int64_t i = i0; i < i1; i += s->panel) {
+            int64_t left = i1 - i, count = left < s->panel ? left : s->panel, width = width_of(s, i);
+            pack_panel(&row, i - i0, count, width, 0, 1, out + place_of(i, i0, depth) + (k - k0) * width);
+        }
+    }
+    for (int64_t i = i0; !s->from.by_depth && i < i1; i += s->panel) {
+        struct operand rows = {room, TUNE_F32, SOME, false};
+        int64_t left = i1 - i, count = left < s->panel ? left : s->panel, width = width_of(s, i), n;
+        for (int64_t k = k0; k < k1; k += n) {
+            n = k1 - k < SOME - k % SOME ? k1 - k : SOME - k % SOME;
+            for (int64_t j = 0; j < count; j++)
+                tune_nf4_read(s->nf4, (i + j) * columns + k, n, room + j * SOME);
+            pack_panel(&rows, 0, count, width, 0, n, out + place_of(i, i0, depth) + (k - k0) * width);
+        }
+    }
+}
+
 /* Panels of [i0,i1) and [k0,k1), one after the other. Where neighbours in memory belong to neighbouring panels, a few depths
  * of all panels are done at a time, so that each line is fetched once. */
 static void pack(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
 {
     int64_t few = s->from.by_depth ? FEW : k1 - k0;
+    if (s->nf4) {
+        pack_nf4(s, i0, i1, k0, k1, out);
+        return;
+    }
     for (int64_t k = k0; k < k1; k += few)
         for (int64_t i = i0; i < i1; i += s->panel) {
             int64_t left = s->n - i, width = width_of(s, i);
@@ -100,14 +133,14 @@ struct coming {
 static struct coming expect(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, int64_t tiles)
 {
     const struct operand *o = &s->from;
-    int64_t size = o->dtype == TUNE_F32 ? 4 : 2;
-    struct coming c = {.stride = o->ld * size};
+    int64_t halves = s->nf4 ? 1 : o->dtype == TUNE_F32 ? 8 : 4; /* of bytes */
+    struct coming c = {.stride = o->ld * halves / 2};
     i1 = i1 < s->n ? i1 : s->n;
-    if (i0 >= i1 || k0 >= k1)
+    if (i0 >= i1 || k0 >= k1 || (s->nf4 && s->nf4->below)) /* whose parts may lie anywhere */
         return c;
-    c.data = (const char *)o->data + (o->by_depth ? k0 * o->ld + i0 : i0 * o->ld + k0) * size;
+    c.data = (const char *)o->data + (o->by_depth ? k0 * o->ld + i0 : i0 * o->ld + k0) * halves / 2;
     c.rows = o->by_depth ? k1 - k0 : i1 - i0;
-    c.bytes = (o->by_depth ? i1 - i0 : k1 - k0) * size;
+    c.bytes = (o->by_depth ? i1 - i0 : k1 - k0) * halves / 2;
     c.each = (c.rows * ((c.bytes + 63) / 64) + tiles - 1) / tiles;
     return c;
 }
@@ -262,7 +295,7 @@ int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct t
     if (((struct tune_cpu *)dev->state)->blas)
         return tune_cpu_blas_gemm(dev, c, a, at, b, bt, alpha, beta);
     struct product p = {.c = c, .alpha = alpha, .beta = beta, .K = a->shape[!at]};
-    struct side sa = {operand(a, at), c->shape[0], MR}, sb = {operand(b, !bt), c->shape[1], NR};
+    struct side sa = {operand(a, at), a->nf4, c->shape[0], MR}, sb = {operand(b, !bt), b->nf4, c->shape[1], NR};
     int64_t rows, depth;
     if (sa.n == 0 || sb.n == 0)
         return 0;

@@ -1,0 +1,252 @@
+/* nf4.c - 4-bit NormalFloat. Compiled without fused multiply-adds (Makefile): a scale is a product, rounded, and a sum. */
+#include "core/nf4.h"
+
+#include <stdlib.h>
+#include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "core/error.h"
+#include "core/float16.h"
+#include "core/nf4_levels.h"
+
+enum { BLOCK = TUNE_NF4_BLOCK, BLOCKS = TUNE_NF4_BLOCKS };
+#define SMALLEST 1e-38f /* a block's magnitude counts as no less: its reciprocal is finite */
+
+static int64_t blocks_of(int64_t count, int64_t block)
+{
+    return count / block + (count % block != 0);
+}
+
+static int64_t lines(int64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+int64_t tune_nf4_bytes(int64_t count)
+{
+    if (count < 0 || count > INT64_MAX / 4) {
+        tune_error_set("NF4: no memory holds %lld numbers", (long long)count);
+        return -1;
+    }
+    int64_t blocks = blocks_of(count, BLOCK);
+    return lines(count / 2 + count % 2) + lines(blocks) + lines(4 * blocks_of(blocks, BLOCKS));
+}
+
+/* ---- writing ---- */
+
+int tune_nf4_begin(struct tune_nf4_writer *w, const char *name, void *memory, int64_t count)
+{
+    int64_t blocks = blocks_of(count, BLOCK);
+    uint8_t *to = memory;
+    memset(w, 0, sizeof *w);
+    if (tune_nf4_bytes(count) < 0)
+        return -1;
+    w->name = name;
+    w->codes = to;
+    w->absmax = to + lines(count / 2 + count % 2);
+    w->absmax2 = (float *)(w->absmax + lines(blocks));
+    w->count = count;
+    w->magnitudes = calloc((size_t)blocks + 1, sizeof *w->magnitudes);
+    if (w->magnitudes)
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory to quantise %lld numbers", name, (long long)count);
+    return -1;
+}
+
+void tune_nf4_abandon(struct tune_nf4_writer *w)
+{
+    free(w->magnitudes);
+    memset(w, 0, sizeof *w);
+}
+
+/* The largest magnitude of n numbers; infinite where one is not finite. */
+static float largest(const float *x, int64_t n)
+{
+    uint32_t most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t magnitude = tune_float_bits(x[i]) & 0x7fffffff;
+        most = magnitude > most ? magnitude : most;
+    }
+    return tune_float_from_bits(most < 0x7f800000 ? most : 0x7f800000);
+}
+
+/* What n numbers are multiplied by, or, in a last block that is not full, divided by: that is the published rule, and
+ * *magnitude is then no less than the smallest. */
+static void scale(const float *x, int64_t n, int64_t whole, float *magnitude, float *scaled)
+{
+    float divisor = *magnitude > SMALLEST ? *magnitude : SMALLEST, factor = 1 / divisor;
+    if (n < whole)
+        *magnitude = divisor;
+    for (int64_t i = 0; i < n; i++) {
+        float s = n < whole ? x[i] / divisor : x[i] * factor;
+        s = s < -1 ? -1 : s;
+        scaled[i] = s > 1 ? 1 : s;
+    }
+}
+
+/* A block of n numbers, all but the last 64 of them. Of two levels equally near the lower is taken. */
+static int quantise(struct tune_nf4_writer *w, const float *x, int64_t n)
+{
+    float scaled[BLOCK] = {0}, bounds[15], *magnitude = w->magnitudes + w->at / BLOCK;
+    int32_t code[BLOCK];
+    *magnitude = largest(x, n);
+    if (tune_float_bits(*magnitude) >= 0x7f800000) {
+        tune_error_set("%s: cannot be quantised to NF4: a number of %lld to %lld is infinite or not a number", w->name,
+                       (long long)w->at, (long long)(w->at + n - 1));
+        return -1;
+    }
+    scale(x, n, BLOCK, magnitude, scaled);
+    for (int b = 0; b < 15; b++)
+        bounds[b] = (levels4[b] + levels4[b + 1]) / 2;
+    for (int i = 0; i < BLOCK; i++)
+        code[i] = 0;
+    for (int b = 0; b < 15; b++)
+        for (int i = 0; i < BLOCK; i++)
+            code[i] += scaled[i] > bounds[b];
+    uint8_t *to = w->codes + w->at / 2;
+    for (int64_t i = 0; i < n; i += 2)
+        to[i / 2] = (uint8_t)(code[i] << 4 | code[i + 1]); /* behind an odd end: the level of zero */
+    w->at += n;
+    return 0;
+}
+
+int tune_nf4_write(struct tune_nf4_writer *w, const float *from, int64_t n)
+{
+    int status = n >= 0 && n <= w->count - w->at - w->held ? 0 : -1;
+    if (status < 0)
+        tune_error_set("%s: more numbers for NF4 than the %lld announced", w->name ? w->name : "a tensor", (long long)w->count);
+    while (status == 0 && n > 0) {
+        int64_t left = w->count - w->at, whole = left < BLOCK ? left : BLOCK, take = whole - w->held < n ? whole - w->held : n;
+        if (take == whole) {
+            status = quantise(w, from, whole);
+        } else {
+            memcpy(w->block + w->held, from, (size_t)take * sizeof *from);
+            w->held += take;
+            if (w->held == whole) {
+                w->held = 0;
+                status = quantise(w, w->block, whole);
+            }
+        }
+        from += take;
+        n -= take;
+    }
+    if (status < 0)
+        tune_nf4_abandon(w);
+    return status;
+}
+
+/* The level nearest to x; of two equally near the lower. */
+static uint8_t nearest8(float x)
+{
+    int low = 0, high = 255; /* it is one of low .. high */
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (x > (levels8[middle] + levels8[middle + 1]) / 2)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (uint8_t)low;
+}
+
+int tune_nf4_finish(struct tune_nf4_writer *w, struct tune_nf4 *q)
+{
+    int64_t blocks = blocks_of(w->count, BLOCK);
+    double sum = 0;
+    if (!w->magnitudes || w->at < w->count) {
+        tune_error_set("%s: %lld numbers for NF4, %lld announced", w->name ? w->name : "a tensor", (long long)(w->at + w->held),
+                       (long long)w->count);
+        tune_nf4_abandon(w);
+        return -1;
+    }
+    for (int64_t b = 0; b < blocks; b++)
+        sum += w->magnitudes[b];
+    float mean = blocks > 0 ? (float)(sum / (double)blocks) : 0, scaled[BLOCKS];
+    for (int64_t b = 0; b < blocks; b += BLOCKS) {
+        int64_t n = blocks - b < BLOCKS ? blocks - b : BLOCKS;
+        float *m = w->magnitudes + b, *most = w->absmax2 + b / BLOCKS;
+        for (int64_t i = 0; i < n; i++)
+            m[i] -= mean;
+        *most = largest(m, n);
+        scale(m, n, BLOCKS, most, scaled);
+        for (int64_t i = 0; i < n; i++)
+            w->absmax[b + i] = nearest8(scaled[i]);
+    }
+    *q = (struct tune_nf4){w->codes, w->absmax, w->absmax2, mean, w->count, NULL};
+    tune_nf4_abandon(w);
+    return 0;
+}
+
+/* ---- reading ---- */
+
+static float level_at(const uint8_t *codes, int64_t i)
+{
+    return levels4[i % 2 ? codes[i / 2] & 15 : codes[i / 2] >> 4];
+}
+
+/* n numbers from the begin of a byte, times scale. A byte becomes two indices: 8 of them widened to 64 bits each, one half
+ * shifted down, the other up; what a permutation does not look at need not be masked. */
+static void expand(const uint8_t *codes, int64_t n, float scale, float *out)
+{
+    int64_t i = 0;
+#if defined(__AVX512F__)
+    __m512 table = _mm512_loadu_ps(levels4), every = _mm512_set1_ps(scale);
+    for (; i + 16 <= n; i += 16) {
+        __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(codes + i / 2)));
+        __m512i index = _mm512_or_si512(_mm512_srli_epi64(bytes, 4), _mm512_slli_epi64(bytes, 32));
+        _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_permutexvar_ps(index, table), every));
+    }
+#elif defined(__AVX2__)
+    __m256 low = _mm256_loadu_ps(levels4), high = _mm256_loadu_ps(levels4 + 8), every = _mm256_set1_ps(scale);
+    for (; i + 8 <= n; i += 8) {
+        int32_t four;
+        memcpy(&four, codes + i / 2, 4);
+        __m256i bytes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
+        __m256i index = _mm256_or_si256(_mm256_srli_epi64(bytes, 4), _mm256_slli_epi64(bytes, 32));
+        __m256 upper = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)); /* its sign: the level is one of the higher half */
+        __m256 level = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, index), _mm256_permutevar8x32_ps(high, index), upper);
+        _mm256_storeu_ps(out + i, _mm256_mul_ps(level, every));
+    }
+#endif
+    for (; i < n; i++)
+        out[i] = level_at(codes, i) * scale;
+}
+
+void tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out)
+{
+    while (n > 0) {
+        for (; at >= q->count && q->below; q = q->below)
+            at -= q->count;
+        int64_t block = at / BLOCK, end = (block + 1) * BLOCK < q->count ? (block + 1) * BLOCK : q->count;
+        int64_t take = end - at < n ? end - at : n, odd = at % 2;
+        float magnitude = levels8[q->absmax[block]] * q->absmax2[block / BLOCKS] + q->offset;
+        if (odd)
+            out[0] = level_at(q->codes, at) * magnitude;
+        expand(q->codes + (at + odd) / 2, take - odd, magnitude, out + odd);
+        at += take;
+        out += take;
+        n -= take;
+    }
+}
+
+struct tune_tensor tune_nf4_matrix(const struct tune_nf4 *first, int64_t rows, int64_t columns)
+{
+    struct tune_tensor t = tune_tensor_2d((void *)(uintptr_t)first->codes, TUNE_NF4, rows, columns);
+    t.nf4 = first;
+    return t;
+}
+
+bool tune_nf4_is_matrix(const struct tune_tensor *t)
+{
+    int64_t columns = t->shape[1], count = 0;
+    if (t->dtype != TUNE_NF4 || t->ndim != 2 || t->stride != 0 || !t->nf4 || columns <= 0)
+        return false;
+    for (const struct tune_nf4 *q = t->nf4; q; q = q->below) {
+        if (q->count % columns != 0)
+            return false;
+        count += q->count;
+    }
+    return count == t->shape[0] * columns;
+}
