@@ -461,8 +461,8 @@ static void beginnings(void **state)
 /* How many matrix products a backward pass makes: none of frozen weights' gradients, none below the lowest adapter. */
 static int products_made;
 static const struct tune_kernels *real;
-static int counted(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at, const struct tune_tensor *b,
-                   bool bt, float alpha, float beta)
+static int counted(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+                   const struct tune_tensor *b, bool bt, float alpha, float beta)
 {
     products_made++;
     return real->gemm(dev, c, a, at, b, bt, alpha, beta);
@@ -572,7 +572,8 @@ static void options(void **state)
         tune_model_free(m);
     }
     const struct tune_lora_options o = {.r = 8, .alpha = 16, .targets = "q_proj,layers.1.mlp.up_proj",
-                                        .rank_pattern = "1.self_attn.q_proj=2,q_proj=4", .alpha_pattern = "up_proj=3", .rslora = true};
+                                        .rank_pattern = "1.self_attn.q_proj=2,q_proj=4", .alpha_pattern = "up_proj=3",
+                                        .rslora = true};
     assert_int_equal(tune_lora_rank(&o, "model.layers.0.self_attn.q_proj"), 4);
     assert_int_equal(tune_lora_rank(&o, "model.layers.1.self_attn.q_proj"), 2);
     assert_int_equal(tune_lora_rank(&o, "model.layers.11.self_attn.q_proj"), 4);

@@ -154,7 +154,8 @@ int tune_product_forward(struct tune_model *m, const struct product *p, struct t
 
 /* Gradients of A, B and the magnitude; dh for what lies below. dz: dy, or with DoRA g dy. */
 static int adapters_backward(struct tune_model *m, const struct product *p, const struct lora_group *g,
-                             const struct tune_tensor *dy, const struct tune_tensor *dz, const struct tune_tensor *x, struct tune_tensor *dh)
+                             const struct tune_tensor *dy, const struct tune_tensor *dz, const struct tune_tensor *x,
+                             struct tune_tensor *dh)
 {
     struct lora_state *s = state(m, p);
     struct tune_tensor h = rows(m, s->h, g->rank), u = rows(m, s->u, g->out), da = all_a(gradient(m, g->target[0].a), g), d;
