@@ -11,6 +11,7 @@
 #include "datasets/loader.h"
 #include "devices/device.h"
 #include "devices/sums.h"
+#include "models/lora.h"
 #include "models/model.h"
 #include "losses/loss.h"
 #include "optimizers/optimizer.h"

@@ -38,6 +38,12 @@ struct tune_attention {
     float scale; /* on the scores; 1/sqrt(D) mostly */
 };
 
+/* Which numbers of a matrix are dropped: a function of key, row and column. */
+struct tune_dropout {
+    uint64_t key;
+    double p; /* of each to be dropped, below 1; what stays is divided by 1 - p */
+};
+
 /* One AdamW or SGD step over n parameters. */
 struct tune_update {
     double lr, beta1, beta2, eps, weight_decay, momentum;
@@ -105,6 +111,16 @@ struct tune_kernels {
     int (*scatter)(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
     int (*cross_entropy)(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
                          const int32_t *labels, float scale, bool backward);
+    int (*dropout)(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_dropout *drop,
+                   float beta, float plain, float masked);
+    int (*scale_columns)(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *g,
+                         float plus, float scale, float beta);
+    int (*dot_columns)(struct tune_device *dev, struct tune_tensor *dots, const struct tune_tensor *x, const struct tune_tensor *y,
+                       const struct tune_tensor *g, int64_t first, float scale);
+    int (*row_squares)(struct tune_device *dev, struct tune_tensor *squares, const struct tune_tensor *w);
+    int (*dora_scale)(struct tune_device *dev, struct tune_tensor *g, struct tune_tensor *inverse,
+                      const struct tune_tensor *magnitude, const struct tune_tensor *squares, const struct tune_tensor *b,
+                      const struct tune_tensor *p, const struct tune_tensor *aa, float s);
     int (*sum_squares)(struct tune_device *dev, const float *x, int64_t n, double *sum);
     int (*add_scalar)(struct tune_device *dev, double *to, double value);
     int (*finish_step)(struct tune_device *dev, struct tune_scalars *scalars, double clip_norm);

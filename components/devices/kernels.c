@@ -250,6 +250,49 @@ int tune_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, doub
     return dev->kernels->cross_entropy(dev, logits, loss_sum, log_probs, labels, scale, backward);
 }
 
+int tune_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_dropout *drop,
+                 float beta, float plain, float masked)
+{
+    CHECK(x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && drop->p >= 0 && drop->p < 1,
+          "dropout", y, x, NULL);
+    return dev->kernels->dropout(dev, y, x, drop, beta, plain, masked);
+}
+
+int tune_scale_columns(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *g,
+                       float plus, float scale, float beta)
+{
+    CHECK(x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && is_row(g, x->shape[1]),
+          "scale_columns", y, x, g);
+    return dev->kernels->scale_columns(dev, y, x, g, plus, scale, beta);
+}
+
+int tune_dot_columns(struct tune_device *dev, struct tune_tensor *dots, const struct tune_tensor *x, const struct tune_tensor *y,
+                     const struct tune_tensor *g, int64_t first, float scale)
+{
+    CHECK(x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && dots->ndim == 1 &&
+              is_row(dots, dots->shape[0]) && is_row(g, dots->shape[0]) && first >= 0 && first + dots->shape[0] <= x->shape[1],
+          "dot_columns", dots, x, y);
+    return dev->kernels->dot_columns(dev, dots, x, y, g, first, scale);
+}
+
+int tune_row_squares(struct tune_device *dev, struct tune_tensor *squares, const struct tune_tensor *w)
+{
+    CHECK(w->ndim == 2 && is_float(w) && is_row(squares, w->shape[0]), "row_squares", squares, w, NULL);
+    return dev->kernels->row_squares(dev, squares, w);
+}
+
+int tune_dora_scale(struct tune_device *dev, struct tune_tensor *g, struct tune_tensor *inverse,
+                    const struct tune_tensor *magnitude, const struct tune_tensor *squares, const struct tune_tensor *b,
+                    const struct tune_tensor *p, const struct tune_tensor *aa, float s)
+{
+    int64_t M = g->shape[0];
+    CHECK(g->ndim == 1 && is_row(g, M) && is_row(inverse, M), "dora_scale", g, inverse, NULL);
+    CHECK(!magnitude || (is_row(magnitude, M) && is_row(squares, M) && b->ndim == 2 && is_f32(b, M, b->shape[1]) &&
+                         is_f32(p, M, b->shape[1]) && is_f32(aa, b->shape[1], b->shape[1])),
+          "dora_scale", b, p, aa);
+    return dev->kernels->dora_scale(dev, g, inverse, magnitude, squares, b, p, aa, s);
+}
+
 int tune_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum)
 {
     return dev->kernels->sum_squares(dev, x, n, sum);

@@ -96,6 +96,29 @@ int tune_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tu
 int tune_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
                        const int32_t *labels, float scale, bool backward);
 
+/* tune_dropout - y = beta y + (plain + masked k) x, where k is 0 for what is dropped and 1/(1-p) for what stays; may be in
+ * place.   y, x [N,C]. (0, 0, 1) drops; (1, 0, 1) adds the gradient of that; (0, 1, -1) is what dropping takes away.
+ * Source: Srivastava et al. 2014, scaled in training. */
+int tune_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_dropout *drop,
+                 float beta, float plain, float masked);
+
+/* tune_scale_columns - y = beta y + scale (g + plus) x, g for each column:  y, x [N,C], may be one   g [C]
+ * tune_dot_columns - dots += scale g sum over rows of x y, in columns [first, first + n):  dots, g [n]   x, y [N,C] */
+int tune_scale_columns(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *g,
+                       float plus, float scale, float beta);
+int tune_dot_columns(struct tune_device *dev, struct tune_tensor *dots, const struct tune_tensor *x, const struct tune_tensor *y,
+                     const struct tune_tensor *g, int64_t first, float scale);
+
+/* tune_row_squares - the square of each row's length, set:  squares [M]   w [M,K], in whatever a product takes.
+ * tune_dora_scale - with l the lengths of the rows of W + s B A:  inverse = 1/l, g = magnitude/l, set; l 0: both 0.
+ *   l^2 = squares + 2 s b.p + s^2 b (A A^T) b for each row b of B
+ *    g, inverse, magnitude, squares [M]   b, p = W A^T [M,r]   aa = A A^T [r,r]
+ * magnitude NULL: no adapter there: g 1, inverse 0; squares, b, p and aa are not read. */
+int tune_row_squares(struct tune_device *dev, struct tune_tensor *squares, const struct tune_tensor *w);
+int tune_dora_scale(struct tune_device *dev, struct tune_tensor *g, struct tune_tensor *inverse,
+                    const struct tune_tensor *magnitude, const struct tune_tensor *squares, const struct tune_tensor *b,
+                    const struct tune_tensor *p, const struct tune_tensor *aa, float s);
+
 /* tune_sum_squares - *sum += sum of x[i]^2, in float64, in an order that depends on n and the threads alone. */
 int tune_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum);
 

@@ -57,7 +57,7 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
             labels += batch.label_count;
             if (batch.label_count == 0 || !loss)
                 continue;
-            TRY(tune_model_forward(e->m, &batch, &hidden));
+            TRY(tune_model_infer(e->m, &batch, &hidden));
             TRY(tune_loss_forward(e->loss, hidden, &batch, &sum));
         }
         tune_progress_step(at, e->load);

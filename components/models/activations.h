@@ -2,6 +2,7 @@
 #ifndef TUNE_ACTIVATIONS_H
 #define TUNE_ACTIVATIONS_H
 
+#include "models/lora_parts.h"
 #include "models/model.h"
 
 /* What forward keeps of one layer. N rows. */
@@ -14,6 +15,7 @@ struct layer_state {
     float *rstd1, *rstd2; /* [N] */
     float *rstd_q, *rstd_k; /* [N,H], [N,K] (qk_norm only) */
     float *lse;    /* [N,H] */
+    struct lora_state lora[LORA_PRODUCTS]; /* of the products with adapters */
 };
 
 struct tune_model {
@@ -38,6 +40,10 @@ struct tune_model {
     void *norm, *h;                  /* [N,C], [N,F]: a norm's and swiglu's output, made again in backward */
     void *dnorm, *dqkv, *datt, *dh;  /* [N,C], [N,Q], [N,HD], [N,F] */
     float *attention_work;           /* [N,2HD] */
+    struct tune_lora *lora;          /* NULL: no adapters */
+    struct lora_work lora_work;
+    int64_t step, forwards;          /* steps begun; forward passes of this one */
+    bool dropping;                   /* in the last one */
     struct tune_tensor hidden_tensor;
     int B, T;                        /* of the last forward */
 };
@@ -47,5 +53,24 @@ static inline int64_t tune_model_q(const struct tune_model_config *c)
 {
     return (int64_t)(c->heads + 2 * c->kv_heads) * c->head_dim;
 }
+
+/* tune_model_find_units - each unit's first row, again where rows have moved. */
+void tune_model_find_units(struct tune_model *m);
+
+/* A product of layer i: y = scale (x w^T + bias) + beta y, and what its adapters, if it has any, add to it: lora.h. */
+struct product {
+    int layer;
+    enum lora_product which;
+    const struct tune_tensor *w, *bias; /* bias NULL: none */
+    float scale;
+};
+
+/* tune_product_forward - as tune_linear_forward, with adapters. tune_product_again - what backward reads of that, without y.
+ * tune_product_backward - as tune_linear_backward with dx set; dx, dw, dbias: NULL where not wanted. */
+int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y, const struct tune_tensor *x,
+                         float beta);
+int tune_product_again(struct tune_model *m, const struct product *p, const struct tune_tensor *x);
+int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx, struct tune_tensor *dw,
+                          struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x);
 
 #endif

@@ -24,7 +24,7 @@ struct tune_lora_options {
     int r;
     double alpha, dropout;
     bool rslora, dora;
-    const char *targets;                      /* "all-linear", or ends of module names, with commas: "q_proj,layers.3.mlp.down_proj" */
+    const char *targets;                      /* "all-linear", or ends of modules' names: "q_proj,layers.3.mlp.down_proj" */
     const char *rank_pattern, *alpha_pattern; /* "k_proj=4,layers.0.self_attn.q_proj=32": the first that fits holds; NULL: none */
     const char *layers;                       /* "0,1,8-15"; NULL: all */
 };
@@ -47,12 +47,6 @@ double tune_lora_scale(const struct tune_lora_options *o, const char *module);
 
 /* tune_lora_check - options by themselves: numbers in range, patterns and layers well formed. -1, kind USAGE. */
 int tune_lora_check(const struct tune_lora_options *o);
-
-/* tune_model_infer - tune_model_forward that drops nothing: for evaluation, logits, proofs. No backward follows it.
- * tune_model_set_step - the optimizer steps done so far: dropout's masks are a function of the seed, the step that
- * tune_model_zero_grad began, the forward pass in it, layer, product, row and channel. */
-int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
-void tune_model_set_step(struct tune_model *m, int64_t step);
 
 #ifdef __cplusplus
 }

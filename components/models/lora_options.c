@@ -152,8 +152,8 @@ int tune_lora_check(const struct tune_lora_options *o)
         return -1;
     }
     if (!(o->alpha > 0 && isfinite(o->alpha)) || !(o->dropout >= 0 && o->dropout < 1)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: alpha is %g, dropout %g; expected an alpha above 0 and a dropout from 0 to below 1",
-                            o->alpha, o->dropout);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: alpha is %g, dropout %g; expected an alpha above 0 and a dropout from 0 to below "
+                            "1", o->alpha, o->dropout);
         return -1;
     }
     TRY(check_pattern("LoRA's rank pattern", o->rank_pattern, true));
@@ -188,7 +188,8 @@ static int no_module(const struct tune_parameters *t, const char *what, struct p
     size_t used = 0;
     for (int i = 0; i < t->base && t->at[i].unit < 2; i++)
         if (tune_lora_module(&t->at[i], module) && used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", strstr(module, "layers.0.") + 9);
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     module + strlen("model.layers.0."));
     tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%.*s\" fits no %s; in each layer there are %s, or write all-linear", what,
                         p.size < 200 ? (int)p.size : 200, p.text, adapted ? "module with an adapter" : "module", names);
     return -1;

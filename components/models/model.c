@@ -31,8 +31,7 @@ static int64_t gradients_bytes(const struct tune_model *m)
     return m->parameters.gradients * 4;
 }
 
-/* The first row of each unit; again where rows have moved. */
-static void find_units(struct tune_model *m)
+void tune_model_find_units(struct tune_model *m)
 {
     for (int i = m->parameters.base - 1; i >= 0; i--)
         m->first[m->parameters.at[i].unit] = &m->parameters.at[i];
@@ -57,7 +56,7 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
     m->first = calloc((size_t)config->layers + 2, sizeof *m->first);
     if (!m->first)
         return no_memory(m);
-    find_units(m);
+    tune_model_find_units(m);
     m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
     if (!m->weights)
         goto fail;
@@ -166,6 +165,7 @@ void tune_model_free(struct tune_model *m)
     tune_device_free(m->dev, m->adapters, m->parameters.adapters);
     tune_device_free(m->dev, m->gradients, gradients_bytes(m));
     tune_device_free(m->dev, m->memory, m->memory_bytes);
+    tune_lora_free(m->lora, m->dev);
     tune_parameters_free(&m->parameters);
     free(m->first);
     free(m->x);
@@ -173,8 +173,9 @@ void tune_model_free(struct tune_model *m)
     free(m);
 }
 
-static void place_layer(const struct tune_model *m, struct layer_state *s, struct tune_arena *a, int64_t N)
+static void place_layer(const struct tune_model *m, int i, bool shared, struct tune_arena *a, int64_t N)
 {
+    struct layer_state *s = &m->layer[i];
     const struct tune_model_config *g = &m->config;
     int64_t e = tune_dtype_bits(m->dtype) / 8, Q = tune_model_q(g), HD = (int64_t)g->heads * g->head_dim;
     s->qkv = tune_arena_take(a, N, Q * e);
@@ -187,6 +188,8 @@ static void place_layer(const struct tune_model *m, struct layer_state *s, struc
     s->rstd_q = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->heads * 4) : NULL;
     s->rstd_k = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->kv_heads * 4) : NULL;
     s->lse = tune_arena_take(a, N, (int64_t)g->heads * 4);
+    if (m->lora)
+        tune_lora_place(m->lora, g->layers, i, shared, s->lora, a, N, e);
 }
 
 /* Every buffer's place. Not training: one layer's state and two residual buffers serve all layers in turn. */
@@ -200,13 +203,15 @@ static void place(struct tune_model *m, struct tune_arena *a)
         m->x[i] = m->training || i < 2 ? tune_arena_take(a, N, g->hidden * e) : m->x[i - 2];
     for (int i = 0; i < g->layers; i++)
         if (i == 0 || (m->training && !m->checkpointing))
-            place_layer(m, &m->layer[i], a, N);
+            place_layer(m, i, !m->training || m->checkpointing, a, N);
         else
             m->layer[i] = m->layer[0];
     m->rstd = tune_arena_take(a, N, 4);
     m->hidden = tune_arena_take(a, N, g->hidden * e);
     m->norm = tune_arena_take(a, N, g->hidden * e);
     m->h = tune_arena_take(a, N, g->ffn * e);
+    if (m->lora)
+        tune_lora_place_work(m->lora, g->layers, &m->lora_work, a, N, e, m->training);
     if (!m->training)
         return;
     m->dnorm = tune_arena_take(a, N, g->hidden * e);
@@ -391,6 +396,13 @@ int tune_model_gradients(struct tune_model *m)
             return -1;
         }
     }
+    for (int i = 0; m->lora && m->lora->options.dora && i < m->config.layers * LORA_PRODUCTS; i++)
+        for (int k = 0; k < m->lora->group[i].count; k++)
+            if (m->parameters.at[m->lora->group[i].target[k].base].trainable) {
+                tune_error_set("%s has a DoRA adapter, which is made for a frozen matrix",
+                               m->parameters.at[m->lora->group[i].target[k].base].name);
+                return -1;
+            }
     tune_parameters_place(&m->parameters);
     if (m->parameters.gradients == 0) {
         tune_error_set("no parameter is trainable");
@@ -404,5 +416,13 @@ int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums)
 {
     TRY(tune_model_gradients(m));
     TRY(m->dev->kernels->zero(m->dev, m->gradients, gradients_bytes(m)));
+    m->step++;
+    m->forwards = 0;
     return sums ? tune_sums_begin(sums) : 0;
+}
+
+void tune_model_set_step(struct tune_model *m, int64_t step)
+{
+    m->step = step;
+    m->forwards = 0;
 }

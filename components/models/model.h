@@ -85,6 +85,12 @@ int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums);
  * -1: an id outside the vocabulary (row, position), a batch larger than reserved. */
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
 
+/* tune_model_infer - the same, and adapters drop nothing: for evaluation, logits, proofs. No backward follows it.
+ * tune_model_set_step - steps done so far, of a run that goes on: what adapters drop is a function of their seed, the step that
+ * tune_model_zero_grad began, the forward pass in it, layer, product, row and channel. */
+int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
+void tune_model_set_step(struct tune_model *m, int64_t step);
+
 /* tune_model_backward - add the gradients of the batch last put through forward; dhidden [N,C] is overwritten. */
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden);
 

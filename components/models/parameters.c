@@ -129,9 +129,9 @@ struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const c
         return NULL;
     }
     r = &p->at[p->count++];
-    *r = (struct tune_parameter){.ndim = columns > 0 ? 2 : 1, .shape = {rows, columns}, .count = columns > 0 ? rows * columns : rows,
-                                 .unit = unit, .trainable = true, .glued = glued, .gradient = -1, .adapter = true, .storage = TUNE_F32,
-                                 .read_dtype = TUNE_F32};
+    *r = (struct tune_parameter){.ndim = columns > 0 ? 2 : 1, .shape = {rows, columns},
+                                 .count = columns > 0 ? rows * columns : rows, .unit = unit, .trainable = true, .glued = glued,
+                                 .gradient = -1, .adapter = true, .storage = TUNE_F32, .read_dtype = TUNE_F32};
     snprintf(r->name, sizeof r->name, "%s", name);
     place(r, &p->adapters);
     return r;

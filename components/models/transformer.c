@@ -80,6 +80,12 @@ static struct tune_tensor rows(const struct tune_model *m, void *data, int64_t w
     return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
 }
 
+/* A layer's product: the weights as they are, the adapters as the model has them. */
+static struct product product(int layer, enum lora_product which, const struct weight *w, const struct weight *bias, float scale)
+{
+    return (struct product){layer, which, &w->w, present(bias), scale};
+}
+
 static struct tune_tensor stat(const struct tune_model *m, float *data)
 {
     return tune_tensor_1d(data, TUNE_F32, (int64_t)m->B * m->T);
@@ -107,7 +113,8 @@ static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
     struct tune_tensor qkv = rows(m, s->qkv, Q), raw = rows(m, c->qk_norm ? s->raw : s->qkv, Q);
     struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim);
     TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &x, &w->norm1.w, c->norm_eps));
-    TRY(tune_linear_forward(m->dev, &raw, &norm, &w->qkv.w, present(&w->qkv_bias), 1, 0));
+    struct product qkv_product = product(i, LORA_QKV, &w->qkv, &w->qkv_bias, 1);
+    TRY(tune_product_forward(m, &qkv_product, &raw, &norm, 0));
     if (c->qk_norm) {
         struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
         struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, c->kv_heads);
@@ -133,14 +140,19 @@ static int layer_forward(struct tune_model *m, int i, bool again)
     TRY(project_qkv(m, i, &w));
     TRY(tune_attention_forward(m->dev, &att, &lse, &qkv, &size));
     TRY(copy(m, &mid, &x));
-    TRY(tune_linear_forward(m->dev, &mid, &att, &w.o.w, present(&w.o_bias), c->residual_multiplier, 1));
+    struct product o = product(i, LORA_O, &w.o, &w.o_bias, c->residual_multiplier);
+    TRY(tune_product_forward(m, &o, &mid, &att, 1));
     TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &mid, &w.norm2.w, c->norm_eps));
-    TRY(tune_linear_forward(m->dev, &gate_up, &norm, &w.gate_up.w, present(&w.gate_up_bias), 1, 0));
-    if (again)
+    struct product gu = product(i, LORA_GATE_UP, &w.gate_up, &w.gate_up_bias, 1);
+    struct product down = product(i, LORA_DOWN, &w.down, &w.down_bias, c->residual_multiplier);
+    TRY(tune_product_forward(m, &gu, &gate_up, &norm, 0));
+    if (again && !m->lora)
         return 0;
     TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
+    if (again)
+        return tune_product_again(m, &down, &h);
     TRY(copy(m, &out, &mid));
-    return tune_linear_forward(m->dev, &out, &h, &w.down.w, present(&w.down_bias), c->residual_multiplier, 1);
+    return tune_product_forward(m, &down, &out, &h, 1);
 }
 
 static int check_batch(const struct tune_model *m, const struct tune_batch *b)
@@ -160,7 +172,7 @@ static int check_batch(const struct tune_model *m, const struct tune_batch *b)
     return 0;
 }
 
-int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+static int forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
 {
     const struct tune_model_config *c = &m->config;
     TRY(check_batch(m, batch));
@@ -182,6 +194,19 @@ int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, str
     return 0;
 }
 
+int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+{
+    m->dropping = m->lora && m->lora->options.dropout > 0 && m->training;
+    m->forwards++;
+    return forward(m, batch, hidden);
+}
+
+int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+{
+    m->dropping = false;
+    return forward(m, batch, hidden);
+}
+
 /* dx goes from the layer's output past the feed-forward half; tmp is written over. */
 static int feed_forward_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,
                                  struct tune_tensor *tmp)
@@ -191,12 +216,12 @@ static int feed_forward_backward(struct tune_model *m, int i, struct layer_weigh
     struct tune_tensor mid = rows(m, s->mid, c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
     struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn), dh = rows(m, m->dh, c->ffn);
     TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
-    TRY(tune_linear_backward(m->dev, &dh, gradient(&w->down), gradient(&w->down_bias), dx, &h, &w->down.w,
-                             c->residual_multiplier, 0));
+    struct product down = product(i, LORA_DOWN, &w->down, &w->down_bias, c->residual_multiplier);
+    struct product gu = product(i, LORA_GATE_UP, &w->gate_up, &w->gate_up_bias, 1);
+    TRY(tune_product_backward(m, &down, &dh, gradient(&w->down), gradient(&w->down_bias), dx, &h));
     TRY(tune_swiglu_backward(m->dev, &gate_up, &dh, &gate_up)); /* in place: gate_up is now its own gradient */
     TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &mid, &w->norm2.w, c->norm_eps));
-    TRY(tune_linear_backward(m->dev, tmp, gradient(&w->gate_up), gradient(&w->gate_up_bias), &gate_up, &norm,
-                             &w->gate_up.w, 1, 0));
+    TRY(tune_product_backward(m, &gu, tmp, gradient(&w->gate_up), gradient(&w->gate_up_bias), &gate_up, &norm));
     return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm2), tmp, &mid, &w->norm2.w, &rstd);
 }
 
@@ -212,8 +237,9 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
     struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, N, c->heads);
     struct tune_tensor work = tune_tensor_2d(m->attention_work, TUNE_F32, N, 2 * HD);
     struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim);
-    TRY(tune_linear_backward(m->dev, &datt, gradient(&w->o), gradient(&w->o_bias), dx, &att, &w->o.w,
-                             c->residual_multiplier, 0));
+    struct product o = product(i, LORA_O, &w->o, &w->o_bias, c->residual_multiplier);
+    struct product qkv_product = product(i, LORA_QKV, &w->qkv, &w->qkv_bias, 1);
+    TRY(tune_product_backward(m, &o, &datt, gradient(&w->o), gradient(&w->o_bias), dx, &att));
     TRY(tune_attention_backward(m->dev, &dqkv, &work, &datt, &qkv, &att, &lse, &size));
     TRY(tune_rope_backward(m->dev, &dqkv, &table, m->T, c->heads + c->kv_heads, c->head_dim));
     if (c->qk_norm) {
@@ -224,7 +250,7 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
         TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->k_norm), &raw, &w->k_norm.w, &rk, c->heads, c->kv_heads));
     }
     TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &x, &w->norm1.w, c->norm_eps));
-    TRY(tune_linear_backward(m->dev, tmp, gradient(&w->qkv), gradient(&w->qkv_bias), &dqkv, &norm, &w->qkv.w, 1, 0));
+    TRY(tune_product_backward(m, &qkv_product, tmp, gradient(&w->qkv), gradient(&w->qkv_bias), &dqkv, &norm));
     return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm1), tmp, &x, &w->norm1.w, &rstd);
 }
 

@@ -193,6 +193,42 @@ static int scatter(struct tune_device *dev, struct tune_tensor *y, const struct 
     TIMED(scatter, LOSS_OP, (dev, y, x, rows), "scatter", "", .shape = SHAPE(x), .bytes = 2 * bytes(x));
 }
 
+static int dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_dropout *drop,
+                   float beta, float plain, float masked)
+{
+    TIMED(dropout, ANY, (dev, y, x, drop, beta, plain, masked), "dropout", "", .shape = SHAPE(y), .flops = 3 * count(y),
+          .bytes = bytes(x) + (beta == 0 ? 1 : 2) * bytes(y));
+}
+
+static int scale_columns(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *g,
+                         float plus, float scale, float beta)
+{
+    TIMED(scale_columns, ANY, (dev, y, x, g, plus, scale, beta), "scale columns", "", .shape = SHAPE(y), .flops = 3 * count(y),
+          .bytes = bytes(x) + (beta == 0 ? 1 : 2) * bytes(y));
+}
+
+static int dot_columns(struct tune_device *dev, struct tune_tensor *dots, const struct tune_tensor *x, const struct tune_tensor *y,
+                       const struct tune_tensor *g, int64_t first, float scale)
+{
+    double read = (double)x->shape[0] * count(dots);
+    TIMED(dot_columns, ANY, (dev, dots, x, y, g, first, scale), "dot columns", "dw", .shape = {x->shape[0], dots->shape[0], 0},
+          .flops = 2 * read, .bytes = 2 * read * tune_dtype_bits(x->dtype) / 8);
+}
+
+static int row_squares(struct tune_device *dev, struct tune_tensor *squares, const struct tune_tensor *w)
+{
+    TIMED(row_squares, ANY, (dev, squares, w), "row squares", "", .shape = SHAPE(w), .flops = 2 * count(w), .bytes = bytes(w));
+}
+
+static int dora_scale(struct tune_device *dev, struct tune_tensor *g, struct tune_tensor *inverse,
+                      const struct tune_tensor *magnitude, const struct tune_tensor *squares, const struct tune_tensor *b,
+                      const struct tune_tensor *wa, const struct tune_tensor *aa, float s)
+{
+    double r = magnitude ? (double)b->shape[1] : 0;
+    TIMED(dora_scale, ANY, (dev, g, inverse, magnitude, squares, b, wa, aa, s), "dora scale", "", .shape = SHAPE(g),
+          .flops = 2 * count(g) * r * (r + 1), .bytes = 2 * bytes(g) + (r > 0 ? 2 * bytes(b) : 0));
+}
+
 static int cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
                          const int32_t *labels, float scale, bool backward)
 {
@@ -255,6 +291,11 @@ void tune_timed_kernels(struct tune_profiler *p)
     t->swiglu_backward = swiglu_backward;
     t->gather = gather;
     t->scatter = scatter;
+    t->dropout = dropout;
+    t->scale_columns = scale_columns;
+    t->dot_columns = dot_columns;
+    t->row_squares = row_squares;
+    t->dora_scale = dora_scale;
     t->cross_entropy = cross_entropy;
     t->sum_squares = sum_squares;
     t->add_scalar = add_scalar;

@@ -152,6 +152,16 @@ int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct
 int tune_cpu_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
 int tune_cpu_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
                            const int32_t *labels, float scale, bool backward);
+int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_dropout *drop,
+                     float beta, float plain, float masked);
+int tune_cpu_scale_columns(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *g,
+                           float plus, float scale, float beta);
+int tune_cpu_dot_columns(struct tune_device *dev, struct tune_tensor *dots, const struct tune_tensor *x,
+                         const struct tune_tensor *y, const struct tune_tensor *g, int64_t first, float scale);
+int tune_cpu_row_squares(struct tune_device *dev, struct tune_tensor *squares, const struct tune_tensor *w);
+int tune_cpu_dora_scale(struct tune_device *dev, struct tune_tensor *g, struct tune_tensor *inverse,
+                        const struct tune_tensor *magnitude, const struct tune_tensor *squares, const struct tune_tensor *b,
+                        const struct tune_tensor *p, const struct tune_tensor *aa, float s);
 int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum);
 int tune_cpu_add_scalar(struct tune_device *dev, double *to, double value);
 int tune_cpu_finish_step(struct tune_device *dev, struct tune_scalars *scalars, double clip_norm);

@@ -1,0 +1,154 @@
+/* adapter.c - what low-rank adapters need beside matrix products: dropout, DoRA's column scales. */
+#include <math.h>
+
+#include "core/random.h"
+#include "devices/cpu/cpu.h"
+
+/* 32 even bits for each column of a row, from the row's own 64: plain arithmetic that the compiler makes vectors of.
+ * Source: Appleby's 32-bit finalizer (MurmurHash3); a row's 64 bits are Philox's. */
+static inline uint32_t column_bits(uint64_t row, uint32_t column)
+{
+    uint32_t h = (uint32_t)row + column * 0x9E3779B9u;
+    h ^= h >> 16;
+    h *= 0x85EBCA6Bu;
+    h ^= (uint32_t)(row >> 32);
+    h ^= h >> 13;
+    h *= 0xC2B2AE35u;
+    return h ^ h >> 16;
+}
+
+int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_dropout *drop,
+                     float beta, float plain, float masked)
+{
+    int64_t N = x->shape[0], C = x->shape[1];
+    uint32_t below = (uint32_t)(drop->p * 0x1p32); /* p < 1: fits */
+    float stays = plain + masked * (float)(1 / (1 - drop->p));
+    if (tune_cpu_reserve(dev, 2 * C) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++) {
+            uint64_t row = tune_random_u64(drop->key, 0, (uint64_t)n);
+            const float *in = tune_cpu_in(x, n * C, C, work);
+            float *out = tune_cpu_place(y, n * C, work + C);
+            if (beta != 0)
+                tune_cpu_in(y, n * C, C, out);
+#pragma omp simd
+            for (int64_t i = 0; i < C; i++) {
+                float to = (column_bits(row, (uint32_t)i) < below ? plain : stays) * in[i];
+                out[i] = beta == 0 ? to : beta * out[i] + to;
+            }
+            tune_cpu_out(y, n * C, C, out);
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_scale_columns(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *g,
+                           float plus, float scale, float beta)
+{
+    int64_t N = x->shape[0], C = x->shape[1];
+    const float *factor = g->data;
+    if (tune_cpu_reserve(dev, 2 * C) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        float *work = tune_cpu_work(dev);
+        tune_cpu_piece(N, 1, &begin, &end);
+        for (int64_t n = begin; n < end; n++) {
+            const float *in = tune_cpu_in(x, n * C, C, work);
+            float *out = tune_cpu_place(y, n * C, work + C);
+            if (beta != 0)
+                tune_cpu_in(y, n * C, C, out);
+#pragma omp simd
+            for (int64_t i = 0; i < C; i++) {
+                float to = scale * (factor[i] + plus) * in[i];
+                out[i] = beta == 0 ? to : beta * out[i] + to;
+            }
+            tune_cpu_out(y, n * C, C, out);
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_dot_columns(struct tune_device *dev, struct tune_tensor *dots, const struct tune_tensor *x,
+                         const struct tune_tensor *y, const struct tune_tensor *g, int64_t first, float scale)
+{
+    int64_t N = x->shape[0], C = x->shape[1], n = dots->shape[0];
+    if (tune_cpu_reserve(dev, 3 * n) < 0)
+        return -1;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        /* Each thread has columns of its own, summed in the order of the rows: the same bits whatever the threads do. */
+        int64_t begin, end;
+        tune_cpu_piece(n, 16, &begin, &end);
+        int64_t wide = end - begin;
+        float *sum = tune_cpu_work(dev), *room = sum + wide, *to = (float *)dots->data + begin;
+        const float *factor = (const float *)g->data + begin;
+        for (int64_t i = 0; i < wide; i++)
+            sum[i] = 0;
+        for (int64_t r = 0; r < N; r++) {
+            const float *a = tune_cpu_in(x, r * C + first + begin, wide, room);
+            const float *b = tune_cpu_in(y, r * C + first + begin, wide, room + wide);
+            for (int64_t i = 0; i < wide; i++)
+                sum[i] += a[i] * b[i];
+        }
+        for (int64_t i = 0; i < wide; i++)
+            to[i] += scale * factor[i] * sum[i];
+    }
+    return 0;
+}
+
+int tune_cpu_row_squares(struct tune_device *dev, struct tune_tensor *squares, const struct tune_tensor *w)
+{
+    int64_t M = w->shape[0], K = w->shape[1];
+    if (tune_cpu_reserve(dev, K) < 0)
+        return -1;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t m = 0; m < M; m++) {
+        const float *in = tune_cpu_in(w, m * K, K, tune_cpu_work(dev));
+        double sum = 0;
+        for (int64_t k = 0; k < K; k++)
+            sum += (double)in[k] * in[k];
+        ((float *)squares->data)[m] = (float)sum;
+    }
+    return 0;
+}
+
+/* b.p and b (A A^T) b of one row, in float64: small beside the square of W's own row, and it has to stay so. */
+static double row_length(double square, const float *b, const float *p, const float *aa, int64_t r, double s)
+{
+    double linear = 0, square_of = 0;
+    for (int64_t k = 0; k < r; k++) {
+        double sum = 0;
+        for (int64_t j = 0; j < r; j++)
+            sum += (double)aa[k * r + j] * b[j];
+        linear += (double)b[k] * p[k];
+        square_of += b[k] * sum;
+    }
+    return sqrt(square + 2 * s * linear + s * s * square_of);
+}
+
+int tune_cpu_dora_scale(struct tune_device *dev, struct tune_tensor *g, struct tune_tensor *inverse,
+                        const struct tune_tensor *magnitude, const struct tune_tensor *squares, const struct tune_tensor *b,
+                        const struct tune_tensor *p, const struct tune_tensor *aa, float s)
+{
+    int64_t M = g->shape[0], r = magnitude ? b->shape[1] : 0;
+    float *to = g->data, *over = inverse->data;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t m = 0; m < M; m++) {
+        to[m] = 1;
+        over[m] = 0;
+        if (!magnitude)
+            continue;
+        double l = row_length(((const float *)squares->data)[m], (const float *)b->data + m * r, (const float *)p->data + m * r,
+                              aa->data, r, s);
+        to[m] = l > 0 ? (float)(((const float *)magnitude->data)[m] / l) : 0; /* a row of zeros stays one */
+        over[m] = l > 0 ? (float)(1 / l) : 0;
+    }
+    return 0;
+}

@@ -1,0 +1,244 @@
+/* lora.c - adapters added to a model: their rows, places and first values. */
+#include "models/lora.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/file.h"
+#include "core/random.h"
+#include "core/try.h"
+#include "devices/kernels.h"
+#include "models/activations.h"
+#include "models/lora_parts.h"
+
+enum { PIECE = 1 << 16 };
+
+void tune_lora_free(struct tune_lora *l, struct tune_device *dev)
+{
+    if (!l)
+        return;
+    tune_device_free(dev, l->squares, l->squares_count * 4);
+    for (int i = 0; i < 4; i++)
+        free(l->text[i]);
+    free(l->group);
+    free(l);
+}
+
+/* The options with strings of its own. */
+static struct tune_lora *make(const struct tune_lora_options *o, uint64_t seed, int layers)
+{
+    struct tune_lora *l = calloc(1, sizeof *l);
+    bool good = l && (l->group = calloc((size_t)layers * LORA_PRODUCTS, sizeof *l->group));
+    if (good) {
+        l->options = *o;
+        l->seed = seed;
+        const char **to[] = {&l->options.targets, &l->options.rank_pattern, &l->options.alpha_pattern, &l->options.layers};
+        for (int i = 0; i < 4 && good; i++)
+            if (*to[i])
+                good = (*to[i] = l->text[i] = strdup(*to[i])) != NULL;
+    }
+    if (good)
+        return l;
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for adapters");
+    tune_lora_free(l, NULL);
+    return NULL;
+}
+
+/* ---- the plan: which products have which adapters ---- */
+
+static enum lora_product product_of(const char *name)
+{
+    if (strstr(name, ".mlp."))
+        return strstr(name, ".down_proj.") ? LORA_DOWN : LORA_GATE_UP;
+    return strstr(name, ".o_proj.") ? LORA_O : LORA_QKV;
+}
+
+/* Row i of the base joins its product, with an adapter if the options say so. */
+static void join(struct tune_lora *l, const struct tune_parameters *t, int i)
+{
+    char module[sizeof t->at->name];
+    const struct tune_parameter *p = &t->at[i];
+    if (!tune_lora_module(p, module))
+        return;
+    struct lora_group *g = &l->group[(p->unit - 1) * LORA_PRODUCTS + product_of(p->name)];
+    int r = tune_lora_rank(&l->options, module);
+    if (r > 0) {
+        g->target[g->count++] = (struct lora_target){.base = i, .magnitude = -1, .at = g->out, .out = p->shape[0], .first = g->rank,
+                                                     .squares = l->squares_count, .r = r,
+                                                     .scale = (float)tune_lora_scale(&l->options, module)};
+        l->squares_count += l->options.dora ? p->shape[0] : 0;
+        l->widest_r = r > l->widest_r ? r : l->widest_r;
+    }
+    g->in = p->shape[1];
+    g->out += p->shape[0];
+    g->rank += r;
+}
+
+/* One row more; its index, or -1. */
+static int append(struct tune_parameters *t, int base, const char *tail, bool glued, int64_t rows, int64_t columns)
+{
+    char module[sizeof t->at->name], name[128];
+    tune_lora_module(&t->at[base], module);
+    snprintf(name, sizeof name, "%s.%s", module, tail);
+    return tune_parameters_append(t, name, t->at[base].unit, glued, rows, columns) ? t->count - 1 : -1;
+}
+
+/* A's side by side: one product makes the whole of h. */
+static int append_group(struct tune_parameters *t, struct lora_group *g, bool dora)
+{
+    for (int i = 0; i < g->count; i++)
+        TRY(g->target[i].a = append(t, g->target[i].base, "lora_A.weight", i > 0, g->target[i].r, g->in));
+    for (int i = 0; i < g->count; i++)
+        TRY(g->target[i].b = append(t, g->target[i].base, "lora_B.weight", false, g->target[i].out, g->target[i].r));
+    for (int i = 0; i < g->count && dora; i++)
+        TRY(g->target[i].magnitude = append(t, g->target[i].base, "lora_magnitude_vector", false, g->target[i].out, 0));
+    return 0;
+}
+
+/* ---- first values ---- */
+
+static int draw(struct tune_model *m, const struct tune_parameter *p, float *room)
+{
+    double bound = 1 / sqrt((double)p->shape[1]);
+    uint64_t stream = tune_hash64(p->name, strlen(p->name), 0);
+    for (int64_t at = 0; at < p->count; at += PIECE) {
+        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
+        for (int64_t i = 0; i < n; i++)
+            room[i] = (float)(bound * (2 * tune_random_uniform(m->lora->seed, stream, (uint64_t)(at + i)) - 1));
+        TRY(m->dev->kernels->upload(m->dev, tune_model_weight(m, p) + at, room, n * 4));
+        TRY(m->dev->kernels->sync(m->dev)); /* before room is written over */
+    }
+    return 0;
+}
+
+/* W's rows: their squares for good, their lengths as the magnitude to begin with. */
+static int measure(struct tune_model *m, const struct lora_target *t, float *room)
+{
+    const struct tune_parameter *magnitude = &m->parameters.at[t->magnitude];
+    struct tune_tensor w = tune_model_tensor(m, &m->parameters.at[t->base]);
+    struct tune_tensor squares = tune_tensor_1d(m->lora->squares + t->squares, TUNE_F32, t->out);
+    TRY(tune_row_squares(m->dev, &squares, &w));
+    for (int64_t at = 0; at < t->out; at += PIECE) {
+        int64_t n = t->out - at < PIECE ? t->out - at : PIECE;
+        TRY(m->dev->kernels->download(m->dev, room, (float *)squares.data + at, n * 4));
+        TRY(m->dev->kernels->sync(m->dev));
+        for (int64_t i = 0; i < n; i++)
+            room[i] = sqrtf(room[i]);
+        TRY(m->dev->kernels->upload(m->dev, tune_model_weight(m, magnitude) + at, room, n * 4));
+        TRY(m->dev->kernels->sync(m->dev));
+    }
+    return 0;
+}
+
+static int fill(struct tune_model *m)
+{
+    struct tune_lora *l = m->lora;
+    float *room = malloc(PIECE * sizeof *room);
+    int status = room ? 0 : -1;
+    if (!room)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for adapters");
+    for (int i = 0; i < m->config.layers * LORA_PRODUCTS; i++)
+        for (int k = 0; k < l->group[i].count && status == 0; k++) {
+            status = draw(m, &m->parameters.at[l->group[i].target[k].a], room);
+            if (status == 0 && l->options.dora)
+                status = measure(m, &l->group[i].target[k], room);
+        }
+    free(room);
+    return status;
+}
+
+/* ---- buffers ---- */
+
+/* The widest over the layers, of a member of their groups. */
+#define WIDEST(l, layers, product, member) widest(l, layers, product, offsetof(struct lora_group, member))
+static int64_t widest(const struct tune_lora *l, int layers, enum lora_product product, size_t member)
+{
+    int64_t most = 0;
+    for (int i = 0; i < layers; i++) {
+        const struct lora_group *g = &l->group[i * LORA_PRODUCTS + product];
+        int64_t wide = *(const int64_t *)(const void *)((const char *)g + member);
+        most = g->count > 0 && wide > most ? wide : most;
+    }
+    return most;
+}
+
+void tune_lora_place(const struct tune_lora *l, int layers, int layer, bool shared, struct lora_state *states, struct tune_arena *a,
+                     int64_t N, int64_t bytes)
+{
+    for (int k = 0; k < LORA_PRODUCTS; k++) {
+        const struct lora_group *g = &l->group[layer * LORA_PRODUCTS + k];
+        int64_t rank = shared ? WIDEST(l, layers, k, rank) : g->rank;
+        states[k] = (struct lora_state){0};
+        if (rank == 0)
+            continue;
+        states[k].h = tune_arena_take(a, N, rank * bytes);
+        states[k].u = l->options.dora ? tune_arena_take(a, N, g->out * bytes) : NULL;
+        states[k].g = l->options.dora ? tune_arena_take(a, 2 * g->out, 4) : NULL;
+    }
+}
+
+void tune_lora_place_work(const struct tune_lora *l, int layers, struct lora_work *work, struct tune_arena *a, int64_t N,
+                          int64_t bytes, bool training)
+{
+    int64_t in = 0, out = 0, rank = 0;
+    for (int k = 0; k < LORA_PRODUCTS; k++) {
+        int64_t wide[] = {WIDEST(l, layers, k, in), WIDEST(l, layers, k, out), WIDEST(l, layers, k, rank)};
+        in = wide[0] > in ? wide[0] : in;
+        out = wide[1] > out ? wide[1] : out;
+        rank = wide[2] > rank ? wide[2] : rank;
+    }
+    *work = (struct lora_work){0};
+    if (l->options.dora) {
+        work->p = tune_arena_take(a, out, l->widest_r * 4);
+        work->aa = tune_arena_take(a, l->widest_r, l->widest_r * 4);
+    }
+    if (!training)
+        return;
+    work->d = l->options.dropout > 0 ? tune_arena_take(a, N, in * bytes) : NULL;
+    work->dh = tune_arena_take(a, N, rank * bytes);
+    work->du = l->options.dora ? tune_arena_take(a, N, out * bytes) : NULL;
+}
+
+/* ---- and together ---- */
+
+int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t, const struct tune_lora_options *o, uint64_t seed,
+                   int layers)
+{
+    TRY(tune_lora_check_model(t, o, layers));
+    struct tune_lora *l = *lora = make(o, seed, layers);
+    if (!l)
+        return -1;
+    for (int i = 0; i < t->base; i++) {
+        t->at[i].trainable = false;
+        join(l, t, i);
+    }
+    for (int i = 0; i < layers * LORA_PRODUCTS; i++)
+        TRY(append_group(t, &l->group[i], o->dora));
+    tune_parameters_place(t);
+    return 0;
+}
+
+int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options, uint64_t seed)
+{
+    if (m->lora || m->memory || m->gradients) {
+        tune_error_set("tune_lora_add: %s", m->lora ? "the model has adapters already"
+                                                    : "call it before tune_model_reserve and before there are gradients");
+        return -1;
+    }
+    int status = tune_lora_plan(&m->lora, &m->parameters, options, seed, m->config.layers);
+    tune_model_find_units(m); /* the table may have moved */
+    TRY(status);
+    m->adapters = tune_device_alloc(m->dev, m->parameters.adapters, "the adapters");
+    if (options->dora)
+        m->lora->squares = tune_device_alloc(m->dev, m->lora->squares_count * 4, "the lengths of rows");
+    return m->adapters && (m->lora->squares || !options->dora) ? fill(m) : -1;
+}
+
+const struct tune_lora_options *tune_model_lora(const struct tune_model *m)
+{
+    return m->lora ? &m->lora->options : NULL;
+}

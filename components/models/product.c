@@ -1,0 +1,205 @@
+/* product.c - a layer's matrix products with their adapters, forward and backward.
+ *
+ *     LoRA:  h = d A^T            y = x W^T + s h B^T                       d = dropout(x), or x
+ *     DoRA:  u = d W^T + s h B^T  y = (x - d) W^T + g u                     which is x W^T + (g - 1) d W^T + g s h B^T
+ *
+ * h, u and g are kept; d is drawn again in backward. With dz = dy, or g dy with DoRA:
+ *     dB += s dz^T h    dh = s dz B    dA += dh^T d    dmagnitude += sum of dy u / |W + s B A|
+ *     dx = dy W + keep(dh A), or with DoRA dy W + keep((g - 1) dy W + dh A), where keep is dropout's mask
+ * No gradient of W is made that nobody wants. */
+#include "core/random.h"
+#include "core/try.h"
+#include "devices/kernels.h"
+#include "models/activations.h"
+
+/* The adapters of a product; NULL: it has none. */
+static const struct lora_group *group(const struct tune_model *m, const struct product *p)
+{
+    const struct lora_group *g = m->lora ? &m->lora->group[p->layer * LORA_PRODUCTS + p->which] : NULL;
+    return g && g->count > 0 ? g : NULL;
+}
+
+static struct lora_state *state(struct tune_model *m, const struct product *p)
+{
+    return &m->layer[p->layer].lora[p->which];
+}
+
+static struct tune_tensor rows(const struct tune_model *m, void *data, int64_t width)
+{
+    return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
+}
+
+static struct tune_tensor parameter(struct tune_model *m, int row)
+{
+    return tune_model_tensor(m, &m->parameters.at[row]);
+}
+
+static struct tune_tensor gradient(struct tune_model *m, int row)
+{
+    struct tune_tensor t = parameter(m, row);
+    t.data = tune_model_gradient(m, &m->parameters.at[row]);
+    return t;
+}
+
+/* All A's of a product are one matrix: by the first one's view. */
+static struct tune_tensor all_a(struct tune_tensor first, const struct lora_group *g)
+{
+    first.shape[0] = g->rank;
+    return first;
+}
+
+/* A part of g or of 1/|..|. */
+static struct tune_tensor factors(const struct lora_state *s, const struct lora_group *g, bool inverse, int64_t at, int64_t n)
+{
+    return tune_tensor_1d(s->g + (inverse ? g->out : 0) + at, TUNE_F32, n);
+}
+
+/* What this product drops in this pass of this step. */
+static struct tune_dropout dropout(const struct tune_model *m, const struct product *p)
+{
+    uint64_t pass = tune_random_u64(m->lora->seed, (uint64_t)m->step, (uint64_t)m->forwards);
+    return (struct tune_dropout){tune_random_u64(pass, (uint64_t)p->layer, p->which), m->lora->options.dropout};
+}
+
+/* d; x itself where nothing is dropped. */
+static int dropped(struct tune_model *m, const struct product *p, const struct tune_tensor *x, struct tune_tensor *d)
+{
+    struct tune_dropout drop = dropout(m, p);
+    *d = *x;
+    if (!m->dropping)
+        return 0;
+    d->data = m->lora_work.d;
+    return tune_dropout(m->dev, d, x, &drop, 0, 0, 1);
+}
+
+/* y's columns += scale s h B^T. */
+static int add_adapters(struct tune_model *m, const struct lora_group *g, struct tune_tensor *y, const struct tune_tensor *h,
+                        float scale)
+{
+    for (int i = 0; i < g->count; i++) {
+        const struct lora_target *t = &g->target[i];
+        struct tune_tensor b = parameter(m, t->b), to = tune_tensor_columns(y, t->at, t->out);
+        struct tune_tensor from = tune_tensor_columns(h, t->first, t->r);
+        TRY(tune_gemm(m->dev, &to, &from, false, &b, true, scale * t->scale, 1));
+    }
+    return 0;
+}
+
+/* g and 1/|W + s B A| of every column; 1 and 0 between the adapters. */
+static int scales(struct tune_model *m, const struct lora_group *g, const struct lora_state *s)
+{
+    struct tune_tensor all = factors(s, g, false, 0, g->out), none = factors(s, g, true, 0, g->out);
+    TRY(tune_dora_scale(m->dev, &all, &none, NULL, NULL, NULL, NULL, NULL, 0));
+    for (int i = 0; i < g->count; i++) {
+        const struct lora_target *t = &g->target[i];
+        struct tune_tensor w = parameter(m, t->base), a = parameter(m, t->a), b = parameter(m, t->b);
+        struct tune_tensor p = tune_tensor_2d(m->lora_work.p, TUNE_F32, t->out, t->r);
+        struct tune_tensor aa = tune_tensor_2d(m->lora_work.aa, TUNE_F32, t->r, t->r);
+        struct tune_tensor squares = tune_tensor_1d(m->lora->squares + t->squares, TUNE_F32, t->out);
+        struct tune_tensor magnitude = parameter(m, t->magnitude);
+        struct tune_tensor factor = factors(s, g, false, t->at, t->out), inverse = factors(s, g, true, t->at, t->out);
+        TRY(tune_gemm(m->dev, &p, &w, false, &a, true, 1, 0));
+        TRY(tune_gemm(m->dev, &aa, &a, false, &a, true, 1, 0));
+        TRY(tune_dora_scale(m->dev, &factor, &inverse, &magnitude, &squares, &b, &p, &aa, t->scale));
+    }
+    return 0;
+}
+
+/* What is kept: h, and with DoRA u and g. *d as it was read. */
+static int keep(struct tune_model *m, const struct product *p, const struct lora_group *g, const struct tune_tensor *x,
+                struct tune_tensor *d)
+{
+    struct lora_state *s = state(m, p);
+    struct tune_tensor h = rows(m, s->h, g->rank), u = rows(m, s->u, g->out), a = all_a(parameter(m, g->target[0].a), g);
+    TRY(dropped(m, p, x, d));
+    TRY(tune_gemm(m->dev, &h, d, false, &a, true, 1, 0));
+    if (!m->lora->options.dora)
+        return 0;
+    TRY(tune_gemm(m->dev, &u, d, false, p->w, true, 1, 0));
+    TRY(add_adapters(m, g, &u, &h, 1));
+    return scales(m, g, s);
+}
+
+int tune_product_again(struct tune_model *m, const struct product *p, const struct tune_tensor *x)
+{
+    const struct lora_group *g = group(m, p);
+    struct tune_tensor d;
+    return g ? keep(m, p, g, x, &d) : 0;
+}
+
+int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y, const struct tune_tensor *x,
+                         float beta)
+{
+    const struct lora_group *g = group(m, p);
+    struct tune_tensor d;
+    if (!g)
+        return tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, beta);
+    struct lora_state *s = state(m, p);
+    struct tune_tensor h = rows(m, s->h, g->rank), u = rows(m, s->u, g->out);
+    TRY(keep(m, p, g, x, &d));
+    if (!m->lora->options.dora) {
+        TRY(tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, beta));
+        return add_adapters(m, g, y, &h, p->scale);
+    }
+    struct tune_tensor factor = factors(s, g, false, 0, g->out);
+    if (m->dropping) {
+        struct tune_dropout drop = dropout(m, p);
+        TRY(tune_dropout(m->dev, &d, x, &drop, 0, 1, -1)); /* x - d */
+        TRY(tune_linear_forward(m->dev, y, &d, p->w, p->bias, p->scale, beta));
+        return tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, 1);
+    }
+    TRY(tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, beta));
+    return p->bias ? m->dev->kernels->bias_forward(m->dev, y, p->bias, p->scale) : 0;
+}
+
+/* Gradients of A, B and the magnitude; dh for what lies below. dz: dy, or with DoRA g dy. */
+static int adapters_backward(struct tune_model *m, const struct product *p, const struct lora_group *g,
+                             const struct tune_tensor *dy, const struct tune_tensor *dz, const struct tune_tensor *x, struct tune_tensor *dh)
+{
+    struct lora_state *s = state(m, p);
+    struct tune_tensor h = rows(m, s->h, g->rank), u = rows(m, s->u, g->out), da = all_a(gradient(m, g->target[0].a), g), d;
+    for (int i = 0; i < g->count; i++) {
+        const struct lora_target *t = &g->target[i];
+        struct tune_tensor from = tune_tensor_columns(dz, t->at, t->out), b = parameter(m, t->b), db = gradient(m, t->b);
+        struct tune_tensor part = tune_tensor_columns(&h, t->first, t->r), to = tune_tensor_columns(dh, t->first, t->r);
+        TRY(tune_linear_backward(m->dev, &to, &db, NULL, &from, &part, &b, p->scale * t->scale, 0));
+        if (t->magnitude < 0)
+            continue;
+        struct tune_tensor dm = gradient(m, t->magnitude), inverse = factors(s, g, true, t->at, t->out);
+        TRY(tune_dot_columns(m->dev, &dm, dy, &u, &inverse, t->at, p->scale));
+    }
+    TRY(dropped(m, p, x, &d));
+    return tune_gemm(m->dev, &da, dh, true, &d, false, 1, 1);
+}
+
+int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx, struct tune_tensor *dw,
+                          struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x)
+{
+    const struct lora_group *g = group(m, p);
+    if (!g)
+        return tune_linear_backward(m->dev, dx, dw, dbias, dy, x, p->w, p->scale, 0);
+    bool dora = m->lora->options.dora;
+    struct tune_tensor dh = rows(m, m->lora_work.dh, g->rank), du = rows(m, m->lora_work.du, g->out), dd = *x;
+    struct tune_tensor factor, a = all_a(parameter(m, g->target[0].a), g);
+    if (dora) {
+        factor = factors(state(m, p), g, false, 0, g->out);
+        TRY(tune_scale_columns(m->dev, &du, dy, &factor, 0, 1, 0));
+    }
+    TRY(adapters_backward(m, p, g, dy, dora ? &du : dy, x, &dh));
+    TRY(tune_linear_backward(m->dev, dora && !m->dropping ? NULL : dx, dw, dbias, dy, x, p->w, p->scale, 0));
+    if (!dx)
+        return 0;
+    if (!m->dropping) {
+        if (dora)
+            TRY(tune_gemm(m->dev, dx, &du, false, p->w, false, p->scale, 0));
+        return tune_gemm(m->dev, dx, &dh, false, &a, false, 1, 1);
+    }
+    struct tune_dropout drop = dropout(m, p);
+    dd.data = m->lora_work.d; /* d is not needed any more */
+    TRY(tune_gemm(m->dev, &dd, &dh, false, &a, false, 1, 0));
+    if (dora) {
+        TRY(tune_scale_columns(m->dev, &du, dy, &factor, -1, 1, 0));
+        TRY(tune_gemm(m->dev, &dd, &du, false, p->w, false, p->scale, 1));
+    }
+    return tune_dropout(m->dev, dx, &dd, &drop, 1, 0, 1);
+}

@@ -1,0 +1,528 @@
+/* test_lora.c - adapters: each product against float64 loops, whole models against merged ones and central differences. */
+#include "test.h"
+
+#include "core/random.h"
+#include "devices/kernels.h"
+#include "losses/loss.h"
+#include "models/activations.h"
+#include "models/lora.h"
+
+static const char *const folders[] = {"tests/reference/llama-biases", "tests/reference/qwen2", "tests/reference/qwen3",
+                                      "tests/reference/granite"};
+enum { FOLDERS = 4, B = 2, T = 7, N = B * T };
+
+/* Every option by itself and with the others. */
+static const struct tune_lora_options cases[] = {
+    {.r = 4, .alpha = 8, .targets = "all-linear"},
+    {.r = 4, .alpha = 8, .targets = "all-linear", .rslora = true},
+    {.r = 3, .alpha = 8, .targets = "all-linear", .dropout = .25},
+    {.r = 4, .alpha = 8, .targets = "all-linear", .dora = true},
+    {.r = 3, .alpha = 5, .targets = "all-linear", .dora = true, .dropout = .25, .rslora = true},
+    {.r = 4, .alpha = 8, .targets = "q_proj,v_proj", .rank_pattern = "v_proj=7", .alpha_pattern = "layers.0.self_attn.q_proj=3"},
+    {.r = 4, .alpha = 8, .targets = "k_proj,up_proj,layers.1.mlp.down_proj", .dora = true, .dropout = .5,
+     .rank_pattern = "k_proj=1"},
+    {.r = 2, .alpha = 2, .targets = "all-linear", .layers = "1", .dropout = .1},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static double noise(uint64_t stream, int64_t i)
+{
+    return tune_random_normal(7, stream, (uint64_t)i);
+}
+
+static struct tune_model *open_model(const char *folder, struct tune_device *dev, const struct tune_lora_options *o, int what)
+{
+    struct tune_model *m = tune_model_load_frozen(folder, dev, TUNE_F32, TUNE_F32);
+    assert_got(m);
+    assert_ok(tune_lora_add(m, o, 42));
+    assert_ok(tune_model_reserve(m, B, T, TUNE_FOR_TRAINING | what));
+    for (int i = m->parameters.base; i < m->parameters.count; i++) { /* B is 0, which would hide A's gradient */
+        const struct tune_parameter *p = &m->parameters.at[i];
+        float *w = tune_model_weight(m, p);
+        for (int64_t k = 0; k < p->count; k++)
+            w[k] = (float)(p->ndim == 2 ? .2 * noise((uint64_t)i, k) : w[k] * (1 + .3 * noise((uint64_t)i, k)));
+    }
+    return m;
+}
+
+/* ---- one product ---- */
+
+struct arrays {
+    double *x, *y, *dy, *dx, *d, *v, *keep; /* keep [N,in]: 0 or 1/(1-p) */
+};
+
+static void fill(double *to, uint64_t stream, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (float)noise(stream, i);
+}
+
+static float *narrow(const double *from, int64_t n)
+{
+    float *to = malloc((size_t)n * 4);
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (float)from[i];
+    return to;
+}
+
+static double worst;
+static void same(const char *what, const float *got, const double *want, int64_t n)
+{
+    double d = 0, s = 0;
+    for (int64_t i = 0; i < n; i++) {
+        d += (got[i] - want[i]) * (got[i] - want[i]);
+        s += want[i] * want[i];
+    }
+    double error = s > 0 ? sqrt(d / s) : sqrt(d);
+    worst = error > worst ? error : worst;
+    if (!(error <= 3e-6))
+        fail_msg("%s: off by %g", what, error);
+}
+
+/* One member of a product, columns [at, at + out): y, dx and the gradients of its adapter by the formulas of lora.h. */
+static void member(struct tune_model *m, const struct product *p, int base, const struct lora_target *t, int64_t at, int64_t in,
+                   int64_t all, struct arrays *a)
+{
+    const struct tune_parameter *rows = m->parameters.at;
+    const float *w = tune_model_weight(m, &rows[base]), *bias = p->bias ? (const float *)p->bias->data + at : NULL;
+    int64_t out = rows[base].shape[0], r = t ? t->r : 0;
+    const float *A = t ? tune_model_weight(m, &rows[t->a]) : NULL, *Bm = t ? tune_model_weight(m, &rows[t->b]) : NULL;
+    bool dora = t && t->magnitude >= 0;
+    double s = t ? t->scale : 0, *dA = calloc((size_t)(r * in + 1), 8),
+           *dB = calloc((size_t)(out * r + 1), 8), *dm = calloc((size_t)out, 8);
+    for (int64_t o = 0; o < out; o++) {
+        double l = 0, g = 1;
+        for (int64_t i = 0; i < in; i++) {
+            a->v[i] = 0;
+            for (int64_t k = 0; k < r; k++)
+                a->v[i] += s * Bm[o * r + k] * A[k * in + i];
+            l += (w[o * in + i] + a->v[i]) * (w[o * in + i] + a->v[i]);
+        }
+        if (dora)
+            g = tune_model_weight(m, &rows[t->magnitude])[o] / sqrt(l);
+        for (int64_t n = 0; n < N; n++) {
+            double dy = p->scale * a->dy[n * all + at + o], u = 0, sum = 0;
+            for (int64_t i = 0; i < in; i++) {
+                double x = a->x[n * in + i], k = t ? a->keep[n * in + i] : 0, d = x * k;
+                sum += w[o * in + i] * x + (g - 1) * w[o * in + i] * d + g * a->v[i] * d;
+                u += (w[o * in + i] + a->v[i]) * d;
+                a->dx[n * in + i] += dy * (w[o * in + i] + k * ((g - 1) * w[o * in + i] + g * a->v[i]));
+                for (int64_t j = 0; j < r; j++) {
+                    dA[j * in + i] += dy * g * s * Bm[o * r + j] * d;
+                    dB[o * r + j] += dy * g * s * A[j * in + i] * d;
+                }
+            }
+            a->y[n * all + at + o] += p->scale * (sum + (bias ? bias[o] : 0));
+            dm[o] += dora ? dy * u / sqrt(l) : 0;
+        }
+    }
+    if (t) {
+        same("dA", tune_model_gradient(m, &rows[t->a]), dA, r * in);
+        same("dB", tune_model_gradient(m, &rows[t->b]), dB, out * r);
+    }
+    if (dora)
+        same("dmagnitude", tune_model_gradient(m, &rows[t->magnitude]), dm, out);
+    free(dA);
+    free(dB);
+    free(dm);
+}
+
+/* What the kernel keeps of ones. */
+static void read_mask(struct tune_model *m, const struct product *p, double *keep, int64_t in)
+{
+    uint64_t pass = tune_random_u64(42, (uint64_t)m->step, (uint64_t)m->forwards);
+    struct tune_dropout drop = {tune_random_u64(pass, (uint64_t)p->layer, p->which), m->lora->options.dropout};
+    float *ones = malloc((size_t)(N * in) * 4);
+    for (int64_t i = 0; i < N * in; i++)
+        ones[i] = 1;
+    struct tune_tensor t = tune_tensor_2d(ones, TUNE_F32, N, in);
+    if (m->dropping)
+        assert_ok(tune_dropout(m->dev, &t, &t, &drop, 0, 0, 1));
+    for (int64_t i = 0; i < N * in; i++)
+        keep[i] = ones[i];
+    free(ones);
+}
+
+static void one_product(struct tune_model *m, int layer, enum lora_product which, bool biased)
+{
+    const struct lora_group *g = &m->lora->group[layer * LORA_PRODUCTS + which];
+    static const char *const names[LORA_PRODUCTS][3] = {
+        {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+        {"self_attn.o_proj"},
+        {"mlp.gate_proj", "mlp.up_proj"},
+        {"mlp.down_proj"},
+    };
+    int64_t in = g->in, all = g->out, big = N * (in > all ? in : all);
+    struct arrays a;
+    for (double **p = &a.x; p <= &a.keep; p++)
+        *p = calloc((size_t)big, 8);
+    char name[96];
+    snprintf(name, sizeof name, "model.layers.%d.%s.weight", layer, names[which][0]);
+    struct tune_parameter *first = tune_parameters_find(&m->parameters, name);
+    struct tune_tensor w = tune_model_tensor(m, first), bias = {0};
+    w.shape[0] = all;
+    float *some = malloc((size_t)all * 4);
+    for (int64_t i = 0; i < all; i++)
+        some[i] = (float)noise(99, i);
+    bias = tune_tensor_1d(some, TUNE_F32, all);
+    struct product p = {layer, which, &w, biased ? &bias : NULL, biased ? .5f : 1};
+    fill(a.x, 1, N * in);
+    fill(a.y, 2, N * all);
+    fill(a.dy, 3, N * all);
+    float *x = narrow(a.x, N * in), *y = narrow(a.y, N * all), *dy = narrow(a.dy, N * all), *dx = narrow(a.dx, N * in);
+    struct tune_tensor tx = tune_tensor_2d(x, TUNE_F32, N, in), ty = tune_tensor_2d(y, TUNE_F32, N, all);
+    struct tune_tensor tdy = tune_tensor_2d(dy, TUNE_F32, N, all), tdx = tune_tensor_2d(dx, TUNE_F32, N, in);
+    if (!biased)
+        memset(a.y, 0, (size_t)(N * all) * 8);
+    assert_ok(tune_model_zero_grad(m, NULL));
+    m->B = B;
+    m->T = T;
+    m->forwards = 3;
+    m->dropping = m->lora->options.dropout > 0;
+    assert_ok(tune_product_forward(m, &p, &ty, &tx, biased ? 1 : 0));
+    assert_ok(tune_product_backward(m, &p, &tdx, NULL, NULL, &tdy, &tx));
+    read_mask(m, &p, a.keep, in);
+    int64_t at = 0;
+    for (int i = 0; i < 3 && names[which][i]; i++) {
+        snprintf(name, sizeof name, "model.layers.%d.%s.weight", layer, names[which][i]);
+        int base = (int)(tune_parameters_find(&m->parameters, name) - m->parameters.at);
+        const struct lora_target *t = NULL;
+        for (int k = 0; k < g->count; k++)
+            t = g->target[k].base == base ? &g->target[k] : t;
+        member(m, &p, base, t, at, in, all, &a);
+        at += m->parameters.at[base].shape[0];
+    }
+    assert_int_equal(at, all);
+    same("y", y, a.y, N * all);
+    same("dx", dx, a.dx, N * in);
+    for (double **d = &a.x; d <= &a.keep; d++)
+        free(*d);
+    free(x);
+    free(y);
+    free(dy);
+    free(dx);
+    free(some);
+}
+
+static void products(void **state)
+{
+    (void)state;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    for (int f = 0; f < FOLDERS; f++)
+        for (int c = 0; c < CASES; c++) {
+            struct tune_model *m = open_model(folders[f], dev, &cases[c], 0);
+            for (int which = 0; which < LORA_PRODUCTS; which++) {
+                one_product(m, 1, (enum lora_product)which, false);
+                one_product(m, 0, (enum lora_product)which, true);
+            }
+            tune_model_free(m);
+        }
+    tune_device_close(dev);
+    print_message("# products: worst %.1e\n", worst);
+}
+
+/* ---- whole models ---- */
+
+struct run {
+    struct tune_model *m;
+    struct tune_loss *loss;
+    struct tune_batch batch;
+    int32_t ids[N], labels[N], lengths[B];
+};
+
+static void start(struct run *r, struct tune_model *m)
+{
+    r->m = m;
+    r->loss = tune_loss_new(m, true);
+    assert_got(r->loss);
+    for (int i = 0; i < N; i++) {
+        r->ids[i] = (int32_t)(tune_random_u64(5, 0, (uint64_t)i) % (uint64_t)m->config.vocabulary);
+        r->labels[i] = i % 5 == 4 ? TUNE_NO_LABEL : (int32_t)(tune_random_u64(5, 1, (uint64_t)i) % (uint64_t)m->config.vocabulary);
+    }
+    r->lengths[0] = r->lengths[1] = T;
+    r->batch = (struct tune_batch){.B = B, .T = T, .ids = r->ids, .labels = r->labels, .lengths = r->lengths, .tokens = N};
+    for (int i = 0; i < N; i++)
+        r->batch.label_count += r->labels[i] != TUNE_NO_LABEL;
+}
+
+static void stop(struct run *r)
+{
+    tune_loss_free(r->loss);
+    tune_model_free(r->m);
+}
+
+/* The loss sum in pass number pass of the first step. */
+static double loss_of(struct run *r, int64_t pass, bool infer)
+{
+    struct tune_tensor *hidden;
+    double sum = 0;
+    tune_model_set_step(r->m, 1);
+    r->m->forwards = pass;
+    assert_ok(infer ? tune_model_infer(r->m, &r->batch, &hidden) : tune_model_forward(r->m, &r->batch, &hidden));
+    assert_ok(tune_loss_forward(r->loss, hidden, &r->batch, &sum));
+    return sum;
+}
+
+static void gradients(struct run *r)
+{
+    struct tune_tensor *hidden, *dhidden;
+    tune_model_set_step(r->m, 0);
+    assert_ok(tune_model_zero_grad(r->m, NULL));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(tune_model_forward(r->m, &r->batch, &hidden));
+        assert_ok(tune_loss_forward_backward(r->loss, hidden, &r->batch, NULL, &dhidden));
+        assert_ok(tune_model_backward(r->m, &r->batch, dhidden));
+    }
+}
+
+/* The model with its adapters folded into the matrices, trained in full: what it gives is known to be right. */
+static struct tune_model *merged(const char *folder, struct tune_model *from)
+{
+    struct tune_model *m = tune_model_load(folder, from->dev, TUNE_F32);
+    assert_got(m);
+    assert_ok(tune_model_reserve(m, B, T, TUNE_FOR_TRAINING));
+    for (int i = 0; i < from->config.layers * LORA_PRODUCTS; i++)
+        for (int k = 0; k < from->lora->group[i].count; k++) {
+            const struct lora_target *t = &from->lora->group[i].target[k];
+            const struct tune_parameter *rows = from->parameters.at;
+            const float *A = tune_model_weight(from, &rows[t->a]), *Bm = tune_model_weight(from, &rows[t->b]);
+            float *w = tune_model_weight(m, &m->parameters.at[t->base]);
+            int64_t in = from->lora->group[i].in;
+            for (int64_t o = 0; o < t->out; o++) {
+                double l = 0, v[4096];
+                for (int64_t c = 0; c < in; c++) {
+                    v[c] = w[o * in + c];
+                    for (int j = 0; j < t->r; j++)
+                        v[c] += (double)t->scale * Bm[o * t->r + j] * A[j * in + c];
+                    l += v[c] * v[c];
+                }
+                double g = t->magnitude >= 0 ? tune_model_weight(from, &rows[t->magnitude])[o] / sqrt(l) : 1;
+                for (int64_t c = 0; c < in; c++)
+                    w[o * in + c] = (float)(g * v[c]);
+            }
+        }
+    return m;
+}
+
+static void against_merged(void **state)
+{
+    (void)state;
+    double most = 0;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    for (int f = 0; f < FOLDERS; f++)
+        for (int c = 0; c < CASES; c++) {
+            struct run a, b;
+            start(&a, open_model(folders[f], dev, &cases[c], 0));
+            start(&b, merged(folders[f], a.m));
+            double x = loss_of(&a, 0, true), y = loss_of(&b, 0, true);
+            most = fmax(most, fabs(x / y - 1));
+            assert_true(fabs(x / y - 1) < 2e-6);
+            if (cases[c].dropout > 0)
+                assert_true(fabs(loss_of(&a, 0, false) / y - 1) > 1e-5);
+            stop(&a);
+            stop(&b);
+        }
+    tune_device_close(dev);
+    print_message("# against merged models: losses %.1e\n", most);
+}
+
+/* Along random directions of A and B together, or of the magnitudes; DoRA's norm is a constant for A and B, which differences
+ * do not know. */
+static void central_differences(void **state)
+{
+    (void)state;
+    double most = 0;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    for (int f = 0; f < FOLDERS; f++)
+        for (int c = 0; c < CASES; c++) {
+            struct run r;
+            start(&r, open_model(folders[f], dev, &cases[c], 0));
+            gradients(&r);
+            struct tune_parameters *p = &r.m->parameters;
+            int64_t n = p->adapters / 4;
+            float *w = (float *)(void *)r.m->adapters, *kept = malloc((size_t)n * 4);
+            double by_gradient = 0, size = 0, loss[2] = {0, 0};
+            memcpy(kept, w, (size_t)n * 4);
+            for (int i = p->base; i < p->count; i++)
+                for (int64_t k = 0; k < p->at[i].count && (p->at[i].ndim == 1) == cases[c].dora; k++) {
+                    double g = tune_model_gradient(r.m, &p->at[i])[k];
+                    size += g * g;
+                }
+            for (int side = 0; side < 2; side++) {
+                for (int i = p->base; i < p->count; i++)
+                    for (int64_t k = 0; k < p->at[i].count && (p->at[i].ndim == 1) == cases[c].dora; k++) {
+                        double direction = tune_model_gradient(r.m, &p->at[i])[k] / sqrt(size);
+                        tune_model_weight(r.m, &p->at[i])[k] += (float)((side ? -2 : 1) * 4e-4 * direction);
+                    }
+                loss[side] = loss_of(&r, 0, false) + loss_of(&r, 1, false);
+            }
+            by_gradient = sqrt(size);
+            double difference = (loss[0] - loss[1]) / 8e-4, error = fabs(difference / by_gradient - 1);
+            most = fmax(most, error);
+            if (!(error < 5e-3))
+                fail_msg("%s, case %d: gradient %g, difference %g", folders[f], c, by_gradient, difference);
+            free(kept);
+            stop(&r);
+        }
+    tune_device_close(dev);
+    print_message("# central differences: %.1e\n", most);
+}
+
+/* Twice, and with checkpointing: the same bits. */
+static void same_bits(void **state)
+{
+    (void)state;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    for (int f = 0; f < FOLDERS; f++)
+        for (int c = 0; c < CASES; c++) {
+            struct run r[3];
+            for (int i = 0; i < 3; i++) {
+                start(&r[i], open_model(folders[f], dev, &cases[c], i == 2 ? TUNE_CHECKPOINTING : 0));
+                gradients(&r[i]);
+                int64_t held = dev->bytes;
+                gradients(&r[i]);
+                assert_int_equal(dev->bytes, held);
+            }
+            for (int i = 1; i < 3; i++)
+                assert_memory_equal(r[0].m->gradients, r[i].m->gradients, (size_t)r[0].m->parameters.gradients * 4);
+            for (int i = 0; i < 3; i++)
+                stop(&r[i]);
+        }
+    tune_device_close(dev);
+}
+
+/* An adapter as it begins changes nothing; what is frozen has no gradient; bfloat16 bases are what their numbers say. */
+static void beginnings(void **state)
+{
+    (void)state;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    for (int f = 0; f < FOLDERS; f++)
+        for (int dora = 0; dora < 2; dora++) {
+            struct tune_lora_options o = {.r = 4, .alpha = 8, .targets = "all-linear", .dora = dora};
+            struct run a, b;
+            struct tune_model *m = tune_model_load(folders[f], dev, TUNE_F32);
+            struct tune_model *narrow = tune_model_load_frozen(folders[f], dev, TUNE_F32, TUNE_BF16);
+            assert_got(m);
+            assert_got(narrow);
+            for (int i = 0; i < m->parameters.count; i++) {
+                const struct tune_parameter *p = &m->parameters.at[i];
+                uint16_t *half = malloc((size_t)p->count * 2);
+                assert_false(narrow->parameters.at[i].trainable);
+                assert_true((tune_model_weight(narrow, &narrow->parameters.at[i]) != NULL) == (p->ndim == 1));
+                if (p->ndim == 2) {
+                    assert_ok(tune_convert(half, TUNE_BF16, tune_model_weight(m, p), TUNE_F32, p->count));
+                    assert_ok(tune_convert(tune_model_weight(m, p), TUNE_F32, half, TUNE_BF16, p->count));
+                }
+                free(half);
+            }
+            assert_ok(tune_lora_add(narrow, &o, 1));
+            assert_int_equal(tune_lora_add(narrow, &o, 1), -1);
+            assert_error_has("already");
+            assert_ok(tune_model_reserve(m, B, T, TUNE_FOR_TRAINING));
+            assert_ok(tune_model_reserve(narrow, B, T, TUNE_FOR_TRAINING));
+            start(&a, m);
+            start(&b, narrow);
+            double x = loss_of(&a, 0, true), y = loss_of(&b, 0, true);
+            assert_true(dora ? fabs(x / y - 1) < 1e-6 : x == y);
+            assert_ok(tune_model_zero_grad(narrow, NULL));
+            for (int i = 0; i < narrow->parameters.count; i++)
+                assert_true((tune_model_gradient(narrow, &narrow->parameters.at[i]) != NULL) == narrow->parameters.at[i].adapter);
+            stop(&a);
+            stop(&b);
+        }
+    tune_device_close(dev);
+}
+
+/* ---- kernels and options ---- */
+
+static void dropping(void **state)
+{
+    (void)state;
+    enum { ROWS = 400, WIDE = 333 };
+    static float x[ROWS * WIDE], y[ROWS * WIDE], z[ROWS * WIDE];
+    struct tune_device *dev[2] = {tune_device_open("cpu", 1), tune_device_open("cpu", 2)};
+    struct tune_dropout drop = {12345, .05};
+    struct tune_tensor tx = tune_tensor_2d(x, TUNE_F32, ROWS, WIDE), ty = tune_tensor_2d(y, TUNE_F32, ROWS, WIDE),
+                       tz = tune_tensor_2d(z, TUNE_F32, ROWS, WIDE);
+    for (int64_t i = 0; i < ROWS * WIDE; i++)
+        x[i] = z[i] = (float)noise(8, i);
+    assert_ok(tune_dropout(dev[0], &ty, &tx, &drop, 0, 0, 1));
+    int64_t gone = 0, pairs = 0, columns = 0;
+    for (int64_t i = 0; i < ROWS * WIDE; i++) {
+        assert_true(y[i] == 0 || fabs(y[i] * .95 / x[i] - 1) < 1e-6);
+        gone += y[i] == 0;
+        pairs += i % WIDE > 0 && y[i] == 0 && y[i - 1] == 0;
+        columns += i >= WIDE && y[i] == 0 && y[i - WIDE] == 0;
+    }
+    double share = (double)gone / (ROWS * WIDE), each = .05 * .05 * ROWS * WIDE;
+    assert_true(fabs(share - .05) < 4 * sqrt(.05 * .95 / (ROWS * WIDE)));
+    assert_true(fabs((double)pairs - each) < 4 * sqrt(each) && fabs((double)columns - each) < 4 * sqrt(each));
+    assert_ok(tune_dropout(dev[1], &tz, &tz, &drop, 0, 1, -1)); /* in place, other threads: what was taken away */
+    for (int64_t i = 0; i < ROWS * WIDE; i++)
+        assert_true(fabs(y[i] + z[i] - x[i]) <= 2e-7 * fabs(x[i]) + 1e-9);
+    drop.key++;
+    assert_ok(tune_dropout(dev[0], &tz, &tx, &drop, 0, 0, 1));
+    assert_memory_not_equal(y, z, sizeof y);
+    drop.p = 1;
+    assert_int_equal(tune_dropout(dev[0], &tz, &tx, &drop, 0, 0, 1), -1);
+    tune_device_close(dev[0]);
+    tune_device_close(dev[1]);
+}
+
+static void options(void **state)
+{
+    (void)state;
+    static const struct {
+        struct tune_lora_options o;
+        const char *message;
+    } bad[] = {
+        {{.r = 0, .alpha = 1, .targets = "all-linear"}, "the rank r is 0"},
+        {{.r = 99999, .alpha = 1, .targets = "all-linear"}, "16384"},
+        {{.r = 1, .alpha = 0, .targets = "all-linear"}, "alpha is 0"},
+        {{.r = 1, .alpha = NAN, .targets = "all-linear"}, "alpha"},
+        {{.r = 1, .alpha = 1, .dropout = 1, .targets = "all-linear"}, "dropout 1"},
+        {{.r = 1, .alpha = 1}, "no targets"},
+        {{.r = 1, .alpha = 1, .targets = ""}, "self_attn.q_proj, self_attn.k_proj"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj,"}, "fits no module"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj,c_attn"}, "\"c_attn\" fits no module; in each layer there are self_attn.q_proj"},
+        {{.r = 1, .alpha = 1, .targets = "proj"}, "\"proj\" fits no"},
+        {{.r = 1, .alpha = 1, .targets = "lm_head"}, "all-linear"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .rank_pattern = "q_proj"}, "k_proj=4"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .rank_pattern = "q_proj=0"}, "a rank from 1"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .rank_pattern = "q_proj=1.5"}, "a rank from 1"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .rank_pattern = "k_proj=4"}, "fits no module with an adapter"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .alpha_pattern = "q_proj=0"}, "above 0"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .layers = "1-0"}, "8-15"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .layers = "0,x"}, "\"x\""},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .layers = "0-99"}, "the model has layers 0 to"},
+        {{.r = 1, .alpha = 1, .targets = "layers.0.self_attn.q_proj", .layers = "1"}, "no target lies in the layers 1"},
+    };
+    struct tune_device *dev = tune_device_open("cpu", 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct tune_model *m = tune_model_load_frozen(folders[0], dev, TUNE_F32, TUNE_F32);
+        assert_int_equal(tune_lora_add(m, &bad[i].o, 1), -1);
+        assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+        assert_error_has(bad[i].message);
+        tune_model_free(m);
+    }
+    const struct tune_lora_options o = {.r = 8, .alpha = 16, .targets = "q_proj,layers.1.mlp.up_proj",
+                                        .rank_pattern = "1.self_attn.q_proj=2,q_proj=4", .alpha_pattern = "up_proj=3", .rslora = true};
+    assert_int_equal(tune_lora_rank(&o, "model.layers.0.self_attn.q_proj"), 4);
+    assert_int_equal(tune_lora_rank(&o, "model.layers.1.self_attn.q_proj"), 2);
+    assert_int_equal(tune_lora_rank(&o, "model.layers.11.self_attn.q_proj"), 4);
+    assert_int_equal(tune_lora_rank(&o, "model.layers.1.mlp.up_proj"), 8);
+    assert_int_equal(tune_lora_rank(&o, "model.layers.11.mlp.up_proj"), 0);
+    assert_true(fabs(tune_lora_scale(&o, "model.layers.1.mlp.up_proj") - 3 / sqrt(8)) < 1e-15);
+    assert_true(tune_lora_scale(&o, "model.layers.0.self_attn.q_proj") == 8);
+    tune_device_close(dev);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options),        cmocka_unit_test(dropping),            cmocka_unit_test(products),
+        cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
+        cmocka_unit_test(beginnings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
