@@ -391,6 +391,29 @@ static void same_bits(void **state)
     tune_device_close(dev);
 }
 
+/* What is planned before a model is made is what it takes. */
+static void planned_bytes(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FOLDERS; f++)
+        for (int c = 0; c < 2 * CASES; c++) {
+            struct tune_device *dev = tune_device_open("cpu", 2);
+            int what = TUNE_FOR_TRAINING | (c < CASES ? 0 : TUNE_CHECKPOINTING);
+            struct tune_model_bytes bytes;
+            struct tune_model_adapted adapted = {&cases[c % CASES], TUNE_BF16};
+            int64_t before = dev->bytes;
+            struct tune_model *m = tune_model_load_frozen(folders[f], dev, TUNE_F32, TUNE_BF16);
+            assert_got(m);
+            assert_ok(tune_model_bytes(&bytes, tune_model_config(m), dev, TUNE_F32, &adapted, B, T, what));
+            assert_ok(tune_lora_add(m, adapted.lora, 1));
+            assert_ok(tune_model_reserve(m, B, T, what));
+            assert_ok(tune_model_gradients(m));
+            assert_int_equal(dev->bytes - before, bytes.weights + bytes.gradients + bytes.activations + bytes.working);
+            tune_model_free(m);
+            tune_device_close(dev);
+        }
+}
+
 /* An adapter as it begins changes nothing; what is frozen has no gradient; bfloat16 bases are what their numbers say. */
 static void beginnings(void **state)
 {
@@ -522,7 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options),        cmocka_unit_test(dropping),            cmocka_unit_test(products),
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
-        cmocka_unit_test(beginnings),
+        cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -13,6 +13,7 @@
 #include "core/try.h"
 #include "loggers/logger.h"
 #include "models/companions.h"
+#include "models/lora.h"
 #include "models/weights.h"
 
 struct tune_checkpoint {
@@ -80,6 +81,8 @@ static int write_model(struct tune_model *m, const char *folder, const struct tu
 {
     struct tune_weights_source weights = {read_weight, m};
     TRY(tune_companions_write(companions, folder, save_dtype));
+    if (tune_model_lora(m)) /* what is trained lies in state/ */
+        return 0;
     return tune_weights_write(folder, tune_model_parameters(m), save_dtype, 0, &weights);
 }
 
@@ -142,10 +145,12 @@ static int prune(struct tune_checkpoint *c)
 
 /* ---- saving ---- */
 
-/* Whether some weight is saved in less than it is trained in. */
+/* Whether some weight is saved in less than it is trained in, or not at all. */
 static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
 {
     const struct tune_parameters *p = tune_model_parameters(m);
+    if (tune_model_lora(m))
+        return true;
     for (int i = 0; i < p->count; i++)
         if ((save_dtype == TUNE_DTYPES ? p->at[i].read_dtype : save_dtype) != TUNE_F32)
             return true;
@@ -286,6 +291,7 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
     TRY(tune_file_remove_leftovers(state));
     TRY(remove_newer(c, then.step, true));
     TRY(set_links(c, &then, finished));
+    tune_model_set_step(m, then.step);
     c->saved_step = then.step;
     *at = then;
     return 0;

@@ -14,6 +14,7 @@
 #include "core/safetensors.h"
 #include "core/try.h"
 #include "flags/find.h"
+#include "models/lora.h"
 #include "models/weights.h"
 
 enum { PIECE = 1 << 20, PROGRESS_MAX = 1 << 20 };
@@ -149,7 +150,7 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
 struct tensor_list {
     struct tune_model *m;
     const char *prefix;
-    float *base; /* of a moment; NULL: the weights */
+    float *base; /* of a moment; NULL: the weights, with adapters the trainable ones */
 };
 
 /* Where the i-th parameter's values lie on the device; NULL: it has none in this list. */
@@ -157,7 +158,7 @@ static float *place(const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
     if (!l->base)
-        return tune_model_weight(l->m, p);
+        return tune_model_lora(l->m) && !p->trainable ? NULL : tune_model_weight(l->m, p);
     return p->gradient < 0 ? NULL : l->base + p->gradient;
 }
 

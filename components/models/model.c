@@ -262,12 +262,17 @@ static int set_sizes(struct tune_model *m, int B, int T, int what)
 }
 
 int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config, struct tune_device *dev,
-                     enum tune_dtype activations, int B, int T, int what)
+                     enum tune_dtype activations, const struct tune_model_adapted *adapted, int B, int T, int what)
 {
     struct tune_model m = {.config = *config, .dev = dev, .dtype = activations};
     struct tune_arena count = {0};
     int status = tune_parameters_new(&m.parameters, config);
-    *bytes = (struct tune_model_bytes){.weights = weights_bytes(&m), .gradients = gradients_bytes(&m)};
+    if (status == 0 && adapted)
+        status = tune_parameters_freeze(&m.parameters, adapted->storage);
+    if (status == 0 && adapted)
+        status = tune_lora_plan(&m.lora, &m.parameters, adapted->lora, 0, config->layers);
+    *bytes = (struct tune_model_bytes){.weights = weights_bytes(&m) + m.parameters.adapters, .gradients = gradients_bytes(&m)};
+    bytes->weights += m.lora ? m.lora->squares_count * 4 : 0;
     if (status == 0 && (status = set_sizes(&m, B, T, what)) == 0) {
         struct tune_attention largest = largest_attention(&m);
         place(&m, &count);
@@ -275,6 +280,7 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         bytes->working = dev->kernels->reserve_bytes(dev, &largest, largest_width(config), deepest_product(config), activations,
                                                          &bytes->library);
     }
+    tune_lora_free(m.lora, dev);
     tune_parameters_free(&m.parameters);
     free(m.x);
     free(m.layer);
@@ -325,6 +331,14 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
 const struct tune_model_config *tune_model_config(const struct tune_model *m)
 {
     return &m->config;
+}
+
+double tune_model_flops(const struct tune_model *m, double T)
+{
+    double flops = tune_model_config_flops(&m->config, T), matrices = tune_model_config_flops(&m->config, 0) / 6, adapters = 0;
+    for (int i = m->parameters.base; i < m->parameters.count; i++)
+        adapters += m->parameters.at[i].ndim == 2 ? (double)m->parameters.at[i].count : 0;
+    return m->lora ? flops - 2 * matrices + 6 * adapters : flops;
 }
 
 struct tune_device *tune_model_device(const struct tune_model *m)

@@ -51,15 +51,25 @@ enum { TUNE_FOR_TRAINING = 1, TUNE_CHECKPOINTING = 2 };
 int tune_model_reserve(struct tune_model *m, int B, int T, int what);
 
 /* tune_model_bytes - what a model of this shape takes of dev in all, from the very code that allocates it, before any of it is
- * there: B, T and what as for tune_model_reserve. 0, or -1: no memory for the table of parameters. */
+ * there: B, T and what as for tune_model_reserve; adapted NULL: none, all is trained. 0, or -1: no memory for the table of
+ * parameters, or what tune_lora_add would refuse. */
 struct tune_model_bytes {
     int64_t weights, gradients, activations, working; /* gradients: with everything trainable; working: the device's threads' */
     int64_t library;                                  /* outside of the device's count, see devices/device.h; an estimate */
 };
+struct tune_lora_options;
+struct tune_model_adapted { /* what a model with adapters is made by */
+    const struct tune_lora_options *lora;
+    enum tune_dtype storage; /* of the frozen matrices */
+};
 int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config, struct tune_device *dev,
-                     enum tune_dtype activations, int B, int T, int what);
+                     enum tune_dtype activations, const struct tune_model_adapted *adapted, int B, int T, int what);
 
 const struct tune_model_config *tune_model_config(const struct tune_model *m);
+
+/* tune_model_flops - model FLOPs of training on one token in rows of T: tune_model_config_flops, where with adapters a frozen
+ * matrix counts 4 for each weight, an adapter's 6. */
+double tune_model_flops(const struct tune_model *m, double T);
 struct tune_device *tune_model_device(const struct tune_model *m);
 int64_t tune_model_vocabulary(const struct tune_model *m);
 enum tune_dtype tune_model_dtype(const struct tune_model *m); /* of activations */

@@ -13,9 +13,12 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
     struct tune_model_config config;
     struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
     TRY(tune_get_model_config(flags, folder, &config));
+    struct tune_lora_options lora = tune_get_lora_options(flags);
+    struct tune_model_adapted adapted = {&lora, flags->lora_r > 0 ? tune_get_base_dtype(flags) : TUNE_F32};
     struct tune_memory_request request = {
         .config = &config,
         .activations = tune_get_model_dtype(flags),
+        .adapted = flags->lora_r > 0 ? &adapted : NULL,
         .use = tune_get_model_use(flags),
         .optimizer = tune_get_optimizer_options(flags),
         .loader = tune_get_loader_options(flags),

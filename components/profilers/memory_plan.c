@@ -31,7 +31,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     struct tune_profiler_bytes profiler = tune_profiler_bytes(r->profile);
     const struct tune_loader_options *o = &r->loader;
     int64_t N = (int64_t)o->batch_size * o->max_length;
-    TRY(tune_model_bytes(&model, r->config, dev, r->activations, o->batch_size, o->max_length, r->use));
+    TRY(tune_model_bytes(&model, r->config, dev, r->activations, r->adapted, o->batch_size, o->max_length, r->use));
     int64_t loader = tune_loader_bytes(o, r->rows);
     if (r->evaluates) {
         struct tune_loader_options held_out = *o;
@@ -110,6 +110,10 @@ static void advice(char *text, size_t size, const struct tune_memory_plan *plan,
     changed = *r;
     changed.activations = TUNE_BF16;
     used = advise(text, size, used, "--dtype bfloat16", plan, &changed, dev, excess);
+    struct tune_model_adapted narrow = {r->adapted ? r->adapted->lora : NULL, TUNE_BF16};
+    changed = *r;
+    changed.adapted = r->adapted ? &narrow : NULL;
+    used = advise(text, size, used, "--base-dtype bfloat16", plan, &changed, dev, excess);
     changed = *r;
     changed.optimizer = (struct tune_optimizer_options){.kind = TUNE_SGD};
     used = advise(text, size, used, "--optimizer sgd", plan, &changed, dev, excess);

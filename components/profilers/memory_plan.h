@@ -14,6 +14,7 @@
 
 #include "core/memory.h"
 #include "datasets/loader.h"
+#include "models/lora.h"
 #include "models/model.h"
 #include "optimizers/optimizer.h"
 
@@ -28,6 +29,7 @@ struct tune_flags;
 struct tune_memory_request {
     const struct tune_model_config *config; /* borrowed */
     enum tune_dtype activations;
+    const struct tune_model_adapted *adapted; /* borrowed; NULL: all is trained */
     int use;                           /* of the model: as for tune_model_reserve */
     struct tune_optimizer_options optimizer;
     struct tune_loader_options loader; /* its batch_size and max_length are the model's too */

@@ -1,0 +1,46 @@
+#!/bin/sh
+# test_finetune_lora.sh - the recipe with adapters: what makes it another than finetune_full; the same bits run twice, resumed and
+# recomputed, dropout among it; what it refuses. (The adapters' numbers: test_lora.c.)
+. tests/tap.sh
+lora=$BUILD/finetune_lora
+head -60 datasets/stories.jsonl >"$tmp/rows.jsonl"
+is "at most 120 lines" test "$(wc -l <recipes/finetune_lora.c)" -le 120
+is "it differs from finetune_full in a few lines" test "$(diff recipes/finetune_full.c recipes/finetune_lora.c | grep -c '^[<>]')" -le 20
+cd "$tmp" || exit 1
+tiny model 1 >/dev/null
+tiny qwen 1 --like qwen3-0.6b >/dev/null
+run() { # NAME OPTION...; 54 rows, 9 steps an epoch, 18 in all
+    who=$1
+    shift
+    "$lora" --model model --dataset rows.jsonl --max-length 48 --batch-size 3 --accumulate 2 --lr 3e-3 --threads 2 --train-split 0.9 \
+        --epochs 2 --eval-every 4 --save-every 5 --seed 3 --lora-r 4 --lora-alpha 8 --lora-dropout 0.1 --output "$who" "$@" >"$who.out" 2>&1
+    code=$?
+    [ $code = 0 ] || tail -n 5 "$who.out"
+    return $code
+}
+more() { "$lora" --resume "$@" >>"$1.out" 2>&1 || { tail -n 5 "$1.out"; false; }; }
+numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//; s/"elapsed_s":[^,]*,//' "$1/metrics.jsonl"; }
+same() { numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt && diff -r "$1/checkpoint-final" "$2/checkpoint-final"; }
+figure() { sed -n "s/.*\"$2\":[^0-9-]*\([-0-9.e]*\).*/\1/p" "$1/report.json"; }
+
+for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lora-targets q_proj,v_proj,down_proj --lora-layers 1"; do
+    n=$((n + 1))
+    is "a run $o" run a$n $o
+    is "the loss falls" awk "BEGIN { exit !($(figure a$n loss_last) < $(figure a$n loss_first)) }"
+    is "run twice" run b$n $o
+    is "the same bits" same a$n b$n
+    is "recomputed" run c$n $o --activation-checkpointing full
+    is "the same bits" same a$n c$n
+    is "stopped between saves, and gone on" eval 'run d$n $o --stop-at-step 7 && more d$n'
+    is "the same bits" same a$n d$n
+done
+is "what is saved is what is trained" eval 'grep -q "lora_A.weight" a1/checkpoint-final/state/weights.safetensors && ! grep -q "q_proj.weight" a1/checkpoint-final/state/weights.safetensors'
+is "the header has the share that is trained" grep -qE '^# model .* trained \([0-9.]+ %\)' a1.out
+is "memory is as planned" awk "BEGIN { exit !($(figure a1 peak_anonymous_bytes) <= $(figure a1 estimated_memory_bytes)) }"
+is "another dropout is another run" eval 'run other --lora-dropout 0.2 && ! same a1 other >/dev/null'
+refuse() { "$lora" --model model --dataset rows.jsonl --max-length 48 "$@"; }
+refused "rank 0" 2 "lora-r" refuse --lora-r 0
+refused "targets that match nothing" 2 "in each layer there are self_attn.q_proj" refuse --lora-targets c_attn
+refused "a layer there is not" 2 "the model has layers 0 to 1" refuse --lora-layers 0-7
+refused "a pattern that is none" 2 "k_proj=4" refuse --lora-rank-pattern 7
+finish
