@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "core/file.h"
+#include "core/float16.h"
 #include "core/safetensors.h"
 #include "core/try.h"
+#include "core/nf4.h"
 #include "devices/kernels.h"
+#include "models/weights.h"
 
 /* ---- writing ---- */
 
@@ -169,6 +172,124 @@ int tune_adapter_read(struct tune_model *m, const char *folder)
         status = same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m));
     if (status == 0)
         status = read_rows(m, f, folder);
+    tune_adapter_file_close(f);
+    return status;
+}
+
+/* ---- proving ---- */
+
+/* A row in memory against the file's: the same after rounding. */
+static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f, const char *folder, const struct tune_parameter *p)
+{
+    struct tune_device *dev = tune_model_device(m);
+    const struct tune_tensor *t = tensor_of(f, p);
+    int64_t bytes = tune_tensor_bytes(t);
+    float *have = malloc(sizeof *have * (size_t)p->count), *rounded = malloc((size_t)bytes);
+    int status = have && rounded ? 0 : -1;
+    if (status < 0)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s again", folder);
+    if (status == 0)
+        status = dev->kernels->download(dev, have, tune_model_weight(m, p), p->count * 4);
+    if (status == 0)
+        status = dev->kernels->sync(dev);
+    if (status == 0)
+        status = tune_convert(rounded, t->dtype, have, TUNE_F32, p->count);
+    if (status == 0 && memcmp(rounded, t->data, (size_t)bytes) != 0) {
+        tune_error_set("%s/adapter_model.safetensors: %s, read again, is not what was saved", folder, p->name);
+        status = -1;
+    }
+    free(have);
+    free(rounded);
+    return status;
+}
+
+/* The base's numbers as the model keeps them, in F32. */
+static int read_base(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct tune_model *m = context;
+    struct tune_device *dev = tune_model_device(m);
+    struct tune_tensor t = tune_model_tensor(m, p);
+    if (t.dtype == TUNE_NF4) {
+        tune_nf4_read(t.nf4, at, count, out);
+        return 0;
+    }
+    int64_t size = tune_dtype_bits(t.dtype) / 8;
+    TRY(dev->kernels->download(dev, out, (char *)t.data + at * size, count * size));
+    TRY(dev->kernels->sync(dev));
+    for (int64_t i = count - 1; i >= 0 && t.dtype == TUNE_BF16; i--) { /* in place, from the end */
+        uint16_t h;
+        memcpy(&h, (char *)out + 2 * i, 2);
+        out[i] = tune_bf16_to_float(h);
+    }
+    return 0;
+}
+
+struct merging {
+    struct tune_adapter_file *file;
+    struct tune_weights_source base;
+};
+
+static int read_merged(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct merging *g = context;
+    return tune_adapter_file_merge(g->file, &g->base, p, at, count, out);
+}
+
+/* The final norm's output [N,C] to the host, in F32. */
+static int take(struct tune_model *m, const struct tune_tensor *hidden, float *out)
+{
+    struct tune_device *dev = tune_model_device(m);
+    int64_t n = tune_tensor_elements(hidden);
+    float *raw = malloc((size_t)tune_tensor_bytes(hidden));
+    int status = raw ? dev->kernels->download(dev, raw, hidden->data, tune_tensor_bytes(hidden)) : -1;
+    if (!raw)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to compare an adapter with its merge");
+    if (status == 0)
+        status = dev->kernels->sync(dev);
+    if (status == 0)
+        status = tune_convert(out, TUNE_F32, raw, hidden->dtype, n);
+    free(raw);
+    return status;
+}
+
+static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, const struct tune_batch *batch, double *difference)
+{
+    struct merging g = {f, {read_base, m}};
+    struct tune_weights_source merged = {read_merged, &g};
+    struct tune_tensor *hidden;
+    TRY(tune_model_infer(m, batch, &hidden));
+    int64_t n = tune_tensor_elements(hidden);
+    float *a = malloc(sizeof *a * 2 * (size_t)n), *b = a + n;
+    int status = a ? take(m, hidden, a) : -1;
+    if (!a)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to compare an adapter with its merge");
+    if (status == 0)
+        status = tune_model_infer_merged(m, batch, &merged, &hidden);
+    if (status == 0)
+        status = take(m, hidden, b);
+    double d = 0, size = 0;
+    for (int64_t i = 0; i < n && status == 0; i++) {
+        d += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+        size += (double)b[i] * b[i];
+    }
+    *difference = size > 0 ? sqrt(d / size) : sqrt(d);
+    free(a);
+    return status;
+}
+
+int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch, double *difference)
+{
+    const struct tune_parameters *t = tune_model_parameters(m);
+    if (!tune_model_lora(m))
+        return no_adapters();
+    struct tune_adapter_file *f = tune_adapter_file_open(folder);
+    int status = f ? tune_adapter_file_check(f, t, NULL) : -1;
+    if (status == 0)
+        status = same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m));
+    for (int i = t->base; i < t->count && status == 0; i++)
+        status = same_numbers(m, f, folder, &t->at[i]);
+    if (status == 0)
+        status = compare_merged(m, f, batch, difference);
     tune_adapter_file_close(f);
     return status;
 }
