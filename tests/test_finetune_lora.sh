@@ -34,6 +34,7 @@ for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lo
     is "stopped between saves, and gone on" eval 'run d$n $o --stop-at-step 7 && more d$n'
     is "the same bits" same a$n d$n
 done
+is "a checkpoint is an adapter folder: it can be merged" "$BUILD/merge_adapter" --model model --adapter a1/checkpoint-final --output merged
 is "what is saved is what is trained" eval 'grep -q "lora_A.weight" a1/checkpoint-final/state/weights.safetensors && ! grep -q "q_proj.weight" a1/checkpoint-final/state/weights.safetensors'
 is "the header has the share that is trained" grep -qE '^# model .* trained \([0-9.]+ %\)' a1.out
 is "memory is as planned" awk "BEGIN { exit !($(figure a1 peak_anonymous_bytes) <= $(figure a1 estimated_memory_bytes)) }"

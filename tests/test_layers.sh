@@ -81,11 +81,11 @@ else
 fi
 
 # ---- programs that do not train load no device ----
-for p in tokenize make_stories make_news init_model space sweep samples runs; do
+for p in tokenize make_stories make_news init_model merge_adapter space sweep samples runs; do
     [ -e "$BUILD/$p" ] || continue
     none "$p loads no BLAS, CUDA or MPI library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -iE 'blas|lapack|cuda|cublas|cudnn|nccl|nvidia|mpi|tune_')"
 done
-for p in finetune_full tokenize make_stories init_model runs; do
+for p in finetune_full tokenize make_stories init_model merge_adapter runs; do
     none "$p loads no HDF5 library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -i hdf5)"
 done
 none "a recipe loads no CUDA or MPI library until asked to" "$(readelf -d "$BUILD/finetune_full" | grep NEEDED | grep -iE 'cuda|cublas|cudnn|nccl|nvidia|mpi')"

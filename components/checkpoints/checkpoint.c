@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checkpoints/adapter.h"
 #include "checkpoints/state.h"
 #include "core/checkpoint_names.h"
 #include "core/file.h"
@@ -76,13 +77,16 @@ static int read_weight(void *context, const struct tune_parameter *p, int64_t at
     return dev->kernels->sync(dev);
 }
 
-static int write_model(struct tune_model *m, const char *folder, const struct tune_companions *companions,
+/* source: the model folder, which an adapter's config names as its base. */
+static int write_model(struct tune_model *m, const char *folder, const char *source, const struct tune_companions *companions,
                        enum tune_dtype save_dtype)
 {
     struct tune_weights_source weights = {read_weight, m};
+    if (tune_model_lora(m)) {
+        TRY(tune_companions_write(companions, folder, TUNE_DTYPES)); /* config.json is the base's */
+        return tune_adapter_write(m, folder, source, save_dtype == TUNE_DTYPES ? TUNE_F32 : save_dtype);
+    }
     TRY(tune_companions_write(companions, folder, save_dtype));
-    if (tune_model_lora(m)) /* what is trained lies in state/ */
-        return 0;
     return tune_weights_write(folder, tune_model_parameters(m), save_dtype, 0, &weights);
 }
 
@@ -91,7 +95,7 @@ int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const 
     struct tune_companions *companions = tune_companions_read(source);
     int status = companions ? tune_file_make_folder(folder) : -1;
     if (status == 0)
-        status = write_model(m, folder, companions, save_dtype);
+        status = write_model(m, folder, source, companions, save_dtype);
     tune_companions_free(companions);
     return status;
 }
@@ -160,7 +164,7 @@ static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
 static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_model *m, struct tune_optimizer *opt,
                      const struct tune_progress *at)
 {
-    TRY(write_model(m, folder, c->companions, c->options.save_dtype));
+    TRY(write_model(m, folder, c->source, c->companions, c->options.save_dtype));
     TRY(tune_state_write(folder, m, opt, at, narrower(m, c->options.save_dtype)));
     return c->options.log ? tune_logger_sync(c->options.log) : 0; /* the steps before it, before it has a name */
 }

@@ -2,7 +2,8 @@
  *
  *     <run>/checkpoint-120/
  *       config.json generation_config.json tokenizer.json ...   the source model's files
- *       model.safetensors                  the weights, in the dtype they were read in
+ *       model.safetensors                  the weights, in the dtype they were read in; of a model with adapters instead
+ *       adapter_config.json adapter_model.safetensors     these, as PEFT has them, F32
  *       state/progress.json                where the run stood, and hashes of the files with its weights and moments
  *       state/optimizer.safetensors        the moments, F32: "m.<name>", "v.<name>"
  *       state/weights.safetensors          the F32 weights, where the saved ones are narrower

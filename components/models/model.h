@@ -101,6 +101,12 @@ int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, str
 int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
 void tune_model_set_step(struct tune_model *m, int64_t step);
 
+/* tune_model_infer_merged - tune_model_infer without adapters: the matrices that have one are what merged gives (weights.h), of
+ * which some rows at a time are on the device. */
+struct tune_weights_source;
+int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
+                            struct tune_tensor **hidden);
+
 /* tune_model_backward - add the gradients of the batch last put through forward; dhidden [N,C] is overwritten. */
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden);
 

@@ -207,6 +207,16 @@ int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struc
     return forward(m, batch, hidden);
 }
 
+int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
+                            struct tune_tensor **hidden)
+{
+    m->dropping = false;
+    m->merged = merged;
+    int status = forward(m, batch, hidden);
+    m->merged = NULL;
+    return status;
+}
+
 /* dx goes from the layer's output past the feed-forward half; tmp is written over. bottom: the product below which nothing is
  * wanted, LORA_PRODUCTS if all is. */
 static int feed_forward_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,

@@ -34,7 +34,10 @@ with tempfile.TemporaryDirectory() as folder:
     run = subprocess.run([sys.executable, os.path.join(HERE, "make_models.py"), folder], capture_output=True, text=True)
     tap.ok(run.returncode == 0, "make_models.py runs", run.stderr[-2000:].replace("\n", "\n# "))
     if run.returncode == 0:
-        for kept in sorted(glob.glob(HERE + "/*/*")):
+        run = subprocess.run([sys.executable, os.path.join(HERE, "make_adapters.py"), folder], capture_output=True, text=True)
+        tap.ok(run.returncode == 0, "make_adapters.py runs", run.stderr[-2000:].replace("\n", "\n# "))
+    if run.returncode == 0:
+        for kept in sorted(glob.glob(HERE + "/*/*.*") + glob.glob(HERE + "/adapters/*/*")):
             made = os.path.join(folder, os.path.relpath(kept, HERE))
             if kept.endswith(".safetensors"):
                 tap.case(os.path.relpath(kept, HERE), same, made, kept, "model" in os.path.basename(kept))

@@ -1,0 +1,472 @@
+/* test_adapter.c - PEFT's adapter folders: what adapter_config.json asks for, read and written; adapters against their base,
+ * merged: what the model then computes is what PEFT and PyTorch computed in float64 (tests/reference/adapters). */
+#include "test.h"
+
+#include <cjson/cJSON.h>
+
+#include "checkpoints/adapter_file.h"
+#include "core/cjson.h"
+#include "core/safetensors.h"
+#include "devices/kernels.h"
+#include "models/model.h"
+#include "models/weights.h"
+
+static const char *const made_by_peft[] = {"lora",         "lora-biases", "lora-untied", "lora-granite",
+                                           "lora-layer", "dora",        "dora-biases", "rslora-patterns"};
+enum { MADE = sizeof made_by_peft / sizeof *made_by_peft };
+
+static const char *home; /* a folder of this program's */
+static struct tune_device *device;
+
+static int begin(void **state)
+{
+    (void)state;
+    home = test_folder();
+    device = tune_device_open("cpu", 2);
+    return device ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    tune_device_close(device);
+    return tune_file_remove_folder(home);
+}
+
+static const char *reference(const char *name)
+{
+    static char path[TUNE_PATH_MAX];
+    snprintf(path, sizeof path, "tests/reference/adapters/%s", name);
+    return path;
+}
+
+static cJSON *json_of(const char *folder)
+{
+    char path[TUNE_PATH_MAX];
+    assert_ok(tune_path(path, "%s/adapter_config.json", folder));
+    cJSON *json = tune_cjson_read(path, 1 << 20);
+    assert_got(json);
+    return json;
+}
+
+static void read_config(struct tune_adapter_config *c, const char *text)
+{
+    test_write(home, "adapter_config.json", text, strlen(text));
+    assert_ok(tune_adapter_config_read(c, home));
+}
+
+static void refused(const char *text, const char *message)
+{
+    struct tune_adapter_config c;
+    test_write(home, "adapter_config.json", text, strlen(text));
+    if (tune_adapter_config_read(&c, home) == 0)
+        fail_msg("%s was read", text);
+    assert_error_has(message);
+}
+
+/* What PEFT wrote, read and written again: each key we write has PEFT's value, each that we leave out its default there. */
+static void what_peft_wrote_is_written_again(void **state)
+{
+    static const char *const left_out[] = {"ensure_weight_tying", "lora_bias", "use_qalora"};
+    (void)state;
+    for (int i = 0; i < MADE; i++) {
+        struct tune_adapter_config c;
+        assert_ok(tune_adapter_config_read(&c, reference(made_by_peft[i])));
+        assert_null(c.unknown);
+        assert_ok(tune_adapter_config_write(home, &c.lora, c.base));
+        cJSON *theirs = json_of(reference(made_by_peft[i])), *ours = json_of(home);
+        for (const cJSON *v = ours->child; v; v = v->next) {
+            if (v->next && strcmp(v->string, v->next->string) >= 0)
+                fail_msg("%s stands before %s", v->string, v->next->string);
+            if (!cJSON_Compare(v, cJSON_GetObjectItemCaseSensitive(theirs, v->string), true))
+                fail_msg("%s: %s differs", made_by_peft[i], v->string);
+            cJSON_DeleteItemFromObjectCaseSensitive(theirs, v->string);
+        }
+        for (const cJSON *v = theirs->child; v; v = v->next) {
+            bool known = cJSON_IsNull(v) || strcmp(v->string, "peft_version") == 0 || strcmp(v->string, "megatron_core") == 0 ||
+                         strcmp(v->string, "loftq_config") == 0 || strcmp(v->string, "qalora_group_size") == 0;
+            for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++)
+                known = known || (strcmp(v->string, left_out[k]) == 0 && cJSON_IsFalse(v));
+            if (!known)
+                fail_msg("%s: %s is not written", made_by_peft[i], v->string);
+        }
+        cJSON_Delete(theirs);
+        cJSON_Delete(ours);
+        tune_adapter_config_free(&c);
+    }
+}
+
+static void values_are_those_of_the_file(void **state)
+{
+    (void)state;
+    struct tune_adapter_config c;
+    assert_ok(tune_adapter_config_read(&c, reference("rslora-patterns")));
+    assert_int_equal(c.lora.r, 4);
+    assert_true(c.lora.alpha == 6 && c.lora.dropout == 0 && c.lora.rslora && !c.lora.dora && !c.lora.layers);
+    assert_string_equal(c.lora.targets, "down_proj,gate_proj,k_proj,q_proj,v_proj");
+    assert_string_equal(c.lora.rank_pattern, "layers.1.self_attn.q_proj=5,v_proj=2");
+    assert_string_equal(c.lora.alpha_pattern, "down_proj=3");
+    assert_string_equal(c.base, "qwen3");
+    tune_adapter_config_free(&c);
+    assert_ok(tune_adapter_config_read(&c, reference("dora")));
+    assert_true(c.lora.dora && !c.lora.rslora);
+    tune_adapter_config_free(&c);
+    assert_ok(tune_adapter_config_read(&c, reference("lora-layer")));
+    assert_string_equal(c.lora.layers, "1");
+    tune_adapter_config_free(&c);
+}
+
+static void missing_keys_have_pefts_defaults(void **state)
+{
+    (void)state;
+    struct tune_adapter_config c;
+    read_config(&c, "{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\"],\"shiny\":1,\"newer\":null}");
+    assert_true(c.lora.r == 8 && c.lora.alpha == 8 && c.lora.dropout == 0 && !c.lora.dora && !c.lora.rslora);
+    assert_null(c.base);
+    assert_null(c.lora.layers);
+    assert_null(c.lora.rank_pattern);
+    assert_string_equal(c.unknown, "shiny, newer");
+    tune_adapter_config_free(&c);
+}
+
+static void targets(const char *value, const char *rest, const char *expected)
+{
+    char text[1000];
+    struct tune_adapter_config c;
+    snprintf(text, sizeof text, "{\"peft_type\":\"LORA\",\"target_modules\":%s%s}", value, rest);
+    read_config(&c, text);
+    assert_string_equal(c.lora.targets, expected);
+    tune_adapter_config_free(&c);
+}
+
+static void target_modules_are_read_in_every_form(void **state)
+{
+    (void)state;
+    targets("[\"v_proj\",\"layers.0.mlp.up_proj\"]", "", "v_proj,layers.0.mlp.up_proj");
+    targets("\"all-linear\"", "", "all-linear");
+    targets("\"All-Linear\"", "", "all-linear");
+    targets("\".*\\\\.(q_proj|v_proj)\"", "", "q_proj,v_proj");
+    targets("\".*\\\\.self_attn\\\\.(?:q_proj|k_proj)$\"", "", "self_attn.q_proj,self_attn.k_proj");
+    targets("\"model\\\\.layers\\\\.0\\\\.mlp\\\\.up_proj\"", "", "model.layers.0.mlp.up_proj");
+    targets("\".*\\\\.o_proj\"", "", "o_proj");
+    targets("[\"q_proj\",\"v_proj\"]", ",\"exclude_modules\":[\"v_proj\"]", "q_proj");
+    targets("[\"q_proj\",\"mlp.up_proj\"]", ",\"exclude_modules\":\".*\\\\.(up_proj|lm_head)\"", "q_proj");
+    targets("[\"q_proj\",\"up_proj\"]", ",\"exclude_modules\":[\"mlp.up_proj\"]", "q_proj");
+    targets("\"all-linear\"", ",\"exclude_modules\":[\"lm_head\",\"down_proj\",\"up_proj\",\"gate_proj\"]",
+            "k_proj,o_proj,q_proj,v_proj");
+}
+
+static void layers_are_read_and_written(void **state)
+{
+    (void)state;
+    struct tune_adapter_config c;
+    read_config(&c, "{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\"],"
+                    "\"layers_to_transform\":3,\"layers_pattern\":[\"layers\"]}");
+    assert_string_equal(c.lora.layers, "3");
+    tune_adapter_config_free(&c);
+    struct tune_lora_options o = {.r = 2, .alpha = 0.5, .dropout = 0.1, .targets = "all-linear", .layers = "0,2-4",
+                                  .rank_pattern = "q_proj=3"};
+    assert_ok(tune_adapter_config_write(home, &o, "a \"base\""));
+    assert_ok(tune_adapter_config_read(&c, home));
+    assert_string_equal(c.lora.layers, "0,2,3,4");
+    assert_string_equal(c.lora.targets, "down_proj,gate_proj,k_proj,o_proj,q_proj,up_proj,v_proj");
+    assert_string_equal(c.lora.rank_pattern, "q_proj=3");
+    assert_string_equal(c.base, "a \"base\"");
+    assert_true(c.lora.alpha == 0.5 && c.lora.dropout == 0.1);
+    tune_adapter_config_free(&c);
+}
+
+/* A whole name is a target whatever its layer; where we write both, those of other layers are left out. */
+static void whole_names_are_taken_whatever_the_layers(void **state)
+{
+    (void)state;
+    struct tune_adapter_config c;
+    read_config(&c, "{\"peft_type\":\"LORA\",\"target_modules\":[\"model.layers.2.mlp.up_proj\"],\"layers_to_transform\":[0]}");
+    assert_null(c.lora.layers);
+    assert_int_equal(tune_lora_rank(&c.lora, "model.layers.2.mlp.up_proj"), 8);
+    tune_adapter_config_free(&c);
+    read_config(&c, "{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\",\"model.layers.0.mlp.up_proj\"],"
+                    "\"layers_to_transform\":[0]}");
+    assert_string_equal(c.lora.layers, "0");
+    tune_adapter_config_free(&c);
+    refused("{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\",\"model.layers.2.mlp.up_proj\"],"
+            "\"layers_to_transform\":[0]}", "whole name of another layer");
+    struct tune_lora_options o = {.r = 2, .alpha = 1, .targets = "k_proj,model.layers.3.mlp.up_proj,model.layers.0.mlp.up_proj",
+                                  .layers = "0-1"};
+    assert_ok(tune_adapter_config_write(home, &o, NULL));
+    assert_ok(tune_adapter_config_read(&c, home));
+    assert_string_equal(c.lora.targets, "k_proj,model.layers.0.mlp.up_proj");
+    assert_null(c.base);
+    tune_adapter_config_free(&c);
+}
+
+/* PEFT's patterns are expressions for the whole name, or what follows a dot. */
+static void patterns_are_read_in_plain_forms(void **state)
+{
+    (void)state;
+    struct tune_adapter_config c;
+    read_config(&c, "{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\"],"
+                    "\"rank_pattern\":{\"^model.layers.0.self_attn.q_proj\":2,"
+                    "\"(q_proj|k_proj)\":4,\"layers\\\\.1\\\\.mlp\\\\.up_proj\":16},\"alpha_pattern\":{\"q_proj\":0.5}}");
+    assert_string_equal(c.lora.rank_pattern,
+                        "model.layers.0.self_attn.q_proj=2,q_proj=4,k_proj=4,layers.1.mlp.up_proj=16");
+    assert_string_equal(c.lora.alpha_pattern, "q_proj=0.5");
+    tune_adapter_config_free(&c);
+}
+
+#define WITH(key_and_value) "{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\"]," key_and_value "}"
+
+static void what_is_not_supported_is_refused_by_key_and_value(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"[]", "expected a JSON object"},
+        {"{\"r\":4}", "no \"peft_type\""},
+        {"{\"peft_type\":\"LORA\"}", "no \"target_modules\""},
+        {"{\"peft_type\":\"LOHA\",\"target_modules\":[\"q_proj\"]}", "\"peft_type\" is \"LOHA\""},
+        {"{\"peft_type\":\"LOR\",\"target_modules\":[\"q_proj\"]}", "\"peft_type\" is \"LOR\""},
+        {WITH("\"task_type\":\"SEQ_CLS\""), "\"task_type\" is \"SEQ_CLS\""},
+        {WITH("\"bias\":\"lora_only\""), "\"bias\" is \"lora_only\""},
+        {WITH("\"bias\":7"), "\"bias\" is 7"},
+        {WITH("\"modules_to_save\":[\"lm_head\"]"), "\"modules_to_save\" is [\"lm_head\"]"},
+        {WITH("\"layer_replication\":[[0,2],[1,3]]"), "\"layer_replication\""},
+        {WITH("\"target_parameters\":[\"x\"]"), "\"target_parameters\""},
+        {WITH("\"lora_bias\":true"), "\"lora_bias\" is true"},
+        {WITH("\"fan_in_fan_out\":true"), "\"fan_in_fan_out\" is true"},
+        {WITH("\"alora_invocation_tokens\":[1]"), "\"alora_invocation_tokens\" is [1]"},
+        {WITH("\"use_qalora\":true"), "\"use_qalora\""},
+        {WITH("\"kasa_config\":{\"beta\":1}"), "\"kasa_config\""},
+        {WITH("\"trainable_token_indices\":[5]"), "\"trainable_token_indices\""},
+        {WITH("\"init_lora_weights\":\"pissa\""), "\"init_lora_weights\" is \"pissa\""},
+        {WITH("\"r\":0"), "\"r\" is 0: expected a number from 1"},
+        {WITH("\"r\":1.5"), "\"r\" is 1.5"},
+        {WITH("\"r\":\"4\""), "\"r\" is \"4\""},
+        {WITH("\"r\":1e400"), "\"r\""},
+        {WITH("\"lora_dropout\":1.5"), "\"lora_dropout\" is 1.5"},
+        {WITH("\"lora_alpha\":0"), "\"lora_alpha\" is 0"},
+        {WITH("\"lora_alpha\":-4"), "\"lora_alpha\" is -4"},
+        {WITH("\"alpha_pattern\":{\"q_proj\":0}"), "\"alpha_pattern\""},
+        {WITH("\"use_dora\":1"), "\"use_dora\" is 1"},
+        {WITH("\"rank_pattern\":{\"q_proj\":0}"), "\"rank_pattern\""},
+        {WITH("\"rank_pattern\":{\"q_.*\":2}"), "\"rank_pattern\""},
+        {WITH("\"rank_pattern\":{\"^q_proj\":2}"), "\"rank_pattern\""},
+        {WITH("\"rank_pattern\":{\"q_proj\":2,\"q_proj\":3}"), "\"rank_pattern\""},
+        {WITH("\"rank_pattern\":{\"(q_proj|k_proj)\":2,\"k_proj\":3}"), "\"rank_pattern\""},
+        {WITH("\"rank_pattern\":[2]"), "\"rank_pattern\""},
+        {WITH("\"alpha_pattern\":{\"a,b\":2}"), "\"alpha_pattern\""},
+        {WITH("\"layers_to_transform\":[-1]"), "\"layers_to_transform\""},
+        {WITH("\"layers_to_transform\":[1],\"layers_pattern\":\"blocks\""), "\"layers_pattern\" is \"blocks\""},
+        {WITH("\"exclude_modules\":[\"layers.0.self_attn.q_proj\"]"), "\"exclude_modules\""},
+        {WITH("\"exclude_modules\":[\"q_proj\"]"), "leaves nothing"},
+        {WITH("\"base_model_name_or_path\":3"), "\"base_model_name_or_path\" is 3"},
+        {WITH("\"r\":4,\"r\":8"), "\"r\" is there twice"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\".*q.*\"}", "\"target_modules\" is \".*q.*\": of regular expressions"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\"q_proj\"}", "of regular expressions"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\".*\\\\.(q_proj|v_proj\"}", "of regular expressions"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":[\"a,b\"]}", "expected a list of module names"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":[3]}", "expected a list of module names"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\"all-linear\",\"layers_to_transform\":[0]}",
+         "\"layers_to_transform\" is [0]"},
+        {"{\"peft_type\":\"LORA\"", "adapter_config.json:1"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refused(bad[i].text, bad[i].message);
+}
+
+/* ---- merging ---- */
+
+static int read_weights(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    const struct tune_tensor *t = tune_weights_find(context, p->name);
+    return tune_convert(out, TUNE_F32, (char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count);
+}
+
+/* The adapter into the weights of a model that is loaded already, in pieces of that many elements. */
+static void merge(struct tune_model *m, const char *base, const char *adapter, int64_t piece)
+{
+    struct tune_weights *w = tune_weights_open(base);
+    assert_got(w);
+    struct tune_adapter_file *f = tune_adapter_file_open(adapter);
+    assert_got(f);
+    struct tune_weights_source source = {read_weights, w};
+    struct tune_parameters *table = tune_model_parameters(m);
+    int modules;
+    assert_ok(tune_adapter_file_check(f, table, &modules));
+    assert_true(modules > 0);
+    float *x = malloc(sizeof *x * (size_t)piece);
+    for (int i = 0; i < table->count; i++)
+        for (int64_t at = 0; at < table->at[i].count; at += piece) {
+            int64_t n = table->at[i].count - at < piece ? table->at[i].count - at : piece;
+            assert_ok(tune_adapter_file_merge(f, &source, &table->at[i], at, n, x));
+            assert_ok(device->kernels->upload(device, tune_model_weight(m, &table->at[i]) + at, x, n * 4));
+            assert_ok(device->kernels->sync(device));
+        }
+    free(x);
+    tune_adapter_file_close(f);
+    tune_weights_close(w);
+}
+
+/* Distance of the model's logits on the base's tokens from those expected with the adapter. */
+static double logits_error(struct tune_model *m, const char *base, const char *adapter)
+{
+    char path[TUNE_PATH_MAX];
+    assert_ok(tune_path(path, "%s/expected.safetensors", base));
+    struct tune_safetensors *inputs = tune_safetensors_open(path);
+    assert_got(inputs);
+    assert_ok(tune_path(path, "%s/expected.safetensors", adapter));
+    struct tune_safetensors *expected = tune_safetensors_open(path);
+    assert_got(expected);
+    const struct tune_tensor *ids = tune_safetensors_find(inputs, "input_ids"), *logits = tune_safetensors_find(expected, "logits");
+    int B = (int)ids->shape[0], T = (int)ids->shape[1], N = B * T, V = (int)tune_model_vocabulary(m);
+    int32_t *id = malloc(4 * (size_t)N), *row = malloc(4 * (size_t)N), *length = malloc(4 * (size_t)B);
+    for (int i = 0; i < N; i++) {
+        int64_t v;
+        memcpy(&v, (char *)ids->data + 8 * i, 8);
+        id[i] = (int32_t)v;
+        row[i] = i;
+    }
+    for (int b = 0; b < B; b++)
+        length[b] = T;
+    struct tune_batch batch = {.B = B, .T = T, .ids = id, .labels = id, .lengths = length, .tokens = N, .label_count = N};
+    struct tune_tensor *hidden;
+    float *got = malloc(sizeof *got * (size_t)N * (size_t)V);
+    assert_ok(tune_model_reserve(m, B, T, 0));
+    assert_ok(tune_model_forward(m, &batch, &hidden));
+    assert_ok(tune_model_logits(m, hidden, row, N, got));
+    double d = 0, size = 0;
+    for (int64_t i = 0; i < (int64_t)N * V; i++) {
+        double x;
+        memcpy(&x, (char *)logits->data + 8 * i, 8);
+        d += (got[i] - x) * (got[i] - x);
+        size += x * x;
+    }
+    free(id);
+    free(row);
+    free(length);
+    free(got);
+    tune_safetensors_close(inputs);
+    tune_safetensors_close(expected);
+    return sqrt(d / size);
+}
+
+/* Observed: at most 4e-7. Without the adapter: above 1e-2. */
+static void merged_weights_compute_what_the_adapter_does(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MADE; i++) {
+        struct tune_adapter_config c;
+        char base[TUNE_PATH_MAX];
+        const char *adapter = reference(made_by_peft[i]);
+        assert_ok(tune_adapter_config_read(&c, adapter));
+        assert_ok(tune_path(base, "tests/reference/%s", c.base));
+        tune_adapter_config_free(&c);
+        for (int64_t piece = 7; piece < 10000; piece *= 1000) { /* pieces of rows, and whole tensors */
+            struct tune_model *m = tune_model_load(base, device, TUNE_F32);
+            assert_got(m);
+            merge(m, base, adapter, piece);
+            double error = logits_error(m, base, adapter);
+            print_message("# %s: %.1e\n", made_by_peft[i], error);
+            assert_true(error < 2e-6);
+            tune_model_free(m);
+        }
+    }
+}
+
+static void mismatch(const char *base, const char *adapter, const char *message)
+{
+    struct tune_model_config config;
+    struct tune_parameters table;
+    assert_ok(tune_model_config_read(&config, base));
+    assert_ok(tune_parameters_new(&table, &config));
+    struct tune_adapter_file *f = tune_adapter_file_open(adapter);
+    assert_got(f);
+    if (tune_adapter_file_check(f, &table, NULL) == 0)
+        fail_msg("%s fits %s", adapter, base);
+    assert_error_has(message);
+    tune_adapter_file_close(f);
+    tune_parameters_free(&table);
+}
+
+/* One tensor of zeros after the other: "name shape0 shape1", shape1 0 for a vector. */
+static void write_tensors(const char *folder, const char *const *name, const int64_t (*shape)[2], int count, enum tune_dtype dtype)
+{
+    static const char zeros[1 << 14];
+    char path[TUNE_PATH_MAX];
+    assert_ok(tune_path(path, "%s/adapter_model.safetensors", folder));
+    struct tune_safetensors_writer *w = tune_safetensors_writer_new(path);
+    assert_got(w);
+    for (int i = 0; i < count; i++)
+        assert_ok(tune_safetensors_writer_declare(w, name[i], dtype, shape[i][1] ? 2 : 1, shape[i]));
+    for (int i = 0; i < count; i++) {
+        int64_t elements = shape[i][0] * (shape[i][1] ? shape[i][1] : 1);
+        assert_ok(tune_safetensors_writer_write(w, zeros, elements * tune_dtype_bits(dtype) / 8));
+    }
+    assert_ok(tune_safetensors_writer_finish(w));
+    tune_safetensors_writer_free(w);
+}
+
+static void an_adapter_that_does_not_fit_is_told_by_names_and_shapes(void **state)
+{
+    (void)state;
+    static const char config[] = "{\"peft_type\":\"LORA\",\"r\":2,\"target_modules\":[\"layers.0.mlp.down_proj\"],"
+                                 "\"base_model_name_or_path\":\"some/base\"}";
+#define DOWN "base_model.model.model.layers.0.mlp.down_proj"
+    static const char *const names[] = {DOWN ".lora_A.weight", DOWN ".lora_B.weight", DOWN ".lora_C.weight",
+                                        DOWN ".lora_magnitude_vector"};
+    const char *base = "tests/reference/llama-tied";
+    mismatch("tests/reference/llama-tied", reference("dora"), "made on llama-head-dim); other shapes: model.layers.0.");
+    test_write(home, "adapter_config.json", config, strlen(config));
+
+    struct tune_model_config c;
+    assert_ok(tune_model_config_read(&c, base));
+    const int64_t shapes[4][2] = {{2, c.ffn}, {c.hidden, 2}, {1, 1}, {c.hidden, 0}}, narrow[2][2] = {{2, c.ffn + 1}, {c.hidden, 2}};
+    write_tensors(home, names, shapes, 1, TUNE_F32);
+    mismatch(base, home, "missing: model.layers.0.mlp.down_proj.lora_B.weight");
+    write_tensors(home, names, shapes, 3, TUNE_F32);
+    mismatch(base, home, "nothing asks for: " DOWN ".lora_C.weight");
+    write_tensors(home, names, shapes, 4, TUNE_F32); /* a magnitude, where the config does not say DoRA */
+    mismatch(base, home, DOWN ".lora_magnitude_vector");
+    write_tensors(home, names, narrow, 2, TUNE_F32);
+    mismatch(base, home, "made on some/base); other shapes: model.layers.0.mlp.down_proj.lora_A.weight is [2, ");
+    write_tensors(home, names, shapes, 2, TUNE_I32);
+    mismatch(base, home, "not F32, F16 or BF16: model.layers.0.mlp.down_proj.lora_A.weight is I32");
+    test_write(home, "adapter_config.json", "{\"peft_type\":\"LORA\",\"target_modules\":[\"query\"]}", 47);
+    write_tensors(home, names, shapes, 0, TUNE_F32);
+    mismatch(base, home, "fits no module");
+}
+
+static void a_folder_without_tensors_is_told(void **state)
+{
+    (void)state;
+    char path[TUNE_PATH_MAX];
+    test_write(home, "adapter_config.json", "{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\"]}", 48);
+    assert_ok(tune_path(path, "%s/adapter_model.safetensors", home));
+    unlink(path);
+    assert_null(tune_adapter_file_open(home));
+    assert_error_has("adapter_model.safetensors");
+    test_write(home, "adapter_model.bin", "x", 1);
+    assert_null(tune_adapter_file_open(home));
+    assert_error_has("adapter_model.bin is not read");
+    assert_null(tune_adapter_file_open("tests/reference/llama-tied"));
+    assert_error_has("adapter_config.json");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_peft_wrote_is_written_again),
+        cmocka_unit_test(values_are_those_of_the_file),
+        cmocka_unit_test(missing_keys_have_pefts_defaults),
+        cmocka_unit_test(target_modules_are_read_in_every_form),
+        cmocka_unit_test(layers_are_read_and_written),
+        cmocka_unit_test(whole_names_are_taken_whatever_the_layers),
+        cmocka_unit_test(patterns_are_read_in_plain_forms),
+        cmocka_unit_test(what_is_not_supported_is_refused_by_key_and_value),
+        cmocka_unit_test(merged_weights_compute_what_the_adapter_does),
+        cmocka_unit_test(an_adapter_that_does_not_fit_is_told_by_names_and_shapes),
+        cmocka_unit_test(a_folder_without_tensors_is_told),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

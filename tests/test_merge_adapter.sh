@@ -1,0 +1,59 @@
+#!/bin/sh
+# test_merge_adapter.sh - merge_adapter: dtypes, shards, what it says, what it refuses. (The numbers: test_adapter.)
+. tests/tap.sh
+reference=$here/tests/reference
+cd "$tmp" || exit 1
+merge() { # BASE ADAPTER OUTPUT OPTION...
+    base=$1 adapter=$2 output=$3
+    shift 3
+    "$BUILD/merge_adapter" --model "$reference/$base" --adapter "$reference/adapters/$adapter" --output "$output" "$@" >said.txt
+}
+dtype() { head -c 4096 "$1/model.safetensors" | grep -ao '"dtype":"[A-Z0-9]*"' | sort -u | tr -d '\n'; }
+
+is "an adapter is merged" merge llama-untied lora-untied merged
+is "it says what, of which rank, on how many modules" grep -qF "merged: LoRA of rank 4 on 4 modules ($reference/adapters/lora-untied)" said.txt
+is "it says what it merged onto" grep -qF "onto the weights of $reference/llama-untied as they are there" said.txt
+is "weights keep the base's dtype" [ "$(dtype merged)" = '"dtype":"BF16"' ]
+is "config.json is the base's" cmp merged/config.json "$reference/llama-untied/config.json"
+is "float32" merge llama-untied lora-untied wide --dtype float32
+is "is what the weights are then" [ "$(dtype wide)" = '"dtype":"F32"' ]
+is "and what config.json says" grep -q '"dtype":.*"float32"' wide/config.json
+is "float16" merge llama-untied lora-untied half --dtype float16
+is "is what the weights are then" [ "$(dtype half)" = '"dtype":"F16"' ]
+is "only adapted weights change" eval '! cmp -s merged/model.safetensors "$reference/llama-untied/model.safetensors"'
+is "twice the same bits" eval 'merge llama-untied lora-untied again && cmp merged/model.safetensors again/model.safetensors'
+is "the folder's name may end in /" merge llama-untied lora-untied slash/
+
+is "shards" merge llama-untied lora-untied sharded --shard-size 0.000004
+is "have an index" test -s sharded/model.safetensors.index.json
+is "no file is larger, unless it is one tensor" eval '[ "$(ls sharded/model-0*.safetensors | wc -l)" -gt 2 ] && [ ! -e sharded/model.safetensors ]'
+on() { "$BUILD/merge_adapter" --model "$1" --adapter "$reference/adapters/lora-untied" --output "$2" >/dev/null; }
+is "a merged folder is a model: merged once more" on merged twice
+is "from shards too" on sharded twice-sharded
+is "to the same bits" cmp twice/model.safetensors twice-sharded/model.safetensors
+
+is "onto NF4" merge llama-untied lora-untied nf4 --base-dtype nf4 --dtype float32
+is "which is said" grep -q "onto the dequantised NF4 values of the weights of $reference/llama-untied, saved as float32" said.txt
+is "gives other weights" eval '! cmp -s nf4/model.safetensors wide/model.safetensors'
+is "onto bfloat16" merge llama-untied lora-untied b --base-dtype bfloat16 --dtype float32
+is "what is kept so already stays" cmp b/model.safetensors wide/model.safetensors
+merge llama-rows lora exact
+is "float32 is rounded" eval 'merge llama-rows lora r --base-dtype bfloat16 && ! cmp -s r/model.safetensors exact/model.safetensors'
+
+is "DoRA is called so" eval 'merge llama-head-dim dora d && grep -q "DoRA of rank 4 on 14 modules" said.txt'
+mkdir newer && cp "$reference/adapters/lora-untied/adapter_model.safetensors" newer &&
+    sed 's/"task_type"/"shiny": 3,\n  "task_type"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
+is "keys that nobody knows are told" eval '"$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output n | grep -q "not looked at: shiny"'
+
+refused "nothing is replaced" 1 "merged is there already" "$BUILD/merge_adapter" --model "$reference/llama-untied" \
+    --adapter "$reference/adapters/lora-untied" --output merged
+refused "an adapter for another base: names and shapes" 1 "made on llama-head-dim); other shapes: model.layers.0.self_attn.q_proj" \
+    "$BUILD/merge_adapter" --model "$reference/llama-tied" --adapter "$reference/adapters/dora" --output x
+refused "a folder that is no adapter" 1 "adapter_config.json" "$BUILD/merge_adapter" --model "$reference/llama-tied" \
+    --adapter "$reference/llama-tied" --output x
+refused "--adapter is needed" 2 "--adapter is missing" "$BUILD/merge_adapter" --model "$reference/llama-tied" --output x
+sed -i 's/"bias": "none"/"bias": "all"/' newer/adapter_config.json
+refused "what is not supported: by key and value" 1 '"bias" is "all"' "$BUILD/merge_adapter" --model "$reference/llama-untied" \
+    --adapter newer --output x
+is "nothing is left of what was refused" eval '! ls -d x* 2>/dev/null'
+finish

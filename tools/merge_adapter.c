@@ -1,0 +1,200 @@
+/* merge_adapter.c - a model folder with an adapter's weights in it: what any program loads that knows no adapters.
+ *
+ *     build/merge_adapter --model models/SmolLM2-135M --adapter runs/a/checkpoint-final --output merged
+ *
+ * W + s B A (of DoRA scaled to its magnitude) is computed in float32 and rounded once, one piece of one tensor at a time, so a
+ * model may be larger than the memory. Config and tokenizer files are the model's. An adapter that was trained on weights kept in
+ * fewer bits (--base-dtype of finetune_lora) has learnt around their rounding: the same --base-dtype here merges onto those. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoints/adapter_file.h"
+#include "core/file.h"
+#include "core/float16.h"
+#include "core/nf4.h"
+#include "core/try.h"
+#include "flags/find.h"
+#include "flags/program.h"
+#include "models/companions.h"
+#include "models/weights.h"
+
+static struct {
+    struct tune_flags tune;
+    const char *adapter, *output, *dtype, *base_dtype;
+    double shard_size;
+} my;
+
+static const struct tune_option my_options[] = {
+    {"model", TUNE_STRING, &my.tune.model, NULL, "", "", "the base: folder, known name or Hub id"},
+    {"adapter", TUNE_STRING, &my.adapter, NULL, "", "", "folder with adapter_config.json and adapter_model.safetensors"},
+    {"output", TUNE_STRING, &my.output, NULL, "", "", "the folder to make"},
+    {"dtype", TUNE_CHOICE, &my.dtype, "as-read", "as-read|float32|bfloat16|float16", "",
+     "of the merged weights; as-read: each as in the base"},
+    {"base-dtype", TUNE_CHOICE, &my.base_dtype, "as-read", "as-read|bfloat16|nf4", "",
+     "what the base's matrices were kept in when the adapter was trained; nf4: the linear layers, bfloat16 the others"},
+    {"shard-size", TUNE_DOUBLE, &my.shard_size, "5", "[0.000001,1000000]", "GB", "of a weight file at most, a tensor at least"},
+    {0},
+};
+
+static const struct tune_property my_properties[] = {{0}};
+
+/* The base and the adapter on it. */
+struct merging {
+    char folder[TUNE_PATH_MAX];
+    struct tune_model_config config;
+    struct tune_parameters table;
+    struct tune_weights *base;
+    struct tune_adapter_file *adapter;
+    struct tune_nf4 nf4; /* one of the base's matrices, with memory of its own */
+    void *nf4_memory;
+    const struct tune_parameter *nf4_of; /* NULL: none yet */
+    int modules;
+    int64_t done, total; /* elements */
+    int percent;
+};
+
+static int read_file(const struct merging *m, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    const struct tune_tensor *t = tune_weights_find(m->base, p->name);
+    return tune_convert(out, TUNE_F32, (const char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count);
+}
+
+/* The whole row as NF4: half a byte a number. */
+static int quantise(struct merging *m, const struct tune_parameter *p)
+{
+    enum { PIECE = 1 << 14 };
+    float piece[PIECE];
+    struct tune_nf4_writer w = {0};
+    int64_t bytes = tune_nf4_bytes(p->count);
+    free(m->nf4_memory);
+    m->nf4_of = NULL;
+    m->nf4_memory = bytes > 0 ? aligned_alloc(64, (size_t)bytes) : NULL;
+    TRY(bytes);
+    if (!m->nf4_memory) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s in NF4", p->name);
+        return -1;
+    }
+    int status = tune_nf4_begin(&w, p->name, m->nf4_memory, p->count);
+    for (int64_t at = 0; at < p->count && status == 0; at += PIECE) {
+        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
+        status = read_file(m, p, at, n, piece);
+        if (status == 0)
+            status = tune_nf4_write(&w, piece, n);
+    }
+    if (status == 0)
+        status = tune_nf4_finish(&w, &m->nf4);
+    tune_nf4_abandon(&w);
+    m->nf4_of = status == 0 ? p : NULL;
+    return status;
+}
+
+/* The base's numbers as the adapter knew them: read, and rounded to what they were kept in. */
+static int read_base(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct merging *m = context;
+    size_t n = strlen(p->name), tail = strlen("_proj.weight");
+    bool matrix = p->ndim == 2 && strcmp(my.base_dtype, "as-read") != 0;
+    if (matrix && strcmp(my.base_dtype, "nf4") == 0 && n > tail && strcmp(p->name + n - tail, "_proj.weight") == 0) {
+        TRY(m->nf4_of == p ? 0 : quantise(m, p));
+        tune_nf4_read(&m->nf4, at, count, out);
+        return 0;
+    }
+    TRY(read_file(m, p, at, count, out));
+    for (int64_t i = 0; i < count && matrix; i++)
+        out[i] = tune_bf16_to_float(tune_float_to_bf16(out[i]));
+    return 0;
+}
+
+static void show_progress(struct merging *m)
+{
+    int now = (int)(100 * m->done / m->total);
+    if (!isatty(2) || now == m->percent)
+        return;
+    m->percent = now;
+    fprintf(stderr, "\r%3d %% of %.1fM weights%s", now, (double)m->total / 1e6, m->done == m->total ? "\n" : "");
+}
+
+static int read_merged(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct merging *m = context;
+    struct tune_weights_source base = {read_base, m};
+    TRY(tune_adapter_file_merge(m->adapter, &base, p, at, count, out));
+    m->done += count;
+    show_progress(m);
+    return 0;
+}
+
+static int open_all(struct merging *m)
+{
+    TRY(tune_model_find(my.tune.model, m->folder));
+    TRY(tune_model_config_read(&m->config, m->folder));
+    TRY(tune_parameters_new(&m->table, &m->config));
+    m->total = tune_parameters_total(&m->table);
+    m->base = tune_weights_open(m->folder);
+    TRY(m->base ? tune_weights_check(m->base, &m->table, m->config.tied) : -1);
+    m->adapter = tune_adapter_file_open(my.adapter);
+    return m->adapter ? tune_adapter_file_check(m->adapter, &m->table, &m->modules) : -1;
+}
+
+static int write_all(struct merging *m, const char *folder)
+{
+    enum tune_dtype dtype = strcmp(my.dtype, "as-read") == 0 ? TUNE_DTYPES : (enum tune_dtype)tune_dtype_from(my.dtype);
+    struct tune_weights_source merged = {read_merged, m};
+    struct tune_companions *companions = tune_companions_read(m->folder);
+    int status = companions ? tune_companions_write(companions, folder, dtype) : -1;
+    tune_companions_free(companions);
+    TRY(status);
+    return tune_weights_write(folder, &m->table, dtype, (int64_t)(my.shard_size * 1e9), &merged);
+}
+
+/* What was made of what. */
+static void tell(const struct merging *m, const char *folder)
+{
+    const struct tune_adapter_config *c = tune_adapter_file_config(m->adapter);
+    bool as_read = strcmp(my.dtype, "as-read") == 0;
+    const char *onto = strcmp(my.base_dtype, "nf4") == 0        ? "the dequantised NF4 values of the weights of"
+                       : strcmp(my.base_dtype, "bfloat16") == 0 ? "the weights, rounded to bfloat16, of"
+                                                                : "the weights of";
+    printf("%s: %s of rank %d on %d modules (%s)\n", folder, c->lora.dora ? "DoRA" : "LoRA", c->lora.r, m->modules, my.adapter);
+    printf("merged in float32 onto %s %s%s, saved %s%s\n", onto, m->folder,
+           strcmp(my.base_dtype, "as-read") == 0 ? " as they are there" : "",
+           as_read ? "in the dtype each has there" : "as ", as_read ? "" : my.dtype);
+    if (c->base)
+        printf("the adapter's config says that it was made on %s\n", c->base);
+    if (c->unknown)
+        printf("keys of adapter_config.json that are not known here, and were not looked at: %s\n", c->unknown);
+}
+
+int main(int argc, char **argv)
+{
+    static struct merging m = {.percent = -1};
+    char parent[TUNE_PATH_MAX];
+    struct tune_folder_writer w = {0};
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Merge a PEFT adapter into its model.");
+    if (!my.tune.model || !my.adapter || !my.output) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s is missing", !my.tune.model ? "model" : !my.adapter ? "adapter" : "output");
+        tune_program_fail();
+    }
+    size_t n = strlen(my.output);
+    while (n > 1 && my.output[n - 1] == '/')
+        n--;
+    char *folder = strndup(my.output, n);
+    if (tune_file_exists(folder)) {
+        tune_error_set("%s is there already; nothing is replaced, remove it or give another folder", folder);
+        tune_program_fail();
+    }
+    if (open_all(&m) < 0 || tune_file_parent(parent, folder) < 0 || tune_file_make_folder(parent) < 0 ||
+        tune_file_begin_folder(&w, folder) < 0 || write_all(&m, w.temporary) < 0 || tune_file_commit_folder(&w) < 0) {
+        tune_file_cancel_folder(&w);
+        tune_program_fail();
+    }
+    tell(&m, folder);
+    free(m.nf4_memory);
+    tune_adapter_file_close(m.adapter);
+    tune_weights_close(m.base);
+    tune_parameters_free(&m.table);
+    free(folder);
+    tune_flags_free(&my.tune);
+    return 0;
+}
