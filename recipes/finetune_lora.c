@@ -19,6 +19,7 @@ static const struct tune_option my_options[] = {
 
 static const struct tune_property my_properties[] = {
     TUNE_TRAINING_PROPERTIES,
+    TUNE_LORA_PROPERTIES,
     {0},
 };
 

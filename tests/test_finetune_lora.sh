@@ -12,8 +12,9 @@ tiny qwen 1 --like qwen3-0.6b >/dev/null
 run() { # NAME OPTION...; 54 rows, 9 steps an epoch, 18 in all
     who=$1
     shift
+    case " $* " in *" --adapter "*) ;; *) set -- --lora-r 4 --lora-alpha 8 "$@" ;; esac
     "$lora" --model model --dataset rows.jsonl --max-length 48 --batch-size 3 --accumulate 2 --lr 3e-3 --threads 2 --train-split 0.9 \
-        --epochs 2 --eval-every 4 --save-every 5 --seed 3 --lora-r 4 --lora-alpha 8 --lora-dropout 0.1 --output "$who" "$@" >"$who.out" 2>&1
+        --epochs 2 --eval-every 4 --save-every 5 --seed 3 --lora-dropout 0.1 --output "$who" "$@" >"$who.out" 2>&1
     code=$?
     [ $code = 0 ] || tail -n 5 "$who.out"
     return $code
@@ -35,7 +36,17 @@ for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lo
     is "the same bits" same a$n d$n
 done
 is "a checkpoint is an adapter folder: it can be merged" "$BUILD/merge_adapter" --model model --adapter a1/checkpoint-final --output merged
-is "what is saved is what is trained" eval 'grep -q "lora_A.weight" a1/checkpoint-final/state/weights.safetensors && ! grep -q "q_proj.weight" a1/checkpoint-final/state/weights.safetensors'
+is "what is saved is what is trained, once" eval '[ ! -e a1/checkpoint-final/state/weights.safetensors ] && grep -q "lora_A.weight" a1/checkpoint-final/adapter_model.safetensors && ! grep -q "q_proj.weight" a1/checkpoint-final/adapter_model.safetensors'
+is "every save is proved" eval '[ "$(grep -c "^save [0-9]* | adapter read again | merged differs by" a1.out)" = "$(ls -d a1/checkpoint-[0-9]* | wc -l)" ]'
+is "the report has how far merged is" awk "BEGIN { d = $(figure a1 merge_difference); exit !(d > 0 && d < 1e-5) }"
+is "narrower numbers are saved too" run h --save-dtype bfloat16
+is "... and those that are trained beside them" eval 'grep -q lora_A.weight h/checkpoint-final/state/weights.safetensors && run hh --save-dtype bfloat16 --stop-at-step 7 && more hh && same h hh'
+weights() { # FOLDER: its adapter's numbers
+    tail -c +"$((9 + $(od -An -t u8 -N 8 "$1/adapter_model.safetensors")))" "$1/adapter_model.safetensors" | cksum
+}
+is "an adapter goes on elsewhere, no step lost" eval 'run begun --adapter a1/checkpoint-final --lr 0 && [ "$(weights begun/checkpoint-final)" = "$(weights a1/checkpoint-final)" ] && grep -q "begins from a1/checkpoint-final" begun.out'
+cp -r a1/checkpoint-5 theirs
+is "... and is gone on with when it is not there any more" eval 'run e --adapter theirs --stop-at-step 7 && run f --adapter theirs && rm -r theirs && more e && same f e'
 is "the header has the share that is trained" grep -qE '^# model .* trained \([0-9.]+ %\)' a1.out
 is "memory is as planned" awk "BEGIN { exit !($(figure a1 peak_anonymous_bytes) <= $(figure a1 estimated_memory_bytes)) }"
 is "another dropout is another run" eval 'run other --lora-dropout 0.2 && ! same a1 other >/dev/null'
@@ -43,5 +54,8 @@ refuse() { "$lora" --model model --dataset rows.jsonl --max-length 48 "$@"; }
 refused "rank 0" 2 "lora-r" refuse --lora-r 0
 refused "targets that match nothing" 2 "in each layer there are self_attn.q_proj" refuse --lora-targets c_attn
 refused "a layer there is not" 2 "the model has layers 0 to 1" refuse --lora-layers 0-7
+refused "what the adapter has already" 2 "lora-r beside --adapter" refuse --adapter a1/checkpoint-final --lora-r 4
+refused "an adapter of another base" 1 "does not fit this base model" refuse --adapter a1/checkpoint-final --model qwen --output other-base
+refused "an adapter that is none" 1 "adapter_config.json" refuse --adapter model
 refused "a pattern that is none" 2 "k_proj=4" refuse --lora-rank-pattern 7
 finish

@@ -32,6 +32,7 @@ struct tune_checkpoint_options {
     enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16, or TUNE_DTYPES: as they were read */
     int keep_last;              /* keep that many newest ones, and those the links point at; 0: all */
     const char *resume;         /* the checkpoint to go on from; NULL: none */
+    const char *adapter;        /* a PEFT folder whose adapter a run that is not gone on with begins from; NULL: none */
     bool overwrite;             /* going on from it may remove newer ones */
     bool unsaved;               /* where the run ends (at->finished, at->stopped) there is nothing to save; a checkpoint that step
                                    has already gets its links all the same */
@@ -48,12 +49,13 @@ void tune_checkpoint_free(struct tune_checkpoint *c);
 
 /* tune_checkpoint_save - checkpoint-<at->step>; a second time at one step, progress.json alone, with what an evaluation
  * found meanwhile. Before the first step there is nothing to save. Links checkpoint-best if at->best, checkpoint-final if
- * at->finished; then removes what keep_last leaves out. opt NULL: no moments. -1 with an error: nothing appears under the
+ * at->finished; then removes what keep_last leaves out. Adapters are proved before they get the name (tune_adapter_prove), and the
+ * log says how far they are from merged ones. opt NULL: no moments. -1 with an error: nothing appears under the
  * name; what was there stays. */
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at);
 
-/* tune_checkpoint_resume - where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
+/* tune_checkpoint_resume - without options.resume: the numbers of options.adapter to m, if there is one. Where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
  * its place, *at as it was; the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
  * removed. -1, with nothing in the folder changed: a file is missing, not of this model or not of this step, config.json,
  * tokenizer or the number of steps planned are others (tune_logger_changed), there are

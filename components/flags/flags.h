@@ -79,7 +79,7 @@ struct tune_flags {
     double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds, until_stable;
     int64_t warmup_steps, max_steps, stop_at_step;
     /* adapters */
-    const char *base_dtype, *lora_targets, *lora_rank_pattern, *lora_alpha_pattern, *lora_layers;
+    const char *adapter, *base_dtype, *lora_targets, *lora_rank_pattern, *lora_alpha_pattern, *lora_layers;
     int lora_r; /* 0: a program without them */
     double lora_alpha, lora_dropout;
     bool lora_rslora, lora_dora;
@@ -162,6 +162,8 @@ struct tune_flags {
      "ranks of some modules: k_proj=4,layers.0.self_attn.q_proj=32; the first that fits holds"}, \
     {"lora-alpha-pattern", TUNE_STRING, &(f).lora_alpha_pattern, NULL, "", "", "alphas of some modules, written alike"}, \
     {"lora-layers", TUNE_STRING, &(f).lora_layers, NULL, "", "", "layers that get adapters: 0,1,8-15; all if not given"}, \
+    {"adapter", TUNE_STRING, &(f).adapter, NULL, "", "", \
+     "begin from this PEFT folder's adapter, of its rank, targets and scales; --lora-dropout may be another"}, \
     {"base-dtype", TUNE_CHOICE, &(f).base_dtype, "float32", "float32|bfloat16", "", "of the frozen model's matrices"}, \
     TUNE_OPTION_GROUP("")
 
@@ -238,6 +240,10 @@ struct tune_flags {
 
 #define TUNE_TRAINING_OPTIONS(f) \
     TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_EVALUATION_OPTIONS(f), TUNE_RUN_OPTIONS(f)
+
+/* What a recipe with adapters reports beside that. */
+#define TUNE_LORA_PROPERTIES \
+    {"merge_difference", "", "final norm's outputs, base and adapter against merged, of the last checkpoint: distance / norm"}
 
 /* What every training recipe reports; up to is_valid, ado's target properties in their order. */
 #define TUNE_TRAINING_PROPERTIES \

@@ -67,12 +67,13 @@ struct product {
 };
 
 /* tune_product_forward - as tune_linear_forward, with adapters. tune_product_merged - instead of adapters with weights that
- * m->merged gives, some rows at a time. tune_product_again - what backward reads of that, without y.
+ * m->merged gives, some rows at a time; tune_product_merged_bytes - what that takes, the adapter's own numbers among it. tune_product_again - what backward reads of that, without y.
  * tune_product_backward - as tune_linear_backward with dx set; dx, dw, dbias: NULL where not wanted. */
 int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y, const struct tune_tensor *x,
                          float beta);
 int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
                         const struct tune_tensor *x, float beta);
+void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *device, int64_t *host);
 int tune_product_again(struct tune_model *m, const struct product *p, const struct tune_tensor *x);
 int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx, struct tune_tensor *dw,
                           struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x);

@@ -1,11 +1,11 @@
-/* get_model.c - the model that the flags name, ready to train. */
+/* get_model.c - the model that the flags name, with adapters or without, ready to train. */
 #include <string.h>
 
 #include "core/file.h"
 #include "core/try.h"
 #include "flags/flags.h"
 #include "flags/find.h"
-#include "models/lora.h"
+#include "models/adapter_config.h"
 #include "models/model.h"
 #include "tokenizers/tokenizer.h"
 
@@ -66,9 +66,23 @@ struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_de
     return ready(flags, tune_model_load(folder, dev, tune_get_model_dtype(flags)), 0);
 }
 
-struct tune_lora_options tune_get_lora_options(const struct tune_flags *flags)
+/* What an adapter that training begins from has already cannot be asked for as well. */
+static int check_adapter(const struct tune_flags *flags)
 {
-    return (struct tune_lora_options){
+    static const char *const own[] = {"lora-r", "lora-alpha", "lora-rslora", "lora-dora", "lora-targets", "lora-rank-pattern",
+                                      "lora-alpha-pattern", "lora-layers"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (tune_flags_given(flags, own[i])) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--%s beside --adapter %s: that adapter's adapter_config.json says it; leave one of "
+                                "them out", own[i], flags->adapter);
+            return -1;
+        }
+    return 0;
+}
+
+int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config)
+{
+    *config = (struct tune_adapter_config){.lora = {
         .r = flags->lora_r,
         .alpha = flags->lora_alpha,
         .dropout = flags->lora_dropout,
@@ -78,7 +92,14 @@ struct tune_lora_options tune_get_lora_options(const struct tune_flags *flags)
         .rank_pattern = flags->lora_rank_pattern,
         .alpha_pattern = flags->lora_alpha_pattern,
         .layers = flags->lora_layers,
-    };
+    }};
+    if (!flags->adapter)
+        return 0;
+    TRY(check_adapter(flags)); /* a run that goes on has it in its checkpoint, wherever the first one is by now */
+    TRY(tune_adapter_config_read(config, flags->resume_checkpoint ? flags->resume_checkpoint : flags->adapter));
+    if (tune_flags_given(flags, "lora-dropout"))
+        config->lora.dropout = flags->lora_dropout;
+    return 0;
 }
 
 enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags)
@@ -89,9 +110,11 @@ enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags)
 struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok)
 {
     char folder[TUNE_PATH_MAX];
-    struct tune_lora_options options = tune_get_lora_options(flags);
-    if (find(flags, tok, folder) < 0)
+    struct tune_adapter_config adapter;
+    if (find(flags, tok, folder) < 0 || tune_get_lora_options(flags, &adapter) < 0)
         return NULL;
     struct tune_model *m = tune_model_load_frozen(folder, dev, tune_get_model_dtype(flags), tune_get_base_dtype(flags));
-    return ready(flags, m, m ? tune_lora_add(m, &options, (uint64_t)flags->seed) : -1);
+    m = ready(flags, m, m ? tune_lora_add(m, &adapter.lora, (uint64_t)flags->seed) : -1);
+    tune_adapter_config_free(&adapter);
+    return m;
 }

@@ -45,10 +45,28 @@ static int by_matrices(struct tune_model *m, const struct product *p, const stru
     return p->bias ? m->dev->kernels->bias_forward(m->dev, y, p->bias, p->scale) : 0;
 }
 
+/* Rows of a tile. */
+static int64_t tile_rows(int64_t in)
+{
+    return in < TILE ? TILE / in : 1;
+}
+
+void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *device, int64_t *host)
+{
+    *device = *host = 0;
+    for (int i = 0; i < layers * LORA_PRODUCTS; i++)
+        for (int k = 0; k < l->group[i].count; k++) {
+            int64_t in = l->group[i].in, out = l->group[i].target[k].out, tile = tile_rows(in) * in * 4;
+            int64_t module = ((in + out) * l->group[i].target[k].r + out + 2 * in) * 4;
+            *device = tile > *device ? tile : *device;
+            *host = tile + module > *host ? tile + module : *host;
+        }
+}
+
 int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
                         const struct tune_tensor *x, float beta)
 {
-    int64_t in = x->shape[1], tile = in < TILE ? TILE / in : 1, bytes = tile * in * 4;
+    int64_t in = x->shape[1], tile = tile_rows(in), bytes = tile * in * 4;
     float *host = malloc((size_t)bytes);
     void *device = tune_device_alloc(m->dev, bytes, "a tile of merged weights");
     int status = host && device ? by_matrices(m, p, g, y, x, beta, host, device, tile) : -1;

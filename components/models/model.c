@@ -273,6 +273,9 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         status = tune_lora_plan(&m.lora, &m.parameters, adapted->lora, 0, config->layers);
     *bytes = (struct tune_model_bytes){.weights = weights_bytes(&m) + m.parameters.adapters, .gradients = gradients_bytes(&m)};
     bytes->weights += m.lora ? m.lora->squares_count * 4 : 0;
+    if (status == 0 && m.lora)
+        tune_product_merged_bytes(m.lora, config->layers, &bytes->merged, &bytes->merged_host);
+    bytes->merged_host += bytes->merged ? (int64_t)TUNE_LORA_PROOF * config->hidden * 3 * 4 : 0;
     if (status == 0 && (status = set_sizes(&m, B, T, what)) == 0) {
         struct tune_attention largest = largest_attention(&m);
         place(&m, &count);
@@ -359,6 +362,11 @@ enum tune_dtype tune_model_dtype(const struct tune_model *m)
 int64_t tune_model_max_tokens(const struct tune_model *m)
 {
     return (int64_t)m->max_B * m->max_T;
+}
+
+int tune_model_max_length(const struct tune_model *m)
+{
+    return m->max_T;
 }
 
 struct tune_parameters *tune_model_parameters(struct tune_model *m)

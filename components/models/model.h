@@ -56,6 +56,8 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what);
 struct tune_model_bytes {
     int64_t weights, gradients, activations, working; /* gradients: with everything trainable; working: the device's threads' */
     int64_t library;                                  /* outside of the device's count, see devices/device.h; an estimate */
+    int64_t merged, merged_host;                      /* of tune_model_infer_merged with adapters: a tile on the device; the host's,
+                                                         with what an adapter is merged from and compared by (lora.h) */
 };
 struct tune_lora_options;
 struct tune_model_adapted { /* what a model with adapters is made by */
@@ -74,6 +76,7 @@ struct tune_device *tune_model_device(const struct tune_model *m);
 int64_t tune_model_vocabulary(const struct tune_model *m);
 enum tune_dtype tune_model_dtype(const struct tune_model *m); /* of activations */
 int64_t tune_model_max_tokens(const struct tune_model *m);    /* B*T that was reserved */
+int tune_model_max_length(const struct tune_model *m);        /* T of that */
 
 /* tune_model_parameters - the table; freeze rows (trainable = false) before the first zero_grad or optimizer.
  * tune_model_weight, tune_model_gradient - a parameter's place on the device; NULL weight: it is not kept in F32; NULL gradient:

@@ -45,6 +45,8 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "activations", model.activations, true);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), true);
     add(plan, "threads' work", model.working + tune_sums_bytes(r->log_every), true);
+    add(plan, "merged tile", r->proves ? model.merged : 0, true);
+    add(plan, "proof of adapters", r->proves ? model.merged_host : 0, false);
     add(plan, "profiler", profiler.device, true);
     add(plan, "profiler's trace", profiler.heap, false);
     add(plan, "loader", loader, false);

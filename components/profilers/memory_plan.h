@@ -39,6 +39,7 @@ struct tune_memory_request {
     int profile;                       /* steps to be profiled */
     int64_t files;                     /* bytes of files held as they are: what is saved with the weights */
     bool resumes;                      /* moments are read from a file */
+    bool proves;                       /* saved adapters are read again and merged */
 };
 
 struct tune_memory_part {
@@ -46,7 +47,7 @@ struct tune_memory_part {
     int64_t bytes;
 };
 
-enum { TUNE_MEMORY_PARTS = 12 };
+enum { TUNE_MEMORY_PARTS = 14 };
 struct tune_memory_plan {
     struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* none of 0 bytes */
     int count;

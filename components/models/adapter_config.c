@@ -1,5 +1,5 @@
 /* adapter_config.c - PEFT's keys, one table of them; names in lists, patterns and plain expressions. */
-#include "checkpoints/adapter_config.h"
+#include "models/adapter_config.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>

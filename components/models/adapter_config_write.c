@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoints/adapter_config.h"
+#include "models/adapter_config.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
