@@ -201,7 +201,8 @@ static int own_row(void *context, int64_t row, struct tune_example *x)
 /* lora NULL: all is trained. */
 static struct trainer open_with(const char *folder, enum tune_optimizer_kind kind, const struct tune_lora_options *lora)
 {
-    struct trainer t = {.m = lora ? tune_model_load_frozen(folder, dev, TUNE_F32, TUNE_BF16) : tune_model_load(folder, dev, TUNE_F32)};
+    struct trainer t = {0};
+    t.m = lora ? tune_model_load_frozen(folder, dev, TUNE_F32, TUNE_BF16) : tune_model_load(folder, dev, TUNE_F32);
     assert_got(t.m);
     if (lora)
         assert_ok(tune_lora_add(t.m, lora, 7));

@@ -24,7 +24,8 @@ numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//; s/"elapsed_s":[
 same() { numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt && diff -r "$1/checkpoint-final" "$2/checkpoint-final"; }
 figure() { sed -n "s/.*\"$2\":[^0-9-]*\([-0-9.e]*\).*/\1/p" "$1/report.json"; }
 
-for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lora-targets q_proj,v_proj,down_proj --lora-layers 1"; do
+for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lora-targets q_proj,v_proj,down_proj --lora-layers 1" \
+    "--base-dtype nf4" "--model qwen --base-dtype nf4 --dtype bfloat16 --lora-dora"; do
     n=$((n + 1))
     is "a run $o" run a$n $o
     is "the loss falls" awk "BEGIN { exit !($(figure a$n loss_last) < $(figure a$n loss_first)) }"
@@ -48,7 +49,11 @@ is "an adapter goes on elsewhere, no step lost" eval 'run begun --adapter a1/che
 cp -r a1/checkpoint-5 theirs
 is "... and is gone on with when it is not there any more" eval 'run e --adapter theirs --stop-at-step 7 && run f --adapter theirs && rm -r theirs && more e && same f e'
 is "the header has the share that is trained" grep -qE '^# model .* trained \([0-9.]+ %\)' a1.out
-is "memory is as planned" awk "BEGIN { exit !($(figure a1 peak_anonymous_bytes) <= $(figure a1 estimated_memory_bytes)) }"
+for n in 1 2 4; do
+    is "memory is as planned" awk "BEGIN { exit !($(figure a$n peak_anonymous_bytes) <= $(figure a$n estimated_memory_bytes)) }"
+done
+is "a base in NF4 takes less" awk "BEGIN { exit !($(figure a4 estimated_memory_bytes) < $(figure a1 estimated_memory_bytes)) }"
+is "an adapter is merged onto what it was trained on" eval '"$BUILD/merge_adapter" --model model --adapter a4/checkpoint-final --base-dtype nf4 --output quantised >nf4.out && grep -qi nf4 nf4.out'
 is "another dropout is another run" eval 'run other --lora-dropout 0.2 && ! same a1 other >/dev/null'
 refuse() { "$lora" --model model --dataset rows.jsonl --max-length 48 "$@"; }
 refused "rank 0" 2 "lora-r" refuse --lora-r 0

@@ -305,7 +305,8 @@ static int begin(struct tune_checkpoint *c, struct tune_model *m)
     TRY(tune_adapter_config_read(&config, c->adapter));
     snprintf(text, sizeof text, "begins from %.400s", c->adapter);
     int status = tune_logger_note(c->options.log, "adapter", text);
-    snprintf(text, sizeof text, "its adapter_config.json has keys that are not known here: %.400s", config.unknown ? config.unknown : "");
+    snprintf(text, sizeof text, "its adapter_config.json has keys that are not known here: %.400s",
+             config.unknown ? config.unknown : "");
     if (status == 0 && config.unknown)
         status = tune_logger_note(c->options.log, "warning: adapter", text);
     tune_adapter_config_free(&config);

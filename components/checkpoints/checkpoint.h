@@ -55,7 +55,8 @@ void tune_checkpoint_free(struct tune_checkpoint *c);
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at);
 
-/* tune_checkpoint_resume - without options.resume: the numbers of options.adapter to m, if there is one. Where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
+/* tune_checkpoint_resume - without options.resume: the numbers of options.adapter, if there is one, to m, which has such adapters.
+ * Where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
  * its place, *at as it was; the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
  * removed. -1, with nothing in the folder changed: a file is missing, not of this model or not of this step, config.json,
  * tokenizer or the number of steps planned are others (tune_logger_changed), there are
@@ -67,7 +68,8 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
  * folder is made; files there are replaced one by one. */
 int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype);
 
-/* tune_get_checkpoint - by --model, --save, --save-every, --eval-every, --save-dtype, --keep-last, --resume and --overwrite, in the logger's run folder. */
+/* tune_get_checkpoint - by --model, --adapter, --save, --save-every, --eval-every, --save-dtype, --keep-last, --resume and
+ * --overwrite, in the logger's run folder. */
 struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, struct tune_logger *log);
 
 #ifdef __cplusplus

@@ -164,7 +164,8 @@ struct tune_flags {
     {"lora-layers", TUNE_STRING, &(f).lora_layers, NULL, "", "", "layers that get adapters: 0,1,8-15; all if not given"}, \
     {"adapter", TUNE_STRING, &(f).adapter, NULL, "", "", \
      "begin from this PEFT folder's adapter, of its rank, targets and scales; --lora-dropout may be another"}, \
-    {"base-dtype", TUNE_CHOICE, &(f).base_dtype, "float32", "float32|bfloat16", "", "of the frozen model's matrices"}, \
+    {"base-dtype", TUNE_CHOICE, &(f).base_dtype, "float32", "float32|bfloat16|nf4", "", \
+     "of the frozen model's matrices; nf4: four bits a number (QLoRA), embedding and output projection bfloat16"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_OPTIMIZER_OPTIONS(f) \

@@ -429,8 +429,9 @@ int tune_logger_proof(struct tune_logger *log, int64_t step, double difference)
     int i = tune_logger_declared(log, "merge_difference");
     if (i >= 0)
         log->values[i] = difference;
-    return log->options.quiet ? 0 : tune_line_print(&log->line, "save %" PRId64 " | adapter read again | merged differs by %.2g", step,
-                                                     difference);
+    if (log->options.quiet)
+        return 0;
+    return tune_line_print(&log->line, "save %" PRId64 " | adapter read again | merged differs by %.2g", step, difference);
 }
 
 /* The table as `#` lines. */

@@ -25,6 +25,7 @@ struct tune_model {
     struct tune_parameters parameters;
     struct tune_parameter **first;   /* [layers+2] first row of each unit */
     char *weights, *adapters;        /* the base's, the adapters' */
+    struct tune_nf4 *nf4;            /* [2 base] scales of each row, and of it with those glued below it; NULL: none is NF4 */
     float *gradients;
     double load_seconds;
     int max_B, max_T;
@@ -67,7 +68,8 @@ struct product {
 };
 
 /* tune_product_forward - as tune_linear_forward, with adapters. tune_product_merged - instead of adapters with weights that
- * m->merged gives, some rows at a time; tune_product_merged_bytes - what that takes, the adapter's own numbers among it. tune_product_again - what backward reads of that, without y.
+ * m->merged gives, some rows at a time; tune_product_merged_bytes - what that takes, the adapter's own numbers among it.
+ * tune_product_again - what backward reads of tune_product_forward, without y.
  * tune_product_backward - as tune_linear_backward with dx set; dx, dw, dbias: NULL where not wanted. */
 int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y, const struct tune_tensor *x,
                          float beta);

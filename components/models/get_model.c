@@ -73,8 +73,8 @@ static int check_adapter(const struct tune_flags *flags)
                                       "lora-alpha-pattern", "lora-layers"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (tune_flags_given(flags, own[i])) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--%s beside --adapter %s: that adapter's adapter_config.json says it; leave one of "
-                                "them out", own[i], flags->adapter);
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--%s beside --adapter %s: that adapter's adapter_config.json says it; leave "
+                                "one of them out", own[i], flags->adapter);
             return -1;
         }
     return 0;
@@ -104,7 +104,7 @@ int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_co
 
 enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags)
 {
-    return (enum tune_dtype)tune_dtype_from(flags->base_dtype);
+    return strcmp(flags->base_dtype, "nf4") ? (enum tune_dtype)tune_dtype_from(flags->base_dtype) : TUNE_NF4; /* in no file */
 }
 
 struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok)

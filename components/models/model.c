@@ -7,6 +7,7 @@
 
 #include "core/arena.h"
 #include "core/clock.h"
+#include "core/nf4.h"
 #include "core/try.h"
 #include "devices/kernels.h"
 #include "models/activations.h"
@@ -57,6 +58,9 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
     if (!m->first)
         return no_memory(m);
     tune_model_find_units(m);
+    for (int i = 0; i < m->parameters.base && !m->nf4; i++)
+        if (m->parameters.at[i].storage == TUNE_NF4 && !(m->nf4 = calloc(2 * (size_t)m->parameters.base, sizeof *m->nf4)))
+            return no_memory(m);
     m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
     if (!m->weights)
         goto fail;
@@ -106,6 +110,55 @@ static int load_tensor(struct tune_model *m, const struct tune_parameter *p, con
     return 0;
 }
 
+/* The same where it is quantised: on the host, and from there to its place. */
+static int quantise(struct tune_model *m, int row, const struct tune_tensor *t, float *room, char *memory)
+{
+    const struct tune_parameter *p = &m->parameters.at[row];
+    struct tune_nf4_writer w;
+    struct tune_nf4 *q = &m->nf4[row];
+    int64_t size = tune_dtype_bits(t->dtype) / 8;
+    char *to = m->weights + p->offset;
+    int status = tune_nf4_begin(&w, p->name, memory, p->count);
+    for (int64_t at = 0; at < p->count && status == 0; at += PIECE) {
+        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
+        status = tune_convert(room, TUNE_F32, (const char *)t->data + at * size, t->dtype, n);
+        if (status == 0)
+            status = tune_nf4_write(&w, room, n);
+    }
+    if (status == 0)
+        status = tune_nf4_finish(&w, q);
+    tune_nf4_abandon(&w);
+    TRY(status);
+    TRY(m->dev->kernels->upload(m->dev, to, memory, tune_nf4_bytes(p->count)));
+    TRY(m->dev->kernels->sync(m->dev)); /* before memory is given back */
+    q->absmax = (const uint8_t *)to + ((const char *)q->absmax - memory);
+    q->absmax2 = (const float *)(const void *)(to + ((const char *)q->absmax2 - memory));
+    q->codes = (const uint8_t *)to + ((const char *)q->codes - memory);
+    return 0;
+}
+
+static int load_nf4(struct tune_model *m, int row, const struct tune_tensor *t, float *room)
+{
+    char *memory = aligned_alloc(64, (size_t)tune_nf4_bytes(m->parameters.at[row].count));
+    if (!memory) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to quantise %s", m->parameters.at[row].name);
+        return -1;
+    }
+    int status = quantise(m, row, t, room, memory);
+    free(memory);
+    return status;
+}
+
+/* Each row's scales once more, with those of the rows that are one matrix with it. */
+static void chain(struct tune_model *m)
+{
+    int base = m->parameters.base;
+    for (int i = base - 1; i >= 0 && m->nf4; i--) {
+        m->nf4[base + i] = m->nf4[i];
+        m->nf4[base + i].below = i + 1 < base && m->parameters.at[i + 1].glued ? &m->nf4[base + i + 1] : NULL;
+    }
+}
+
 static int load_all(struct tune_model *m, const struct tune_weights *w)
 {
     float *room = malloc(PIECE * sizeof *room);
@@ -114,8 +167,10 @@ static int load_all(struct tune_model *m, const struct tune_weights *w)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read weights");
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        status = load_tensor(m, p, tune_weights_find(w, p->name), room);
+        const struct tune_tensor *t = tune_weights_find(w, p->name);
+        status = p->storage == TUNE_NF4 ? load_nf4(m, i, t, room) : load_tensor(m, p, t, room);
     }
+    chain(m);
     free(room);
     return status;
 }
@@ -167,6 +222,7 @@ void tune_model_free(struct tune_model *m)
     tune_device_free(m->dev, m->memory, m->memory_bytes);
     tune_lora_free(m->lora, m->dev);
     tune_parameters_free(&m->parameters);
+    free(m->nf4);
     free(m->first);
     free(m->x);
     free(m->layer);
@@ -381,6 +437,8 @@ float *tune_model_weight(struct tune_model *m, const struct tune_parameter *p)
 
 struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p)
 {
+    if (p->storage == TUNE_NF4)
+        return tune_nf4_matrix(&m->nf4[p - m->parameters.at], p->shape[0], p->shape[1]);
     char *data = (p->adapter ? m->adapters : m->weights) + p->offset;
     return p->ndim == 2 ? tune_tensor_2d(data, p->storage, p->shape[0], p->shape[1]) : tune_tensor_1d(data, p->storage, p->count);
 }

@@ -38,8 +38,8 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
                                   enum tune_dtype activations);
 void tune_model_free(struct tune_model *m);
 
-/* tune_model_load_frozen - the same with nothing trainable, matrices kept in storage (F32, BF16), vectors in F32: what adapters
- * (models/lora.h) stand on. */
+/* tune_model_load_frozen - the same with nothing trainable, matrices kept in storage (tune_parameters_freeze), vectors in F32:
+ * what adapters (models/lora.h) stand on. Tensor by tensor: a file's numbers are held a piece at a time. */
 struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
                                           enum tune_dtype storage);
 

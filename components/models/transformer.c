@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/nf4.h"
 #include "core/try.h"
 #include "devices/kernels.h"
 #include "models/activations.h"
@@ -34,6 +35,9 @@ static struct weight view(struct tune_model *m, const struct tune_parameter **p,
     v.w.shape[0] = rows;
     v.dw = v.w;
     v.dw.dtype = TUNE_F32;
+    v.dw.nf4 = NULL;
+    if (v.w.nf4 && count > 1)
+        v.w.nf4 = &m->nf4[m->parameters.base + (first - m->parameters.at)];
     v.dw.data = tune_model_gradient(m, first);
     return v;
 }

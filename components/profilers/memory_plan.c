@@ -116,6 +116,8 @@ static void advice(char *text, size_t size, const struct tune_memory_plan *plan,
     changed = *r;
     changed.adapted = r->adapted ? &narrow : NULL;
     used = advise(text, size, used, "--base-dtype bfloat16", plan, &changed, dev, excess);
+    narrow.storage = TUNE_NF4;
+    used = advise(text, size, used, "--base-dtype nf4", plan, &changed, dev, excess);
     changed = *r;
     changed.optimizer = (struct tune_optimizer_options){.kind = TUNE_SGD};
     used = advise(text, size, used, "--optimizer sgd", plan, &changed, dev, excess);
