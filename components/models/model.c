@@ -323,11 +323,13 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
     struct tune_model m = {.config = *config, .dev = dev, .dtype = activations};
     struct tune_arena count = {0};
     int status = tune_parameters_new(&m.parameters, config);
+    int64_t files = tune_parameters_total(&m.parameters) * tune_dtype_bits(config->dtype) / 8;
     if (status == 0 && adapted)
         status = tune_parameters_freeze(&m.parameters, adapted->storage);
     if (status == 0 && adapted)
         status = tune_lora_plan(&m.lora, &m.parameters, adapted->lora, 0, config->layers);
-    *bytes = (struct tune_model_bytes){.weights = weights_bytes(&m) + m.parameters.adapters, .gradients = gradients_bytes(&m)};
+    *bytes = (struct tune_model_bytes){.files = files, .weights = weights_bytes(&m) + m.parameters.adapters,
+                                       .gradients = gradients_bytes(&m)};
     bytes->weights += m.lora ? m.lora->squares_count * 4 : 0;
     if (status == 0 && m.lora)
         tune_product_merged_bytes(m.lora, config->layers, &bytes->merged, &bytes->merged_host);

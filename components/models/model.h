@@ -56,6 +56,7 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what);
 struct tune_model_bytes {
     int64_t weights, gradients, activations, working; /* gradients: with everything trainable; working: the device's threads' */
     int64_t library;                                  /* outside of the device's count, see devices/device.h; an estimate */
+    int64_t files;                                    /* about what the base's weight files have */
     int64_t merged, merged_host;                      /* of tune_model_infer_merged with adapters: a tile on the device; the host's,
                                                          with what an adapter is merged from and compared by (lora.h) */
 };

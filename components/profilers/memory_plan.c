@@ -39,6 +39,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
         loader += tune_loader_bytes(&held_out, r->rows);
     }
     *plan = (struct tune_memory_plan){.held = tune_memory_anonymous()};
+    plan->mapped = model.files > model.weights ? model.files : model.weights; /* a base that is kept narrower than it is read */
     add(plan, "weights", model.weights, true);
     add(plan, "gradients", model.gradients, true);
     add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients), true);
@@ -58,9 +59,9 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
 
 /* What a limit counts beside the plan: the thread that reads the data, with what malloc reserves for it, the one that watches the
  * machine; files while they are mapped. */
-static int64_t beside(const struct tune_memory_request *r, int64_t weights, enum tune_memory_counts counts)
+static int64_t beside(const struct tune_memory_request *r, int64_t mapped, enum tune_memory_counts counts)
 {
-    int64_t reserved = ARENA_BYTES + weights * (r->resumes ? 2 : 1);
+    int64_t reserved = ARENA_BYTES + mapped * (r->resumes ? 2 : 1);
     int64_t stacks = tune_memory_thread(counts) + (counts == TUNE_MEMORY_FILLED ? 0 : TUNE_SAMPLER_STACK);
     return stacks + (counts == TUNE_MEMORY_ADDRESSES ? reserved : 0);
 }
@@ -134,7 +135,7 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
     const struct tune_memory_limit *worst = NULL;
     int64_t most = 0, worst_need = 0;
     for (int i = 0; i < count; i++) {
-        int64_t need = plan->total - plan->held + beside(r, plan->parts[0].bytes, limits[i].counts);
+        int64_t need = plan->total - plan->held + beside(r, plan->mapped, limits[i].counts);
         if (need - limits[i].bytes > most) {
             most = need - limits[i].bytes;
             worst = &limits[i];

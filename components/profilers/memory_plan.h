@@ -52,6 +52,7 @@ struct tune_memory_plan {
     struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* none of 0 bytes */
     int count;
     int64_t tensors; /* of all parts: on the device, counted by it */
+    int64_t mapped;  /* of none: the weight files while they are read, which only take addresses */
     int64_t held;    /* of all parts: held already when the plan was made */
     int64_t total;   /* highest anonymous memory of the process */
 };
