@@ -260,6 +260,8 @@ static void what_is_not_supported_is_refused_by_key_and_value(void **state)
         {WITH("\"layers_to_transform\":[1],\"layers_pattern\":\"blocks\""), "\"layers_pattern\" is \"blocks\""},
         {WITH("\"exclude_modules\":[\"layers.0.self_attn.q_proj\"]"), "\"exclude_modules\""},
         {WITH("\"exclude_modules\":[\"q_proj\"]"), "leaves nothing"},
+        {WITH("\"exclude_modules\":[\"up;proj\"]"), "\"exclude_modules\""},
+        {WITH("\"exclude_modules\":\"q_proj;\""), "\"exclude_modules\""},
         {WITH("\"base_model_name_or_path\":3"), "\"base_model_name_or_path\" is 3"},
         {WITH("\"r\":4,\"r\":8"), "\"r\" is there twice"},
         {"{\"peft_type\":\"LORA\",\"target_modules\":\".*q.*\"}", "\"target_modules\" is \".*q.*\": of regular expressions"},

@@ -279,7 +279,11 @@ static int read_names(const struct reader *r, const char *key, char **ends)
         fprintf(out, "%s%s", item == v->child ? "" : ",", good ? item->valuestring : "");
     }
     fclose(out);
-    return good ? 0 : refuse(r, key, cJSON_IsString(v) ? more : "expected a list of module names");
+    if (good)
+        return 0;
+    free(*ends);
+    *ends = NULL;
+    return refuse(r, key, cJSON_IsString(v) ? more : "expected a list of module names");
 }
 
 /* The shortest end that names the same modules: q_proj for self_attn.q_proj, of which there is no other. */
