@@ -151,6 +151,7 @@ static void target_modules_are_read_in_every_form(void **state)
     targets("\".*\\\\.o_proj\"", "", "o_proj");
     targets("[\"q_proj\",\"v_proj\"]", ",\"exclude_modules\":[\"v_proj\"]", "q_proj");
     targets("[\"q_proj\",\"mlp.up_proj\"]", ",\"exclude_modules\":\".*\\\\.(up_proj|lm_head)\"", "q_proj");
+    targets("[\"q_proj\",\"up_proj\"]", ",\"exclude_modules\":[\"mlp.up_proj\"]", "q_proj");
     targets("\"all-linear\"", ",\"exclude_modules\":[\"lm_head\",\"down_proj\",\"up_proj\",\"gate_proj\"]",
             "k_proj,o_proj,q_proj,v_proj");
 }
@@ -172,6 +173,30 @@ static void layers_are_read_and_written(void **state)
     assert_string_equal(c.lora.rank_pattern, "q_proj=3");
     assert_string_equal(c.base, "a \"base\"");
     assert_true(c.lora.alpha == 0.5 && c.lora.dropout == 0.1);
+    tune_adapter_config_free(&c);
+}
+
+/* A whole name is a target whatever its layer; where we write both, those of other layers are left out. */
+static void whole_names_are_taken_whatever_the_layers(void **state)
+{
+    (void)state;
+    struct tune_adapter_config c;
+    read_config(&c, "{\"peft_type\":\"LORA\",\"target_modules\":[\"model.layers.2.mlp.up_proj\"],\"layers_to_transform\":[0]}");
+    assert_null(c.lora.layers);
+    assert_int_equal(tune_lora_rank(&c.lora, "model.layers.2.mlp.up_proj"), 8);
+    tune_adapter_config_free(&c);
+    read_config(&c, "{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\",\"model.layers.0.mlp.up_proj\"],"
+                    "\"layers_to_transform\":[0]}");
+    assert_string_equal(c.lora.layers, "0");
+    tune_adapter_config_free(&c);
+    refused("{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\",\"model.layers.2.mlp.up_proj\"],"
+            "\"layers_to_transform\":[0]}", "whole name of another layer");
+    struct tune_lora_options o = {.r = 2, .alpha = 1, .targets = "k_proj,model.layers.3.mlp.up_proj,model.layers.0.mlp.up_proj",
+                                  .layers = "0-1"};
+    assert_ok(tune_adapter_config_write(home, &o, NULL));
+    assert_ok(tune_adapter_config_read(&c, home));
+    assert_string_equal(c.lora.targets, "k_proj,model.layers.0.mlp.up_proj");
+    assert_null(c.base);
     tune_adapter_config_free(&c);
 }
 
@@ -438,6 +463,7 @@ int main(void)
         cmocka_unit_test(missing_keys_have_pefts_defaults),
         cmocka_unit_test(target_modules_are_read_in_every_form),
         cmocka_unit_test(layers_are_read_and_written),
+        cmocka_unit_test(whole_names_are_taken_whatever_the_layers),
         cmocka_unit_test(patterns_are_read_in_plain_forms),
         cmocka_unit_test(what_is_not_supported_is_refused_by_key_and_value),
         cmocka_unit_test(merged_weights_compute_what_the_adapter_does),

@@ -22,6 +22,8 @@ static const struct tune_lora_options cases[] = {
     {.r = 4, .alpha = 8, .targets = "k_proj,up_proj,layers.1.mlp.down_proj", .dora = true, .dropout = .5,
      .rank_pattern = "k_proj=1"},
     {.r = 2, .alpha = 2, .targets = "all-linear", .layers = "1", .dropout = .1},
+    {.r = 2, .alpha = 2, .targets = "layers.1.mlp.up_proj,layers.1.mlp.down_proj"},
+    {.r = 2, .alpha = 2, .targets = "layers.0.self_attn.o_proj,layers.1.mlp.gate_proj", .dora = true},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -391,6 +393,29 @@ static void same_bits(void **state)
     tune_device_close(dev);
 }
 
+/* What is planned before a model is made is what it takes. */
+static void planned_bytes(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FOLDERS; f++)
+        for (int c = 0; c < 2 * CASES; c++) {
+            struct tune_device *dev = tune_device_open("cpu", 2);
+            int what = TUNE_FOR_TRAINING | (c < CASES ? 0 : TUNE_CHECKPOINTING);
+            struct tune_model_bytes bytes;
+            struct tune_model_adapted adapted = {&cases[c % CASES], TUNE_BF16};
+            int64_t before = dev->bytes;
+            struct tune_model *m = tune_model_load_frozen(folders[f], dev, TUNE_F32, TUNE_BF16);
+            assert_got(m);
+            assert_ok(tune_model_bytes(&bytes, tune_model_config(m), dev, TUNE_F32, &adapted, B, T, what));
+            assert_ok(tune_lora_add(m, adapted.lora, 1));
+            assert_ok(tune_model_reserve(m, B, T, what));
+            assert_ok(tune_model_gradients(m));
+            assert_int_equal(dev->bytes - before, bytes.weights + bytes.gradients + bytes.activations + bytes.working);
+            tune_model_free(m);
+            tune_device_close(dev);
+        }
+}
+
 /* An adapter as it begins changes nothing; what is frozen has no gradient; bfloat16 bases are what their numbers say. */
 static void beginnings(void **state)
 {
@@ -430,6 +455,47 @@ static void beginnings(void **state)
             stop(&a);
             stop(&b);
         }
+    tune_device_close(dev);
+}
+
+/* How many matrix products a backward pass makes: none of frozen weights' gradients, none below the lowest adapter. */
+static int products_made;
+static const struct tune_kernels *real;
+static int counted(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+                   const struct tune_tensor *b, bool bt, float alpha, float beta)
+{
+    products_made++;
+    return real->gemm(dev, c, a, at, b, bt, alpha, beta);
+}
+
+static void work(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *targets;
+        int products; /* an adapter's three, and one where it or a frozen matrix hands on a gradient */
+    } all[] = {{"layers.1.mlp.down_proj", 3}, {"layers.1.mlp.up_proj", 3 + 1}, {"layers.1.self_attn.o_proj", 3 + 2},
+               {"layers.1.self_attn.k_proj", 3 + 3}, {"layers.0.mlp.down_proj", 3 + 4}};
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_kernels table = *dev->kernels;
+    real = dev->kernels;
+    table.gemm = counted;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct run r;
+        struct tune_tensor *hidden, *dhidden;
+        struct tune_lora_options o = {.r = 2, .alpha = 2, .targets = all[i].targets};
+        start(&r, open_model(folders[1], dev, &o, 0));
+        assert_int_equal(r.m->config.layers, 2);
+        assert_ok(tune_model_zero_grad(r.m, NULL));
+        assert_ok(tune_model_forward(r.m, &r.batch, &hidden));
+        assert_ok(tune_loss_forward_backward(r.loss, hidden, &r.batch, NULL, &dhidden));
+        products_made = 0;
+        dev->kernels = &table;
+        assert_ok(tune_model_backward(r.m, &r.batch, dhidden));
+        dev->kernels = real;
+        assert_int_equal(products_made, all[i].products);
+        stop(&r);
+    }
     tune_device_close(dev);
 }
 
@@ -506,7 +572,8 @@ static void options(void **state)
         tune_model_free(m);
     }
     const struct tune_lora_options o = {.r = 8, .alpha = 16, .targets = "q_proj,layers.1.mlp.up_proj",
-                                        .rank_pattern = "1.self_attn.q_proj=2,q_proj=4", .alpha_pattern = "up_proj=3", .rslora = true};
+                                        .rank_pattern = "1.self_attn.q_proj=2,q_proj=4", .alpha_pattern = "up_proj=3",
+                                        .rslora = true};
     assert_int_equal(tune_lora_rank(&o, "model.layers.0.self_attn.q_proj"), 4);
     assert_int_equal(tune_lora_rank(&o, "model.layers.1.self_attn.q_proj"), 2);
     assert_int_equal(tune_lora_rank(&o, "model.layers.11.self_attn.q_proj"), 4);
@@ -522,7 +589,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options),        cmocka_unit_test(dropping),            cmocka_unit_test(products),
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
-        cmocka_unit_test(beginnings),
+        cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),       cmocka_unit_test(work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

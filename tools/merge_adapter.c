@@ -158,7 +158,8 @@ static void tell(const struct merging *m, const char *folder)
                                                                 : "the weights of";
     printf("%s: %s of rank %d on %d modules (%s)\n", folder, c->lora.dora ? "DoRA" : "LoRA", c->lora.r, m->modules, my.adapter);
     printf("merged in float32 onto %s %s%s, saved %s%s\n", onto, m->folder,
-           strcmp(my.base_dtype, "as-read") == 0 ? " as they are there" : "", as_read ? "in the dtype each has there" : "as ", as_read ? "" : my.dtype);
+           strcmp(my.base_dtype, "as-read") == 0 ? " as they are there" : "",
+           as_read ? "in the dtype each has there" : "as ", as_read ? "" : my.dtype);
     if (c->base)
         printf("the adapter's config says that it was made on %s\n", c->base);
     if (c->unknown)

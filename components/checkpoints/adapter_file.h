@@ -8,7 +8,7 @@
 #ifndef TUNE_ADAPTER_FILE_H
 #define TUNE_ADAPTER_FILE_H
 
-#include "checkpoints/adapter_config.h"
+#include "models/adapter_config.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,17 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checkpoints/adapter.h"
 #include "checkpoints/state.h"
 #include "core/checkpoint_names.h"
 #include "core/file.h"
+#include "core/random.h"
 #include "core/try.h"
 #include "loggers/logger.h"
 #include "models/companions.h"
+#include "models/lora.h"
 #include "models/weights.h"
 
 struct tune_checkpoint {
     struct tune_checkpoint_options options; /* its strings are the ones below */
-    char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX], resume[TUNE_PATH_MAX];
+    char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX], resume[TUNE_PATH_MAX], adapter[TUNE_PATH_MAX];
     struct tune_companions *companions;
     int64_t saved_step; /* -1: none yet */
 };
@@ -36,6 +39,7 @@ static int make_ready(struct tune_checkpoint *c, const struct tune_checkpoint_op
     TRY(tune_path(c->run, "%s", o->run_folder));
     TRY(tune_path(c->source, "%s", o->source));
     TRY(tune_path(c->resume, "%s", o->resume ? o->resume : ""));
+    TRY(tune_path(c->adapter, "%s", o->adapter ? o->adapter : ""));
     if (!o->late)
         TRY(read_source(c));
     return tune_path(path, "%s/checkpoint-%" PRId64 ".tmp-%d/state/optimizer.safetensors.tmp-%d", c->run, INT64_MAX, INT32_MAX,
@@ -75,10 +79,15 @@ static int read_weight(void *context, const struct tune_parameter *p, int64_t at
     return dev->kernels->sync(dev);
 }
 
-static int write_model(struct tune_model *m, const char *folder, const struct tune_companions *companions,
+/* source: the model folder, which an adapter's config names as its base. */
+static int write_model(struct tune_model *m, const char *folder, const char *source, const struct tune_companions *companions,
                        enum tune_dtype save_dtype)
 {
     struct tune_weights_source weights = {read_weight, m};
+    if (tune_model_lora(m)) {
+        TRY(tune_companions_write(companions, folder, TUNE_DTYPES)); /* config.json is the base's */
+        return tune_adapter_write(m, folder, source, save_dtype == TUNE_DTYPES ? TUNE_F32 : save_dtype);
+    }
     TRY(tune_companions_write(companions, folder, save_dtype));
     return tune_weights_write(folder, tune_model_parameters(m), save_dtype, 0, &weights);
 }
@@ -88,7 +97,7 @@ int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const 
     struct tune_companions *companions = tune_companions_read(source);
     int status = companions ? tune_file_make_folder(folder) : -1;
     if (status == 0)
-        status = write_model(m, folder, companions, save_dtype);
+        status = write_model(m, folder, source, companions, save_dtype);
     tune_companions_free(companions);
     return status;
 }
@@ -142,20 +151,41 @@ static int prune(struct tune_checkpoint *c)
 
 /* ---- saving ---- */
 
-/* Whether some weight is saved in less than it is trained in. */
+/* Whether some weight is saved in less than it is trained in, or not at all. */
 static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
 {
     const struct tune_parameters *p = tune_model_parameters(m);
+    if (tune_model_lora(m))
+        return save_dtype != TUNE_DTYPES && save_dtype != TUNE_F32;
     for (int i = 0; i < p->count; i++)
         if ((save_dtype == TUNE_DTYPES ? p->at[i].read_dtype : save_dtype) != TUNE_F32)
             return true;
     return false;
 }
 
+/* The adapter in folder is the model's, and merged it computes the same, on a row of ids drawn once for all. */
+static int prove(struct tune_checkpoint *c, struct tune_model *m, const char *folder, int64_t step)
+{
+    int32_t ids[TUNE_LORA_PROOF], labels[TUNE_LORA_PROOF];
+    int most = tune_model_max_length(m), T = most < TUNE_LORA_PROOF ? most : TUNE_LORA_PROOF;
+    double difference;
+    for (int i = 0; i < T; i++) {
+        ids[i] = (int32_t)(tune_random_u64(0, 0, (uint64_t)i) % (uint64_t)tune_model_vocabulary(m));
+        labels[i] = TUNE_NO_LABEL;
+    }
+    struct tune_batch batch = {.B = 1, .T = T, .ids = ids, .labels = labels, .lengths = (int32_t[]){T}, .tokens = T};
+    if (tune_adapter_prove(m, folder, &batch, &difference) < 0) {
+        tune_error_prefix("checkpoint-%" PRId64 " cannot be proved: ", step);
+        return -1;
+    }
+    return c->options.log ? tune_logger_proof(c->options.log, step, difference) : 0;
+}
+
 static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_model *m, struct tune_optimizer *opt,
                      const struct tune_progress *at)
 {
-    TRY(write_model(m, folder, c->companions, c->options.save_dtype));
+    TRY(write_model(m, folder, c->source, c->companions, c->options.save_dtype));
+    TRY(tune_model_lora(m) ? prove(c, m, folder, at->step) : 0);
     TRY(tune_state_write(folder, m, opt, at, narrower(m, c->options.save_dtype)));
     return c->options.log ? tune_logger_sync(c->options.log) : 0; /* the steps before it, before it has a name */
 }
@@ -264,6 +294,25 @@ static int same_plan(struct tune_checkpoint *c, const struct tune_loader *load, 
     return c->options.log && strcmp(was, now) ? tune_logger_changed(c->options.log, "the number of steps planned", was, now) : 0;
 }
 
+/* The first step begins from an adapter of somebody's. */
+static int begin(struct tune_checkpoint *c, struct tune_model *m)
+{
+    char text[512];
+    struct tune_adapter_config config;
+    TRY(tune_adapter_read(m, c->adapter));
+    if (!c->options.log)
+        return 0;
+    TRY(tune_adapter_config_read(&config, c->adapter));
+    snprintf(text, sizeof text, "begins from %.400s", c->adapter);
+    int status = tune_logger_note(c->options.log, "adapter", text);
+    snprintf(text, sizeof text, "its adapter_config.json has keys that are not known here: %.400s",
+             config.unknown ? config.unknown : "");
+    if (status == 0 && config.unknown)
+        status = tune_logger_note(c->options.log, "warning: adapter", text);
+    tune_adapter_config_free(&config);
+    return status;
+}
+
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_progress *at)
 {
@@ -271,7 +320,7 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
     struct tune_progress then;
     bool finished;
     if (!*c->resume)
-        return 0;
+        return *c->adapter ? begin(c, m) : 0;
     TRY(tune_path(state, "%s/state", c->resume));
     TRY(read_source(c));
     TRY(same_source(c));
@@ -286,6 +335,7 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
     TRY(tune_file_remove_leftovers(state));
     TRY(remove_newer(c, then.step, true));
     TRY(set_links(c, &then, finished));
+    tune_model_set_step(m, then.step);
     c->saved_step = then.step;
     *at = then;
     return 0;

@@ -2,7 +2,8 @@
  *
  *     <run>/checkpoint-120/
  *       config.json generation_config.json tokenizer.json ...   the source model's files
- *       model.safetensors                  the weights, in the dtype they were read in
+ *       model.safetensors                  the weights, in the dtype they were read in; of a model with adapters instead
+ *       adapter_config.json adapter_model.safetensors     these, as PEFT has them, F32
  *       state/progress.json                where the run stood, and hashes of the files with its weights and moments
  *       state/optimizer.safetensors        the moments, F32: "m.<name>", "v.<name>"
  *       state/weights.safetensors          the F32 weights, where the saved ones are narrower
@@ -31,6 +32,7 @@ struct tune_checkpoint_options {
     enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16, or TUNE_DTYPES: as they were read */
     int keep_last;              /* keep that many newest ones, and those the links point at; 0: all */
     const char *resume;         /* the checkpoint to go on from; NULL: none */
+    const char *adapter;        /* a PEFT folder whose adapter a run that is not gone on with begins from; NULL: none */
     bool overwrite;             /* going on from it may remove newer ones */
     bool unsaved;               /* where the run ends (at->finished, at->stopped) there is nothing to save; a checkpoint that step
                                    has already gets its links all the same */
@@ -47,12 +49,14 @@ void tune_checkpoint_free(struct tune_checkpoint *c);
 
 /* tune_checkpoint_save - checkpoint-<at->step>; a second time at one step, progress.json alone, with what an evaluation
  * found meanwhile. Before the first step there is nothing to save. Links checkpoint-best if at->best, checkpoint-final if
- * at->finished; then removes what keep_last leaves out. opt NULL: no moments. -1 with an error: nothing appears under the
+ * at->finished; then removes what keep_last leaves out. Adapters are proved before they get the name (tune_adapter_prove), and the
+ * log says how far they are from merged ones. opt NULL: no moments. -1 with an error: nothing appears under the
  * name; what was there stays. */
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at);
 
-/* tune_checkpoint_resume - where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
+/* tune_checkpoint_resume - without options.resume: the numbers of options.adapter, if there is one, to m, which has such adapters.
+ * Where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
  * its place, *at as it was; the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
  * removed. -1, with nothing in the folder changed: a file is missing, not of this model or not of this step, config.json,
  * tokenizer or the number of steps planned are others (tune_logger_changed), there are
@@ -64,7 +68,8 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
  * folder is made; files there are replaced one by one. */
 int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype);
 
-/* tune_get_checkpoint - by --model, --save, --save-every, --eval-every, --save-dtype, --keep-last, --resume and --overwrite, in the logger's run folder. */
+/* tune_get_checkpoint - by --model, --adapter, --save, --save-every, --eval-every, --save-dtype, --keep-last, --resume and
+ * --overwrite, in the logger's run folder. */
 struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, struct tune_logger *log);
 
 #ifdef __cplusplus

@@ -18,6 +18,7 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
         .save_dtype = as_read ? TUNE_DTYPES : (enum tune_dtype)tune_dtype_from(flags->save_dtype),
         .keep_last = flags->keep_last,
         .resume = flags->resume_checkpoint,
+        .adapter = flags->adapter,
         .overwrite = flags->overwrite,
         .unsaved = !flags->save,
         .late = !tune_flags_saves(flags),

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoints/adapter.h"
 #include "core/cjson.h"
 #include "core/file.h"
 #include "core/safetensors.h"
 #include "core/try.h"
 #include "flags/find.h"
+#include "models/lora.h"
 #include "models/weights.h"
 
 enum { PIECE = 1 << 20, PROGRESS_MAX = 1 << 20 };
@@ -64,8 +66,11 @@ static int hash_files(const char *checkpoint, char text[FILES][32], char paths[F
     bool wide = tune_file_exists(paths[WEIGHTS]), moments = tune_file_exists(paths[MOMENTS]);
     TRY(wide ? tune_file_fingerprint(paths[WEIGHTS], &hash[WEIGHTS]) : tune_model_identity(checkpoint, &saved));
     TRY(moments ? tune_file_fingerprint(paths[MOMENTS], &hash[MOMENTS]) : 0);
-    if (!wide)
-        TRY(tune_path(paths[WEIGHTS], "%s/model.safetensors", checkpoint));
+    if (!wide) {
+        TRY(tune_path(paths[WEIGHTS], "%s/adapter_model.safetensors", checkpoint));
+        bool adapter = tune_file_exists(paths[WEIGHTS]);
+        TRY(adapter ? 0 : tune_path(paths[WEIGHTS], "%s/model.safetensors", checkpoint));
+    }
     snprintf(text[WEIGHTS], sizeof text[WEIGHTS], "%016" PRIx64, wide ? hash[WEIGHTS] : saved.fingerprint);
     snprintf(text[MOMENTS], sizeof text[MOMENTS], "%.*" PRIx64, moments ? 16 : 0, hash[MOMENTS]);
     return 0;
@@ -149,7 +154,7 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
 struct tensor_list {
     struct tune_model *m;
     const char *prefix;
-    float *base; /* of a moment; NULL: the weights */
+    float *base; /* of a moment; NULL: the weights, with adapters the trainable ones */
 };
 
 /* Where the i-th parameter's values lie on the device; NULL: it has none in this list. */
@@ -157,7 +162,7 @@ static float *place(const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
     if (!l->base)
-        return tune_model_weight(l->m, p);
+        return tune_model_lora(l->m) && !p->trainable ? NULL : tune_model_weight(l->m, p);
     return p->gradient < 0 ? NULL : l->base + p->gradient;
 }
 
@@ -300,6 +305,8 @@ static int read_f32(const char *path, const struct tensor_list *lists, int count
 /* The weights of the checkpoint's own folder, which were saved in full. */
 static int read_saved(const char *checkpoint, const struct tensor_list *l)
 {
+    if (tune_model_lora(l->m))
+        return tune_adapter_read(l->m, checkpoint);
     struct tune_weights *w = tune_weights_open(checkpoint);
     int status = w ? 0 : -1;
     for (int i = 0; i < tune_model_parameters(l->m)->count && status == 0; i++) {

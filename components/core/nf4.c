@@ -217,9 +217,11 @@ static void expand(const uint8_t *codes, int64_t n, float scale, float *out)
 void tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out)
 {
     while (n > 0) {
-        int64_t block = at / BLOCK, left = (block + 1) * BLOCK - at, take = left < n ? left : n;
+        for (; at >= q->count && q->below; q = q->below)
+            at -= q->count;
+        int64_t block = at / BLOCK, end = (block + 1) * BLOCK < q->count ? (block + 1) * BLOCK : q->count;
+        int64_t take = end - at < n ? end - at : n, odd = at % 2;
         float magnitude = levels8[q->absmax[block]] * q->absmax2[block / BLOCKS] + q->offset;
-        int64_t odd = at % 2;
         if (odd)
             out[0] = level_at(q->codes, at) * magnitude;
         expand(q->codes + (at + odd) / 2, take - odd, magnitude, out + odd);
@@ -227,14 +229,6 @@ void tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out)
         out += take;
         n -= take;
     }
-}
-
-void tune_nf4_row(const struct tune_nf4 *first, int64_t columns, int64_t row, int64_t column, int64_t n, float *out)
-{
-    int64_t at = row * columns + column;
-    for (; at >= first->count && first->below; first = first->below)
-        at -= first->count;
-    tune_nf4_read(first, at, n, out);
 }
 
 struct tune_tensor tune_nf4_matrix(const struct tune_nf4 *first, int64_t rows, int64_t columns)

@@ -277,7 +277,7 @@ int tune_dot_columns(struct tune_device *dev, struct tune_tensor *dots, const st
 
 int tune_row_squares(struct tune_device *dev, struct tune_tensor *squares, const struct tune_tensor *w)
 {
-    CHECK(w->ndim == 2 && is_float(w) && is_row(squares, w->shape[0]), "row_squares", squares, w, NULL);
+    CHECK(w->ndim == 2 && w->stride == 0 && is_weight(w) && is_row(squares, w->shape[0]), "row_squares", squares, w, NULL);
     return dev->kernels->row_squares(dev, squares, w);
 }
 

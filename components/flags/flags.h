@@ -78,6 +78,11 @@ struct tune_flags {
     const char *optimizer, *decay, *schedule;
     double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds, until_stable;
     int64_t warmup_steps, max_steps, stop_at_step;
+    /* adapters */
+    const char *adapter, *base_dtype, *lora_targets, *lora_rank_pattern, *lora_alpha_pattern, *lora_layers;
+    int lora_r; /* 0: a program without them */
+    double lora_alpha, lora_dropout;
+    bool lora_rslora, lora_dora;
     /* run */
     const char *output, *resume, *save_dtype, *logger; /* output of a resumed run: its folder */
     bool overwrite, allow_changed, save;
@@ -113,7 +118,7 @@ struct tune_flags {
     {"model", TUNE_BY_CONTENT(TUNE_STRING), &(f).model, NULL, "", "", \
      "model folder, known name (see --list-models) or Hub id"}, \
     {"dtype", TUNE_CHOICE, &(f).dtype, "float32", "float32|bfloat16", "", \
-     "activations and frozen weights; trained weights are float32 on the CPU"}, \
+     "activations; trained weights are float32 on the CPU"}, \
     {"activation-checkpointing", TUNE_FREE(TUNE_CHOICE), &(f).activation_checkpointing, "none", "none|full", "", \
      "full: keep each layer's input only and compute the rest again in backward"}, \
     {"device", TUNE_CHOICE, &(f).device, "cpu", "cpu", "", "where to compute"}, \
@@ -156,6 +161,25 @@ struct tune_flags {
      "leave rows out that cannot be read, and count them, instead of stopping"}, \
     {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
      "print that many rows as the model sees them, and stop"}, \
+    TUNE_OPTION_GROUP("")
+
+#define TUNE_LORA_OPTIONS(f) \
+    TUNE_OPTION_GROUP("adapters"), \
+    {"lora-r", TUNE_INT, &(f).lora_r, "16", "[1,16384]", "", "rank of the adapters"}, \
+    {"lora-alpha", TUNE_DOUBLE, &(f).lora_alpha, "32", "(0,inf)", "", "adapters are scaled by alpha/r"}, \
+    {"lora-dropout", TUNE_DOUBLE, &(f).lora_dropout, "0", "[0,1)", "", "share of an adapter's input that is dropped in training"}, \
+    {"lora-rslora", TUNE_BOOL, &(f).lora_rslora, "false", "", "", "scale by alpha/sqrt(r) instead"}, \
+    {"lora-dora", TUNE_BOOL, &(f).lora_dora, "false", "", "", "DoRA: train the rows' lengths by themselves"}, \
+    {"lora-targets", TUNE_STRING, &(f).lora_targets, "all-linear", "", "", \
+     "modules that get an adapter: ends of their names with commas (q_proj,v_proj), or all-linear"}, \
+    {"lora-rank-pattern", TUNE_STRING, &(f).lora_rank_pattern, NULL, "", "", \
+     "ranks of some modules: k_proj=4,layers.0.self_attn.q_proj=32; the first that fits holds"}, \
+    {"lora-alpha-pattern", TUNE_STRING, &(f).lora_alpha_pattern, NULL, "", "", "alphas of some modules, written alike"}, \
+    {"lora-layers", TUNE_STRING, &(f).lora_layers, NULL, "", "", "layers that get adapters: 0,1,8-15; all if not given"}, \
+    {"adapter", TUNE_STRING, &(f).adapter, NULL, "", "", \
+     "begin from this PEFT folder's adapter, of its rank, targets and scales; --lora-dropout may be another"}, \
+    {"base-dtype", TUNE_CHOICE, &(f).base_dtype, "float32", "float32|bfloat16|nf4", "", \
+     "of the frozen model's matrices; nf4: four bits a number (QLoRA), embedding and output projection bfloat16"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_OPTIMIZER_OPTIONS(f) \
@@ -232,6 +256,10 @@ struct tune_flags {
 #define TUNE_TRAINING_OPTIONS(f) \
     TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_EVALUATION_OPTIONS(f), TUNE_RUN_OPTIONS(f)
 
+/* What a recipe with adapters reports beside that. */
+#define TUNE_LORA_PROPERTIES \
+    {"merge_difference", "", "final norm's outputs, base and adapter against merged, of the last checkpoint: distance / norm"}
+
 /* What every training recipe reports; up to is_valid, ado's target properties in their order. */
 #define TUNE_TRAINING_PROPERTIES \
     {"gpu_compute_utilization_min", "%", "time with a kernel running, average over train_runtime, of the least busy GPU; 0: none"}, \
@@ -264,7 +292,7 @@ struct tune_flags {
     {"estimated_memory_bytes", "bytes", "planned before the first step: highest anonymous memory of the process"}, \
     {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, evaluations and the end; no pages of files"}, \
     {"peak_memory_bytes", "bytes", "highest resident memory of the process, pages of files included"}, \
-    {"model_flops_per_second", "FLOP/s", "6N per token + 6LTHD causal attention, no recompute, / train_runtime"}, \
+    {"model_flops_per_second", "FLOP/s", "6N per token (frozen ones 4N) + 6LTHD causal attention, no recompute, / train_runtime"}, \
     {"padding_share", "%", "padding among the positions computed"}, \
     {"packing_efficiency", "%", "tokens of rows among the positions computed, 100 - padding_share"}, \
     {"loss_first", "nats/token", "training loss of the first step"}, \

@@ -15,6 +15,7 @@
 #include "flags/flags.h"
 #include "core/host.h"
 #include "loggers/logger.h"
+#include "models/lora.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
 #include "models/model.h"
@@ -180,8 +181,12 @@ static int note_model(struct tune_logger *log, struct tune_model *model)
     snprintf(text, sizeof text, "%s, %d layers of %d, %d/%d heads of %d, vocabulary %d, %.1fM parameters, %.1fM trained",
              c->family, c->layers, c->hidden, c->heads, c->kv_heads, c->head_dim, c->vocabulary,
              (double)tune_parameters_total(p) / 1e6, (double)tune_parameters_trainable(p) / 1e6);
-    double flat = tune_model_config_flops(c, 0);
-    tune_logger_flops(log, flat, tune_model_config_flops(c, 1) - flat);
+    size_t used = strlen(text);
+    if (tune_model_lora(model))
+        snprintf(text + used, sizeof text - used, " (%.2f %%)",
+                 100.0 * (double)tune_parameters_trainable(p) / (double)tune_parameters_total(p));
+    double flat = tune_model_flops(model, 0);
+    tune_logger_flops(log, flat, tune_model_flops(model, 1) - flat);
     TRY(tune_logger_note(log, "model", text));
     return tune_logger_property(log, "model_load_time", tune_model_load_seconds(model));
 }

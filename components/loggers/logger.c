@@ -422,6 +422,20 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
                                                      at->eval_step, at->eval_loss, perplexity, best);
 }
 
+int tune_logger_proof(struct tune_logger *log, int64_t step, double difference)
+{
+    if (!isfinite(difference)) {
+        tune_error_set("the adapter of step %" PRId64 " computes nothing finite, alone or merged; lower --lr", step);
+        return -1;
+    }
+    int i = tune_logger_declared(log, "merge_difference");
+    if (i >= 0)
+        log->values[i] = difference;
+    if (log->options.quiet)
+        return 0;
+    return tune_line_print(&log->line, "save %" PRId64 " | adapter read again | merged differs by %.2g", step, difference);
+}
+
 /* The table as `#` lines. */
 static int print_table(struct tune_logger *log, char *table)
 {

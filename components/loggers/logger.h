@@ -152,6 +152,10 @@ int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data)
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);
 
+/* tune_logger_proof - what was saved at that step computes, merged into its base, what base and adapter do but for difference: a
+ * line, and merge_difference where that is declared. -1: it is not finite. */
+int tune_logger_proof(struct tune_logger *log, int64_t step, double difference);
+
 /* tune_logger_profile - at the end of each step and, with at NULL, once more behind the loop: tells the profiler, and when
  * it is done prints its table and writes its files into the run folder. */
 int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, const struct tune_progress *at);

@@ -25,6 +25,7 @@ struct tune_model {
     struct tune_parameters parameters;
     struct tune_parameter **first;   /* [layers+2] first row of each unit */
     char *weights, *adapters;        /* the base's, the adapters' */
+    struct tune_nf4 *nf4;            /* [2 base] scales of each row, and of it with those glued below it; NULL: none is NF4 */
     float *gradients;
     double load_seconds;
     int max_B, max_T;
@@ -46,6 +47,7 @@ struct tune_model {
     struct lora_work lora_work;
     int64_t step, forwards;          /* steps begun; forward passes of this one */
     bool dropping;                   /* in the last one */
+    const struct tune_weights_source *merged; /* during tune_model_infer_merged: what products with adapters multiply with */
     struct tune_tensor hidden_tensor;
     int B, T;                        /* of the last forward */
 };
@@ -67,10 +69,15 @@ struct product {
     float scale;
 };
 
-/* tune_product_forward - as tune_linear_forward, with adapters. tune_product_again - what backward reads of that, without y.
+/* tune_product_forward - as tune_linear_forward, with adapters. tune_product_merged - instead of adapters with weights that
+ * m->merged gives, some rows at a time; tune_product_merged_bytes - what that takes, the adapter's own numbers among it.
+ * tune_product_again - what backward reads of tune_product_forward, without y.
  * tune_product_backward - as tune_linear_backward with dx set; dx, dw, dbias: NULL where not wanted. */
 int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y, const struct tune_tensor *x,
                          float beta);
+int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
+                        const struct tune_tensor *x, float beta);
+void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *device, int64_t *host);
 int tune_product_again(struct tune_model *m, const struct product *p, const struct tune_tensor *x);
 int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx, struct tune_tensor *dw,
                           struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x);

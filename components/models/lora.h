@@ -31,6 +31,9 @@ struct tune_lora_options {
 
 enum { TUNE_LORA_MAX_RANK = 1 << 14 };
 
+/* Positions of the row that a saved adapter is proved on, at most. */
+enum { TUNE_LORA_PROOF = 64 };
+
 /* tune_lora_add - freeze the model's rows and append those of its adapters: A uniform in +-1/sqrt(in), a function of (seed, name),
  * B 0, magnitude |W|; the model computes what it did. Once, before tune_model_reserve. options are copied, their strings too.
  * -1, kind USAGE: r or a pattern's out of range, targets, a pattern or layers that match nothing (the names there are). */
@@ -47,6 +50,14 @@ double tune_lora_scale(const struct tune_lora_options *o, const char *module);
 
 /* tune_lora_check - options by themselves: numbers in range, patterns and layers well formed. -1, kind USAGE. */
 int tune_lora_check(const struct tune_lora_options *o);
+
+/* tune_get_lora - the model that --model names, frozen in --base-dtype, with adapters by --lora-*, or as --adapter's are (their
+ * numbers are read by tune_checkpoint_resume); otherwise as tune_get_model.
+ * tune_get_lora_options, tune_get_base_dtype - what it is made by; the caller frees config. */
+struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
+struct tune_adapter_config;
+int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config);
+enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags);
 
 #ifdef __cplusplus
 }

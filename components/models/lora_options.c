@@ -152,8 +152,8 @@ int tune_lora_check(const struct tune_lora_options *o)
         return -1;
     }
     if (!(o->alpha > 0 && isfinite(o->alpha)) || !(o->dropout >= 0 && o->dropout < 1)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: alpha is %g, dropout %g; expected an alpha above 0 and a dropout from 0 to below "
-                            "1", o->alpha, o->dropout);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: alpha is %g, dropout %g; expected an alpha above 0 and a dropout from 0 to "
+                            "below 1", o->alpha, o->dropout);
         return -1;
     }
     TRY(check_pattern("LoRA's rank pattern", o->rank_pattern, true));

@@ -7,6 +7,7 @@
 
 #include "core/arena.h"
 #include "core/clock.h"
+#include "core/nf4.h"
 #include "core/try.h"
 #include "devices/kernels.h"
 #include "models/activations.h"
@@ -57,6 +58,9 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
     if (!m->first)
         return no_memory(m);
     tune_model_find_units(m);
+    for (int i = 0; i < m->parameters.base && !m->nf4; i++)
+        if (m->parameters.at[i].storage == TUNE_NF4 && !(m->nf4 = calloc(2 * (size_t)m->parameters.base, sizeof *m->nf4)))
+            return no_memory(m);
     m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
     if (!m->weights)
         goto fail;
@@ -106,6 +110,55 @@ static int load_tensor(struct tune_model *m, const struct tune_parameter *p, con
     return 0;
 }
 
+/* The same where it is quantised: on the host, and from there to its place. */
+static int quantise(struct tune_model *m, int row, const struct tune_tensor *t, float *room, char *memory)
+{
+    const struct tune_parameter *p = &m->parameters.at[row];
+    struct tune_nf4_writer w;
+    struct tune_nf4 *q = &m->nf4[row];
+    int64_t size = tune_dtype_bits(t->dtype) / 8;
+    char *to = m->weights + p->offset;
+    int status = tune_nf4_begin(&w, p->name, memory, p->count);
+    for (int64_t at = 0; at < p->count && status == 0; at += PIECE) {
+        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
+        status = tune_convert(room, TUNE_F32, (const char *)t->data + at * size, t->dtype, n);
+        if (status == 0)
+            status = tune_nf4_write(&w, room, n);
+    }
+    if (status == 0)
+        status = tune_nf4_finish(&w, q);
+    tune_nf4_abandon(&w);
+    TRY(status);
+    TRY(m->dev->kernels->upload(m->dev, to, memory, tune_nf4_bytes(p->count)));
+    TRY(m->dev->kernels->sync(m->dev)); /* before memory is given back */
+    q->absmax = (const uint8_t *)to + ((const char *)q->absmax - memory);
+    q->absmax2 = (const float *)(const void *)(to + ((const char *)q->absmax2 - memory));
+    q->codes = (const uint8_t *)to + ((const char *)q->codes - memory);
+    return 0;
+}
+
+static int load_nf4(struct tune_model *m, int row, const struct tune_tensor *t, float *room)
+{
+    char *memory = aligned_alloc(64, (size_t)tune_nf4_bytes(m->parameters.at[row].count));
+    if (!memory) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to quantise %s", m->parameters.at[row].name);
+        return -1;
+    }
+    int status = quantise(m, row, t, room, memory);
+    free(memory);
+    return status;
+}
+
+/* Each row's scales once more, with those of the rows that are one matrix with it. */
+static void chain(struct tune_model *m)
+{
+    int base = m->parameters.base;
+    for (int i = base - 1; i >= 0 && m->nf4; i--) {
+        m->nf4[base + i] = m->nf4[i];
+        m->nf4[base + i].below = i + 1 < base && m->parameters.at[i + 1].glued ? &m->nf4[base + i + 1] : NULL;
+    }
+}
+
 static int load_all(struct tune_model *m, const struct tune_weights *w)
 {
     float *room = malloc(PIECE * sizeof *room);
@@ -114,8 +167,10 @@ static int load_all(struct tune_model *m, const struct tune_weights *w)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read weights");
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        status = load_tensor(m, p, tune_weights_find(w, p->name), room);
+        const struct tune_tensor *t = tune_weights_find(w, p->name);
+        status = p->storage == TUNE_NF4 ? load_nf4(m, i, t, room) : load_tensor(m, p, t, room);
     }
+    chain(m);
     free(room);
     return status;
 }
@@ -167,6 +222,7 @@ void tune_model_free(struct tune_model *m)
     tune_device_free(m->dev, m->memory, m->memory_bytes);
     tune_lora_free(m->lora, m->dev);
     tune_parameters_free(&m->parameters);
+    free(m->nf4);
     free(m->first);
     free(m->x);
     free(m->layer);
@@ -263,12 +319,22 @@ static int set_sizes(struct tune_model *m, int B, int T, int what)
 }
 
 int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config, struct tune_device *dev,
-                     enum tune_dtype activations, int B, int T, int what)
+                     enum tune_dtype activations, const struct tune_model_adapted *adapted, int B, int T, int what)
 {
     struct tune_model m = {.config = *config, .dev = dev, .dtype = activations};
     struct tune_arena count = {0};
     int status = tune_parameters_new(&m.parameters, config);
-    *bytes = (struct tune_model_bytes){.weights = weights_bytes(&m), .gradients = gradients_bytes(&m)};
+    int64_t files = tune_parameters_total(&m.parameters) * tune_dtype_bits(config->dtype) / 8;
+    if (status == 0 && adapted)
+        status = tune_parameters_freeze(&m.parameters, adapted->storage);
+    if (status == 0 && adapted)
+        status = tune_lora_plan(&m.lora, &m.parameters, adapted->lora, 0, config->layers);
+    *bytes = (struct tune_model_bytes){.files = files, .weights = weights_bytes(&m) + m.parameters.adapters,
+                                       .gradients = gradients_bytes(&m)};
+    bytes->weights += m.lora ? m.lora->squares_count * 4 : 0;
+    if (status == 0 && m.lora)
+        tune_product_merged_bytes(m.lora, config->layers, &bytes->merged, &bytes->merged_host);
+    bytes->merged_host += bytes->merged ? (int64_t)TUNE_LORA_PROOF * config->hidden * 3 * 4 : 0;
     if (status == 0 && (status = set_sizes(&m, B, T, what)) == 0) {
         struct tune_attention largest = largest_attention(&m);
         place(&m, &count);
@@ -276,6 +342,7 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         bytes->working = dev->kernels->reserve_bytes(dev, &largest, largest_width(config), deepest_product(config), activations,
                                                          &bytes->library);
     }
+    tune_lora_free(m.lora, dev);
     tune_parameters_free(&m.parameters);
     free(m.x);
     free(m.layer);
@@ -328,6 +395,14 @@ const struct tune_model_config *tune_model_config(const struct tune_model *m)
     return &m->config;
 }
 
+double tune_model_flops(const struct tune_model *m, double T)
+{
+    double flops = tune_model_config_flops(&m->config, T), matrices = tune_model_config_flops(&m->config, 0) / 6, adapters = 0;
+    for (int i = m->parameters.base; i < m->parameters.count; i++)
+        adapters += m->parameters.at[i].ndim == 2 ? (double)m->parameters.at[i].count : 0;
+    return m->lora ? flops - 2 * matrices + 6 * adapters : flops;
+}
+
 struct tune_device *tune_model_device(const struct tune_model *m)
 {
     return m->dev;
@@ -348,6 +423,11 @@ int64_t tune_model_max_tokens(const struct tune_model *m)
     return (int64_t)m->max_B * m->max_T;
 }
 
+int tune_model_max_length(const struct tune_model *m)
+{
+    return m->max_T;
+}
+
 struct tune_parameters *tune_model_parameters(struct tune_model *m)
 {
     return &m->parameters;
@@ -360,6 +440,8 @@ float *tune_model_weight(struct tune_model *m, const struct tune_parameter *p)
 
 struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p)
 {
+    if (p->storage == TUNE_NF4)
+        return tune_nf4_matrix(&m->nf4[p - m->parameters.at], p->shape[0], p->shape[1]);
     char *data = (p->adapter ? m->adapters : m->weights) + p->offset;
     return p->ndim == 2 ? tune_tensor_2d(data, p->storage, p->shape[0], p->shape[1]) : tune_tensor_1d(data, p->storage, p->count);
 }

@@ -38,8 +38,8 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
                                   enum tune_dtype activations);
 void tune_model_free(struct tune_model *m);
 
-/* tune_model_load_frozen - the same with nothing trainable, matrices kept in storage (F32, BF16), vectors in F32: what adapters
- * (models/lora.h) stand on. */
+/* tune_model_load_frozen - the same with nothing trainable, matrices kept in storage (tune_parameters_freeze), vectors in F32:
+ * what adapters (models/lora.h) stand on. Tensor by tensor: a file's numbers are held a piece at a time. */
 struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
                                           enum tune_dtype storage);
 
@@ -51,19 +51,33 @@ enum { TUNE_FOR_TRAINING = 1, TUNE_CHECKPOINTING = 2 };
 int tune_model_reserve(struct tune_model *m, int B, int T, int what);
 
 /* tune_model_bytes - what a model of this shape takes of dev in all, from the very code that allocates it, before any of it is
- * there: B, T and what as for tune_model_reserve. 0, or -1: no memory for the table of parameters. */
+ * there: B, T and what as for tune_model_reserve; adapted NULL: none, all is trained. 0, or -1: no memory for the table of
+ * parameters, or what tune_lora_add would refuse. */
 struct tune_model_bytes {
     int64_t weights, gradients, activations, working; /* gradients: with everything trainable; working: the device's threads' */
     int64_t library;                                  /* outside of the device's count, see devices/device.h; an estimate */
+    int64_t files;                                    /* about what the base's weight files have */
+    int64_t merged, merged_host;                      /* of tune_model_infer_merged with adapters: a tile on the device; the host's,
+                                                         with what an adapter is merged from and compared by (lora.h) */
+};
+struct tune_lora_options;
+struct tune_model_adapted { /* what a model with adapters is made by */
+    const struct tune_lora_options *lora;
+    enum tune_dtype storage; /* of the frozen matrices */
 };
 int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config, struct tune_device *dev,
-                     enum tune_dtype activations, int B, int T, int what);
+                     enum tune_dtype activations, const struct tune_model_adapted *adapted, int B, int T, int what);
 
 const struct tune_model_config *tune_model_config(const struct tune_model *m);
+
+/* tune_model_flops - model FLOPs of training on one token in rows of T: tune_model_config_flops, where with adapters a frozen
+ * matrix counts 4 for each weight, an adapter's 6. */
+double tune_model_flops(const struct tune_model *m, double T);
 struct tune_device *tune_model_device(const struct tune_model *m);
 int64_t tune_model_vocabulary(const struct tune_model *m);
 enum tune_dtype tune_model_dtype(const struct tune_model *m); /* of activations */
 int64_t tune_model_max_tokens(const struct tune_model *m);    /* B*T that was reserved */
+int tune_model_max_length(const struct tune_model *m);        /* T of that */
 
 /* tune_model_parameters - the table; freeze rows (trainable = false) before the first zero_grad or optimizer.
  * tune_model_weight, tune_model_gradient - a parameter's place on the device; NULL weight: it is not kept in F32; NULL gradient:
@@ -90,6 +104,12 @@ int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, str
  * tune_model_zero_grad began, the forward pass in it, layer, product, row and channel. */
 int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
 void tune_model_set_step(struct tune_model *m, int64_t step);
+
+/* tune_model_infer_merged - tune_model_infer without adapters: the matrices that have one are what merged gives (weights.h), of
+ * which some rows at a time are on the device. */
+struct tune_weights_source;
+int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
+                            struct tune_tensor **hidden);
 
 /* tune_model_backward - add the gradients of the batch last put through forward; dhidden [N,C] is overwritten. */
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden);

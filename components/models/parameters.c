@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/nf4.h"
+#include "core/try.h"
 
 enum { BYTES = 64, ELEMENTS = 16 }; /* of float32 in them */
 
@@ -17,6 +19,8 @@ static int64_t align(int64_t n, int64_t unit)
 
 static int64_t bytes_of(const struct tune_parameter *r)
 {
+    if (r->storage == TUNE_NF4)
+        return tune_nf4_bytes(r->count); /* whole lines of 64 */
     return r->count * tune_dtype_bits(r->storage) / 8;
 }
 
@@ -102,15 +106,24 @@ int tune_parameters_new(struct tune_parameters *p, const struct tune_model_confi
     return 0;
 }
 
+/* What is looked up, and what the loss projects on, is not quantised. */
+static enum tune_dtype storage_of(const struct tune_parameter *r, enum tune_dtype storage)
+{
+    if (r->ndim != 2)
+        return TUNE_F32;
+    return storage == TUNE_NF4 && !strstr(r->name, "_proj.weight") ? TUNE_BF16 : storage;
+}
+
 int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage)
 {
-    if (storage != TUNE_F32 && storage != TUNE_BF16) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "frozen weights in %s: supported are F32 and BF16", tune_dtype_name(storage));
+    if (storage != TUNE_F32 && storage != TUNE_BF16 && storage != TUNE_NF4) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "frozen weights in %s: supported are F32, BF16 and NF4", tune_dtype_name(storage));
         return -1;
     }
     for (int i = 0; i < p->base; i++) {
         p->at[i].trainable = false;
-        p->at[i].storage = p->at[i].ndim == 2 ? storage : TUNE_F32;
+        p->at[i].storage = storage_of(&p->at[i], storage);
+        TRY(p->at[i].storage == TUNE_NF4 && tune_nf4_bytes(p->at[i].count) < 0 ? -1 : 0);
     }
     place_base(p);
     tune_parameters_place(p);

@@ -28,7 +28,7 @@ struct tune_parameter {
     bool glued;                /* one matrix product with the row before it (k, v, up): frozen together or not at all */
     bool norm;                 /* of an RMSNorm: starts at 1 */
     bool adapter;              /* no part of the base model */
-    enum tune_dtype storage;   /* on the device: F32, or BF16 where frozen */
+    enum tune_dtype storage;   /* on the device: F32, or BF16 or NF4 where frozen */
     enum tune_dtype read_dtype; /* as the file had it; F32 for a new model */
 };
 
@@ -44,7 +44,8 @@ struct tune_parameters {
 int tune_parameters_new(struct tune_parameters *p, const struct tune_model_config *c);
 void tune_parameters_free(struct tune_parameters *p);
 
-/* tune_parameters_freeze - nothing is trainable, and matrices are kept in storage (F32, BF16). Before there are weights.
+/* tune_parameters_freeze - nothing is trainable, and matrices are kept in storage (F32, BF16; NF4: the layers' linear ones, and
+ * the embedding and the output projection in BF16). Before there are weights.
  * tune_parameters_append - one more row, of an adapter: trainable, F32; columns 0: a vector. Pointers to rows do not outlive it.
  * NULL with an error: no memory, a name that is too long. */
 int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage);

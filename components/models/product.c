@@ -134,6 +134,8 @@ int tune_product_forward(struct tune_model *m, const struct product *p, struct t
     struct tune_tensor d;
     if (!g)
         return tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, beta);
+    if (m->merged)
+        return tune_product_merged(m, p, g, y, x, beta);
     struct lora_state *s = state(m, p);
     struct tune_tensor h = rows(m, s->h, g->rank), u = rows(m, s->u, g->out);
     TRY(keep(m, p, g, x, &d));
@@ -154,7 +156,8 @@ int tune_product_forward(struct tune_model *m, const struct product *p, struct t
 
 /* Gradients of A, B and the magnitude; dh for what lies below. dz: dy, or with DoRA g dy. */
 static int adapters_backward(struct tune_model *m, const struct product *p, const struct lora_group *g,
-                             const struct tune_tensor *dy, const struct tune_tensor *dz, const struct tune_tensor *x, struct tune_tensor *dh)
+                             const struct tune_tensor *dy, const struct tune_tensor *dz, const struct tune_tensor *x,
+                             struct tune_tensor *dh)
 {
     struct lora_state *s = state(m, p);
     struct tune_tensor h = rows(m, s->h, g->rank), u = rows(m, s->u, g->out), da = all_a(gradient(m, g->target[0].a), g), d;

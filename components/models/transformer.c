@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/nf4.h"
 #include "core/try.h"
 #include "devices/kernels.h"
 #include "models/activations.h"
@@ -34,6 +35,9 @@ static struct weight view(struct tune_model *m, const struct tune_parameter **p,
     v.w.shape[0] = rows;
     v.dw = v.w;
     v.dw.dtype = TUNE_F32;
+    v.dw.nf4 = NULL;
+    if (v.w.nf4 && count > 1)
+        v.w.nf4 = &m->nf4[m->parameters.base + (first - m->parameters.at)];
     v.dw.data = tune_model_gradient(m, first);
     return v;
 }
@@ -234,9 +238,20 @@ int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struc
     return forward(m, batch, hidden);
 }
 
-/* dx goes from the layer's output past the feed-forward half; tmp is written over. */
+int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
+                            struct tune_tensor **hidden)
+{
+    m->dropping = false;
+    m->merged = merged;
+    int status = forward(m, batch, hidden);
+    m->merged = NULL;
+    return status;
+}
+
+/* dx goes from the layer's output past the feed-forward half; tmp is written over. bottom: the product below which nothing is
+ * wanted, LORA_PRODUCTS if all is. */
 static int feed_forward_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,
-                                 struct tune_tensor *tmp)
+                                 struct tune_tensor *tmp, enum lora_product bottom)
 {
     const struct tune_model_config *c = &m->config;
     struct layer_state *s = &m->layer[i];
@@ -245,15 +260,20 @@ static int feed_forward_backward(struct tune_model *m, int i, struct layer_weigh
     TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
     struct product down = product(i, LORA_DOWN, &w->down, &w->down_bias, c->residual_multiplier);
     struct product gu = product(i, LORA_GATE_UP, &w->gate_up, &w->gate_up_bias, 1);
-    TRY(tune_product_backward(m, &down, &dh, gradient(&w->down), gradient(&w->down_bias), dx, &h));
+    TRY(tune_product_backward(m, &down, bottom == LORA_DOWN ? NULL : &dh, gradient(&w->down), gradient(&w->down_bias), dx, &h));
+    if (bottom == LORA_DOWN)
+        return 0;
     TRY(tune_swiglu_backward(m->dev, &gate_up, &dh, &gate_up)); /* in place: gate_up is now its own gradient */
     TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &mid, &w->norm2.w, c->norm_eps));
-    TRY(tune_product_backward(m, &gu, tmp, gradient(&w->gate_up), gradient(&w->gate_up_bias), &gate_up, &norm));
+    TRY(tune_product_backward(m, &gu, bottom == LORA_GATE_UP ? NULL : tmp, gradient(&w->gate_up), gradient(&w->gate_up_bias),
+                              &gate_up, &norm));
+    if (bottom == LORA_GATE_UP)
+        return 0;
     return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm2), tmp, &mid, &w->norm2.w, &rstd);
 }
 
 static int attention_half_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,
-                                   struct tune_tensor *tmp)
+                                   struct tune_tensor *tmp, enum lora_product bottom)
 {
     const struct tune_model_config *c = &m->config;
     struct layer_state *s = &m->layer[i];
@@ -266,7 +286,9 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
     struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim);
     struct product o = product(i, LORA_O, &w->o, &w->o_bias, c->residual_multiplier);
     struct product qkv_product = product(i, LORA_QKV, &w->qkv, &w->qkv_bias, 1);
-    TRY(tune_product_backward(m, &o, &datt, gradient(&w->o), gradient(&w->o_bias), dx, &att));
+    TRY(tune_product_backward(m, &o, bottom == LORA_O ? NULL : &datt, gradient(&w->o), gradient(&w->o_bias), dx, &att));
+    if (bottom == LORA_O)
+        return 0;
     TRY(tune_attention_backward(m->dev, &dqkv, &work, &datt, &qkv, &att, &lse, &size));
     TRY(tune_rope_backward(m->dev, &dqkv, &table, m->positions, m->T, c->heads + c->kv_heads, c->head_dim));
     if (c->qk_norm) {
@@ -277,7 +299,10 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
         TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->k_norm), &raw, &w->k_norm.w, &rk, c->heads, c->kv_heads));
     }
     TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &x, &w->norm1.w, c->norm_eps));
-    TRY(tune_product_backward(m, &qkv_product, tmp, gradient(&w->qkv), gradient(&w->qkv_bias), &dqkv, &norm));
+    TRY(tune_product_backward(m, &qkv_product, bottom == LORA_QKV ? NULL : tmp, gradient(&w->qkv), gradient(&w->qkv_bias), &dqkv,
+                              &norm));
+    if (bottom == LORA_QKV)
+        return 0;
     return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm1), tmp, &x, &w->norm1.w, &rstd);
 }
 
@@ -289,6 +314,20 @@ static int lowest_trainable(const struct tune_model *m)
         if (m->parameters.at[i].gradient >= 0 && m->parameters.at[i].unit < lowest)
             lowest = m->parameters.at[i].unit;
     return lowest;
+}
+
+/* Of layer i: the product below which nothing has a gradient; LORA_PRODUCTS: something has, or may have. */
+static enum lora_product bottom_of(const struct tune_model *m, int i, int lowest)
+{
+    int k = 0;
+    if (!m->lora || i + 1 > lowest)
+        return LORA_PRODUCTS;
+    for (int row = 0; row < m->parameters.base; row++)
+        if (m->parameters.at[row].gradient >= 0 && m->parameters.at[row].unit <= i + 1)
+            return LORA_PRODUCTS;
+    while (k < LORA_PRODUCTS && m->lora->group[i * LORA_PRODUCTS + k].count == 0)
+        k++;
+    return (enum lora_product)k;
 }
 
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)
@@ -310,8 +349,10 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
         struct layer_weights w = layer_view(m, i);
         if (m->checkpointing)
             TRY(layer_forward(m, i, true));
-        TRY(feed_forward_backward(m, i, &w, &dx, dhidden));
-        TRY(attention_half_backward(m, i, &w, &dx, dhidden));
+        enum lora_product bottom = bottom_of(m, i, lowest);
+        TRY(feed_forward_backward(m, i, &w, &dx, dhidden, bottom));
+        if (bottom != LORA_DOWN && bottom != LORA_GATE_UP)
+            TRY(attention_half_backward(m, i, &w, &dx, dhidden, bottom));
     }
     if (m->parameters.at[0].gradient < 0)
         return 0;

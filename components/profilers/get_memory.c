@@ -3,6 +3,7 @@
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "flags/flags.h"
+#include "models/adapter_config.h"
 #include "models/companions.h"
 #include "profilers/memory_plan.h"
 
@@ -13,9 +14,13 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
     struct tune_model_config config;
     struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
     TRY(tune_get_model_config(flags, folder, &config));
+    struct tune_adapter_config adapter;
+    TRY(tune_get_lora_options(flags, &adapter));
+    struct tune_model_adapted adapted = {&adapter.lora, flags->lora_r > 0 ? tune_get_base_dtype(flags) : TUNE_F32};
     struct tune_memory_request request = {
         .config = &config,
         .activations = tune_get_model_dtype(flags),
+        .adapted = flags->lora_r > 0 ? &adapted : NULL,
         .use = tune_get_model_use(flags),
         .optimizer = tune_get_optimizer_options(flags),
         .loader = tune_get_loader_options(flags),
@@ -25,7 +30,11 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
         .profile = flags->profile,
         .files = tune_flags_saves(flags) ? tune_companions_bytes(folder) : 0,
         .resumes = flags->resume,
+        .proves = flags->lora_r > 0 && tune_flags_saves(flags),
     };
-    TRY(tune_memory_plan_make(plan, &request, dev));
-    return tune_memory_plan_check(plan, &request, dev, limits, tune_memory_limits(limits));
+    int status = tune_memory_plan_make(plan, &request, dev);
+    if (status == 0)
+        status = tune_memory_plan_check(plan, &request, dev, limits, tune_memory_limits(limits));
+    tune_adapter_config_free(&adapter);
+    return status;
 }

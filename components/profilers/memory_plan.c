@@ -31,7 +31,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     struct tune_profiler_bytes profiler = tune_profiler_bytes(r->profile);
     const struct tune_loader_options *o = &r->loader;
     int64_t N = (int64_t)o->batch_size * o->max_length;
-    TRY(tune_model_bytes(&model, r->config, dev, r->activations, o->batch_size, o->max_length, r->use));
+    TRY(tune_model_bytes(&model, r->config, dev, r->activations, r->adapted, o->batch_size, o->max_length, r->use));
     int64_t loader = tune_loader_bytes(o, r->rows);
     if (r->evaluates) {
         struct tune_loader_options held_out = *o;
@@ -39,12 +39,15 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
         loader += tune_loader_bytes(&held_out, r->rows);
     }
     *plan = (struct tune_memory_plan){.held = tune_memory_anonymous()};
+    plan->mapped = model.files > model.weights ? model.files : model.weights; /* a base that is kept narrower than it is read */
     add(plan, "weights", model.weights, true);
     add(plan, "gradients", model.gradients, true);
     add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients), true);
     add(plan, "activations", model.activations, true);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), true);
     add(plan, "threads' work", model.working + tune_sums_bytes(r->log_every), true);
+    add(plan, "merged tile", r->proves ? model.merged : 0, true);
+    add(plan, "proof of adapters", r->proves ? model.merged_host : 0, false);
     add(plan, "profiler", profiler.device, true);
     add(plan, "profiler's trace", profiler.heap, false);
     add(plan, "loader", loader, false);
@@ -56,9 +59,9 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
 
 /* What a limit counts beside the plan: the thread that reads the data, with what malloc reserves for it, the one that watches the
  * machine; files while they are mapped. */
-static int64_t beside(const struct tune_memory_request *r, int64_t weights, enum tune_memory_counts counts)
+static int64_t beside(const struct tune_memory_request *r, int64_t mapped, enum tune_memory_counts counts)
 {
-    int64_t reserved = ARENA_BYTES + weights * (r->resumes ? 2 : 1);
+    int64_t reserved = ARENA_BYTES + mapped * (r->resumes ? 2 : 1);
     int64_t stacks = tune_memory_thread(counts) + (counts == TUNE_MEMORY_FILLED ? 0 : TUNE_SAMPLER_STACK);
     return stacks + (counts == TUNE_MEMORY_ADDRESSES ? reserved : 0);
 }
@@ -110,6 +113,12 @@ static void advice(char *text, size_t size, const struct tune_memory_plan *plan,
     changed = *r;
     changed.activations = TUNE_BF16;
     used = advise(text, size, used, "--dtype bfloat16", plan, &changed, dev, excess);
+    struct tune_model_adapted narrow = {r->adapted ? r->adapted->lora : NULL, TUNE_BF16};
+    changed = *r;
+    changed.adapted = r->adapted ? &narrow : NULL;
+    used = advise(text, size, used, "--base-dtype bfloat16", plan, &changed, dev, excess);
+    narrow.storage = TUNE_NF4;
+    used = advise(text, size, used, "--base-dtype nf4", plan, &changed, dev, excess);
     changed = *r;
     changed.optimizer = (struct tune_optimizer_options){.kind = TUNE_SGD};
     used = advise(text, size, used, "--optimizer sgd", plan, &changed, dev, excess);
@@ -126,7 +135,7 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
     const struct tune_memory_limit *worst = NULL;
     int64_t most = 0, worst_need = 0;
     for (int i = 0; i < count; i++) {
-        int64_t need = plan->total - plan->held + beside(r, plan->parts[0].bytes, limits[i].counts);
+        int64_t need = plan->total - plan->held + beside(r, plan->mapped, limits[i].counts);
         if (need - limits[i].bytes > most) {
             most = need - limits[i].bytes;
             worst = &limits[i];

@@ -14,6 +14,7 @@
 
 #include "core/memory.h"
 #include "datasets/loader.h"
+#include "models/lora.h"
 #include "models/model.h"
 #include "optimizers/optimizer.h"
 
@@ -28,6 +29,7 @@ struct tune_flags;
 struct tune_memory_request {
     const struct tune_model_config *config; /* borrowed */
     enum tune_dtype activations;
+    const struct tune_model_adapted *adapted; /* borrowed; NULL: all is trained */
     int use;                           /* of the model: as for tune_model_reserve */
     struct tune_optimizer_options optimizer;
     struct tune_loader_options loader; /* its batch_size and max_length are the model's too */
@@ -37,6 +39,7 @@ struct tune_memory_request {
     int profile;                       /* steps to be profiled */
     int64_t files;                     /* bytes of files held as they are: what is saved with the weights */
     bool resumes;                      /* moments are read from a file */
+    bool proves;                       /* saved adapters are read again and merged */
 };
 
 struct tune_memory_part {
@@ -44,11 +47,12 @@ struct tune_memory_part {
     int64_t bytes;
 };
 
-enum { TUNE_MEMORY_PARTS = 12 };
+enum { TUNE_MEMORY_PARTS = 14 };
 struct tune_memory_plan {
     struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* none of 0 bytes */
     int count;
     int64_t tensors; /* of all parts: on the device, counted by it */
+    int64_t mapped;  /* of none: the weight files while they are read, which only take addresses */
     int64_t held;    /* of all parts: held already when the plan was made */
     int64_t total;   /* highest anonymous memory of the process */
 };

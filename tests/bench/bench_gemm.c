@@ -1,9 +1,10 @@
 /* bench_gemm.c - the matrix products of one training step, ours beside OpenBLAS's, beside the cores' FMA peak.
  *
- *     bench_gemm [seconds] [threads]      about that long (default 20); threads default: as many as may be used
+ *     bench_gemm [seconds] [threads] [rank]      about that long (default 20); threads default (0): as many as may be used
  *
  * The list is smollm2-135m's: length 512, batch 1, forward, and backward to inputs and weights, 30 layers and the output
- * projection in the loss's chunks. OpenBLAS runs with the kernel (OPENBLAS_CORETYPE) that was fastest over the whole list in a
+ * projection in the loss's chunks. With a rank the list is that of a step with adapters of that rank on all linear layers: no
+ * gradient of a weight but the adapters', whose A's of one product are one matrix. OpenBLAS runs with the kernel (OPENBLAS_CORETYPE) that was fastest over the whole list in a
  * short try of each, unless that variable is set. Rounds of ours and OpenBLAS's take turns; each product's fastest round
  * counts. The last line: total FLOPs / total time of each, and their ratio. */
 #include <stdio.h>
@@ -22,17 +23,19 @@ struct shape {
     const char *name;
     int64_t rows, in, out; /* y [rows,out] = x [rows,in] w' */
     int times;             /* in a step of one micro-batch */
+    bool frozen;           /* no product to the weight */
     double best[2][3];     /* seconds; OpenBLAS, ours; forward, to the input, to the weight */
 };
 
-static struct shape shapes[] = {
+static struct shape shapes[16] = {
     {.name = "q,k,v", .rows = T, .in = C, .out = Q, .times = LAYERS},
     {.name = "o", .rows = T, .in = C, .out = C, .times = LAYERS},
     {.name = "gate,up", .rows = T, .in = C, .out = 2 * F, .times = LAYERS},
     {.name = "down", .rows = T, .in = F, .out = C, .times = LAYERS},
     {.name = "output", .rows = T / CHUNKS, .in = C, .out = V, .times = CHUNKS},
 };
-enum { SHAPES = sizeof shapes / sizeof *shapes };
+enum { BASE = 5 };
+static int count = BASE;
 static const char *const cores[] = {"SKYLAKEX", "COOPERLAKE", "SAPPHIRERAPIDS", "HASWELL", "ZEN", "SANDYBRIDGE", "NEOVERSEN1",
                                     "ARMV8"};
 enum { CORES = sizeof cores / sizeof *cores };
@@ -41,6 +44,26 @@ static int fail(void)
 {
     fprintf(stderr, "bench_gemm: %s\n", tune_error_message());
     exit(1);
+}
+
+/* The same step with adapters. */
+static void adapt(int64_t r)
+{
+    const struct shape adapters[] = {
+        {.name = "A q,k,v", .rows = T, .in = C, .out = 3 * r, .times = LAYERS},
+        {.name = "B q", .rows = T, .in = r, .out = C, .times = LAYERS},
+        {.name = "B k or v", .rows = T, .in = r, .out = (Q - C) / 2, .times = 2 * LAYERS},
+        {.name = "A o", .rows = T, .in = C, .out = r, .times = LAYERS},
+        {.name = "B o", .rows = T, .in = r, .out = C, .times = LAYERS},
+        {.name = "A gate,up", .rows = T, .in = C, .out = 2 * r, .times = LAYERS},
+        {.name = "B of them", .rows = T, .in = r, .out = F, .times = 2 * LAYERS},
+        {.name = "A down", .rows = T, .in = F, .out = r, .times = LAYERS},
+        {.name = "B down", .rows = T, .in = r, .out = C, .times = LAYERS},
+    };
+    for (int i = 0; i < BASE; i++)
+        shapes[i].frozen = true;
+    memcpy(shapes + BASE, adapters, sizeof adapters);
+    count = BASE + (int)(sizeof adapters / sizeof *adapters);
 }
 
 static double flops(const struct shape *s)
@@ -63,8 +86,10 @@ static void product(struct tune_device *dev, const struct shape *s, int which, f
 static void round_of(struct tune_device *dev, int who, float *x, float *y, float *w, int64_t weights, int which)
 {
     static int64_t at;
-    for (int i = 0; i < SHAPES; i++) {
+    for (int i = 0; i < count; i++) {
         struct shape *s = &shapes[i];
+        if (s->frozen && which == 2)
+            continue;
         if (at + s->in * s->out > weights)
             at = 0;
         double begin = tune_moment_now().wall_s;
@@ -79,8 +104,8 @@ static void round_of(struct tune_device *dev, int who, float *x, float *y, float
 static void total(int who, double *work, double *time)
 {
     *work = *time = 0;
-    for (int i = 0; i < SHAPES; i++)
-        for (int which = 0; which < 3; which++) {
+    for (int i = 0; i < count; i++)
+        for (int which = 0; which < (shapes[i].frozen ? 2 : 3); which++) {
             *work += flops(&shapes[i]) * shapes[i].times;
             *time += shapes[i].best[who][which] * shapes[i].times;
         }
@@ -129,13 +154,13 @@ static void measure(double seconds, int threads, bool both)
 }
 
 /* The fastest OpenBLAS kernel by a short try of each in a process of its own, which prints its rate. */
-static void choose_core(const char *self, const char *threads)
+static void choose_core(const char *self, const char *threads, const char *rank)
 {
     char command[512], line[64];
     double best = 0;
     int chosen = -1;
     for (int i = 0; i < CORES; i++) {
-        snprintf(command, sizeof command, "OPENBLAS_CORETYPE=%s '%s' try %s 2>/dev/null", cores[i], self, threads);
+        snprintf(command, sizeof command, "OPENBLAS_CORETYPE=%s '%s' try %s %s 2>/dev/null", cores[i], self, threads, rank);
         FILE *f = popen(command, "r");
         bool got = f && fgets(line, sizeof line, f);
         if (f && pclose(f) == 0 && got && atof(line) > best) {
@@ -152,9 +177,11 @@ int main(int argc, char **argv)
     static const char *const to[] = {"forward", "to input", "to weight"};
     double work, time[2];
     bool try = argc > 1 && strcmp(argv[1], "try") == 0;
-    int threads = argc > 2 ? atoi(argv[2]) : 0;
+    int threads = argc > 2 ? atoi(argv[2]) : 0, rank = argc > 3 ? atoi(argv[3]) : 0;
+    if (rank > 0 && rank <= 256)
+        adapt(rank);
     if (!try && !getenv("OPENBLAS_CORETYPE")) {
-        choose_core(argv[0], argc > 2 ? argv[2] : "0");
+        choose_core(argv[0], argc > 2 ? argv[2] : "0", argc > 3 ? argv[3] : "0");
         if (getenv("OPENBLAS_CORETYPE"))
             execv(argv[0], argv); /* OpenBLAS reads it when it is loaded */
     }
@@ -165,8 +192,8 @@ int main(int argc, char **argv)
         return 0;
     }
     printf("%-10s %6s %6s %6s  %-10s %14s %14s %7s\n", "product", "rows", "in", "out", "", "OpenBLAS GF/s", "ours GF/s", "ratio");
-    for (int i = 0; i < SHAPES; i++)
-        for (int which = 0; which < 3; which++) {
+    for (int i = 0; i < count; i++)
+        for (int which = 0; which < (shapes[i].frozen ? 2 : 3); which++) {
             const struct shape *s = &shapes[i];
             printf("%-10s %6d %6d %6d  %-10s %14.1f %14.1f %7.3f\n", s->name, (int)s->rows, (int)s->in, (int)s->out, to[which],
                    flops(s) / s->best[0][which] / 1e9, flops(s) / s->best[1][which] / 1e9, s->best[0][which] / s->best[1][which]);

@@ -123,7 +123,7 @@ static struct result measure(const struct tune_model_config *c, const struct siz
     r.anonymous = tune_memory_anonymous();
     r.tensors = t.dev ? t.dev->bytes_peak : 0;
     struct tune_model_bytes bytes;
-    if (r.good && tune_model_bytes(&bytes, c, t.dev, TUNE_F32, s->B, s->T, TUNE_FOR_TRAINING) == 0)
+    if (r.good && tune_model_bytes(&bytes, c, t.dev, TUNE_F32, NULL, s->B, s->T, TUNE_FOR_TRAINING) == 0)
         r.activations = bytes.activations;
     return r;
 }

@@ -1,5 +1,5 @@
 /* adapter_config.c - adapter_config.json: what is read is in range, and what is written of it reads the same. */
-#include "checkpoints/adapter_config.h"
+#include "models/adapter_config.h"
 #include "core/file.h"
 #include "fuzz.h"
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "core/nf4.h"
 #include "devices/cpu/cpu.h"
 
 /* How new a kernel set is: 0 before AVX, 2 AVX, 3 AVX2 and FMA, 4 AVX-512; -1 unknown to us, left alone. */
@@ -116,10 +115,7 @@ static const float *block(const struct tune_tensor *t, int64_t r, int64_t c, int
         return (const float *)t->data + r * width + c;
     }
     for (int64_t i = 0; i < rows; i++)
-        if (t->dtype == TUNE_NF4)
-            tune_nf4_row(t->nf4, width, r + i, c, columns, room + i * columns);
-        else
-            tune_cpu_in(t, (r + i) * width + c, columns, room + i * columns);
+        tune_cpu_in(t, (r + i) * width + c, columns, room + i * columns);
     *ld = columns;
     return room;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/float16.h"
+#include "core/nf4.h"
 #include "devices/device.h"
 
 int tune_cpu_open(struct tune_device *dev);
@@ -61,6 +62,10 @@ static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, 
 {
     if (t->dtype == TUNE_F32)
         return (const float *)t->data + at;
+    if (t->dtype == TUNE_NF4) {
+        tune_nf4_read(t->nf4, at, n, room);
+        return room;
+    }
     const uint16_t *h = (const uint16_t *)t->data + at;
     for (int64_t i = 0; i < n; i++)
         room[i] = tune_bf16_to_float(h[i]);

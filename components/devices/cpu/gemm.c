@@ -15,7 +15,6 @@
  * the number of threads nor who came first changes a bit. */
 #include <stdlib.h>
 
-#include "core/nf4.h"
 #include "devices/cpu/panel.h"
 
 enum {
@@ -81,7 +80,7 @@ static void pack_nf4(const struct side *s, int64_t i0, int64_t i1, int64_t k0, i
     int64_t columns = s->from.ld, depth = k1 - k0;
     for (int64_t k = k0; s->from.by_depth && k < k1; k++) {
         struct operand row = {room, TUNE_F32, columns, true};
-        tune_nf4_row(s->nf4, columns, k, i0, i1 - i0, room);
+        tune_nf4_read(s->nf4, k * columns + i0, i1 - i0, room);
         for (int64_t i = i0; i < i1; i += s->panel) {
             int64_t left = i1 - i, count = left < s->panel ? left : s->panel, width = width_of(s, i);
             pack_panel(&row, i - i0, count, width, 0, 1, out + place_of(i, i0, depth) + (k - k0) * width);
@@ -93,7 +92,7 @@ static void pack_nf4(const struct side *s, int64_t i0, int64_t i1, int64_t k0, i
         for (int64_t k = k0; k < k1; k += n) {
             n = k1 - k < SOME - k % SOME ? k1 - k : SOME - k % SOME;
             for (int64_t j = 0; j < count; j++)
-                tune_nf4_row(s->nf4, columns, i + j, k, n, room + j * SOME);
+                tune_nf4_read(s->nf4, (i + j) * columns + k, n, room + j * SOME);
             pack_panel(&rows, 0, count, width, 0, n, out + place_of(i, i0, depth) + (k - k0) * width);
         }
     }
@@ -134,14 +133,14 @@ struct coming {
 static struct coming expect(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, int64_t tiles)
 {
     const struct operand *o = &s->from;
-    int64_t size = o->dtype == TUNE_F32 ? 4 : 2;
-    struct coming c = {.stride = o->ld * size};
+    int64_t halves = s->nf4 ? 1 : o->dtype == TUNE_F32 ? 8 : 4; /* of bytes */
+    struct coming c = {.stride = o->ld * halves / 2};
     i1 = i1 < s->n ? i1 : s->n;
-    if (i0 >= i1 || k0 >= k1 || s->nf4) /* NF4 is an eighth as much */
+    if (i0 >= i1 || k0 >= k1 || (s->nf4 && s->nf4->below)) /* whose parts may lie anywhere */
         return c;
-    c.data = (const char *)o->data + (o->by_depth ? k0 * o->ld + i0 : i0 * o->ld + k0) * size;
+    c.data = (const char *)o->data + (o->by_depth ? k0 * o->ld + i0 : i0 * o->ld + k0) * halves / 2;
     c.rows = o->by_depth ? k1 - k0 : i1 - i0;
-    c.bytes = (o->by_depth ? i1 - i0 : k1 - k0) * size;
+    c.bytes = (o->by_depth ? i1 - i0 : k1 - k0) * halves / 2;
     c.each = (c.rows * ((c.bytes + 63) / 64) + tiles - 1) / tiles;
     return c;
 }

@@ -1,5 +1,5 @@
 /* adapter_config.c - PEFT's keys, one table of them; names in lists, patterns and plain expressions. */
-#include "checkpoints/adapter_config.h"
+#include "models/adapter_config.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
@@ -12,7 +12,6 @@
 #include "core/cjson.h"
 #include "core/error.h"
 #include "core/file.h"
-#include "core/json.h"
 #include "core/print.h"
 #include "core/try.h"
 
@@ -20,9 +19,7 @@ enum { LARGEST = 4 << 20, MAX_NAMES = 8192, MAX_NAME = 255, MAX_EXPRESSION = 409
 
 static const char file_name[] = "adapter_config.json";
 
-/* Every linear layer of the models there are: what "all-linear" is, the output projection left out as PEFT does. */
 static const char all_linear[] = "all-linear";
-static const char linear[] = "down_proj,gate_proj,k_proj,o_proj,q_proj,up_proj,v_proj";
 
 /* Keys that PEFT 0.21 writes. advice NULL: read below, or of no consequence for the numbers; else the key must be absent, null,
  * false or empty. */
@@ -197,6 +194,11 @@ static bool is_name(const char *text)
     return n > 0 && n <= MAX_NAME && !text[n] && text[0] != '.' && text[n - 1] != '.';
 }
 
+static bool is_whole(const char *name)
+{
+    return strncmp(name, "model.", 6) == 0;
+}
+
 /* The module of that name is what the end speaks of. */
 static bool ends_with(const char *name, const char *end)
 {
@@ -240,7 +242,7 @@ static bool plain_names(const char *text, bool any, FILE *out)
         if (group)
             text += literal(text, name + n, MAX_NAME + 1);
         /* one that must be a whole name and is only an end would be read as more than it says */
-        if (!is_name(name) || ((!any || from_start) && strncmp(name, "model.", 6) != 0))
+        if (!is_name(name) || ((!any || from_start) && !is_whole(name)))
             return false;
         fprintf(out, "%s%s", first ? "" : ",", name);
         first = false;
@@ -284,6 +286,17 @@ static int read_names(const struct reader *r, const char *key, char **ends)
     return refuse(r, key, cJSON_IsString(v) ? more : "expected a list of module names");
 }
 
+/* The shortest end that names the same modules: q_proj for self_attn.q_proj, of which there is no other. */
+static const char *shortest(const char *end)
+{
+    static const char *const same[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+                                       "mlp.gate_proj",    "mlp.up_proj",      "mlp.down_proj"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (strcmp(end, same[i]) == 0)
+            return strchr(end, '.') + 1;
+    return end;
+}
+
 /* Takes the excluded names out of the targets. */
 static int exclude(const struct reader *r, char **targets, const char *excluded)
 {
@@ -303,6 +316,7 @@ static int exclude(const struct reader *r, char **targets, const char *excluded)
             status = -1;
         }
         for (other = list ? strtok_r(list, ",", &rest2) : NULL; other; other = strtok_r(NULL, ",", &rest2)) {
+            other = (char *)shortest(other);
             out_of_it = out_of_it || ends_with(end, other);
             if (!ends_with(end, other) && ends_with(other, end))
                 status = refuse(r, "exclude_modules", "names that leave out some of the modules of a target are not supported; "
@@ -334,7 +348,7 @@ static int read_targets(const struct reader *r, struct tune_adapter_config *c)
     if (!all)
         status = read_names(r, "target_modules", &c->text[0]);
     else
-        c->text[0] = strdup(excluded ? linear : all_linear);
+        c->text[0] = strdup(excluded ? TUNE_ADAPTER_LINEAR : all_linear);
     if (status == 0 && !c->text[0]) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
         status = -1;
@@ -421,6 +435,23 @@ static bool layer_number(const cJSON *v)
     return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < TUNE_MAX_LAYERS && v->valuedouble == floor(v->valuedouble);
 }
 
+/* PEFT takes a target that is a module's whole name whatever its layer; with us the layers hold for all targets. */
+static int whole_names(const struct reader *r, struct tune_adapter_config *c)
+{
+    int whole = 0, outside = 0, count = 0;
+    for (const cJSON *v = get(r, "target_modules")->child; v; v = v->next, count++)
+        if (is_whole(v->valuestring)) {
+            whole++;
+            outside += tune_lora_rank(&c->lora, v->valuestring) == 0;
+        }
+    if (outside && whole < count)
+        return refuse(r, "layers_to_transform", "target_modules has a whole name of another layer, which PEFT takes all the "
+                                                "same, beside ends of names; write whole names only");
+    if (outside)
+        c->lora.layers = NULL;
+    return 0;
+}
+
 static int read_layers(const struct reader *r, struct tune_adapter_config *c)
 {
     const cJSON *v = get(r, "layers_to_transform"), *pattern = get(r, "layers_pattern");
@@ -446,7 +477,7 @@ static int read_layers(const struct reader *r, struct tune_adapter_config *c)
             fprintf(out, "%s%d", p == v->child ? "" : ",", (int)p->valuedouble);
     fclose(out);
     c->lora.layers = c->text[3];
-    return good ? 0 : refuse(r, "layers_to_transform", "expected numbers of layers, from 0");
+    return good ? whole_names(r, c) : refuse(r, "layers_to_transform", "expected numbers of layers, from 0");
 }
 
 static int read_all(const struct reader *r, struct tune_adapter_config *c)
@@ -508,84 +539,4 @@ void tune_adapter_config_free(struct tune_adapter_config *c)
     free(c->base);
     free(c->unknown);
     *c = (struct tune_adapter_config){0};
-}
-
-/* ---- writing ---- */
-
-/* "key": value lines of a list (sorted) or of an object ("k_proj=4": in its order, of which the first that fits holds). */
-static bool write_pieces(FILE *to, const char *key, const char *text, bool pattern)
-{
-    char *copy = strdup(text ? text : ""), **piece = copy ? split(copy) : NULL;
-    int n = 0;
-    while (piece && piece[n])
-        n++;
-    if (piece && !pattern)
-        qsort(piece, (size_t)n, sizeof *piece, by_text);
-    fprintf(to, "  \"%s\": %s", key, pattern ? "{" : "[");
-    for (int i = 0; i < n; i++) {
-        size_t name = pattern ? strcspn(piece[i], "=") : strlen(piece[i]);
-        fprintf(to, "%s\n    \"%.*s\"", i ? "," : "", (int)name, piece[i]);
-        if (pattern)
-            fprintf(to, ": %s", piece[i][name] ? piece[i] + name + 1 : "null");
-    }
-    fprintf(to, "%s%s,\n", n ? "\n  " : "", pattern ? "}" : "]");
-    bool good = piece != NULL;
-    free(piece);
-    free(copy);
-    return good;
-}
-
-/* "0,1,8-10" as a list of numbers. */
-static void write_layers(FILE *to, const char *layers)
-{
-    bool first = true;
-    fprintf(to, "  \"layers_to_transform\": %s", layers ? "[" : "null");
-    for (const char *at = layers; at && *at;) {
-        char *end;
-        long from = strtol(at, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : from;
-        for (long i = from; i <= last && i < TUNE_MAX_LAYERS; i++, first = false)
-            fprintf(to, "%s\n    %ld", first ? "" : ",", i);
-        if (end == at)
-            break;
-        at = end + (*end == ',');
-    }
-    fprintf(to, "%s,\n", layers ? "\n  ]" : "");
-}
-
-int tune_adapter_config_write(const char *folder, const struct tune_lora_options *o, const char *base)
-{
-    char path[TUNE_PATH_MAX], alpha[32], dropout[32], *text = NULL;
-    size_t size;
-    cJSON *name = base ? cJSON_CreateString(base) : cJSON_CreateNull();
-    char *quoted = name ? cJSON_PrintUnformatted(name) : NULL;
-    FILE *to = open_memstream(&text, &size);
-    cJSON_Delete(name);
-    bool good = to && quoted;
-    if (good) {
-        fprintf(to, "{\n");
-        good = write_pieces(to, "alpha_pattern", o->alpha_pattern, true);
-        fprintf(to, "  \"auto_mapping\": null,\n  \"base_model_name_or_path\": %s,\n  \"bias\": \"none\",\n"
-                    "  \"fan_in_fan_out\": false,\n  \"inference_mode\": true,\n  \"init_lora_weights\": true,\n"
-                    "  \"layers_pattern\": null,\n", quoted);
-        write_layers(to, o->layers);
-        fprintf(to, "  \"lora_alpha\": %s,\n  \"lora_dropout\": %s%s,\n  \"modules_to_save\": null,\n"
-                    "  \"peft_type\": \"LORA\",\n  \"r\": %d,\n", tune_number_text(alpha, o->alpha),
-                tune_number_text(dropout, o->dropout), floor(o->dropout) == o->dropout ? ".0" : "", o->r);
-        good = write_pieces(to, "rank_pattern", o->rank_pattern, true) && good;
-        fprintf(to, "  \"revision\": null,\n");
-        good = write_pieces(to, "target_modules", strcmp(o->targets, all_linear) == 0 ? linear : o->targets, false) && good;
-        fprintf(to, "  \"task_type\": \"CAUSAL_LM\",\n  \"use_dora\": %s,\n  \"use_rslora\": %s\n}\n",
-                o->dora ? "true" : "false", o->rslora ? "true" : "false");
-        good = fflush(to) == 0 && good;
-    }
-    if (to)
-        fclose(to);
-    if (!good)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s/%s", folder, file_name);
-    if (good)
-        tune_utf8_mend(text, size); /* paths may hold any bytes */
-    int status = good && tune_path(path, "%s/%s", folder, file_name) == 0 ? tune_file_write(path, text, size) : -1;
-    free(text);
-    cJSON_free(quoted);
-    return status;
 }

@@ -17,6 +17,9 @@
 extern "C" {
 #endif
 
+/* Every linear layer of the models there are: what "all-linear" is; like PEFT, without the output projection. */
+#define TUNE_ADAPTER_LINEAR "down_proj,gate_proj,k_proj,o_proj,q_proj,up_proj,v_proj"
+
 struct tune_adapter_config {
     struct tune_lora_options lora; /* its texts are this struct's */
     char *base;                    /* base_model_name_or_path; NULL: none given */

@@ -1,0 +1,295 @@
+/* adapter.c - rows of the table to tensors of a file and back. */
+#include "checkpoints/adapter.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "core/float16.h"
+#include "core/safetensors.h"
+#include "core/try.h"
+#include "core/nf4.h"
+#include "devices/kernels.h"
+#include "models/weights.h"
+
+/* ---- writing ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct tune_parameter *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* A row's numbers, rounded; finite ones must stay so. room: two times count floats. */
+static int write_row(struct tune_model *m, const struct tune_parameter *p, enum tune_dtype dtype, float *room,
+                     struct tune_safetensors_writer *w)
+{
+    struct tune_device *dev = tune_model_device(m);
+    float *rounded = room + p->count, *back = dtype == TUNE_F32 ? room : rounded;
+    TRY(dev->kernels->download(dev, room, tune_model_weight(m, p), p->count * 4));
+    TRY(dev->kernels->sync(dev));
+    if (dtype != TUNE_F32)
+        TRY(tune_convert(rounded, dtype, room, TUNE_F32, p->count));
+    for (int64_t i = 0; i < p->count && dtype != TUNE_F32; i++) {
+        float x;
+        TRY(tune_convert(&x, TUNE_F32, (char *)rounded + 2 * i, dtype, 1));
+        if (isfinite(room[i]) && !isfinite(x)) {
+            tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with --save-dtype float32", p->name,
+                           (double)room[i], tune_dtype_name(dtype));
+            return -1;
+        }
+    }
+    return tune_safetensors_writer_write(w, back, p->count * tune_dtype_bits(dtype) / 8);
+}
+
+static int write_rows(struct tune_model *m, const char *path, const struct tune_parameter **row, int count, enum tune_dtype dtype)
+{
+    char name[sizeof row[0]->name + sizeof TUNE_ADAPTER_PREFIX];
+    int64_t largest = 0;
+    for (int i = 0; i < count; i++)
+        largest = row[i]->count > largest ? row[i]->count : largest;
+    float *room = malloc(sizeof *room * 2 * (size_t)largest);
+    struct tune_safetensors_writer *w = room ? tune_safetensors_writer_new(path) : NULL;
+    int status = w ? 0 : -1;
+    if (!room)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
+    for (int i = 0; i < count && status == 0; i++) {
+        snprintf(name, sizeof name, TUNE_ADAPTER_PREFIX "%s", row[i]->name);
+        status = tune_safetensors_writer_declare(w, name, dtype, row[i]->ndim, row[i]->shape);
+    }
+    for (int i = 0; i < count && status == 0; i++)
+        status = write_row(m, row[i], dtype, room, w);
+    if (status == 0)
+        status = tune_safetensors_writer_finish(w);
+    tune_safetensors_writer_free(w);
+    free(room);
+    return status;
+}
+
+static int no_adapters(void)
+{
+    tune_error_set("the model has no adapters (tune_lora_add)");
+    return -1;
+}
+
+int tune_adapter_write(struct tune_model *m, const char *folder, const char *base, enum tune_dtype save_dtype)
+{
+    char path[TUNE_PATH_MAX];
+    const struct tune_parameters *t = tune_model_parameters(m);
+    const struct tune_lora_options *o = tune_model_lora(m);
+    int count = t->count - t->base;
+    if (!o || count <= 0)
+        return no_adapters();
+    TRY(tune_path(path, "%s/adapter_model.safetensors", folder));
+    const struct tune_parameter **row = malloc(sizeof *row * (size_t)count);
+    if (!row) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
+        return -1;
+    }
+    for (int i = 0; i < count; i++)
+        row[i] = &t->at[t->base + i];
+    qsort(row, (size_t)count, sizeof *row, by_name); /* as the reference writer lays out tensors of one dtype */
+    int status = write_rows(m, path, row, count, save_dtype);
+    free(row);
+    return status < 0 ? -1 : tune_adapter_config_write(folder, o, base);
+}
+
+/* ---- reading ---- */
+
+/* The folder's config asks for what the model has: the same modules, ranks and scales, and DoRA or not. */
+static int same_options(const struct tune_parameters *t, const char *folder, const struct tune_lora_options *asked,
+                        const struct tune_lora_options *have)
+{
+    if (asked->dora != have->dora) {
+        tune_error_set("%s: the adapter is %s, the model's is %s", folder, asked->dora ? "DoRA" : "LoRA",
+                       have->dora ? "DoRA" : "LoRA");
+        return -1;
+    }
+    for (int i = 0; i < t->base; i++) {
+        char module[sizeof t->at->name];
+        size_t n = strlen(t->at[i].name), tail = strlen("_proj.weight");
+        if (n < tail || strcmp(t->at[i].name + n - tail, "_proj.weight") != 0)
+            continue;
+        snprintf(module, sizeof module, "%.*s", (int)(n - strlen(".weight")), t->at[i].name);
+        int ask = tune_lora_rank(asked, module), is = tune_lora_rank(have, module);
+        double scale = ask ? tune_lora_scale(asked, module) : 0;
+        if (ask != is || (is && fabs(scale - tune_lora_scale(have, module)) > 1e-9 * scale)) {
+            tune_error_set("%s: its adapter_config.json asks for rank %d and scale %g in %s, the model has rank %d and scale %g; "
+                           "make the model's adapters by that config", folder, ask, scale, module, is,
+                           is ? tune_lora_scale(have, module) : 0);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The file's tensor for a row of an adapter. */
+static const struct tune_tensor *tensor_of(const struct tune_adapter_file *f, const struct tune_parameter *p)
+{
+    return tune_adapter_file_find(f, p->name, "");
+}
+
+static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
+{
+    struct tune_device *dev = tune_model_device(m);
+    const struct tune_parameters *t = tune_model_parameters(m);
+    int64_t total = 0, at = 0;
+    for (int i = t->base; i < t->count; i++)
+        total += t->at[i].count;
+    float *all = malloc(sizeof *all * (size_t)total); /* nothing is changed before everything is read */
+    if (!all) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", folder);
+        return -1;
+    }
+    int status = 0;
+    for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count) {
+        const struct tune_tensor *x = tensor_of(f, &t->at[i]);
+        status = tune_convert(all + at, TUNE_F32, x->data, x->dtype, t->at[i].count);
+        for (int64_t k = 0; k < t->at[i].count && status == 0; k++)
+            if (!isfinite(all[at + k])) {
+                tune_error_set("%s/adapter_model.safetensors: %s holds %g", folder, t->at[i].name, (double)all[at + k]);
+                status = -1;
+            }
+    }
+    at = 0;
+    for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count)
+        status = dev->kernels->upload(dev, tune_model_weight(m, &t->at[i]), all + at, t->at[i].count * 4);
+    if (status == 0)
+        status = dev->kernels->sync(dev);
+    free(all);
+    return status;
+}
+
+int tune_adapter_read(struct tune_model *m, const char *folder)
+{
+    const struct tune_parameters *t = tune_model_parameters(m);
+    if (!tune_model_lora(m))
+        return no_adapters();
+    struct tune_adapter_file *f = tune_adapter_file_open(folder);
+    int status = f ? tune_adapter_file_check(f, t, NULL) : -1;
+    if (status == 0)
+        status = same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m));
+    if (status == 0)
+        status = read_rows(m, f, folder);
+    tune_adapter_file_close(f);
+    return status;
+}
+
+/* ---- proving ---- */
+
+/* A row in memory against the file's: the same after rounding. */
+static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f, const char *folder, const struct tune_parameter *p)
+{
+    struct tune_device *dev = tune_model_device(m);
+    const struct tune_tensor *t = tensor_of(f, p);
+    int64_t bytes = tune_tensor_bytes(t);
+    float *have = malloc(sizeof *have * (size_t)p->count), *rounded = malloc((size_t)bytes);
+    int status = have && rounded ? 0 : -1;
+    if (status < 0)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s again", folder);
+    if (status == 0)
+        status = dev->kernels->download(dev, have, tune_model_weight(m, p), p->count * 4);
+    if (status == 0)
+        status = dev->kernels->sync(dev);
+    if (status == 0)
+        status = tune_convert(rounded, t->dtype, have, TUNE_F32, p->count);
+    if (status == 0 && memcmp(rounded, t->data, (size_t)bytes) != 0) {
+        tune_error_set("%s/adapter_model.safetensors: %s, read again, is not what was saved", folder, p->name);
+        status = -1;
+    }
+    free(have);
+    free(rounded);
+    return status;
+}
+
+/* The base's numbers as the model keeps them, in F32. */
+static int read_base(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct tune_model *m = context;
+    struct tune_device *dev = tune_model_device(m);
+    struct tune_tensor t = tune_model_tensor(m, p);
+    if (t.dtype == TUNE_NF4) {
+        tune_nf4_read(t.nf4, at, count, out);
+        return 0;
+    }
+    int64_t size = tune_dtype_bits(t.dtype) / 8;
+    TRY(dev->kernels->download(dev, out, (char *)t.data + at * size, count * size));
+    TRY(dev->kernels->sync(dev));
+    for (int64_t i = count - 1; i >= 0 && t.dtype == TUNE_BF16; i--) { /* in place, from the end */
+        uint16_t h;
+        memcpy(&h, (char *)out + 2 * i, 2);
+        out[i] = tune_bf16_to_float(h);
+    }
+    return 0;
+}
+
+struct merging {
+    struct tune_adapter_file *file;
+    struct tune_weights_source base;
+};
+
+static int read_merged(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct merging *g = context;
+    return tune_adapter_file_merge(g->file, &g->base, p, at, count, out);
+}
+
+/* The final norm's output [N,C] to the host, in F32. */
+static int take(struct tune_model *m, const struct tune_tensor *hidden, float *out)
+{
+    struct tune_device *dev = tune_model_device(m);
+    int64_t n = tune_tensor_elements(hidden);
+    float *raw = malloc((size_t)tune_tensor_bytes(hidden));
+    int status = raw ? dev->kernels->download(dev, raw, hidden->data, tune_tensor_bytes(hidden)) : -1;
+    if (!raw)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to compare an adapter with its merge");
+    if (status == 0)
+        status = dev->kernels->sync(dev);
+    if (status == 0)
+        status = tune_convert(out, TUNE_F32, raw, hidden->dtype, n);
+    free(raw);
+    return status;
+}
+
+static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, const struct tune_batch *batch, double *difference)
+{
+    struct merging g = {f, {read_base, m}};
+    struct tune_weights_source merged = {read_merged, &g};
+    struct tune_tensor *hidden;
+    TRY(tune_model_infer(m, batch, &hidden));
+    int64_t n = tune_tensor_elements(hidden);
+    float *a = malloc(sizeof *a * 2 * (size_t)n), *b = a + n;
+    int status = a ? take(m, hidden, a) : -1;
+    if (!a)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to compare an adapter with its merge");
+    if (status == 0)
+        status = tune_model_infer_merged(m, batch, &merged, &hidden);
+    if (status == 0)
+        status = take(m, hidden, b);
+    double d = 0, size = 0;
+    for (int64_t i = 0; i < n && status == 0; i++) {
+        d += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+        size += (double)b[i] * b[i];
+    }
+    *difference = size > 0 ? sqrt(d / size) : sqrt(d);
+    free(a);
+    return status;
+}
+
+int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch, double *difference)
+{
+    const struct tune_parameters *t = tune_model_parameters(m);
+    if (!tune_model_lora(m))
+        return no_adapters();
+    struct tune_adapter_file *f = tune_adapter_file_open(folder);
+    int status = f ? tune_adapter_file_check(f, t, NULL) : -1;
+    if (status == 0)
+        status = same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m));
+    for (int i = t->base; i < t->count && status == 0; i++)
+        status = same_numbers(m, f, folder, &t->at[i]);
+    if (status == 0)
+        status = compare_merged(m, f, batch, difference);
+    tune_adapter_file_close(f);
+    return status;
+}

@@ -1,0 +1,78 @@
+/* merged.c - a product with merged weights, of which one tile is on the device at a time. */
+#include <stdlib.h>
+
+#include "core/try.h"
+#include "devices/kernels.h"
+#include "models/activations.h"
+#include "models/weights.h"
+
+enum { TILE = 1 << 20 }; /* numbers of a tile, or one row where that has more */
+
+/* Columns of y by a matrix of the table that has an adapter. host and device: room for a tile of so many rows. */
+static int by_tiles(struct tune_model *m, const struct tune_parameter *w, struct tune_tensor *y, const struct tune_tensor *x,
+                    float scale, float beta, float *host, void *device, int64_t tile)
+{
+    int64_t in = w->shape[1];
+    for (int64_t row = 0; row < w->shape[0]; row += tile) {
+        int64_t n = w->shape[0] - row < tile ? w->shape[0] - row : tile;
+        struct tune_tensor to = tune_tensor_columns(y, row, n), t = tune_tensor_2d(device, TUNE_F32, n, in);
+        TRY(m->merged->read(m->merged->context, w, row * in, n * in, host));
+        TRY(m->dev->kernels->upload(m->dev, device, host, n * in * 4));
+        TRY(tune_gemm(m->dev, &to, x, false, &t, true, scale, beta));
+        TRY(m->dev->kernels->sync(m->dev)); /* the tile is written over next */
+    }
+    return 0;
+}
+
+/* Every matrix of the product: those with an adapter by tiles, the others as they are. */
+static int by_matrices(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
+                       const struct tune_tensor *x, float beta, float *host, void *device, int64_t tile)
+{
+    const struct tune_parameter *table = m->parameters.at;
+    int first = g->target[0].base, next = 0;
+    int64_t at = 0;
+    while (table[first].glued)
+        first--;
+    for (int i = first; i == first || table[i].glued; at += table[i++].shape[0]) {
+        struct tune_tensor to = tune_tensor_columns(y, at, table[i].shape[0]), w = tune_model_tensor(m, &table[i]);
+        if (next < g->count && g->target[next].base == i) {
+            next++;
+            TRY(by_tiles(m, &table[i], &to, x, p->scale, beta, host, device, tile));
+        } else {
+            TRY(tune_gemm(m->dev, &to, x, false, &w, true, p->scale, beta));
+        }
+    }
+    return p->bias ? m->dev->kernels->bias_forward(m->dev, y, p->bias, p->scale) : 0;
+}
+
+/* Rows of a tile. */
+static int64_t tile_rows(int64_t in)
+{
+    return in < TILE ? TILE / in : 1;
+}
+
+void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *device, int64_t *host)
+{
+    *device = *host = 0;
+    for (int i = 0; i < layers * LORA_PRODUCTS; i++)
+        for (int k = 0; k < l->group[i].count; k++) {
+            int64_t in = l->group[i].in, out = l->group[i].target[k].out, tile = tile_rows(in) * in * 4;
+            int64_t module = ((in + out) * l->group[i].target[k].r + out + 2 * in) * 4;
+            *device = tile > *device ? tile : *device;
+            *host = tile + module > *host ? tile + module : *host;
+        }
+}
+
+int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
+                        const struct tune_tensor *x, float beta)
+{
+    int64_t in = x->shape[1], tile = tile_rows(in), bytes = tile * in * 4;
+    float *host = malloc((size_t)bytes);
+    void *device = tune_device_alloc(m->dev, bytes, "a tile of merged weights");
+    int status = host && device ? by_matrices(m, p, g, y, x, beta, host, device, tile) : -1;
+    if (!host)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to merge an adapter");
+    tune_device_free(m->dev, device, bytes);
+    free(host);
+    return status;
+}

@@ -1,0 +1,233 @@
+"""Adapter folders and build/merge_adapter against the real PEFT, on tiny models of several families.
+
+  - configs: of 300 random adapter_config.json in all the forms PEFT takes, ours are the same modules, ranks and scales, or the
+    config is refused; what we write again means the same to PEFT;
+  - merging: adapters that PEFT made and saved (LoRA, rsLoRA, DoRA, patterns, chosen layers, half precision) are merged; the
+    merged folder, loaded by transformers, gives the logits of PEFT's model with the adapter, and of PEFT's own merge;
+  - the folder with our config in the place of PEFT's: PEFT loads it and computes the same.
+"""
+import json
+import math
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import warnings
+
+import tap
+import torch
+import transformers
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
+
+BUILD = os.environ.get("BUILD", "build")
+PEER = os.path.join(BUILD, "tests", "peers", "adapter_peer")
+MERGE = os.path.join(BUILD, "merge_adapter")
+CONFIGS = 300
+LIMIT = 1e-4  # of the logits' norm; what is observed is printed
+
+BASE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, vocab_size=67,
+            max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=True, bos_token_id=0, eos_token_id=0)
+FAMILIES = {
+    "Llama": dict(tie_word_embeddings=False, attention_bias=True, mlp_bias=True),
+    "Qwen2": dict(),
+    "Qwen3": dict(head_dim=12),
+    "Granite": dict(embedding_multiplier=3.0, attention_multiplier=0.35, residual_multiplier=0.7, logits_scaling=2.0),
+}
+LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+ADAPTERS = {
+    "all-linear": dict(r=4, lora_alpha=8, target_modules="all-linear"),
+    "rsLoRA, patterns": dict(r=4, lora_alpha=6, use_rslora=True, target_modules=LINEAR,
+                             rank_pattern={"v_proj": 2, "layers.1.mlp.up_proj": 7},
+                             alpha_pattern={"^model.layers.0.self_attn.q_proj": 3, "(k_proj|o_proj)": 1}),
+    "DoRA": dict(r=3, lora_alpha=5, use_dora=True, target_modules=LINEAR),
+    "DoRA, rsLoRA": dict(r=3, lora_alpha=5, use_dora=True, use_rslora=True, target_modules=["q_proj", "down_proj"],
+                         rank_pattern={"q_proj": 1}),
+    "layers": dict(r=2, lora_alpha=4, target_modules=["k_proj", "down_proj"], layers_to_transform=[0, 2], layers_pattern="layers"),
+    "expression": dict(r=2, lora_alpha=4, target_modules=r".*\.self_attn\.(q_proj|o_proj)"),
+    "excluded": dict(r=2, lora_alpha=1, target_modules=LINEAR, exclude_modules=["mlp.up_proj", "lm_head"]),
+    "gaussian": dict(r=2, lora_alpha=4, target_modules=["v_proj"], init_lora_weights="gaussian"),
+}
+
+
+def make_model(family, folder):
+    torch.manual_seed(len(family))
+    config = getattr(transformers, family + "Config")(**(BASE | FAMILIES[family]))
+    model = getattr(transformers, family + "ForCausalLM")(config)
+    with torch.no_grad():
+        for n, p in model.named_parameters():
+            p.copy_(torch.randn(p.shape) * (0.15 if p.dim() == 2 else 0.2) + (1.0 if "norm" in n else 0.0))
+    model.save_pretrained(folder)
+
+
+def load(folder):
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+def logits(model):
+    ids = torch.randint(0, 67, (2, 20), generator=torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        return model.eval()(ids).logits.double()
+
+
+def distance(a, b):
+    return float((a - b).norm() / b.norm())
+
+
+# ---- configs ----
+
+
+class Peer:
+    def __init__(self, model):
+        self.child = subprocess.Popen([PEER, model], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, folder, output):
+        self.child.stdin.write(f"{folder}\t{output}\n")
+        self.child.stdin.flush()
+        lines = []
+        while (line := self.child.stdout.readline()) not in (".\n", ""):
+            lines.append(line.rstrip("\n"))
+        if lines and lines[-1].startswith("refused"):
+            return lines[-1]
+        return {m: (int(r), float(s)) for m, r, s in (line.split() for line in lines)}
+
+
+def name(r, whole=False):
+    part = r.choice(LINEAR)
+    block = "mlp." if part in LINEAR[4:] else "self_attn."
+    end = f"layers.{r.randrange(3)}." + block + part
+    return "model." + end if whole else r.choice([part, part, block + part, end, "model." + end])
+
+
+def names(r):
+    form = r.randrange(6)
+    if form == 0:
+        return "all-linear"
+    if form == 1:
+        ends = r.choice(["", "?:"]) + "|".join(r.sample(LINEAR, r.randint(1, 3)))
+        return r".*\." + r.choice(["", r"self_attn\.", r"mlp\."]) + "(" + ends + ")"
+    if form == 2:
+        plain = name(r, True).replace(".", r"\.")
+        return r.choice([plain, "q_proj", ".*q_proj", ".*(q|k)_proj", r".*\.layers\.[01]\.mlp\.up_proj"])
+    return [name(r) for _ in range(r.randint(1, 4))]
+
+
+def random_config(r):
+    o = dict(r=r.randint(1, 9), lora_alpha=r.choice([1, 4, 16, 0.5]), target_modules=names(r), use_rslora=r.random() < 0.3,
+             use_dora=r.random() < 0.2)
+    if r.random() < 0.3:
+        o["rank_pattern"] = {name(r): r.randint(1, 6) for _ in range(r.randint(1, 3))}
+    if r.random() < 0.3:
+        o["alpha_pattern"] = {r.choice([name(r), "(q_proj|up_proj)", "^" + name(r, True)]): r.randint(1, 6)
+                              for _ in range(r.randint(1, 3))}
+    if r.random() < 0.2 and isinstance(o["target_modules"], list):
+        o["layers_to_transform"] = r.choice([1, [0], [0, 2]])
+    if r.random() < 0.2:
+        o["exclude_modules"] = r.choice([[name(r)], ["lm_head"], ["up_proj", "k_proj"], r".*\.(v_proj|o_proj)"])
+    return o
+
+
+def modules(model):
+    return {n.removeprefix("base_model.model."): (m.r["default"], m.scaling["default"]) for n, m in model.named_modules()
+            if hasattr(m, "lora_A") and "default" in getattr(m, "lora_A", {})}
+
+
+def adapted(folder, config):
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(transformers.AutoConfig.from_pretrained(folder))
+        return modules(get_peft_model(model, config))
+    except ValueError:  # nothing is targeted
+        return {}
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(a[m][0] == b[m][0] and math.isclose(a[m][1], b[m][1], rel_tol=1e-12) for m in a)
+
+
+def compare_configs(base, root):
+    r, peer = random.Random(7), Peer(base)
+    refused = empty = 0
+    for i in range(CONFIGS):
+        options = random_config(r)
+        config = LoraConfig(task_type="CAUSAL_LM", inference_mode=True, **options)
+        folder, again = os.path.join(root, f"config{i}"), os.path.join(root, f"config{i}-again")
+        os.mkdir(again)
+        config.save_pretrained(folder)
+        theirs, ours = adapted(base, LoraConfig.from_pretrained(folder)), peer.ask(folder, again)  # saved, patterns are sorted
+        if isinstance(ours, str):
+            refused += 1
+            continue
+        if not same(ours, theirs):
+            return f"{options}: {ours} {theirs}"
+        if not theirs:
+            empty += 1
+            continue
+        read = adapted(base, LoraConfig.from_pretrained(again))
+        if not same(read, theirs):
+            return f"{options} written again: {read} {theirs}"
+    print(f"# {CONFIGS} configs, {refused} refused, {empty} that target nothing")
+    return "" if refused < CONFIGS / 4 else "too many are refused"
+
+
+# ---- merging ----
+
+
+def make_adapter(base, folder, options, half):
+    torch.manual_seed(3)
+    model = get_peft_model(load(base), LoraConfig(task_type="CAUSAL_LM", lora_dropout=0.1, **options))
+    with torch.no_grad():
+        for n, p in model.named_parameters():
+            if "magnitude" in n:
+                p.mul_(1 + 0.1 * torch.randn(p.shape))
+            elif "lora_" in n:
+                p.copy_(0.5 * torch.randn(p.shape) / p.shape[1] ** 0.5)
+    model.save_pretrained(folder)
+    if half:
+        path = os.path.join(folder, "adapter_model.safetensors")
+        save_file({k: v.to(half) for k, v in load_file(path).items()}, path, metadata={"format": "pt"})
+
+
+def compare_merged(base, folder, options, half):
+    make_adapter(base, folder, options, half)
+    merged, again = folder + "-merged", folder + "-again"
+    said = subprocess.run([MERGE, "--model", base, "--adapter", folder, "--output", merged], capture_output=True, text=True)
+    if said.returncode:
+        return said.stderr
+    theirs = PeftModel.from_pretrained(load(base), folder)
+    expected = logits(theirs)
+    off = distance(logits(load(base)), expected)
+    by_theirs = distance(logits(load(merged)), logits(theirs.merge_and_unload()))
+    with_adapter = distance(logits(load(merged)), expected)
+    shutil.copytree(folder, again)
+    os.remove(os.path.join(again, "adapter_config.json"))
+    found = subprocess.run([PEER, base, folder, again], capture_output=True, text=True).stdout
+    if "refused" in found:
+        return found
+    rewritten = distance(logits(PeftModel.from_pretrained(load(base), again)), expected)
+    print(f"# {os.path.basename(folder)}: from PEFT's model {with_adapter:.1e}, from its merge {by_theirs:.1e}, "
+          f"our config {rewritten:.1e}; without the adapter {off:.1e}")
+    good = with_adapter < LIMIT and by_theirs < LIMIT and rewritten == 0 and off > 100 * LIMIT
+    return "" if good else "too far"
+
+
+def main():
+    transformers.utils.logging.disable_progress_bar()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as root:
+        for family in FAMILIES:
+            base = os.path.join(root, family)
+            make_model(family, base)
+            for i, (title, options) in enumerate(ADAPTERS.items()):
+                half = [None, torch.bfloat16, torch.float16][i % 3]
+                folder = os.path.join(root, f"{family}-{i}")
+                tap.case(f"{family}, {title}: merged as PEFT merges", compare_merged, base, folder, options, half)
+        tap.case("configs mean what they mean to PEFT", compare_configs, os.path.join(root, "Qwen3"), root)
+    tap.done()
+
+
+if __name__ == "__main__":
+    main()
