@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/format.h"
 #include "datasets/rows.h"
+#include "datasets/text_rows.h"
 #include "tokenizers/tokenizer.h"
 
 enum { PROBED_ROWS = 1000 };            /* searched for a readable one when bad rows are skipped */
@@ -27,7 +27,8 @@ struct tune_dataset {
     struct tune_format format;
     bool formatted;              /* by format; else a row's text is its field, or the row */
     char about[1024];
-    char *field, *response;
+    struct tune_text_rows text;
+    char *response;
     size_t response_size;
     int32_t append_id; /* -1: none */
     bool append_always; /* not only behind answers that nothing ends */
@@ -42,16 +43,14 @@ struct tune_dataset {
 
 /* What reading one row needs; of the call, so that any number of threads may read. */
 struct scratch {
-    struct tune_json json;
-    char *plain; /* a paragraph with CRLF made LF */
+    struct tune_text_row text;
     struct tune_pieces pieces;
     struct tune_encoding tokens;
 };
 
 static void scratch_free(struct scratch *s)
 {
-    tune_json_free(&s->json);
-    free(s->plain);
+    tune_text_row_free(&s->text);
     tune_pieces_free(&s->pieces);
     tune_encoding_free(&s->tokens);
 }
@@ -84,172 +83,7 @@ int tune_example_reserve(struct tune_example *x, int64_t count)
     return 0;
 }
 
-static bool is_csv(const struct tune_dataset *d)
-{
-    return d->rows.format == TUNE_DATASET_CSV || d->rows.format == TUNE_DATASET_TSV;
-}
-
-/* ---- fields of a JSON row ---- */
-
-static int check_size(const struct tune_dataset *d, const struct tune_row *row)
-{
-    if (row->size <= TUNE_ROW_LIMIT)
-        return 0;
-    tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", d->rows.path, (long long)row->line, row->size,
-                   TUNE_ROW_LIMIT,
-                   d->rows.format == TUNE_DATASET_TEXT ? "; part the text into paragraphs by empty lines" : "");
-    return -1;
-}
-
-struct fields {
-    char names[512]; /* "a, b, c", cut where it is too long */
-    char chosen[256];
-    int strings;     /* how many hold strings */
-    int rank;        /* of the chosen: 3 text, 2 output, 1 content, 0 a string field */
-};
-
-/* Every field of the object at j; its value is skipped. */
-static int read_fields(struct tune_json *j, struct fields *f)
-{
-    static const char *const known[] = {"content", "output", "text"};
-    struct tune_text key;
-    size_t used = 0;
-    int more;
-    *f = (struct fields){.rank = -1};
-    TRY(tune_json_object(j));
-    while ((more = tune_json_key(j, &key)) == 1) {
-        int rank = -1;
-        size_t begin = used;
-        int written = snprintf(f->names + used, sizeof f->names - used, "%s%.100s", used ? ", " : "", key.data);
-        used = used + (size_t)written < sizeof f->names ? used + (size_t)written : sizeof f->names - 1;
-        for (; begin < used; begin++)
-            if ((unsigned char)f->names[begin] < 0x20 || f->names[begin] == 0x7f)
-                f->names[begin] = '?'; /* a message must not carry somebody's escape sequences to a terminal */
-        if (tune_json_peek(j) == TUNE_JSON_STRING) {
-            f->strings++;
-            rank = 0;
-        }
-        for (int k = 0; k < 3; k++)
-            if (tune_text_equal(key, known[k]))
-                rank = k + 1; /* whatever it holds: a null "text" is an error of its row, not a reason for another field */
-        if (rank > f->rank && key.size < sizeof f->chosen && strlen(key.data) == key.size) {
-            f->rank = rank;
-            memcpy(f->chosen, key.data, key.size + 1);
-        }
-        TRY(tune_json_skip(j));
-    }
-    TRY(more);
-    return tune_json_end(j);
-}
-
-/* The value of the dataset's field into *text, borrowed until the reader is freed. The whole row is checked. */
-static int read_field(const struct tune_dataset *d, const struct tune_row *row, struct tune_json *j,
-                      struct tune_text *text)
-{
-    static const char *const types[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
-    struct tune_text key;
-    const char *value = NULL;
-    int more;
-    tune_json_start(j, d->rows.path, row->text, row->size, row->line);
-    TRY(tune_json_object(j));
-    while ((more = tune_json_key(j, &key)) == 1) {
-        if (tune_text_equal(key, d->field)) {
-            int type = tune_json_peek(j);
-            TRY(type);
-            if (value)
-                return tune_json_fail(j, "the field \"%s\" stands here a second time", d->field);
-            if (type != TUNE_JSON_STRING)
-                return tune_json_fail(j, "the field \"%s\" is %s, expected a string", d->field, types[type]);
-            value = j->at;
-        }
-        TRY(tune_json_skip(j));
-    }
-    TRY(more);
-    TRY(tune_json_end(j));
-    if (value) {
-        j->at = value; /* a second look: skipping what followed it needed the reader's buffer */
-        return tune_json_string(j, text);
-    }
-    struct fields f;
-    tune_json_free(j);
-    tune_json_start(j, d->rows.path, row->text, row->size, row->line);
-    TRY(read_fields(j, &f));
-    j->at = row->text;
-    return tune_json_fail(j, "no field \"%s\"; this row has: %s (choose with --text-field)", d->field,
-                          f.names[0] ? f.names : "none");
-}
-
-/* With no field named: which one this row offers. */
-static int choose_field(struct tune_dataset *d, const struct tune_row *row)
-{
-    struct tune_json j;
-    struct fields f;
-    TRY(check_size(d, row));
-    tune_json_start(&j, d->rows.path, row->text, row->size, row->line);
-    int status = read_fields(&j, &f);
-    tune_json_free(&j);
-    TRY(status);
-    if (f.rank < 0 || (f.rank == 0 && f.strings > 1)) {
-        tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s (choose with --text-field, "
-                       "or give --format and --columns)", d->rows.path, (long long)row->line, f.names[0] ? f.names : "none");
-        return -1;
-    }
-    d->field = strdup(f.chosen);
-    return d->field ? 0 : no_memory("a field name");
-}
-
 /* ---- from a row to tokens ---- */
-
-/* A paragraph as text: checked UTF-8, lines ending in LF. */
-static int read_paragraph(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s,
-                          struct tune_text *text)
-{
-    size_t bad;
-    if (!tune_utf8_valid(row->text, row->size, &bad)) {
-        int64_t line = row->line;
-        const char *begin = row->text;
-        for (const char *p = row->text; p < row->text + bad; p++)
-            if (*p == '\n') {
-                line++;
-                begin = p + 1;
-            }
-        tune_error_set("%s:%lld:%lld: invalid UTF-8 (byte 0x%02x)", d->rows.path, (long long)line,
-                       (long long)(row->text + bad - begin) + 1, (unsigned char)row->text[bad]);
-        return -1;
-    }
-    *text = (struct tune_text){row->text, row->size};
-    if (!memmem(row->text, row->size, "\r\n", 2))
-        return 0;
-    s->plain = malloc(row->size);
-    if (!s->plain)
-        return no_memory("a paragraph");
-    size_t n = 0;
-    for (size_t i = 0; i < row->size; i++)
-        if (row->text[i] != '\r' || i + 1 == row->size || row->text[i + 1] != '\n')
-            s->plain[n++] = row->text[i];
-    *text = (struct tune_text){s->plain, n};
-    return 0;
-}
-
-/* The field of a record. */
-static int read_csv_field(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_text *text)
-{
-    const char *names[] = {d->field};
-    TRY(tune_values_read(&s->pieces.values, &d->rows, &d->columns, row, names, 1));
-    *text = s->pieces.values.at[0].text;
-    return 0;
-}
-
-static int read_text(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s,
-                     struct tune_text *text)
-{
-    TRY(check_size(d, row));
-    if (d->rows.format == TUNE_DATASET_TEXT)
-        return read_paragraph(d, row, s, text);
-    if (is_csv(d))
-        return read_csv_field(d, row, s, text);
-    return read_field(d, row, &s->json, text);
-}
 
 static bool has_label(const struct tune_example *x)
 {
@@ -302,7 +136,7 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
     struct tune_text text;
     struct tune_piece pieces[2] = {{0, true}};
     int count = 1;
-    TRY(read_text(d, row, s, &text));
+    TRY(tune_text_rows_get(&d->text, row, &s->text, &text));
     if (d->response) {
         const char *at = memmem(text.data, text.size, d->response, d->response_size);
         if (!at) {
@@ -324,7 +158,7 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
 static int read_formatted(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x, bool *lost)
 {
     struct tune_pieces *p = &s->pieces;
-    TRY(check_size(d, row));
+    TRY(tune_text_rows_check(&d->text, row));
     TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
     if (tune_tokenizer_encode(d->tok, p->text, p->size, TUNE_ADD_SPECIAL | TUNE_SPECIAL_AS_TEXT, &s->tokens) < 0) {
         tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
@@ -422,35 +256,13 @@ static int probe(struct tune_dataset *d)
         struct tune_row row = tune_rows_get(&d->rows, i);
         struct tune_text text;
         struct scratch s = {0};
-        int status = d->field ? read_text(d, &row, &s, &text) : choose_field(d, &row);
+        int status = d->text.field ? tune_text_rows_get(&d->text, &row, &s.text, &text) : tune_text_rows_choose(&d->text, &row);
         scratch_free(&s);
         if (status == 0)
             return 0;
     }
     if (rows > 1)
         tune_error_prefix("none of the first %lld rows can be read; the last one: ", (long long)rows);
-    return -1;
-}
-
-/* A column of CSV as text: the same names as of JSON, else the only one. */
-static int choose_column(struct tune_dataset *d)
-{
-    static const char *const known[] = {"text", "output", "content"};
-    char list[512];
-    const char *found = d->columns.count == 1 ? d->columns.names[0] : NULL;
-    for (int k = 2; k >= 0 && !d->field; k--)
-        if (tune_columns_has(&d->columns, known[k]))
-            found = known[k];
-    if (d->field && tune_columns_has(&d->columns, d->field))
-        return 0;
-    if (d->field)
-        tune_error_set("%s: no column \"%s\"; it has: %s (choose with --text-field)", d->rows.path, d->field,
-                       tune_columns_list(&d->columns, list, sizeof list));
-    else if (!found)
-        tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with --text-field, or give --format and --columns)",
-                       d->rows.path, tune_columns_list(&d->columns, list, sizeof list));
-    else
-        return (d->field = strdup(found)) ? 0 : no_memory("a field name");
     return -1;
 }
 
@@ -525,7 +337,7 @@ static void describe(struct tune_dataset *d)
 static int settle_format(struct tune_dataset *d, const struct tune_dataset_options *o)
 {
     bool automatic = !o->row_format || !strcmp(o->row_format, "auto");
-    bool paragraphs = d->rows.format == TUNE_DATASET_TEXT;
+    bool paragraphs = d->rows.format == TUNE_DATASET_TEXT, csv = d->rows.header.text != NULL;
     if (paragraphs && (o->prompt_template || o->columns || (!automatic && strcmp(o->row_format, "text")))) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no columns; leave --format, --columns and "
                             "--prompt-template out", d->rows.path);
@@ -536,7 +348,7 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
     struct tune_dataset_options given = *o;
     if (as_ever || paragraphs)
         given.row_format = "text";
-    if (!paragraphs && (!as_ever || is_csv(d)))
+    if (!paragraphs && (!as_ever || csv))
         TRY(tune_columns_find(&d->columns, &d->rows, o->skip_bad_rows));
     TRY(tune_format_settle(&d->format, &d->columns, &given, d->rows.path));
     d->formatted = d->format.kind != TUNE_FORMAT_TEXT;
@@ -546,7 +358,7 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
         return -1;
     }
     const char *field = o->text_field ? o->text_field : o->columns && !d->formatted ? d->format.columns[0] : NULL;
-    if (field && !(d->field = strdup(field)))
+    if (field && !(d->text.field = strdup(field)))
         return no_memory("a field name");
     return 0;
 }
@@ -602,7 +414,7 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     }
     if (d->rows.format == TUNE_DATASET_TEXT)
         return 0;
-    return is_csv(d) ? choose_column(d) : probe(d);
+    return d->rows.header.text ? tune_text_rows_choose_column(&d->text) : probe(d);
 }
 
 static struct tune_dataset *dataset_new(int max_length)
@@ -619,6 +431,8 @@ static struct tune_dataset *dataset_new(int max_length)
     pthread_mutex_init(&d->lock, NULL);
     d->max_length = max_length;
     d->append_id = -1;
+    d->text.rows = &d->rows;
+    d->text.columns = &d->columns;
     return d;
 }
 
@@ -662,7 +476,7 @@ void tune_dataset_free(struct tune_dataset *d)
     tune_columns_free(&d->columns);
     tune_format_free(&d->format);
     pthread_mutex_destroy(&d->lock);
-    free(d->field);
+    free(d->text.field);
     free(d->response);
     free(d);
 }
@@ -683,7 +497,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d)
 
 const char *tune_dataset_text_field(const struct tune_dataset *d)
 {
-    return d->field;
+    return d->text.field;
 }
 
 const char *tune_dataset_about(const struct tune_dataset *d)
