@@ -56,7 +56,8 @@ static const char *row_of(struct tune_dataset *d, int64_t row)
         size_t size;
         assert_ok(tune_tokenizer_decode(bytes, x.ids + i, 1, false, &text, &size));
         bool before = i > 0 && x.trained[i - 1], special = x.ids[i] == tune_tokenizer_id(bytes, "<|end|>");
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%s", x.trained[i] && !before ? "[" : !x.trained[i] && before ? "]" : "",
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%s", x.trained[i] && !before ? "[" : !x.trained[i] &&
+                                 before ? "]" : "",
                                  special ? "$" : text);
         free(text);
     }
@@ -168,9 +169,11 @@ static void shipped(void **state)
 static void alpaca_rows(void **state)
 {
     (void)state;
-    struct tune_dataset *d = OPEN("a.json", "[{\"instruction\": \"Add.\", \"input\": \"1\", \"output\": \"2\"},\n{\"instruction\": \"Hi\", "
+    struct tune_dataset *d = OPEN("a.json", "[{\"instruction\": \"Add.\", \"input\": \"1\", \"output\": \"2\"},\n{\"instruction\": "
+                                  "\"Hi\", "
                                             "\"input\": \"\", \"output\": \"Yo\"}, {\"output\": \"\", \"instruction\": \"Hi\", \"input\": null},\n{\"output\": \"x\"}]");
-    assert_row(d, 0, "Below is an instruction that describes a task, paired with an input that provides further context. Write a response "
+    assert_row(d, 0, "Below is an instruction that describes a task, paired with an input that provides further context. Write a "
+               "response "
                      "that appropriately completes the request.\n\n### Instruction:\nAdd.\n\n### Input:\n1\n\n### Response:\n[2$]");
     assert_row(d, 1, "Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n"
                      "### Instruction:\nHi\n\n### Response:\n[Yo$]");
@@ -185,7 +188,8 @@ static void alpaca_rows(void **state)
 static void pairs(void **state)
 {
     (void)state;
-    struct tune_dataset *d = OPEN("p.jsonl", "{\"prompt\": \"Q \", \"completion\": \"A\"}\n{\"prompt\": \"\", \"completion\": \"B\"}\n"
+    struct tune_dataset *d = OPEN("p.jsonl", "{\"prompt\": \"Q \", \"completion\": \"A\"}\n{\"prompt\": \"\", \"completion\": "
+                                  "\"B\"}\n"
                                              "{\"prompt\": 1, \"completion\": true}\n{\"prompt\": \"q\", \"completion\": null}\n"
                                              "{\"prompt\": [], \"completion\": \"\"}\n{\"prompt\": \"<|end|>\", \"completion\": \"<|end|>\"}");
     assert_row(d, 0, "Q [A$]");
@@ -223,7 +227,8 @@ static void recognised(void **state)
         assert_true(rows[i].about ? !strncmp(tune_dataset_about(d), rows[i].about, strlen(rows[i].about)) : !tune_dataset_about(d));
         tune_dataset_free(d);
     }
-    struct tune_dataset *d = OPEN("r.jsonl", "{\"instruction\": \"i\"}\n{\"instruction\": \"i\", \"output\": \"o\"}", .skip_bad_rows = true);
+    struct tune_dataset *d = OPEN("r.jsonl", "{\"instruction\": \"i\"}\n{\"instruction\": \"i\", \"output\": \"o\"}",
+                                  .skip_bad_rows = true);
     assert_row(d, 1, row_of(d, 1)); /* the first rows together */
     assert_about(d, "alpaca (recognised), columns instruction, output; trained on completion; ended by <|end|>");
     d = OPEN("r.jsonl", "{\"instruction\": \"i\", \"output\": \"o\"}", .text_field = "output"); /* as it ever was */
@@ -301,7 +306,8 @@ static void trained(void **state)
 static void csv_rows(void **state)
 {
     (void)state;
-    struct tune_dataset *d = OPEN("c.csv", "\xef\xbb\xbf\r\nid,prompt,completion\r\n\r\n1,\"a\n\nb, \"\"c\"\"\",\"A\r\n\"\n2,5\" wide,\n3,\"\",x");
+    struct tune_dataset *d = OPEN("c.csv", "\xef\xbb\xbf\r\nid,prompt,completion\r\n\r\n1,\"a\n\nb, \"\"c\"\"\",\"A\r\n\"\n2,5\" "
+                                  "wide,\n3,\"\",x");
     char source[TUNE_DATASET_SOURCE_SIZE];
     assert_got(d);
     assert_int_equal(tune_dataset_rows(d), 3);
@@ -413,14 +419,16 @@ static void conversations(void **state)
     assert_row(d, 0, "u[ser:a.\nassistant:b.\nuser:c.\nassistant:d.\n]");
     tune_dataset_free(d);
     REFUSED("m.jsonl", two, "expected one of: assistant, last, all", .render = render, .train_on = "completion");
-    d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"system\", \"value\": \"s\"}, {\"value\": \"\\u0078\", \"from\": \"human\"}, "
+    d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"system\", \"value\": \"s\"}, {\"value\": \"\\u0078\", \"from\": "
+             "\"human\"}, "
                         "{\"from\": \"gpt\", \"value\": \"\"}]}", .render = render);
     assert_row(d, 0, "system:s.\nuser:x.\nassistant:[.]\n");
     tune_dataset_free(d);
     d = OPEN("i.csv", "input,output\na,b\n", .render = render);
     assert_row(d, 0, "user:a.\nassistant:[b.]\n");
     tune_dataset_free(d);
-    d = OPEN("p.jsonl", "{\"prompt\": [" USER("a") ", " ASSISTANT("b") ", " USER("c") "], \"completion\": [" ASSISTANT("d") "]}", .render = render);
+    d = OPEN("p.jsonl", "{\"prompt\": [" USER("a") ", " ASSISTANT("b") ", " USER("c") "], \"completion\": [" ASSISTANT("d") "]}",
+             .render = render);
     assert_row(d, 0, "user:a.\nassistant:b.\nuser:c.\nassistant:[d.]\n");
     tune_dataset_free(d);
 }
@@ -449,13 +457,15 @@ static void bad_conversations(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[1024];
-        snprintf(text, sizeof text, "{\"messages\": [%s, %s]}\n{\"messages\": [%s]}\n{\"messages\": \"x\"}", USER("a"), ASSISTANT("b"), bad[i].messages);
+        snprintf(text, sizeof text, "{\"messages\": [%s, %s]}\n{\"messages\": [%s]}\n{\"messages\": \"x\"}", USER("a"),
+                 ASSISTANT("b"), bad[i].messages);
         struct tune_dataset *d = OPEN("bad.jsonl", text, .render = render);
         assert_bad(d, 1, bad[i].error);
         assert_bad(d, 2, "bad.jsonl:3: the column \"messages\" is no list of messages");
         tune_dataset_free(d);
     }
-    struct tune_dataset *d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", \"value\": \"b\"}]}\n"
+    struct tune_dataset *d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", "
+                                  "\"value\": \"b\"}]}\n"
                                              "{\"conversations\": [{\"from\": \"alien\", \"value\": \"a\"}]}\n{\"conversations\": [{\"from\": \"gpt\"}]}",
                                   .render = render);
     assert_bad(d, 1, "s.jsonl:2:29: the sender \"alien\"");

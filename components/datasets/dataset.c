@@ -93,7 +93,8 @@ static bool has_label(const struct tune_example *x)
 /* Tokens and mask of a text in pieces, cut to max_length; *lost: it had labels, all beyond the cut. A token belongs to the
  * piece it begins in. One that the tokenizer's template added has no place in the text: before the text it is as the first
  * piece, after it as the last. What is appended is trained. */
-static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces, int count,
+static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces,
+                int count,
                 struct tune_example *x, bool *lost)
 {
     int64_t first = 0, have = 0;
@@ -131,7 +132,8 @@ struct found {
 };
 
 /* A row whose text is its field, or the row itself. */
-static int read_plain(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x, bool *lost)
+static int read_plain(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x,
+                      bool *lost)
 {
     struct tune_text text;
     struct tune_piece pieces[2] = {{0, true}};
@@ -155,7 +157,8 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
     return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, pieces, count, x, lost);
 }
 
-static int read_formatted(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x, bool *lost)
+static int read_formatted(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x,
+                          bool *lost)
 {
     struct tune_pieces *p = &s->pieces;
     TRY(tune_text_rows_check(&d->text, row));
@@ -277,8 +280,8 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
     if (!token && answer) {
         token = o->end_token;
         if (!token) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which token ends an answer is not known: the model's folder names none; give "
-                                "--append-token TOKEN, or --append-token none to end it with none", d->rows.path);
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which token ends an answer is not known: the model's folder names none; "
+                                "give --append-token TOKEN, or --append-token none to end it with none", d->rows.path);
             return -1;
         }
     }
@@ -302,7 +305,8 @@ static int probe_formatted(struct tune_dataset *d)
         struct found found = {0};
         status = read_row(d, i, &x, &found);
         label = status == 0 && has_label(&x);
-        if (status < 0 && (i > 0 || d->skip_bad_rows) && tune_error_kind() != TUNE_ERROR_CANNOT && (!d->skip_bad_rows || i + 1 < rows)) {
+        if (status < 0 && (i > 0 || d->skip_bad_rows) && tune_error_kind() != TUNE_ERROR_CANNOT &&
+            (!d->skip_bad_rows || i + 1 < rows)) {
             bad++;
             status = 0; /* it is said, or counted, when it is met */
         }
@@ -311,7 +315,8 @@ static int probe_formatted(struct tune_dataset *d)
     TRY(status);
     if (label || bad > 0)
         return 0;
-    tune_error_set("%s: not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond --max-length %d; "
+    tune_error_set("%s: not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "
+                   "--max-length %d; "
                    "give a larger --max-length, or --train-on all", d->rows.path, (long long)rows, d->max_length);
     return -1;
 }
@@ -319,11 +324,13 @@ static int probe_formatted(struct tune_dataset *d)
 static void describe(struct tune_dataset *d)
 {
     const struct tune_format *f = &d->format;
-    size_t used = (size_t)snprintf(d->about, sizeof d->about, "%s%s, columns ", tune_format_name(f), f->recognised ? " (recognised)" : "");
+    size_t used = (size_t)snprintf(d->about, sizeof d->about, "%s%s, columns ", tune_format_name(f), f->recognised ? " "
+                                   "(recognised)" : "");
     for (int i = 0; i < f->count && used < sizeof d->about; i++)
         if (tune_columns_has(&d->columns, f->columns[i]))
             used += (size_t)snprintf(d->about + used, sizeof d->about - used, "%s%.100s%s%.100s", i ? ", " : "", f->names[i],
-                                     strcmp(f->names[i], f->columns[i]) ? "=" : "", strcmp(f->names[i], f->columns[i]) ? f->columns[i] : "");
+                                     strcmp(f->names[i], f->columns[i]) ? "=" : "", strcmp(f->names[i],
+                                                                                           f->columns[i]) ? f->columns[i] : "");
     if (used < sizeof d->about)
         used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; trained on %s", tune_format_train_on(f));
     if (used < sizeof d->about && d->append_id >= 0)
@@ -378,8 +385,8 @@ static int check_template_text(const struct tune_dataset *d)
             status = tune_tokenizer_encode(d->tok, part->text, part->size, 0, &special);
         if (status == 0 && (as_text.count != special.count ||
                             memcmp(as_text.ids, special.ids, (size_t)special.count * sizeof *special.ids))) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: the prompt template spells a special token near \"%.60s\", which is not read "
-                                "in prompt templates; leave it out (--append-token ends the answer)", d->rows.path, part->text);
+            tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: the prompt template spells a special token near \"%.60s\", which is not "
+                                "read in prompt templates; leave it out (--append-token ends the answer)", d->rows.path, part->text);
             status = -1;
         }
     }

@@ -69,7 +69,8 @@ struct tune_dataset_options {
                                         and trained, "<|endoftext|>" for one: the model learns where texts end. "none": none */
     const char *end_token;           /* NULL: unknown. Spelling of the model's own, which stands for append_token NULL behind
                                         answers: of alpaca, prompt and completion as strings, prompt templates that end in one */
-    const char *row_format;          /* NULL: text. "auto": recognised from the columns of the first rows; or one of the names above */
+    const char *row_format;          /* NULL: text. "auto": recognised from the columns of the first rows; or a name
+                                        of those above */
     const char *columns;             /* NULL, or "prompt=question,completion=answer": the file's names for the format's columns */
     const char *prompt_template;     /* NULL, or a file or name as tune_prompt_template_open takes it, instead of a format */
     const char *train_on;            /* NULL: completion, of messages and sharegpt assistant, of text all (completion with a
@@ -83,12 +84,14 @@ struct tune_dataset_options {
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* bytes; a longer row is a bad row */
 
 /* tune_dataset_open - map the file and index its rows. options and their strings are read, not kept; tok is borrowed
- * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options that
+ * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options
+ * that
  * do not go together; in formats other than text also where none of the first rows has a token to train on. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
-/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns 0, or -1
+/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns 0, or
+ * -1
  * after tune_error_set. It calls tune_example_reserve, then sets ids, trained and count; or x->bad, to leave the row
  * out. Rows longer than max_length are cut and counted like a file's. get may be called from a helper thread, and from
  * several at once where the caller uses the set from several (a loader makes one call at a time). */
@@ -110,7 +113,8 @@ struct tune_dataset_counts {
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
 /* tune_dataset_text_field - the field in use, NULL for text files, callbacks and formats of several columns.
- * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ..."; NULL for
+ * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ...";
+ * NULL for
  * rows of text.
  * tune_dataset_prompt_hash - of the prompt template's content; 0: there is none.
  * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
@@ -130,7 +134,8 @@ int tune_dataset_unchanged(const struct tune_dataset *d);
  * so it does not change when rows are appended. */
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
 
-/* tune_get_dataset - by --dataset, --format, --columns, --prompt-template, --train-on, --text-field, --response-template, --append-token,
+/* tune_get_dataset - by --dataset, --format, --columns, --prompt-template, --train-on, --text-field, --response-template,
+ * --append-token,
  * --max-length, --skip-bad-rows. --format auto with --text-field or --response-template is text.
  * No --dataset is an error of kind USAGE. tune_get_eval_dataset - the file of --eval-dataset, by the same options. */
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);

@@ -70,7 +70,8 @@ static int read_map(struct tune_format *f, const char *text)
         char *equal = p + strcspn(p, "=,"), *end = equal + strcspn(equal, ",");
         bool last = !*end;
         if (*equal != '=' || equal == p || equal + 1 == end)
-            return usage("--columns \"%s\": expected NAME=COLUMN,...: what the format calls it, and what the file does%s%s", text, "", "");
+            return usage("--columns \"%s\": expected NAME=COLUMN,...: what the format calls it, and what the file does%s%s", text,
+                         "", "");
         *equal = *end = 0;
         p = end + !last;
     }
@@ -115,8 +116,8 @@ static int choose(struct tune_format *f, const struct tune_columns *have, const 
     f->recognised = !o->row_format || !strcmp(o->row_format, "auto");
     if (o->prompt_template) {
         if (!f->recognised)
-            return usage("--format %s and --prompt-template %s both say what rows look like; leave one of them out%s", o->row_format,
-                         o->prompt_template, "");
+            return usage("--format %s and --prompt-template %s both say what rows look like; leave one of them out%s",
+                         o->row_format, o->prompt_template, "");
         f->recognised = false;
         f->kind = TUNE_FORMAT_TEMPLATE;
         return tune_prompt_template_open(&f->templates[0], o->prompt_template);
@@ -168,11 +169,11 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
         while (i < f->count && strcmp(f->names[i], p))
             i++;
         if (i == f->count && tune_columns_has(have, p))
-            return usage("--columns: \"%s\" is a column of the file, and stands behind the '='; before it one of: %s (the format is "
-                         "%s; --format says another)", p, names, tune_format_name(f));
+            return usage("--columns: \"%s\" is a column of the file, and stands behind the '='; before it one of: %s (the "
+                         "format is %s; --format says another)", p, names, tune_format_name(f));
         if (i == f->count)
-            return usage("--columns: \"%s\" is nothing that the format %s reads; expected one of: %s (before the '=', the file's column "
-                         "behind it)", p, tune_format_name(f), names);
+            return usage("--columns: \"%s\" is nothing that the format %s reads; expected one of: %s (before the '=', the "
+                         "file's column behind it)", p, tune_format_name(f), names);
         p = column + strlen(column) + 1;
     }
     return 0;
@@ -215,13 +216,15 @@ static int settle_train_on(struct tune_format *f, const struct tune_dataset_opti
         return 0;
     }
     if (text && i < 4 && k->train_on[i])
-        return usage(i == TUNE_TRAIN_ON_ALL ? "--train-on all and --response-template contradict each other; leave one of them out%s%s%s"
-                                            : "--train-on completion: rows of plain text do not say where theirs begins; give "
-                                              "--response-template TEXT, or --format%s%s%s", "", "", "");
+        return usage(i == TUNE_TRAIN_ON_ALL
+                         ? "--train-on all and --response-template contradict each other; leave one of them out%s%s%s"
+                         : "--train-on completion: rows of plain text do not say where theirs begins; give "
+                           "--response-template TEXT, or --format%s%s%s", "", "", "");
     for (int n = 0; n < 4; n++)
         if (k->train_on[n])
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", train_on[n]);
-    return usage("--train-on %s has no meaning for rows of the format %s; expected one of: %s", o->train_on, tune_format_name(f), names);
+    return usage("--train-on %s has no meaning for rows of the format %s; expected one of: %s", o->train_on, tune_format_name(f),
+                 names);
 }
 
 static bool needs_chat(const struct tune_format *f)
@@ -229,7 +232,8 @@ static bool needs_chat(const struct tune_format *f)
     return f->kind == TUNE_FORMAT_INSTRUCT || f->kind == TUNE_FORMAT_MESSAGES || f->kind == TUNE_FORMAT_SHAREGPT;
 }
 
-int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o, const char *path)
+int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o,
+                       const char *path)
 {
     memset(f, 0, sizeof *f);
     f->chat = o->chat;
@@ -247,7 +251,8 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
                      tune_format_name(f), "", "");
     if (needs_chat(f) && !f->render)
         return usage("%s: rows of the format %s are conversations, which need a chat template, and there is none; give "
-                     "--prompt-template FILE (docs/data-formats.md), or another --format with --columns%s", path, tune_format_name(f), "");
+                     "--prompt-template FILE (docs/data-formats.md), or another --format with --columns%s", path,
+                     tune_format_name(f), "");
     return 0;
 }
 
@@ -307,14 +312,16 @@ static bool no_value(const struct tune_value *v)
 }
 
 /* A string; a number or a truth value as it is spelt. */
-static int need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, const struct tune_pieces *p,
+static int need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+                     const struct tune_pieces *p,
                      int i)
 {
     int type = p->values.at[i].type;
     if (type == TUNE_JSON_STRING || type == TUNE_JSON_NUMBER || type == TUNE_JSON_BOOL)
         return 0;
-    return bad_row(rows, row, f->columns[i], type < 0 ? "is not in this row" : type == TUNE_JSON_NULL ? "is null in this row, expected text"
-                                                                               : "is a list or an object in this row, expected text");
+    return bad_row(rows, row, f->columns[i], type < 0                  ? "is not in this row"
+                                             : type == TUNE_JSON_NULL ? "is null in this row, expected text"
+                                                                      : "is a list or an object in this row, expected text");
 }
 
 static int fill_template(const struct tune_format *f, const struct tune_prompt_template *t, const struct tune_rows *rows,
@@ -429,7 +436,8 @@ int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows
             return fill_pair(f, rows, row, p);
         if (f->render)
             return fill_lists(f, rows, row, p);
-        return bad_row(rows, row, f->columns[0], "or its completion is a list of messages, which need a chat template, and there is none");
+        return bad_row(rows, row, f->columns[0], "or its completion is a list of messages, which need a chat template, and there "
+                       "is none");
     default:
         return fill_conversation(f, rows, row, p);
     }

@@ -9,7 +9,7 @@
 #include "flags/find.h"
 #include "flags/flags.h"
 
-/* The token that ends texts, as tokenizer_config.json beside the tokenizer spells it, malloc'd; NULL without an error: it says none. */
+/* The token that ends texts, as tokenizer_config.json beside the tokenizer spells it, malloc'd; NULL: it says none. */
 static int find_end_token(const char *model, char **token)
 {
     char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];

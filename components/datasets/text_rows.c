@@ -157,7 +157,8 @@ static int read_paragraph(const struct tune_text_rows *t, const struct tune_row 
 }
 
 /* The field of a record. */
-static int read_csv_field(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s, struct tune_text *text)
+static int read_csv_field(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s,
+                          struct tune_text *text)
 {
     const char *names[] = {t->field};
     TRY(tune_values_read(&s->values, t->rows, t->columns, row, names, 1));
@@ -191,7 +192,8 @@ int tune_text_rows_choose_column(struct tune_text_rows *t)
         tune_error_set("%s: no column \"%s\"; it has: %s (choose with --text-field)", t->rows->path, t->field,
                        tune_columns_list(t->columns, list, sizeof list));
     else if (!found)
-        tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with --text-field, or give --format and --columns)",
+        tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with --text-field, or give --format and "
+                       "--columns)",
                        t->rows->path, tune_columns_list(t->columns, list, sizeof list));
     else
         return (t->field = strdup(found)) ? 0 : no_memory("a field name");

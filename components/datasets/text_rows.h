@@ -21,7 +21,8 @@ void tune_text_row_free(struct tune_text_row *s);
 
 /* tune_text_rows_check - 0, or -1: the row is longer than rows may be.
  * tune_text_rows_get - the text, borrowed from the file or from *s until it is freed. -1: a bad row.
- * tune_text_rows_choose - with no field named: which one this row of JSON offers: "text", else "output", "content", else its only string.
+ * tune_text_rows_choose - with no field named: which one this row of JSON offers: "text", else "output", "content", else its only
+ * string.
  * tune_text_rows_choose_column - the same of CSV, where a field that is named must be a column. */
 int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *row);
 int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s, struct tune_text *text);

@@ -70,7 +70,8 @@ struct tune_flags {
     int threads;
     int64_t seed;
     /* data */
-    const char *dataset, *format, *columns, *prompt_template, *train_on, *text_field, *response_template, *append_token, *eval_dataset;
+    const char *dataset, *format, *columns, *prompt_template, *train_on;
+    const char *text_field, *response_template, *append_token, *eval_dataset;
     double train_split;
     int max_length, batch_size, accumulate, show_tokens;
     bool shuffle, skip_bad_rows;
@@ -141,8 +142,8 @@ struct tune_flags {
     {"response-template", TUNE_STRING, &(f).response_template, NULL, "", "", \
      "train only on what follows this text in a row"}, \
     {"append-token", TUNE_STRING, &(f).append_token, NULL, "", "", \
-     "a token to put, and train on, after each text, so that the model learns to end: \"<|endoftext|>\" for one, or none; default: " \
-     "the model's own behind answers, none in text and conversations"}, \
+     "a token to put, and train on, after each text, so that the model learns to end: \"<|endoftext|>\" for one, or none; " \
+     "default: the model's own behind answers, none in text and conversations"}, \
     {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
      "share of rows to train on; the others are held out for evaluation"}, \
     {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted"}, \
