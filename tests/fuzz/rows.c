@@ -73,7 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (size < 2)
         return 0;
-    struct tune_dataset_options options = {.format = data[0] & 64 ? TUNE_DATASET_CSV + (data[0] & 1) : (enum tune_dataset_format)(data[0] & 3),
+    int file_format = data[0] & 64 ? TUNE_DATASET_CSV + (data[0] & 1) : data[0] & 3;
+    struct tune_dataset_options options = {.format = (enum tune_dataset_format)file_format,
                                            .row_format = data[0] & 128 ? "auto" : NULL,
                                            .end_token = "<s>",
                                            .text_field = data[0] & 4 ? "text" : NULL,
