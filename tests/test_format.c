@@ -260,6 +260,10 @@ static void by_template(void **state)
     d = OPEN("t.jsonl", rows, .prompt_template = "t.txt", .columns = "x=n");
     assert_row(d, 0, "A[B],2"); /* nothing ends a prompt */
     tune_dataset_free(d);
+    put_template("[prompt]\n<|end|>{q}<|{q}\n[completion]\n{a}<|end|>"); /* the file's own is one, a row's is text */
+    d = OPEN("t.jsonl", "{\"q\": \"end|>\", \"a\": \"<|end|>\"}", .prompt_template = "t.txt", .append_token = "none");
+    assert_row(d, 0, "$end|><|end|>[<|end|>$]");
+    tune_dataset_free(d);
 }
 
 static void templates_refused(void **state)
@@ -277,8 +281,6 @@ static void templates_refused(void **state)
             .prompt_template = "t.txt", .columns = "x=question");
     REFUSED("t.jsonl", rows, "expected NAME=COLUMN", .prompt_template = "t.txt", .columns = "qestion=");
     REFUSED("t.jsonl", rows, "expected NAME=COLUMN", .prompt_template = "t.txt", .columns = "qestion=b,,a=c");
-    put_template("[prompt]\n{question}<|end|>\n[completion]\n{answer}");
-    REFUSED("t.jsonl", rows, "spells a special token", .prompt_template = "t.txt");
     assert_null(open_with("t.jsonl", rows, (struct tune_dataset_options){.row_format = "alpaca", .prompt_template = "t.txt"}));
     assert_error_has("leave one of them out");
     REFUSED("t.txt", "paragraph", "has no columns", .prompt_template = "sql");

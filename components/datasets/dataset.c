@@ -163,7 +163,7 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
     struct tune_pieces *p = &s->pieces;
     TRY(tune_text_rows_check(&d->text, row));
     TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
-    if (tune_tokenizer_encode(d->tok, p->text, p->size, TUNE_ADD_SPECIAL | TUNE_SPECIAL_AS_TEXT, &s->tokens) < 0) {
+    if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, TUNE_ADD_SPECIAL, &s->tokens) < 0) {
         tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
         return -1;
     }
@@ -370,31 +370,6 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
     return 0;
 }
 
-/* A template file whose own text spells special tokens: they and the rows' text have to be told apart. */
-static int check_template_text(const struct tune_dataset *d)
-{
-    const struct tune_prompt_template *t = &d->format.templates[0];
-    struct tune_encoding as_text = {0}, special = {0};
-    int status = 0;
-    for (int i = 0; status == 0 && i < t->count; i++) {
-        const struct tune_prompt_part *part = &t->parts[i];
-        if (part->slot >= 0)
-            continue;
-        status = tune_tokenizer_encode(d->tok, part->text, part->size, TUNE_SPECIAL_AS_TEXT, &as_text);
-        if (status == 0)
-            status = tune_tokenizer_encode(d->tok, part->text, part->size, 0, &special);
-        if (status == 0 && (as_text.count != special.count ||
-                            memcmp(as_text.ids, special.ids, (size_t)special.count * sizeof *special.ids))) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: the prompt template spells a special token near \"%.60s\", which is not "
-                                "read in prompt templates; leave it out (--append-token ends the answer)", d->rows.path, part->text);
-            status = -1;
-        }
-    }
-    tune_encoding_free(&as_text);
-    tune_encoding_free(&special);
-    return status;
-}
-
 static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
 {
     d->skip_bad_rows = o->skip_bad_rows;
@@ -415,7 +390,6 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     TRY(settle_format(d, o));
     TRY(settle_append(d, o));
     if (d->formatted) {
-        TRY(check_template_text(d));
         describe(d);
         return probe_formatted(d);
     }
