@@ -138,7 +138,7 @@ static void bad_templates(void **state)
     }
     char many[1024] = "[prompt]\n[completion]\n";
     for (int i = 0; i <= TUNE_PROMPT_SLOTS; i++)
-        snprintf(many + strlen(many), 8, "{%d}", i);
+        snprintf(many + strlen(many), 16, "{%d}", i);
     assert_int_equal(tune_prompt_template_parse(&t, "t.txt", many, strlen(many)), -1);
     assert_error_has("too many different columns");
 }
