@@ -73,6 +73,8 @@ static void test_white_space(void **state)
     gives("a\r\nb\rc\r\n", "a\nb\nc");
     gives("  {% if true %}\n  x\n  {% endif %}\ny", "  x\ny");
     gives("  {%+ if true %}\n  x{% endif +%}\ny", "    x\ny");
+    gives("a{{ 1 }}b\n  {% if true %}x{% endif %}", "a1b\nx");
+    gives("a{{ 1 }}  {% if true %}x{% endif %}", "a1  x");
     gives("a  {{- 1 -}}  b", "a1b");
     gives("a  {{ 1 }}\n  b", "a  1\n  b");
     gives("a\n {# c #}\nb {#- d -#} e", "a\nbe");
