@@ -73,6 +73,8 @@ static void test_white_space(void **state)
     gives("a\r\nb\rc\r\n", "a\nb\nc");
     gives("  {% if true %}\n  x\n  {% endif %}\ny", "  x\ny");
     gives("  {%+ if true %}\n  x{% endif +%}\ny", "    x\ny");
+    gives("a{{ 1 }}b\n  {% if true %}x{% endif %}", "a1b\nx");
+    gives("a{{ 1 }}  {% if true %}x{% endif %}", "a1  x");
     gives("a  {{- 1 -}}  b", "a1b");
     gives("a  {{ 1 }}\n  b", "a  1\n  b");
     gives("a\n {# c #}\nb {#- d -#} e", "a\nbe");
@@ -105,6 +107,8 @@ static void test_statements(void **state)
     gives("{% macro m(a, b=2) %}[{{ a }}{{ b }}{{ x }}]{% endmacro %}{% set x = 9 %}{{ m(1) }}{{ m(b=7) }}", "[129][79]");
     gives("{% set x %}b{{ n }}{% endset %}{{ x }}{{ x|length }}{% set a, b = 1, 2 %}{{ b }}", "b-732");
     gives("{% for i in [1] %}{% set x %}{% break %}{% endset %}no{% endfor %}yes", "yes");
+    gives("{% set x %}{% set z = 1 %}g{% endset %}{{ x }}{{ z }}", "g");
+    gives("{{ 'a b  c '.split(none, 1) }}", "['a', 'b  c ']");
     gives("{% generation %}{% set z = 1 %}g{% endgeneration %}{{ z }}", "g");
     gives("{% if n > 0 %}a{% elif n < -9 %}b{% elif n %}c{% else %}d{% endif %}", "c");
 }

@@ -164,19 +164,24 @@ static int set(jrun *run, const node *n, const jval *value)
 
 static int push(jrun *run, struct tune_jinja_scope *above, struct tune_jinja_scope **scope)
 {
-    if (!(*scope = tune_jinja_take(&run->memory, sizeof **scope)))
+    struct tune_jinja_scope *s = tune_jinja_take(&run->memory, sizeof *s);
+    if (!s)
         return -1;
-    (*scope)->above = above;
+    s->above = above;
+    *scope = s;
     return 0;
 }
 
-/* What a block writes, as a value. */
+/* What a block writes, as a value: a scope of its own. */
 static int capture(jrun *run, const node *n, jval *v)
 {
     struct tune_jinja_buffer text = {0}, *out = run->out;
+    struct tune_jinja_scope *above = run->scope;
+    TRY(push(run, above, &run->scope));
     run->out = &text;
     int how = body(run, n);
     run->out = out;
+    run->scope = above;
     *v = tune_jinja_take_buffer(&text);
     return how;
 }
@@ -301,16 +306,11 @@ int tune_jinja_call_macro(jrun *run, const struct tune_jinja_macro *macro, const
     return failed ? -1 : 0;
 }
 
-/* What assistants wrote, by the template's own account: a scope of its own. */
+/* What assistants wrote, by the template's own account. */
 static int generation(jrun *run, const node *n)
 {
-    struct tune_jinja_scope *above = run->scope;
     jval text;
-    TRY(push(run, above, &run->scope));
-    int failed = capture(run, n->b, &text) < 0;
-    run->scope = above;
-    if (failed)
-        return -1;
+    TRY(capture(run, n->b, &text));
     size_t begin = run->out->size;
     TRY(tune_jinja_put_value(run, run->out, &text));
     for (size_t i = begin; i < run->out->size; i++)

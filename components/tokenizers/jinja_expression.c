@@ -147,7 +147,7 @@ static int bounds(jrun *run, const jval part[3], int64_t count, int64_t *begin, 
     int64_t at[3];
     for (int i = 0; i < 3; i++)
         if (part[i].type != JINJA_NONE && !as_whole(&part[i], &at[i]))
-            return 1;
+            return tune_jinja_fail(run, "a slice by %s; expected integers", tune_jinja_type_name(&part[i]));
     *step = part[2].type == JINJA_NONE ? 1 : at[2];
     if (*step == 0)
         return tune_jinja_fail(run, "a slice with step 0");
@@ -174,15 +174,10 @@ static int slice(jrun *run, const node *n, const jval *of, jval *v)
         TRY(parts[i] ? tune_jinja_eval(run, parts[i], &part[i]) : 0);
     }
     run->line = n->line;
-    *v = tune_jinja_undefined("a slice", 7);
-    if (of->type == JINJA_UNDEFINED)
-        return tune_jinja_fail(run, "%.*s is undefined, and a slice of it is asked for", (int)(of->size > 99 ? 99 : of->size), of->text);
     if ((of->type != JINJA_LIST || of->view) && of->type != JINJA_TEXT)
-        return 0;
+        return tune_jinja_fail(run, "a slice of %s", tune_jinja_type_name(of));
     int64_t count = of->type == JINJA_LIST ? (int64_t)of->list->count : (int64_t)tune_jinja_length(of);
-    int failed = bounds(run, part, count, &begin, &end, &step);
-    if (failed)
-        return failed < 0 ? -1 : 0;
+    TRY(bounds(run, part, count, &begin, &end, &step));
     if (of->type == JINJA_TEXT && step == 1) {
         size_t a = tune_jinja_offset(of, (size_t)begin), b = tune_jinja_offset(of, (size_t)(end > begin ? end : begin));
         *v = tune_jinja_part(of, a, b);

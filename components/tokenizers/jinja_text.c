@@ -126,7 +126,7 @@ static int split_space(jrun *run, const jval *v, int64_t most, jval *list)
         while (end < v->size && (n == most || !strips(v, end, next_char(v, end), NULL)))
             end = next_char(v, end);
         jval part = tune_jinja_part(v, at, end);
-        TRY(tune_jinja_list_add(run, list, n == most ? tune_jinja_strip(&part, NULL, false, true) : part));
+        TRY(tune_jinja_list_add(run, list, part));
         at = end;
     }
 }
