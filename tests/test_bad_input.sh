@@ -96,7 +96,7 @@ printf '{"question": "one two", "answer": "three"}\n{"question": "four", "answer
 printf '[prompt]\n{question}\n[completion]\n{anser}\n' >slots.txt
 refused "a slot without a column: names them, and the nearest" 2 'nearest is "answer"' fit --dataset asked.jsonl --prompt-template slots.txt
 refused "a format without its columns" 2 "question, answer" fit --dataset asked.jsonl --format alpaca
-refused "--train-on without a meaning" 1 "completion and all" fit --dataset asked.jsonl --columns prompt=question,completion=answer --train-on last
+refused "--train-on without a meaning" 2 "completion, all" fit --dataset asked.jsonl --columns prompt=question,completion=answer --train-on last
 refused "nothing to train on" 1 "max-length" fit --dataset asked.jsonl --columns prompt=question,completion=answer --max-length 3
 printf 'prompt,completion\n"one\ntwo",three\nfour\n' >bad.csv
 refused "a short record: file and line" 1 "bad.csv:4:" fit --dataset bad.csv --no-shuffle --batch-size 2 --output short
@@ -105,6 +105,20 @@ is "a prompt template" fit --dataset asked.jsonl --prompt-template slots.txt --m
 is "the header says the format" grep -q 'prompt-template, columns question, answer; trained on completion' asked/run.json
 printf '[prompt]\n{question}\n[completion]\n{answer}' >slots.txt
 refused "another template on resuming" 2 "content of --prompt-template" "$full" --resume asked
+# conversations
+printf '{"messages": [{"role": "user", "content": "one two"}, {"role": "assistant", "content": "three"}]}\n' >chat.jsonl
+cp chat.jsonl bad.jsonl && printf '{"messages": [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]}\n' >>bad.jsonl
+refused "conversations without a template" 1 "give --chat-template" fit --dataset chat.jsonl --output chat
+refused "a template that there is not" 2 "did you mean chatml" fit --dataset chat.jsonl --chat-template chatmll --output chat
+refused "a conversation against the rules: file and line" 1 "bad.jsonl:2: message 2 (user): two user messages" fit --dataset bad.jsonl --chat-template chatml --batch-size 2 --overwrite --output chat
+is "is left out where bad rows are" fit --dataset bad.jsonl --chat-template chatml --batch-size 2 --skip-bad-rows --overwrite --output chat
+printf '{%% for m in messages %%}{{ m.role + m.content }}{%% endfor %%}{%% if add_generation_prompt %%}assistant{%% endif %%}' >chat.jinja
+is "a chat template" fit --dataset chat.jsonl --chat-template chat.jinja --max-steps 4 --stop-at-step 2 --overwrite --output chat
+is "its hash is the run's" grep -q '"chat_template":.*"[0-9a-f]\{16\}"' chat/run.json
+is "the report's data are another set than the file" sh -c '! grep "data_hash" chat/report.json | grep -q "$(grep -o "\"fingerprint\":[^,]*" chat/run.json | head -1 | cut -d: -f2)"'
+is "and go on by it" "$full" --resume chat --stop-at-step 3
+printf '{%% for m in messages %%}{{ m.role + ":" + m.content }}{%% endfor %%}{%% if add_generation_prompt %%}assistant:{%% endif %%}' >chat.jinja
+refused "another chat template on resuming" 2 "content of the chat template" "$full" --resume chat
 
 printf '{"text": "' >long.jsonl && head -c 1100000000 /dev/zero | tr '\0' 'x' >>long.jsonl && printf '"}\n{"text": "a b c d"}\n' >>long.jsonl
 refused "a line of a gigabyte, in little memory" 1 "long.jsonl:1" within 4000000 "$full" --threads 1 --model model --dataset long.jsonl --max-length 64 --max-steps 1 --output long --no-shuffle

@@ -145,6 +145,10 @@ static void test_marked_ids(void **state)
     struct tune_tokenizer *k = tune_tokenizer_open("tokenizer.json");
     struct tune_chat_template *t = from(chatml);
     assert_got(k);
+    /* a role that is a word is the template's, another one is data */
+    const struct tune_chat_message odd[] = {SAID("user", "a"), SAID("<|x|>", "b")};
+    assert_ok(tune_chat_template_render(t, &(struct tune_chat_messages){.items = odd, .count = 2}, 0, &out));
+    assert_true(!out.data[strstr(out.text, "user") - out.text] && out.data[strstr(out.text, "<|x|>") - out.text]);
     assert_ok(tune_chat_template_render(t, &(struct tune_chat_messages){.items = two, .count = 4}, 0, &out));
     assert_ok(tune_tokenizer_encode_text(k, out.text, out.size, NULL, 0, &a));
     assert_ok(tune_tokenizer_encode_text(k, out.text, out.size, out.data, 0, &b));

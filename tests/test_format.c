@@ -196,7 +196,7 @@ static void pairs(void **state)
     assert_row(d, 1, "B[$]");
     assert_row(d, 2, "1[true$]");
     assert_bad(d, 3, "p.jsonl:4: the column \"completion\" is null in this row");
-    assert_bad(d, 4, "p.jsonl:5: the column \"prompt\" or its completion is a list");
+    assert_bad(d, 4, "p.jsonl:5: the column \"prompt\" is a list or an object in this row");
     assert_row(d, 5, "<|end|>[<|end|>$]"); /* text, whatever it spells */
     tune_dataset_free(d);
     d = OPEN("p.jsonl", "{\"q\": \"Q\", \"a\": \"A\"}", .columns = "completion=a,prompt=q", .append_token = "a");
@@ -237,8 +237,8 @@ static void recognised(void **state)
     d = OPEN("r.jsonl", "{\"body\": \"abc\", \"id\": \"7\"}", .columns = "text=body");
     assert_row(d, 0, "a[bc]");
     tune_dataset_free(d);
-    REFUSED("r.jsonl", "{\"input\": \"i\", \"output\": \"o\"}", "need a chat template", NULL);
-    REFUSED("r.jsonl", "{\"messages\": []}", "need a chat template", NULL);
+    REFUSED("r.jsonl", "{\"input\": \"i\", \"output\": \"o\"}", "need a chat template: no model: there is no chat template", NULL);
+    REFUSED("r.jsonl", "{\"messages\": []}", "r.jsonl: its rows are conversations (the format messages)", NULL);
 }
 
 static void put_template(const char *text)
@@ -384,24 +384,13 @@ static void csv_many(void **state)
 
 /* ---- conversations ---- */
 
-/* What a chat template does, in plain text: "user:Hi\n", "assistant:Hello.\n", where a span is "Hello.". */
-static int render(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, struct tune_chat_text *out)
+/* Plain text: "user:Hi.\n", "assistant:Hello.\n", where the assistant wrote "Hello.". */
+static const char *plain(void)
 {
-    (void)t;
-    free(out->text), free(out->data), free(out->spans);
-    *out = (struct tune_chat_text){malloc(65536), 0, calloc(1, 65536), calloc((size_t)m->count, sizeof *out->spans), 0};
-    for (int i = 0; i < m->count; i++) {
-        struct tune_text said = m->items[i].content;
-        if (m->items[i].json.data) { /* of these tests: {"role": ..., "content": "..."} */
-            said.data = strstr(m->items[i].json.data, "\"content\": \"") + 12;
-            said.size = strcspn(said.data, "\"");
-        }
-        size_t begin = out->size + strlen(m->items[i].role) + 1;
-        out->size += (size_t)sprintf(out->text + out->size, "%s:%.*s.\n", m->items[i].role, (int)said.size, said.data);
-        if (options & TUNE_CHAT_SPANS && !strcmp(m->items[i].role, "assistant"))
-            out->spans[out->span_count++] = (struct tune_chat_span){begin, out->size - 1, i};
-    }
-    return 0;
+    static const char text[] = "{% for m in messages %}{{ m.role + ':' + m.content + '.\\n' }}{% endfor %}"
+                               "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}";
+    test_write(".", "plain.jinja", text, sizeof text - 1);
+    return "plain.jinja";
 }
 
 #define USER(text) "{\"role\": \"user\", \"content\": \"" text "\"}"
@@ -411,26 +400,26 @@ static void conversations(void **state)
 {
     (void)state;
     static const char two[] = "{\"messages\": [" USER("a") ", " ASSISTANT("b") ", " USER("c") ", " ASSISTANT("d") "]}";
-    struct tune_dataset *d = OPEN("m.jsonl", two, .render = render);
+    struct tune_dataset *d = OPEN("m.jsonl", two, .chat_template = plain());
     assert_row(d, 0, "user:a.\nassistant:[b.]\nuser:c.\nassistant:[d.]\n");
-    assert_about(d, "messages (recognised), columns messages; trained on assistant");
-    d = OPEN("m.jsonl", two, .render = render, .train_on = "last");
+    assert_about(d, "messages (recognised), columns messages; trained on assistant; chat template plain.jinja");
+    d = OPEN("m.jsonl", two, .chat_template = plain(), .train_on = "last");
     assert_row(d, 0, "user:a.\nassistant:b.\nuser:c.\nassistant:[d.]\n");
     tune_dataset_free(d);
-    d = OPEN("m.jsonl", two, .render = render, .train_on = "all");
+    d = OPEN("m.jsonl", two, .chat_template = plain(), .train_on = "all");
     assert_row(d, 0, "u[ser:a.\nassistant:b.\nuser:c.\nassistant:d.\n]");
     tune_dataset_free(d);
-    REFUSED("m.jsonl", two, "expected one of: assistant, last, all", .render = render, .train_on = "completion");
+    REFUSED("m.jsonl", two, "expected one of: assistant, last, all", .chat_template = plain(), .train_on = "completion");
     d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"system\", \"value\": \"s\"}, {\"value\": \"\\u0078\", \"from\": "
              "\"human\"}, "
-                        "{\"from\": \"gpt\", \"value\": \"\"}]}", .render = render);
+                        "{\"from\": \"gpt\", \"value\": \"\"}]}", .chat_template = plain());
     assert_row(d, 0, "system:s.\nuser:x.\nassistant:[.]\n");
     tune_dataset_free(d);
-    d = OPEN("i.csv", "input,output\na,b\n", .render = render);
+    d = OPEN("i.csv", "input,output\na,b\n", .chat_template = plain());
     assert_row(d, 0, "user:a.\nassistant:[b.]\n");
     tune_dataset_free(d);
     d = OPEN("p.jsonl", "{\"prompt\": [" USER("a") ", " ASSISTANT("b") ", " USER("c") "], \"completion\": [" ASSISTANT("d") "]}",
-             .render = render);
+             .chat_template = plain());
     assert_row(d, 0, "user:a.\nassistant:b.\nuser:c.\nassistant:[d.]\n");
     tune_dataset_free(d);
 }
@@ -461,7 +450,7 @@ static void bad_conversations(void **state)
         char text[1024];
         snprintf(text, sizeof text, "{\"messages\": [%s, %s]}\n{\"messages\": [%s]}\n{\"messages\": \"x\"}", USER("a"),
                  ASSISTANT("b"), bad[i].messages);
-        struct tune_dataset *d = OPEN("bad.jsonl", text, .render = render);
+        struct tune_dataset *d = OPEN("bad.jsonl", text, .chat_template = plain());
         assert_bad(d, 1, bad[i].error);
         assert_bad(d, 2, "bad.jsonl:3: the column \"messages\" is no list of messages");
         tune_dataset_free(d);
@@ -469,7 +458,7 @@ static void bad_conversations(void **state)
     struct tune_dataset *d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", "
                                   "\"value\": \"b\"}]}\n"
                                              "{\"conversations\": [{\"from\": \"alien\", \"value\": \"a\"}]}\n{\"conversations\": [{\"from\": \"gpt\"}]}",
-                                  .render = render);
+                                  .chat_template = plain());
     assert_bad(d, 1, "s.jsonl:2:29: the sender \"alien\"");
     assert_bad(d, 2, "a message without \"value\"");
     tune_dataset_free(d);

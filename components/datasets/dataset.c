@@ -163,7 +163,7 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
     struct tune_pieces *p = &s->pieces;
     TRY(tune_text_rows_check(&d->text, row));
     TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
-    if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, TUNE_ADD_SPECIAL, &s->tokens) < 0) {
+    if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0) {
         tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
         return -1;
     }
@@ -333,6 +333,8 @@ static void describe(struct tune_dataset *d)
                                                                                            f->columns[i]) ? f->columns[i] : "");
     if (used < sizeof d->about)
         used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; trained on %s", tune_format_train_on(f));
+    if (used < sizeof d->about && f->chat)
+        used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; chat template %s", tune_chat_template_name(f->chat));
     if (used < sizeof d->about && d->append_id >= 0)
         snprintf(d->about + used, sizeof d->about - used, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
     for (char *p = d->about; *p; p++)
@@ -357,7 +359,7 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
         given.row_format = "text";
     if (!paragraphs && (!as_ever || csv))
         TRY(tune_columns_find(&d->columns, &d->rows, o->skip_bad_rows));
-    TRY(tune_format_settle(&d->format, &d->columns, &given, d->rows.path));
+    TRY(tune_format_settle(&d->format, &d->columns, &given, &d->rows));
     d->formatted = d->format.kind != TUNE_FORMAT_TEXT;
     if (d->formatted && o->text_field) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "--text-field %s is for rows of plain text, and these are %s; leave it out, or give "
@@ -491,6 +493,11 @@ uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d)
     return d->format.kind == TUNE_FORMAT_TEMPLATE ? d->format.templates[0].hash : 0;
 }
 
+uint64_t tune_dataset_chat_hash(const struct tune_dataset *d)
+{
+    return d->format.chat ? tune_chat_template_hash(d->format.chat) : 0;
+}
+
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size)
 {
     if (d->get || row < 0 || row >= d->count || tune_rows_whole(&d->rows) < 0)
@@ -503,6 +510,12 @@ const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char 
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d)
 {
     return d->fingerprint;
+}
+
+uint64_t tune_dataset_hash(const struct tune_dataset *d)
+{
+    uint64_t all[3] = {d->fingerprint, tune_dataset_prompt_hash(d), tune_dataset_chat_hash(d)};
+    return all[1] || all[2] ? tune_hash64(all, sizeof all, 0) : all[0];
 }
 
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d)

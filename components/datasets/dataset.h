@@ -21,9 +21,6 @@
 extern "C" {
 #endif
 
-struct tune_chat_messages;
-struct tune_chat_template;
-struct tune_chat_text;
 struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
@@ -53,7 +50,8 @@ enum tune_dataset_format {
 /* Special tokens: a row gets what the tokenizer's template adds (beginning of sequence and the like; not twice where the
  * row's text begins with it already). In rows of plain text the spelling of a special token is that token, as Hugging Face
  * has it, and nothing else is appended unless append_token says so; in the other formats what a row's columns hold is plain
- * text whatever it spells, and end_token ends an answer.
+ * text whatever it spells, and end_token ends an answer. A conversation's special tokens are those its chat template writes, no
+ * others, as in transformers.
  *
  * Formats of rows, and the columns each reads (docs/data-formats.md): text (text, or another field), alpaca (instruction, output,
  * and input, which may be empty), instruct (input, output), prompt-completion (prompt, completion: strings or lists of
@@ -75,8 +73,9 @@ struct tune_dataset_options {
     const char *prompt_template;     /* NULL, or a file or name as tune_prompt_template_open takes it, instead of a format */
     const char *train_on;            /* NULL: completion, of messages and sharegpt assistant, of text all (completion with a
                                         response_template). completion, assistant, last (of the assistant's messages), all */
-    struct tune_chat_template *chat; /* for conversations, borrowed until free; rendered by `render` (tune_chat_template_render) */
-    int (*render)(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, struct tune_chat_text *out);
+    const char *chat_template;       /* NULL: the model's own; else a file or name as tune_chat_template_open takes it. Opened
+                                        only for rows that are conversations, an error with others */
+    const char *model_folder;        /* NULL, or where the model's chat template and the special tokens it names lie */
     int max_length;                  /* tokens, at least 1; longer rows are cut on the right and counted */
     bool skip_bad_rows;              /* a row that cannot be read is given out as bad and counted, not an error */
 };
@@ -103,7 +102,7 @@ int64_t tune_dataset_rows(const struct tune_dataset *d);
 
 /* tune_dataset_get - row's tokens into *x (emptied first). Any number of threads. -1: the row is bad (file, line, what):
  * no JSON object or record, a column missing, twice or of another type, invalid UTF-8, a lone surrogate escape, too long, a
- * conversation that breaks the rules (conversation.h). */
+ * conversation that breaks the rules (conversation.h) or that its chat template refuses. */
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 
 /* What was met so far, counted once per tune_dataset_get. */
@@ -116,17 +115,21 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ...";
  * NULL for
  * rows of text.
- * tune_dataset_prompt_hash - of the prompt template's content; 0: there is none.
+ * tune_dataset_prompt_hash, tune_dataset_chat_hash - of the content of the prompt template, of the chat template; 0: there is none.
  * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
  * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
+ * tune_dataset_hash - the fingerprint, and of a set with templates theirs with it: what rows become by another template is
+ * another set.
  * tune_dataset_stamp - the file's size and time of change when it was opened; NULL for callbacks.
  * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d);
+uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);
 #define TUNE_DATASET_SOURCE_SIZE 4160
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
+uint64_t tune_dataset_hash(const struct tune_dataset *d);
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d);
 int tune_dataset_unchanged(const struct tune_dataset *d);
 
@@ -134,9 +137,9 @@ int tune_dataset_unchanged(const struct tune_dataset *d);
  * so it does not change when rows are appended. */
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
 
-/* tune_get_dataset - by --dataset, --format, --columns, --prompt-template, --train-on, --text-field, --response-template,
- * --append-token,
- * --max-length, --skip-bad-rows. --format auto with --text-field or --response-template is text.
+/* tune_get_dataset - by --model, --dataset, --format, --columns, --prompt-template, --chat-template, --train-on, --text-field,
+ * --response-template, --append-token, --max-length, --skip-bad-rows. --format auto with --text-field or --response-template is
+ * text.
  * No --dataset is an error of kind USAGE. tune_get_eval_dataset - the file of --eval-dataset, by the same options. */
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);

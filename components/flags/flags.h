@@ -70,7 +70,7 @@ struct tune_flags {
     int threads;
     int64_t seed;
     /* data */
-    const char *dataset, *format, *columns, *prompt_template, *train_on;
+    const char *dataset, *format, *columns, *prompt_template, *chat_template, *train_on;
     const char *text_field, *response_template, *append_token, *eval_dataset;
     double train_split;
     int max_length, batch_size, accumulate, show_tokens;
@@ -134,6 +134,9 @@ struct tune_flags {
      "the file's names for the format's columns or the template's slots: \"prompt=question,completion=answer\""}, \
     {"prompt-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).prompt_template, NULL, "", "", \
      "a file of sections [prompt] and [completion] with {column} slots, {{ and }} for braces; or instruction, sql, tone"}, \
+    {"chat-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).chat_template, NULL, "", "", \
+     "how conversations are written: a Jinja file, one of the model's templates, or chatml, llama3, phi3, plain; default: the " \
+     "model's own"}, \
     {"train-on", TUNE_CHOICE, &(f).train_on, "default", "default|completion|assistant|last|all", "", \
      "assistant, last: all of the assistant's messages, its last one; default: completion, of messages and sharegpt assistant, " \
      "of text all (what follows --response-template)"}, \

@@ -29,6 +29,7 @@ struct tune_chat_template {
     struct chat_special special[NAMES];
     int special_count;
     char *where;
+    uint64_t hash;
     int64_t seconds;
 };
 
@@ -69,6 +70,11 @@ void tune_chat_template_free(struct tune_chat_template *t)
 const char *tune_chat_template_name(const struct tune_chat_template *t)
 {
     return t->where;
+}
+
+uint64_t tune_chat_template_hash(const struct tune_chat_template *t)
+{
+    return t->hash;
 }
 
 void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds)
@@ -179,6 +185,10 @@ static int use(struct tune_chat_template *t, struct tune_jinja **to, const struc
     snprintf(name, sizeof name, strcmp(n->name, "default") && t->found_count ? "%s (%.100s)" : "%s", n->where, n->name);
     if (!t->where && !(t->where = strdup(name)))
         return no_memory();
+    t->hash = tune_hash64(n->text, n->size, t->hash);
+    for (int i = 0; i < t->special_count; i++)
+        if (memmem(n->text, n->size, t->special[i].name, strlen(t->special[i].name)))
+            t->hash = tune_hash64(t->special[i].text, strlen(t->special[i].text), t->hash);
     return (*to = tune_jinja_open(name, n->text, n->size)) ? 0 : -1;
 }
 
@@ -286,6 +296,17 @@ static int alias_reasoning(jrun *run, jval *message)
     return 0;
 }
 
+/* A role that is a plain word is the template's as much as the brackets that it puts around it: '<|' + message.role + '|>' is
+ * the token <|user|> for models that have it, as in transformers. Anything else in its place stays data. */
+static jval as_role(jval role)
+{
+    for (size_t i = 0; i < role.size; i++)
+        if (!(role.text[i] >= 'a' && role.text[i] <= 'z') && !(role.text[i] >= 'A' && role.text[i] <= 'Z') && role.text[i] != '_')
+            return role;
+    role.mark = 0;
+    return role;
+}
+
 static int read_message(jrun *run, const struct tune_chat_messages *messages, int index, jval *v)
 {
     const struct tune_chat_message *m = &messages->items[index];
@@ -299,7 +320,7 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
         }
         TRY(tune_jinja_copy_text(run, m->role, strlen(m->role), TUNE_JINJA_DATA, &role));
         TRY(tune_jinja_copy_text(run, m->content.data, m->content.size, TUNE_JINJA_DATA, &content));
-        TRY(tune_jinja_dict_put(run, v->dict, tune_jinja_word("role"), role));
+        TRY(tune_jinja_dict_put(run, v->dict, tune_jinja_word("role"), as_role(role)));
         return tune_jinja_dict_put(run, v->dict, tune_jinja_word("content"), content);
     }
     struct tune_json j;
@@ -312,6 +333,7 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
         tune_error_set("message %d is no object with a role", index + 1);
         return -1;
     }
+    *member(&all, "role") = as_role(*member(&all, "role"));
     for (size_t i = 0; i < all.dict->count; i++)
         if (all.dict->values[i].type != JINJA_NONE)
             TRY(tune_jinja_dict_put(run, v->dict, all.dict->keys[i], all.dict->values[i]));
