@@ -167,6 +167,32 @@ static void formats(void **state)
             .chat_template = "chatml");
 }
 
+/* ---- shown ---- */
+
+static void shown(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    struct tune_dataset *d = OPEN("m.jsonl", MESSAGES(USER("<s>\\n") "," ASSISTANT("b")), .max_length = 23);
+    FILE *f = open_memstream(&text, &size);
+    assert_got(d);
+    assert_ok(tune_dataset_show(d, bytes, 1, f));
+    fclose(f);
+    assert_non_null(strstr(text, "row 0, m.jsonl:1: 23 tokens, 1 trained, cut from 24\n"
+                                 "    loss  by        piece\n"
+                                 "  masked  template  \"<user>\"\n"
+                                 "  masked  row       \"<s>\\n\"\n"
+                                 "  masked  template  \"<|endoftext|><assistant>\"\n"
+                                 " trained  row       \"b\"\n"
+                                 " trained  template  \"<|endoftext|>\"\n"
+                                 "position       id  loss     token\n"));
+    assert_non_null(strstr(text, "cut here: the model does not see the row's other 1 tokens"));
+    assert_int_equal(tune_dataset_counts(d).rows, 1); /* read once more for its pieces, and not counted for it */
+    free(text);
+    tune_dataset_free(d);
+}
+
 /* ---- refused ---- */
 
 static void refused(void **state)
@@ -289,7 +315,7 @@ static void tools(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(formats), cmocka_unit_test(refused),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(formats), cmocka_unit_test(shown), cmocka_unit_test(refused),
                                        cmocka_unit_test(hashes), cmocka_unit_test(real_templates), cmocka_unit_test(tools)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -157,6 +157,18 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
     return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, pieces, count, x, lost);
 }
 
+int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_pieces *p)
+{
+    p->size = 0;
+    p->count = 0;
+    if (!d->formatted)
+        return 0;
+    TRY(tune_rows_whole(&d->rows));
+    struct tune_row at = tune_rows_get(&d->rows, row);
+    TRY(tune_text_rows_check(&d->text, &at));
+    return tune_format_pieces(&d->format, &d->rows, &d->columns, &at, p);
+}
+
 static int read_formatted(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x,
                           bool *lost)
 {

@@ -144,10 +144,11 @@ bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 
-/* tune_dataset_show - the first n rows as the model sees them onto stream, one token a line: position, id, trained or
- * masked, the text it stands for (control characters escaped; the vocabulary's own spelling where a token is part of a
- * character), and where the cut to max_length fell. These rows are counted like any others. -1: a bad row, or the
- * stream cannot be written. */
+/* tune_dataset_show - the first n rows as the model sees them onto stream. In formats other than text first the pieces of a
+ * row's text, one a line: trained or masked, whether the template or the row says it. Then one token a line: position, id,
+ * trained or masked, the text it stands for (control characters escaped; the vocabulary's own spelling where a token is part
+ * of a character), and where the cut to max_length fell. These rows are counted like any others. -1: a bad row, or the stream
+ * cannot be written. */
 int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n, FILE *stream);
 
 #ifdef __cplusplus

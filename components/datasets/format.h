@@ -75,4 +75,8 @@ int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows
                        const struct tune_row *row, struct tune_pieces *p);
 void tune_pieces_free(struct tune_pieces *p);
 
+/* tune_dataset_pieces - the same of a data set's row, for who shows them; no piece where rows are one text each, or the
+ * caller's own. It is dataset.c's, and counts nothing. */
+int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_pieces *p);
+
 #endif
