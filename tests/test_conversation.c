@@ -36,8 +36,8 @@ static int setup(void **state)
     at += sizeof none - 1;
     at += *at == ' ';
     at = *at == '{' ? strstr(at, "},") + 1 : at + 4; /* ByteLevel, or null */
-    assert_true(asprintf(&with, "%.*s{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},"
-                         "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[10],"
+    assert_true(asprintf(&with, "%.*s{\"type\":\"TemplateProcessing\",\"single\":["
+                         "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[10],"
                          "\"tokens\":[\"<s>\"]}}}%s", (int)end, text, at) > 0);
     put("tokenizer.json", with);
     free(text);
@@ -113,6 +113,7 @@ static void assert_bad(struct tune_dataset *d, int64_t row, const char *error)
 #define ASSISTANT(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
 #define SYSTEM(text) "{\"role\": \"system\", \"content\": \"" text "\"}"
 #define MESSAGES(...) "{\"messages\": [" __VA_ARGS__ "]}\n"
+#define PAIR MESSAGES(USER("a") "," ASSISTANT("b"))
 #define TURNS MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b") "," USER("<|im_end|>") "," ASSISTANT("d\\n"))
 
 /* ---- templates of our own ---- */
@@ -130,11 +131,11 @@ static void own(void **state)
                "~<s>~<|start_header_id|>system~<|end_header_id|>\n\ns~<|eot_id|>~<|start_header_id|>user~<|end_header_id|>\n\na"
                "~<|eot_id|>~<|start_header_id|>assistant~<|end_header_id|>\n\n[b~<|eot_id|>]~<|start_header_id|>user"
                "~<|end_header_id|>\n\n<|im_end|>~<|eot_id|>~<|start_header_id|>assistant~<|end_header_id|>\n\n[d~<|eot_id|>]");
-    assert_row(OPEN("m.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")), .chat_template = "phi3"),
+    assert_row(OPEN("m.jsonl", PAIR, .chat_template = "phi3"),
                "~<|user|>\na~<|end|>\n~<|assistant|>\n[b~<|end|>]\n");
-    assert_row(OPEN("m.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")), .chat_template = "plain"),
+    assert_row(OPEN("m.jsonl", PAIR, .chat_template = "plain"),
                "User: a~<|endoftext|>\nAssistant: [b~<|endoftext|>]\n");
-    assert_row(OPEN("m.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")), .chat_template = "plain", .train_on = "all"),
+    assert_row(OPEN("m.jsonl", PAIR, .chat_template = "plain", .train_on = "all"),
                "U[ser: a~<|endoftext|>\nAssistant: b~<|endoftext|>\n]");
 }
 
@@ -143,12 +144,13 @@ static void formats(void **state)
 {
     (void)state;
     assert_row(OPEN("t.jsonl", "{\"text\": \"a\"}", NULL), "~<s>[a]"); /* what conversations do not get */
-    assert_row(OPEN("m.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")), NULL), "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
-    assert_row(OPEN("s.json", "[{\"conversations\": [{\"from\": \"human\", \"value\": \"<\\u007cend|>\"}, {\"from\": \"gpt\", \"value\": \"b\"}]}]",
-                    NULL), "<user><|end|>~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("m.jsonl", PAIR, NULL), "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("s.json", "[{\"conversations\": [{\"from\": \"human\", \"value\": \"<\\u007cend|>\"}, "
+                              "{\"from\": \"gpt\", \"value\": \"b\"}]}]", NULL),
+               "<user><|end|>~<|endoftext|><assistant>[b~<|endoftext|>]");
     assert_row(OPEN("i.csv", "input,output\na,b\n", NULL), "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
-    static const char lists[] = "{\"prompt\": [" USER("a") "," ASSISTANT("b") "," USER("c") "], \"completion\": [" ASSISTANT("d") "]}\n"
-                                "{\"prompt\": \"q\", \"completion\": \"a\"}\n{\"prompt\": [], \"completion\": \"a\"}\n";
+    static const char lists[] = "{\"prompt\": [" USER("a") "," ASSISTANT("b") "," USER("c") "], "
+                                "\"completion\": [" ASSISTANT("d") "]}\n{\"prompt\": \"q\", \"completion\": \"a\"}\n{\"prompt\": [], \"completion\": \"a\"}\n";
     static const char turns[] = "<user>a~<|endoftext|><assistant>b~<|endoftext|><user>c~<|endoftext|><assistant>[d~<|endoftext|>]";
     struct tune_dataset *d = OPEN("p.jsonl", lists, NULL);
     assert_string_equal(tune_dataset_about(d), "prompt-completion (recognised), columns prompt, completion; trained on completion; "
@@ -198,7 +200,7 @@ static void shown(void **state)
 static void refused(void **state)
 {
     (void)state;
-    static const char two[] = MESSAGES(USER("a") "," ASSISTANT("b")) MESSAGES(USER("bad") "," ASSISTANT("b"))
+    static const char two[] = PAIR MESSAGES(USER("bad") "," ASSISTANT("b"))
         MESSAGES(USER("c") "," ASSISTANT("d"));
     put("raise.jinja", "{% for m in messages %}{% if m.content == 'bad' %}{{ raise_exception('no bad words') }}{% endif %}"
                        "{{ m.role + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}");
@@ -223,14 +225,15 @@ static void refused(void **state)
     REFUSED("r.jsonl", two, "broken.jinja", .chat_template = "broken.jinja");
     REFUSED("r.jsonl", two, "did you mean chatml?", .chat_template = "chatm");
     REFUSED("r.jsonl", "{\"text\": \"x\"}", "--chat-template writes conversations", .chat_template = "chatml");
-    REFUSED("r.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")), "not one of the first 1 rows has a token to train on", .max_length = 4);
-    REFUSED("r.jsonl", "{\"messages\": [" USER("a") "," ASSISTANT("b") "], \"tools\": \"[]\"}", "the column \"tools\" is no list of tools", NULL);
+    REFUSED("r.jsonl", PAIR, "not one of the first 1 rows has a token to train on", .max_length = 4);
+    REFUSED("r.jsonl", "{\"messages\": [" USER("a") "," ASSISTANT("b") "], \"tools\": \"[]\"}",
+            "the column \"tools\" is no list of tools", NULL);
 }
 
 /* Templates of the same words are the same; one word, or a token that one names, and they are not. */
 static uint64_t hash_of(const char *template)
 {
-    struct tune_dataset *d = OPEN("h.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")), .chat_template = template);
+    struct tune_dataset *d = OPEN("h.jsonl", PAIR, .chat_template = template);
     assert_got(d);
     uint64_t hash = tune_dataset_chat_hash(d);
     assert_true(hash != 0 && tune_dataset_prompt_hash(d) == 0);
@@ -242,7 +245,8 @@ static uint64_t hash_of(const char *template)
 static void hashes(void **state)
 {
     (void)state;
-    static const char text[] = "{% for m in messages %}{{ m.role + m.content + eos_token }}{% endfor %}{% if add_generation_prompt %}assistant{% endif %}";
+    static const char text[] = "{% for m in messages %}{{ m.role + m.content + eos_token }}{% endfor %}"
+                               "{% if add_generation_prompt %}assistant{% endif %}";
     put("one.jinja", text);
     put("two.jinja", text);
     uint64_t chatml = hash_of("chatml"), one = hash_of("one.jinja");
@@ -260,7 +264,7 @@ static void hashes(void **state)
     assert_true(tune_dataset_chat_hash(d) == 0 && tune_dataset_hash(d) == tune_dataset_fingerprint(d));
     tune_dataset_free(d);
     put("day.jinja", "{% for m in messages %}{{ m.role + m.content }}{% endfor %}{{ strftime_now('%d %b %Y') }}");
-    assert_row(OPEN("h.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")), .chat_template = "day.jinja", .train_on = "all"),
+    assert_row(OPEN("h.jsonl", PAIR, .chat_template = "day.jinja", .train_on = "all"),
                "u[seraassistantb26 Jul 2024]");
 }
 
@@ -280,13 +284,12 @@ static void real_templates(void **state)
     (void)state;
     if (!*shared)
         skip();
-    static const char pair[] = MESSAGES(USER("a") "," ASSISTANT("b"));
-    static const char chatml[] = "~<|im_start|>system\ns~<|im_end|>\n~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[b~<|im_end|>]\n"
-                                 "~<|im_start|>user\n<|im_end|>~<|im_end|>\n~<|im_start|>assistant\n[d\n~<|im_end|>]\n";
+    static const char chatml[] = "~<|im_start|>system\ns~<|im_end|>\n~<|im_start|>user\na~<|im_end|>\n"
+                                 "~<|im_start|>assistant\n[b~<|im_end|>]\n~<|im_start|>user\n<|im_end|>~<|im_end|>\n~<|im_start|>assistant\n[d\n~<|im_end|>]\n";
     assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("chatml")), chatml);
     assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("SmolLM2-Instruct")), chatml);
     assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("Qwen-Qwen2.5-7B-Instruct")), chatml);
-    assert_row(OPEN("m.jsonl", pair, .chat_template = real("SmolLM2-Instruct")),
+    assert_row(OPEN("m.jsonl", PAIR, .chat_template = real("SmolLM2-Instruct")),
                "~<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face~<|im_end|>\n"
                "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[b~<|im_end|>]\n");
     assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("microsoft-Phi-3.5-mini-instruct")),
@@ -300,22 +303,22 @@ static void tools(void **state)
     (void)state;
     if (!*shared)
         skip();
-    static const char row[] = "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}], \"messages\": [" USER("a") ","
-        "{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+    static const char row[] =
+        "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}], \"messages\": [" USER("a") ",{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
         "\"arguments\": {\"x\": 1}}}]}, {\"role\": \"tool\", \"content\": \"2\"}," ASSISTANT("b") "]}\n";
     struct tune_dataset *d = OPEN("t.jsonl", row, .chat_template = real("Qwen-Qwen2.5-7B-Instruct"));
     const char *text = row_of(d, 0), *user = strstr(text, "~<|im_start|>user\n");
     assert_non_null(strstr(text, "\n<tools>\n{\"type\": \"function\", \"function\": {\"name\": \"f\"}}\n</tools>"));
     assert_non_null(user);
-    assert_string_equal(user, "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n"
-                        "</tool_call>~<|im_end|>]\n~<|im_start|>user\n<tool_response>\n2\n</tool_response>~<|im_end|>\n"
+    assert_string_equal(user, "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>\n"
+                        "{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n</tool_call>~<|im_end|>]\n~<|im_start|>user\n<tool_response>\n2\n</tool_response>~<|im_end|>\n"
                         "~<|im_start|>assistant\n[b~<|im_end|>]\n");
     tune_dataset_free(d);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(formats), cmocka_unit_test(shown), cmocka_unit_test(refused),
-                                       cmocka_unit_test(hashes), cmocka_unit_test(real_templates), cmocka_unit_test(tools)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(formats), cmocka_unit_test(shown),
+                                       cmocka_unit_test(refused), cmocka_unit_test(hashes), cmocka_unit_test(real_templates), cmocka_unit_test(tools)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -171,7 +171,8 @@ static void alpaca_rows(void **state)
     (void)state;
     struct tune_dataset *d = OPEN("a.json", "[{\"instruction\": \"Add.\", \"input\": \"1\", \"output\": \"2\"},\n{\"instruction\": "
                                   "\"Hi\", "
-                                            "\"input\": \"\", \"output\": \"Yo\"}, {\"output\": \"\", \"instruction\": \"Hi\", \"input\": null},\n{\"output\": \"x\"}]");
+                                            "\"input\": \"\", \"output\": \"Yo\"}, {\"output\": \"\", \"instruction\": \"Hi\", "
+                                            "\"input\": null},\n{\"output\": \"x\"}]");
     assert_row(d, 0, "Below is an instruction that describes a task, paired with an input that provides further context. Write a "
                "response "
                      "that appropriately completes the request.\n\n### Instruction:\nAdd.\n\n### Input:\n1\n\n### Response:\n[2$]");
@@ -191,7 +192,8 @@ static void pairs(void **state)
     struct tune_dataset *d = OPEN("p.jsonl", "{\"prompt\": \"Q \", \"completion\": \"A\"}\n{\"prompt\": \"\", \"completion\": "
                                   "\"B\"}\n"
                                              "{\"prompt\": 1, \"completion\": true}\n{\"prompt\": \"q\", \"completion\": null}\n"
-                                             "{\"prompt\": [], \"completion\": \"\"}\n{\"prompt\": \"<|end|>\", \"completion\": \"<|end|>\"}");
+                                             "{\"prompt\": [], \"completion\": \"\"}\n"
+                                  "{\"prompt\": \"<|end|>\", \"completion\": \"<|end|>\"}");
     assert_row(d, 0, "Q [A$]");
     assert_row(d, 1, "B[$]");
     assert_row(d, 2, "1[true$]");
@@ -374,7 +376,8 @@ static void csv_many(void **state)
         char got[256];
         snprintf(got, sizeof got, "%s", row_of(d, row));
         size_t n = strcspn(got, "[");
-        memmove(got + n, got + n + (got[n] != 0), strlen(got + n) + (got[n] == 0)); /* its brackets: all but the first byte is trained */
+        /* its brackets: all but the first byte is trained */
+        memmove(got + n, got + n + (got[n] != 0), strlen(got + n) + (got[n] == 0));
         if (*got)
             got[strlen(got) - (strlen(got) > 1)] = 0;
         assert_string_equal(got, plain[row]);
@@ -457,7 +460,8 @@ static void bad_conversations(void **state)
     }
     struct tune_dataset *d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", "
                                   "\"value\": \"b\"}]}\n"
-                                             "{\"conversations\": [{\"from\": \"alien\", \"value\": \"a\"}]}\n{\"conversations\": [{\"from\": \"gpt\"}]}",
+                                  "{\"conversations\": [{\"from\": \"alien\", \"value\": \"a\"}]}\n"
+                                  "{\"conversations\": [{\"from\": \"gpt\"}]}",
                                   .chat_template = plain());
     assert_bad(d, 1, "s.jsonl:2:29: the sender \"alien\"");
     assert_bad(d, 2, "a message without \"value\"");
@@ -468,8 +472,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(templates), cmocka_unit_test(bad_templates), cmocka_unit_test(shipped),
                                        cmocka_unit_test(alpaca_rows), cmocka_unit_test(pairs), cmocka_unit_test(recognised),
-                                       cmocka_unit_test(by_template), cmocka_unit_test(templates_refused), cmocka_unit_test(trained), cmocka_unit_test(csv_rows),
-                                       cmocka_unit_test(csv_refused), cmocka_unit_test(csv_many), cmocka_unit_test(conversations),
+                                       cmocka_unit_test(by_template), cmocka_unit_test(templates_refused),
+                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(csv_refused), cmocka_unit_test(csv_many), cmocka_unit_test(conversations),
                                        cmocka_unit_test(bad_conversations)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -84,14 +84,12 @@ struct tune_dataset_options {
 
 /* tune_dataset_open - map the file and index its rows. options and their strings are read, not kept; tok is borrowed
  * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options
- * that
- * do not go together; in formats other than text also where none of the first rows has a token to train on. */
+ * that do not go together; in formats other than text also where none of the first rows has a token to train on. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
-/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns 0, or
- * -1
- * after tune_error_set. It calls tune_example_reserve, then sets ids, trained and count; or x->bad, to leave the row
+/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns
+ * 0, or -1 after tune_error_set. It calls tune_example_reserve, then sets ids, trained and count; or x->bad, to leave the row
  * out. Rows longer than max_length are cut and counted like a file's. get may be called from a helper thread, and from
  * several at once where the caller uses the set from several (a loader makes one call at a time). */
 struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),
@@ -113,8 +111,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
 /* tune_dataset_text_field - the field in use, NULL for text files, callbacks and formats of several columns.
  * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ...";
- * NULL for
- * rows of text.
+ * NULL for rows of text.
  * tune_dataset_prompt_hash, tune_dataset_chat_hash - of the content of the prompt template, of the chat template; 0: there is none.
  * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
  * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
