@@ -91,6 +91,41 @@ is "and the bad row is counted" grep -q "1 bad and left out" some/run.json
 printf '{"text": "q: yes it is so"}\n{"text": "0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9: no"}\n' >away.jsonl
 is "a cut answer" fit --dataset away.jsonl --response-template ':' --max-length 12 --batch-size 2 --output away
 is "is counted" grep -q "1 of them lost every trained token" away/run.json
+# formats
+printf '{"question": "one two", "answer": "three"}\n{"question": "four", "answer": "five six"}\n' >asked.jsonl
+printf '[prompt]\n{question}\n[completion]\n{anser}\n' >slots.txt
+refused "a slot without a column: names them, and the nearest" 2 'nearest is "answer"' \
+    fit --dataset asked.jsonl --prompt-template slots.txt
+refused "a format without its columns" 2 "question, answer" fit --dataset asked.jsonl --format alpaca
+refused "--train-on without a meaning" 2 "completion, all" \
+    fit --dataset asked.jsonl --columns prompt=question,completion=answer --train-on last
+refused "nothing to train on" 1 "max-length" fit --dataset asked.jsonl --columns prompt=question,completion=answer --max-length 3
+printf 'prompt,completion\n"one\ntwo",three\nfour\n' >bad.csv
+refused "a short record: file and line" 1 "bad.csv:4:" fit --dataset bad.csv --no-shuffle --batch-size 2 --output short
+printf '[prompt]\n{question} \n[completion]\n{answer}' >slots.txt
+is "a prompt template" fit --dataset asked.jsonl --prompt-template slots.txt --max-steps 4 --stop-at-step 2 --output asked
+is "the header says the format" grep -q 'prompt-template, columns question, answer; trained on completion' asked/run.json
+printf '[prompt]\n{question}\n[completion]\n{answer}' >slots.txt
+refused "another template on resuming" 2 "content of --prompt-template" "$full" --resume asked
+# conversations
+chat() { fit --overwrite --output chat --batch-size 2 --dataset "$@"; }
+printf '{"messages": [{"role": "user", "content": "one two"}, {"role": "assistant", "content": "three"}]}\n' >chat.jsonl
+cp chat.jsonl bad.jsonl
+printf '{"messages": [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]}\n' >>bad.jsonl
+refused "conversations without a template" 1 "give --chat-template" chat chat.jsonl
+refused "a template that there is not" 2 "did you mean chatml" chat chat.jsonl --chat-template chatmll
+refused "a conversation against the rules: file and line" 1 "bad.jsonl:2: message 2 (user): two user messages" \
+    chat bad.jsonl --chat-template chatml
+is "is left out where bad rows are" chat bad.jsonl --chat-template chatml --skip-bad-rows
+printf '{%% for m in messages %%}{{ m.role + m.content }}{%% endfor %%}{%% if add_generation_prompt %%}assistant{%% endif %%}' >chat.jinja
+is "a chat template" chat chat.jsonl --chat-template chat.jinja --max-steps 4 --stop-at-step 2
+is "its hash is the run's" grep -q '"chat_template":.*"[0-9a-f]\{16\}"' chat/run.json
+file=$(sed -n 's/.*"fingerprint":[^"]*"\([0-9a-f]*\)".*/\1/p' chat/run.json)
+is "the report's data are another set than the file" sh -c "grep data_hash chat/report.json | grep -vq $file"
+is "and go on by it" "$full" --resume chat --stop-at-step 3
+printf '{%% for m in messages %%}{{ m.role + m.content + ";" }}{%% endfor %%}{%% if add_generation_prompt %%}assistant{%% endif %%}' >chat.jinja
+refused "another chat template on resuming" 2 "content of the chat template" "$full" --resume chat
+
 printf '{"text": "' >long.jsonl && head -c 1100000000 /dev/zero | tr '\0' 'x' >>long.jsonl && printf '"}\n{"text": "a b c d"}\n' >>long.jsonl
 refused "a line of a gigabyte, in little memory" 1 "long.jsonl:1" within 4000000 "$full" --threads 1 --model model --dataset long.jsonl --max-length 64 --max-steps 1 --output long --no-shuffle
 rm -f long.jsonl

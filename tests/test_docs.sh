@@ -11,6 +11,10 @@ is "the pages have commands" test "$(wc -l <"$tmp/commands")" -ge 15
 mkdir "$tmp/place" && cd "$tmp/place" || exit 1
 mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$here/datasets" "$here/defaults" . || exit 1
 tiny models/SmolLM2-135M 1 --max-positions 512 >/dev/null && cp "$here/datasets/stories.jsonl" my.jsonl || exit 1
+printf '[{"instruction": "Say a.", "input": "", "output": "a"},
+{"instruction": "Say b.", "input": "b", "output": "b"}]' >alpaca.json
+printf 'question,answer\n"Say a, or b.",a\n"Say c.",c\n' >questions.csv
+printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}\n' >chat.jsonl
 while IFS= read -r command; do
     case $command in
     "make quickstart") grep -q quickstart.sh "$here/tests/test_quickstart.sh" && by=test_quickstart.sh ;;

@@ -56,7 +56,8 @@ static const char *row_of(struct tune_dataset *d, int64_t row)
         size_t size;
         assert_ok(tune_tokenizer_decode(bytes, x.ids + i, 1, false, &text, &size));
         bool before = i > 0 && x.trained[i - 1], special = x.ids[i] == tune_tokenizer_id(bytes, "<|end|>");
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%s", x.trained[i] && !before ? "[" : !x.trained[i] && before ? "]" : "",
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%s", x.trained[i] && !before ? "[" : !x.trained[i] &&
+                                 before ? "]" : "",
                                  special ? "$" : text);
         free(text);
     }
@@ -137,7 +138,7 @@ static void bad_templates(void **state)
     }
     char many[1024] = "[prompt]\n[completion]\n";
     for (int i = 0; i <= TUNE_PROMPT_SLOTS; i++)
-        snprintf(many + strlen(many), 8, "{%d}", i);
+        snprintf(many + strlen(many), 16, "{%d}", i);
     assert_int_equal(tune_prompt_template_parse(&t, "t.txt", many, strlen(many)), -1);
     assert_error_has("too many different columns");
 }
@@ -168,9 +169,12 @@ static void shipped(void **state)
 static void alpaca_rows(void **state)
 {
     (void)state;
-    struct tune_dataset *d = OPEN("a.json", "[{\"instruction\": \"Add.\", \"input\": \"1\", \"output\": \"2\"},\n{\"instruction\": \"Hi\", "
-                                            "\"input\": \"\", \"output\": \"Yo\"}, {\"output\": \"\", \"instruction\": \"Hi\", \"input\": null},\n{\"output\": \"x\"}]");
-    assert_row(d, 0, "Below is an instruction that describes a task, paired with an input that provides further context. Write a response "
+    struct tune_dataset *d = OPEN("a.json", "[{\"instruction\": \"Add.\", \"input\": \"1\", \"output\": \"2\"},\n{\"instruction\": "
+                                  "\"Hi\", "
+                                            "\"input\": \"\", \"output\": \"Yo\"}, {\"output\": \"\", \"instruction\": \"Hi\", "
+                                            "\"input\": null},\n{\"output\": \"x\"}]");
+    assert_row(d, 0, "Below is an instruction that describes a task, paired with an input that provides further context. Write a "
+               "response "
                      "that appropriately completes the request.\n\n### Instruction:\nAdd.\n\n### Input:\n1\n\n### Response:\n[2$]");
     assert_row(d, 1, "Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n"
                      "### Instruction:\nHi\n\n### Response:\n[Yo$]");
@@ -185,14 +189,16 @@ static void alpaca_rows(void **state)
 static void pairs(void **state)
 {
     (void)state;
-    struct tune_dataset *d = OPEN("p.jsonl", "{\"prompt\": \"Q \", \"completion\": \"A\"}\n{\"prompt\": \"\", \"completion\": \"B\"}\n"
+    struct tune_dataset *d = OPEN("p.jsonl", "{\"prompt\": \"Q \", \"completion\": \"A\"}\n{\"prompt\": \"\", \"completion\": "
+                                  "\"B\"}\n"
                                              "{\"prompt\": 1, \"completion\": true}\n{\"prompt\": \"q\", \"completion\": null}\n"
-                                             "{\"prompt\": [], \"completion\": \"\"}\n{\"prompt\": \"<|end|>\", \"completion\": \"<|end|>\"}");
+                                             "{\"prompt\": [], \"completion\": \"\"}\n"
+                                  "{\"prompt\": \"<|end|>\", \"completion\": \"<|end|>\"}");
     assert_row(d, 0, "Q [A$]");
     assert_row(d, 1, "B[$]");
     assert_row(d, 2, "1[true$]");
     assert_bad(d, 3, "p.jsonl:4: the column \"completion\" is null in this row");
-    assert_bad(d, 4, "p.jsonl:5: the column \"prompt\" or its completion is a list");
+    assert_bad(d, 4, "p.jsonl:5: the column \"prompt\" is a list or an object in this row");
     assert_row(d, 5, "<|end|>[<|end|>$]"); /* text, whatever it spells */
     tune_dataset_free(d);
     d = OPEN("p.jsonl", "{\"q\": \"Q\", \"a\": \"A\"}", .columns = "completion=a,prompt=q", .append_token = "a");
@@ -223,7 +229,8 @@ static void recognised(void **state)
         assert_true(rows[i].about ? !strncmp(tune_dataset_about(d), rows[i].about, strlen(rows[i].about)) : !tune_dataset_about(d));
         tune_dataset_free(d);
     }
-    struct tune_dataset *d = OPEN("r.jsonl", "{\"instruction\": \"i\"}\n{\"instruction\": \"i\", \"output\": \"o\"}", .skip_bad_rows = true);
+    struct tune_dataset *d = OPEN("r.jsonl", "{\"instruction\": \"i\"}\n{\"instruction\": \"i\", \"output\": \"o\"}",
+                                  .skip_bad_rows = true);
     assert_row(d, 1, row_of(d, 1)); /* the first rows together */
     assert_about(d, "alpaca (recognised), columns instruction, output; trained on completion; ended by <|end|>");
     d = OPEN("r.jsonl", "{\"instruction\": \"i\", \"output\": \"o\"}", .text_field = "output"); /* as it ever was */
@@ -232,8 +239,8 @@ static void recognised(void **state)
     d = OPEN("r.jsonl", "{\"body\": \"abc\", \"id\": \"7\"}", .columns = "text=body");
     assert_row(d, 0, "a[bc]");
     tune_dataset_free(d);
-    REFUSED("r.jsonl", "{\"input\": \"i\", \"output\": \"o\"}", "need a chat template", NULL);
-    REFUSED("r.jsonl", "{\"messages\": []}", "need a chat template", NULL);
+    REFUSED("r.jsonl", "{\"input\": \"i\", \"output\": \"o\"}", "need a chat template: no model: there is no chat template", NULL);
+    REFUSED("r.jsonl", "{\"messages\": []}", "r.jsonl: its rows are conversations (the format messages)", NULL);
 }
 
 static void put_template(const char *text)
@@ -255,6 +262,10 @@ static void by_template(void **state)
     d = OPEN("t.jsonl", rows, .prompt_template = "t.txt", .columns = "x=n");
     assert_row(d, 0, "A[B],2"); /* nothing ends a prompt */
     tune_dataset_free(d);
+    put_template("[prompt]\n<|end|>{q}<|{q}\n[completion]\n{a}<|end|>"); /* the file's own is one, a row's is text */
+    d = OPEN("t.jsonl", "{\"q\": \"end|>\", \"a\": \"<|end|>\"}", .prompt_template = "t.txt", .append_token = "none");
+    assert_row(d, 0, "$end|><|end|>[<|end|>$]");
+    tune_dataset_free(d);
 }
 
 static void templates_refused(void **state)
@@ -272,8 +283,6 @@ static void templates_refused(void **state)
             .prompt_template = "t.txt", .columns = "x=question");
     REFUSED("t.jsonl", rows, "expected NAME=COLUMN", .prompt_template = "t.txt", .columns = "qestion=");
     REFUSED("t.jsonl", rows, "expected NAME=COLUMN", .prompt_template = "t.txt", .columns = "qestion=b,,a=c");
-    put_template("[prompt]\n{question}<|end|>\n[completion]\n{answer}");
-    REFUSED("t.jsonl", rows, "spells a special token", .prompt_template = "t.txt");
     assert_null(open_with("t.jsonl", rows, (struct tune_dataset_options){.row_format = "alpaca", .prompt_template = "t.txt"}));
     assert_error_has("leave one of them out");
     REFUSED("t.txt", "paragraph", "has no columns", .prompt_template = "sql");
@@ -301,7 +310,8 @@ static void trained(void **state)
 static void csv_rows(void **state)
 {
     (void)state;
-    struct tune_dataset *d = OPEN("c.csv", "\xef\xbb\xbf\r\nid,prompt,completion\r\n\r\n1,\"a\n\nb, \"\"c\"\"\",\"A\r\n\"\n2,5\" wide,\n3,\"\",x");
+    struct tune_dataset *d = OPEN("c.csv", "\xef\xbb\xbf\r\nid,prompt,completion\r\n\r\n1,\"a\n\nb, \"\"c\"\"\",\"A\r\n\"\n2,5\" "
+                                  "wide,\n3,\"\",x");
     char source[TUNE_DATASET_SOURCE_SIZE];
     assert_got(d);
     assert_int_equal(tune_dataset_rows(d), 3);
@@ -366,7 +376,8 @@ static void csv_many(void **state)
         char got[256];
         snprintf(got, sizeof got, "%s", row_of(d, row));
         size_t n = strcspn(got, "[");
-        memmove(got + n, got + n + (got[n] != 0), strlen(got + n) + (got[n] == 0)); /* its brackets: all but the first byte is trained */
+        /* its brackets: all but the first byte is trained */
+        memmove(got + n, got + n + (got[n] != 0), strlen(got + n) + (got[n] == 0));
         if (*got)
             got[strlen(got) - (strlen(got) > 1)] = 0;
         assert_string_equal(got, plain[row]);
@@ -376,24 +387,13 @@ static void csv_many(void **state)
 
 /* ---- conversations ---- */
 
-/* What a chat template does, in plain text: "user:Hi\n", "assistant:Hello.\n", where a span is "Hello.". */
-static int render(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, struct tune_chat_text *out)
+/* Plain text: "user:Hi.\n", "assistant:Hello.\n", where the assistant wrote "Hello.". */
+static const char *plain(void)
 {
-    (void)t;
-    free(out->text), free(out->data), free(out->spans);
-    *out = (struct tune_chat_text){malloc(65536), 0, calloc(1, 65536), calloc((size_t)m->count, sizeof *out->spans), 0};
-    for (int i = 0; i < m->count; i++) {
-        struct tune_text said = m->items[i].content;
-        if (m->items[i].json.data) { /* of these tests: {"role": ..., "content": "..."} */
-            said.data = strstr(m->items[i].json.data, "\"content\": \"") + 12;
-            said.size = strcspn(said.data, "\"");
-        }
-        size_t begin = out->size + strlen(m->items[i].role) + 1;
-        out->size += (size_t)sprintf(out->text + out->size, "%s:%.*s.\n", m->items[i].role, (int)said.size, said.data);
-        if (options & TUNE_CHAT_SPANS && !strcmp(m->items[i].role, "assistant"))
-            out->spans[out->span_count++] = (struct tune_chat_span){begin, out->size - 1, i};
-    }
-    return 0;
+    static const char text[] = "{% for m in messages %}{{ m.role + ':' + m.content + '.\\n' }}{% endfor %}"
+                               "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}";
+    test_write(".", "plain.jinja", text, sizeof text - 1);
+    return "plain.jinja";
 }
 
 #define USER(text) "{\"role\": \"user\", \"content\": \"" text "\"}"
@@ -403,24 +403,26 @@ static void conversations(void **state)
 {
     (void)state;
     static const char two[] = "{\"messages\": [" USER("a") ", " ASSISTANT("b") ", " USER("c") ", " ASSISTANT("d") "]}";
-    struct tune_dataset *d = OPEN("m.jsonl", two, .render = render);
+    struct tune_dataset *d = OPEN("m.jsonl", two, .chat_template = plain());
     assert_row(d, 0, "user:a.\nassistant:[b.]\nuser:c.\nassistant:[d.]\n");
-    assert_about(d, "messages (recognised), columns messages; trained on assistant");
-    d = OPEN("m.jsonl", two, .render = render, .train_on = "last");
+    assert_about(d, "messages (recognised), columns messages; trained on assistant; chat template plain.jinja");
+    d = OPEN("m.jsonl", two, .chat_template = plain(), .train_on = "last");
     assert_row(d, 0, "user:a.\nassistant:b.\nuser:c.\nassistant:[d.]\n");
     tune_dataset_free(d);
-    d = OPEN("m.jsonl", two, .render = render, .train_on = "all");
+    d = OPEN("m.jsonl", two, .chat_template = plain(), .train_on = "all");
     assert_row(d, 0, "u[ser:a.\nassistant:b.\nuser:c.\nassistant:d.\n]");
     tune_dataset_free(d);
-    REFUSED("m.jsonl", two, "expected one of: assistant, last, all", .render = render, .train_on = "completion");
-    d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"system\", \"value\": \"s\"}, {\"value\": \"\\u0078\", \"from\": \"human\"}, "
-                        "{\"from\": \"gpt\", \"value\": \"\"}]}", .render = render);
+    REFUSED("m.jsonl", two, "expected one of: assistant, last, all", .chat_template = plain(), .train_on = "completion");
+    d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"system\", \"value\": \"s\"}, {\"value\": \"\\u0078\", \"from\": "
+             "\"human\"}, "
+                        "{\"from\": \"gpt\", \"value\": \"\"}]}", .chat_template = plain());
     assert_row(d, 0, "system:s.\nuser:x.\nassistant:[.]\n");
     tune_dataset_free(d);
-    d = OPEN("i.csv", "input,output\na,b\n", .render = render);
+    d = OPEN("i.csv", "input,output\na,b\n", .chat_template = plain());
     assert_row(d, 0, "user:a.\nassistant:[b.]\n");
     tune_dataset_free(d);
-    d = OPEN("p.jsonl", "{\"prompt\": [" USER("a") ", " ASSISTANT("b") ", " USER("c") "], \"completion\": [" ASSISTANT("d") "]}", .render = render);
+    d = OPEN("p.jsonl", "{\"prompt\": [" USER("a") ", " ASSISTANT("b") ", " USER("c") "], \"completion\": [" ASSISTANT("d") "]}",
+             .chat_template = plain());
     assert_row(d, 0, "user:a.\nassistant:b.\nuser:c.\nassistant:[d.]\n");
     tune_dataset_free(d);
 }
@@ -449,15 +451,18 @@ static void bad_conversations(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[1024];
-        snprintf(text, sizeof text, "{\"messages\": [%s, %s]}\n{\"messages\": [%s]}\n{\"messages\": \"x\"}", USER("a"), ASSISTANT("b"), bad[i].messages);
-        struct tune_dataset *d = OPEN("bad.jsonl", text, .render = render);
+        snprintf(text, sizeof text, "{\"messages\": [%s, %s]}\n{\"messages\": [%s]}\n{\"messages\": \"x\"}", USER("a"),
+                 ASSISTANT("b"), bad[i].messages);
+        struct tune_dataset *d = OPEN("bad.jsonl", text, .chat_template = plain());
         assert_bad(d, 1, bad[i].error);
         assert_bad(d, 2, "bad.jsonl:3: the column \"messages\" is no list of messages");
         tune_dataset_free(d);
     }
-    struct tune_dataset *d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", \"value\": \"b\"}]}\n"
-                                             "{\"conversations\": [{\"from\": \"alien\", \"value\": \"a\"}]}\n{\"conversations\": [{\"from\": \"gpt\"}]}",
-                                  .render = render);
+    struct tune_dataset *d = OPEN("s.jsonl", "{\"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", "
+                                  "\"value\": \"b\"}]}\n"
+                                  "{\"conversations\": [{\"from\": \"alien\", \"value\": \"a\"}]}\n"
+                                  "{\"conversations\": [{\"from\": \"gpt\"}]}",
+                                  .chat_template = plain());
     assert_bad(d, 1, "s.jsonl:2:29: the sender \"alien\"");
     assert_bad(d, 2, "a message without \"value\"");
     tune_dataset_free(d);
@@ -467,8 +472,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(templates), cmocka_unit_test(bad_templates), cmocka_unit_test(shipped),
                                        cmocka_unit_test(alpaca_rows), cmocka_unit_test(pairs), cmocka_unit_test(recognised),
-                                       cmocka_unit_test(by_template), cmocka_unit_test(templates_refused), cmocka_unit_test(trained), cmocka_unit_test(csv_rows),
-                                       cmocka_unit_test(csv_refused), cmocka_unit_test(csv_many), cmocka_unit_test(conversations),
+                                       cmocka_unit_test(by_template), cmocka_unit_test(templates_refused),
+                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(csv_refused), cmocka_unit_test(csv_many), cmocka_unit_test(conversations),
                                        cmocka_unit_test(bad_conversations)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

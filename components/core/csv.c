@@ -191,8 +191,9 @@ static int read_field(struct tune_csv *csv)
         TRY(read_quoted(csv));
         c = getc_unlocked(csv->file);
         if (c != csv->separator && c != '\n' && c != '\r' && c != EOF)
-            return fail(csv, csv->line, csv->separator == ',' ? "something behind a closing quote; expected a comma or the line's end"
-                                                              : "something behind a closing quote; expected a tab or the line's end");
+            return fail(csv, csv->line, csv->separator == '\t'
+                                            ? "something behind a closing quote; expected a tab or the line's end"
+                                            : "something behind a closing quote; expected a comma or the line's end");
     }
     for (; c != csv->separator && c != '\n' && c != '\r' && c != EOF; c = getc_unlocked(csv->file)) {
         if (c == 0)

@@ -1,6 +1,7 @@
 /* columns.c - names and values of columns, from JSON objects and from records of CSV. */
 #include "datasets/columns.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,8 +15,8 @@ struct tune_columns {
     int count, room;
 };
 
-/* tune_columns_find - look at the header, or at the first rows (at most 100). Rows that cannot be read are passed over if skip_bad or
- * if an earlier one can; -1: the header is no record or has a name twice, no row can be read.
+/* tune_columns_find - look at the header, or at the first rows (at most 100). Rows that cannot be read are passed over if
+ * skip_bad, or if an earlier one can; -1: the header is no record or has a name twice, no row can be read.
  * tune_columns_has - whether it is one of them.
  * tune_columns_list - "a, b, c" for messages, cut to size, without control characters; returns text. */
 int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool skip_bad);

@@ -24,8 +24,8 @@ struct tune_conversation {
 
 /* tune_conversation_begin - empty it; row_size bounds the contents to come.
  * tune_conversation_add - one message of the caller's: role "user" or "assistant", text borrowed.
- * tune_conversation_read - the JSON array at array (as the row has it), appended; j stands on the row. -1 with file, line and column:
- * an unknown role or sender, content that is no text, a member twice.
+ * tune_conversation_read - the JSON array at array (as the row has it), appended; j stands on the row. -1 with file, line and
+ * column: an unknown role or sender, content that is no text, a member twice.
  * tune_conversation_check - the rules above. -1 with name:line. */
 int tune_conversation_begin(struct tune_conversation *c, size_t row_size);
 int tune_conversation_add(struct tune_conversation *c, const char *role, struct tune_text text);

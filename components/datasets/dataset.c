@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/format.h"
 #include "datasets/rows.h"
+#include "datasets/text_rows.h"
 #include "tokenizers/tokenizer.h"
 
 enum { PROBED_ROWS = 1000 };            /* searched for a readable one when bad rows are skipped */
@@ -27,7 +27,8 @@ struct tune_dataset {
     struct tune_format format;
     bool formatted;              /* by format; else a row's text is its field, or the row */
     char about[1024];
-    char *field, *response;
+    struct tune_text_rows text;
+    char *response;
     size_t response_size;
     int32_t append_id; /* -1: none */
     bool append_always; /* not only behind answers that nothing ends */
@@ -42,16 +43,14 @@ struct tune_dataset {
 
 /* What reading one row needs; of the call, so that any number of threads may read. */
 struct scratch {
-    struct tune_json json;
-    char *plain; /* a paragraph with CRLF made LF */
+    struct tune_text_row text;
     struct tune_pieces pieces;
     struct tune_encoding tokens;
 };
 
 static void scratch_free(struct scratch *s)
 {
-    tune_json_free(&s->json);
-    free(s->plain);
+    tune_text_row_free(&s->text);
     tune_pieces_free(&s->pieces);
     tune_encoding_free(&s->tokens);
 }
@@ -84,172 +83,7 @@ int tune_example_reserve(struct tune_example *x, int64_t count)
     return 0;
 }
 
-static bool is_csv(const struct tune_dataset *d)
-{
-    return d->rows.format == TUNE_DATASET_CSV || d->rows.format == TUNE_DATASET_TSV;
-}
-
-/* ---- fields of a JSON row ---- */
-
-static int check_size(const struct tune_dataset *d, const struct tune_row *row)
-{
-    if (row->size <= TUNE_ROW_LIMIT)
-        return 0;
-    tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", d->rows.path, (long long)row->line, row->size,
-                   TUNE_ROW_LIMIT,
-                   d->rows.format == TUNE_DATASET_TEXT ? "; part the text into paragraphs by empty lines" : "");
-    return -1;
-}
-
-struct fields {
-    char names[512]; /* "a, b, c", cut where it is too long */
-    char chosen[256];
-    int strings;     /* how many hold strings */
-    int rank;        /* of the chosen: 3 text, 2 output, 1 content, 0 a string field */
-};
-
-/* Every field of the object at j; its value is skipped. */
-static int read_fields(struct tune_json *j, struct fields *f)
-{
-    static const char *const known[] = {"content", "output", "text"};
-    struct tune_text key;
-    size_t used = 0;
-    int more;
-    *f = (struct fields){.rank = -1};
-    TRY(tune_json_object(j));
-    while ((more = tune_json_key(j, &key)) == 1) {
-        int rank = -1;
-        size_t begin = used;
-        int written = snprintf(f->names + used, sizeof f->names - used, "%s%.100s", used ? ", " : "", key.data);
-        used = used + (size_t)written < sizeof f->names ? used + (size_t)written : sizeof f->names - 1;
-        for (; begin < used; begin++)
-            if ((unsigned char)f->names[begin] < 0x20 || f->names[begin] == 0x7f)
-                f->names[begin] = '?'; /* a message must not carry somebody's escape sequences to a terminal */
-        if (tune_json_peek(j) == TUNE_JSON_STRING) {
-            f->strings++;
-            rank = 0;
-        }
-        for (int k = 0; k < 3; k++)
-            if (tune_text_equal(key, known[k]))
-                rank = k + 1; /* whatever it holds: a null "text" is an error of its row, not a reason for another field */
-        if (rank > f->rank && key.size < sizeof f->chosen && strlen(key.data) == key.size) {
-            f->rank = rank;
-            memcpy(f->chosen, key.data, key.size + 1);
-        }
-        TRY(tune_json_skip(j));
-    }
-    TRY(more);
-    return tune_json_end(j);
-}
-
-/* The value of the dataset's field into *text, borrowed until the reader is freed. The whole row is checked. */
-static int read_field(const struct tune_dataset *d, const struct tune_row *row, struct tune_json *j,
-                      struct tune_text *text)
-{
-    static const char *const types[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
-    struct tune_text key;
-    const char *value = NULL;
-    int more;
-    tune_json_start(j, d->rows.path, row->text, row->size, row->line);
-    TRY(tune_json_object(j));
-    while ((more = tune_json_key(j, &key)) == 1) {
-        if (tune_text_equal(key, d->field)) {
-            int type = tune_json_peek(j);
-            TRY(type);
-            if (value)
-                return tune_json_fail(j, "the field \"%s\" stands here a second time", d->field);
-            if (type != TUNE_JSON_STRING)
-                return tune_json_fail(j, "the field \"%s\" is %s, expected a string", d->field, types[type]);
-            value = j->at;
-        }
-        TRY(tune_json_skip(j));
-    }
-    TRY(more);
-    TRY(tune_json_end(j));
-    if (value) {
-        j->at = value; /* a second look: skipping what followed it needed the reader's buffer */
-        return tune_json_string(j, text);
-    }
-    struct fields f;
-    tune_json_free(j);
-    tune_json_start(j, d->rows.path, row->text, row->size, row->line);
-    TRY(read_fields(j, &f));
-    j->at = row->text;
-    return tune_json_fail(j, "no field \"%s\"; this row has: %s (choose with --text-field)", d->field,
-                          f.names[0] ? f.names : "none");
-}
-
-/* With no field named: which one this row offers. */
-static int choose_field(struct tune_dataset *d, const struct tune_row *row)
-{
-    struct tune_json j;
-    struct fields f;
-    TRY(check_size(d, row));
-    tune_json_start(&j, d->rows.path, row->text, row->size, row->line);
-    int status = read_fields(&j, &f);
-    tune_json_free(&j);
-    TRY(status);
-    if (f.rank < 0 || (f.rank == 0 && f.strings > 1)) {
-        tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s (choose with --text-field, "
-                       "or give --format and --columns)", d->rows.path, (long long)row->line, f.names[0] ? f.names : "none");
-        return -1;
-    }
-    d->field = strdup(f.chosen);
-    return d->field ? 0 : no_memory("a field name");
-}
-
 /* ---- from a row to tokens ---- */
-
-/* A paragraph as text: checked UTF-8, lines ending in LF. */
-static int read_paragraph(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s,
-                          struct tune_text *text)
-{
-    size_t bad;
-    if (!tune_utf8_valid(row->text, row->size, &bad)) {
-        int64_t line = row->line;
-        const char *begin = row->text;
-        for (const char *p = row->text; p < row->text + bad; p++)
-            if (*p == '\n') {
-                line++;
-                begin = p + 1;
-            }
-        tune_error_set("%s:%lld:%lld: invalid UTF-8 (byte 0x%02x)", d->rows.path, (long long)line,
-                       (long long)(row->text + bad - begin) + 1, (unsigned char)row->text[bad]);
-        return -1;
-    }
-    *text = (struct tune_text){row->text, row->size};
-    if (!memmem(row->text, row->size, "\r\n", 2))
-        return 0;
-    s->plain = malloc(row->size);
-    if (!s->plain)
-        return no_memory("a paragraph");
-    size_t n = 0;
-    for (size_t i = 0; i < row->size; i++)
-        if (row->text[i] != '\r' || i + 1 == row->size || row->text[i + 1] != '\n')
-            s->plain[n++] = row->text[i];
-    *text = (struct tune_text){s->plain, n};
-    return 0;
-}
-
-/* The field of a record. */
-static int read_csv_field(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_text *text)
-{
-    const char *names[] = {d->field};
-    TRY(tune_values_read(&s->pieces.values, &d->rows, &d->columns, row, names, 1));
-    *text = s->pieces.values.at[0].text;
-    return 0;
-}
-
-static int read_text(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s,
-                     struct tune_text *text)
-{
-    TRY(check_size(d, row));
-    if (d->rows.format == TUNE_DATASET_TEXT)
-        return read_paragraph(d, row, s, text);
-    if (is_csv(d))
-        return read_csv_field(d, row, s, text);
-    return read_field(d, row, &s->json, text);
-}
 
 static bool has_label(const struct tune_example *x)
 {
@@ -259,7 +93,8 @@ static bool has_label(const struct tune_example *x)
 /* Tokens and mask of a text in pieces, cut to max_length; *lost: it had labels, all beyond the cut. A token belongs to the
  * piece it begins in. One that the tokenizer's template added has no place in the text: before the text it is as the first
  * piece, after it as the last. What is appended is trained. */
-static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces, int count,
+static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces,
+                int count,
                 struct tune_example *x, bool *lost)
 {
     int64_t first = 0, have = 0;
@@ -297,12 +132,13 @@ struct found {
 };
 
 /* A row whose text is its field, or the row itself. */
-static int read_plain(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x, bool *lost)
+static int read_plain(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x,
+                      bool *lost)
 {
     struct tune_text text;
     struct tune_piece pieces[2] = {{0, true}};
     int count = 1;
-    TRY(read_text(d, row, s, &text));
+    TRY(tune_text_rows_get(&d->text, row, &s->text, &text));
     if (d->response) {
         const char *at = memmem(text.data, text.size, d->response, d->response_size);
         if (!at) {
@@ -321,12 +157,25 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
     return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, pieces, count, x, lost);
 }
 
-static int read_formatted(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x, bool *lost)
+int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_pieces *p)
+{
+    p->size = 0;
+    p->count = 0;
+    if (!d->formatted)
+        return 0;
+    TRY(tune_rows_whole(&d->rows));
+    struct tune_row at = tune_rows_get(&d->rows, row);
+    TRY(tune_text_rows_check(&d->text, &at));
+    return tune_format_pieces(&d->format, &d->rows, &d->columns, &at, p);
+}
+
+static int read_formatted(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x,
+                          bool *lost)
 {
     struct tune_pieces *p = &s->pieces;
-    TRY(check_size(d, row));
+    TRY(tune_text_rows_check(&d->text, row));
     TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
-    if (tune_tokenizer_encode(d->tok, p->text, p->size, TUNE_ADD_SPECIAL | TUNE_SPECIAL_AS_TEXT, &s->tokens) < 0) {
+    if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0) {
         tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
         return -1;
     }
@@ -422,35 +271,13 @@ static int probe(struct tune_dataset *d)
         struct tune_row row = tune_rows_get(&d->rows, i);
         struct tune_text text;
         struct scratch s = {0};
-        int status = d->field ? read_text(d, &row, &s, &text) : choose_field(d, &row);
+        int status = d->text.field ? tune_text_rows_get(&d->text, &row, &s.text, &text) : tune_text_rows_choose(&d->text, &row);
         scratch_free(&s);
         if (status == 0)
             return 0;
     }
     if (rows > 1)
         tune_error_prefix("none of the first %lld rows can be read; the last one: ", (long long)rows);
-    return -1;
-}
-
-/* A column of CSV as text: the same names as of JSON, else the only one. */
-static int choose_column(struct tune_dataset *d)
-{
-    static const char *const known[] = {"text", "output", "content"};
-    char list[512];
-    const char *found = d->columns.count == 1 ? d->columns.names[0] : NULL;
-    for (int k = 2; k >= 0 && !d->field; k--)
-        if (tune_columns_has(&d->columns, known[k]))
-            found = known[k];
-    if (d->field && tune_columns_has(&d->columns, d->field))
-        return 0;
-    if (d->field)
-        tune_error_set("%s: no column \"%s\"; it has: %s (choose with --text-field)", d->rows.path, d->field,
-                       tune_columns_list(&d->columns, list, sizeof list));
-    else if (!found)
-        tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with --text-field, or give --format and --columns)",
-                       d->rows.path, tune_columns_list(&d->columns, list, sizeof list));
-    else
-        return (d->field = strdup(found)) ? 0 : no_memory("a field name");
     return -1;
 }
 
@@ -465,8 +292,8 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
     if (!token && answer) {
         token = o->end_token;
         if (!token) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which token ends an answer is not known: the model's folder names none; give "
-                                "--append-token TOKEN, or --append-token none to end it with none", d->rows.path);
+            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which token ends an answer is not known: the model's folder names none; "
+                                "give --append-token TOKEN, or --append-token none to end it with none", d->rows.path);
             return -1;
         }
     }
@@ -490,7 +317,8 @@ static int probe_formatted(struct tune_dataset *d)
         struct found found = {0};
         status = read_row(d, i, &x, &found);
         label = status == 0 && has_label(&x);
-        if (status < 0 && (i > 0 || d->skip_bad_rows) && tune_error_kind() != TUNE_ERROR_CANNOT && (!d->skip_bad_rows || i + 1 < rows)) {
+        if (status < 0 && (i > 0 || d->skip_bad_rows) && tune_error_kind() != TUNE_ERROR_CANNOT &&
+            (!d->skip_bad_rows || i + 1 < rows)) {
             bad++;
             status = 0; /* it is said, or counted, when it is met */
         }
@@ -499,7 +327,8 @@ static int probe_formatted(struct tune_dataset *d)
     TRY(status);
     if (label || bad > 0)
         return 0;
-    tune_error_set("%s: not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond --max-length %d; "
+    tune_error_set("%s: not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "
+                   "--max-length %d; "
                    "give a larger --max-length, or --train-on all", d->rows.path, (long long)rows, d->max_length);
     return -1;
 }
@@ -507,13 +336,17 @@ static int probe_formatted(struct tune_dataset *d)
 static void describe(struct tune_dataset *d)
 {
     const struct tune_format *f = &d->format;
-    size_t used = (size_t)snprintf(d->about, sizeof d->about, "%s%s, columns ", tune_format_name(f), f->recognised ? " (recognised)" : "");
+    size_t used = (size_t)snprintf(d->about, sizeof d->about, "%s%s, columns ", tune_format_name(f), f->recognised ? " "
+                                   "(recognised)" : "");
     for (int i = 0; i < f->count && used < sizeof d->about; i++)
         if (tune_columns_has(&d->columns, f->columns[i]))
             used += (size_t)snprintf(d->about + used, sizeof d->about - used, "%s%.100s%s%.100s", i ? ", " : "", f->names[i],
-                                     strcmp(f->names[i], f->columns[i]) ? "=" : "", strcmp(f->names[i], f->columns[i]) ? f->columns[i] : "");
+                                     strcmp(f->names[i], f->columns[i]) ? "=" : "", strcmp(f->names[i],
+                                                                                           f->columns[i]) ? f->columns[i] : "");
     if (used < sizeof d->about)
         used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; trained on %s", tune_format_train_on(f));
+    if (used < sizeof d->about && f->chat)
+        used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; chat template %s", tune_chat_template_name(f->chat));
     if (used < sizeof d->about && d->append_id >= 0)
         snprintf(d->about + used, sizeof d->about - used, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
     for (char *p = d->about; *p; p++)
@@ -525,7 +358,7 @@ static void describe(struct tune_dataset *d)
 static int settle_format(struct tune_dataset *d, const struct tune_dataset_options *o)
 {
     bool automatic = !o->row_format || !strcmp(o->row_format, "auto");
-    bool paragraphs = d->rows.format == TUNE_DATASET_TEXT;
+    bool paragraphs = d->rows.format == TUNE_DATASET_TEXT, csv = d->rows.header.text != NULL;
     if (paragraphs && (o->prompt_template || o->columns || (!automatic && strcmp(o->row_format, "text")))) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no columns; leave --format, --columns and "
                             "--prompt-template out", d->rows.path);
@@ -536,9 +369,9 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
     struct tune_dataset_options given = *o;
     if (as_ever || paragraphs)
         given.row_format = "text";
-    if (!paragraphs && (!as_ever || is_csv(d)))
+    if (!paragraphs && (!as_ever || csv))
         TRY(tune_columns_find(&d->columns, &d->rows, o->skip_bad_rows));
-    TRY(tune_format_settle(&d->format, &d->columns, &given, d->rows.path));
+    TRY(tune_format_settle(&d->format, &d->columns, &given, &d->rows));
     d->formatted = d->format.kind != TUNE_FORMAT_TEXT;
     if (d->formatted && o->text_field) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "--text-field %s is for rows of plain text, and these are %s; leave it out, or give "
@@ -546,34 +379,9 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
         return -1;
     }
     const char *field = o->text_field ? o->text_field : o->columns && !d->formatted ? d->format.columns[0] : NULL;
-    if (field && !(d->field = strdup(field)))
+    if (field && !(d->text.field = strdup(field)))
         return no_memory("a field name");
     return 0;
-}
-
-/* A template file whose own text spells special tokens: they and the rows' text have to be told apart. */
-static int check_template_text(const struct tune_dataset *d)
-{
-    const struct tune_prompt_template *t = &d->format.templates[0];
-    struct tune_encoding as_text = {0}, special = {0};
-    int status = 0;
-    for (int i = 0; status == 0 && i < t->count; i++) {
-        const struct tune_prompt_part *part = &t->parts[i];
-        if (part->slot >= 0)
-            continue;
-        status = tune_tokenizer_encode(d->tok, part->text, part->size, TUNE_SPECIAL_AS_TEXT, &as_text);
-        if (status == 0)
-            status = tune_tokenizer_encode(d->tok, part->text, part->size, 0, &special);
-        if (status == 0 && (as_text.count != special.count ||
-                            memcmp(as_text.ids, special.ids, (size_t)special.count * sizeof *special.ids))) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: the prompt template spells a special token near \"%.60s\", which is not read "
-                                "in prompt templates; leave it out (--append-token ends the answer)", d->rows.path, part->text);
-            status = -1;
-        }
-    }
-    tune_encoding_free(&as_text);
-    tune_encoding_free(&special);
-    return status;
 }
 
 static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
@@ -596,13 +404,12 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     TRY(settle_format(d, o));
     TRY(settle_append(d, o));
     if (d->formatted) {
-        TRY(check_template_text(d));
         describe(d);
         return probe_formatted(d);
     }
     if (d->rows.format == TUNE_DATASET_TEXT)
         return 0;
-    return is_csv(d) ? choose_column(d) : probe(d);
+    return d->rows.header.text ? tune_text_rows_choose_column(&d->text) : probe(d);
 }
 
 static struct tune_dataset *dataset_new(int max_length)
@@ -619,6 +426,8 @@ static struct tune_dataset *dataset_new(int max_length)
     pthread_mutex_init(&d->lock, NULL);
     d->max_length = max_length;
     d->append_id = -1;
+    d->text.rows = &d->rows;
+    d->text.columns = &d->columns;
     return d;
 }
 
@@ -662,7 +471,7 @@ void tune_dataset_free(struct tune_dataset *d)
     tune_columns_free(&d->columns);
     tune_format_free(&d->format);
     pthread_mutex_destroy(&d->lock);
-    free(d->field);
+    free(d->text.field);
     free(d->response);
     free(d);
 }
@@ -683,7 +492,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d)
 
 const char *tune_dataset_text_field(const struct tune_dataset *d)
 {
-    return d->field;
+    return d->text.field;
 }
 
 const char *tune_dataset_about(const struct tune_dataset *d)
@@ -694,6 +503,11 @@ const char *tune_dataset_about(const struct tune_dataset *d)
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d)
 {
     return d->format.kind == TUNE_FORMAT_TEMPLATE ? d->format.templates[0].hash : 0;
+}
+
+uint64_t tune_dataset_chat_hash(const struct tune_dataset *d)
+{
+    return d->format.chat ? tune_chat_template_hash(d->format.chat) : 0;
 }
 
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size)
@@ -708,6 +522,12 @@ const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char 
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d)
 {
     return d->fingerprint;
+}
+
+uint64_t tune_dataset_hash(const struct tune_dataset *d)
+{
+    uint64_t all[3] = {d->fingerprint, tune_dataset_prompt_hash(d), tune_dataset_chat_hash(d)};
+    return all[1] || all[2] ? tune_hash64(all, sizeof all, 0) : all[0];
 }
 
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d)

@@ -21,9 +21,6 @@
 extern "C" {
 #endif
 
-struct tune_chat_messages;
-struct tune_chat_template;
-struct tune_chat_text;
 struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
@@ -53,7 +50,8 @@ enum tune_dataset_format {
 /* Special tokens: a row gets what the tokenizer's template adds (beginning of sequence and the like; not twice where the
  * row's text begins with it already). In rows of plain text the spelling of a special token is that token, as Hugging Face
  * has it, and nothing else is appended unless append_token says so; in the other formats what a row's columns hold is plain
- * text whatever it spells, and end_token ends an answer.
+ * text whatever it spells, and end_token ends an answer. A conversation's special tokens are those its chat template writes, no
+ * others, as in transformers.
  *
  * Formats of rows, and the columns each reads (docs/data-formats.md): text (text, or another field), alpaca (instruction, output,
  * and input, which may be empty), instruct (input, output), prompt-completion (prompt, completion: strings or lists of
@@ -69,13 +67,15 @@ struct tune_dataset_options {
                                         and trained, "<|endoftext|>" for one: the model learns where texts end. "none": none */
     const char *end_token;           /* NULL: unknown. Spelling of the model's own, which stands for append_token NULL behind
                                         answers: of alpaca, prompt and completion as strings, prompt templates that end in one */
-    const char *row_format;          /* NULL: text. "auto": recognised from the columns of the first rows; or one of the names above */
+    const char *row_format;          /* NULL: text. "auto": recognised from the columns of the first rows; or a name
+                                        of those above */
     const char *columns;             /* NULL, or "prompt=question,completion=answer": the file's names for the format's columns */
     const char *prompt_template;     /* NULL, or a file or name as tune_prompt_template_open takes it, instead of a format */
     const char *train_on;            /* NULL: completion, of messages and sharegpt assistant, of text all (completion with a
                                         response_template). completion, assistant, last (of the assistant's messages), all */
-    struct tune_chat_template *chat; /* for conversations, borrowed until free; rendered by `render` (tune_chat_template_render) */
-    int (*render)(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, struct tune_chat_text *out);
+    const char *chat_template;       /* NULL: the model's own; else a file or name as tune_chat_template_open takes it. Opened
+                                        only for rows that are conversations, an error with others */
+    const char *model_folder;        /* NULL, or where the model's chat template and the special tokens it names lie */
     int max_length;                  /* tokens, at least 1; longer rows are cut on the right and counted */
     bool skip_bad_rows;              /* a row that cannot be read is given out as bad and counted, not an error */
 };
@@ -83,13 +83,13 @@ struct tune_dataset_options {
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* bytes; a longer row is a bad row */
 
 /* tune_dataset_open - map the file and index its rows. options and their strings are read, not kept; tok is borrowed
- * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options that
- * do not go together; in formats other than text also where none of the first rows has a token to train on. */
+ * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options
+ * that do not go together; in formats other than text also where none of the first rows has a token to train on. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
-/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns 0, or -1
- * after tune_error_set. It calls tune_example_reserve, then sets ids, trained and count; or x->bad, to leave the row
+/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns
+ * 0, or -1 after tune_error_set. It calls tune_example_reserve, then sets ids, trained and count; or x->bad, to leave the row
  * out. Rows longer than max_length are cut and counted like a file's. get may be called from a helper thread, and from
  * several at once where the caller uses the set from several (a loader makes one call at a time). */
 struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),
@@ -100,7 +100,7 @@ int64_t tune_dataset_rows(const struct tune_dataset *d);
 
 /* tune_dataset_get - row's tokens into *x (emptied first). Any number of threads. -1: the row is bad (file, line, what):
  * no JSON object or record, a column missing, twice or of another type, invalid UTF-8, a lone surrogate escape, too long, a
- * conversation that breaks the rules (conversation.h). */
+ * conversation that breaks the rules (conversation.h) or that its chat template refuses. */
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 
 /* What was met so far, counted once per tune_dataset_get. */
@@ -110,19 +110,23 @@ struct tune_dataset_counts {
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
 /* tune_dataset_text_field - the field in use, NULL for text files, callbacks and formats of several columns.
- * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ..."; NULL for
- * rows of text.
- * tune_dataset_prompt_hash - of the prompt template's content; 0: there is none.
+ * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ...";
+ * NULL for rows of text.
+ * tune_dataset_prompt_hash, tune_dataset_chat_hash - of the content of the prompt template, of the chat template; 0: there is none.
  * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
  * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
+ * tune_dataset_hash - the fingerprint, and of a set with templates theirs with it: what rows become by another template is
+ * another set.
  * tune_dataset_stamp - the file's size and time of change when it was opened; NULL for callbacks.
  * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d);
+uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);
 #define TUNE_DATASET_SOURCE_SIZE 4160
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
+uint64_t tune_dataset_hash(const struct tune_dataset *d);
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d);
 int tune_dataset_unchanged(const struct tune_dataset *d);
 
@@ -130,16 +134,18 @@ int tune_dataset_unchanged(const struct tune_dataset *d);
  * so it does not change when rows are appended. */
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
 
-/* tune_get_dataset - by --dataset, --format, --columns, --prompt-template, --train-on, --text-field, --response-template, --append-token,
- * --max-length, --skip-bad-rows. --format auto with --text-field or --response-template is text.
+/* tune_get_dataset - by --model, --dataset, --format, --columns, --prompt-template, --chat-template, --train-on, --text-field,
+ * --response-template, --append-token, --max-length, --skip-bad-rows. --format auto with --text-field or --response-template is
+ * text.
  * No --dataset is an error of kind USAGE. tune_get_eval_dataset - the file of --eval-dataset, by the same options. */
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 
-/* tune_dataset_show - the first n rows as the model sees them onto stream, one token a line: position, id, trained or
- * masked, the text it stands for (control characters escaped; the vocabulary's own spelling where a token is part of a
- * character), and where the cut to max_length fell. These rows are counted like any others. -1: a bad row, or the
- * stream cannot be written. */
+/* tune_dataset_show - the first n rows as the model sees them onto stream. In formats other than text first the pieces of a
+ * row's text, one a line: trained or masked, whether the template or the row says it. Then one token a line: position, id,
+ * trained or masked, the text it stands for (control characters escaped; the vocabulary's own spelling where a token is part
+ * of a character), and where the cut to max_length fell. These rows are counted like any others. -1: a bad row, or the stream
+ * cannot be written. */
 int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n, FILE *stream);
 
 #ifdef __cplusplus

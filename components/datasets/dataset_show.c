@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
+#include "datasets/format.h"
 #include "tokenizers/tokenizer.h"
 
 /* In quotes; what would move the cursor or cannot be seen as an escape. */
@@ -52,6 +53,26 @@ static int put_token(struct tune_tokenizer *tok, const int32_t *ids, int64_t i, 
     return status;
 }
 
+/* A row's text as its format made it: what is the template's, what the row's own, and of it what is trained. */
+static int show_pieces(const struct tune_dataset *d, int64_t row, FILE *stream)
+{
+    struct tune_pieces p = {0};
+    int status = tune_dataset_pieces(d, row, &p), piece = 0;
+    if (status == 0 && p.count > 0)
+        fprintf(stream, "%8s  %-8s  piece\n", "loss", "by");
+    for (size_t begin = 0, end; status == 0 && begin < p.size; begin = end) {
+        while (begin >= p.at[piece].end)
+            piece++;
+        for (end = begin + 1; end < p.at[piece].end && p.data[end] == p.data[begin];)
+            end++;
+        fprintf(stream, "%8s  %-8s  ", p.at[piece].trained ? "trained" : "masked", p.data[begin] ? "row" : "template");
+        put_quoted(p.text + begin, end - begin, stream);
+        fputc('\n', stream);
+    }
+    tune_pieces_free(&p);
+    return status;
+}
+
 static int show_row(struct tune_dataset *d, struct tune_tokenizer *tok, int64_t row, struct tune_example *x, FILE *stream)
 {
     char where[TUNE_DATASET_SOURCE_SIZE];
@@ -68,7 +89,9 @@ static int show_row(struct tune_dataset *d, struct tune_tokenizer *tok, int64_t 
     fprintf(stream, "%lld tokens, %lld trained", (long long)x->count, (long long)trained);
     if (x->count < x->full_count)
         fprintf(stream, ", cut from %lld", (long long)x->full_count);
-    fprintf(stream, "\n%8s %8s  %-7s  %s\n", "position", "id", "loss", "token");
+    fputc('\n', stream);
+    TRY(show_pieces(d, row, stream));
+    fprintf(stream, "%8s %8s  %-7s  %s\n", "position", "id", "loss", "token");
     for (int64_t i = 0; i < x->count; i++) {
         fprintf(stream, "%8lld %8d  %-7s  ", (long long)i, x->ids[i], x->trained[i] ? "trained" : "masked");
         TRY(put_token(tok, x->ids, i, stream));

@@ -27,14 +27,19 @@ static const struct known {
     [TUNE_FORMAT_TEXT] = {"text", {"text"}, 0, {[TUNE_TRAIN_ON_COMPLETION] = true, [TUNE_TRAIN_ON_ALL] = true}},
     [TUNE_FORMAT_ALPACA] = {"alpaca", {"instruction", "output", "input"}, 1, {true, false, false, true}},
     [TUNE_FORMAT_INSTRUCT] = {"instruct", {"input", "output"}, 0, {true, false, false, true}},
-    [TUNE_FORMAT_PROMPT_COMPLETION] = {"prompt-completion", {"prompt", "completion", "tools"}, 1, {true, true, true, true}},
+    [TUNE_FORMAT_PROMPT_COMPLETION] = {"prompt-completion", {"prompt", "completion"}, 0, {true, false, false, true}},
     [TUNE_FORMAT_MESSAGES] = {"messages", {"messages", "tools"}, 1, {false, true, true, true}},
     [TUNE_FORMAT_SHAREGPT] = {"sharegpt", {"conversations", "tools"}, 1, {false, true, true, true}},
     [TUNE_FORMAT_TEMPLATE] = {"prompt-template", {NULL}, 0, {true, false, false, true}},
+    [TUNE_FORMAT_MESSAGE_LISTS] = {"prompt-completion", {"prompt", "completion", "tools"}, 1, {true, true, true, true}},
 };
 static const char *const train_on[] = {"completion", "assistant", "last", "all"};
 
-enum { ALPACA_INPUT = 2 }; /* its place among the names */
+enum { ALPACA_INPUT = 2, FIRST_ROWS = 100 }; /* its place among the names; looked at for what they hold */
+
+/* What strftime_now says to chat templates: the day that those which call it name where they cannot. A fixed one, so that
+ * rows are the same tokens in every epoch, on every day, and after --resume. */
+#define CHAT_DATE INT64_C(1721952000) /* 26 July 2024 */
 
 static int usage(const char *format, const char *a, const char *b, const char *c)
 {
@@ -70,7 +75,8 @@ static int read_map(struct tune_format *f, const char *text)
         char *equal = p + strcspn(p, "=,"), *end = equal + strcspn(equal, ",");
         bool last = !*end;
         if (*equal != '=' || equal == p || equal + 1 == end)
-            return usage("--columns \"%s\": expected NAME=COLUMN,...: what the format calls it, and what the file does%s%s", text, "", "");
+            return usage("--columns \"%s\": expected NAME=COLUMN,...: what the format calls it, and what the file does%s%s", text,
+                         "", "");
         *equal = *end = 0;
         p = end + !last;
     }
@@ -110,13 +116,31 @@ static enum tune_format_kind recognise(const struct tune_format *f, const struct
     return has(f, have, "input") && has(f, have, "output") ? TUNE_FORMAT_INSTRUCT : TUNE_FORMAT_TEXT;
 }
 
+/* Whether prompts are lists of messages: the first row that can be read decides. */
+static bool has_lists(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
+{
+    struct tune_values v = {0};
+    const char *column = column_of(f, "prompt");
+    bool lists = false;
+    for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
+        struct tune_row row = tune_rows_get(rows, i);
+        if (row.size > TUNE_ROW_LIMIT || tune_values_read(&v, rows, have, &row, &column, 1) < 0 || v.at[0].type < 0)
+            continue;
+        lists = v.at[0].type == TUNE_JSON_ARRAY;
+        break;
+    }
+    tune_error_clear();
+    tune_values_free(&v);
+    return lists;
+}
+
 static int choose(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o)
 {
     f->recognised = !o->row_format || !strcmp(o->row_format, "auto");
     if (o->prompt_template) {
         if (!f->recognised)
-            return usage("--format %s and --prompt-template %s both say what rows look like; leave one of them out%s", o->row_format,
-                         o->prompt_template, "");
+            return usage("--format %s and --prompt-template %s both say what rows look like; leave one of them out%s",
+                         o->row_format, o->prompt_template, "");
         f->recognised = false;
         f->kind = TUNE_FORMAT_TEMPLATE;
         return tune_prompt_template_open(&f->templates[0], o->prompt_template);
@@ -168,11 +192,11 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
         while (i < f->count && strcmp(f->names[i], p))
             i++;
         if (i == f->count && tune_columns_has(have, p))
-            return usage("--columns: \"%s\" is a column of the file, and stands behind the '='; before it one of: %s (the format is "
-                         "%s; --format says another)", p, names, tune_format_name(f));
+            return usage("--columns: \"%s\" is a column of the file, and stands behind the '='; before it one of: %s (the "
+                         "format is %s; --format says another)", p, names, tune_format_name(f));
         if (i == f->count)
-            return usage("--columns: \"%s\" is nothing that the format %s reads; expected one of: %s (before the '=', the file's column "
-                         "behind it)", p, tune_format_name(f), names);
+            return usage("--columns: \"%s\" is nothing that the format %s reads; expected one of: %s (before the '=', the "
+                         "file's column behind it)", p, tune_format_name(f), names);
         p = column + strlen(column) + 1;
     }
     return 0;
@@ -215,46 +239,60 @@ static int settle_train_on(struct tune_format *f, const struct tune_dataset_opti
         return 0;
     }
     if (text && i < 4 && k->train_on[i])
-        return usage(i == TUNE_TRAIN_ON_ALL ? "--train-on all and --response-template contradict each other; leave one of them out%s%s%s"
-                                            : "--train-on completion: rows of plain text do not say where theirs begins; give "
-                                              "--response-template TEXT, or --format%s%s%s", "", "", "");
+        return usage(i == TUNE_TRAIN_ON_ALL
+                         ? "--train-on all and --response-template contradict each other; leave one of them out%s%s%s"
+                         : "--train-on completion: rows of plain text do not say where theirs begins; give "
+                           "--response-template TEXT, or --format%s%s%s", "", "", "");
     for (int n = 0; n < 4; n++)
         if (k->train_on[n])
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", train_on[n]);
-    return usage("--train-on %s has no meaning for rows of the format %s; expected one of: %s", o->train_on, tune_format_name(f), names);
+    return usage("--train-on %s has no meaning for rows of the format %s; expected one of: %s", o->train_on, tune_format_name(f),
+                 names);
 }
 
-static bool needs_chat(const struct tune_format *f)
+static int open_chat(struct tune_format *f, const struct tune_dataset_options *o, const char *path)
 {
-    return f->kind == TUNE_FORMAT_INSTRUCT || f->kind == TUNE_FORMAT_MESSAGES || f->kind == TUNE_FORMAT_SHAREGPT;
+    bool conversations = f->kind == TUNE_FORMAT_INSTRUCT || f->kind == TUNE_FORMAT_MESSAGES || f->kind == TUNE_FORMAT_SHAREGPT ||
+                         f->kind == TUNE_FORMAT_MESSAGE_LISTS;
+    if (!conversations && !o->chat_template)
+        return 0;
+    if (!conversations)
+        return usage("%s: --chat-template writes conversations, and these rows of the format %s are none; leave it out, or give "
+                     "another --format%s", path, tune_format_name(f), "");
+    f->chat = tune_chat_template_open(o->model_folder, o->chat_template);
+    if (f->chat) {
+        tune_chat_template_date(f->chat, CHAT_DATE);
+        return 0;
+    }
+    tune_error_prefix("%s: its rows are conversations (the format %s), and need a chat template: ", path, tune_format_name(f));
+    return -1;
 }
 
-int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o, const char *path)
+int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o,
+                       const struct tune_rows *rows)
 {
     memset(f, 0, sizeof *f);
-    f->chat = o->chat;
-    f->render = o->render;
     if (o->columns)
         TRY(read_map(f, o->columns));
     TRY(choose(f, have, o));
+    if (f->kind == TUNE_FORMAT_PROMPT_COMPLETION && has_lists(f, have, rows))
+        f->kind = TUNE_FORMAT_MESSAGE_LISTS;
     TRY(name_columns(f));
     TRY(check_map(f, have));
     if (f->kind != TUNE_FORMAT_TEXT)
-        TRY(check_columns(f, have, path));
+        TRY(check_columns(f, have, rows->path));
     TRY(settle_train_on(f, o));
     if (f->kind != TUNE_FORMAT_TEXT && o->response_template)
         return usage("--response-template looks for text in rows of plain text; rows of the format %s say what is trained%s%s",
                      tune_format_name(f), "", "");
-    if (needs_chat(f) && !f->render)
-        return usage("%s: rows of the format %s are conversations, which need a chat template, and there is none; give "
-                     "--prompt-template FILE (docs/data-formats.md), or another --format with --columns%s", path, tune_format_name(f), "");
-    return 0;
+    return open_chat(f, o, rows->path);
 }
 
 void tune_format_free(struct tune_format *f)
 {
     tune_prompt_template_free(&f->templates[0]);
     tune_prompt_template_free(&f->templates[1]);
+    tune_chat_template_free(f->chat);
     free(f->map);
     memset(f, 0, sizeof *f);
 }
@@ -307,14 +345,16 @@ static bool no_value(const struct tune_value *v)
 }
 
 /* A string; a number or a truth value as it is spelt. */
-static int need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, const struct tune_pieces *p,
+static int need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+                     const struct tune_pieces *p,
                      int i)
 {
     int type = p->values.at[i].type;
     if (type == TUNE_JSON_STRING || type == TUNE_JSON_NUMBER || type == TUNE_JSON_BOOL)
         return 0;
-    return bad_row(rows, row, f->columns[i], type < 0 ? "is not in this row" : type == TUNE_JSON_NULL ? "is null in this row, expected text"
-                                                                               : "is a list or an object in this row, expected text");
+    return bad_row(rows, row, f->columns[i], type < 0                  ? "is not in this row"
+                                             : type == TUNE_JSON_NULL ? "is null in this row, expected text"
+                                                                      : "is a list or an object in this row, expected text");
 }
 
 static int fill_template(const struct tune_format *f, const struct tune_prompt_template *t, const struct tune_rows *rows,
@@ -339,8 +379,6 @@ static int fill_template(const struct tune_format *f, const struct tune_prompt_t
 
 static int fill_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
 {
-    if (f->train_on == TUNE_TRAIN_ON_ASSISTANT || f->train_on == TUNE_TRAIN_ON_LAST)
-        return bad_row(rows, row, f->columns[0], "is text in this row, for which --train-on takes completion and all");
     for (int i = 0; i < 2; i++) {
         TRY(need_text(f, rows, row, p, i));
         TRY(put(p, p->values.at[i].text.data, p->values.at[i].text.size, i == 1 || f->train_on == TUNE_TRAIN_ON_ALL, true));
@@ -367,9 +405,12 @@ static int fill_chat(const struct tune_format *f, const struct tune_rows *rows, 
     size_t at = 0;
     TRY(tune_conversation_check(&p->chat, rows->path, row->line));
     struct tune_chat_messages chat = {.items = p->chat.items, .count = p->chat.count, .name = rows->path, .line = row->line};
-    if (tools && tools->type == TUNE_JSON_ARRAY)
+    if (tools && !no_value(tools)) {
+        if (tools->type != TUNE_JSON_ARRAY)
+            return bad_row(rows, row, f->columns[f->count - 1], "is no list of tools in this row");
         chat.tools = tools->text;
-    TRY(f->render(f->chat, &chat, all ? 0 : TUNE_CHAT_SPANS, &p->rendered));
+    }
+    TRY(tune_chat_template_render(f->chat, &chat, all ? 0 : TUNE_CHAT_SPANS, &p->rendered));
     const struct tune_chat_text *r = &p->rendered;
     for (int i = 0; !all && i < r->span_count; i++) {
         TRY(put(p, r->text + at, r->spans[i].begin - at, false, false));
@@ -377,7 +418,9 @@ static int fill_chat(const struct tune_format *f, const struct tune_rows *rows, 
         at = r->spans[i].end;
     }
     TRY(put(p, r->text + at, r->size - at, all, false));
-    memcpy(p->data, r->data, r->size);
+    if (r->size > 0)
+        memcpy(p->data, r->data, r->size);
+    p->whole = true;
     return 0;
 }
 
@@ -386,7 +429,7 @@ static int fill_lists(const struct tune_format *f, const struct tune_rows *rows,
     TRY(tune_conversation_begin(&p->chat, row->size));
     for (int i = 0; i < 2; i++) {
         if (p->values.at[i].type != TUNE_JSON_ARRAY)
-            return bad_row(rows, row, f->columns[i], "is no list of messages in this row, and the other one is");
+            return bad_row(rows, row, f->columns[i], "is no list of messages in this row, as prompts are in the first one");
         TRY(tune_conversation_read(&p->chat, &p->values.json, p->values.at[i].text, false));
         if (i == 0)
             p->chat.prompt_count = p->chat.count;
@@ -417,7 +460,7 @@ int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows
 {
     p->size = 0;
     p->count = 0;
-    p->answer = false;
+    p->answer = p->whole = false;
     TRY(tune_values_read(&p->values, rows, columns, row, f->columns, f->count));
     switch (f->kind) {
     case TUNE_FORMAT_ALPACA:
@@ -425,11 +468,9 @@ int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows
     case TUNE_FORMAT_TEMPLATE:
         return fill_template(f, &f->templates[0], rows, row, p);
     case TUNE_FORMAT_PROMPT_COMPLETION:
-        if (p->values.at[0].type != TUNE_JSON_ARRAY && p->values.at[1].type != TUNE_JSON_ARRAY)
-            return fill_pair(f, rows, row, p);
-        if (f->render)
-            return fill_lists(f, rows, row, p);
-        return bad_row(rows, row, f->columns[0], "or its completion is a list of messages, which need a chat template, and there is none");
+        return fill_pair(f, rows, row, p);
+    case TUNE_FORMAT_MESSAGE_LISTS:
+        return fill_lists(f, rows, row, p);
     default:
         return fill_conversation(f, rows, row, p);
     }
@@ -442,8 +483,6 @@ void tune_pieces_free(struct tune_pieces *p)
     free(p->at);
     tune_values_free(&p->values);
     tune_conversation_free(&p->chat);
-    free(p->rendered.text); /* chat_template.h: three buffers of its own */
-    free(p->rendered.data);
-    free(p->rendered.spans);
+    tune_chat_text_free(&p->rendered);
     memset(p, 0, sizeof *p);
 }

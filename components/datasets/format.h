@@ -22,7 +22,8 @@ enum tune_format_kind {
     TUNE_FORMAT_PROMPT_COMPLETION,
     TUNE_FORMAT_MESSAGES,
     TUNE_FORMAT_SHAREGPT,
-    TUNE_FORMAT_TEMPLATE /* --prompt-template */
+    TUNE_FORMAT_TEMPLATE,     /* --prompt-template */
+    TUNE_FORMAT_MESSAGE_LISTS /* prompt-completion, where the first rows have lists of messages */
 };
 
 enum tune_train_on { TUNE_TRAIN_ON_COMPLETION, TUNE_TRAIN_ON_ASSISTANT, TUNE_TRAIN_ON_LAST, TUNE_TRAIN_ON_ALL };
@@ -38,15 +39,14 @@ struct tune_format {
     int count;
     int optional;                             /* the last so many may be absent, null or empty in a row */
     char *map;                                /* --columns, cut into strings */
-    struct tune_chat_template *chat;
-    int (*render)(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, struct tune_chat_text *out);
+    struct tune_chat_template *chat;          /* of conversations */
 };
 
-/* tune_format_settle - which format, by options->row_format, columns, prompt_template and train_on and by the columns there are;
- * every slot and every name is checked. path is for messages. -1, mostly of kind USAGE.
+/* tune_format_settle - which format, by options->row_format, columns, prompt_template and train_on, by the columns there are and
+ * the first rows; every slot and every name is checked, templates are opened. -1, mostly of kind USAGE.
  * tune_format_name, tune_format_train_on - as --format and --train-on spell them. */
 int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *options,
-                       const char *path);
+                       const struct tune_rows *rows);
 void tune_format_free(struct tune_format *f);
 const char *tune_format_name(const struct tune_format *f);
 const char *tune_format_train_on(const struct tune_format *f);
@@ -64,6 +64,7 @@ struct tune_pieces {
     struct tune_piece *at;
     int count, at_room;
     bool answer;                 /* ends in an answer that nothing ends yet: the end token belongs behind it */
+    bool whole;                  /* by a chat template, which has written all special tokens: the tokenizer adds none */
     struct tune_values values;   /* what reading needs */
     struct tune_conversation chat;
     struct tune_chat_text rendered;
@@ -73,5 +74,9 @@ struct tune_pieces {
 int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows, const struct tune_columns *columns,
                        const struct tune_row *row, struct tune_pieces *p);
 void tune_pieces_free(struct tune_pieces *p);
+
+/* tune_dataset_pieces - the same of a data set's row, for who shows them; no piece where rows are one text each, or the
+ * caller's own. It is dataset.c's, and counts nothing. */
+int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_pieces *p);
 
 #endif

@@ -9,19 +9,19 @@
 #include "flags/find.h"
 #include "flags/flags.h"
 
-/* The token that ends texts, as tokenizer_config.json beside the tokenizer spells it, malloc'd; NULL without an error: it says none. */
-static int find_end_token(const char *model, char **token)
+/* Where the tokenizer lies, and what belongs to it. */
+static int find_folder(const char *model, char folder[TUNE_PATH_MAX])
 {
-    char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
-    *token = NULL;
-    if (!model || !*model)
-        return 0;
     if (!tune_file_is_folder(model) && tune_file_exists(model))
-        TRY(tune_file_parent(folder, model)); /* a tokenizer.json */
-    else if (tune_file_is_folder(model))
-        TRY(tune_path(folder, "%s", model));
-    else
-        TRY(tune_model_find(model, folder));
+        return tune_file_parent(folder, model); /* a tokenizer.json */
+    return tune_file_is_folder(model) ? tune_path(folder, "%s", model) : tune_model_find(model, folder);
+}
+
+/* The token that ends texts, as tokenizer_config.json beside the tokenizer spells it, malloc'd; NULL: it says none. */
+static int find_end_token(const char *folder, char **token)
+{
+    char path[TUNE_PATH_MAX];
+    *token = NULL;
     TRY(tune_path(path, "%s/tokenizer_config.json", folder));
     if (!tune_file_exists(path))
         return 0;
@@ -43,13 +43,16 @@ static int find_end_token(const char *model, char **token)
 
 static struct tune_dataset *open_file(const struct tune_flags *flags, const char *path, struct tune_tokenizer *tok)
 {
-    char *end_token;
-    if (find_end_token(flags->model, &end_token) < 0)
+    char *end_token = NULL, folder[TUNE_PATH_MAX];
+    bool model = flags->model && *flags->model;
+    if (model && (find_folder(flags->model, folder) < 0 || find_end_token(folder, &end_token) < 0))
         return NULL;
     struct tune_dataset_options options = {
         .row_format = flags->format,
         .columns = flags->columns,
         .prompt_template = flags->prompt_template,
+        .chat_template = flags->chat_template,
+        .model_folder = model ? folder : NULL,
         .train_on = flags->train_on,
         .text_field = flags->text_field,
         .response_template = flags->response_template,

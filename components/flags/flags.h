@@ -70,7 +70,8 @@ struct tune_flags {
     int threads;
     int64_t seed;
     /* data */
-    const char *dataset, *format, *columns, *prompt_template, *train_on, *text_field, *response_template, *append_token, *eval_dataset;
+    const char *dataset, *format, *columns, *prompt_template, *chat_template, *train_on;
+    const char *text_field, *response_template, *append_token, *eval_dataset;
     double train_split;
     int max_length, batch_size, accumulate, show_tokens;
     bool shuffle, packing, skip_bad_rows;
@@ -138,6 +139,9 @@ struct tune_flags {
      "the file's names for the format's columns or the template's slots: \"prompt=question,completion=answer\""}, \
     {"prompt-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).prompt_template, NULL, "", "", \
      "a file of sections [prompt] and [completion] with {column} slots, {{ and }} for braces; or instruction, sql, tone"}, \
+    {"chat-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).chat_template, NULL, "", "", \
+     "how conversations are written: a Jinja file, one of the model's templates, or chatml, llama3, phi3, plain; default: the " \
+     "model's own"}, \
     {"train-on", TUNE_CHOICE, &(f).train_on, "default", "default|completion|assistant|last|all", "", \
      "assistant, last: all of the assistant's messages, its last one; default: completion, of messages and sharegpt assistant, " \
      "of text all (what follows --response-template)"}, \
@@ -146,8 +150,8 @@ struct tune_flags {
     {"response-template", TUNE_STRING, &(f).response_template, NULL, "", "", \
      "train only on what follows this text in a row"}, \
     {"append-token", TUNE_STRING, &(f).append_token, NULL, "", "", \
-     "a token to put, and train on, after each text, so that the model learns to end: \"<|endoftext|>\" for one, or none; default: " \
-     "the model's own behind answers, none in text and conversations"}, \
+     "a token to put, and train on, after each text, so that the model learns to end: \"<|endoftext|>\" for one, or none; " \
+     "default: the model's own behind answers, none in text and conversations"}, \
     {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
      "share of rows to train on; the others are held out for evaluation"}, \
     {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted"}, \

@@ -208,7 +208,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_logger_weights(log, folder, &identity));
     bool file = tune_dataset_stamp(data) != NULL; /* else it is made by callbacks of the program */
     TRY(tune_logger_data(log, flags->dataset, data));
-    snprintf(text, sizeof text, "%s%s%s, %" PRId64 " to train on, %" PRId64 " held out", field ? "field \"" : about ? "of columns" : file ? "paragraphs" : "by callbacks",
+    const char *kind = field ? "field \"" : about ? "of columns" : file ? "paragraphs" : "by callbacks";
+    snprintf(text, sizeof text, "%s%s%s, %" PRId64 " to train on, %" PRId64 " held out", kind,
              field ? field : "", field ? "\"" : "", tune_loader_rows(load), tune_dataset_rows(data) - tune_loader_rows(load));
     TRY(tune_logger_note(log, "rows", text));
     if (about)

@@ -207,6 +207,7 @@ static int compare_data(struct tune_logger *log, const char *member, const char 
         snprintf(what, sizeof what, "the file of %s: its %s", option, names[i]);
         TRY(tune_logger_compare(log, member, inner[i], what));
     }
+    TRY(tune_logger_compare(log, member, "chat_template", "the content of the chat template"));
     return tune_logger_compare(log, member, "prompt_template", "the content of --prompt-template");
 }
 
@@ -222,8 +223,10 @@ static int put_data(struct tune_logger *log, const char *member, const char *pat
                 (stamp ? put_hash(d, "fingerprint", fingerprint) && tune_cjson_put_whole(d, "size", stamp->size) &&
                          tune_cjson_put_text(d, "modified", stamp->modified)
                        : tune_cjson_put_text(d, "fingerprint", ""));
-    uint64_t prompt = tune_dataset_prompt_hash(data);
+    uint64_t prompt = tune_dataset_prompt_hash(data), chat = tune_dataset_chat_hash(data);
     good = (prompt ? put_hash(d, "prompt_template", prompt) : tune_cjson_put_text(d, "prompt_template", "none")) && good;
+    good = (chat ? put_hash(d, "chat_template", chat) : tune_cjson_put_text(d, "chat_template", "none")) && good;
+    good = (stamp ? put_hash(d, "hash", tune_dataset_hash(data)) : tune_cjson_put_text(d, "hash", "")) && good;
     if (!tune_cjson_put(log->run, member, d) || !good)
         return tune_logger_no_memory();
     TRY(compare_data(log, member, training ? "--dataset" : "--eval-dataset"));

@@ -165,8 +165,8 @@ static int write_report(struct tune_logger *log)
             good = tune_cjson_put_number(report, p[i].name, log->values[i]);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         good = good && copy(report, same[i], log->run, same[i], NULL);
-    good = good && copy(report, "data_hash", log->run, "data", "fingerprint") &&
-           copy(report, "eval_data_hash", log->run, "eval_data", "fingerprint") && copy(report, "nonce", log->run, "nonce", NULL);
+    good = good && copy(report, "data_hash", log->run, "data", "hash") &&
+           copy(report, "eval_data_hash", log->run, "eval_data", "hash") && copy(report, "nonce", log->run, "nonce", NULL);
     int result = tune_logger_held(log) < 0 ? -1 : tune_cjson_write(log->folder, "report.json", report, good);
     cJSON_Delete(report);
     return result;

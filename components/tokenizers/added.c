@@ -129,6 +129,19 @@ static bool apart(const struct tune_work *w, const struct tune_added_scan *s, si
     return end == s->size || !(class[tune_utf8_next(&(const char *){s->text + end})] & TUNE_WORD);
 }
 
+/* How many of the text's bytes from begin on, up to end, are markup: special tokens are made of nothing else. */
+static size_t markup(const struct tune_work *w, const struct tune_added_scan *s, size_t begin, size_t end)
+{
+    const struct tune_piece *p = s->piece;
+    for (size_t at = begin; at < end; at++) {
+        size_t low = (size_t)p->base + (p->low ? p->low[at] : at), high = (size_t)p->base + (p->low ? p->high[at] : at + 1);
+        for (size_t i = low; i < high; i++)
+            if (w->data[i])
+                return at - begin;
+    }
+    return end - begin;
+}
+
 void tune_added_next(const struct tune_work *w, struct tune_added_scan *s)
 {
     s->gap = s->done;
@@ -140,6 +153,14 @@ void tune_added_next(const struct tune_work *w, struct tune_added_scan *s)
         if (token < 0) {
             s->at++;
             continue;
+        }
+        if (w->data && w->t->added[token].special && markup(w, s, begin, end) < end - begin) {
+            /* what the data goes on with must not take the template's own shorter token away */
+            token = longest_at(s->trie, s->text, begin + markup(w, s, begin, end), begin, &end);
+            if (token < 0) {
+                s->at++;
+                continue;
+            }
         }
         s->at = end; /* a dropped match is not tried again with a shorter token */
         const struct tune_added *a = &w->t->added[token];

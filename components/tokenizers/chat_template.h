@@ -67,10 +67,12 @@ struct tune_chat_template;
  * tokenizer_config.json (bos_token, ...) are the template's variables either way; model_folder NULL: there are none.
  * NULL with an error: no template, a name that nobody knows (those there are), a construct outside the subset (template, line,
  * construct). A template is read-only after opening: any number of threads may render by it.
- * tune_chat_template_name - where it was found, for run headers; borrowed. */
+ * tune_chat_template_name - where it was found, for run headers; borrowed.
+ * tune_chat_template_hash - of what it says: its text, and the special tokens that the text names. */
 struct tune_chat_template *tune_chat_template_open(const char *model_folder, const char *chosen);
 void tune_chat_template_free(struct tune_chat_template *t);
 const char *tune_chat_template_name(const struct tune_chat_template *t);
+uint64_t tune_chat_template_hash(const struct tune_chat_template *t);
 
 /* tune_chat_template_date - what strftime_now says, in seconds since 1970 UTC, so that renders repeat; -1 (at first): the
  * time of the call. Set before rendering begins. */

@@ -129,6 +129,7 @@ struct tune_work {
     int (*word)(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b, bool whole);
     struct tune_encoding *e;
     int options;
+    const uint8_t *data;     /* of the caller's text: bytes that are not markup; NULL: none */
     char *text;              /* normalized piece */
     uint32_t *low, *high;
     size_t room;
@@ -185,6 +186,7 @@ static inline const struct tune_pair *tune_pairs_find(const struct tune_tokenize
 struct tune_added_scan {
     const struct tune_trie *trie;
     const char *text;
+    const struct tune_piece *piece; /* what text is of the caller's */
     size_t size, at;         /* at: where searching goes on */
     size_t done;             /* text given out so far */
     size_t run, run_end;     /* a stretch of white space seen */

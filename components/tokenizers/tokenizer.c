@@ -84,7 +84,7 @@ static int between(struct tune_work *w, const char *text, size_t size, int64_t b
 {
     struct tune_piece piece;
     TRY(tune_normalize(w, text, size, base, &piece));
-    struct tune_added_scan s = {.trie = &w->t->normal, .text = piece.text, .size = piece.size};
+    struct tune_added_scan s = {.trie = &w->t->normal, .text = piece.text, .piece = &piece, .size = piece.size};
     do {
         tune_added_next(w, &s);
         TRY(tune_pretokenize(w, &piece, s.gap, s.gap_end));
@@ -110,7 +110,7 @@ static int put_template(struct tune_encoding *e, const int32_t *ids, int count)
 static int encode(struct tune_work *w, const char *text, size_t size)
 {
     struct tune_piece whole = {.text = text, .size = size};
-    struct tune_added_scan s = {.trie = &w->t->raw, .text = text, .size = size};
+    struct tune_added_scan s = {.trie = &w->t->raw, .text = text, .piece = &whole, .size = size};
     if (w->options & TUNE_ADD_SPECIAL)
         TRY(put_template(w->e, w->t->before, w->t->befores));
     do {
@@ -129,6 +129,12 @@ static int encode(struct tune_work *w, const char *text, size_t size)
 
 int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t size, int options, struct tune_encoding *e)
 {
+    return tune_tokenizer_encode_text(t, text, size, NULL, options, e);
+}
+
+int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_t size, const uint8_t *data, int options,
+                               struct tune_encoding *e)
+{
     size_t bad;
     e->count = 0;
     if (size > TUNE_MAX_TEXT) {
@@ -139,7 +145,7 @@ int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t siz
         tune_error_set("tokenizer: the text is not UTF-8: byte 0x%02x at offset %zu", (unsigned char)text[bad], bad);
         return -1;
     }
-    struct tune_work w = {.t = t, .word = tune_bpe, .e = e, .options = options};
+    struct tune_work w = {.t = t, .word = tune_bpe, .e = e, .options = options, .data = data};
     int failed = encode(&w, text, size);
     free(w.text);
     free(w.low);

@@ -51,6 +51,12 @@ void tune_tokenizer_free(struct tune_tokenizer *t);
  * 0, or -1 with an error: invalid UTF-8 (its offset), too long, no memory. */
 int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t size, int options, struct tune_encoding *e);
 
+/* tune_tokenizer_encode_text - the same for a text of which data[size] marks bytes (not 0) as data, where a special token's
+ * spelling is plain text: a special token is found only where none of its bytes is marked. data NULL: no byte is. The ids are
+ * those of the whole text: words and merges do not end where a mark begins. */
+int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_t size, const uint8_t *data, int options,
+                               struct tune_encoding *e);
+
 /* tune_tokenizer_decode - ids to text: *text is set to a malloc'd NUL-terminated string of *size bytes, which the
  * caller frees. skip_special leaves special tokens out. -1: an id outside the vocabulary (the reference leaves those
  * out without a word), a text that comes to more than 512 MiB or 64

@@ -1,4 +1,5 @@
-/* rows.c - data files. The first byte says what they are and how they are read, the second the length rows are cut to. */
+/* rows.c - data files. The first byte says what they are (also CSV, TSV) and how they are read, the second the length rows are
+ * cut to. */
 #include "datasets/dataset.h"
 #include "datasets/rows.h"
 #include "fuzz.h"
@@ -72,7 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (size < 2)
         return 0;
-    struct tune_dataset_options options = {.format = (enum tune_dataset_format)(data[0] & 3),
+    int file_format = data[0] & 64 ? TUNE_DATASET_CSV + (data[0] & 1) : data[0] & 3;
+    struct tune_dataset_options options = {.format = (enum tune_dataset_format)file_format,
+                                           .row_format = data[0] & 128 ? "auto" : NULL,
+                                           .end_token = "<s>",
                                            .text_field = data[0] & 4 ? "text" : NULL,
                                            .response_template = data[0] & 8 ? "b" : NULL,
                                            .append_token = data[0] & 16 ? "<s>" : NULL,

@@ -1,0 +1,209 @@
+/* text_rows.c - the one text of a row: a field of JSON, a column of CSV, a paragraph. */
+#include "datasets/text_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/try.h"
+
+static int no_memory(const char *what)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", what);
+    return -1;
+}
+
+static bool is_csv(const struct tune_text_rows *t)
+{
+    return t->rows->format == TUNE_DATASET_CSV || t->rows->format == TUNE_DATASET_TSV;
+}
+
+int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *row)
+{
+    if (row->size <= TUNE_ROW_LIMIT)
+        return 0;
+    tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", t->rows->path, (long long)row->line, row->size,
+                   TUNE_ROW_LIMIT,
+                   t->rows->format == TUNE_DATASET_TEXT ? "; part the text into paragraphs by empty lines" : "");
+    return -1;
+}
+
+struct fields {
+    char names[512]; /* "a, b, c", cut where it is too long */
+    char chosen[256];
+    int strings;     /* how many hold strings */
+    int rank;        /* of the chosen: 3 text, 2 output, 1 content, 0 a string field */
+};
+
+/* Every field of the object at j; its value is skipped. */
+static int read_fields(struct tune_json *j, struct fields *f)
+{
+    static const char *const known[] = {"content", "output", "text"};
+    struct tune_text key;
+    size_t used = 0;
+    int more;
+    *f = (struct fields){.rank = -1};
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        int rank = -1;
+        size_t begin = used;
+        int written = snprintf(f->names + used, sizeof f->names - used, "%s%.100s", used ? ", " : "", key.data);
+        used = used + (size_t)written < sizeof f->names ? used + (size_t)written : sizeof f->names - 1;
+        for (; begin < used; begin++)
+            if ((unsigned char)f->names[begin] < 0x20 || f->names[begin] == 0x7f)
+                f->names[begin] = '?'; /* a message must not carry somebody's escape sequences to a terminal */
+        if (tune_json_peek(j) == TUNE_JSON_STRING) {
+            f->strings++;
+            rank = 0;
+        }
+        for (int k = 0; k < 3; k++)
+            if (tune_text_equal(key, known[k]))
+                rank = k + 1; /* whatever it holds: a null "text" is an error of its row, not a reason for another field */
+        if (rank > f->rank && key.size < sizeof f->chosen && strlen(key.data) == key.size) {
+            f->rank = rank;
+            memcpy(f->chosen, key.data, key.size + 1);
+        }
+        TRY(tune_json_skip(j));
+    }
+    TRY(more);
+    return tune_json_end(j);
+}
+
+/* The value of the dataset's field into *text, borrowed until the reader is freed. The whole row is checked. */
+static int read_field(const struct tune_text_rows *t, const struct tune_row *row, struct tune_json *j,
+                      struct tune_text *text)
+{
+    static const char *const types[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
+    struct tune_text key;
+    const char *value = NULL;
+    int more;
+    tune_json_start(j, t->rows->path, row->text, row->size, row->line);
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        if (tune_text_equal(key, t->field)) {
+            int type = tune_json_peek(j);
+            TRY(type);
+            if (value)
+                return tune_json_fail(j, "the field \"%s\" stands here a second time", t->field);
+            if (type != TUNE_JSON_STRING)
+                return tune_json_fail(j, "the field \"%s\" is %s, expected a string", t->field, types[type]);
+            value = j->at;
+        }
+        TRY(tune_json_skip(j));
+    }
+    TRY(more);
+    TRY(tune_json_end(j));
+    if (value) {
+        j->at = value; /* a second look: skipping what followed it needed the reader's buffer */
+        return tune_json_string(j, text);
+    }
+    struct fields f;
+    tune_json_free(j);
+    tune_json_start(j, t->rows->path, row->text, row->size, row->line);
+    TRY(read_fields(j, &f));
+    j->at = row->text;
+    return tune_json_fail(j, "no field \"%s\"; this row has: %s (choose with --text-field)", t->field,
+                          f.names[0] ? f.names : "none");
+}
+
+/* With no field named: which one this row offers. */
+int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
+{
+    struct tune_json j;
+    struct fields f;
+    TRY(tune_text_rows_check(t, row));
+    tune_json_start(&j, t->rows->path, row->text, row->size, row->line);
+    int status = read_fields(&j, &f);
+    tune_json_free(&j);
+    TRY(status);
+    if (f.rank < 0 || (f.rank == 0 && f.strings > 1)) {
+        tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s (choose with --text-field, "
+                       "or give --format and --columns)", t->rows->path, (long long)row->line, f.names[0] ? f.names : "none");
+        return -1;
+    }
+    t->field = strdup(f.chosen);
+    return t->field ? 0 : no_memory("a field name");
+}
+
+/* A paragraph as text: checked UTF-8, lines ending in LF. */
+static int read_paragraph(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s,
+                          struct tune_text *text)
+{
+    size_t bad;
+    if (!tune_utf8_valid(row->text, row->size, &bad)) {
+        int64_t line = row->line;
+        const char *begin = row->text;
+        for (const char *p = row->text; p < row->text + bad; p++)
+            if (*p == '\n') {
+                line++;
+                begin = p + 1;
+            }
+        tune_error_set("%s:%lld:%lld: invalid UTF-8 (byte 0x%02x)", t->rows->path, (long long)line,
+                       (long long)(row->text + bad - begin) + 1, (unsigned char)row->text[bad]);
+        return -1;
+    }
+    *text = (struct tune_text){row->text, row->size};
+    if (!memmem(row->text, row->size, "\r\n", 2))
+        return 0;
+    s->plain = malloc(row->size);
+    if (!s->plain)
+        return no_memory("a paragraph");
+    size_t n = 0;
+    for (size_t i = 0; i < row->size; i++)
+        if (row->text[i] != '\r' || i + 1 == row->size || row->text[i + 1] != '\n')
+            s->plain[n++] = row->text[i];
+    *text = (struct tune_text){s->plain, n};
+    return 0;
+}
+
+/* The field of a record. */
+static int read_csv_field(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s,
+                          struct tune_text *text)
+{
+    const char *names[] = {t->field};
+    TRY(tune_values_read(&s->values, t->rows, t->columns, row, names, 1));
+    *text = s->values.at[0].text;
+    return 0;
+}
+
+int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s,
+                     struct tune_text *text)
+{
+    TRY(tune_text_rows_check(t, row));
+    if (t->rows->format == TUNE_DATASET_TEXT)
+        return read_paragraph(t, row, s, text);
+    if (is_csv(t))
+        return read_csv_field(t, row, s, text);
+    return read_field(t, row, &s->json, text);
+}
+
+/* A column of CSV as text: the same names as of JSON, else the only one. */
+int tune_text_rows_choose_column(struct tune_text_rows *t)
+{
+    static const char *const known[] = {"text", "output", "content"};
+    char list[512];
+    const char *found = t->columns->count == 1 ? t->columns->names[0] : NULL;
+    for (int k = 2; k >= 0 && !t->field; k--)
+        if (tune_columns_has(t->columns, known[k]))
+            found = known[k];
+    if (t->field && tune_columns_has(t->columns, t->field))
+        return 0;
+    if (t->field)
+        tune_error_set("%s: no column \"%s\"; it has: %s (choose with --text-field)", t->rows->path, t->field,
+                       tune_columns_list(t->columns, list, sizeof list));
+    else if (!found)
+        tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with --text-field, or give --format and "
+                       "--columns)",
+                       t->rows->path, tune_columns_list(t->columns, list, sizeof list));
+    else
+        return (t->field = strdup(found)) ? 0 : no_memory("a field name");
+    return -1;
+}
+
+void tune_text_row_free(struct tune_text_row *s)
+{
+    tune_json_free(&s->json);
+    tune_values_free(&s->values);
+    free(s->plain);
+    memset(s, 0, sizeof *s);
+}

@@ -1,0 +1,459 @@
+/* jinja_expression.c - the value of an expression. */
+#include <math.h>
+
+#include "tokenizers/jinja_parts.h"
+
+typedef struct tune_jinja_node node;
+
+static const jval *lookup(const jrun *run, struct tune_text name)
+{
+    for (const struct tune_jinja_scope *s = run->scope; s; s = s->above) {
+        const jval *v = tune_jinja_dict_find(&s->names, name.data, name.size);
+        if (v)
+            return v;
+    }
+    return NULL;
+}
+
+static int method_of(jrun *run, const jval *of, struct tune_text name, jval *v)
+{
+    struct tune_jinja_method *m = tune_jinja_take(&run->memory, sizeof *m);
+    if (!m)
+        return -1;
+    *m = (struct tune_jinja_method){.of = *of, .name = name};
+    *v = (jval){.type = JINJA_METHOD, .method = m};
+    return 0;
+}
+
+static int variable(jrun *run, struct tune_text name, jval *v)
+{
+    const jval *there = lookup(run, name);
+    if (!there && tune_jinja_knows_function(name))
+        return method_of(run, &(jval){.type = JINJA_UNDEFINED}, name, v);
+    *v = there ? *there : tune_jinja_undefined(name.data, name.size);
+    return 0;
+}
+
+static bool one_of(struct tune_text name, const char *const *names)
+{
+    for (; *names; names++)
+        if (tune_text_equal(name, *names))
+            return true;
+    return false;
+}
+
+/* What a name means on a mapping before its keys are looked at: 1 a method, 0 nothing; -1: one that would change it, which
+ * the sandbox shows as undefined. */
+static int dict_name(struct tune_text name)
+{
+    if (one_of(name, (const char *const[]){"items", "keys", "values", "get", "copy", "fromkeys", NULL}))
+        return 1;
+    return -one_of(name, (const char *const[]){"pop", "popitem", "update", "clear", "setdefault", NULL});
+}
+
+static bool text_method(struct tune_text name)
+{
+    return tune_jinja_knows_method(name) &&
+           !one_of(name, (const char *const[]){"items", "keys", "values", "get", "copy", NULL});
+}
+
+static int loop_attribute(const struct tune_jinja_loop *loop, struct tune_text name, jval *v)
+{
+    int64_t at = (int64_t)loop->index, count = (int64_t)loop->list->count;
+    const jval *items = loop->list->items;
+    const struct { const char *name; jval value; } known[] = {
+        {"index", tune_jinja_int(at + 1)}, {"index0", tune_jinja_int(at)}, {"revindex", tune_jinja_int(count - at)},
+        {"revindex0", tune_jinja_int(count - at - 1)}, {"first", tune_jinja_bool(at == 0)},
+        {"last", tune_jinja_bool(at == count - 1)}, {"length", tune_jinja_int(count)}, {"depth", tune_jinja_int(loop->depth)},
+        {"depth0", tune_jinja_int(loop->depth - 1)},
+        {"previtem", at > 0 ? items[at - 1] : tune_jinja_undefined("loop.previtem", 13)},
+        {"nextitem", at < count - 1 ? items[at + 1] : tune_jinja_undefined("loop.nextitem", 13)},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (tune_text_equal(name, known[i].name)) {
+            *v = known[i].value;
+            return 0;
+        }
+    return -1;
+}
+
+int tune_jinja_attribute(jrun *run, const jval *of, struct tune_text name, jval *v)
+{
+    const jval *there;
+    int kind;
+    *v = tune_jinja_undefined(name.data, name.size);
+    switch (of->type) {
+    case JINJA_UNDEFINED:
+        return tune_jinja_fail(run, "%.*s is undefined, and %.*s of it is asked for", (int)(of->size > 99 ? 99 : of->size), of->text,
+                               (int)(name.size > 99 ? 99 : name.size), name.data);
+    case JINJA_DICT:
+        if ((kind = dict_name(name)) > 0)
+            return method_of(run, of, name, v);
+        if (kind == 0 && (there = tune_jinja_dict_find(of->dict, name.data, name.size)))
+            *v = *there;
+        return 0;
+    case JINJA_NAMESPACE:
+        if ((there = tune_jinja_dict_find(of->dict, name.data, name.size)))
+            *v = *there;
+        return 0;
+    case JINJA_TEXT: return text_method(name) ? method_of(run, of, name, v) : 0;
+    case JINJA_LOOP:
+        if (loop_attribute(of->loop, name, v) < 0)
+            return tune_jinja_fail(run, "loop.%.*s is not supported", (int)(name.size > 99 ? 99 : name.size), name.data);
+        return 0;
+    default: return 0;
+    }
+}
+
+static bool as_whole(const jval *v, int64_t *whole)
+{
+    *whole = v->type == JINJA_BOOL ? v->truth : v->whole;
+    return v->type == JINJA_BOOL || v->type == JINJA_INT;
+}
+
+int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v)
+{
+    int64_t at;
+    *v = tune_jinja_undefined("an item", 7);
+    if (of->type == JINJA_UNDEFINED)
+        return tune_jinja_fail(run, "%.*s is undefined, and an item of it is asked for", (int)(of->size > 99 ? 99 : of->size), of->text);
+    if (key->type == JINJA_TEXT) {
+        const jval *there = of->type == JINJA_DICT ? tune_jinja_dict_find(of->dict, key->text, key->size) : NULL;
+        if (there) {
+            *v = *there;
+            return 0;
+        }
+        return tune_jinja_attribute(run, of, (struct tune_text){key->text, key->size}, v);
+    }
+    if (!as_whole(key, &at))
+        return 0;
+    if (of->type == JINJA_LIST && !of->view) {
+        at += at < 0 ? (int64_t)of->list->count : 0;
+        if (at >= 0 && at < (int64_t)of->list->count)
+            *v = of->list->items[at];
+    } else if (of->type == JINJA_TEXT) {
+        int64_t count = (int64_t)tune_jinja_length(of);
+        at += at < 0 ? count : 0;
+        TRY(tune_jinja_step(run, of->size / 64));
+        if (at >= 0 && at < count)
+            *v = tune_jinja_part(of, tune_jinja_offset(of, (size_t)at), tune_jinja_offset(of, (size_t)at + 1));
+    }
+    return 0;
+}
+
+/* Python's slice: begin, end and step against a length. */
+static int bounds(jrun *run, const jval part[3], int64_t count, int64_t *begin, int64_t *end, int64_t *step)
+{
+    int64_t at[3];
+    for (int i = 0; i < 3; i++)
+        if (part[i].type != JINJA_NONE && !as_whole(&part[i], &at[i]))
+            return tune_jinja_fail(run, "a slice by %s; expected integers", tune_jinja_type_name(&part[i]));
+    *step = part[2].type == JINJA_NONE ? 1 : at[2];
+    if (*step == 0)
+        return tune_jinja_fail(run, "a slice with step 0");
+    if (*step < -count - 1 || *step > count + 1)
+        *step = *step < 0 ? -count - 1 : count + 1;
+    int64_t least = *step < 0 ? -1 : 0, most = *step < 0 ? count - 1 : count;
+    *begin = *step < 0 ? most : 0;
+    *end = *step < 0 ? -1 : count;
+    for (int i = 0; i < 2; i++)
+        if (part[i].type != JINJA_NONE) {
+            int64_t x = at[i] < 0 ? (at[i] < -count ? least : at[i] + count) : at[i];
+            *(i ? end : begin) = x < least ? least : x > most ? most : x;
+        }
+    return 0;
+}
+
+static int slice(jrun *run, const node *n, const jval *of, jval *v)
+{
+    const node *parts[3] = {n->b, n->c, n->filter};
+    jval part[3], whole;
+    int64_t begin = 0, end = 0, step = 1;
+    for (int i = 0; i < 3; i++) {
+        part[i] = (jval){.type = JINJA_NONE};
+        TRY(parts[i] ? tune_jinja_eval(run, parts[i], &part[i]) : 0);
+    }
+    run->line = n->line;
+    if ((of->type != JINJA_LIST || of->view) && of->type != JINJA_TEXT)
+        return tune_jinja_fail(run, "a slice of %s", tune_jinja_type_name(of));
+    int64_t count = of->type == JINJA_LIST ? (int64_t)of->list->count : (int64_t)tune_jinja_length(of);
+    TRY(bounds(run, part, count, &begin, &end, &step));
+    if (of->type == JINJA_TEXT && step == 1) {
+        size_t a = tune_jinja_offset(of, (size_t)begin), b = tune_jinja_offset(of, (size_t)(end > begin ? end : begin));
+        *v = tune_jinja_part(of, a, b);
+        return tune_jinja_step(run, of->size / 64);
+    }
+    TRY(tune_jinja_iterate(run, of, &whole));
+    jval list;
+    struct tune_jinja_buffer text = {0};
+    TRY(tune_jinja_list_new(run, 0, of->tuple, &list));
+    for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
+        if (of->type == JINJA_LIST)
+            TRY(tune_jinja_list_add(run, &list, whole.list->items[i]));
+        else
+            TRY(tune_jinja_put_value(run, &text, &whole.list->items[i]));
+    }
+    *v = of->type == JINJA_LIST ? list : tune_jinja_take_buffer(&text);
+    return 0;
+}
+
+static int whole_binary(jrun *run, int op, int64_t a, int64_t b, jval *v)
+{
+    int64_t r = 0;
+    bool over = false;
+    if ((op == '%' || op == JINJA_OP('/', '/')) && b == 0)
+        return tune_jinja_fail(run, "division by zero");
+    switch (op) {
+    case '+': over = __builtin_add_overflow(a, b, &r); break;
+    case '-': over = __builtin_sub_overflow(a, b, &r); break;
+    case '*': over = __builtin_mul_overflow(a, b, &r); break;
+    case '%': r = b == -1 ? 0 : a % b; r += r != 0 && (r < 0) != (b < 0) ? b : 0; break;
+    default: /* floor */
+        over = a == INT64_MIN && b == -1;
+        if (!over)
+            r = a / b - (a % b != 0 && (a < 0) != (b < 0));
+    }
+    if (over)
+        return tune_jinja_fail(run, "a whole number outside 64 bits");
+    *v = tune_jinja_int(r);
+    return 0;
+}
+
+static int float_binary(jrun *run, int op, double a, double b, jval *v)
+{
+    double r;
+    if (op != '+' && op != '-' && op != '*' && b == 0)
+        return tune_jinja_fail(run, "division by zero");
+    switch (op) {
+    case '+': r = a + b; break;
+    case '-': r = a - b; break;
+    case '*': r = a * b; break;
+    case '/': r = a / b; break;
+    default:
+        r = fmod(a, b);
+        if (op == '%') {
+            r = r == 0 ? copysign(0, b) : (r < 0) != (b < 0) ? r + b : r;
+        } else {
+            double mod = r != 0 && (r < 0) != (b < 0) ? r + b : r, q = (a - mod) / b;
+            r = q == 0 ? copysign(0, a / b) : floor(q) + (q - floor(q) > 0.5);
+        }
+    }
+    *v = (jval){.type = JINJA_FLOAT, .number = r};
+    return 0;
+}
+
+static int repeat(jrun *run, const jval *of, int64_t times, jval *v)
+{
+    struct tune_jinja_buffer text = {0};
+    bool list = of->type == JINJA_LIST;
+    if (list)
+        TRY(tune_jinja_list_new(run, 0, of->tuple, v));
+    for (int64_t i = 0; i < times && (list ? of->list->count : of->size); i++) {
+        TRY(list ? 0 : tune_jinja_put_value(run, &text, of));
+        for (size_t k = 0; list && k < of->list->count; k++)
+            TRY(tune_jinja_list_add(run, v, of->list->items[k]));
+    }
+    if (!list)
+        *v = tune_jinja_take_buffer(&text);
+    return 0;
+}
+
+static int join_lists(jrun *run, const jval *a, const jval *b, jval *v)
+{
+    TRY(tune_jinja_list_new(run, a->list->count + b->list->count, a->tuple, v));
+    for (size_t i = 0; i < a->list->count; i++)
+        TRY(tune_jinja_list_add(run, v, a->list->items[i]));
+    for (size_t i = 0; i < b->list->count; i++)
+        TRY(tune_jinja_list_add(run, v, b->list->items[i]));
+    return 0;
+}
+
+int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v)
+{
+    int64_t x, y;
+    if (op == '~' || (op == '+' && a->type == JINJA_TEXT && b->type == JINJA_TEXT)) {
+        struct tune_jinja_buffer text = {0};
+        TRY(tune_jinja_put_value(run, &text, a));
+        TRY(tune_jinja_put_value(run, &text, b));
+        *v = tune_jinja_take_buffer(&text);
+        return 0;
+    }
+    if (op == '+' && a->type == JINJA_LIST && b->type == JINJA_LIST && a->tuple == b->tuple && !a->view && !b->view)
+        return join_lists(run, a, b, v);
+    bool wa = as_whole(a, &x), wb = as_whole(b, &y);
+    if (op == '*' && (a->type == JINJA_TEXT || a->type == JINJA_LIST) && wb)
+        return repeat(run, a, y, v);
+    if (op == '*' && (b->type == JINJA_TEXT || b->type == JINJA_LIST) && wa)
+        return repeat(run, b, x, v);
+    if (wa && wb && op != '/')
+        return whole_binary(run, op, x, y, v);
+    if ((wa || a->type == JINJA_FLOAT) && (wb || b->type == JINJA_FLOAT))
+        return float_binary(run, op, wa ? (double)x : a->number, wb ? (double)y : b->number, v);
+    const jval *missing = a->type == JINJA_UNDEFINED ? a : b;
+    if (missing->type == JINJA_UNDEFINED)
+        return tune_jinja_fail(run, "%.*s is undefined, and is an operand of %c", (int)(missing->size > 99 ? 99 : missing->size),
+                               missing->text, op < 128 ? op : '/');
+    return tune_jinja_fail(run, "%s %c %s is not possible", tune_jinja_type_name(a), op < 128 ? op : '/', tune_jinja_type_name(b));
+}
+
+int tune_jinja_compare(jrun *run, int op, const jval *a, const jval *b, bool *holds)
+{
+    int order;
+    switch (op) {
+    case JINJA_OP('=', '='): return tune_jinja_equal(run, a, b, 0, holds);
+    case JINJA_OP('!', '='): TRY(tune_jinja_equal(run, a, b, 0, holds)); *holds = !*holds; return 0;
+    case JINJA_OP_IN: return tune_jinja_contains(run, b, a, holds);
+    case JINJA_OP_NOT_IN: TRY(tune_jinja_contains(run, b, a, holds)); *holds = !*holds; return 0;
+    }
+    TRY(tune_jinja_order(run, a, b, 0, &order));
+    if (op == '<' || op == '>')
+        *holds = order == (op == '<' ? -1 : 1);
+    else
+        *holds = order == 0 || order == (op == JINJA_OP('<', '=') ? -1 : 1);
+    return 0;
+}
+
+static int compare_chain(jrun *run, const node *n, jval *v)
+{
+    jval left, right;
+    bool holds = true;
+    TRY(tune_jinja_eval(run, n->a, &left));
+    for (const node *more = n->args; more && holds; more = more->next) {
+        TRY(tune_jinja_eval(run, more->a, &right));
+        run->line = more->line;
+        TRY(tune_jinja_compare(run, more->op, &left, &right, &holds));
+        left = right;
+    }
+    *v = tune_jinja_bool(holds);
+    return 0;
+}
+
+static int collect(jrun *run, const node *n, jval *v)
+{
+    jval item, value;
+    if (n->kind == JINJA_N_LIST) {
+        TRY(tune_jinja_list_new(run, 0, n->tuple, v));
+        for (const node *m = n->args; m; m = m->next) {
+            TRY(tune_jinja_eval(run, m, &item));
+            TRY(tune_jinja_list_add(run, v, item));
+        }
+        return 0;
+    }
+    TRY(tune_jinja_dict_new(run, v));
+    for (const node *m = n->args; m; m = m->next->next) {
+        TRY(tune_jinja_eval(run, m, &item));
+        TRY(tune_jinja_eval(run, m->next, &value));
+        if (item.type != JINJA_TEXT)
+            return tune_jinja_fail(run, "%s as a key of a mapping is not supported; expected a string", tune_jinja_type_name(&item));
+        TRY(tune_jinja_dict_put(run, v->dict, item, value));
+    }
+    return 0;
+}
+
+static int arguments(jrun *run, const node *n, struct tune_jinja_args *args)
+{
+    int count = 0;
+    for (const node *m = n->args; m; m = m->next)
+        count++;
+    *args = (struct tune_jinja_args){0};
+    if (count == 0)
+        return 0;
+    args->values = tune_jinja_take(&run->memory, (size_t)count * sizeof *args->values);
+    args->names = tune_jinja_take(&run->memory, (size_t)count * sizeof *args->names);
+    if (!args->values || !args->names)
+        return -1;
+    for (const node *m = n->args; m; m = m->next) {
+        TRY(tune_jinja_eval(run, m, &args->values[args->count]));
+        args->names[args->count++] = m->key;
+    }
+    return 0;
+}
+
+static int call(jrun *run, const node *n, jval *v)
+{
+    struct tune_jinja_args args;
+    jval callee;
+    TRY(tune_jinja_eval(run, n->a, &callee));
+    TRY(arguments(run, n, &args));
+    run->line = n->line;
+    if (callee.type == JINJA_MACRO)
+        return tune_jinja_call_macro(run, callee.macro, &args, v);
+    if (callee.type == JINJA_METHOD && callee.method->of.type == JINJA_UNDEFINED)
+        return tune_jinja_function(run, callee.method->name, &args, v);
+    if (callee.type == JINJA_METHOD)
+        return tune_jinja_method(run, callee.method, &args, v);
+    return tune_jinja_fail(run, "%.*s is called, but is %s", (int)(n->a->name.size > 99 ? 99 : n->a->name.size), n->a->name.data,
+                           tune_jinja_type_name(&callee));
+}
+
+static int negate(jrun *run, const node *n, jval *v)
+{
+    TRY(tune_jinja_eval(run, n->a, v));
+    run->line = n->line;
+    if (v->type == JINJA_FLOAT) {
+        v->number = n->kind == JINJA_N_NEGATE ? -v->number : v->number;
+        return 0;
+    }
+    jval zero = tune_jinja_int(0), operand = *v;
+    return tune_jinja_binary(run, n->kind == JINJA_N_NEGATE ? '-' : '+', &zero, &operand, v);
+}
+
+static int eval(jrun *run, const node *n, jval *v)
+{
+    jval a, b;
+    struct tune_jinja_args args;
+    bool holds;
+    switch (n->kind) {
+    case JINJA_N_CONST: *v = n->value; return 0;
+    case JINJA_N_NAME: return variable(run, n->name, v);
+    case JINJA_N_LIST: case JINJA_N_DICT: return collect(run, n, v);
+    case JINJA_N_COMPARE: return compare_chain(run, n, v);
+    case JINJA_N_CALL: return call(run, n, v);
+    case JINJA_N_NEGATE: case JINJA_N_PLUS: return negate(run, n, v);
+    case JINJA_N_AND: case JINJA_N_OR:
+        for (const node *m = n->args; m; m = m->next) {
+            TRY(tune_jinja_eval(run, m, v));
+            if (tune_jinja_truth(v) == (n->kind == JINJA_N_OR))
+                break;
+        }
+        return 0;
+    }
+    TRY(tune_jinja_eval(run, n->a, &a));
+    run->line = n->line;
+    switch (n->kind) {
+    case JINJA_N_ATTRIBUTE: return tune_jinja_attribute(run, &a, n->name, v);
+    case JINJA_N_SLICE: return slice(run, n, &a, v);
+    case JINJA_N_NOT: *v = tune_jinja_bool(!tune_jinja_truth(&a)); return 0;
+    case JINJA_N_IF_ELSE:
+        if (!tune_jinja_truth(&a) && !n->c) {
+            *v = tune_jinja_undefined("an if without else", 18);
+            return 0;
+        }
+        return tune_jinja_eval(run, tune_jinja_truth(&a) ? n->b : n->c, v);
+    case JINJA_N_FILTER:
+        TRY(arguments(run, n, &args));
+        run->line = n->line;
+        return tune_jinja_filter(run, n->name, &a, &args, v);
+    case JINJA_N_TEST:
+        TRY(arguments(run, n, &args));
+        run->line = n->line;
+        TRY(tune_jinja_test(run, n->name, &a, &args, &holds));
+        *v = tune_jinja_bool(holds);
+        return 0;
+    }
+    TRY(tune_jinja_eval(run, n->b, &b));
+    run->line = n->line;
+    return n->kind == JINJA_N_ITEM ? tune_jinja_item(run, &a, &b, v) : tune_jinja_binary(run, n->op, &a, &b, v);
+}
+
+int tune_jinja_eval(jrun *run, const node *n, jval *v)
+{
+    run->line = n->line;
+    TRY(tune_jinja_step(run, 0));
+    if (run->depth >= TUNE_JINJA_DEPTH * 2)
+        return tune_jinja_fail(run, "more than %d expressions, blocks and macros inside one another", TUNE_JINJA_DEPTH * 2);
+    run->depth++;
+    int failed = eval(run, n, v);
+    run->depth--;
+    return failed;
+}

@@ -1,0 +1,225 @@
+/* jinja_parts.h - what the interpreter's files share.
+ *
+ *     template -> jinja_lexer.c (tokens) -> jinja_parser.c (tree) -> jinja.c (statements) and jinja_expression.c, on
+ *     jinja_value.c (values, memory, JSON), jinja_text.c (methods of strings) and jinja_filters.c (filters, tests)
+ *
+ * All memory of a template, and of a render, is taken piece by piece and freed whole: no value has an owner. */
+#ifndef TUNE_JINJA_PARTS_H
+#define TUNE_JINJA_PARTS_H
+
+#include <string.h>
+
+#include "core/json.h"
+#include "core/try.h"
+#include "tokenizers/jinja.h"
+
+struct tune_jinja_block;
+struct tune_jinja_memory {
+    struct tune_jinja_block *blocks;
+    size_t used, limit;
+    char *at, *end;
+};
+void *tune_jinja_take(struct tune_jinja_memory *m, size_t size); /* zeroed; NULL with an error */
+void tune_jinja_release(struct tune_jinja_memory *m);
+
+/* ---- tokens ---- */
+enum { JINJA_DATA, JINJA_BLOCK, JINJA_BLOCK_END, JINJA_PRINT, JINJA_PRINT_END, JINJA_NAME, JINJA_STRING, JINJA_WHOLE,
+       JINJA_NUMBER, JINJA_OPERATOR, JINJA_EOF };
+struct tune_jinja_token {
+    int kind, line;
+    struct tune_text text;
+    int64_t whole;  /* an operator: its characters, first << 8 | second, or the one */
+    double number;
+};
+#define JINJA_OP(a, b) ((a) << 8 | (b))
+
+struct tune_jinja {
+    struct tune_jinja_memory memory;
+    const char *name;
+    struct tune_jinja_token *tokens;
+    size_t count;
+    struct tune_jinja_node *body, *macros; /* macros: by filter */
+    bool generation;
+};
+int tune_jinja_lex(struct tune_jinja *t, const char *text, size_t size);
+int tune_jinja_parse(struct tune_jinja *t);
+int tune_jinja_refuse(const struct tune_jinja *t, int line, const char *format, ...) TUNE_PRINTF(3, 4);
+
+/* ---- values ---- */
+enum { JINJA_UNDEFINED, JINJA_NONE, JINJA_BOOL, JINJA_INT, JINJA_FLOAT, JINJA_TEXT, JINJA_LIST, JINJA_DICT, JINJA_NAMESPACE,
+       JINJA_MACRO, JINJA_LOOP, JINJA_METHOD };
+
+typedef struct tune_jinja_value {
+    uint8_t type;
+    uint8_t mark;          /* text: of all bytes, where marks is NULL */
+    bool tuple;            /* list: prints as a tuple, equals no list */
+    bool view;             /* list: keys(), values() or items() of a mapping, which is gone through and nothing else */
+    size_t size;           /* text (UTF-8), undefined: the name */
+    const uint8_t *marks;  /* text: [size], or NULL */
+    union {
+        bool truth;
+        int64_t whole;
+        double number;
+        const char *text;  /* text; undefined: what is undefined */
+        struct tune_jinja_list *list;
+        struct tune_jinja_dict *dict; /* of a mapping or a namespace */
+        const struct tune_jinja_macro *macro;
+        const struct tune_jinja_loop *loop;
+        const struct tune_jinja_method *method;
+    };
+} jval;
+
+struct tune_jinja_list {
+    size_t count, room;
+    jval *items;
+};
+struct tune_jinja_dict {
+    size_t count, room;
+    jval *keys, *values;   /* in order of insertion; keys are texts */
+    uint32_t *slots;       /* hash -> index + 1; NULL while small */
+    size_t mask;
+};
+struct tune_jinja_method {
+    jval of;
+    struct tune_text name;
+};
+struct tune_jinja_loop {
+    const struct tune_jinja_list *list;
+    size_t index;
+    int depth;
+};
+struct tune_jinja_scope {
+    struct tune_jinja_scope *above;
+    struct tune_jinja_dict names;
+};
+struct tune_jinja_macro {
+    const struct tune_jinja_node *node;
+    struct tune_jinja_scope *scope;
+};
+
+/* ---- tree ---- */
+enum { JINJA_N_CONST, JINJA_N_NAME, JINJA_N_LIST, JINJA_N_DICT, JINJA_N_ATTRIBUTE, JINJA_N_ITEM, JINJA_N_SLICE, JINJA_N_CALL,
+       JINJA_N_FILTER, JINJA_N_TEST, JINJA_N_NOT, JINJA_N_NEGATE, JINJA_N_PLUS, JINJA_N_AND, JINJA_N_OR, JINJA_N_IF_ELSE,
+       JINJA_N_BINARY, JINJA_N_COMPARE,
+       /* statements */
+       JINJA_N_DATA, JINJA_N_PRINT, JINJA_N_FOR, JINJA_N_IF, JINJA_N_SET, JINJA_N_SET_BLOCK, JINJA_N_MACRO, JINJA_N_BREAK,
+       JINJA_N_CONTINUE, JINJA_N_GENERATION };
+
+enum { JINJA_OP_IN = 1, JINJA_OP_NOT_IN = 2 }; /* beside the operators' characters */
+
+struct tune_jinja_node {
+    int kind, line, op;
+    bool tuple;
+    struct tune_jinja_node *a, *b, *c;   /* operands; FOR: a sequence, b body, c else, args: targets; IF: a test, b then, c else */
+    struct tune_jinja_node *filter;      /* FOR: its if. SET_BLOCK: none */
+    struct tune_jinja_node *args, *next; /* arguments, items (DICT: key, value in turn), statements in order */
+    struct tune_text name;               /* name, attribute, filter, test; an argument given by name: in key */
+    struct tune_text key;
+    jval value;
+};
+
+/* ---- a render ---- */
+struct tune_jinja_buffer {
+    char *text;
+    uint8_t *marks;
+    size_t size, room;
+};
+typedef struct tune_jinja_run {
+    const struct tune_jinja *t;
+    struct tune_jinja_memory memory;
+    struct tune_jinja_buffer *out;
+    struct tune_jinja_scope *scope;
+    struct tune_jinja_scope globals;
+    int64_t steps, seconds;
+    int depth, line, loops;
+} jrun;
+
+int tune_jinja_fail(jrun *run, const char *format, ...) TUNE_PRINTF(2, 3); /* "name:line: ..."; -1 */
+int tune_jinja_step(jrun *run, size_t cost);
+
+/* jinja_value.c */
+int tune_jinja_copy_text(jrun *run, const char *text, size_t size, uint8_t mark, jval *v);
+int tune_jinja_list_new(jrun *run, size_t room, bool tuple, jval *v);
+int tune_jinja_list_add(jrun *run, jval *list, jval item);
+int tune_jinja_dict_new(jrun *run, jval *v);
+int tune_jinja_dict_put(jrun *run, struct tune_jinja_dict *d, jval key, jval value);
+const jval *tune_jinja_dict_find(const struct tune_jinja_dict *d, const char *key, size_t size);
+int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v);
+int tune_jinja_put(jrun *run, struct tune_jinja_buffer *b, const char *text, const uint8_t *marks, uint8_t mark, size_t size);
+int tune_jinja_put_value(jrun *run, struct tune_jinja_buffer *b, const jval *v); /* str(v) */
+int tune_jinja_repr(jrun *run, struct tune_jinja_buffer *b, const jval *v, int depth);
+int tune_jinja_string(jrun *run, const jval *v, jval *text);                     /* str(v) as a value */
+jval tune_jinja_take_buffer(const struct tune_jinja_buffer *b);                  /* its content, which becomes the value's */
+const char *tune_jinja_type_name(const jval *v);
+bool tune_jinja_truth(const jval *v);
+int tune_jinja_equal(jrun *run, const jval *a, const jval *b, int depth, bool *equal);
+int tune_jinja_order(jrun *run, const jval *a, const jval *b, int depth, int *order); /* -1, 0, 1; 2: not a number */
+int tune_jinja_iterate(jrun *run, const jval *v, jval *list);                    /* any iterable as a list */
+int tune_jinja_contains(jrun *run, const jval *in, const jval *v, bool *found);
+
+static inline jval tune_jinja_bool(bool b)
+{
+    return (jval){.type = JINJA_BOOL, .truth = b};
+}
+static inline jval tune_jinja_int(int64_t i)
+{
+    return (jval){.type = JINJA_INT, .whole = i};
+}
+static inline jval tune_jinja_undefined(const char *what, size_t size)
+{
+    return (jval){.type = JINJA_UNDEFINED, .text = what, .size = size};
+}
+static inline jval tune_jinja_word(const char *text) /* of the template, borrowed */
+{
+    return (jval){.type = JINJA_TEXT, .text = text, .size = strlen(text)};
+}
+static inline jval tune_jinja_part(const jval *v, size_t begin, size_t end)
+{
+    return (jval){.type = JINJA_TEXT, .mark = v->mark, .text = v->text + begin, .size = end - begin,
+                  .marks = v->marks ? v->marks + begin : NULL};
+}
+static inline bool tune_jinja_is(const jval *v, const char *text)
+{
+    return v->type == JINJA_TEXT && v->size == strlen(text) && memcmp(v->text, text, v->size) == 0;
+}
+
+/* Arguments of a call: those without a name, then those with one. */
+struct tune_jinja_args {
+    jval *values;
+    struct tune_text *names; /* data NULL: by place */
+    int count;
+};
+/* The argument at place or of that name, else otherwise; NULL otherwise: an error if missing (fails by NULL). */
+const jval *tune_jinja_arg(const struct tune_jinja_args *args, int place, const char *name);
+int tune_jinja_args_known(jrun *run, const struct tune_jinja_args *args, const char *what, int least, int most, const char *names);
+
+/* jinja_expression.c */
+int tune_jinja_eval(jrun *run, const struct tune_jinja_node *n, jval *v);
+int tune_jinja_attribute(jrun *run, const jval *of, struct tune_text name, jval *v);
+int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v);
+int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v);
+int tune_jinja_compare(jrun *run, int op, const jval *a, const jval *b, bool *holds);
+
+/* jinja.c */
+int tune_jinja_call_macro(jrun *run, const struct tune_jinja_macro *macro, const struct tune_jinja_args *args, jval *v);
+
+/* jinja_text.c: white space is str.isspace()'s. */
+bool tune_jinja_is_space(uint32_t c);
+size_t tune_jinja_length(const jval *text); /* characters */
+size_t tune_jinja_offset(const jval *text, size_t characters);
+jval tune_jinja_strip(const jval *text, const jval *set, bool left, bool right);
+int tune_jinja_replace(jrun *run, const jval *text, const jval *old, const jval *new_, int64_t most, jval *v);
+int tune_jinja_case(jrun *run, const jval *text, char how, jval *v); /* 'u'pper, 'l'ower, 'c'apitalize, 't'itle, 'w'ords' first */
+int tune_jinja_method(jrun *run, const struct tune_jinja_method *m, const struct tune_jinja_args *args, jval *v);
+bool tune_jinja_knows_method(struct tune_text name);
+
+/* jinja_filters.c */
+int tune_jinja_filter(jrun *run, struct tune_text name, const jval *of, const struct tune_jinja_args *args, jval *v);
+int tune_jinja_test(jrun *run, struct tune_text name, const jval *of, const struct tune_jinja_args *args, bool *holds);
+int tune_jinja_function(jrun *run, struct tune_text name, const struct tune_jinja_args *args, jval *v);
+bool tune_jinja_knows_filter(struct tune_text name);
+bool tune_jinja_knows_test(struct tune_text name);
+bool tune_jinja_knows_function(struct tune_text name);
+int tune_jinja_json(jrun *run, struct tune_jinja_buffer *b, const jval *v, const struct tune_jinja_args *args);
+
+#endif

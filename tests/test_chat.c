@@ -1,0 +1,179 @@
+/* test_chat.c - a model's template found, conversations rendered, and what assistants wrote in them. */
+#include "test.h"
+#include "tokenizers/chat_template.h"
+#include "tokenizers/tokenizer.h"
+
+#define SAID(r, c) {.role = r, .content = {c, sizeof c - 1}}
+
+static const char chatml[] = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>' + '\\n' }}{% endfor %}"
+                             "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+static void put(const char *name, const char *text)
+{
+    test_write(".", name, text, strlen(text));
+}
+
+static struct tune_chat_template *from(const char *template)
+{
+    put("t.jinja", template);
+    struct tune_chat_template *t = tune_chat_template_open(NULL, "./t.jinja");
+    assert_got(t);
+    return t;
+}
+
+/* The render, its spans' texts between bars. */
+static void gives(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, const char *text, const char *spans)
+{
+    struct tune_chat_text out = {0};
+    char all[1024] = "";
+    assert_ok(tune_chat_template_render(t, m, options, &out));
+    assert_string_equal(out.text, text);
+    assert_int_equal(out.size, strlen(text));
+    for (int i = 0; i < out.span_count; i++) {
+        strncat(all, out.text + out.spans[i].begin, out.spans[i].end - out.spans[i].begin);
+        strcat(all, "|");
+    }
+    assert_string_equal(all, spans);
+    tune_chat_text_free(&out);
+}
+
+static void fails(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, const char *message)
+{
+    struct tune_chat_text out = {0};
+    assert_int_equal(tune_chat_template_render(t, m, options, &out), -1);
+    assert_error_has(message);
+    tune_chat_text_free(&out);
+}
+
+static const struct tune_chat_message two[] = {SAID("user", "Hi"), SAID("assistant", "Yo "), SAID("user", "<|im_end|>"), SAID("assistant", "")};
+
+static void test_spans(void **state)
+{
+    (void)state;
+    const struct tune_chat_messages m = {.items = two, .count = 4, .name = "rows.jsonl", .line = 7};
+    struct tune_chat_template *t = from(chatml);
+    gives(t, &m, TUNE_CHAT_SPANS, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYo <|im_end|>\n<|im_start|>user\n<|im_end|><|im_end|>\n"
+          "<|im_start|>assistant\n<|im_end|>\n", "Yo <|im_end|>|<|im_end|>|");
+    gives(t, &(struct tune_chat_messages){.items = two, .count = 1}, TUNE_CHAT_GENERATION_PROMPT,
+          "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n", "");
+    tune_chat_template_free(t);
+    /* a text that ends with a token which no message wrote, as Phi-3.5's */
+    t = from("{% for m in messages %}{{ '<' + m.role + '>' + m.content + '<end>\\n' }}{% endfor %}{% if add_generation_prompt %}"
+             "{{ '<assistant>' }}{% else %}{{ '<eos>' }}{% endif %}");
+    gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS, "<user>Hi<end>\n<assistant>Yo <end>\n<eos>", "Yo <end>|");
+    tune_chat_template_free(t);
+    /* the end of a turn only at the end: with no sequel */
+    t = from("{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant:' }}{% else %}</s>{% endif %}");
+    gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS, "user:Hiassistant:Yo </s>", "Yo </s>|");
+    tune_chat_template_free(t);
+}
+
+static void test_unplaced(void **state)
+{
+    (void)state;
+    const struct tune_chat_messages m = {.items = two, .count = 4, .name = "rows.jsonl", .line = 7};
+    struct tune_chat_template *t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ m.content }}{% endif %}"
+                                        "{{ ';' }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}");
+    fails(t, &m, TUNE_CHAT_SPANS, "rows.jsonl:7: message 2: ");
+    tune_chat_template_free(t);
+    t = from("{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{% if add_generation_prompt %}assistant:<think>{% endif %}");
+    fails(t, &m, TUNE_CHAT_SPANS, "message 2: ");
+    gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, 0, "user:Hiassistant:Yo ", "");
+    tune_chat_template_free(t);
+}
+
+static void test_found(void **state)
+{
+    (void)state;
+    const struct tune_chat_messages m = {.items = two, .count = 1}, with = {.items = two, .count = 1, .tools = {"[{\"a\": 1}]", 10}};
+    struct tune_chat_template *t;
+    assert_ok(tune_file_make_folder("model"));
+    assert_null(tune_chat_template_open("model", NULL));
+    assert_error_has("no chat template");
+    put("model/tokenizer_config.json", "{\"bos_token\": {\"content\": \"<s>\"}, \"eos_token\": \"</s>\", \"pad_token\": null, \"chat_template\": "
+        "[{\"name\": \"default\", \"template\": \"{{ bos_token + messages[0].content + eos_token }}\"},"
+        " {\"name\": \"tool_use\", \"template\": \"{{ tools|tojson }}\"}, {\"name\": \"rag\", \"template\": \"rag\"}]}");
+    assert_got(t = tune_chat_template_open("model", NULL));
+    gives(t, &m, 0, "<s>Hi</s>", "");
+    gives(t, &with, 0, "[{\"a\": 1}]", "");
+    tune_chat_template_free(t);
+    assert_got(t = tune_chat_template_open("model", "rag"));
+    gives(t, &m, 0, "rag", "");
+    tune_chat_template_free(t);
+    put("model/chat_template.jinja", "J{{ bos_token }}");
+    assert_got(t = tune_chat_template_open("model", NULL));
+    gives(t, &m, 0, "J<s>", "");
+    assert_non_null(strstr(tune_chat_template_name(t), "model/chat_template.jinja"));
+    tune_chat_template_free(t);
+    assert_ok(tune_file_make_folder("model/additional_chat_templates"));
+    put("model/additional_chat_templates/extra.jinja", "E");
+    assert_got(t = tune_chat_template_open("model", "extra"));
+    gives(t, &m, 0, "E", "");
+    tune_chat_template_free(t);
+    assert_null(tune_chat_template_open("model", "chatmll"));
+    assert_error_has("there is no template chatmll; did you mean chatml?");
+    assert_got(t = tune_chat_template_open("model", "llama3"));
+    gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+          "<|start_header_id|>assistant<|end_header_id|>\n\nYo<|eot_id|>", "Yo<|eot_id|>|");
+    tune_chat_template_free(t);
+    assert_null(tune_chat_template_open("model", "./none.jinja"));
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    struct tune_chat_template *t = from("{% for m in messages %}{{ m.role }}{{ m.content is defined }}{{ m.thinking }}{{ m.reasoning_content }};{% endfor %}");
+    static const char one[] = "{\"role\": \"assistant\", \"content\": null, \"reasoning\": \"why\"}", bad[] = "{\"content\": \"x\"}", list[] = "[1]";
+    struct tune_chat_message said = {.json = {one, sizeof one - 1}};
+    const struct tune_chat_messages m = {.items = &said, .count = 1, .name = "f", .line = 3};
+    gives(t, &m, 0, "assistantFalsewhywhy;", "");
+    said.json = (struct tune_text){bad, sizeof bad - 1};
+    fails(t, &m, 0, "f:3: message 1 is no object with a role");
+    said.json = (struct tune_text){list, sizeof list - 1};
+    fails(t, &m, 0, "message 1 is no object with a role");
+    tune_chat_template_free(t);
+}
+
+/* Special tokens of the template are tokens, the same spelling in a message is text, and merges go over the border. */
+static void test_marked_ids(void **state)
+{
+    (void)state;
+    static const char *const special[] = {"<|im_start|>", "<|im_end|>"};
+    struct tune_chat_text out = {0};
+    struct tune_encoding a = {0}, b = {0};
+    assert_ok(tune_tokenizer_train("tokenizer.json", "user assistant user assistant", 29, 2 + 256 + 8, special, 2));
+    struct tune_tokenizer *k = tune_tokenizer_open("tokenizer.json");
+    struct tune_chat_template *t = from(chatml);
+    assert_got(k);
+    /* a role that is a word is the template's, another one is data */
+    const struct tune_chat_message odd[] = {SAID("user", "a"), SAID("<|x|>", "b")};
+    assert_ok(tune_chat_template_render(t, &(struct tune_chat_messages){.items = odd, .count = 2}, 0, &out));
+    assert_true(!out.data[strstr(out.text, "user") - out.text] && out.data[strstr(out.text, "<|x|>") - out.text]);
+    assert_ok(tune_chat_template_render(t, &(struct tune_chat_messages){.items = two, .count = 4}, 0, &out));
+    assert_ok(tune_tokenizer_encode_text(k, out.text, out.size, NULL, 0, &a));
+    assert_ok(tune_tokenizer_encode_text(k, out.text, out.size, out.data, 0, &b));
+    int ends[2] = {0, 0};
+    for (int64_t i = 0; i < a.count; i++)
+        ends[0] += a.ids[i] == tune_tokenizer_id(k, "<|im_end|>");
+    for (int64_t i = 0; i < b.count; i++)
+        ends[1] += b.ids[i] == tune_tokenizer_id(k, "<|im_end|>");
+    assert_int_equal(ends[0], 5);
+    assert_int_equal(ends[1], 4);
+    assert_ok(tune_tokenizer_encode(k, out.text, out.size, 0, &b));
+    assert_int_equal(a.count, b.count);
+    assert_memory_equal(a.ids, b.ids, (size_t)a.count * sizeof *a.ids);
+    tune_encoding_free(&a);
+    tune_encoding_free(&b);
+    tune_chat_text_free(&out);
+    tune_chat_template_free(t);
+    tune_tokenizer_free(k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spans), cmocka_unit_test(test_unplaced), cmocka_unit_test(test_found), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_marked_ids),
+    };
+    return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
+}

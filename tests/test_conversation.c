@@ -1,0 +1,324 @@
+/* test_conversation.c - conversations as training rows: by real chat templates and our own, what of them is trained, what is
+ * refused. */
+#include <limits.h>
+
+#include "datasets/dataset.h"
+#include "test.h"
+#include "tokenizers/tokenizer.h"
+
+/* A tokenizer of single bytes and of the special tokens that the templates write. It puts <s> before texts that are encoded
+ * with special tokens: conversations are not. */
+static struct tune_tokenizer *bytes;
+static char shared[PATH_MAX]; /* folder of real templates; "": none */
+
+static void put(const char *name, const char *text)
+{
+    test_write(".", name, text, strlen(text));
+}
+
+static int setup(void **state)
+{
+    static const char *const special[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|user|>", "<|assistant|>", "<|system|>",
+                                          "<|end|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<s>"};
+    enum { SPECIAL = sizeof special / sizeof *special };
+    if (test_shared() && !realpath(test_shared(), shared)) /* tests go to a folder of their own */
+        *shared = 0;
+    if (test_home_begin(state) < 0)
+        return -1;
+    assert_ok(tune_tokenizer_train("tokenizer.json", "ab", 2, 256 + SPECIAL, special, SPECIAL));
+    char *text, *with;
+    size_t size;
+    static const char none[] = "\"post_processor\":";
+    assert_ok(tune_file_read("tokenizer.json", 1 << 20, &text, &size));
+    char *at = strstr(text, none);
+    assert_non_null(at);
+    size_t end = (size_t)(at - text) + sizeof none - 1;
+    at += sizeof none - 1;
+    at += *at == ' ';
+    at = *at == '{' ? strstr(at, "},") + 1 : at + 4; /* ByteLevel, or null */
+    assert_true(asprintf(&with, "%.*s{\"type\":\"TemplateProcessing\",\"single\":["
+                         "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[10],"
+                         "\"tokens\":[\"<s>\"]}}}%s", (int)end, text, at) > 0);
+    put("tokenizer.json", with);
+    free(text);
+    free(with);
+    bytes = tune_tokenizer_open("tokenizer.json");
+    assert_got(bytes);
+    assert_ok(tune_file_make_folder("model"));
+    put("model/tokenizer_config.json", "{\"bos_token\": \"<s>\", \"eos_token\": \"<|endoftext|>\", \"chat_template\": "
+                                       "\"{% for m in messages %}{{ '<' + m.role + '>' + m.content + eos_token }}{% endfor %}"
+                                       "{% if add_generation_prompt %}<assistant>{% endif %}\"}");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    tune_tokenizer_free(bytes);
+    return test_home_end(state);
+}
+
+static struct tune_dataset *open_with(const char *name, const char *text, struct tune_dataset_options o)
+{
+    put(name, text);
+    o.max_length = o.max_length ? o.max_length : 4096;
+    o.end_token = "<|endoftext|>";
+    o.model_folder = "model";
+    return tune_dataset_open(name, &o, bytes);
+}
+#define OPEN(name, text, ...) open_with(name, text, (struct tune_dataset_options){.row_format = "auto", __VA_ARGS__})
+#define REFUSED(name, text, error, ...)             \
+    do {                                            \
+        assert_null(OPEN(name, text, __VA_ARGS__)); \
+        assert_error_has(error);                    \
+    } while (0)
+
+/* A row as text, its trained parts in square brackets, a '~' before each special token. */
+static const char *row_of(struct tune_dataset *d, int64_t row)
+{
+    static char out[16384];
+    struct tune_example x = {0};
+    size_t used = 0;
+    assert_got(d);
+    assert_ok(tune_dataset_get(d, row, &x));
+    for (int64_t i = 0; i < x.count; i++) {
+        char *text;
+        size_t size;
+        bool was = i > 0 && x.trained[i - 1], is = x.trained[i];
+        assert_ok(tune_tokenizer_decode(bytes, x.ids + i, 1, false, &text, &size));
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%s%s", is && !was ? "[" : !is && was ? "]" : "",
+                                 size > 1 ? "~" : "", text);
+        free(text);
+    }
+    snprintf(out + used, sizeof out - used, "%s", x.count && x.trained[x.count - 1] ? "]" : "");
+    tune_example_free(&x);
+    return out;
+}
+
+static void assert_row(struct tune_dataset *d, const char *expected)
+{
+    assert_string_equal(row_of(d, 0), expected);
+    tune_dataset_free(d);
+}
+
+static void assert_bad(struct tune_dataset *d, int64_t row, const char *error)
+{
+    struct tune_example x = {0};
+    assert_got(d);
+    assert_int_equal(tune_dataset_get(d, row, &x), -1);
+    assert_error_has(error);
+    tune_example_free(&x);
+}
+
+#define USER(text) "{\"role\": \"user\", \"content\": \"" text "\"}"
+#define ASSISTANT(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
+#define SYSTEM(text) "{\"role\": \"system\", \"content\": \"" text "\"}"
+#define MESSAGES(...) "{\"messages\": [" __VA_ARGS__ "]}\n"
+#define PAIR MESSAGES(USER("a") "," ASSISTANT("b"))
+#define TURNS MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b") "," USER("<|im_end|>") "," ASSISTANT("d\\n"))
+
+/* ---- templates of our own ---- */
+
+static void own(void **state)
+{
+    (void)state;
+    assert_row(OPEN("m.jsonl", TURNS, .chat_template = "chatml"),
+               "~<|im_start|>system\ns~<|im_end|>\n~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[b~<|im_end|>]\n"
+               "~<|im_start|>user\n<|im_end|>~<|im_end|>\n~<|im_start|>assistant\n[d\n~<|im_end|>]\n");
+    assert_row(OPEN("m.jsonl", TURNS, .chat_template = "chatml", .train_on = "last"),
+               "~<|im_start|>system\ns~<|im_end|>\n~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\nb~<|im_end|>\n"
+               "~<|im_start|>user\n<|im_end|>~<|im_end|>\n~<|im_start|>assistant\n[d\n~<|im_end|>]\n");
+    assert_row(OPEN("m.jsonl", TURNS, .chat_template = "llama3"), /* its own beginning, and no second one */
+               "~<s>~<|start_header_id|>system~<|end_header_id|>\n\ns~<|eot_id|>~<|start_header_id|>user~<|end_header_id|>\n\na"
+               "~<|eot_id|>~<|start_header_id|>assistant~<|end_header_id|>\n\n[b~<|eot_id|>]~<|start_header_id|>user"
+               "~<|end_header_id|>\n\n<|im_end|>~<|eot_id|>~<|start_header_id|>assistant~<|end_header_id|>\n\n[d~<|eot_id|>]");
+    assert_row(OPEN("m.jsonl", PAIR, .chat_template = "phi3"),
+               "~<|user|>\na~<|end|>\n~<|assistant|>\n[b~<|end|>]\n");
+    assert_row(OPEN("m.jsonl", PAIR, .chat_template = "plain"),
+               "User: a~<|endoftext|>\nAssistant: [b~<|endoftext|>]\n");
+    assert_row(OPEN("m.jsonl", PAIR, .chat_template = "plain", .train_on = "all"),
+               "U[ser: a~<|endoftext|>\nAssistant: b~<|endoftext|>\n]");
+}
+
+/* The folder's own, where none is chosen; what the other formats make of it. */
+static void formats(void **state)
+{
+    (void)state;
+    assert_row(OPEN("t.jsonl", "{\"text\": \"a\"}", NULL), "~<s>[a]"); /* what conversations do not get */
+    assert_row(OPEN("m.jsonl", PAIR, NULL), "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("s.json", "[{\"conversations\": [{\"from\": \"human\", \"value\": \"<\\u007cend|>\"}, "
+                              "{\"from\": \"gpt\", \"value\": \"b\"}]}]", NULL),
+               "<user><|end|>~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("i.csv", "input,output\na,b\n", NULL), "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    static const char lists[] = "{\"prompt\": [" USER("a") "," ASSISTANT("b") "," USER("c") "], "
+                                "\"completion\": [" ASSISTANT("d") "]}\n{\"prompt\": \"q\", \"completion\": \"a\"}\n{\"prompt\": [], \"completion\": \"a\"}\n";
+    static const char turns[] = "<user>a~<|endoftext|><assistant>b~<|endoftext|><user>c~<|endoftext|><assistant>[d~<|endoftext|>]";
+    struct tune_dataset *d = OPEN("p.jsonl", lists, NULL);
+    assert_string_equal(tune_dataset_about(d), "prompt-completion (recognised), columns prompt, completion; trained on completion; "
+                                               "chat template model/tokenizer_config.json");
+    assert_bad(d, 1, "p.jsonl:2: the column \"prompt\" is no list of messages in this row, as prompts are in the first one");
+    assert_bad(d, 2, "p.jsonl:3: the column \"completion\" is no list of messages in this row");
+    assert_row(d, turns);
+    assert_row(OPEN("p.jsonl", lists, .train_on = "last"), turns);
+    assert_row(OPEN("p.jsonl", lists, .train_on = "assistant"),
+               "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]<user>c~<|endoftext|><assistant>[d~<|endoftext|>]");
+    assert_row(OPEN("c.jsonl", "{\"q\": [" USER("a") "], \"a\": [" ASSISTANT("d") "]}\n", .columns = "prompt=q,completion=a"),
+               "<user>a~<|endoftext|><assistant>[d~<|endoftext|>]");
+    REFUSED("p.jsonl", "{\"prompt\": \"q\", \"completion\": \"a\"}", "--train-on last has no meaning for rows of the format "
+            "prompt-completion; expected one of: completion, all", .train_on = "last");
+    REFUSED("p.jsonl", "{\"prompt\": \"q\", \"completion\": \"a\"}", "--chat-template writes conversations, and these rows",
+            .chat_template = "chatml");
+}
+
+/* ---- shown ---- */
+
+static void shown(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    struct tune_dataset *d = OPEN("m.jsonl", MESSAGES(USER("<s>\\n") "," ASSISTANT("b")), .max_length = 23);
+    FILE *f = open_memstream(&text, &size);
+    assert_got(d);
+    assert_ok(tune_dataset_show(d, bytes, 1, f));
+    fclose(f);
+    assert_non_null(strstr(text, "row 0, m.jsonl:1: 23 tokens, 1 trained, cut from 24\n"
+                                 "    loss  by        piece\n"
+                                 "  masked  template  \"<user>\"\n"
+                                 "  masked  row       \"<s>\\n\"\n"
+                                 "  masked  template  \"<|endoftext|><assistant>\"\n"
+                                 " trained  row       \"b\"\n"
+                                 " trained  template  \"<|endoftext|>\"\n"
+                                 "position       id  loss     token\n"));
+    assert_non_null(strstr(text, "cut here: the model does not see the row's other 1 tokens"));
+    assert_int_equal(tune_dataset_counts(d).rows, 1); /* read once more for its pieces, and not counted for it */
+    free(text);
+    tune_dataset_free(d);
+}
+
+/* ---- refused ---- */
+
+static void refused(void **state)
+{
+    (void)state;
+    static const char two[] = PAIR MESSAGES(USER("bad") "," ASSISTANT("b"))
+        MESSAGES(USER("c") "," ASSISTANT("d"));
+    put("raise.jinja", "{% for m in messages %}{% if m.content == 'bad' %}{{ raise_exception('no bad words') }}{% endif %}"
+                       "{{ m.role + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}");
+    struct tune_dataset *d = OPEN("r.jsonl", two, .chat_template = "raise.jinja");
+    assert_bad(d, 1, "r.jsonl:2: ");
+    assert_bad(d, 1, "no bad words");
+    assert_row(d, "user:a;assistant:[b;]");
+    d = OPEN("r.jsonl", two, .chat_template = "raise.jinja", .skip_bad_rows = true);
+    struct tune_example x = {0};
+    assert_got(d);
+    assert_ok(tune_dataset_get(d, 1, &x));
+    assert_true(x.bad && x.count == 0);
+    assert_ok(tune_dataset_get(d, 2, &x));
+    assert_true(!x.bad && x.count > 0);
+    assert_int_equal(tune_dataset_counts(d).bad, 1);
+    tune_example_free(&x);
+    tune_dataset_free(d);
+    put("thinks.jinja", "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{% if add_generation_prompt %}assistant:<think>{% endif %}");
+    REFUSED("r.jsonl", two, "r.jsonl:1: message 2: what the assistant wrote cannot be told", .chat_template = "thinks.jinja");
+    assert_row(OPEN("r.jsonl", two, .chat_template = "thinks.jinja", .train_on = "all"), "u[ser:aassistant:b]");
+    put("broken.jinja", "{% for m in messages %}");
+    REFUSED("r.jsonl", two, "broken.jinja", .chat_template = "broken.jinja");
+    REFUSED("r.jsonl", two, "did you mean chatml?", .chat_template = "chatm");
+    REFUSED("r.jsonl", "{\"text\": \"x\"}", "--chat-template writes conversations", .chat_template = "chatml");
+    REFUSED("r.jsonl", PAIR, "not one of the first 1 rows has a token to train on", .max_length = 4);
+    REFUSED("r.jsonl", "{\"messages\": [" USER("a") "," ASSISTANT("b") "], \"tools\": \"[]\"}",
+            "the column \"tools\" is no list of tools", NULL);
+}
+
+/* Templates of the same words are the same; one word, or a token that one names, and they are not. */
+static uint64_t hash_of(const char *template)
+{
+    struct tune_dataset *d = OPEN("h.jsonl", PAIR, .chat_template = template);
+    assert_got(d);
+    uint64_t hash = tune_dataset_chat_hash(d);
+    assert_true(hash != 0 && tune_dataset_prompt_hash(d) == 0);
+    assert_true(tune_dataset_hash(d) != tune_dataset_fingerprint(d));
+    tune_dataset_free(d);
+    return hash;
+}
+
+static void hashes(void **state)
+{
+    (void)state;
+    static const char text[] = "{% for m in messages %}{{ m.role + m.content + eos_token }}{% endfor %}"
+                               "{% if add_generation_prompt %}assistant{% endif %}";
+    put("one.jinja", text);
+    put("two.jinja", text);
+    uint64_t chatml = hash_of("chatml"), one = hash_of("one.jinja");
+    assert_true(one == hash_of("two.jinja") && one != chatml);
+    char *config;
+    size_t size;
+    assert_ok(tune_file_read("model/tokenizer_config.json", 1 << 20, &config, &size));
+    put("model/tokenizer_config.json", "{\"bos_token\": \"<s>\", \"eos_token\": \"<|end|>\"}");
+    assert_true(one != hash_of("two.jinja")); /* names eos_token */
+    assert_true(chatml == hash_of("chatml"));
+    test_write("model", "tokenizer_config.json", config, size);
+    free(config);
+    struct tune_dataset *d = OPEN("h.jsonl", "{\"text\": \"t\"}", NULL);
+    assert_got(d);
+    assert_true(tune_dataset_chat_hash(d) == 0 && tune_dataset_hash(d) == tune_dataset_fingerprint(d));
+    tune_dataset_free(d);
+    put("day.jinja", "{% for m in messages %}{{ m.role + m.content }}{% endfor %}{{ strftime_now('%d %b %Y') }}");
+    assert_row(OPEN("h.jsonl", PAIR, .chat_template = "day.jinja", .train_on = "all"),
+               "u[seraassistantb26 Jul 2024]");
+}
+
+/* ---- real templates ---- */
+
+static const char *real(const char *name)
+{
+    static char path[PATH_MAX + 256];
+    snprintf(path, sizeof path, "%s/chat-templates/%s.jinja", shared, name);
+    if (!tune_file_exists(path))
+        skip();
+    return path;
+}
+
+static void real_templates(void **state)
+{
+    (void)state;
+    if (!*shared)
+        skip();
+    static const char chatml[] = "~<|im_start|>system\ns~<|im_end|>\n~<|im_start|>user\na~<|im_end|>\n"
+                                 "~<|im_start|>assistant\n[b~<|im_end|>]\n~<|im_start|>user\n<|im_end|>~<|im_end|>\n~<|im_start|>assistant\n[d\n~<|im_end|>]\n";
+    assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("chatml")), chatml);
+    assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("SmolLM2-Instruct")), chatml);
+    assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("Qwen-Qwen2.5-7B-Instruct")), chatml);
+    assert_row(OPEN("m.jsonl", PAIR, .chat_template = real("SmolLM2-Instruct")),
+               "~<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face~<|im_end|>\n"
+               "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[b~<|im_end|>]\n");
+    assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("microsoft-Phi-3.5-mini-instruct")),
+               "~<|system|>\ns~<|end|>\n~<|user|>\na~<|end|>\n~<|assistant|>\n[b~<|end|>]\n~<|user|>\n<|im_end|>~<|end|>\n"
+               "~<|assistant|>\n[d\n~<|end|>]\n~<|endoftext|>"); /* no message wrote the last one */
+}
+
+/* Calls of tools are what the assistant wrote, what tools answer is not. */
+static void tools(void **state)
+{
+    (void)state;
+    if (!*shared)
+        skip();
+    static const char row[] =
+        "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}], \"messages\": [" USER("a") ",{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+        "\"arguments\": {\"x\": 1}}}]}, {\"role\": \"tool\", \"content\": \"2\"}," ASSISTANT("b") "]}\n";
+    struct tune_dataset *d = OPEN("t.jsonl", row, .chat_template = real("Qwen-Qwen2.5-7B-Instruct"));
+    const char *text = row_of(d, 0), *user = strstr(text, "~<|im_start|>user\n");
+    assert_non_null(strstr(text, "\n<tools>\n{\"type\": \"function\", \"function\": {\"name\": \"f\"}}\n</tools>"));
+    assert_non_null(user);
+    assert_string_equal(user, "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>\n"
+                        "{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n</tool_call>~<|im_end|>]\n~<|im_start|>user\n<tool_response>\n2\n</tool_response>~<|im_end|>\n"
+                        "~<|im_start|>assistant\n[b~<|im_end|>]\n");
+    tune_dataset_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(formats), cmocka_unit_test(shown),
+                                       cmocka_unit_test(refused), cmocka_unit_test(hashes), cmocka_unit_test(real_templates), cmocka_unit_test(tools)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
