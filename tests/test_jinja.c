@@ -124,7 +124,7 @@ static void test_names(void **state)
     gives("{{ ' x '.strip() }}{{ 'xax'.strip('x') }}{{ 'ab'.startswith('a') }}{{ 'x'|replace('','-') }}{{ 'ab'.removesuffix('b') }}",
           "xaTrue-x-a");
     gives("{% for k, v in a|dictsort(reverse=true) %}{{ k }}{% endfor %}{% for k, v in a.items() %}{{ k }}{% endfor %}", "yxxy");
-    gives("{{ '2.7'|int }}{{ 'x'|int(3) }}{{ zz|default('d') }}{{ 'a\nb\n\nc'|indent(2) }}", "23da\n  b\n\n  c");
+    gives("{{ 2.7|int }}{{ 'x'|int(3) }}{{ zz|default('d') }}{{ 'a\nb\n\nc'|indent(2) }}", "23da\n  b\n\n  c");
     gives("{{ strftime_now('%d %b %Y') }}", "14 Nov 2023");
 }
 

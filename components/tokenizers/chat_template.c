@@ -262,9 +262,9 @@ fail:
 }
 
 /* ---- one render ---- */
-static jval *member(const jval *message, const char *name)
+static const jval *member(jrun *run, const jval *message, const char *name)
 {
-    return (jval *)tune_jinja_dict_find(message->dict, name, strlen(name));
+    return tune_jinja_dict_find(run, message->dict, (struct tune_text){name, strlen(name)});
 }
 
 /* Reasoning has several names: each template finds it under the one it reads, as in transformers. */
@@ -274,7 +274,7 @@ static int alias_reasoning(jrun *run, jval *message)
     const jval *reasoning = NULL;
     jval all;
     for (int i = 0; i < 3 && !reasoning; i++)
-        reasoning = member(message, names[i]);
+        reasoning = member(run, message, names[i]);
     if (!reasoning)
         return 0;
     TRY(tune_jinja_dict_new(run, &all));
@@ -308,7 +308,7 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
     tune_json_free(&j);
     if (failed)
         return -1;
-    if (all.type != JINJA_DICT || !member(&all, "role") || member(&all, "role")->type != JINJA_TEXT) {
+    if (all.type != JINJA_DICT || !member(run, &all, "role") || member(run, &all, "role")->type != JINJA_TEXT) {
         tune_error_set("message %d is no object with a role", index + 1);
         return -1;
     }
@@ -446,7 +446,7 @@ static int is_assistant(const struct tune_chat_template *t, const struct tune_ch
     jval v;
     jrun *run = tune_jinja_begin(t->plain, 0);
     int failed = !run || read_message(run, messages, index, &v) < 0;
-    *is = !failed && tune_jinja_is(member(&v, "role"), "assistant");
+    *is = !failed && tune_jinja_is(member(run, &v, "role"), "assistant");
     tune_jinja_end(run);
     return failed ? -1 : 0;
 }
