@@ -155,7 +155,8 @@ static int read_config(struct tune_chat_template *t, const char *path)
         failed = add(t, "default", strdup(template->valuestring), strlen(template->valuestring), path);
     else if (cJSON_IsArray(template))
         cJSON_ArrayForEach(item, template) {
-            const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name"), *text = cJSON_GetObjectItemCaseSensitive(item, "template");
+            const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+            const cJSON *text = cJSON_GetObjectItemCaseSensitive(item, "template");
             if (!failed && cJSON_IsString(name) && cJSON_IsString(text))
                 failed = add(t, name->valuestring, strdup(text->valuestring), strlen(text->valuestring), path);
         }
@@ -204,7 +205,8 @@ static int unknown(const struct tune_chat_template *t, const char *chosen, const
     for (int i = 0; i < count && at < sizeof text; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", names[i]);
     const char *near = tune_nearest(chosen, names, count, NULL);
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--chat-template: there is no template %s; did you mean %s? There are: %s; or the path of a "
+    tune_error_set_kind(TUNE_ERROR_USAGE,
+                        "--chat-template: there is no template %s; did you mean %s? There are: %s; or the path of a "
                         "file, with a '/' or .jinja at its end", chosen, near ? near : "a file", text);
     for (int i = 0; i < own; i++)
         free(ours[i]);
@@ -249,7 +251,8 @@ struct tune_chat_template *tune_chat_template_open(const char *model_folder, con
     }
     t->seconds = -1;
     if (model_folder) {
-        if (tune_path(path, "%s/chat_template.jinja", model_folder) < 0 || (tune_file_exists(path) && add_file(t, "default", path) < 0) ||
+        if (tune_path(path, "%s/chat_template.jinja", model_folder) < 0 ||
+            (tune_file_exists(path) && add_file(t, "default", path) < 0) ||
             tune_path(path, "%s/additional_chat_templates", model_folder) < 0 || add_folder(t, path) < 0 ||
             tune_path(path, "%s/tokenizer_config.json", model_folder) < 0 || (tune_file_exists(path) && read_config(t, path) < 0))
             goto fail;
@@ -318,7 +321,8 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
     return alias_reasoning(run, v);
 }
 
-static int set_variables(const struct tune_chat_template *t, jrun *run, const struct tune_chat_messages *messages, int count, bool prompt)
+static int set_variables(const struct tune_chat_template *t, jrun *run, const struct tune_chat_messages *messages, int count,
+                         bool prompt)
 {
     jval list, item, key = tune_jinja_word("messages");
     for (int i = 0; i < t->special_count; i++)
@@ -337,7 +341,8 @@ static int set_variables(const struct tune_chat_template *t, jrun *run, const st
                                messages->line);
 }
 
-static int render(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int count, bool prompt, struct rendered *r)
+static int render(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int count, bool prompt,
+                  struct rendered *r)
 {
     struct tune_jinja_output out;
     jrun *run = tune_jinja_begin(messages->tools.data && t->tools ? t->tools : t->plain, t->seconds);

@@ -2,9 +2,10 @@
  *
  * Renders what Jinja2 renders as transformers sets it up: trim_blocks and lstrip_blocks on, one newline at the template's end
  * dropped, loop controls, no automatic escaping, a sandbox in which lists and mappings are never changed. The subset:
- *   tags         for (with if, else), if, elif, else, set (name, a.name, several names, block), macro, break, continue, generation, raw
- *   expressions  literals, lists, tuples, mappings with strings as keys, + - * / // % ~, comparisons, in, and, or, not, a if b else c,
- *                attributes, items, slices, calls with names
+ *   tags         for (with if, else), if, elif, else, set (name, a.name, several names, block), macro, break, continue,
+ *                generation, raw
+ *   expressions  literals, lists, tuples, mappings with strings as keys, + - * / // % ~, comparisons, in, and, or, not,
+ *                a if b else c, attributes, items, slices, calls with names
  *   filters      abs capitalize count d default dictsort first indent int items join last length list lower map reject
  *                rejectattr replace reverse safe select selectattr string title tojson trim upper
  *   tests        boolean callable defined divisibleby eq equalto even false float ge gt in integer iterable le lt mapping ne none

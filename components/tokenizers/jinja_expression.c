@@ -47,7 +47,8 @@ static int attribute(jrun *run, const jval *of, struct tune_text name, jval *v)
     bool method = of->type == JINJA_TEXT && tune_jinja_known(JINJA_TEXT_METHOD, name);
     *v = tune_jinja_undefined(name.data, name.size);
     if (of->type == JINJA_UNDEFINED)
-        return tune_jinja_fail(run, "%.*s is undefined, and %.*s of it is asked for", (int)(of->size > 60 ? 60 : of->size), of->text,
+        return tune_jinja_fail(run, "%.*s is undefined, and %.*s of it is asked for", (int)(of->size > 60 ? 60 : of->size),
+                               of->text,
                                JINJA_SHOWN(name));
     if (of->type == JINJA_LOOP && loop_attribute(of->loop, name, v) < 0)
         return tune_jinja_fail(run, "loop.%.*s is not supported", JINJA_SHOWN(name));
@@ -76,14 +77,16 @@ int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v)
     int64_t at;
     *v = tune_jinja_undefined("an item", 7);
     if (of->type == JINJA_UNDEFINED)
-        return tune_jinja_fail(run, "%.*s is undefined, and an item of it is asked for", (int)(of->size > 99 ? 99 : of->size), of->text);
+        return tune_jinja_fail(run, "%.*s is undefined, and an item of it is asked for", (int)(of->size > 99 ? 99 : of->size),
+                               of->text);
     if (key->type == JINJA_TEXT) {
-        const jval *there = of->type == JINJA_DICT ? tune_jinja_dict_find(run, of->dict, (struct tune_text){key->text, key->size}) : NULL;
+        const struct tune_text name = {key->text, key->size};
+        const jval *there = of->type == JINJA_DICT ? tune_jinja_dict_find(run, of->dict, name) : NULL;
         if (there) {
             *v = *there;
             return 0;
         }
-        return attribute(run, of, (struct tune_text){key->text, key->size}, v);
+        return attribute(run, of, name, v);
     }
     if (!as_whole(key, &at))
         return 0;
@@ -304,7 +307,8 @@ static int collect(jrun *run, const node *n, jval *v)
         TRY(tune_jinja_eval(run, m, &item));
         TRY(tune_jinja_eval(run, m->next, &value));
         if (item.type != JINJA_TEXT)
-            return tune_jinja_fail(run, "%s as a key of a mapping is not supported; expected a string", tune_jinja_type_name(&item));
+            return tune_jinja_fail(run, "%s as a key of a mapping is not supported; expected a string",
+                                   tune_jinja_type_name(&item));
         TRY(tune_jinja_dict_put(run, v->dict, item, value));
     }
     return 0;

@@ -67,7 +67,8 @@ JINJA_RUN(map)
         attribute = args->names[i].data && tune_text_equal(args->names[i], "attribute") ? &args->values[i] : attribute;
         otherwise = args->names[i].data && tune_text_equal(args->names[i], "default") ? &args->values[i] : otherwise;
     }
-    const struct tune_jinja_name *filter = args->count && !args->names[0].data ? tune_jinja_known(JINJA_FILTER, named(args->values)) : NULL;
+    const bool by_place = args->count && !args->names[0].data;
+    const struct tune_jinja_name *filter = by_place ? tune_jinja_known(JINJA_FILTER, named(args->values)) : NULL;
     if (!attribute == !filter || (attribute && args->count != 1 + !!otherwise))
         return tune_jinja_fail(run, "%s without attribute= or the name of a filter is not supported", what->name);
     TRY(tune_jinja_iterate(run, of, &list));
@@ -134,7 +135,8 @@ JINJA_RUN(dict_sort)
 
 JINJA_RUN(indent)
 {
-    const jval *width = args->at[0], *first = args->at[1], *blank = args->at[2], one = tune_jinja_word(" "), newline = tune_jinja_word("\n");
+    const jval *width = args->at[0], *first = args->at[1], *blank = args->at[2];
+    const jval one = tune_jinja_word(" "), newline = tune_jinja_word("\n");
     jval text, lines, by = tune_jinja_word("    ");
     struct tune_jinja_buffer b = {0};
     (void)what;
@@ -294,7 +296,8 @@ const struct tune_jinja_name tune_jinja_filters[] = {
     {"dictsort", 0, 3, "case_sensitive by reverse", dict_sort, 0}, {"first", 0, 0, "", end_item, false},
     {"indent", 0, 3, "width first blank", indent, 0}, {"int", 0, 1, "default", integer, 0}, {"items", 0, 0, "", items, 0},
     {"join", 0, 2, "d attribute", join, 0}, {"last", 0, 0, "", end_item, true}, {"length", 0, 0, "", length, 0},
-    {"list", 0, 0, "", list, 0}, {"lower", 0, 0, "", change_case, 'l'}, {"map", 0, 4, NULL, map, 0}, {"reject", 0, 3, "", choose, false},
+    {"list", 0, 0, "", list, 0}, {"lower", 0, 0, "", change_case, 'l'}, {"map", 0, 4, NULL, map, 0},
+    {"reject", 0, 3, "", choose, false},
     {"rejectattr", 1, 4, "", choose, false}, {"replace", 2, 3, "old new count", replace, 0}, {"reverse", 0, 0, "", reverse, 0},
     {"safe", 0, 0, "", string, 0}, {"select", 0, 3, "", choose, true}, {"selectattr", 1, 4, "", choose, true},
     {"string", 0, 0, "", string, 0}, {"title", 0, 0, "", change_case, 'w'},

@@ -36,7 +36,8 @@ int tune_jinja_apply(jrun *run, const struct tune_jinja_name *what, const jval *
         struct tune_text name = args.names[i];
         int place = name.data ? place_of(what->names, name) : i;
         if (place < 0 || place >= PLACES || args.at[place])
-            return tune_jinja_fail(run, "%s: the argument %.*s is given twice, or none that is supported", what->name, JINJA_SHOWN(name));
+            return tune_jinja_fail(run, "%s: the argument %.*s is given twice, or none that is supported", what->name,
+                                   JINJA_SHOWN(name));
         args.at[place] = &args.values[i];
     }
     for (int i = 0; i < what->least && what->names; i++)
@@ -84,7 +85,8 @@ const struct tune_jinja_name tune_jinja_tests[] = {
     {"le", 1, 1, "", compare, JINJA_OP('<', '=')}, {"lt", 1, 1, "", compare, '<'}, {"ne", 1, 1, "", compare, JINJA_OP('!', '=')},
     {"divisibleby", 1, 1, "", divides, -1}, {"even", 0, 0, "", divides, 0}, {"odd", 0, 0, "", divides, 1},
     {"boolean", 0, 0, "", is_type, IS(BOOL)}, {"callable", 0, 0, "", is_type, IS(MACRO) | IS(METHOD)},
-    {"defined", 0, 0, "", is_type, ~IS(UNDEFINED)}, {"float", 0, 0, "", is_type, IS(FLOAT)}, {"integer", 0, 0, "", is_type, IS(INT)},
+    {"defined", 0, 0, "", is_type, ~IS(UNDEFINED)}, {"float", 0, 0, "", is_type, IS(FLOAT)},
+    {"integer", 0, 0, "", is_type, IS(INT)},
     {"iterable", 0, 0, "", is_type, SEQUENCE}, {"mapping", 0, 0, "", is_type, IS(DICT)}, {"none", 0, 0, "", is_type, IS(NONE)},
     {"number", 0, 0, "", is_type, IS(INT) | IS(FLOAT) | IS(BOOL)}, {"sequence", 0, 0, "", is_type, SEQUENCE},
     {"string", 0, 0, "", is_type, IS(TEXT)}, {"undefined", 0, 0, "", is_type, IS(UNDEFINED)},
@@ -155,7 +157,8 @@ JINJA_RUN(mapping)
             continue;
         }
         if (i > 0 || from->type != JINJA_DICT)
-            return tune_jinja_fail(run, "%s of %s; expected a mapping or arguments with names", what->name, tune_jinja_type_name(from));
+            return tune_jinja_fail(run, "%s of %s; expected a mapping or arguments with names", what->name,
+                                   tune_jinja_type_name(from));
         for (size_t k = 0; k < from->dict->count; k++)
             TRY(tune_jinja_dict_put(run, v->dict, from->dict->keys[k], from->dict->values[k]));
     }

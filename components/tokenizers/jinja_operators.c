@@ -135,7 +135,8 @@ static node *primary(parser *p)
     if (k->kind != JINJA_NAME)
         return tune_jinja_expected(p, "an expression");
     p->at++;
-    if (p->macro && (tune_text_equal(k->text, "varargs") || tune_text_equal(k->text, "kwargs") || tune_text_equal(k->text, "caller")))
+    if (p->macro && (tune_text_equal(k->text, "varargs") || tune_text_equal(k->text, "kwargs") ||
+                     tune_text_equal(k->text, "caller")))
         return tune_jinja_unknown(p, k->line, "macro variable", k->text);
     n = tune_jinja_make(p, JINJA_N_NAME, k->line);
     n->name = k->text;

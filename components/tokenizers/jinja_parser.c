@@ -23,7 +23,8 @@ node *tune_jinja_stop(struct tune_jinja_parser *p, int line, const char *format,
 
 node *tune_jinja_expected(struct tune_jinja_parser *p, const char *what)
 {
-    static const char *const kinds[] = {"text", "a tag", "%}", "{{", "}}", "", "a string", "a number", "a number", "", "the template's end"};
+    static const char *const kinds[] = {"text", "a tag", "%}", "{{", "}}", "", "a string", "a number", "a number", "",
+                                        "the template's end"};
     const struct tune_jinja_token *k = p->at;
     if (k->kind == JINJA_NAME || k->kind == JINJA_OPERATOR)
         return tune_jinja_stop(p, k->line, "found %.*s; expected %s", JINJA_SHOWN(k->text), what);
@@ -232,7 +233,8 @@ static node *statement(struct tune_jinja_parser *p)
         int kind;
         node *(*parse)(struct tune_jinja_parser *p, node *n);
     } tags[] = {{"for", JINJA_N_FOR, for_}, {"if", JINJA_N_IF, if_}, {"set", JINJA_N_SET, set}, {"macro", JINJA_N_MACRO, macro},
-                {"break", JINJA_N_BREAK, leave}, {"continue", JINJA_N_CONTINUE, leave}, {"generation", JINJA_N_GENERATION, generation}};
+                {"break", JINJA_N_BREAK, leave}, {"continue", JINJA_N_CONTINUE, leave},
+                {"generation", JINJA_N_GENERATION, generation}};
     int line = p->at->line;
     struct tune_text name = take_name(p, "the name of a tag");
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)

@@ -4,7 +4,8 @@
 
 bool tune_jinja_is_space(uint32_t c)
 {
-    return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
+    return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) ||
            c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
@@ -160,7 +161,8 @@ JINJA_RUN(split)
         found = what->how ? find_last(of, by, end) : find(of, by, begin);
         if (found > of->size)
             break;
-        TRY(tune_jinja_list_add(run, v, what->how ? tune_jinja_part(of, found + by->size, end) : tune_jinja_part(of, begin, found)));
+        jval part = what->how ? tune_jinja_part(of, found + by->size, end) : tune_jinja_part(of, begin, found);
+        TRY(tune_jinja_list_add(run, v, part));
         end = what->how ? found : end;
         begin = what->how ? begin : found + by->size;
     }
@@ -326,11 +328,13 @@ JINJA_RUN(get)
 const struct tune_jinja_name tune_jinja_text_methods[] = {
     {"capitalize", 0, 0, "", change_case, 'c'}, {"endswith", 1, 1, "", starts, true}, {"find", 1, 1, "", find_text, 0},
     {"join", 1, 1, "", join, 0}, {"lower", 0, 0, "", change_case, 'l'}, {"lstrip", 0, 1, "", strip, 'l'},
-    {"removeprefix", 1, 1, "", without, false}, {"removesuffix", 1, 1, "", without, true}, {"replace", 2, 3, "- - count", replace, 0},
+    {"removeprefix", 1, 1, "", without, false}, {"removesuffix", 1, 1, "", without, true},
+    {"replace", 2, 3, "- - count", replace, 0},
     {"rsplit", 0, 2, "sep maxsplit", split, true}, {"rstrip", 0, 1, "", strip, 'r'}, {"split", 0, 2, "sep maxsplit", split, false},
     {"splitlines", 0, 1, "keepends", lines, 0}, {"startswith", 1, 1, "", starts, false}, {"strip", 0, 1, "", strip, 0},
     {"title", 0, 0, "", change_case, 't'}, {"upper", 0, 0, "", change_case, 'u'}, {0},
 };
 const struct tune_jinja_name tune_jinja_dict_methods[] = {
-    {"get", 1, 2, "", get, 0}, {"items", 0, 0, "", entries, 'i'}, {"keys", 0, 0, "", entries, 'k'}, {"values", 0, 0, "", entries, 'v'}, {0},
+    {"get", 1, 2, "", get, 0}, {"items", 0, 0, "", entries, 'i'}, {"keys", 0, 0, "", entries, 'k'},
+    {"values", 0, 0, "", entries, 'v'}, {0},
 };

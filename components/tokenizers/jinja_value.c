@@ -149,7 +149,8 @@ int tune_jinja_dict_put(jrun *run, struct tune_jinja_dict *d, jval key, jval val
     }
     if (d->count == d->room) {
         size_t room = d->room ? d->room * 2 : 8;
-        jval *keys = grown(run, d->keys, d->count, room, sizeof *keys), *values = grown(run, d->values, d->count, room, sizeof *values);
+        jval *keys = grown(run, d->keys, d->count, room, sizeof *keys);
+        jval *values = grown(run, d->values, d->count, room, sizeof *values);
         if (!keys || !values)
             return -1;
         *d = (struct tune_jinja_dict){.count = d->count, .room = room, .keys = keys, .values = values};
@@ -333,7 +334,8 @@ int tune_jinja_equal(jrun *run, const jval *a, const jval *b, int depth, bool *e
     } else if (a->type == b->type && a->type == JINJA_DICT) {
         *equal = a->dict->count == b->dict->count;
         for (size_t i = 0; *equal && i < a->dict->count; i++) {
-            const jval *other = tune_jinja_dict_find(run, b->dict, (struct tune_text){a->dict->keys[i].text, a->dict->keys[i].size});
+            const struct tune_text key = {a->dict->keys[i].text, a->dict->keys[i].size};
+            const jval *other = tune_jinja_dict_find(run, b->dict, key);
             *equal = other != NULL;
             if (other)
                 TRY(tune_jinja_equal(run, &a->dict->values[i], other, depth + 1, equal));

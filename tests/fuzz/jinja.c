@@ -12,7 +12,8 @@ static void check_render(const struct tune_jinja *t, const char *json, size_t si
         struct tune_jinja_run *run = tune_jinja_begin(t, 1700000000);
         struct tune_jinja_output out;
         HOLDS(run);
-        int failed = tune_jinja_set_json(run, "messages", json, size, "json", 1) < 0 || tune_jinja_set_text(run, "bos_token", "<s>", 3) < 0 ||
+        int failed = tune_jinja_set_json(run, "messages", json, size, "json", 1) < 0 ||
+            tune_jinja_set_text(run, "bos_token", "<s>", 3) < 0 ||
                      tune_jinja_set_bool(run, "add_generation_prompt", true) < 0 || tune_jinja_render(run, &out) < 0;
         if (failed) {
             HOLDS(time == 0 || !first);
@@ -33,7 +34,8 @@ static void check_render(const struct tune_jinja *t, const char *json, size_t si
 /* Three messages of a conversation, one of them the input's. */
 static void check_chat(const char *path, const char *json, size_t size)
 {
-    const struct tune_chat_message said[] = {{.role = "user", .content = {"<s>", 3}}, {.json = {json, size}}, {.role = "assistant", .content = {"b", 1}}};
+    const struct tune_chat_message said[] = {{.role = "user", .content = {"<s>", 3}}, {.json = {json, size}},
+                                             {.role = "assistant", .content = {"b", 1}}};
     struct tune_chat_template *t = tune_chat_template_open(NULL, path);
     struct tune_chat_text text = {0};
     HOLDS(t);
