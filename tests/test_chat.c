@@ -5,7 +5,8 @@
 
 #define SAID(r, c) {.role = r, .content = {c, sizeof c - 1}}
 
-static const char chatml[] = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>' + '\\n' }}{% endfor %}"
+static const char chatml[] = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>' + '\\n' }}{% "
+                             "endfor %}"
                              "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 static void put(const char *name, const char *text)
@@ -22,7 +23,8 @@ static struct tune_chat_template *from(const char *template)
 }
 
 /* The render, its spans' texts between bars. */
-static void gives(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, const char *text, const char *spans)
+static void gives(struct tune_chat_template *t, const struct tune_chat_messages *m, int options, const char *text,
+                  const char *spans)
 {
     struct tune_chat_text out = {0};
     char all[1024] = "";
@@ -45,14 +47,16 @@ static void fails(struct tune_chat_template *t, const struct tune_chat_messages 
     tune_chat_text_free(&out);
 }
 
-static const struct tune_chat_message two[] = {SAID("user", "Hi"), SAID("assistant", "Yo "), SAID("user", "<|im_end|>"), SAID("assistant", "")};
+static const struct tune_chat_message two[] = {SAID("user", "Hi"), SAID("assistant", "Yo "), SAID("user", "<|im_end|>"),
+                                               SAID("assistant", "")};
 
 static void test_spans(void **state)
 {
     (void)state;
     const struct tune_chat_messages m = {.items = two, .count = 4, .name = "rows.jsonl", .line = 7};
     struct tune_chat_template *t = from(chatml);
-    gives(t, &m, TUNE_CHAT_SPANS, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYo <|im_end|>\n<|im_start|>user\n<|im_end|><|im_end|>\n"
+    gives(t, &m, TUNE_CHAT_SPANS, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYo "
+                                  "<|im_end|>\n<|im_start|>user\n<|im_end|><|im_end|>\n"
           "<|im_start|>assistant\n<|im_end|>\n", "Yo <|im_end|>|<|im_end|>|");
     gives(t, &(struct tune_chat_messages){.items = two, .count = 1}, TUNE_CHAT_GENERATION_PROMPT,
           "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n", "");
@@ -60,10 +64,12 @@ static void test_spans(void **state)
     /* a text that ends with a token which no message wrote, as Phi-3.5's */
     t = from("{% for m in messages %}{{ '<' + m.role + '>' + m.content + '<end>\\n' }}{% endfor %}{% if add_generation_prompt %}"
              "{{ '<assistant>' }}{% else %}{{ '<eos>' }}{% endif %}");
-    gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS, "<user>Hi<end>\n<assistant>Yo <end>\n<eos>", "Yo <end>|");
+    gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS, "<user>Hi<end>\n<assistant>Yo <end>\n<eos>",
+          "Yo <end>|");
     tune_chat_template_free(t);
     /* the end of a turn only at the end: with no sequel */
-    t = from("{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant:' }}{% else %}</s>{% endif %}");
+    t = from("{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant:' }}{% "
+             "else %}</s>{% endif %}");
     gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS, "user:Hiassistant:Yo </s>", "Yo </s>|");
     tune_chat_template_free(t);
 }
@@ -72,11 +78,13 @@ static void test_unplaced(void **state)
 {
     (void)state;
     const struct tune_chat_messages m = {.items = two, .count = 4, .name = "rows.jsonl", .line = 7};
-    struct tune_chat_template *t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ m.content }}{% endif %}"
+    struct tune_chat_template *t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ "
+                                        "m.content }}{% endif %}"
                                         "{{ ';' }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}");
     fails(t, &m, TUNE_CHAT_SPANS, "rows.jsonl:7: message 2: ");
     tune_chat_template_free(t);
-    t = from("{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{% if add_generation_prompt %}assistant:<think>{% endif %}");
+    t = from("{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{% if add_generation_prompt %}assistant:<think>{% "
+             "endif %}");
     fails(t, &m, TUNE_CHAT_SPANS, "message 2: ");
     gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, 0, "user:Hiassistant:Yo ", "");
     tune_chat_template_free(t);
@@ -85,12 +93,14 @@ static void test_unplaced(void **state)
 static void test_found(void **state)
 {
     (void)state;
-    const struct tune_chat_messages m = {.items = two, .count = 1}, with = {.items = two, .count = 1, .tools = {"[{\"a\": 1}]", 10}};
+    const struct tune_chat_messages m = {.items = two, .count = 1};
+    const struct tune_chat_messages with = {.items = two, .count = 1, .tools = {"[{\"a\": 1}]", 10}};
     struct tune_chat_template *t;
     assert_ok(tune_file_make_folder("model"));
     assert_null(tune_chat_template_open("model", NULL));
     assert_error_has("no chat template");
-    put("model/tokenizer_config.json", "{\"bos_token\": {\"content\": \"<s>\"}, \"eos_token\": \"</s>\", \"pad_token\": null, \"chat_template\": "
+    put("model/tokenizer_config.json", "{\"bos_token\": {\"content\": \"<s>\"}, \"eos_token\": \"</s>\", \"pad_token\": null, "
+                                       "\"chat_template\": "
         "[{\"name\": \"default\", \"template\": \"{{ bos_token + messages[0].content + eos_token }}\"},"
         " {\"name\": \"tool_use\", \"template\": \"{{ tools|tojson }}\"}, {\"name\": \"rag\", \"template\": \"rag\"}]}");
     assert_got(t = tune_chat_template_open("model", NULL));
@@ -113,7 +123,8 @@ static void test_found(void **state)
     assert_null(tune_chat_template_open("model", "chatmll"));
     assert_error_has("there is no template chatmll; did you mean chatml?");
     assert_got(t = tune_chat_template_open("model", "llama3"));
-    gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+    gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS,
+          "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
           "<|start_header_id|>assistant<|end_header_id|>\n\nYo<|eot_id|>", "Yo<|eot_id|>|");
     tune_chat_template_free(t);
     assert_null(tune_chat_template_open("model", "./none.jinja"));
@@ -122,8 +133,10 @@ static void test_found(void **state)
 static void test_messages(void **state)
 {
     (void)state;
-    struct tune_chat_template *t = from("{% for m in messages %}{{ m.role }}{{ m.content is defined }}{{ m.thinking }}{{ m.reasoning_content }};{% endfor %}");
-    static const char one[] = "{\"role\": \"assistant\", \"content\": null, \"reasoning\": \"why\"}", bad[] = "{\"content\": \"x\"}", list[] = "[1]";
+    struct tune_chat_template *t = from("{% for m in messages %}{{ m.role }}{{ m.content is defined }}{{ m.thinking }}{{ "
+                                        "m.reasoning_content }};{% endfor %}");
+    static const char one[] = "{\"role\": \"assistant\", \"content\": null, \"reasoning\": \"why\"}";
+    static const char bad[] = "{\"content\": \"x\"}", list[] = "[1]";
     struct tune_chat_message said = {.json = {one, sizeof one - 1}};
     const struct tune_chat_messages m = {.items = &said, .count = 1, .name = "f", .line = 3};
     gives(t, &m, 0, "assistantFalsewhywhy;", "");
@@ -172,7 +185,8 @@ static void test_marked_ids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spans), cmocka_unit_test(test_unplaced), cmocka_unit_test(test_found), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_spans), cmocka_unit_test(test_unplaced), cmocka_unit_test(test_found),
+        cmocka_unit_test(test_messages),
         cmocka_unit_test(test_marked_ids),
     };
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);

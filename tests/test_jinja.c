@@ -85,9 +85,11 @@ static void test_white_space(void **state)
 static void test_expressions(void **state)
 {
     (void)state;
-    gives("{{ a.x }}{{ a['y'].z }}{{ l[1:] }}{{ l[-1] }}{{ l[::-1] }}", "1q[2, 3, 'x', None, True, 2.5]2.5[2.5, True, None, 'x', 3, 2, 1]");
+    gives("{{ a.x }}{{ a['y'].z }}{{ l[1:] }}{{ l[-1] }}{{ l[::-1] }}",
+          "1q[2, 3, 'x', None, True, 2.5]2.5[2.5, True, None, 'x', 3, 2, 1]");
     gives("{{ n // 2 }} {{ n % 3 }} {{ n / 2 }} {{ -n|abs }} {{ n * 2 - 1 }} {{ 'a' ~ n ~ none }}", "-4 2 -3.5 7 -15 a-7None");
-    gives("{{ 1 < 2 < 3 }} {{ 1 == 1.0 }} {{ 'a' in 'abc' }} {{ 'q' not in a }} {{ true and 0 or 'z' }}{{ 1 if false }}", "True True True True z");
+    gives("{{ 1 < 2 < 3 }} {{ 1 == 1.0 }} {{ 'a' in 'abc' }} {{ 'q' not in a }} {{ true and 0 or 'z' }}{{ 1 if false }}",
+          "True True True True z");
     gives("{{ \"q\\n\\u00e9\\x41'\" }}{{ 'a' 'b' }}{{ ['it\\'s', 'q\"'] }}{{ {'a': (1, (2,), ())} }}",
           "q\n\xC3\xA9" "A'ab[\"it's\", 'q\"']{'a': (1, (2,), ())}");
     gives("{{ s[-5:] }}{{ s|length }}{{ 1.0 }}{{ 1e20 }}{{ 1e-7 }}", "w\xC3\xB6rld191.01e+201e-07");
@@ -98,11 +100,14 @@ static void test_expressions(void **state)
 static void test_statements(void **state)
 {
     (void)state;
-    gives("{% for i in l %}{{ loop.index }}{{ i }}{% if loop.last %}!{% endif %}{% else %}none{% endfor %}", "1122334x5None6True72.5!");
+    gives("{% for i in l %}{{ loop.index }}{{ i }}{% if loop.last %}!{% endif %}{% else %}none{% endfor %}",
+          "1122334x5None6True72.5!");
     gives("{% for i in [] %}x{% else %}none{% endfor %}", "none");
-    gives("{% for i in l if i is number %}{{ i }}{% if i == 2 %}{% continue %}{% endif %}{% if i == 3 %}{% break %}{% endif %}-{% endfor %}",
+    gives("{% for i in l if i is number %}{{ i }}{% if i == 2 %}{% continue %}{% endif %}{% if i == 3 %}{% break %}{% endif %}-{% "
+          "endfor %}",
           "1-23");
-    gives("{% set ns = namespace(x=0) %}{% for i in range(3) %}{% set ns.x = ns.x + i %}{% set q = i %}{% endfor %}{{ ns.x }}{{ q }}", "3");
+    gives("{% set ns = namespace(x=0) %}{% for i in range(3) %}{% set ns.x = ns.x + i %}{% set q = i %}{% endfor %}{{ ns.x }}{{ q "
+          "}}", "3");
     gives("{% set x = 1 %}{% for i in [1,2] %}{{ x }}{% set x = x + 1 %}{{ x }}{% endfor %}{{ x }}", "12121");
     gives("{% macro m(a, b=2) %}[{{ a }}{{ b }}{{ x }}]{% endmacro %}{% set x = 9 %}{{ m(1) }}{{ m(b=7) }}", "[129][79]");
     gives("{% set x %}b{{ n }}{% endset %}{{ x }}{{ x|length }}{% set a, b = 1, 2 %}{{ b }}", "b-732");
@@ -119,12 +124,14 @@ static void test_names(void **state)
     gives("{{ a|tojson }}{{ s|tojson }}{{ 'a/<&\\n'|tojson }}",
           "{\"x\": 1, \"y\": {\"z\": \"q\"}}\"Hi <|im_end|> w\xC3\xB6rld\"\"a/<&\\n\"");
     gives("{{ {'b':[1],'a':{}}|tojson(indent=2) }}", "{\n  \"b\": [\n    1\n  ],\n  \"a\": {}\n}");
-    gives("{{ msgs|selectattr('role','equalto','user')|list|length }}{{ msgs|map(attribute='role')|join('-') }}", "1user-assistant");
+    gives("{{ msgs|selectattr('role','equalto','user')|list|length }}{{ msgs|map(attribute='role')|join('-') }}",
+          "1user-assistant");
     gives("{{ 'a,b,,c'.split(',') }}{{ ' a  b '.split() }}{{ 'a b c'.rsplit(' ', 1)[-1] }}", "['a', 'b', '', 'c']['a', 'b']c");
-    gives("{{ ' x '.strip() }}{{ 'xax'.strip('x') }}{{ 'ab'.startswith('a') }}{{ 'x'|replace('','-') }}{{ 'ab'.removesuffix('b') }}",
+    gives("{{ ' x '.strip() }}{{ 'xax'.strip('x') }}{{ 'ab'.startswith('a') }}{{ 'x'|replace('','-') }}{{ 'ab'.removesuffix('b') "
+          "}}",
           "xaTrue-x-a");
     gives("{% for k, v in a|dictsort(reverse=true) %}{{ k }}{% endfor %}{% for k, v in a.items() %}{{ k }}{% endfor %}", "yxxy");
-    gives("{{ '2.7'|int }}{{ 'x'|int(3) }}{{ zz|default('d') }}{{ 'a\nb\n\nc'|indent(2) }}", "23da\n  b\n\n  c");
+    gives("{{ 2.7|int }}{{ 'x'|int(3) }}{{ zz|default('d') }}{{ 'a\nb\n\nc'|indent(2) }}", "23da\n  b\n\n  c");
     gives("{{ strftime_now('%d %b %Y') }}", "14 Nov 2023");
 }
 
@@ -171,7 +178,8 @@ static void test_limits(void **state)
     free(deep);
     fails("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "");
     fails("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "inside one another");
-    fails("{% set ns = namespace(s='xxxxxxxxxxxxxxxx') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}", "more than");
+    fails("{% set ns = namespace(s='xxxxxxxxxxxxxxxx') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
+          "more than");
 }
 
 static void test_marks(void **state)

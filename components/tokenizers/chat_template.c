@@ -161,7 +161,8 @@ static int read_config(struct tune_chat_template *t, const char *path)
         failed = add(t, "default", strdup(template->valuestring), strlen(template->valuestring), path);
     else if (cJSON_IsArray(template))
         cJSON_ArrayForEach(item, template) {
-            const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name"), *text = cJSON_GetObjectItemCaseSensitive(item, "template");
+            const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+            const cJSON *text = cJSON_GetObjectItemCaseSensitive(item, "template");
             if (!failed && cJSON_IsString(name) && cJSON_IsString(text))
                 failed = add(t, name->valuestring, strdup(text->valuestring), strlen(text->valuestring), path);
         }
@@ -214,7 +215,8 @@ static int unknown(const struct tune_chat_template *t, const char *chosen, const
     for (int i = 0; i < count && at < sizeof text; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", names[i]);
     const char *near = tune_nearest(chosen, names, count, NULL);
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--chat-template: there is no template %s; did you mean %s? There are: %s; or the path of a "
+    tune_error_set_kind(TUNE_ERROR_USAGE,
+                        "--chat-template: there is no template %s; did you mean %s? There are: %s; or the path of a "
                         "file, with a '/' or .jinja at its end", chosen, near ? near : "a file", text);
     for (int i = 0; i < own; i++)
         free(ours[i]);
@@ -259,7 +261,8 @@ struct tune_chat_template *tune_chat_template_open(const char *model_folder, con
     }
     t->seconds = -1;
     if (model_folder) {
-        if (tune_path(path, "%s/chat_template.jinja", model_folder) < 0 || (tune_file_exists(path) && add_file(t, "default", path) < 0) ||
+        if (tune_path(path, "%s/chat_template.jinja", model_folder) < 0 ||
+            (tune_file_exists(path) && add_file(t, "default", path) < 0) ||
             tune_path(path, "%s/additional_chat_templates", model_folder) < 0 || add_folder(t, path) < 0 ||
             tune_path(path, "%s/tokenizer_config.json", model_folder) < 0 || (tune_file_exists(path) && read_config(t, path) < 0))
             goto fail;
@@ -272,9 +275,9 @@ fail:
 }
 
 /* ---- one render ---- */
-static jval *member(const jval *message, const char *name)
+static const jval *member(jrun *run, const jval *message, const char *name)
 {
-    return (jval *)tune_jinja_dict_find(message->dict, name, strlen(name));
+    return tune_jinja_dict_find(run, message->dict, (struct tune_text){name, strlen(name)});
 }
 
 /* Reasoning has several names: each template finds it under the one it reads, as in transformers. */
@@ -284,7 +287,7 @@ static int alias_reasoning(jrun *run, jval *message)
     const jval *reasoning = NULL;
     jval all;
     for (int i = 0; i < 3 && !reasoning; i++)
-        reasoning = member(message, names[i]);
+        reasoning = member(run, message, names[i]);
     if (!reasoning)
         return 0;
     TRY(tune_jinja_dict_new(run, &all));
@@ -329,7 +332,7 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
     tune_json_free(&j);
     if (failed)
         return -1;
-    if (all.type != JINJA_DICT || !member(&all, "role") || member(&all, "role")->type != JINJA_TEXT) {
+    if (all.type != JINJA_DICT || !member(run, &all, "role") || member(run, &all, "role")->type != JINJA_TEXT) {
         tune_error_set("message %d is no object with a role", index + 1);
         return -1;
     }
@@ -340,7 +343,8 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
     return alias_reasoning(run, v);
 }
 
-static int set_variables(const struct tune_chat_template *t, jrun *run, const struct tune_chat_messages *messages, int count, bool prompt)
+static int set_variables(const struct tune_chat_template *t, jrun *run, const struct tune_chat_messages *messages, int count,
+                         bool prompt)
 {
     jval list, item, key = tune_jinja_word("messages");
     for (int i = 0; i < t->special_count; i++)
@@ -359,7 +363,8 @@ static int set_variables(const struct tune_chat_template *t, jrun *run, const st
                                messages->line);
 }
 
-static int render(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int count, bool prompt, struct rendered *r)
+static int render(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int count, bool prompt,
+                  struct rendered *r)
 {
     struct tune_jinja_output out;
     jrun *run = tune_jinja_begin(messages->tools.data && t->tools ? t->tools : t->plain, t->seconds);
@@ -468,7 +473,7 @@ static int is_assistant(const struct tune_chat_template *t, const struct tune_ch
     jval v;
     jrun *run = tune_jinja_begin(t->plain, 0);
     int failed = !run || read_message(run, messages, index, &v) < 0;
-    *is = !failed && tune_jinja_is(member(&v, "role"), "assistant");
+    *is = !failed && tune_jinja_is(member(run, &v, "role"), "assistant");
     tune_jinja_end(run);
     return failed ? -1 : 0;
 }

@@ -217,14 +217,13 @@ static int for_(jrun *run, const node *n)
         TRY(filtered(run, n, &list));
     if (list.list->count == 0)
         return n->c ? body(run, n->c) : DONE;
-    run->loops++;
     for (size_t i = 0; i < list.list->count && how != BREAK; i++) {
         struct tune_jinja_loop *loop = tune_jinja_take(&run->memory, sizeof *loop);
         if (!loop || push(run, above, &run->scope) < 0) {
             run->scope = above;
             return -1;
         }
-        *loop = (struct tune_jinja_loop){.list = list.list, .index = i, .depth = run->loops};
+        *loop = (struct tune_jinja_loop){.list = list.list, .index = i};
         if (assign(run, word, (jval){.type = JINJA_LOOP, .loop = loop}) < 0 || assign_all(run, n, &list.list->items[i]) < 0)
             how = -1;
         else
@@ -233,7 +232,6 @@ static int for_(jrun *run, const node *n)
         if (how < 0)
             return -1;
     }
-    run->loops--;
     return DONE;
 }
 
@@ -296,12 +294,10 @@ static int bind(jrun *run, const struct tune_jinja_macro *macro, const struct tu
 int tune_jinja_call_macro(jrun *run, const struct tune_jinja_macro *macro, const struct tune_jinja_args *args, jval *v)
 {
     struct tune_jinja_scope *scope = run->scope;
-    int loops = run->loops, line = run->line;
+    int line = run->line;
     TRY(push(run, macro->scope, &run->scope));
-    run->loops = 0;
     int failed = bind(run, macro, args) < 0 || capture(run, macro->node->b, v) < 0;
     run->scope = scope;
-    run->loops = loops;
     run->line = failed ? run->line : line;
     return failed ? -1 : 0;
 }

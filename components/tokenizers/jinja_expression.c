@@ -5,33 +5,12 @@
 
 typedef struct tune_jinja_node node;
 
-static const jval *lookup(const jrun *run, struct tune_text name)
+static const jval *lookup(jrun *run, struct tune_text name)
 {
-    for (const struct tune_jinja_scope *s = run->scope; s; s = s->above) {
-        const jval *v = tune_jinja_dict_find(&s->names, name.data, name.size);
-        if (v)
-            return v;
-    }
-    return NULL;
-}
-
-static int method_of(jrun *run, const jval *of, struct tune_text name, jval *v)
-{
-    struct tune_jinja_method *m = tune_jinja_take(&run->memory, sizeof *m);
-    if (!m)
-        return -1;
-    *m = (struct tune_jinja_method){.of = *of, .name = name};
-    *v = (jval){.type = JINJA_METHOD, .method = m};
-    return 0;
-}
-
-static int variable(jrun *run, struct tune_text name, jval *v)
-{
-    const jval *there = lookup(run, name);
-    if (!there && tune_jinja_knows_function(name))
-        return method_of(run, &(jval){.type = JINJA_UNDEFINED}, name, v);
-    *v = there ? *there : tune_jinja_undefined(name.data, name.size);
-    return 0;
+    const jval *v = NULL;
+    for (const struct tune_jinja_scope *s = run->scope; s && !v; s = s->above)
+        v = tune_jinja_dict_find(run, &s->names, name);
+    return v;
 }
 
 static bool one_of(struct tune_text name, const char *const *names)
@@ -42,21 +21,6 @@ static bool one_of(struct tune_text name, const char *const *names)
     return false;
 }
 
-/* What a name means on a mapping before its keys are looked at: 1 a method, 0 nothing; -1: one that would change it, which
- * the sandbox shows as undefined. */
-static int dict_name(struct tune_text name)
-{
-    if (one_of(name, (const char *const[]){"items", "keys", "values", "get", "copy", "fromkeys", NULL}))
-        return 1;
-    return -one_of(name, (const char *const[]){"pop", "popitem", "update", "clear", "setdefault", NULL});
-}
-
-static bool text_method(struct tune_text name)
-{
-    return tune_jinja_knows_method(name) &&
-           !one_of(name, (const char *const[]){"items", "keys", "values", "get", "copy", NULL});
-}
-
 static int loop_attribute(const struct tune_jinja_loop *loop, struct tune_text name, jval *v)
 {
     int64_t at = (int64_t)loop->index, count = (int64_t)loop->list->count;
@@ -64,8 +28,7 @@ static int loop_attribute(const struct tune_jinja_loop *loop, struct tune_text n
     const struct { const char *name; jval value; } known[] = {
         {"index", tune_jinja_int(at + 1)}, {"index0", tune_jinja_int(at)}, {"revindex", tune_jinja_int(count - at)},
         {"revindex0", tune_jinja_int(count - at - 1)}, {"first", tune_jinja_bool(at == 0)},
-        {"last", tune_jinja_bool(at == count - 1)}, {"length", tune_jinja_int(count)}, {"depth", tune_jinja_int(loop->depth)},
-        {"depth0", tune_jinja_int(loop->depth - 1)},
+        {"last", tune_jinja_bool(at == count - 1)}, {"length", tune_jinja_int(count)},
         {"previtem", at > 0 ? items[at - 1] : tune_jinja_undefined("loop.previtem", 13)},
         {"nextitem", at < count - 1 ? items[at + 1] : tune_jinja_undefined("loop.nextitem", 13)},
     };
@@ -77,32 +40,30 @@ static int loop_attribute(const struct tune_jinja_loop *loop, struct tune_text n
     return -1;
 }
 
-int tune_jinja_attribute(jrun *run, const jval *of, struct tune_text name, jval *v)
+/* Methods of mappings come before their keys; those that would change one are undefined, as in the sandbox. */
+static int attribute(jrun *run, const jval *of, struct tune_text name, jval *v)
 {
-    const jval *there;
-    int kind;
+    const jval *there = NULL;
+    bool method = of->type == JINJA_TEXT && tune_jinja_known(JINJA_TEXT_METHOD, name);
     *v = tune_jinja_undefined(name.data, name.size);
-    switch (of->type) {
-    case JINJA_UNDEFINED:
-        return tune_jinja_fail(run, "%.*s is undefined, and %.*s of it is asked for", (int)(of->size > 99 ? 99 : of->size), of->text,
-                               (int)(name.size > 99 ? 99 : name.size), name.data);
-    case JINJA_DICT:
-        if ((kind = dict_name(name)) > 0)
-            return method_of(run, of, name, v);
-        if (kind == 0 && (there = tune_jinja_dict_find(of->dict, name.data, name.size)))
-            *v = *there;
-        return 0;
-    case JINJA_NAMESPACE:
-        if ((there = tune_jinja_dict_find(of->dict, name.data, name.size)))
-            *v = *there;
-        return 0;
-    case JINJA_TEXT: return text_method(name) ? method_of(run, of, name, v) : 0;
-    case JINJA_LOOP:
-        if (loop_attribute(of->loop, name, v) < 0)
-            return tune_jinja_fail(run, "loop.%.*s is not supported", (int)(name.size > 99 ? 99 : name.size), name.data);
-        return 0;
-    default: return 0;
+    if (of->type == JINJA_UNDEFINED)
+        return tune_jinja_fail(run, "%.*s is undefined, and %.*s of it is asked for", (int)(of->size > 60 ? 60 : of->size),
+                               of->text,
+                               JINJA_SHOWN(name));
+    if (of->type == JINJA_LOOP && loop_attribute(of->loop, name, v) < 0)
+        return tune_jinja_fail(run, "loop.%.*s is not supported", JINJA_SHOWN(name));
+    if (of->type == JINJA_DICT) {
+        method = tune_jinja_known(JINJA_DICT_METHOD, name) || one_of(name, (const char *const[]){"copy", "fromkeys", NULL});
+        if (one_of(name, (const char *const[]){"pop", "popitem", "update", "clear", "setdefault", NULL}))
+            return 0;
     }
+    if (of->type == JINJA_DICT || of->type == JINJA_NAMESPACE)
+        there = tune_jinja_dict_find(run, of->dict, name);
+    if (method)
+        *v = (jval){.type = JINJA_METHOD};
+    else if (there)
+        *v = *there;
+    return 0;
 }
 
 static bool as_whole(const jval *v, int64_t *whole)
@@ -116,14 +77,16 @@ int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v)
     int64_t at;
     *v = tune_jinja_undefined("an item", 7);
     if (of->type == JINJA_UNDEFINED)
-        return tune_jinja_fail(run, "%.*s is undefined, and an item of it is asked for", (int)(of->size > 99 ? 99 : of->size), of->text);
+        return tune_jinja_fail(run, "%.*s is undefined, and an item of it is asked for", (int)(of->size > 99 ? 99 : of->size),
+                               of->text);
     if (key->type == JINJA_TEXT) {
-        const jval *there = of->type == JINJA_DICT ? tune_jinja_dict_find(of->dict, key->text, key->size) : NULL;
+        const struct tune_text name = {key->text, key->size};
+        const jval *there = of->type == JINJA_DICT ? tune_jinja_dict_find(run, of->dict, name) : NULL;
         if (there) {
             *v = *there;
             return 0;
         }
-        return tune_jinja_attribute(run, of, (struct tune_text){key->text, key->size}, v);
+        return attribute(run, of, name, v);
     }
     if (!as_whole(key, &at))
         return 0;
@@ -344,7 +307,8 @@ static int collect(jrun *run, const node *n, jval *v)
         TRY(tune_jinja_eval(run, m, &item));
         TRY(tune_jinja_eval(run, m->next, &value));
         if (item.type != JINJA_TEXT)
-            return tune_jinja_fail(run, "%s as a key of a mapping is not supported; expected a string", tune_jinja_type_name(&item));
+            return tune_jinja_fail(run, "%s as a key of a mapping is not supported; expected a string",
+                                   tune_jinja_type_name(&item));
         TRY(tune_jinja_dict_put(run, v->dict, item, value));
     }
     return 0;
@@ -372,18 +336,27 @@ static int arguments(jrun *run, const node *n, struct tune_jinja_args *args)
 static int call(jrun *run, const node *n, jval *v)
 {
     struct tune_jinja_args args;
-    jval callee;
-    TRY(tune_jinja_eval(run, n->a, &callee));
+    const struct tune_jinja_name *what = NULL;
+    const jval *there = NULL;
+    jval of = {0}, callee = {0};
+    if (n->a->kind == JINJA_N_ATTRIBUTE)
+        TRY(tune_jinja_eval(run, n->a->a, &of));
     TRY(arguments(run, n, &args));
     run->line = n->line;
+    if (n->a->kind != JINJA_N_ATTRIBUTE) {
+        there = lookup(run, n->a->name);
+        what = there ? NULL : n->known;
+        callee = there ? *there : callee;
+    } else if (of.type == JINJA_TEXT || of.type == JINJA_DICT) {
+        what = tune_jinja_known(of.type == JINJA_TEXT ? JINJA_TEXT_METHOD : JINJA_DICT_METHOD, n->a->name);
+    }
+    if (what)
+        return tune_jinja_apply(run, what, &of, &args, v);
+    if (n->a->kind == JINJA_N_ATTRIBUTE)
+        TRY(attribute(run, &of, n->a->name, &callee));
     if (callee.type == JINJA_MACRO)
         return tune_jinja_call_macro(run, callee.macro, &args, v);
-    if (callee.type == JINJA_METHOD && callee.method->of.type == JINJA_UNDEFINED)
-        return tune_jinja_function(run, callee.method->name, &args, v);
-    if (callee.type == JINJA_METHOD)
-        return tune_jinja_method(run, callee.method, &args, v);
-    return tune_jinja_fail(run, "%.*s is called, but is %s", (int)(n->a->name.size > 99 ? 99 : n->a->name.size), n->a->name.data,
-                           tune_jinja_type_name(&callee));
+    return tune_jinja_fail(run, "%.*s is called, but is %s", JINJA_SHOWN(n->a->name), tune_jinja_type_name(&callee));
 }
 
 static int negate(jrun *run, const node *n, jval *v)
@@ -402,10 +375,15 @@ static int eval(jrun *run, const node *n, jval *v)
 {
     jval a, b;
     struct tune_jinja_args args;
-    bool holds;
     switch (n->kind) {
     case JINJA_N_CONST: *v = n->value; return 0;
-    case JINJA_N_NAME: return variable(run, n->name, v);
+    case JINJA_N_NAME: {
+        const jval *there = lookup(run, n->name);
+        *v = there ? *there : tune_jinja_undefined(n->name.data, n->name.size);
+        if (!there && tune_jinja_known(JINJA_FUNCTION, n->name))
+            v->type = JINJA_METHOD;
+        return 0;
+    }
     case JINJA_N_LIST: case JINJA_N_DICT: return collect(run, n, v);
     case JINJA_N_COMPARE: return compare_chain(run, n, v);
     case JINJA_N_CALL: return call(run, n, v);
@@ -421,7 +399,7 @@ static int eval(jrun *run, const node *n, jval *v)
     TRY(tune_jinja_eval(run, n->a, &a));
     run->line = n->line;
     switch (n->kind) {
-    case JINJA_N_ATTRIBUTE: return tune_jinja_attribute(run, &a, n->name, v);
+    case JINJA_N_ATTRIBUTE: return attribute(run, &a, n->name, v);
     case JINJA_N_SLICE: return slice(run, n, &a, v);
     case JINJA_N_NOT: *v = tune_jinja_bool(!tune_jinja_truth(&a)); return 0;
     case JINJA_N_IF_ELSE:
@@ -430,16 +408,10 @@ static int eval(jrun *run, const node *n, jval *v)
             return 0;
         }
         return tune_jinja_eval(run, tune_jinja_truth(&a) ? n->b : n->c, v);
-    case JINJA_N_FILTER:
+    case JINJA_N_FILTER: case JINJA_N_TEST:
         TRY(arguments(run, n, &args));
         run->line = n->line;
-        return tune_jinja_filter(run, n->name, &a, &args, v);
-    case JINJA_N_TEST:
-        TRY(arguments(run, n, &args));
-        run->line = n->line;
-        TRY(tune_jinja_test(run, n->name, &a, &args, &holds));
-        *v = tune_jinja_bool(holds);
-        return 0;
+        return tune_jinja_apply(run, n->known, &a, &args, v);
     }
     TRY(tune_jinja_eval(run, n->b, &b));
     run->line = n->line;

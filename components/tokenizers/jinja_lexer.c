@@ -85,7 +85,8 @@ static int data(struct lexer *l, size_t begin, size_t end, char sign, bool block
     }
     if (keep == begin)
         return 0;
-    return put(l, (struct tune_jinja_token){.kind = JINJA_DATA, .line = line_at(l, begin), .text = {l->text + begin, keep - begin}});
+    return put(l, (struct tune_jinja_token){.kind = JINJA_DATA, .line = line_at(l, begin),
+                                            .text = {l->text + begin, keep - begin}});
 }
 
 /* Does a tag end here: with its sign, and what it takes behind it. 0: no. */
@@ -190,15 +191,13 @@ static int number(struct lexer *l)
     size_t begin = l->at, at = begin;
     while (digit(l, at))
         at++;
-    /* behind a point, digits are an index: a.0.1 */
-    bool index = l->t->count > 0 && l->t->tokens[l->t->count - 1].kind == JINJA_OPERATOR && l->t->tokens[l->t->count - 1].whole == '.';
-    if (!index && at < l->size && l->text[at] == '.' && digit(l, at + 1)) {
+    if (at < l->size && l->text[at] == '.' && digit(l, at + 1)) {
         token.kind = JINJA_NUMBER;
         for (at++; digit(l, at);)
             at++;
     }
     size_t e = at + 1;
-    if (!index && at < l->size && (l->text[at] | 32) == 'e') {
+    if (at < l->size && (l->text[at] | 32) == 'e') {
         if (e < l->size && (l->text[e] == '+' || l->text[e] == '-'))
             e++;
         if (digit(l, e)) {

@@ -1,7 +1,8 @@
 /* jinja_parts.h - what the interpreter's files share.
  *
- *     template -> jinja_lexer.c (tokens) -> jinja_parser.c (tree) -> jinja.c (statements) and jinja_expression.c, on
- *     jinja_value.c (values, memory, JSON), jinja_text.c (methods of strings) and jinja_filters.c (filters, tests)
+ *     template -> jinja_lexer.c (tokens) -> jinja_parser.c, jinja_operators.c (tree) -> jinja.c (statements) and
+ *     jinja_expression.c, on jinja_value.c (values, memory), jinja_json.c, and what has a name: jinja_text.c (methods),
+ *     jinja_filters.c, jinja_functions.c (tests, functions)
  *
  * All memory of a template, and of a render, is taken piece by piece and freed whole: no value has an owner. */
 #ifndef TUNE_JINJA_PARTS_H
@@ -32,6 +33,8 @@ struct tune_jinja_token {
     double number;
 };
 #define JINJA_OP(a, b) ((a) << 8 | (b))
+/* A text in a message: for %.*s */
+#define JINJA_SHOWN(t) (int)((t).size > 60 ? 60 : (t).size), (t).data
 
 struct tune_jinja {
     struct tune_jinja_memory memory;
@@ -65,7 +68,6 @@ typedef struct tune_jinja_value {
         struct tune_jinja_dict *dict; /* of a mapping or a namespace */
         const struct tune_jinja_macro *macro;
         const struct tune_jinja_loop *loop;
-        const struct tune_jinja_method *method;
     };
 } jval;
 
@@ -76,17 +78,10 @@ struct tune_jinja_list {
 struct tune_jinja_dict {
     size_t count, room;
     jval *keys, *values;   /* in order of insertion; keys are texts */
-    uint32_t *slots;       /* hash -> index + 1; NULL while small */
-    size_t mask;
-};
-struct tune_jinja_method {
-    jval of;
-    struct tune_text name;
 };
 struct tune_jinja_loop {
     const struct tune_jinja_list *list;
     size_t index;
-    int depth;
 };
 struct tune_jinja_scope {
     struct tune_jinja_scope *above;
@@ -113,8 +108,9 @@ struct tune_jinja_node {
     struct tune_jinja_node *a, *b, *c;   /* operands; FOR: a sequence, b body, c else, args: targets; IF: a test, b then, c else */
     struct tune_jinja_node *filter;      /* FOR: its if. SET_BLOCK: none */
     struct tune_jinja_node *args, *next; /* arguments, items (DICT: key, value in turn), statements in order */
-    struct tune_text name;               /* name, attribute, filter, test; an argument given by name: in key */
+    struct tune_text name;               /* name, attribute; an argument given by name: in key */
     struct tune_text key;
+    const struct tune_jinja_name *known; /* FILTER, TEST; CALL of a name: the function, if no variable has the name */
     jval value;
 };
 
@@ -131,7 +127,7 @@ typedef struct tune_jinja_run {
     struct tune_jinja_scope *scope;
     struct tune_jinja_scope globals;
     int64_t steps, seconds;
-    int depth, line, loops;
+    int depth, line;
 } jrun;
 
 int tune_jinja_fail(jrun *run, const char *format, ...) TUNE_PRINTF(2, 3); /* "name:line: ..."; -1 */
@@ -143,8 +139,7 @@ int tune_jinja_list_new(jrun *run, size_t room, bool tuple, jval *v);
 int tune_jinja_list_add(jrun *run, jval *list, jval item);
 int tune_jinja_dict_new(jrun *run, jval *v);
 int tune_jinja_dict_put(jrun *run, struct tune_jinja_dict *d, jval key, jval value);
-const jval *tune_jinja_dict_find(const struct tune_jinja_dict *d, const char *key, size_t size);
-int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v);
+const jval *tune_jinja_dict_find(jrun *run, const struct tune_jinja_dict *d, struct tune_text key);
 int tune_jinja_put(jrun *run, struct tune_jinja_buffer *b, const char *text, const uint8_t *marks, uint8_t mark, size_t size);
 int tune_jinja_put_value(jrun *run, struct tune_jinja_buffer *b, const jval *v); /* str(v) */
 int tune_jinja_repr(jrun *run, struct tune_jinja_buffer *b, const jval *v, int depth);
@@ -183,19 +178,31 @@ static inline bool tune_jinja_is(const jval *v, const char *text)
     return v->type == JINJA_TEXT && v->size == strlen(text) && memcmp(v->text, text, v->size) == 0;
 }
 
-/* Arguments of a call: those without a name, then those with one. */
-struct tune_jinja_args {
+/* ---- what has a name: filters, tests, methods, functions ---- */
+struct tune_jinja_args { /* of a call: those without a name, then those with one */
     jval *values;
     struct tune_text *names; /* data NULL: by place */
     int count;
+    const jval *at[4];       /* by the places of what is called; NULL: not given */
 };
-/* The argument at place or of that name, else otherwise; NULL otherwise: an error if missing (fails by NULL). */
-const jval *tune_jinja_arg(const struct tune_jinja_args *args, int place, const char *name);
-int tune_jinja_args_known(jrun *run, const struct tune_jinja_args *args, const char *what, int least, int most, const char *names);
+struct tune_jinja_name {
+    const char *name;        /* NULL: the table's end */
+    int least, most;         /* arguments */
+    const char *names;       /* of the arguments by place, those that can be given by name; NULL: any */
+    int (*run)(jrun *run, const struct tune_jinja_name *what, const jval *of, const struct tune_jinja_args *args, jval *v);
+    int how;                 /* which of those that one function runs */
+};
+#define JINJA_RUN(f) \
+    static int f(jrun *run, const struct tune_jinja_name *what, const jval *of, const struct tune_jinja_args *args, jval *v)
+
+enum { JINJA_FILTER, JINJA_TEST, JINJA_TEXT_METHOD, JINJA_DICT_METHOD, JINJA_FUNCTION };
+extern const struct tune_jinja_name tune_jinja_filters[], tune_jinja_tests[], tune_jinja_text_methods[], tune_jinja_dict_methods[],
+    tune_jinja_functions[];
+const struct tune_jinja_name *tune_jinja_known(int kind, struct tune_text name); /* NULL: none */
+int tune_jinja_apply(jrun *run, const struct tune_jinja_name *what, const jval *of, const struct tune_jinja_args *args, jval *v);
 
 /* jinja_expression.c */
 int tune_jinja_eval(jrun *run, const struct tune_jinja_node *n, jval *v);
-int tune_jinja_attribute(jrun *run, const jval *of, struct tune_text name, jval *v);
 int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v);
 int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v);
 int tune_jinja_compare(jrun *run, int op, const jval *a, const jval *b, bool *holds);
@@ -207,19 +214,15 @@ int tune_jinja_call_macro(jrun *run, const struct tune_jinja_macro *macro, const
 bool tune_jinja_is_space(uint32_t c);
 size_t tune_jinja_length(const jval *text); /* characters */
 size_t tune_jinja_offset(const jval *text, size_t characters);
-jval tune_jinja_strip(const jval *text, const jval *set, bool left, bool right);
+int tune_jinja_strip(jrun *run, const jval *text, const jval *set, bool left, bool right, jval *v);
 int tune_jinja_replace(jrun *run, const jval *text, const jval *old, const jval *new_, int64_t most, jval *v);
 int tune_jinja_case(jrun *run, const jval *text, char how, jval *v); /* 'u'pper, 'l'ower, 'c'apitalize, 't'itle, 'w'ords' first */
-int tune_jinja_method(jrun *run, const struct tune_jinja_method *m, const struct tune_jinja_args *args, jval *v);
-bool tune_jinja_knows_method(struct tune_text name);
+int tune_jinja_lines(jrun *run, const jval *text, bool keep_ends, jval *list);
+int tune_jinja_entries(jrun *run, const jval *dict, char how, jval *v); /* 'k'eys, 'v'alues, 'i'tems */
+int tune_jinja_whole(jrun *run, const jval *v, int64_t otherwise, int64_t *whole); /* an argument; v NULL: otherwise */
 
-/* jinja_filters.c */
-int tune_jinja_filter(jrun *run, struct tune_text name, const jval *of, const struct tune_jinja_args *args, jval *v);
-int tune_jinja_test(jrun *run, struct tune_text name, const jval *of, const struct tune_jinja_args *args, bool *holds);
-int tune_jinja_function(jrun *run, struct tune_text name, const struct tune_jinja_args *args, jval *v);
-bool tune_jinja_knows_filter(struct tune_text name);
-bool tune_jinja_knows_test(struct tune_text name);
-bool tune_jinja_knows_function(struct tune_text name);
-int tune_jinja_json(jrun *run, struct tune_jinja_buffer *b, const jval *v, const struct tune_jinja_args *args);
+/* jinja_json.c */
+int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v);
+int tune_jinja_to_json(jrun *run, const struct tune_jinja_name *what, const jval *of, const struct tune_jinja_args *args, jval *v);
 
 #endif

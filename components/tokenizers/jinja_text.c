@@ -4,7 +4,8 @@
 
 bool tune_jinja_is_space(uint32_t c)
 {
-    return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
+    return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) ||
            c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
@@ -45,9 +46,10 @@ static bool strips(const jval *v, size_t begin, size_t end, const jval *set)
     return false;
 }
 
-jval tune_jinja_strip(const jval *v, const jval *set, bool left, bool right)
+int tune_jinja_strip(jrun *run, const jval *v, const jval *set, bool left, bool right, jval *to)
 {
     size_t begin = 0, end = v->size;
+    TRY(tune_jinja_step(run, (v->size / 64 + 1) * (set ? set->size : 1)));
     while (left && begin < end && strips(v, begin, next_char(v, begin), set))
         begin = next_char(v, begin);
     while (right && end > begin) {
@@ -58,7 +60,8 @@ jval tune_jinja_strip(const jval *v, const jval *set, bool left, bool right)
             break;
         end = last;
     }
-    return tune_jinja_part(v, begin, end);
+    *to = tune_jinja_part(v, begin, end);
+    return 0;
 }
 
 /* Where `what` next is from `from` on; v->size + 1: nowhere. */
@@ -131,43 +134,48 @@ static int split_space(jrun *run, const jval *v, int64_t most, jval *list)
     }
 }
 
-static int split(jrun *run, const jval *v, const jval *by, int64_t most, bool right, jval *list)
+/* The last place of `what` that ends at or before `end`; v->size + 1: nowhere. */
+static size_t find_last(const jval *v, const jval *what, size_t end)
 {
-    TRY(tune_jinja_list_new(run, 0, false, list));
-    TRY(tune_jinja_step(run, v->size / 64));
-    if (!by) {
-        if (right && most >= 0)
-            return tune_jinja_fail(run, "rsplit at white space with a limit is not supported");
-        return split_space(run, v, most, list);
-    }
-    if (by->size == 0)
-        return tune_jinja_fail(run, "a split at an empty string");
-    size_t at = 0, found;
-    int64_t parts = 0, skip = 0;
-    if (right && most >= 0) { /* those on the left stay together, where no two separators overlap */
-        for (size_t i = 0; i + by->size <= v->size; i++)
-            if (i > 0 && by->size > 1 && find(v, by, i) == i && find(v, by, i - 1) < i && i - find(v, by, i - 1) < by->size)
-                return tune_jinja_fail(run, "rsplit at strings that overlap is not supported");
-            else if ((found = find(v, by, i)) > v->size)
-                break;
-            else
-                i = found + by->size - 1, parts++;
-        skip = parts > most ? parts - most : 0;
-        most = -1;
-    }
-    for (size_t begin = 0;; parts = 0) {
-        for (int64_t n = 0; (most < 0 || n < most) && (found = find(v, by, at)) <= v->size; n++) {
-            at = found + by->size;
-            if (skip-- > 0)
-                continue;
-            TRY(tune_jinja_list_add(run, list, tune_jinja_part(v, begin, found)));
-            begin = at;
-        }
-        return tune_jinja_list_add(run, list, tune_jinja_part(v, begin, v->size));
-    }
+    for (size_t at = end >= what->size ? end - what->size + 1 : 0; at-- > 0;)
+        if (memcmp(v->text + at, what->text, what->size) == 0)
+            return at;
+    return v->size + 1;
 }
 
-static int split_lines(jrun *run, const jval *v, bool keep, jval *list)
+JINJA_RUN(split)
+{
+    const jval *by = args->at[0] && args->at[0]->type == JINJA_NONE ? NULL : args->at[0];
+    size_t begin = 0, end = of->size, found;
+    int64_t most;
+    TRY(tune_jinja_whole(run, args->at[1], -1, &most));
+    TRY(tune_jinja_list_new(run, 0, false, v));
+    TRY(tune_jinja_step(run, of->size / 64));
+    if (!by && what->how && most >= 0)
+        return tune_jinja_fail(run, "rsplit at white space with a limit is not supported");
+    if (!by)
+        return split_space(run, of, most, v);
+    if (by->type != JINJA_TEXT || by->size == 0)
+        return tune_jinja_fail(run, "%s() at %s", what->name, by->size ? tune_jinja_type_name(by) : "an empty string");
+    for (int64_t n = 0; most < 0 || n < most; n++) {
+        found = what->how ? find_last(of, by, end) : find(of, by, begin);
+        if (found > of->size)
+            break;
+        jval part = what->how ? tune_jinja_part(of, found + by->size, end) : tune_jinja_part(of, begin, found);
+        TRY(tune_jinja_list_add(run, v, part));
+        end = what->how ? found : end;
+        begin = what->how ? begin : found + by->size;
+    }
+    TRY(tune_jinja_list_add(run, v, tune_jinja_part(of, begin, end)));
+    for (size_t i = 0, k = v->list->count; what->how && i + 1 < k--; i++) { /* found from the last to the first */
+        jval item = v->list->items[i];
+        v->list->items[i] = v->list->items[k];
+        v->list->items[k] = item;
+    }
+    return 0;
+}
+
+int tune_jinja_lines(jrun *run, const jval *v, bool keep, jval *list)
 {
     TRY(tune_jinja_list_new(run, 0, false, list));
     TRY(tune_jinja_step(run, v->size / 64));
@@ -197,47 +205,12 @@ static bool affix(const jval *v, const jval *what, bool end)
 
 static int text_argument(jrun *run, const jval *v, const char *method)
 {
-    if (v && v->type == JINJA_TEXT)
+    if (v->type == JINJA_TEXT)
         return 0;
-    return tune_jinja_fail(run, "%s() of %s; expected a string", method, v ? tune_jinja_type_name(v) : "nothing");
+    return tune_jinja_fail(run, "%s() of %s; expected a string", method, tune_jinja_type_name(v));
 }
 
-static int starts(jrun *run, const jval *of, const jval *what, bool end, jval *v)
-{
-    *v = tune_jinja_bool(false);
-    if (what && what->type == JINJA_LIST && what->tuple) {
-        for (size_t i = 0; i < what->list->count; i++) {
-            TRY(text_argument(run, &what->list->items[i], "startswith"));
-            v->truth |= affix(of, &what->list->items[i], end);
-        }
-        return 0;
-    }
-    TRY(text_argument(run, what, end ? "endswith" : "startswith"));
-    v->truth = affix(of, what, end);
-    return 0;
-}
-
-static int count_or_find(jrun *run, const jval *of, const jval *what, bool count, jval *v)
-{
-    int64_t n = 0;
-    TRY(text_argument(run, what, count ? "count" : "find"));
-    TRY(tune_jinja_step(run, of->size / 64));
-    size_t at = find(of, what, 0);
-    if (!count) {
-        jval before = tune_jinja_part(of, 0, at <= of->size ? at : 0);
-        *v = tune_jinja_int(at <= of->size ? (int64_t)tune_jinja_length(&before) : -1);
-        return 0;
-    }
-    if (what->size == 0)
-        n = (int64_t)tune_jinja_length(of) + 1;
-    else
-        for (; at <= of->size; at = find(of, what, at + what->size))
-            n++;
-    *v = tune_jinja_int(n);
-    return 0;
-}
-
-static int whole_argument(jrun *run, const jval *v, int64_t otherwise, int64_t *whole)
+int tune_jinja_whole(jrun *run, const jval *v, int64_t otherwise, int64_t *whole)
 {
     *whole = v ? v->type == JINJA_BOOL ? v->truth : v->whole : otherwise;
     if (!v || v->type == JINJA_INT || v->type == JINJA_BOOL)
@@ -245,128 +218,123 @@ static int whole_argument(jrun *run, const jval *v, int64_t otherwise, int64_t *
     return tune_jinja_fail(run, "%s; expected an integer", tune_jinja_type_name(v));
 }
 
-static int text_method(jrun *run, const jval *of, const char *name, const struct tune_jinja_args *args, jval *v)
+JINJA_RUN(starts)
 {
-    const jval *first = args->count > 0 ? &args->values[0] : NULL, *second = args->count > 1 ? &args->values[1] : NULL;
-    int64_t n;
-    bool right = *name == 'r';
-    if (strstr(name, "split") && strcmp(name, "splitlines") != 0) {
-        first = tune_jinja_arg(args, 0, "sep");
-        first = first && first->type == JINJA_NONE ? NULL : first;
-        TRY(first ? text_argument(run, first, name) : 0);
-        TRY(whole_argument(run, tune_jinja_arg(args, 1, "maxsplit"), -1, &n));
-        return split(run, of, first, n, right, v);
+    jval one = *args->at[0];
+    struct tune_jinja_list single = {.count = 1, .items = &one};
+    const struct tune_jinja_list *any = one.type == JINJA_LIST && one.tuple ? one.list : &single;
+    *v = tune_jinja_bool(false);
+    for (size_t i = 0; i < any->count; i++) {
+        TRY(text_argument(run, &any->items[i], what->name));
+        v->truth |= affix(of, &any->items[i], what->how);
     }
-    if (strcmp(name, "splitlines") == 0) {
-        first = tune_jinja_arg(args, 0, "keepends");
-        return split_lines(run, of, first && tune_jinja_truth(first), v);
-    }
-    if (strstr(name, "strip")) {
-        first = first && first->type == JINJA_NONE ? NULL : first;
-        TRY(first ? text_argument(run, first, name) : 0);
-        TRY(tune_jinja_step(run, (of->size / 64 + 1) * (first ? first->size : 1)));
-        *v = tune_jinja_strip(of, first, *name != 'r', *name != 'l');
-        return 0;
-    }
-    if (strcmp(name, "startswith") == 0 || strcmp(name, "endswith") == 0)
-        return starts(run, of, first, *name == 'e', v);
-    if (strcmp(name, "count") == 0 || strcmp(name, "find") == 0) {
-        if (second)
-            return tune_jinja_fail(run, "%s() between places is not supported", name);
-        return count_or_find(run, of, first, *name == 'c', v);
-    }
-    if (strncmp(name, "remove", 6) == 0) {
-        TRY(text_argument(run, first, name));
-        bool has = affix(of, first, name[6] == 's') && first->size;
-        *v = tune_jinja_part(of, has && name[6] == 'p' ? first->size : 0, has && name[6] == 's' ? of->size - first->size : of->size);
-        return 0;
-    }
-    if (strcmp(name, "replace") == 0) {
-        TRY(text_argument(run, first, name));
-        TRY(text_argument(run, second, name));
-        TRY(whole_argument(run, tune_jinja_arg(args, 2, "count"), -1, &n));
-        return tune_jinja_replace(run, of, first, second, n, v);
-    }
-    if (strcmp(name, "join") == 0) {
-        jval list;
-        struct tune_jinja_buffer b = {0};
-        TRY(tune_jinja_iterate(run, first ? first : of, &list));
-        for (size_t i = 0; i < list.list->count; i++) {
-            TRY(text_argument(run, &list.list->items[i], "join"));
-            TRY(i ? tune_jinja_put_value(run, &b, of) : 0);
-            TRY(tune_jinja_put_value(run, &b, &list.list->items[i]));
-        }
-        *v = tune_jinja_take_buffer(&b);
-        return 0;
-    }
-    return tune_jinja_case(run, of, *name, v); /* upper, lower, capitalize, title */
+    return 0;
 }
 
-static int pair(jrun *run, const jval *key, const jval *value, jval *v)
+JINJA_RUN(find_text)
 {
-    TRY(tune_jinja_list_new(run, 2, true, v));
-    TRY(tune_jinja_list_add(run, v, *key));
-    return tune_jinja_list_add(run, v, *value);
+    TRY(text_argument(run, args->at[0], what->name));
+    TRY(tune_jinja_step(run, of->size / 64));
+    size_t at = find(of, args->at[0], 0);
+    jval before = tune_jinja_part(of, 0, at <= of->size ? at : 0);
+    *v = tune_jinja_int(at <= of->size ? (int64_t)tune_jinja_length(&before) : -1);
+    return 0;
 }
 
-static int dict_method(jrun *run, const jval *of, const char *name, const struct tune_jinja_args *args, jval *v)
+JINJA_RUN(lines)
+{
+    (void)what;
+    return tune_jinja_lines(run, of, args->at[0] && tune_jinja_truth(args->at[0]), v);
+}
+
+JINJA_RUN(strip)
+{
+    const jval *set = args->at[0] && args->at[0]->type == JINJA_NONE ? NULL : args->at[0];
+    TRY(set ? text_argument(run, set, what->name) : 0);
+    return tune_jinja_strip(run, of, set, what->how != 'r', what->how != 'l', v);
+}
+
+JINJA_RUN(without)
+{
+    const jval *part = args->at[0];
+    TRY(text_argument(run, part, what->name));
+    size_t cut = affix(of, part, what->how) ? part->size : 0;
+    *v = tune_jinja_part(of, what->how ? 0 : cut, what->how ? of->size - cut : of->size);
+    return 0;
+}
+
+JINJA_RUN(replace)
+{
+    int64_t most;
+    TRY(text_argument(run, args->at[0], what->name));
+    TRY(text_argument(run, args->at[1], what->name));
+    TRY(tune_jinja_whole(run, args->at[2], -1, &most));
+    return tune_jinja_replace(run, of, args->at[0], args->at[1], most, v);
+}
+
+JINJA_RUN(join)
+{
+    jval list;
+    struct tune_jinja_buffer b = {0};
+    TRY(tune_jinja_iterate(run, args->at[0], &list));
+    for (size_t i = 0; i < list.list->count; i++) {
+        TRY(text_argument(run, &list.list->items[i], what->name));
+        TRY(i ? tune_jinja_put_value(run, &b, of) : 0);
+        TRY(tune_jinja_put_value(run, &b, &list.list->items[i]));
+    }
+    *v = tune_jinja_take_buffer(&b);
+    return 0;
+}
+
+JINJA_RUN(change_case)
+{
+    (void)args;
+    return tune_jinja_case(run, of, (char)what->how, v);
+}
+
+int tune_jinja_entries(jrun *run, const jval *of, char how, jval *v)
 {
     const struct tune_jinja_dict *d = of->dict;
-    if (strcmp(name, "get") == 0) {
-        const jval *there = NULL;
-        if (args->values[0].type == JINJA_TEXT)
-            there = tune_jinja_dict_find(d, args->values[0].text, args->values[0].size);
-        *v = there ? *there : args->count > 1 ? args->values[1] : (jval){.type = JINJA_NONE};
-        return 0;
-    }
-    if (strcmp(name, "copy") == 0) {
-        *v = *of;
-        return 0;
-    }
     TRY(tune_jinja_list_new(run, d->count, false, v));
     v->view = true;
     for (size_t i = 0; i < d->count; i++) {
-        jval item = *name == 'k' ? d->keys[i] : d->values[i];
-        if (*name == 'i')
-            TRY(pair(run, &d->keys[i], &d->values[i], &item));
+        jval item = how == 'k' ? d->keys[i] : d->values[i];
+        if (how == 'i') {
+            TRY(tune_jinja_list_new(run, 2, true, &item));
+            TRY(tune_jinja_list_add(run, &item, d->keys[i]));
+            TRY(tune_jinja_list_add(run, &item, d->values[i]));
+        }
         TRY(tune_jinja_list_add(run, v, item));
     }
     return 0;
 }
 
-static const struct {
-    const char *name;
-    int least, most;
-    const char *names; /* that arguments may have */
-    bool dict;
-} methods[] = {
-    {"capitalize", 0, 0, "", false}, {"copy", 0, 0, "", true}, {"count", 1, 3, "", false}, {"endswith", 1, 1, "", false},
-    {"find", 1, 3, "", false}, {"get", 1, 2, "", true}, {"items", 0, 0, "", true}, {"join", 1, 1, "", false},
-    {"keys", 0, 0, "", true}, {"lower", 0, 0, "", false}, {"lstrip", 0, 1, "", false}, {"removeprefix", 1, 1, "", false},
-    {"removesuffix", 1, 1, "", false}, {"replace", 2, 3, " count ", false}, {"rsplit", 0, 2, " sep maxsplit ", false},
-    {"rstrip", 0, 1, "", false}, {"split", 0, 2, " sep maxsplit ", false}, {"splitlines", 0, 1, " keepends ", false},
-    {"startswith", 1, 1, "", false}, {"strip", 0, 1, "", false}, {"title", 0, 0, "", false}, {"upper", 0, 0, "", false},
-    {"values", 0, 0, "", true},
+JINJA_RUN(entries)
+{
+    (void)args;
+    return tune_jinja_entries(run, of, (char)what->how, v);
+}
+
+JINJA_RUN(get)
+{
+    (void)what;
+    const jval *key = args->at[0], *there = NULL;
+    if (key->type == JINJA_TEXT)
+        there = tune_jinja_dict_find(run, of->dict, (struct tune_text){key->text, key->size});
+    *v = there ? *there : args->at[1] ? *args->at[1] : (jval){.type = JINJA_NONE};
+    return 0;
+}
+
+const struct tune_jinja_name tune_jinja_text_methods[] = {
+    {"capitalize", 0, 0, "", change_case, 'c'}, {"endswith", 1, 1, "", starts, true}, {"find", 1, 1, "", find_text, 0},
+    {"join", 1, 1, "", join, 0}, {"lower", 0, 0, "", change_case, 'l'}, {"lstrip", 0, 1, "", strip, 'l'},
+    {"removeprefix", 1, 1, "", without, false}, {"removesuffix", 1, 1, "", without, true},
+    {"replace", 2, 3, "- - count", replace, 0},
+    {"rsplit", 0, 2, "sep maxsplit", split, true}, {"rstrip", 0, 1, "", strip, 'r'}, {"split", 0, 2, "sep maxsplit", split, false},
+    {"splitlines", 0, 1, "keepends", lines, 0}, {"startswith", 1, 1, "", starts, false}, {"strip", 0, 1, "", strip, 0},
+    {"title", 0, 0, "", change_case, 't'}, {"upper", 0, 0, "", change_case, 'u'}, {0},
 };
-
-bool tune_jinja_knows_method(struct tune_text name)
-{
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (tune_text_equal(name, methods[i].name))
-            return true;
-    return false;
-}
-
-int tune_jinja_method(jrun *run, const struct tune_jinja_method *m, const struct tune_jinja_args *args, jval *v)
-{
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        if (!tune_text_equal(m->name, methods[i].name))
-            continue;
-        if (methods[i].dict != (m->of.type == JINJA_DICT))
-            break;
-        TRY(tune_jinja_args_known(run, args, methods[i].name, methods[i].least, methods[i].most, methods[i].names));
-        return (methods[i].dict ? dict_method : text_method)(run, &m->of, methods[i].name, args, v);
-    }
-    return tune_jinja_fail(run, "%s has no method %.*s", tune_jinja_type_name(&m->of), (int)(m->name.size > 99 ? 99 : m->name.size),
-                           m->name.data);
-}
+const struct tune_jinja_name tune_jinja_dict_methods[] = {
+    {"get", 1, 2, "", get, 0}, {"items", 0, 0, "", entries, 'i'}, {"keys", 0, 0, "", entries, 'k'},
+    {"values", 0, 0, "", entries, 'v'}, {0},
+};

@@ -129,118 +129,35 @@ static bool same_text(const jval *v, const char *text, size_t size)
     return v->size == size && (size == 0 || memcmp(v->text, text, size) == 0);
 }
 
-/* The slot of a key: free, or the key's. */
-static size_t slot_of(const struct tune_jinja_dict *d, const char *key, size_t size)
+/* Gone through from the first: mappings here have some dozen keys, and the steps bound what others cost. */
+const jval *tune_jinja_dict_find(jrun *run, const struct tune_jinja_dict *d, struct tune_text key)
 {
-    size_t i = tune_hash64(key, size, 0) & d->mask;
-    for (size_t probes = 0; d->slots[i] && !same_text(&d->keys[d->slots[i] - 1], key, size) && probes <= d->mask; probes++)
-        i = (i + 1) & d->mask;
-    return i;
-}
-
-const jval *tune_jinja_dict_find(const struct tune_jinja_dict *d, const char *key, size_t size)
-{
-    if (d->slots) {
-        uint32_t at = d->slots[slot_of(d, key, size)];
-        return at ? &d->values[at - 1] : NULL;
-    }
-    for (size_t i = 0; i < d->count; i++)
-        if (same_text(&d->keys[i], key, size))
-            return &d->values[i];
-    return NULL;
+    size_t i = 0;
+    while (i < d->count && !same_text(&d->keys[i], key.data, key.size))
+        i++;
+    run->steps += (int64_t)i / 16;
+    return i < d->count ? &d->values[i] : NULL;
 }
 
 int tune_jinja_dict_put(jrun *run, struct tune_jinja_dict *d, jval key, jval value)
 {
-    jval *there = (jval *)tune_jinja_dict_find(d, key.text, key.size);
-    TRY(tune_jinja_step(run, d->slots ? 0 : d->count / 8));
+    jval *there = (jval *)tune_jinja_dict_find(run, d, (struct tune_text){key.text, key.size});
+    TRY(tune_jinja_step(run, 0));
     if (there) {
         *there = value;
         return 0;
     }
     if (d->count == d->room) {
         size_t room = d->room ? d->room * 2 : 8;
-        if (room > UINT32_MAX / 4)
-            return tune_jinja_fail(run, "a mapping with more than %zu keys", d->count);
-        jval *keys = grown(run, d->keys, d->count, room, sizeof *keys), *values = grown(run, d->values, d->count, room, sizeof *values);
-        uint32_t *slots = room > 8 ? tune_jinja_take(&run->memory, room * 2 * sizeof *slots) : NULL;
-        if (!keys || !values || (room > 8 && !slots))
+        jval *keys = grown(run, d->keys, d->count, room, sizeof *keys);
+        jval *values = grown(run, d->values, d->count, room, sizeof *values);
+        if (!keys || !values)
             return -1;
-        *d = (struct tune_jinja_dict){.count = d->count, .room = room, .keys = keys, .values = values, .slots = slots,
-                                      .mask = room * 2 - 1};
-        for (size_t i = 0; slots && i < d->count; i++)
-            slots[slot_of(d, keys[i].text, keys[i].size)] = (uint32_t)i + 1;
+        *d = (struct tune_jinja_dict){.count = d->count, .room = room, .keys = keys, .values = values};
     }
     d->keys[d->count] = key;
     d->values[d->count++] = value;
-    if (d->slots)
-        d->slots[slot_of(d, key.text, key.size)] = (uint32_t)d->count;
     return 0;
-}
-
-/* ---- JSON ---- */
-static int read_number(jrun *run, struct tune_json *j, jval *v)
-{
-    char digits[64];
-    size_t n = 0;
-    bool whole = true;
-    for (const char *p = j->at; p < j->end && *p && strchr("+-.0123456789eE", *p); p++, n++) {
-        whole &= *p != '.' && *p != 'e' && *p != 'E';
-        if (n < sizeof digits - 1)
-            digits[n] = *p;
-    }
-    digits[n < sizeof digits ? n : sizeof digits - 1] = 0;
-    double number;
-    TRY(tune_json_double(j, &number));
-    if (!whole) {
-        *v = (jval){.type = JINJA_FLOAT, .number = number};
-        return 0;
-    }
-    char *end;
-    long long value = strtoll(digits, &end, 10);
-    if (n >= 19 && (n >= sizeof digits || fabs(number) > 9.2e18))
-        return tune_json_fail(j, "the whole number %.40s is outside 64 bits, which chat templates are not run with", digits);
-    (void)run;
-    *v = tune_jinja_int(value);
-    return 0;
-}
-
-int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v)
-{
-    struct tune_text text;
-    bool truth;
-    int more;
-    TRY(tune_jinja_step(run, 0));
-    if (depth > TUNE_JINJA_DEPTH / 2)
-        return tune_json_fail(j, "values nested more than %d deep", TUNE_JINJA_DEPTH / 2);
-    switch (tune_json_peek(j)) {
-    case TUNE_JSON_ERROR: return -1;
-    case TUNE_JSON_NULL: *v = (jval){.type = JINJA_NONE}; return tune_json_null(j);
-    case TUNE_JSON_BOOL: TRY(tune_json_bool(j, &truth)); *v = tune_jinja_bool(truth); return 0;
-    case TUNE_JSON_NUMBER: return read_number(run, j, v);
-    case TUNE_JSON_STRING:
-        TRY(tune_json_string(j, &text));
-        return tune_jinja_copy_text(run, text.data, text.size, TUNE_JINJA_DATA, v);
-    case TUNE_JSON_ARRAY:
-        TRY(tune_jinja_list_new(run, 0, false, v));
-        TRY(tune_json_array(j));
-        while ((more = tune_json_item(j)) == 1) {
-            jval item;
-            TRY(tune_jinja_read_json(run, j, depth + 1, &item));
-            TRY(tune_jinja_list_add(run, v, item));
-        }
-        return more;
-    default:
-        TRY(tune_jinja_dict_new(run, v));
-        TRY(tune_json_object(j));
-        while ((more = tune_json_key(j, &text)) == 1) {
-            jval key, value;
-            TRY(tune_jinja_copy_text(run, text.data, text.size, TUNE_JINJA_DATA, &key));
-            TRY(tune_jinja_read_json(run, j, depth + 1, &value));
-            TRY(tune_jinja_dict_put(run, v->dict, key, value));
-        }
-        return more;
-    }
 }
 
 /* ---- text ---- */
@@ -417,7 +334,8 @@ int tune_jinja_equal(jrun *run, const jval *a, const jval *b, int depth, bool *e
     } else if (a->type == b->type && a->type == JINJA_DICT) {
         *equal = a->dict->count == b->dict->count;
         for (size_t i = 0; *equal && i < a->dict->count; i++) {
-            const jval *other = tune_jinja_dict_find(b->dict, a->dict->keys[i].text, a->dict->keys[i].size);
+            const struct tune_text key = {a->dict->keys[i].text, a->dict->keys[i].size};
+            const jval *other = tune_jinja_dict_find(run, b->dict, key);
             *equal = other != NULL;
             if (other)
                 TRY(tune_jinja_equal(run, &a->dict->values[i], other, depth + 1, equal));
@@ -487,7 +405,7 @@ int tune_jinja_contains(jrun *run, const jval *in, const jval *v, bool *found)
     } else if (in->type == JINJA_DICT) {
         if (v->type == JINJA_LIST || v->type == JINJA_DICT) /* a tuple of what can be a key is one too, and not there */
             return tune_jinja_fail(run, "%s is looked for among the keys of a mapping", tune_jinja_type_name(v));
-        *found = v->type == JINJA_TEXT && tune_jinja_dict_find(in->dict, v->text, v->size);
+        *found = v->type == JINJA_TEXT && tune_jinja_dict_find(run, in->dict, (struct tune_text){v->text, v->size});
     } else if (in->type == JINJA_LIST) {
         for (size_t i = 0; !*found && i < in->list->count; i++)
             TRY(tune_jinja_equal(run, &in->list->items[i], v, 0, found));
