@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench_packing.sh [ROUNDS] [STEPS] - two figures of finetune_full, smollm2-135m's shape cut to LAYERS layers (8; whole: 30), float32.
+# bench_packing.sh [ROUNDS] [STEPS] - two figures of finetune_full, smollm2-135m's shape cut to LAYERS layers (12; whole: 30), float32.
 #
 # Packing: tokens of rows a second with --packing over those without, batch 8, length 2048, on instruction rows: those of
 # DATA (an Alpaca-shaped JSON array) if that is there, else rows of the same lengths. Beside it what no padding could save at
@@ -10,16 +10,16 @@
 # masked positions take no part in the output projection.
 BUILD=${BUILD:-build}
 DATA=${DATA:-../shared/data/text/instruction_data.json}
-layers=${LAYERS:-8}
+layers=${LAYERS:-12}
 rounds=${1:-2}
-steps=${2:-3}
+steps=${2:-2}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$BUILD/init_model" --like smollm2-135m --layers "$layers" --seed 1 "$tmp/model" >/dev/null || exit 1
 
 # Each row's text in one field; then as many copies as the longest run takes.
 if [ -r "$DATA" ]; then
-    echo "# rows of $DATA"
+    echo "# rows of ${DATA##*/}"
     awk '/^ *"(instruction|input|output)": / {
             sub(/^ *"[a-z]*": "/, ""); sub(/",?$/, ""); row = row (row == "" ? "" : "\\n") $0
         }
