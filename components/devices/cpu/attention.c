@@ -64,9 +64,9 @@ struct room {
 };
 
 /* How many floats the places take; with work NULL only that. */
-static int64_t rooms(const struct tune_attention *s, float *work, bool backward, struct room *r)
+static int64_t rooms(int64_t T, int64_t width, float *work, bool backward, struct room *r)
 {
-    int64_t keys = up(s->T, MR), D = up(s->D, VL), at = 0;
+    int64_t keys = up(T, MR), D = up(width, VL), at = 0;
     float **places[] = {&r->scores, &r->kept, &r->value, &r->query, &r->out,
                         &r->dscores, &r->key, &r->query_columns, &r->dout, &r->dout_columns};
     int64_t sizes[] = {keys * NR, keys * D, keys * D, NR * D, NR * D, keys * NR, keys * D, NR * D, NR * D, NR * D};
@@ -80,7 +80,7 @@ static int64_t rooms(const struct tune_attention *s, float *work, bool backward,
 int64_t tune_cpu_attention_floats(const struct tune_attention *s)
 {
     struct room r;
-    return rooms(s, NULL, true, &r);
+    return rooms(s->T, s->D, NULL, true, &r);
 }
 
 /* The rows of one head in a [B*T, width] tensor, from column. */
@@ -205,7 +205,7 @@ static void forward_part(const struct tune_attention *s, struct tune_tensor *out
     int64_t T = part->T, D = s->D, width = (int64_t)s->H * D;
     struct room r;
     struct heads x = open_heads(qkv, s, part->row, h);
-    rooms(s, work, false, &r);
+    rooms(T, D, work, false, &r); /* close together, also where the sequence is long */
     pack_left(&x.k, T, D, r.kept);
     pack_right_columns(&x.v, T, D, r.value);
     for (int64_t q0 = 0; q0 < T; q0 += NR) {
@@ -302,7 +302,7 @@ static void backward_part(const struct backward *w, const struct part *part, int
     struct room r;
     struct heads x = open_heads(w->qkv, s, part->row, h);
     struct operand all = head(w->dout, part->row, h * D);
-    rooms(s, work, true, &r);
+    rooms(T, D, work, true, &r);
     memset(dk, 0, (size_t)(T * D) * 4);
     memset(dv, 0, (size_t)(T * D) * 4);
     pack_left(&x.k, T, D, r.kept);
