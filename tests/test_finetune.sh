@@ -35,6 +35,11 @@ is "and the same weights" same_weights packed again
 is "checkpointing on" pack packed_full --activation-checkpointing full
 is "gives the same numbers" same_numbers packed packed_full
 is "and the same weights" same_weights packed packed_full
+evaluated() { sed -n 's/.*"eval_loss":[^0-9]*\([0-9.]*\).*/\1/p' "$1/report.json"; }
+run still --dataset short.jsonl --max-length 120 --lr 0 --max-steps 1 >/dev/null
+pack packed_still --lr 0 --max-steps 1 >/dev/null
+is "evaluated in packs the loss is that of the rows ($(evaluated packed_still), $(evaluated still))" \
+    awk "BEGIN { d = $(evaluated packed_still) / $(evaluated still) - 1; exit !(d * d < 1e-12) }"
 share() { sed -n 's/.*"padding_share":[^0-9]*\([0-9.]*\).*/\1/p' "$1/report.json"; }
 run padded --dataset short.jsonl --max-length 120 --batch-size 2 >/dev/null
 is "less padding ($(share packed) %, padded $(share padded) %)" awk "BEGIN { exit !($(share packed) < $(share padded)) }"

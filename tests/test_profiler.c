@@ -204,10 +204,16 @@ static void all_timed(const struct tune_kernels *own, const struct tune_kernels 
     assert_int_equal(same, 6); /* close, alloc, free, reserve, reserve_bytes, ceilings */
 }
 
-static void what_ran(bool checkpointing)
+static void what_ran(bool checkpointing, bool packing)
 {
     struct trainer t;
     setup(&t, 2, checkpointing, 10);
+    if (packing) { /* a row is as long as a pack: the same batches, by positions and starts */
+        tune_loader_free(t.load);
+        t.load = tune_loader_new(t.data, &(struct tune_loader_options){.part = TUNE_ALL, .batch_size = BATCH, .accumulate = MICROS,
+                                 .max_length = LENGTH, .max_steps = 10, .stop_after_seconds = -1, .packing = true});
+        assert_got(t.load);
+    }
     struct tune_profiler *p = tune_profiler_new(t.dev, t.m, t.load, 3);
     assert_got(p);
     const struct tune_kernels *own = t.dev->kernels;
@@ -222,6 +228,7 @@ static void what_ran(bool checkpointing)
     const struct tune_profile *r = tune_profiler_result(p);
     assert_true(r->first == 3 && r->last == 5 && r->threads == 2);
     counts(r, 3, checkpointing);
+    calls(r, "forward", "upload", 3 * MICROS * (packing ? 3 : 1));
     adds_up(r);
     double tokens = 3.0 * MICROS * BATCH * LENGTH,
            labels = 3.0 * MICROS * BATCH * (LENGTH - 1); /* a row's last token predicts nothing */
@@ -239,13 +246,14 @@ static void what_ran(bool checkpointing)
 static void what_ran_is_counted(void **state)
 {
     (void)state;
-    what_ran(false);
+    what_ran(false, false);
+    what_ran(false, true);
 }
 
 static void what_ran_again_is_counted(void **state)
 {
     (void)state;
-    what_ran(true);
+    what_ran(true, false);
 }
 
 /* The same losses and weights, to the bit, with and without; freed in the midst of a measurement. */

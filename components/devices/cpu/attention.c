@@ -64,9 +64,9 @@ struct room {
 };
 
 /* How many floats the places take; with work NULL only that. */
-static int64_t rooms(const struct tune_attention *s, float *work, bool backward, struct room *r)
+static int64_t rooms(int64_t T, int64_t width, float *work, bool backward, struct room *r)
 {
-    int64_t keys = up(s->T, MR), D = up(s->D, VL), at = 0;
+    int64_t keys = up(T, MR), D = up(width, VL), at = 0;
     float **places[] = {&r->scores, &r->kept, &r->value, &r->query, &r->out,
                         &r->dscores, &r->key, &r->query_columns, &r->dout, &r->dout_columns};
     int64_t sizes[] = {keys * NR, keys * D, keys * D, NR * D, NR * D, keys * NR, keys * D, NR * D, NR * D, NR * D};
@@ -80,7 +80,7 @@ static int64_t rooms(const struct tune_attention *s, float *work, bool backward,
 int64_t tune_cpu_attention_floats(const struct tune_attention *s)
 {
     struct room r;
-    return rooms(s, NULL, true, &r);
+    return rooms(s->T, s->D, NULL, true, &r);
 }
 
 /* The rows of one head in a [B*T, width] tensor, from column. */
@@ -94,9 +94,9 @@ struct heads {
     struct operand q, k, v;
 };
 
-static struct heads open_heads(const struct tune_tensor *qkv, const struct tune_attention *s, int64_t b, int64_t h)
+static struct heads open_heads(const struct tune_tensor *qkv, const struct tune_attention *s, int64_t row, int64_t h)
 {
-    int64_t kv = h / (s->H / s->K), D = s->D, row = b * s->T;
+    int64_t kv = h / (s->H / s->K), D = s->D;
     return (struct heads){head(qkv, row, h * D), head(qkv, row, (s->H + kv) * D), head(qkv, row, (s->H + s->K + kv) * D)};
 }
 
@@ -107,23 +107,49 @@ static struct operand rows_from(const struct operand *o, int64_t row)
     return part;
 }
 
-/* A block of queries, and the keys [k0,k1), whole panels, that they see. first: of each lane; lanes past the last query are
- * like it. A block may lie across several texts of its sequence: none of its lanes is idle, however short they are. */
+/* What is computed together, by itself: T rows from row on, the sequence's from begin on. A whole sequence, or one of its texts,
+ * or, short ones, as many as one block of queries holds: so packed texts cost what they cost alone, or less. */
+struct part {
+    int64_t row, begin, T;
+};
+
+/* The part behind p; false: there is none. To begin with, T is 0 at the sequence's first row. */
+static bool next_part(const struct tune_attention *s, struct part *p)
+{
+    p->row += p->T;
+    p->begin += p->T;
+    if (p->begin == s->T)
+        return false;
+    p->T = s->starts ? 0 : s->T;
+    const int32_t *starts = s->starts ? s->starts + p->row : NULL;
+    while (p->begin + p->T < s->T && p->T < NR) {
+        int64_t end = p->T + 1;
+        while (p->begin + end < s->T && starts[end] != p->begin + end)
+            end++;
+        if (p->T > 0 && end > NR)
+            break;
+        p->T = end;
+    }
+    return true;
+}
+
+/* A block of a part's queries, and its keys [k0,k1), whole panels, that they see. first: of each lane; lanes past the last
+ * query are like it. */
 struct block {
     int64_t q0, rows, k0, k1;
     int32_t first[NR];
 };
 
-static void open_block(struct block *block, const struct tune_attention *s, int64_t b, int64_t q0)
+static void open_block(struct block *block, const struct tune_attention *s, const struct part *p, int64_t q0)
 {
     block->q0 = q0;
-    block->rows = s->T - q0 < NR ? s->T - q0 : NR;
+    block->rows = p->T - q0 < NR ? p->T - q0 : NR;
     for (int64_t j = 0; j < NR; j++) {
-        int64_t query = q0 + (j < block->rows ? j : block->rows - 1), start = s->starts ? s->starts[b * s->T + query] : 0;
+        int64_t query = q0 + (j < block->rows ? j : block->rows - 1), start = s->starts ? s->starts[p->row + query] - p->begin : 0;
         int64_t window = s->window > 0 ? query - s->window + 1 : 0;
         block->first[j] = (int32_t)(window > start ? window : start);
     }
-    block->k0 = block->first[0] / MR * MR; /* it never goes down along a sequence */
+    block->k0 = block->first[0] / MR * MR; /* it never goes down */
     block->k1 = q0 + block->rows;
 }
 
@@ -173,18 +199,18 @@ static void softmax(const struct block *block, float *scores, float *largest, fl
     }
 }
 
-static void forward_head(const struct tune_attention *s, struct tune_tensor *out, float *lse, const struct tune_tensor *qkv,
-                         int64_t b, int64_t h, float *work)
+static void forward_part(const struct tune_attention *s, struct tune_tensor *out, float *lse, const struct tune_tensor *qkv,
+                         const struct part *part, int64_t h, float *work)
 {
-    int64_t T = s->T, D = s->D, width = (int64_t)s->H * D;
+    int64_t T = part->T, D = s->D, width = (int64_t)s->H * D;
     struct room r;
-    struct heads x = open_heads(qkv, s, b, h);
-    rooms(s, work, false, &r);
+    struct heads x = open_heads(qkv, s, part->row, h);
+    rooms(T, D, work, false, &r); /* close together, also where the sequence is long */
     pack_left(&x.k, T, D, r.kept);
     pack_right_columns(&x.v, T, D, r.value);
     for (int64_t q0 = 0; q0 < T; q0 += NR) {
         struct block block;
-        open_block(&block, s, b, q0);
+        open_block(&block, s, part, q0);
         int64_t rows = block.rows, k0 = block.k0, k1 = block.k1;
         struct operand q = rows_from(&x.q, q0);
         float largest[NR], sum[NR];
@@ -194,14 +220,22 @@ static void forward_head(const struct tune_attention *s, struct tune_tensor *out
         softmax(&block, r.scores, largest, sum);
         multiply(&p, rows, r.value, T, k0, k1 - k0, D, 1, 0, r.out, D);
         for (int64_t j = 0; j < rows; j++) {
-            int64_t at = (b * T + q0 + j) * width + h * D;
+            int64_t at = (part->row + q0 + j) * width + h * D;
             float *o = tune_cpu_place(out, at, r.out + j * D), inverse = 1 / sum[j];
             for (int64_t i = 0; i < D; i++)
                 o[i] = r.out[j * D + i] * inverse;
             tune_cpu_out(out, at, D, o);
-            lse[(b * T + q0 + j) * s->H + h] = largest[j] + logf(sum[j]);
+            lse[(part->row + q0 + j) * s->H + h] = largest[j] + logf(sum[j]);
         }
     }
+}
+
+static void forward_head(const struct tune_attention *s, struct tune_tensor *out, float *lse, const struct tune_tensor *qkv,
+                         int64_t b, int64_t h, float *work)
+{
+    struct part part = {b * s->T, 0, 0};
+    while (next_part(s, &part))
+        forward_part(s, out, lse, qkv, &part, h, work);
 }
 
 int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
@@ -259,27 +293,28 @@ static void query_sums(const struct backward *w, int64_t row, int64_t rows, int6
     }
 }
 
-static void backward_head(const struct backward *w, int64_t b, int64_t h, float *work)
+/* dk, dv: the head's, from the part's first row on. */
+static void backward_part(const struct backward *w, const struct part *part, int64_t h, float *dk, float *dv, float *work)
 {
     const struct tune_attention *s = w->s;
-    int64_t T = s->T, D = s->D, Q = w->qkv->shape[1];
-    float *dk = w->work + (b * s->H + h) * 2 * T * D, *dv = dk + T * D;
+    int64_t T = part->T, D = s->D, Q = w->qkv->shape[1];
     bool f32 = w->qkv->dtype == TUNE_F32;
     struct room r;
-    struct heads x = open_heads(w->qkv, s, b, h);
-    struct operand all = head(w->dout, b * T, h * D);
-    rooms(s, work, true, &r);
-    memset(dk, 0, (size_t)(2 * T * D) * 4);
+    struct heads x = open_heads(w->qkv, s, part->row, h);
+    struct operand all = head(w->dout, part->row, h * D);
+    rooms(T, D, work, true, &r);
+    memset(dk, 0, (size_t)(T * D) * 4);
+    memset(dv, 0, (size_t)(T * D) * 4);
     pack_left(&x.k, T, D, r.kept);
     pack_left(&x.v, T, D, r.value);
     pack_right_columns(&x.k, T, D, r.key);
     for (int64_t q0 = 0; q0 < T; q0 += NR) {
         struct block block;
-        open_block(&block, s, b, q0);
+        open_block(&block, s, part, q0);
         int64_t rows = block.rows, k0 = block.k0, n = block.k1 - k0;
         struct operand q = rows_from(&x.q, q0), g = rows_from(&all, q0);
         float lse[NR], delta[NR];
-        query_sums(w, b * T + q0, rows, h, &r, lse, delta);
+        query_sums(w, part->row + q0, rows, h, &r, lse, delta);
         pack_right_rows(&q, rows, D, r.query);
         pack_right_rows(&g, rows, D, r.dout);
         pack_right_columns(&q, rows, D, r.query_columns);
@@ -291,11 +326,21 @@ static void backward_head(const struct backward *w, int64_t b, int64_t h, float 
         score_gradient(&block, s->scale, r.scores, r.dscores, lse, delta);
         multiply(&p, n, r.dout_columns, rows, 0, rows, D, 1, 1, dv + k0 * D, D);
         multiply(&ds, n, r.query_columns, rows, 0, rows, D, 1, 1, dk + k0 * D, D);
-        int64_t at = (b * T + q0) * Q + h * D;
+        int64_t at = (part->row + q0) * Q + h * D;
         multiply(&turned, rows, r.key, T, k0, n, D, 1, 0, f32 ? (float *)w->dqkv->data + at : r.out, f32 ? Q : D);
         for (int64_t j = 0; j < rows && !f32; j++)
             tune_cpu_out(w->dqkv, at + j * Q, D, r.out + j * D);
     }
+}
+
+static void backward_head(const struct backward *w, int64_t b, int64_t h, float *work)
+{
+    const struct tune_attention *s = w->s;
+    int64_t size = (int64_t)s->T * s->D;
+    float *dk = w->work + (b * s->H + h) * 2 * size;
+    struct part part = {b * s->T, 0, 0};
+    while (next_part(s, &part))
+        backward_part(w, &part, h, dk + part.begin * s->D, dk + size + part.begin * s->D, work);
 }
 
 /* dK (which 0) and dV (1) of a group: its query heads' sums, added in order. */
