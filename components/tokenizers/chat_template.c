@@ -332,11 +332,12 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
     tune_json_free(&j);
     if (failed)
         return -1;
-    if (all.type != JINJA_DICT || !member(run, &all, "role") || member(run, &all, "role")->type != JINJA_TEXT) {
+    const jval *found = all.type == JINJA_DICT ? member(run, &all, "role") : NULL;
+    if (!found || found->type != JINJA_TEXT) {
         tune_error_set("message %d is no object with a role", index + 1);
         return -1;
     }
-    *member(&all, "role") = as_role(*member(&all, "role"));
+    TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("role"), as_role(*found)));
     for (size_t i = 0; i < all.dict->count; i++)
         if (all.dict->values[i].type != JINJA_NONE)
             TRY(tune_jinja_dict_put(run, v->dict, all.dict->keys[i], all.dict->values[i]));
