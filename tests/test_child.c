@@ -559,6 +559,67 @@ static void processors(void **state)
     assert_non_null(strstr(end.reason, "processors"));
 }
 
+/* Processors of its own: no other child that wants them has them until all that it started has ended. */
+static void own_processors(void **state)
+{
+    (void)state;
+    const int own[] = {CPU_SETSIZE - 2, CPU_SETSIZE - 1}; /* of no machine: other programs' claims on real ones are not met here */
+    int claims[2];
+    assert_false(tune_child_cpus_taken(own, 2));
+    assert_true(tune_guard_claim(&own[1], 1, claims));
+    assert_true(tune_child_cpus_taken(own, 2));
+    assert_false(tune_guard_claim(own, 2, claims + 1)); /* all or none */
+    assert_int_equal(errno, EADDRINUSE);
+    assert_false(tune_child_cpus_taken(own, 1));
+    struct tune_child_options o = options(PLAY("exit", "0"));
+    o.cpus = own;
+    o.cpu_count = 2;
+    o.own_cpus = true;
+    o.limit_s = .2;
+    struct tune_child *c = tune_child_start(&o);
+    struct pollfd ended = {tune_child_descriptor(c), POLLIN, 0};
+    assert_int_equal(poll(&ended, 1, 500), 0); /* it waits, and that is not its time */
+    close(claims[0]);
+    struct tune_child_end end = end_of(c);
+    assert_int_equal(end.how, TUNE_CHILD_NOT_STARTED); /* for that machine lacks them */
+    assert_true(end.waited_s >= .4 && end.seconds < .2);
+    /* stopped while it waits */
+    assert_true(tune_guard_claim(own, 1, claims));
+    c = tune_child_start(&o);
+    assert_int_equal(poll(&(struct pollfd){tune_child_descriptor(c), POLLIN, 0}, 1, 200), 0);
+    tune_child_stop(c);
+    end = end_of(c);
+    ends(&end, TUNE_CHILD_STOPPED, 0);
+    close(claims[0]);
+}
+
+/* They are had by the program's guard, so also when we are gone. */
+static void own_processors_while_it_ends(void **state)
+{
+    (void)state;
+    cpu_set_t ours;
+    int one = 0;
+    pid_t pid;
+    assert_int_equal(sched_getaffinity(0, sizeof ours, &ours), 0);
+    while (!CPU_ISSET(one, &ours))
+        one++;
+    struct tune_child_options o = options(PLAY("ignore", "pids"));
+    o.cpus = &one;
+    o.cpu_count = 1;
+    o.own_cpus = true;
+    o.grace_s = .5;
+    pid_t parent = parent_of(&o);
+    numbers("pids", 1, &pid);
+    assert_true(tune_child_cpus_taken(&one, 1));
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    o.argv = PLAY("exit", "4");
+    struct tune_child_end end = run(&o);
+    ends(&end, TUNE_CHILD_EXITED, 4);
+    assert_false(lives(pid));
+    assert_false(tune_child_cpus_taken(&one, 1));
+}
+
 static void folders(void **state)
 {
     (void)state;
@@ -794,6 +855,8 @@ int main(int argc, char **argv)
         IN_A_FOLDER(descriptors),
         IN_A_FOLDER(group),
         IN_A_FOLDER(processors),
+        IN_A_FOLDER(own_processors),
+        IN_A_FOLDER(own_processors_while_it_ends),
         IN_A_FOLDER(folders),
         IN_A_FOLDER(not_started),
         IN_A_FOLDER(not_executed),

@@ -222,6 +222,26 @@ wait $pid 2>/dev/null
 is "killed: what was acknowledged is there" eval '[ $(count long.yaml killed) -ge 2 ]'
 is "what it ran ends with it" eval 'sleep 0.5; i=0; while pgrep -f "$tmp/own/work.sh" >/dev/null && [ $i -lt 40 ]; do sleep 0.1; i=$((i + 1)); done; ! pgrep -f "$tmp/own/work.sh"'
 is "--resume goes on" eval '"$sweep" --resume first $own --store killed >said.txt && [ $(count long.yaml killed measured) = 8 ] && [ "$(rows long.yaml killed | grep -c "\[")" = 0 ]'
+# Two that know nothing of each other, of a script that says when it began and ended.
+cat >own/turns.sh <<'E2'
+#!/bin/sh
+echo begin >>"$TUNE_INPUT_LOG.turns"
+sleep 0.3
+echo end >>"$TUNE_INPUT_LOG.turns"
+echo "{\"speed\": 1, \"nonce\": \"$TUNE_NONCE\"}" >"$TUNE_OUTPUT/report.json"
+E2
+chmod +x own/turns.sh
+sed 's/"work"/"turns"/; s/work\.sh/turns.sh/' own/work.json >own/turns.json
+sed 's/: work$/: turns/' cores.yaml | sed '/parameterization/,$d' >turns.yaml
+for i in 1 2; do "$sweep" turns.yaml --experiments own/turns.json --store turns.$i >turns.out.$i 2>&1 & done
+wait
+is "two sweeps on the same cores take turns" eval '[ "$(paste -sd" " log.turns)" = "begin end begin end begin end begin end begin end begin end begin end begin end" ]'
+is "... and say so" eval 'grep -q "take turns" turns.out.1 turns.out.2 && grep -q "4 measured" turns.out.1 && grep -q "4 measured" turns.out.2'
+rm -f log.turns
+for i in 3 4; do "$sweep" turns.yaml --experiments own/turns.json --store turns.$i --share-cores >turns.out.$i 2>&1 & done
+wait
+is "... or not, where asked" eval '[ $(grep -c begin log.turns) = 8 ] && ! grep -q "take turns" turns.out.3 turns.out.4'
+
 rm -f log
 for i in 1 2 3; do "$sweep" long.yaml $own --store joined --join all --share-cores >joined.$i 2>&1 & done
 wait

@@ -125,7 +125,8 @@ static struct tune_guard_plan *make_plan(const struct tune_child_options *o, con
     if (!plan)
         return NULL;
     *plan = (struct tune_guard_plan){.size = (int64_t)size, .log_limit = o->log_limit, .limit_s = o->limit_s, .grace_s = o->grace_s,
-                                     .argc = count(o->argv), .variable_count = count(o->environment), .cpu_count = cpus};
+                                     .argc = count(o->argv), .variable_count = count(o->environment), .cpu_count = cpus,
+                                     .own_cpus = o->own_cpus};
     char *to = (char *)(plan + 1);
     if (cpus > 0)
         memcpy(to, o->cpus, (size_t)cpus * sizeof *o->cpus);
@@ -220,6 +221,16 @@ static int start(struct tune_child *c, const struct tune_guard_plan *plan, int s
         left -= n > 0 ? (size_t)n : 0;
     }
     return 0;
+}
+
+bool tune_child_cpus_taken(const int *cpus, int count)
+{
+    int *claims = malloc((size_t)count * sizeof *claims);
+    bool taken = claims && !tune_guard_claim(cpus, count, claims);
+    for (int i = 0; claims && !taken && i < count; i++)
+        close(claims[i]);
+    free(claims);
+    return taken;
 }
 
 struct tune_child *tune_child_start(const struct tune_child_options *o)

@@ -38,6 +38,8 @@ struct tune_child_options {
     double limit_s, grace_s;        /* limit 0: none */
     const int *cpus;                /* [cpu_count] it may use; NULL: as we */
     int cpu_count;
+    bool own_cpus;                  /* start it when nobody on this machine, by this function, has one of cpus as his own, and
+                                       have them until all has ended; the time until then is not counted in limit_s */
 };
 
 enum tune_child_how { TUNE_CHILD_EXITED, TUNE_CHILD_SIGNALLED, TUNE_CHILD_TIMED_OUT, TUNE_CHILD_STOPPED, TUNE_CHILD_NOT_STARTED };
@@ -48,6 +50,7 @@ struct tune_child_end {
     bool oom_killed;            /* SIGKILL (or exit code 137, as a shell says it) that did not come from the guard, and
                                    oom_kill of the cgroup's memory.events or of /proc/vmstat rose meanwhile */
     double seconds;             /* from its start to its end; what it left behind may have taken longer */
+    double waited_s;            /* before that, until its processors were its own */
     char reason[512];           /* NOT_STARTED: why; SIGNALLED: that it was the guard that was killed; else "" */
 };
 
@@ -59,6 +62,9 @@ int tune_child_guard(int argc, char **argv);
 
 /* tune_child_find - the file that argv[0] names, with a '/' in it: 0, or an errno: it is not there, no file, not executable. */
 int tune_child_find(const char *name, char path[TUNE_PATH_MAX]);
+
+/* tune_child_cpus_taken - whether somebody has one of cpus[count] as his own now: a child with own_cpus would wait. */
+bool tune_child_cpus_taken(const int *cpus, int count);
 
 /* tune_child_start - NULL with an error: no such program, no permission, no process. What the kernel refuses later (a file
  * that is no program) is NOT_STARTED. tune_child_descriptor - readable when it has ended. tune_child_stop - end it as above,

@@ -12,12 +12,14 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@
 
 enum { LAUNCH_STACK = 64 << 10, OUTPUT_CHUNK = 64 << 10, TOLD = 64 };
 #define ROUND_S .02
+#define CLAIM_MS 100
 enum phase { RUNS, ENDS, IS_KILLED };
 
 struct guard {
@@ -85,6 +88,24 @@ static bool read_plan(struct guard *g)
     g->argv = read_list(&at, g->plan.argc);
     g->environment = read_list(&at, g->plan.variable_count);
     return g->argv && g->environment;
+}
+
+bool tune_guard_claim(const int *cpus, int count, int *claims)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX}; /* sun_path begins with NUL: no file */
+    for (int i = 0; i < count; i++) {
+        int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tune.c/cpu/%d", cpus[i]);
+        claims[i] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+        if (claims[i] >= 0 && bind(claims[i], (struct sockaddr *)&name, size) == 0)
+            continue;
+        int error = errno;
+        for (int k = claims[i] < 0 ? i - 1 : i; k >= 0; k--)
+            close(claims[k]);
+        errno = error;
+        return false;
+    }
+    return true;
 }
 
 /* Of what the process that started us had open, nothing is the program's. */
@@ -396,6 +417,26 @@ static bool too_late(struct guard *g)
     return late;
 }
 
+/* Waits until the processors are the program's own. They are released with our end. false: not started, for what g->end says. */
+static bool own_cpus(struct guard *g)
+{
+    int *claims = malloc(((size_t)g->plan.cpu_count + 1) * sizeof *claims);
+    double begin_s = tune_clock_s();
+    bool mine = false;
+    while (claims && !too_late(g) && !(mine = tune_guard_claim(g->cpus, g->plan.cpu_count, claims)) && errno == EADDRINUSE) {
+        struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}};
+        if (poll(on, 2, CLAIM_MS) > 0 && on[1].revents) {
+            g->end.how = TUNE_CHILD_STOPPED;
+            break;
+        }
+    }
+    if (!claims || (!mine && g->end.how != TUNE_CHILD_STOPPED))
+        not_started(g, "have processors of its own", claims ? errno : ENOMEM);
+    g->end.waited_s = tune_clock_s() - begin_s;
+    free(claims);
+    return mine;
+}
+
 static int serve(struct guard *g)
 {
     static const int awaited[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
@@ -410,7 +451,7 @@ static int serve(struct guard *g)
         return 1;
     }
     tune_capped_log_begin(&g->log, TUNE_GUARD_LOG, g->plan.log_limit);
-    if (!too_late(g)) {
+    if (!too_late(g) && (!g->plan.own_cpus || own_cpus(g))) {
         start_program(g);
         watch(g, chunk);
     }

@@ -24,7 +24,7 @@ enum { TUNE_GUARD_SOCKET = 3, TUNE_GUARD_LOG, TUNE_GUARD_FOLDER, TUNE_GUARD_DESC
 struct tune_guard_plan {
     int64_t size, log_limit;
     double limit_s, grace_s;
-    int argc, variable_count, cpu_count, unused;
+    int argc, variable_count, cpu_count, own_cpus;
 };
 
 /* A process as /proc/<pid>/stat has it. */
@@ -35,5 +35,10 @@ struct tune_process {
 
 /* tune_process_next - the next one that the folder /proc, opened, lists; false after the last. */
 bool tune_process_next(DIR *proc, struct tune_process *p);
+
+/* tune_guard_claim - claims[count]: a descriptor for each of the processors, which holds it until it is closed, by whatever end
+ * of the process; true: all of them. false: none, for errno: EADDRINUSE (somebody has one of them), or what the kernel says.
+ * Source: names of sockets that are no files, which the kernel gives to one process of the machine (of its network namespace). */
+bool tune_guard_claim(const int *cpus, int count, int *claims);
 
 #endif

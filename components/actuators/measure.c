@@ -30,7 +30,7 @@ struct tune_measurement {
     char folder[TUNE_PATH_MAX];  /* of it */
     char log[TUNE_PATH_MAX];
     char nonce[33];
-    double begin_s;              /* monotonic */
+    double begin_s, waited_s;    /* monotonic; for processors */
     double started_s;
     double *values;              /* [runs][target_count] of the reports */
     enum ending *endings;        /* [runs] */
@@ -105,7 +105,8 @@ static int begin_run(struct tune_measurement *m)
     snprintf(output, sizeof output, "TUNE_OUTPUT=%s", m->folder);
     const char **argv = argument_vector(m), **environment = environment_of(m, nonce, output);
     const struct tune_child_options child = {.argv = argv, .environment = environment, .log = m->log, .log_limit = m->o.log_limit,
-        .limit_s = m->o.limit_s, .grace_s = m->o.grace_s, .cpus = m->o.cpus, .cpu_count = m->o.cpu_count};
+        .limit_s = m->o.limit_s, .grace_s = m->o.grace_s, .cpus = m->o.cpus, .cpu_count = m->o.cpu_count,
+        .own_cpus = m->o.own_cpus};
     if (argv && environment)
         m->child = tune_child_start(&child);
     else
@@ -320,7 +321,7 @@ static int finish(struct tune_measurement *m, struct tune_result *result)
     tune_utf8_mend(result->reason, strlen(result->reason)); /* it may have been cut within a character */
     result->targets = m->targets;
     result->started_s = m->started_s;
-    result->seconds = tune_clock_s() - m->begin_s;
+    result->seconds = tune_clock_s() - m->begin_s - m->waited_s;
     result->run = m->run;
     return 1;
 }
@@ -332,6 +333,8 @@ int tune_measurement_next(struct tune_measurement *m, struct tune_result *result
     m->child = NULL;
     TRY(code);
     TRY(judge(m, &end, result));
+    m->started_s += m->run == 0 ? end.waited_s : 0;
+    m->waited_s += end.waited_s;
     m->endings[m->run++] = result->status == TUNE_VALID ? ENDED_OK : result->status == TUNE_INVALID ? ENDED_OOM : ENDED_ERROR;
     if (result->status != TUNE_VALID && !*m->why)
         snprintf(m->why, sizeof m->why, "run %d of %d: %.980s", m->run, m->o.experiment->runs, result->reason);

@@ -35,6 +35,7 @@ struct tune_measure_options {
     int64_t log_limit;
     const int *cpus;                      /* [cpu_count] it may use; NULL: as we */
     int cpu_count;
+    bool own_cpus;                        /* nobody else's meanwhile (actuators/child.h); the wait for them is no part of seconds */
 };
 
 struct tune_result {

@@ -30,7 +30,13 @@ static int start_measurement(struct slot *slot)
     const struct tune_measure_options o = {.experiment = p->experiment, .inputs = slot->job.inputs, .command = &slot->command,
         .program = sweep.programs[slot->job.protocol].path, .folder = slot->folder,
         .environment = (const char *const *)sweep.environment, .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT,
-        .cpus = slot->cpus, .cpu_count = slot->cpu_count};
+        .cpus = slot->cpus, .cpu_count = slot->cpu_count, .own_cpus = !my.share_cores};
+    if (o.own_cpus && !sweep.told_of_cpus && tune_child_cpus_taken(o.cpus, o.cpu_count)) {
+        sweep.told_of_cpus = true;
+        sweep_clear_status();
+        printf("# another sweep measures on these cores: its measurements and ours take turns (--share-cores: at the same time)\n");
+        fflush(stdout);
+    }
     slot->begin_s = tune_clock_s();
     slot->measurement = tune_measurement_start(&o);
     return slot->measurement ? 0 : -1;

@@ -64,7 +64,7 @@ struct sweep {
     int64_t done;
     double begin_s, measured_s; /* measured_s: seconds of measurements that ended */
     int64_t measured;
-    bool terminal, status_drawn, more;
+    bool terminal, status_drawn, more, told_of_cpus;
 };
 
 extern struct sweep_flags my;
