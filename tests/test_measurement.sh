@@ -135,6 +135,26 @@ for i in 1 2; do "$sweep" made.yaml $own --store made$i --share-cores >made.out$
 wait
 is "two sweeps that lack the same data: one makes it, the other waits" eval 'cat made.out1 made.out2; [ "$(wc -l <made)" = 1 ] && [ "$(cat made.out1 made.out2 | grep -c "made once by")" = 1 ] && grep -q "1 measured (0 failed)" made.out1 && grep -q "1 measured (0 failed)" made.out2'
 rm -f made ran
+# A model is its weights, its configuration and its tokenizer.
+sed '/"identifier": "does"/s/.*/  {"identifier": "does", "default": "", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}, "role": "weights"},/; s/"work"/"of-model"/; s/work\.sh/of-model.sh/' own/work.json >own/of-model.json
+printf '#!/bin/sh\necho "$TUNE_INPUT_A" >>ran\necho "{\\"speed\\": 1, \\"nonce\\": \\"$TUNE_NONCE\\"}" >"$TUNE_OUTPUT/report.json"\n' >own/of-model.sh
+chmod +x own/of-model.sh
+space model 1 ./a-model
+sed -i 's/: work$/: of-model/' model.yaml
+mkdir a-model && echo "{}" >a-model/config.json && echo weights >a-model/model.safetensors && echo "{}" >a-model/tokenizer.json
+known() { "$sweep" model.yaml --experiments own/of-model.json --store model >out 2>&1; cat out; grep -q "$1 measured (0 failed), $2 known" out; }
+is "a model that was not measured" known 1 0
+is "... is known then" known 0 1
+echo weighty >a-model/model.safetensors
+is "other weights are another model" known 1 0
+echo "{ }" >a-model/config.json
+is "... so are the same ones by another config.json" known 1 0
+echo "{ }" >a-model/tokenizer.json
+is "... and with another tokenizer.json" known 1 0
+echo "{}" >a-model/config.json
+echo "{}" >a-model/tokenizer.json
+is "the one before is known" known 0 1
+rm -f ran
 space stopped 1 report gone.dat
 sed -i 's/0\.3$/600/' own/maker.sh
 "$sweep" stopped.yaml $own --store stopped >out 2>&1 &

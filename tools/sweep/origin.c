@@ -94,6 +94,23 @@ int sweep_words(const struct tune_experiment *e, struct tune_word words[2])
     return n;
 }
 
+/* Of a model: its weights, and what makes another model of the same weights. */
+static int model_fingerprint(const char *name, uint64_t *hash)
+{
+    static const char *const others[] = {"config.json", "tokenizer.json"};
+    char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
+    struct tune_model_identity identity;
+    TRY(tune_model_find(name, folder));
+    TRY(tune_model_identity(folder, &identity));
+    *hash = identity.fingerprint;
+    for (int i = 0; i < 2; i++) {
+        TRY(tune_path(path, "%s/%s", folder, others[i]));
+        if (tune_file_exists(path))
+            TRY(tune_file_fingerprint(path, hash));
+    }
+    return 0;
+}
+
 /* The fingerprint of what path names now; the last ones are remembered by size and time of change. */
 static int fingerprint(const char *path, bool weights, char text[33])
 {
@@ -108,15 +125,7 @@ static int fingerprint(const char *path, bool weights, char text[33])
             memcpy(text, kept[i].text, 33);
             return 0;
         }
-    if (weights) {
-        char folder[TUNE_PATH_MAX];
-        struct tune_model_identity identity;
-        TRY(tune_model_find(path, folder));
-        TRY(tune_model_identity(folder, &identity));
-        hash = identity.fingerprint;
-    } else {
-        TRY(tune_file_fingerprint(path, &hash));
-    }
+    TRY(weights ? model_fingerprint(path, &hash) : tune_file_fingerprint(path, &hash));
     snprintf(text, 33, "%016llx", (unsigned long long)hash);
     if (!weights) {
         snprintf(kept[next].path, sizeof kept[next].path, "%s", path);
