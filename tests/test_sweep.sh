@@ -3,7 +3,6 @@
 . tests/tap.sh
 cd "$tmp" || exit 1
 sweep=$BUILD/sweep samples=$BUILD/samples
-rows() { "$samples" show "$1" --store "$2" --include "${3:-matching}" --property-format target --output-format csv; }
 count() { rows "$@" | awk 'END { print NR - 1 }'; }
 says() { # TEXT COMMAND... - the command succeeds and prints a line that matches
     text=$1
@@ -196,7 +195,7 @@ code=$?
 is "SIGINT: exit 130, what ran is not recorded" eval '[ $code = 130 ] && grep -q "^# stopped" said.txt && grep -q "sweep --resume first --store stop" said.txt && [ $(count long.yaml stop) -ge 1 ] && [ $(count long.yaml stop) -le 3 ]'
 is "--resume goes on, and measures the others once" eval 'says "finished" "$sweep" --resume first $own --store stop && [ $(count long.yaml stop measured) = 8 ] && [ $(sort log | uniq -c | awk "\$1 > 2" | wc -l) = 0 ]'
 is "... and again: nothing is left" eval 'lines=$(wc -l <log); "$sweep" --resume first $own --store stop >/dev/null && [ $(wc -l <log) = $lines ]'
-is "the same command again, without a name: what is known is replayed, the rest measured" eval 'rm -rf stop && "$sweep" long.yaml $own --store stop --time-limit 0.5 >/dev/null && lines=$(count long.yaml stop) && [ $lines -ge 1 ] && [ $lines -le 7 ] && says "finished +$((8 - lines)) measured \(0 failed\), $lines known" "$sweep" long.yaml $own --store stop'
+is "the same command again, without a name: what is known is replayed, the rest measured" eval 'rm -rf stop && "$sweep" long.yaml $own --store stop --time-limit 0.9 >/dev/null && lines=$(count long.yaml stop) && [ $lines -ge 1 ] && [ $lines -le 7 ] && says "finished +$((8 - lines)) measured \(0 failed\), $lines known" "$sweep" long.yaml $own --store stop'
 space s.yaml "1, 2, 3" "4, 5"
 "$sweep" long.yaml $own --store stop --name first >/dev/null
 refused "--name of an operation that is there" 2 "--resume first goes on with it, --join first shares it" "$sweep" long.yaml $own --store stop --name first

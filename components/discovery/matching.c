@@ -502,11 +502,6 @@ void tune_matching_values(const struct tune_matching *m, int i, struct tune_valu
         tune_space_entity(m->space, m->entities[i].index, values, items);
 }
 
-bool tune_matching_present(const struct tune_matching *m, int i, int column)
-{
-    return m->present[(size_t)i * (size_t)m->words + (size_t)(column / 64)] >> (column % 64) & 1;
-}
-
 void tune_matching_free(struct tune_matching *m)
 {
     while (m->memory) {

@@ -80,10 +80,8 @@ static int translation(struct reading *r, const struct tune_node *node, struct t
     }
     if (node->type != TUNE_NODE_SCALAR)
         return fail(r, node, "a map's value must be a text, null (no flag) or a list of arguments");
-    if (node->value.type == TUNE_VALUE_NONE) {
-        t->left_out = true;
+    if (node->value.type == TUNE_VALUE_NONE)
         return 0;
-    }
     if (!(t->arguments = take(r, 1, sizeof *t->arguments)) || !(t->arguments[0] = tune_document_spell(r->document, &node->value)))
         return -1;
     t->count = 1;
@@ -190,7 +188,6 @@ static int identifier(struct reading *r, const struct tune_node *node, const cha
     return **to ? 0 : fail(r, tune_node_get(node, "identifier"), "an empty identifier");
 }
 
-/* Names first: expressions go by them. */
 /* What a script could not tell apart. */
 static bool same_variable(const char *a, const char *b)
 {
@@ -201,6 +198,7 @@ static bool same_variable(const char *a, const char *b)
     return !*a && !*b;
 }
 
+/* Names first: expressions go by them. */
 static int read_inputs(struct reading *r, const struct tune_node *root)
 {
     struct tune_experiment *e = r->e;

@@ -48,8 +48,7 @@ enum tune_role { TUNE_ROLE_PLAIN, TUNE_ROLE_WEIGHTS, TUNE_ROLE_DATA };
 
 struct tune_translation {
     const char *key;            /* the value, as ids, Python or JSON spell it */
-    bool left_out;              /* null: no argument at all */
-    const char **arguments;     /* [count]; one and not whole: the flag's value */
+    const char **arguments;     /* [count]; 0: null, no argument at all; one and not whole: the flag's value */
     int count;
     bool whole;                 /* they stand in the place of flag and value */
 };
@@ -138,7 +137,7 @@ struct tune_protocol {
     bool *parameterized;        /* [input_count] */
     char identifier[1024];      /* "finetune_full_benchmark-v1.0.0-fms_hf_tuning_version.2.8.2-..." in the user's order */
     char full_identifier[1100]; /* "SFTTrainer." before it */
-    bool supported;             /* false: nothing here can run it (actuator replay, a deprecated one) */
+    bool supported;             /* false: nothing here can run it (actuator replay) */
 };
 
 /* tune_space_bind - check that space and experiments go together, before anything runs, and bind them:
