@@ -176,6 +176,9 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
     TRY(unsupported(r, node, in));
     TRY(role(r, node, &in->role));
     TRY(texts(r, tune_node_get(node, "make"), "make", &in->make, &in->make_count));
+    for (int i = 0; i < in->map_count && in->role != TUNE_ROLE_PLAIN; i++)
+        if (in->map[i].whole)
+            return tune_document_fail(d, node, "input %s has a role: its map can hold texts, not a list of arguments", in->name);
     if (in->inert && (in->flag || in->format || in->map || tune_node_get(node, "value")))
         return tune_document_fail(d, node, "input %s is inert: it can have no flag, format, map or value", in->name);
     return expression(r, node, "value", &in->expression);

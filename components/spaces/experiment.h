@@ -26,8 +26,8 @@
  * for whole arguments in the place of flag and value. A boolean input without a map is given as --flag / --no-flag when
  * "flag" ends in no '=', a value equal to the default is given like any other. An input without flag and without "inert"
  * is an environment variable only. Every input is also in the child's environment: TUNE_INPUT_<IDENTIFIER>, in capitals, '_' for
- * what is no letter or digit; "role": "weights" or "data": a folder or file whose hash belongs to the row; "make": a program
- * that makes the file whole or not at all. reduce: mean (default), median, min, max, sum, std, first, last; "count oom",
+ * what is no letter or digit; "role": "weights" or "data": a folder or file (the flag's text) whose hash belongs to the row;
+ * "make": a program that makes the file whole or not at all. reduce: mean (default), median, min, max, sum, std, first, last; "count oom",
  * "count error", "count ok" count how runs ended. A target with "shown": "<expression over inputs>" is not shown by
  * default where that is false; with "optional": true a report may lack it; with "whole": true it is a count and printed
  * without decimals.
