@@ -382,7 +382,9 @@ static void test_operation(void **state)
     operation("operation: {module: {operatorName: ray_tune}}\n", "operator ray_tune is not there; random_walk is");
     operation(MODULE "  parameters: {numberEntities: 0}\n", "numberEntities must be all or a whole number from 1");
     operation(MODULE "  parameters: {numberEntities: 2, batchSize: 3}\n", "batchSize 3 is more than numberEntities 2");
+    operation(MODULE "  parameters: {numberEntities: all, batchSize: 1025}\n", "batchSize must be 1 to 1024");
     operation(MODULE "  parameters: {samplerConfig: {mode: backwards}}\n", "backwards");
+    operation(MODULE "  parameters: {mode: sequential, samplerConfig: {mode: random}}\n", "mode stands in samplerConfig, too");
     operation(MODULE "  parameters: {numberEntites: 2}\n", "numberEntities");
     operation(MODULE "metadata: [a]\n", "o.yaml:3:11: metadata must be a map");
     operation(MODULE "metadata:\n", NULL);
