@@ -278,6 +278,12 @@ static int make_generator(struct tune_jobs *j)
     struct tune_order_options order = j->o.order;
     tune_index size = j->o.space->size;
     bool counted = size > 0 && size <= INT64_MAX;
+    if (order.limit < 0 && size > TUNE_JOBS_ALL && j->o.space->constraint_count == 0) {
+        char text[48];
+        return tune_document_fail(j->o.space->document, j->o.space->dimensions[0].at,
+                                  "all of %s%s entities are more than can be measured; say how many are wanted",
+                                  size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(size, text));
+    }
     if (j->o.filter != TUNE_FILTER_NONE && order.mode == TUNE_ORDER_WEIGHTED && counted && order.limit >= 0)
         order.limit = (int64_t)size; /* the limit counts what passes */
     else if (j->o.filter != TUNE_FILTER_NONE && order.mode != TUNE_ORDER_WEIGHTED && order.mode != TUNE_ORDER_LHS && size > 0)
