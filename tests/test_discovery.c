@@ -533,6 +533,10 @@ static void made(void **state)
     assert_int_equal(e->target_count, 2);
     assert_true(!strcmp(e->targets[1].name, "count") && e->targets[1].whole && !e->targets[0].whole);
     tune_experiment_free(e);
+    assert_int_equal(import("apart", NULL, ",identifier,generatorid,a,apart-n.1-t,apart-n.2-t\n0,a.1,g,1,3,2.5\n"), 2);
+    assert_got(e = tune_experiment_read("st/experiments/apart.json"));
+    assert_true(e->target_count == 1 && !e->targets[0].whole); /* 2.5 is no count, whatever the first column holds */
+    tune_experiment_free(e);
     assert_int_equal(import("bad", NULL, ",identifier,generatorid,a,bad-t\n0,a.1,g,1,x\n"), -1);
     assert_false(tune_file_exists("st/experiments/bad.json"));
     assert_int_equal(import("new", NULL, ",identifier,generatorid,a,new-t\n0,a.1,g,1,1\n"), -1);

@@ -212,11 +212,10 @@ static bool set_part(struct line *n, const struct import_part *part, const char 
     return false;
 }
 
-/* Defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was told. */
-static bool set_inputs(struct line *n, const char *const *fields, const char *parameters)
+/* false: the row is bad, and was told. */
+static bool set_defaults(struct line *n)
 {
     const struct importing *m = n->m;
-    struct import_part parts[TUNE_SPACE_DIMENSIONS];
     for (int i = 0; i < m->e->input_count; i++) {
         n->given[i] = false;
         if (!m->e->inputs[i].required &&
@@ -225,6 +224,16 @@ static bool set_inputs(struct line *n, const char *const *fields, const char *pa
             return false;
         }
     }
+    return true;
+}
+
+/* Defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was told. */
+static bool set_inputs(struct line *n, const char *const *fields, const char *parameters)
+{
+    const struct importing *m = n->m;
+    struct import_part parts[TUNE_SPACE_DIMENSIONS];
+    if (!set_defaults(n))
+        return false;
     if (!tune_import_identifier(&m->layout, fields, parts)) {
         tune_import_bad(n->m, "the identifier \"%.100s\" does not say what the columns do", field_of(m, fields, IMPORT_IDENTIFIER));
         return false;
@@ -354,9 +363,8 @@ static bool read_own(struct line *n, const char *const *fields)
     for (int c = 0; c < all; c++)
         n->cells[c] = column_of(m, c)->type == TUNE_CELL_TEXT ? text_cell("") : number_cell(NAN);
     n->cells[TUNE_KEY_REQUEST] = n->cells[TUNE_KEY_REPEAT] = (struct tune_cell){0};
-    for (int i = 0; i < m->e->input_count; i++)
-        if (!m->e->inputs[i].required)
-            tune_rows_cell(&m->columns[i], &m->e->inputs[i].standard, &n->cells[TUNE_KEYS + i], input_text(n, i), TEXT);
+    if (!set_defaults(n))
+        return false;
     for (int i = 0; i < m->layout.count; i++) {
         int c = cell_of(m, &m->layout.fields[i]);
         if (c >= 0 && !read_cell(column_of(m, c), fields[i], &n->cells[c])) {
