@@ -122,8 +122,9 @@ static int passes(struct tune_jobs *j, const struct tune_value *values)
         return 1;
     int count = measured(j, values);
     TRY(count);
-    return j->o.filter == TUNE_FILTER_MEASURED ? count == j->o.count
-                                               : j->o.filter == TUNE_FILTER_UNMEASURED ? count == 0 : count > 0 && count < j->o.count;
+    return j->o.filter == TUNE_FILTER_MEASURED     ? count == j->o.count
+           : j->o.filter == TUNE_FILTER_UNMEASURED ? count == 0
+                                                   : count > 0 && count < j->o.count;
 }
 
 static int next_entity(struct tune_jobs *j)
@@ -299,7 +300,8 @@ int64_t tune_jobs_count(const struct tune_jobs *j)
     if (j->o.filter != TUNE_FILTER_NONE)
         return 0;
     /* counting 10^7 takes longer than a progress line is worth */
-    if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) && tune_space_count_allowed(s, &allowed, &error) < 0)
+    if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&
+        tune_space_count_allowed(s, &allowed, &error) < 0)
         tune_error_clear();
     int64_t most = !j->order ? j->matching.count : error == 0 && allowed < 0x1p53 ? (int64_t)allowed : -1;
     if (most >= 0 && (entities < 0 || entities > most))

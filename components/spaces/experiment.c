@@ -358,6 +358,14 @@ struct tune_experiment *tune_experiment_read(const char *path)
     return NULL;
 }
 
+int tune_experiment_input(const struct tune_experiment *e, const char *name)
+{
+    for (int i = 0; i < e->input_count; i++)
+        if (!strcmp(e->names[i], name))
+            return i;
+    return -1;
+}
+
 void tune_experiment_free(struct tune_experiment *e)
 {
     if (!e)
