@@ -25,12 +25,12 @@
  * A map's value is the flag's text; null leaves the flag out; a value that the map lacks is not supported; a list stands
  * for whole arguments in the place of flag and value. A boolean input without a map is given as --flag / --no-flag when
  * "flag" ends in no '=', a value equal to the default is given like any other. An input without flag, map and "inert" is
- * an environment variable only; without a flag a map's text stands alone. Every input is also in the child's environment: TUNE_INPUT_<IDENTIFIER>, in capitals, '_' for
- * what is no letter or digit; "role": "weights" or "data": a folder or file (the flag's text) whose hash belongs to the row;
- * "make": a program that makes the file whole or not at all. reduce: mean (default), median, min, max, sum, std, first, last;
- * "count oom", "count error", "count ok" count how runs ended. A target with "shown": "<expression over inputs>" is not shown by
- * default where that is false; with "optional": true a report may lack it; with "whole": true it is a count and printed
- * without decimals.
+ * an environment variable only; without a flag a map's text stands alone. Every input is also in the child's environment:
+ * TUNE_INPUT_<IDENTIFIER>, in capitals, '_' for what is no letter or digit; "role": "weights" or "data": a folder or file (the
+ * flag's text) whose hash belongs to the row; "make": a program that makes the file whole or not at all. reduce: mean (default),
+ * median, min, max, sum, std, first, last; "count oom", "count error", "count ok" count how runs ended. A target with "shown":
+ * "<expression over inputs>" is not shown by default where that is false; with "optional": true a report may lack it; with
+ * "whole": true it is a count and printed without decimals.
  *
  * A report is one JSON object: a number for each target; "is_valid" 0: this configuration cannot run (absent: it could);
  * "nonce", where there is one, the text of $TUNE_NONCE, which no report of an earlier run has. */
