@@ -252,6 +252,12 @@ static void known_rows(void **state)
     struct tune_value inputs[] = {tune_value_int(1), one, tune_value_text("plain")};
     assert_int_equal(tune_known_find(k, 0, inputs, &(struct tune_origin){"EPYC", "b1", "", ""}, 0, &rows), 2);
     assert_true(rows[0].seconds == 2 && rows[1].seconds == 4 && rows[0].status == TUNE_VALID); /* oldest first */
+    static const struct tune_origin others[] = {{"EPYC", "b1", "other", ""}, {"EPYC", "b1", "", "other"}};
+    for (int i = 0; i < 2; i++) { /* of other weights, of other data */
+        assert_int_equal(tune_known_find(k, 0, inputs, &others[i], 0, &rows), 0);
+        assert_int_equal(tune_known_find(k, 0, inputs, &others[i], i ? TUNE_ACCEPT_WEIGHTS : TUNE_ACCEPT_DATA, &rows), 0);
+        assert_int_equal(tune_known_find(k, 0, inputs, &others[i], i ? TUNE_ACCEPT_DATA : TUNE_ACCEPT_WEIGHTS, &rows), 2);
+    }
     assert_true(tune_known_seconds(k, 0, inputs) == 4); /* of this entity, wherever measured: the mean */
     inputs[0] = tune_value_int(3);
     assert_true(tune_known_seconds(k, 0, inputs) == 4); /* of others: the median of the valid ones */
