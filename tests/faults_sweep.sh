@@ -43,7 +43,6 @@ for f in sys.argv[1:]:
 
 # ---- killed ----
 space many.yaml 0 10000
-: >lost
 killed=0
 while [ $killed -lt "$kills" ]; do
     killed=$((killed + 1))

@@ -217,6 +217,37 @@ static void test_command(void **state)
     tune_experiment_free(e);
 }
 
+/* What a map makes of an input is its weights or data, too; and an argument by itself where there is no flag. */
+static void test_role_of_a_map(void **state)
+{
+    struct tune_experiment *e = tune_experiment_read(put("role.json",
+        "{\"identifier\": \"r\", \"actuator\": \"a\", \"program\": \"p\", \"inputs\": [\n"
+        "{\"identifier\": \"model\", \"required\": true, \"role\": \"weights\", \"flag\": \"--model\", \"map\": {\"m\": \"models/{}\", \"n\": null}},\n"
+        "{\"identifier\": \"set\", \"required\": true, \"role\": \"data\", \"map\": {\"s\": \"s.txt\"}, \"make\": [\"maker\", \"{}\"]}],\n"
+        "\"targets\": [{\"identifier\": \"t\"}]}"));
+    struct tune_value inputs[] = {tune_value_text("m"), tune_value_text("s")};
+    struct tune_command c;
+    (void)state;
+    if (!e || tune_experiment_command(e, inputs, NULL, 0, &c) < 0)
+        fail_msg("%s", tune_error_message());
+    assert_string_equal(c.weights, "models/m");
+    assert_string_equal(c.data, "s.txt");
+    assert_string_equal(c.make[1], "s");
+    assert_int_equal(c.argument_count, 3);
+    assert_string_equal(c.arguments[1], "models/m");
+    assert_string_equal(c.arguments[2], "s.txt");
+    tune_command_free(&c);
+    inputs[0] = tune_value_text("n");
+    assert_int_equal(tune_experiment_command(e, inputs, NULL, 0, &c), 0);
+    assert_null(c.weights);
+    assert_int_equal(c.argument_count, 1);
+    tune_command_free(&c);
+    tune_experiment_free(e);
+    char path[TUNE_PATH_MAX];
+    snprintf(path, sizeof path, "%s/role.json", folder);
+    unlink(path);
+}
+
 /* ---- a space's experiments ---- */
 
 static void binds(const char *yaml, const char *expected)
@@ -296,6 +327,8 @@ static void test_bad_files(void **state)
             "2:43: input x: the default 3 is outside its own domain");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true, \"domain\": {}, \"inert\": \"i\", \"flag\": \"-x\"}], " TARGETS,
             "2:12: input x is inert: it can have no flag, format, map or value");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true, \"role\": \"data\", \"map\": {\"a\": [\"-x\", \"a\"]}}], " TARGETS,
+            "2:12: input x has a role: its map can hold texts, not a list of arguments");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true}, {\"identifier\": \"x\", \"required\": true}], " TARGETS,
             "2:51: a second input x");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x-Y\", \"required\": true}, {\"identifier\": \"X_y\", \"required\": true}], "
@@ -349,7 +382,9 @@ static void test_operation(void **state)
     operation("operation: {module: {operatorName: ray_tune}}\n", "operator ray_tune is not there; random_walk is");
     operation(MODULE "  parameters: {numberEntities: 0}\n", "numberEntities must be all or a whole number from 1");
     operation(MODULE "  parameters: {numberEntities: 2, batchSize: 3}\n", "batchSize 3 is more than numberEntities 2");
+    operation(MODULE "  parameters: {numberEntities: all, batchSize: 1025}\n", "batchSize must be 1 to 1024");
     operation(MODULE "  parameters: {samplerConfig: {mode: backwards}}\n", "backwards");
+    operation(MODULE "  parameters: {mode: sequential, samplerConfig: {mode: random}}\n", "mode stands in samplerConfig, too");
     operation(MODULE "  parameters: {numberEntites: 2}\n", "numberEntities");
     operation(MODULE "metadata: [a]\n", "o.yaml:3:11: metadata must be a map");
     operation(MODULE "metadata:\n", NULL);
@@ -379,7 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shipped_fit_their_recipe), cmocka_unit_test(test_targets), cmocka_unit_test(test_command),
-        cmocka_unit_test(test_bind), cmocka_unit_test(test_bad_files), cmocka_unit_test(test_operation),
+        cmocka_unit_test(test_bind), cmocka_unit_test(test_role_of_a_map), cmocka_unit_test(test_bad_files), cmocka_unit_test(test_operation),
         cmocka_unit_test(test_configuration),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -10,7 +10,7 @@ const char *__lsan_default_suppressions(void)
     return "leak:libhdf5";
 }
 
-#define INPUT(name, more) "{\"identifier\": \"" name "\", " more ", \"domain\": {\"domainRange\": [0, 100], \"interval\": 1}}"
+#define INPUT(name, more) "{\"identifier\": \"" name "\", " more ", \"domain\": {\"domainRange\": [0, 10000000], \"interval\": 1}}"
 static const char both[] = "{\"identifier\": \"both\", \"actuator\": \"x\", \"program\": \"p\", \"output\": null, \"inputs\": ["
                            INPUT("a", "\"required\": true") ", " INPUT("b", "\"default\": 0") "], \"targets\": [{\"identifier\": \"t\"}]}";
 static const char only[] = "{\"identifier\": \"only\", \"actuator\": \"x\", \"program\": \"p\", \"output\": null, \"inputs\": ["
@@ -203,6 +203,13 @@ static void refusals(void **state)
     refused("no dimension \"c\" to group by", selected(TUNE_ORDER_SEQUENTIAL_GROUPED, 0, "c"));
     refused("makes no groups", selected(TUNE_ORDER_RANDOM, 0, "a"));
     refused("not sobol", selected(TUNE_ORDER_SOBOL, 0, NULL));
+    static const char large[] = "entitySpace:\n- {identifier: a, propertyDomain: {domainRange: [0, 1000000], interval: 1}}\n"
+                                "- {identifier: b, propertyDomain: {domainRange: [0, 1001], interval: 1}}\n" BOTH;
+    struct work w = begin("sel", large, "no", ask(TUNE_ORDER_SEQUENTIAL, 0, -1));
+    assert_null(w.jobs);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    assert_error_has("s.yaml:2:3: all of 1001000000 entities are more than can be measured");
+    end(&w);
 }
 
 /* ---- operations that go on ---- */

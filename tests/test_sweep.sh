@@ -3,7 +3,6 @@
 . tests/tap.sh
 cd "$tmp" || exit 1
 sweep=$BUILD/sweep samples=$BUILD/samples
-rows() { "$samples" show "$1" --store "$2" --include "${3:-matching}" --property-format target --output-format csv; }
 count() { rows "$@" | awk 'END { print NR - 1 }'; }
 says() { # TEXT COMMAND... - the command succeeds and prints a line that matches
     text=$1
@@ -28,7 +27,7 @@ case $TUNE_INPUT_HOW in
     second) [ -e "$TUNE_INPUT_LOG.tried" ] || { touch "$TUNE_INPUT_LOG.tried"; exit 1; } ;;
     cores) sed -n "s/^Cpus_allowed_list:.//p" /proc/self/status >>"$TUNE_INPUT_LOG.cores" ;;
     count) TUNE_INPUT_A=$(wc -l <"$TUNE_INPUT_LOG") TUNE_INPUT_B= ;;
-    environment) env | sort >"$TUNE_INPUT_LOG.environment" ;;
+    environment) tr '\0' '\n' </proc/$$/environ >"$TUNE_INPUT_LOG.environment" ;;
 esac
 sleep "$TUNE_INPUT_SECONDS"
 echo "{\"speed\": $TUNE_INPUT_A$TUNE_INPUT_B.5, \"steps\": 3, \"nonce\": \"$TUNE_NONCE\"}" >"$TUNE_OUTPUT/report.json"
@@ -156,7 +155,7 @@ is "what failed is tried again by the next operation, what is invalid is not" ev
 is "--retries: the second try is fine" eval 'space second.yaml 2 2 second; says "2 measured \(1 failed\)" "$sweep" second.yaml $own --store out --retries 1'
 is "--timeout ends a run" eval 'space slow.yaml 1 1 fine 60; says "failed .*time limit of 0.3 s" "$sweep" slow.yaml $own --store out --timeout 0.3'
 is "--time-limit ends the operation and records nothing of it" eval 'says "^# stopped " "$sweep" slow.yaml $own --store limit --time-limit 0.3 && [ $(count slow.yaml limit) = 0 ]'
-is "what is measured sees the environment it is told, with --env more" eval 'space env.yaml 1 1 environment; SECRET=1 MORE=2 "$sweep" env.yaml $own --store out --env MORE >/dev/null && ! grep -q SECRET log.environment && grep -q "^MORE=2$" log.environment && grep -q "^TUNE_NONCE=................................$" log.environment && grep -q "^TUNE_INPUT_A=1$" log.environment'
+is "what is measured sees the environment it is told, with --env more" eval 'space env.yaml 1 1 environment; SECRET=1 MORE=2 LANG=C "$sweep" env.yaml $own --store out --env MORE,LANG=xx >/dev/null && ! grep -q SECRET log.environment && grep -q "^MORE=2$" log.environment && [ "$(grep "^LANG=" log.environment)" = LANG=xx ] && grep -q "^TUNE_NONCE=................................$" log.environment && grep -q "^TUNE_INPUT_A=1$" log.environment'
 is "... and other surroundings are not replayed" says "1 measured" "$sweep" env.yaml $own --store out
 
 # ---- where figures come from ----
@@ -181,7 +180,7 @@ else
     refused "two at a time on one core" 2 "on 1 core would disturb each other" "$sweep" cores.yaml $own --store cores --in-flight 2
 fi
 refused "more at a time than cores" 2 "would disturb each other" "$sweep" s.yaml $own --store cores --in-flight 1000
-is "... by ado's file, which is named" eval 'sed "s/batchSize: 2/batchSize: 4000/; s/numberEntities: all/numberEntities: 4000/" batch.yaml >large.yaml; "$sweep" cores.yaml $own --store cores --operation large.yaml 2>err; [ $? = 2 ] && grep -q "(the batchSize of large.yaml)" err'
+is "... by ado's file, which is named" eval 'sed "s/batchSize: 2/batchSize: 1000/; s/numberEntities: all/numberEntities: 1000/" batch.yaml >large.yaml; "$sweep" cores.yaml $own --store cores --operation large.yaml 2>err; [ $? = 2 ] && grep -q "(the batchSize of large.yaml)" err'
 
 # ---- stopped, killed, resumed, shared ----
 space long.yaml "1, 2, 3, 4" "1, 2" fine 0.2
@@ -196,7 +195,7 @@ code=$?
 is "SIGINT: exit 130, what ran is not recorded" eval '[ $code = 130 ] && grep -q "^# stopped" said.txt && grep -q "sweep --resume first --store stop" said.txt && [ $(count long.yaml stop) -ge 1 ] && [ $(count long.yaml stop) -le 3 ]'
 is "--resume goes on, and measures the others once" eval 'says "finished" "$sweep" --resume first $own --store stop && [ $(count long.yaml stop measured) = 8 ] && [ $(sort log | uniq -c | awk "\$1 > 2" | wc -l) = 0 ]'
 is "... and again: nothing is left" eval 'lines=$(wc -l <log); "$sweep" --resume first $own --store stop >/dev/null && [ $(wc -l <log) = $lines ]'
-is "the same command again, without a name: what is known is replayed, the rest measured" eval 'rm -rf stop && "$sweep" long.yaml $own --store stop --time-limit 0.5 >/dev/null && lines=$(count long.yaml stop) && [ $lines -ge 1 ] && [ $lines -le 7 ] && says "finished +$((8 - lines)) measured \(0 failed\), $lines known" "$sweep" long.yaml $own --store stop'
+is "the same command again, without a name: what is known is replayed, the rest measured" eval 'rm -rf stop && "$sweep" long.yaml $own --store stop --time-limit 0.9 >/dev/null && lines=$(count long.yaml stop) && [ $lines -ge 1 ] && [ $lines -le 7 ] && says "finished +$((8 - lines)) measured \(0 failed\), $lines known" "$sweep" long.yaml $own --store stop'
 space s.yaml "1, 2, 3" "4, 5"
 "$sweep" long.yaml $own --store stop --name first >/dev/null
 refused "--name of an operation that is there" 2 "--resume first goes on with it, --join first shares it" "$sweep" long.yaml $own --store stop --name first
@@ -386,6 +385,8 @@ refused "no such file" 1 "nowhere.yaml" "$sweep" nowhere.yaml --store bad
 bad "no experiments" 2 "nothing says how to measure it" <<E2
 $grid
 E2
+sed 's/{identifier: seconds}/{identifier: how}/; s/value: 0.25/value: "fine\\e[2J"/' one.yaml >wild.yaml
+is "what moves a cursor is spelled out" eval '"$sweep" wild.yaml $own --store wild --entities 1 >screen && "$sweep" wild.yaml $own --store wild --dry-run >>screen && grep -qF "fine\x1b[2J" screen && ! grep -q "$(printf "\033")" screen'
 refused "an experiment that is not there: what tells of more" 2 "; --experiments names folders and files of more" "$sweep" s.yaml --store bad
 bad "an experiment that is not there: the nearest" 2 "bad.yaml:3:5: there is no experiment custom_experiments.worc (the nearest is work)" <<E2
 $grid
@@ -414,8 +415,13 @@ parameter "a parameter that is a required input" "a is a required input of work:
 parameter "a parameter outside its domain" "b of work cannot be 1000" b 1000
 parameter "a parameter that is none" "work has no input c" c 1
 is "a program that does not exist: said before anything runs" eval 'sed "s|./work.sh|./gone.sh|; s|\"work\"|\"gone\"|" own/work.json >own/gone.json; sed "s/experimentIdentifier: work/experimentIdentifier: gone/" s.yaml >gone.yaml; "$sweep" gone.yaml --experiments own/gone.json --store bad 2>err; [ $? = 1 ] && grep -q "gone.sh is not there" err'
+is "none of these makes a store" [ ! -e bad ]
 bad "all of a space that cannot be counted" 2 "the order sequential is for spaces whose entities can be counted" <<E2
 entitySpace: [{identifier: x, propertyDomain: {interval: 1}}]
+experiments: [{actuatorIdentifier: mock, experimentIdentifier: test-experiment}]
+E2
+bad "all of a space that is too large" 2 "bad.yaml:1:15: all of 10000000000 entities are more than can be measured; say how many are wanted" <<E2
+entitySpace: [{identifier: x, propertyDomain: {domainRange: [0, 10000000000], interval: 1}}]
 experiments: [{actuatorIdentifier: mock, experimentIdentifier: test-experiment}]
 E2
 if [ "$(id -u)" = 0 ]; then

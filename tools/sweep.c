@@ -220,6 +220,16 @@ static int find_programs(void)
     return 0;
 }
 
+/* One of those asked for, "NAME" or "NAME=value", is that variable. */
+static bool asked_for(const char *const *asked, int count, const char *name)
+{
+    size_t length = strlen(name);
+    for (int i = 0; i < count; i++)
+        if (!strncmp(asked[i], name, length) && (!asked[i][length] || asked[i][length] == '='))
+            return true;
+    return false;
+}
+
 /* What is measured sees these of our environment and nothing else: what would change its speed is asked for with --env. */
 static int set_environment(void)
 {
@@ -233,7 +243,8 @@ static int set_environment(void)
         return -1;
     }
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
-        if ((value = getenv(passed[i])) && asprintf(&sweep.environment[n], "%s=%s", passed[i], value) >= 0)
+        if (!asked_for(asked, count, passed[i]) && (value = getenv(passed[i])) &&
+            asprintf(&sweep.environment[n], "%s=%s", passed[i], value) >= 0)
             n++;
     size_t at = strlen(sweep.host_class);
     for (int i = 0; i < count; i++) {
@@ -399,6 +410,14 @@ static void give_up(void)
     tune_program_fail();
 }
 
+/* A new one is made only once all that was asked for makes sense. */
+static int open_store(bool make)
+{
+    if (!sweep.store && (make || tune_file_is_folder(my.store)))
+        return (sweep.store = tune_store_open(my.store, !my.dry_run && !my.resume)) ? 0 : -1;
+    return 0;
+}
+
 /* The operation that goes on, where there is one. */
 static int find_record(bool *there)
 {
@@ -411,7 +430,8 @@ static int find_record(bool *there)
     TRY(has_record(id, there));
     if (!*there && my.join)
         return 0;
-    if (!sweep.store) /* of a dry run */
+    TRY(open_store(false));
+    if (!sweep.store)
         return sweep_fail(TUNE_ERROR_USAGE, "there is no store to go on in; --store names its folder");
     TRY(tune_operation_record_read(sweep.store, id, &sweep.record)); /* says which there are */
     return *my.space ? 0 : find_recorded_space(&sweep.record);
@@ -433,6 +453,8 @@ static int read_inputs(void)
     TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
     TRY(read_operation());
     TRY(read_configuration());
+    TRY(find_programs());
+    TRY(open_store(!my.dry_run));
     if (my.join && !there)
         TRY(find_record(&there)); /* others begin it just now */
     if (there && (strncmp(sweep.record.space, "space-", 6) || strcmp(sweep.record.space + 6, sweep.space->id))) {
@@ -441,16 +463,12 @@ static int read_inputs(void)
         return -1;
     }
     TRY(there ? check_options(&sweep.record) : new_operation());
-    TRY(set_until_stable(sweep.record.until_stable));
-    return find_programs();
+    return set_until_stable(sweep.record.until_stable);
 }
 
 static int prepare(void)
 {
     struct tune_jobs_options o;
-    if (!my.dry_run || tune_file_is_folder(my.store))
-        if (!(sweep.store = tune_store_open(my.store, !my.dry_run && !my.resume)))
-            return -1;
     tune_host_read(&sweep.host);
     TRY(read_inputs());
     TRY(sweep_make_slots(sweep.operation.in_flight));

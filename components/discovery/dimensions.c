@@ -17,14 +17,6 @@ struct tune_seen_value {
     tune_index at;
 };
 
-static int input_of(const struct tune_experiment *e, const char *name)
-{
-    for (int i = 0; i < e->input_count; i++)
-        if (!strcmp(e->names[i], name))
-            return i;
-    return -1;
-}
-
 int tune_dimensions_new(struct tune_dimensions *d, const struct tune_space *space, const struct tune_experiment *e,
                         const struct tune_column *columns)
 {
@@ -43,7 +35,7 @@ int tune_dimensions_new(struct tune_dimensions *d, const struct tune_space *spac
         a->size = tune_domain_size(a->wanted);
         a->weight = weight;
         a->items = d->items + (item -= a->wanted->elements);
-        a->input = input_of(e, space->names[i]);
+        a->input = tune_experiment_input(e, space->names[i]);
         weight *= a->size;
         d->open += a->input < 0;
         if (a->input < 0)

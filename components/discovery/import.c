@@ -58,14 +58,6 @@ static char *input_text(const struct line *n, int input)
     return n->texts + (size_t)input * TEXT;
 }
 
-static const char *field_of(const struct importing *m, const char *const *fields, enum import_role role)
-{
-    for (int i = 0; i < m->layout.count; i++)
-        if (m->layout.fields[i].role == role)
-            return fields[i];
-    return "";
-}
-
 /* ---- one result ---- */
 
 static uint64_t mix_cell(const struct tune_cell *cell, uint64_t hash)
@@ -212,11 +204,10 @@ static bool set_part(struct line *n, const struct import_part *part, const char 
     return false;
 }
 
-/* Defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was told. */
-static bool set_inputs(struct line *n, const char *const *fields, const char *parameters)
+/* false: the row is bad, and was told. */
+static bool set_defaults(struct line *n)
 {
     const struct importing *m = n->m;
-    struct import_part parts[TUNE_SPACE_DIMENSIONS];
     for (int i = 0; i < m->e->input_count; i++) {
         n->given[i] = false;
         if (!m->e->inputs[i].required &&
@@ -225,8 +216,19 @@ static bool set_inputs(struct line *n, const char *const *fields, const char *pa
             return false;
         }
     }
+    return true;
+}
+
+/* Defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was told. */
+static bool set_inputs(struct line *n, const char *const *fields, const char *parameters)
+{
+    const struct importing *m = n->m;
+    struct import_part parts[TUNE_SPACE_DIMENSIONS];
+    if (!set_defaults(n))
+        return false;
     if (!tune_import_identifier(&m->layout, fields, parts)) {
-        tune_import_bad(n->m, "the identifier \"%.100s\" does not say what the columns do", field_of(m, fields, IMPORT_IDENTIFIER));
+        tune_import_bad(n->m, "the identifier \"%.100s\" does not say what the columns do",
+                        tune_import_field(&m->layout, fields, IMPORT_IDENTIFIER));
         return false;
     }
     for (int i = 0; i < m->layout.inputs; i++)
@@ -243,7 +245,7 @@ static bool set_inputs(struct line *n, const char *const *fields, const char *pa
 static bool name_entity(struct line *n, const char *const *fields)
 {
     const struct import_layout *l = &n->m->layout;
-    const char *identifier = field_of(n->m, fields, IMPORT_IDENTIFIER);
+    const char *identifier = tune_import_field(&n->m->layout, fields, IMPORT_IDENTIFIER);
     size_t length = (size_t)snprintf(n->entity, sizeof n->entity, "%s", identifier);
     for (int i = 0; !*identifier && i < l->inputs && length < sizeof n->entity; i++) {
         const char *value = fields[l->input[i]];
@@ -267,7 +269,7 @@ static bool set_keys(struct line *n, const char *const *fields, const char *para
     n->cells[TUNE_KEY_OPERATION] = text_cell(n->operation);
     n->cells[TUNE_KEY_EXPERIMENT] = text_cell(n->experiment);
     n->cells[TUNE_KEY_ENTITY] = text_cell(n->entity);
-    n->cells[TUNE_KEY_GENERATOR] = text_cell(field_of(m, fields, IMPORT_GENERATOR));
+    n->cells[TUNE_KEY_GENERATOR] = text_cell(tune_import_field(&m->layout, fields, IMPORT_GENERATOR));
     return true;
 }
 
@@ -287,7 +289,8 @@ static int take_ado(struct line *n, const char *const *fields, int row)
     const struct importing *m = n->m;
     if (m->layout.format != IMPORT_OBSERVED) {
         bool plain = m->layout.format == IMPORT_PLAIN;
-        const char *parameters = plain ? "" : tune_import_own_experiment(m, field_of(m, fields, IMPORT_EXPERIMENT));
+        const char *experiment = tune_import_field(&m->layout, fields, IMPORT_EXPERIMENT);
+        const char *parameters = plain ? "" : tune_import_own_experiment(m, experiment);
         if (!parameters) {
             m->i->others++;
             return 0;
@@ -354,9 +357,8 @@ static bool read_own(struct line *n, const char *const *fields)
     for (int c = 0; c < all; c++)
         n->cells[c] = column_of(m, c)->type == TUNE_CELL_TEXT ? text_cell("") : number_cell(NAN);
     n->cells[TUNE_KEY_REQUEST] = n->cells[TUNE_KEY_REPEAT] = (struct tune_cell){0};
-    for (int i = 0; i < m->e->input_count; i++)
-        if (!m->e->inputs[i].required)
-            tune_rows_cell(&m->columns[i], &m->e->inputs[i].standard, &n->cells[TUNE_KEYS + i], input_text(n, i), TEXT);
+    if (!set_defaults(n))
+        return false;
     for (int i = 0; i < m->layout.count; i++) {
         int c = cell_of(m, &m->layout.fields[i]);
         if (c >= 0 && !read_cell(column_of(m, c), fields[i], &n->cells[c])) {

@@ -151,15 +151,18 @@ static bool put_targets(cJSON *all, const struct inference *f)
     const struct import_layout *l = &f->m->layout;
     bool good = all != NULL;
     for (int i = 0; i < l->count && good; i++) {
-        bool again = l->fields[i].role != IMPORT_TARGET;
-        for (int k = 0; k < i && !again; k++)
-            again = l->fields[k].role == IMPORT_TARGET && !strcmp(l->fields[k].name, l->fields[i].name);
+        bool again = l->fields[i].role != IMPORT_TARGET, whole = true;
+        for (int k = 0; k < l->count && !again; k++) /* under other parameters it stands in other columns */
+            if (l->fields[k].role == IMPORT_TARGET && !strcmp(l->fields[k].name, l->fields[i].name)) {
+                again = k < i;
+                whole = whole && f->targets[k].whole;
+            }
         if (again)
             continue;
         cJSON *target = cJSON_CreateObject();
         good = cJSON_AddItemToArray(all, target) && tune_cjson_put_text(target, "identifier", l->fields[i].name) &&
                cJSON_AddBoolToObject(target, "optional", true) &&
-               (!f->targets[i].whole || cJSON_AddBoolToObject(target, "whole", true));
+               (!whole || cJSON_AddBoolToObject(target, "whole", true));
     }
     return good;
 }

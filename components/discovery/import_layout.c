@@ -79,7 +79,7 @@ static bool is_made_of(const struct import_layout *l, const char *const *fields,
     return true;
 }
 
-static const char *field_of(const struct import_layout *l, enum import_role role, const char *const *fields)
+const char *tune_import_field(const struct import_layout *l, const char *const *fields, enum import_role role)
 {
     for (int i = 0; i < l->count; i++)
         if (l->fields[i].role == role)
@@ -90,7 +90,7 @@ static const char *field_of(const struct import_layout *l, enum import_role role
 bool tune_import_identifier(const struct import_layout *l, const char *const *fields, struct import_part *parts)
 {
     if (l->spelled)
-        return is_made_of(l, fields, field_of(l, IMPORT_IDENTIFIER, fields), parts);
+        return is_made_of(l, fields, tune_import_field(l, fields, IMPORT_IDENTIFIER), parts);
     for (int i = 0; i < l->inputs; i++) {
         const char *name = l->headings[l->input[i]], *value = fields[l->input[i]];
         parts[i] = (struct import_part){name, value, (int)strlen(name), (int)strlen(value)};
@@ -251,7 +251,7 @@ static int find_inputs(struct importing *m, const char *const *first, int fixed)
 {
     struct import_layout *l = &m->layout;
     struct import_part parts[TUNE_SPACE_DIMENSIONS];
-    const char *identifier = field_of(l, IMPORT_IDENTIFIER, first);
+    const char *identifier = tune_import_field(l, first, IMPORT_IDENTIFIER);
     for (l->inputs = 1; l->inputs <= l->count - fixed && l->inputs <= TUNE_SPACE_DIMENSIONS; l->inputs++) {
         l->input[l->inputs - 1] = fixed + l->inputs - 1;
         if (is_made_of(l, first, identifier, parts))
@@ -298,7 +298,7 @@ static int read_ado(struct importing *m, const char *const *first, int fixed)
     struct import_layout *l = &m->layout;
     struct import_part parts[TUNE_SPACE_DIMENSIONS];
     TRY(m->i->input_count > 0 ? name_inputs(m, fixed) : find_inputs(m, first, fixed));
-    l->spelled = is_made_of(l, first, field_of(l, IMPORT_IDENTIFIER, first), parts);
+    l->spelled = is_made_of(l, first, tune_import_field(l, first, IMPORT_IDENTIFIER), parts);
     for (int i = fixed; i < l->count; i++)
         l->fields[i] = (struct import_field){.role = *l->headings[i] ? IMPORT_TARGET : IMPORT_IGNORED, .name = l->headings[i]};
     for (int i = 0; i < l->inputs; i++)
@@ -332,9 +332,8 @@ static int read_own(struct importing *m)
             key++;
         l->fields[i] = (struct import_field){.role = key < TUNE_KEYS ? IMPORT_KEY : IMPORT_TARGET, .name = l->headings[i],
                                              .which = key};
-        for (int k = 0; k < m->e->input_count && key == TUNE_KEYS; k++)
-            if (!strcmp(l->headings[i], m->e->names[k]))
-                l->fields[i].role = IMPORT_INPUT;
+        if (key == TUNE_KEYS && tune_experiment_input(m->e, l->headings[i]) >= 0)
+            l->fields[i].role = IMPORT_INPUT;
     }
     static const enum tune_key needed[] = {TUNE_KEY_UID, TUNE_KEY_EXPERIMENT, TUNE_KEY_ENTITY, TUNE_KEY_STATUS};
     for (int n = 0; n < 4; n++) {
@@ -411,14 +410,6 @@ static int find_target(const struct tune_experiment *e, const char *name)
     return -1;
 }
 
-static int find_input(const struct tune_experiment *e, const char *name)
-{
-    for (int i = 0; i < e->input_count; i++)
-        if (!strcmp(e->names[i], name))
-            return i;
-    return -1;
-}
-
 /* Every input that has no default has a column. */
 static int check_required(const struct importing *m)
 {
@@ -439,7 +430,7 @@ int tune_import_layout_bind(struct importing *m)
     bool any = false;
     for (int i = 0; i < m->layout.count; i++) {
         struct import_field *f = &m->layout.fields[i];
-        if (f->role == IMPORT_INPUT && (f->which = find_input(m->e, f->name)) < 0) {
+        if (f->role == IMPORT_INPUT && (f->which = tune_experiment_input(m->e, f->name)) < 0) {
             const char *nearest = tune_nearest(f->name, m->e->names, m->e->input_count, NULL);
             tune_error_set("%s: %s has no input %s%s%s%s; --actuator replay makes an experiment of what is in the file", m->i->path,
                            m->e->name, f->name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");

@@ -54,6 +54,7 @@ struct importing {
 
 /* import_layout.c: tune_import_layout_read - from the heading and the first row; the csv is rewound. tune_import_layout_bind - to
  * e: which inputs and targets the fields are. tune_import_layout_free.
+ * tune_import_field - the row's field of that role (an identifier, a generator, an experiment); "": it has none.
  * tune_import_identifier - what the row's dimensions are, parts[layout.inputs]: as its identifier spells them, or as their columns
  * do where identifiers say nothing. false: it is made of others than those in their columns.
  * tune_import_parameters - "-name.value-name.value" taken apart, names being inputs of e (NULL: any names): how many, or -1: it is
@@ -63,6 +64,7 @@ struct importing {
 int tune_import_layout_read(struct importing *m);
 int tune_import_layout_bind(struct importing *m);
 void tune_import_layout_free(struct import_layout *l);
+const char *tune_import_field(const struct import_layout *l, const char *const *fields, enum import_role role);
 bool tune_import_identifier(const struct import_layout *l, const char *const *fields, struct import_part *parts);
 int tune_import_parameters(const char *text, const struct tune_experiment *e, struct import_part *parts, int most);
 const char *tune_import_own_experiment(const struct importing *m, const char *identifier);

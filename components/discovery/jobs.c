@@ -122,8 +122,9 @@ static int passes(struct tune_jobs *j, const struct tune_value *values)
         return 1;
     int count = measured(j, values);
     TRY(count);
-    return j->o.filter == TUNE_FILTER_MEASURED ? count == j->o.count
-                                               : j->o.filter == TUNE_FILTER_UNMEASURED ? count == 0 : count > 0 && count < j->o.count;
+    return j->o.filter == TUNE_FILTER_MEASURED     ? count == j->o.count
+           : j->o.filter == TUNE_FILTER_UNMEASURED ? count == 0
+                                                   : count > 0 && count < j->o.count;
 }
 
 static int next_entity(struct tune_jobs *j)
@@ -278,6 +279,12 @@ static int make_generator(struct tune_jobs *j)
     struct tune_order_options order = j->o.order;
     tune_index size = j->o.space->size;
     bool counted = size > 0 && size <= INT64_MAX;
+    if (order.limit < 0 && size > TUNE_JOBS_ALL && j->o.space->constraint_count == 0) {
+        char text[48];
+        return tune_document_fail(j->o.space->document, j->o.space->dimensions[0].at,
+                                  "all of %s%s entities are more than can be measured; say how many are wanted",
+                                  size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(size, text));
+    }
     if (j->o.filter != TUNE_FILTER_NONE && order.mode == TUNE_ORDER_WEIGHTED && counted && order.limit >= 0)
         order.limit = (int64_t)size; /* the limit counts what passes */
     else if (j->o.filter != TUNE_FILTER_NONE && order.mode != TUNE_ORDER_WEIGHTED && order.mode != TUNE_ORDER_LHS && size > 0)
@@ -293,7 +300,8 @@ int64_t tune_jobs_count(const struct tune_jobs *j)
     if (j->o.filter != TUNE_FILTER_NONE)
         return 0;
     /* counting 10^7 takes longer than a progress line is worth */
-    if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) && tune_space_count_allowed(s, &allowed, &error) < 0)
+    if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&
+        tune_space_count_allowed(s, &allowed, &error) < 0)
         tune_error_clear();
     int64_t most = !j->order ? j->matching.count : error == 0 && allowed < 0x1p53 ? (int64_t)allowed : -1;
     if (most >= 0 && (entities < 0 || entities > most))

@@ -48,8 +48,11 @@ struct tune_jobs_options {
 
 struct tune_jobs;
 
-/* tune_jobs_new - NULL with an error (kind USAGE: see tune_order_new; a selector without a store, or in an order that draws). The
- * options' pointers are borrowed.
+/* All of a larger grid, at 10 ms each, takes months: it is not meant. What constraints leave of one may be few. */
+#define TUNE_JOBS_ALL 1000000000
+
+/* tune_jobs_new - NULL with an error (kind USAGE: see tune_order_new; all of more than TUNE_JOBS_ALL entities; a selector without a
+ * store, or in an order that draws). The options' pointers are borrowed.
  * tune_jobs_next - 1 and *job, the caller's; 0: there are no more; -1.
  * tune_jobs_decide - kind, rows and why of a job anew, with what is known now: after waiting for another process.
  * tune_jobs_count - how many there will be; 0: unknown. */

@@ -218,14 +218,6 @@ static void copy_text(char *to, size_t size, const struct tune_cell *cell)
     snprintf(to, size, "%s", cell->absent || !cell->text ? "" : cell->text);
 }
 
-static enum tune_status status_of(const struct tune_cell *cell)
-{
-    for (int s = TUNE_VALID; s <= TUNE_FAILED; s++)
-        if (!cell->absent && cell->text && !strcmp(cell->text, tune_status_name((enum tune_status)s)))
-            return (enum tune_status)s;
-    return TUNE_FAILED;
-}
-
 static int put_answer(struct tune_known *k, const uint64_t key[2], int protocol, const struct tune_origin *origin,
                       const struct tune_known_row *row)
 {
@@ -250,14 +242,12 @@ static uint64_t entity_of(struct tune_known *k, const struct tune_known_row *row
 static int take_row(struct tune_known *k, int protocol, const struct tune_cell *cells)
 {
     const struct tune_experiment *e = k->protocols[protocol].experiment;
-    struct tune_known_row row = {.status = status_of(&cells[STATUS]), .repeat = (int)cells[REPEAT].whole,
+    struct tune_known_row row = {.status = tune_rows_status(&cells[STATUS]), .repeat = (int)cells[REPEAT].whole,
                                  .seconds = (float)cells[SECONDS].number};
     struct tune_origin origin;
     uint64_t key[2];
-    size_t actuator = strlen(e->actuator);
-    const char *full = cells[EXPERIMENT].text;
-    if (cells[EXPERIMENT].absent || strncmp(full, e->actuator, actuator) || full[actuator] != '.')
-        return 0; /* another actuator's experiment of the same name */
+    if (!tune_rows_of(&cells[EXPERIMENT], e))
+        return 0;
     tune_uid_read(row.uid, cells[UID].text);
     row.entity = entity_of(k, &row, cells);
     copy_text(origin.host_class, sizeof origin.host_class, &cells[HOST_CLASS]);
@@ -473,6 +463,7 @@ static int ascending(const void *a, const void *b)
 /* Of the experiment's valid rows; worked out anew when there are more of them. */
 static double median(struct tune_known *k, int protocol)
 {
+    const struct tune_experiment *e = k->protocols[protocol].experiment;
     int n = 0;
     if (k->medians[protocol].of == k->count)
         return k->medians[protocol].seconds;
@@ -480,7 +471,7 @@ static double median(struct tune_known *k, int protocol)
     if (!seconds)
         return NAN;
     for (int i = 0; i < k->count; i++)
-        if (k->protocols[k->entries[i].protocol].experiment == k->protocols[protocol].experiment && k->entries[i].row.status == TUNE_VALID)
+        if (k->protocols[k->entries[i].protocol].experiment == e && k->entries[i].row.status == TUNE_VALID)
             seconds[n++] = k->entries[i].row.seconds;
     qsort(seconds, (size_t)n, sizeof *seconds, ascending);
     k->medians[protocol].of = k->count;

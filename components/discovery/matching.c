@@ -232,14 +232,6 @@ static bool fits(const struct tune_protocol *p, const struct fixed *f, const str
     return true;
 }
 
-static enum tune_status status_of(const struct tune_cell *cell)
-{
-    for (int s = TUNE_VALID; s <= TUNE_FAILED; s++)
-        if (!cell->absent && !strcmp(cell->text, tune_status_name((enum tune_status)s)))
-            return (enum tune_status)s;
-    return TUNE_FAILED;
-}
-
 static int origin_of(struct tune_matching *m, const struct tune_cell *cells)
 {
     const char *host = cells[HOST_CLASS].text, *build = cells[BUILD].text, *weights = cells[WEIGHTS].text, *data = cells[DATA].text;
@@ -386,12 +378,9 @@ static int take_row(struct table *t, const struct tune_cell *cells, struct tune_
 {
     struct reading *r = t->r;
     const struct tune_cell *inputs = cells + KEYS, *asked = inputs + t->e->input_count;
-    size_t actuator = strlen(t->e->actuator);
-    struct tune_matching_row row = {.protocol = -1, .status = (uint8_t)status_of(&cells[STATUS]), .shared = t->d.open > 0,
+    struct tune_matching_row row = {.protocol = -1, .status = (uint8_t)tune_rows_status(&cells[STATUS]), .shared = t->d.open > 0,
                                     .place = at};
-    if (cells[EXPERIMENT].absent || strncmp(cells[EXPERIMENT].text, t->e->actuator, actuator) ||
-        cells[EXPERIMENT].text[actuator] != '.' ||
-        !tune_dimensions_read(&t->d, inputs))
+    if (!tune_rows_of(&cells[EXPERIMENT], t->e) || !tune_dimensions_read(&t->d, inputs))
         return 0;
     tune_uid_read(row.uid, cells[UID].text);
     TRY(row.origin = origin_of(r->m, cells));
@@ -500,11 +489,6 @@ void tune_matching_values(const struct tune_matching *m, int i, struct tune_valu
         memcpy(values, m->entities[i].values, (size_t)m->space->count * sizeof *values);
     else
         tune_space_entity(m->space, m->entities[i].index, values, items);
-}
-
-bool tune_matching_present(const struct tune_matching *m, int i, int column)
-{
-    return m->present[(size_t)i * (size_t)m->words + (size_t)(column / 64)] >> (column % 64) & 1;
 }
 
 void tune_matching_free(struct tune_matching *m)

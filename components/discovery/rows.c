@@ -165,6 +165,20 @@ bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole)
     return true;
 }
 
+enum tune_status tune_rows_status(const struct tune_cell *cell)
+{
+    for (int s = TUNE_VALID; s <= TUNE_FAILED; s++)
+        if (!cell->absent && cell->text && !strcmp(cell->text, tune_status_name((enum tune_status)s)))
+            return (enum tune_status)s;
+    return TUNE_FAILED;
+}
+
+bool tune_rows_of(const struct tune_cell *experiment, const struct tune_experiment *e)
+{
+    size_t length = strlen(e->actuator);
+    return !experiment->absent && !strncmp(experiment->text, e->actuator, length) && experiment->text[length] == '.';
+}
+
 struct tune_value tune_rows_value(const struct tune_column *column, const struct tune_domain *own, const struct tune_domain *wanted,
                                   const struct tune_cell *cell, struct tune_value *items)
 {

@@ -30,6 +30,11 @@ struct tune_value tune_rows_value(const struct tune_column *column, const struct
 /* tune_rows_whole - the whole number that a cell of numbers is, to the last digit, which a double has not above 2^53. */
 bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole);
 
+/* tune_rows_status - what a row's cell of TUNE_KEY_STATUS says; one that makes no sense: failed.
+ * tune_rows_of - the row, by its cell of TUNE_KEY_EXPERIMENT, is one of e's: not of another actuator's experiment of that name. */
+enum tune_status tune_rows_status(const struct tune_cell *cell);
+bool tune_rows_of(const struct tune_cell *experiment, const struct tune_experiment *e);
+
 /* Where a figure comes from: figures are replayed, and compared, only among rows that agree in it. */
 struct tune_origin {
     char host_class[512], build[TUNE_BUILD_ID_SIZE], weights[33], data[33]; /* weights, data "": the experiment has none */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/file.h"
 #include "core/try.h"
 #include "discovery/results.h"
 #include "discovery/uids.h"
@@ -76,7 +75,7 @@ static int add_request(struct tune_view *v, const struct tune_cell *uid, const s
     if (uid->absent)
         return 0;
     tune_uid_read(bytes, uid->text);
-    return tune_uids_add(&v->asked, bytes, tune_hash64(entity->text, strlen(entity->text), 0));
+    return tune_uids_add(&v->asked, bytes, tune_entity_hash(entity->text, strlen(entity->text)));
 }
 
 static int read_asked(struct tune_view *v)
@@ -120,7 +119,7 @@ static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
         v->text_size = length + 1;
         tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
     }
-    *hash = tune_hash64(v->text, length, 0);
+    *hash = tune_entity_hash(v->text, length);
     return 0;
 }
 
@@ -374,11 +373,6 @@ void tune_view_free(struct tune_view *v)
     free(v);
 }
 
-int tune_view_count(const struct tune_view *v)
-{
-    return v->group_count;
-}
-
 void tune_view_rewind(struct tune_view *v)
 {
     v->at = v->excluded_at = 0;
@@ -440,11 +434,6 @@ const struct tune_cell *tune_view_cells(struct tune_view *v, int k)
     if (!v->scans[p])
         v->scans[p] = tune_scan_open(v->store, v->protocols[p].experiment->name, v->o.columns, v->o.column_count);
     return v->scans[p] && tune_scan_at(v->scans[p], row->place, &cells) == 0 ? cells : NULL;
-}
-
-int tune_view_origin(const struct tune_view *v, int k)
-{
-    return row_of(v, &v->groups[v->at - 1], k)->origin;
 }
 
 bool tune_view_present(const struct tune_view *v, int protocol, int i)

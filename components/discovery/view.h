@@ -60,10 +60,8 @@ struct tune_view;
 /* tune_view_open - NULL with an error: missing or unmeasured of a space that cannot be counted; a bad expression (kind
  * USAGE).
  * tune_view_next - 1 and the next group (valid until the next call), 0: the end, -1. tune_view_rewind - begin again.
- * tune_view_count - groups of the first two views.
  * tune_view_cells - of the present group's result k, the options' columns; valid until the next call of it. A column
  * that the experiment or a file does not have is absent. NULL with an error.
- * tune_view_origin - of that result, by its number: the same for results from the same machine, build, weights and data.
  * tune_view_present - some result of the view under protocol p (-1: any) has a value in column i.
  * tune_view_mixed - how many of each there are under one experiment, of the one that has most.
  * tune_view_counted - the counts. */
@@ -71,9 +69,7 @@ struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *
                                  const struct tune_view_options *options);
 int tune_view_next(struct tune_view *v, struct tune_view_group *group);
 void tune_view_rewind(struct tune_view *v);
-int tune_view_count(const struct tune_view *v);
 const struct tune_cell *tune_view_cells(struct tune_view *v, int k);
-int tune_view_origin(const struct tune_view *v, int k);
 bool tune_view_present(const struct tune_view *v, int protocol, int i);
 int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *origins);
 int tune_view_counted(struct tune_view *v, struct tune_view_counts *counts);

@@ -140,14 +140,6 @@ const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, co
 
 /* ---- one experiment of a space ---- */
 
-static int input_of(const struct tune_experiment *e, const char *name)
-{
-    for (int i = 0; i < e->input_count; i++)
-        if (!strcmp(e->names[i], name))
-            return i;
-    return -1;
-}
-
 static int dimension_of(const struct tune_space *s, const char *name)
 {
     for (int i = 0; i < s->count; i++)
@@ -171,7 +163,7 @@ static int bind_parameter(const struct tune_space *s, struct tune_protocol *p, c
 {
     const struct tune_experiment *e = p->experiment;
     const struct tune_document *d = s->document;
-    int i = input_of(e, parameter->name);
+    int i = tune_experiment_input(e, parameter->name);
     char text[256];
     if (i < 0) {
         const char *nearest = tune_nearest(parameter->name, e->names, e->input_count, NULL);
@@ -253,7 +245,7 @@ static int all_used(const struct tune_space *s, const struct tune_protocol *prot
     for (int k = 0; k < s->count; k++) {
         bool used = false;
         for (int i = 0; i < s->reference_count; i++)
-            used = used || input_of(protocols[i].experiment, s->names[k]) >= 0;
+            used = used || tune_experiment_input(protocols[i].experiment, s->names[k]) >= 0;
         if (used)
             continue;
         const struct tune_experiment *e = protocols[0].experiment;
@@ -325,7 +317,7 @@ int tune_protocols_set(struct tune_protocol *protocols, int count, const char *i
     int done = 0;
     for (int k = 0; k < count; k++) {
         struct tune_protocol *p = &protocols[k];
-        int i = input_of(p->experiment, input);
+        int i = tune_experiment_input(p->experiment, input);
         if (i < 0 || p->experiment->inputs[i].inert || p->dimension[i] >= 0 || p->parameterized[i])
             continue;
         TRY(set(p, i, input, value));

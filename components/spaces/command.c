@@ -140,13 +140,14 @@ static int flag_with(struct building *b, const struct tune_input *in, char *text
     return argument(b, text);
 }
 
+/* The map's own arguments, in the place of flag and value; of null none. */
 static int translated(struct building *b, const struct tune_input *in, const struct tune_translation *t, const struct tune_value *v)
 {
     for (int i = 0; i < t->count; i++) {
         char *text = fill(b, t->arguments[i], v, in);
         if (!text)
             return -1;
-        TRY(t->whole || !in->flag ? argument(b, text) : flag_with(b, in, text));
+        TRY(argument(b, text));
     }
     return 0;
 }
@@ -176,26 +177,27 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
     if (in->expression)
         TRY(tune_expression_value(in->expression, b->inputs, &v));
     const struct tune_translation *t = translate(in, &v);
-    if (t)
+    const char *format = t && t->count > 0 ? t->arguments[0] : in->format;
+    if (t && (t->whole || t->count == 0))
         return translated(b, in, t, &v);
-    if (in->map_count > 0) {
+    if (!t && in->map_count > 0) {
         char text[256];
         tune_value_repr(&v, text, sizeof text);
         return tune_document_fail(b->e->document, in->at, "input %s: the map has no entry for %s", in->name,
                                   text);
     }
-    if (v.type == TUNE_VALUE_NONE)
+    if (!t && v.type == TUNE_VALUE_NONE)
         return 0;
-    if (v.type == TUNE_VALUE_BOOL && in->flag && !in->format && !strncmp(in->flag, "--", 2) &&
+    if (v.type == TUNE_VALUE_BOOL && in->flag && !format && !strncmp(in->flag, "--", 2) &&
         in->flag[strlen(in->flag) - 1] != '=') {
         char *text = NULL;
         if (asprintf(&text, v.boolean ? "%s" : "--no-%s", v.boolean ? in->flag : in->flag + 2) < 0)
             text = NULL;
         return argument(b, text);
     }
-    char *text = in->format ? fill(b, in->format, &v, in) : tune_value_spell(&v);
+    char *text = format ? fill(b, format, &v, in) : tune_value_spell(&v);
     if (!text)
-        return in->format ? -1 : no_memory();
+        return format ? -1 : no_memory();
     if ((in->role == TUNE_ROLE_WEIGHTS && keep(&b->command->weights, text) < 0) ||
         (in->role == TUNE_ROLE_DATA && keep(&b->command->data, text) < 0)) {
         free(text);
@@ -207,6 +209,8 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
     }
     if (in->flag)
         return flag_with(b, in, text);
+    if (t)
+        return argument(b, text);
     free(text);
     return 0;
 }

@@ -80,10 +80,8 @@ static int translation(struct reading *r, const struct tune_node *node, struct t
     }
     if (node->type != TUNE_NODE_SCALAR)
         return fail(r, node, "a map's value must be a text, null (no flag) or a list of arguments");
-    if (node->value.type == TUNE_VALUE_NONE) {
-        t->left_out = true;
+    if (node->value.type == TUNE_VALUE_NONE)
         return 0;
-    }
     if (!(t->arguments = take(r, 1, sizeof *t->arguments)) || !(t->arguments[0] = tune_document_spell(r->document, &node->value)))
         return -1;
     t->count = 1;
@@ -178,6 +176,9 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
     TRY(unsupported(r, node, in));
     TRY(role(r, node, &in->role));
     TRY(texts(r, tune_node_get(node, "make"), "make", &in->make, &in->make_count));
+    for (int i = 0; i < in->map_count && in->role != TUNE_ROLE_PLAIN; i++)
+        if (in->map[i].whole)
+            return tune_document_fail(d, node, "input %s has a role: its map can hold texts, not a list of arguments", in->name);
     if (in->inert && (in->flag || in->format || in->map || tune_node_get(node, "value")))
         return tune_document_fail(d, node, "input %s is inert: it can have no flag, format, map or value", in->name);
     return expression(r, node, "value", &in->expression);
@@ -190,7 +191,6 @@ static int identifier(struct reading *r, const struct tune_node *node, const cha
     return **to ? 0 : fail(r, tune_node_get(node, "identifier"), "an empty identifier");
 }
 
-/* Names first: expressions go by them. */
 /* What a script could not tell apart. */
 static bool same_variable(const char *a, const char *b)
 {
@@ -201,6 +201,7 @@ static bool same_variable(const char *a, const char *b)
     return !*a && !*b;
 }
 
+/* Names first: expressions go by them. */
 static int read_inputs(struct reading *r, const struct tune_node *root)
 {
     struct tune_experiment *e = r->e;
@@ -355,6 +356,14 @@ struct tune_experiment *tune_experiment_read(const char *path)
         return r.e;
     tune_experiment_free(r.e);
     return NULL;
+}
+
+int tune_experiment_input(const struct tune_experiment *e, const char *name)
+{
+    for (int i = 0; i < e->input_count; i++)
+        if (!strcmp(e->names[i], name))
+            return i;
+    return -1;
 }
 
 void tune_experiment_free(struct tune_experiment *e)

@@ -24,13 +24,13 @@
  *
  * A map's value is the flag's text; null leaves the flag out; a value that the map lacks is not supported; a list stands
  * for whole arguments in the place of flag and value. A boolean input without a map is given as --flag / --no-flag when
- * "flag" ends in no '=', a value equal to the default is given like any other. An input without flag and without "inert"
- * is an environment variable only. Every input is also in the child's environment: TUNE_INPUT_<IDENTIFIER>, in capitals, '_' for
- * what is no letter or digit; "role": "weights" or "data": a folder or file whose hash belongs to the row; "make": a program
- * that makes the file whole or not at all. reduce: mean (default), median, min, max, sum, std, first, last; "count oom",
- * "count error", "count ok" count how runs ended. A target with "shown": "<expression over inputs>" is not shown by
- * default where that is false; with "optional": true a report may lack it; with "whole": true it is a count and printed
- * without decimals.
+ * "flag" ends in no '=', a value equal to the default is given like any other. An input without flag, map and "inert" is
+ * an environment variable only; without a flag a map's text stands alone. Every input is also in the child's environment:
+ * TUNE_INPUT_<IDENTIFIER>, in capitals, '_' for what is no letter or digit; "role": "weights" or "data": a folder or file (the
+ * flag's text) whose hash belongs to the row; "make": a program that makes the file whole or not at all. reduce: mean (default),
+ * median, min, max, sum, std, first, last; "count oom", "count error", "count ok" count how runs ended. A target with "shown":
+ * "<expression over inputs>" is not shown by default where that is false; with "optional": true a report may lack it; with
+ * "whole": true it is a count and printed without decimals.
  *
  * A report is one JSON object: a number for each target; "is_valid" 0: this configuration cannot run (absent: it could);
  * "nonce", where there is one, the text of $TUNE_NONCE, which no report of an earlier run has. */
@@ -48,8 +48,7 @@ enum tune_role { TUNE_ROLE_PLAIN, TUNE_ROLE_WEIGHTS, TUNE_ROLE_DATA };
 
 struct tune_translation {
     const char *key;            /* the value, as ids, Python or JSON spell it */
-    bool left_out;              /* null: no argument at all */
-    const char **arguments;     /* [count]; one and not whole: the flag's value */
+    const char **arguments;     /* [count]; 0: null, no argument at all; one and not whole: the flag's value */
     int count;
     bool whole;                 /* they stand in the place of flag and value */
 };
@@ -108,8 +107,10 @@ struct tune_experiment {
 };
 
 /* tune_experiment_read - one file. NULL with an error (file:line:column): unknown keys, a default outside its domain, an
- * unknown reduce, ... */
+ * unknown reduce, ...
+ * tune_experiment_input - which of the inputs is of that name; -1: none. */
 struct tune_experiment *tune_experiment_read(const char *path);
+int tune_experiment_input(const struct tune_experiment *e, const char *name);
 void tune_experiment_free(struct tune_experiment *e);
 
 /* The experiments there are: those of each file, and of each folder's files by their names, in the order they are named in. */
@@ -120,8 +121,8 @@ struct tune_catalog {
 
 /* tune_catalog_read - paths[count]: folders (their *.json, *.yaml, *.yml) and files. -1: one cannot be read, two are of
  * one name.
- * tune_catalog_gather - what tools look in: own, a folder; those that were imported into the store, where there are such; more, folders
- * and files with commas between them. Each may be NULL.
+ * tune_catalog_gather - what tools look in: own, a folder; those that were imported into the store, where there are such; more,
+ * folders and files with commas between them. Each may be NULL.
  * tune_catalog_find - by "name" or "actuator.name"; NULL with an error of kind USAGE that names the nearest and lists
  * the others. */
 int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int count);
@@ -138,7 +139,7 @@ struct tune_protocol {
     bool *parameterized;        /* [input_count] */
     char identifier[1024];      /* "finetune_full_benchmark-v1.0.0-fms_hf_tuning_version.2.8.2-..." in the user's order */
     char full_identifier[1100]; /* "SFTTrainer." before it */
-    bool supported;             /* false: nothing here can run it (actuator replay, a deprecated one) */
+    bool supported;             /* false: nothing here can run it (actuator replay) */
 };
 
 /* tune_space_bind - check that space and experiments go together, before anything runs, and bind them:

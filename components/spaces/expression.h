@@ -10,8 +10,7 @@
  *
  * Where it gives a value, Python gives the same one, of the same type. What it refuses and Python does not: whole numbers
  * beyond 64 bits, NaN and complex results, texts and lists joined by + or *, a list made of names as the result, numbers
- * not in decimal, round() to tens, min() and max() of a text's letters, backslashes other than \ ' " 
- 	 . */
+ * not in decimal, round() to tens, min() and max() of a text's letters, backslashes other than \\ \' \" \n \t \r. */
 #ifndef TUNE_SPACES_EXPRESSION_H
 #define TUNE_SPACES_EXPRESSION_H
 

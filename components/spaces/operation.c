@@ -121,7 +121,7 @@ static int read_parameters(struct tune_operation *o, const struct tune_node *p)
     TRY(tune_document_map(d, p, "parameters", "numberEntities|batchSize|singleMeasurement|maxRetries|samplerConfig|filter|mode|"
                           "samplerType|grouping"));
     TRY(read_entities(d, entities, &o->entities));
-    TRY(whole(d, p, "batchSize", 1, 4096, &in_flight));
+    TRY(whole(d, p, "batchSize", 1, 1024, &in_flight));
     TRY(whole(d, p, "maxRetries", 0, 1000, &retries));
     TRY(tune_document_bool(d, p, "singleMeasurement", false, &o->memoize));
     if (o->entities > 0 && in_flight > o->entities)
@@ -129,8 +129,13 @@ static int read_parameters(struct tune_operation *o, const struct tune_node *p)
                                   (long long)in_flight, (long long)o->entities);
     o->in_flight = (int)in_flight;
     o->retries = (int)retries;
-    if (sampler)
+    if (sampler) {
         TRY(tune_document_map(d, sampler, "samplerConfig", "mode|samplerType|grouping|module|parameters"));
+        for (int i = 0; i < p->count; i++) /* as older files have it, at one place only */
+            if (tune_node_get(sampler, p->keys[i]->value.text))
+                return tune_document_fail(d, p->keys[i], "%s stands in samplerConfig, too; leave one of them out",
+                                          p->keys[i]->value.text);
+    }
     TRY(read_sampler(o, sampler ? sampler : p));
     return read_filter(o, tune_node_get(p, "filter"));
 }

@@ -160,7 +160,7 @@ static void enter_group(struct tune_order *o)
 static int next_of_grid(struct tune_order *o, const struct tune_value **values)
 {
     bool endless = o->permuted && o->space->size > 10000000;
-    for (int misses = 0, allowed; !endless || misses < TUNE_ORDER_REDRAWS; misses++) {
+    for (int misses = 0, allowed; misses < TUNE_ORDER_REDRAWS; misses += endless) {
         if (o->turn < o->group_wheels || tune_walk_turn(o->walk, o->turn) < o->group_wheels) {
             if (o->group == o->groups)
                 return 0;

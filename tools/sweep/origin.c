@@ -69,7 +69,9 @@ static int make_data(const struct tune_experiment *e, const struct tune_command 
     int code = 0, lock = lock_folder(folder);
     if (!*my.tune.stop_signal && !tune_file_exists(c->data)) {
         sweep_clear_status();
-        printf("# %s is not there: made once by %s\n", c->data, c->make[0]);
+        sweep_print("# ", c->data);
+        sweep_print(" is not there: made once by ", c->make[0]);
+        putchar('\n');
         fflush(stdout);
         code = run_maker(c, argv, log);
     }
@@ -94,45 +96,44 @@ int sweep_words(const struct tune_experiment *e, struct tune_word words[2])
     return n;
 }
 
-/* Of a model: its weights, and what makes another model of the same weights. */
-static int model_fingerprint(const char *name, uint64_t *hash)
+/* The fingerprint of the model that is meant, as it is now: its weights, and what makes another model of the same weights. */
+static int weights_hash(const char *model, char text[33])
 {
     static const char *const others[] = {"config.json", "tokenizer.json"};
     char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
     struct tune_model_identity identity;
-    TRY(tune_model_find(name, folder));
+    TRY(tune_model_find(model, folder));
     TRY(tune_model_identity(folder, &identity));
-    *hash = identity.fingerprint;
+    uint64_t hash = identity.fingerprint;
     for (int i = 0; i < 2; i++) {
         TRY(tune_path(path, "%s/%s", folder, others[i]));
         if (tune_file_exists(path))
-            TRY(tune_file_fingerprint(path, hash));
+            TRY(tune_file_fingerprint(path, &hash));
     }
+    snprintf(text, 33, "%016llx", (unsigned long long)hash);
     return 0;
 }
 
 /* The fingerprint of what path names now; the last ones are remembered by size and time of change. */
-static int fingerprint(const char *path, bool weights, char text[33])
+static int data_hash(const char *path, char text[33])
 {
-    static struct { char path[TUNE_PATH_MAX], text[33]; struct tune_file_stamp stamp; bool weights; } kept[16];
+    static struct { char path[TUNE_PATH_MAX], text[33]; struct tune_file_stamp stamp; } kept[16];
     static int next;
     struct tune_file_stamp stamp = {0};
     uint64_t hash = 0;
     if (tune_file_stamp(path, &stamp) < 0)
         tune_error_clear();
     for (int i = 0; i < 16; i++)
-        if (!weights && stamp.size > 0 && !strcmp(kept[i].path, path) && !memcmp(&kept[i].stamp, &stamp, sizeof stamp)) {
+        if (stamp.size > 0 && !strcmp(kept[i].path, path) && !memcmp(&kept[i].stamp, &stamp, sizeof stamp)) {
             memcpy(text, kept[i].text, 33);
             return 0;
         }
-    TRY(weights ? model_fingerprint(path, &hash) : tune_file_fingerprint(path, &hash));
+    TRY(tune_file_fingerprint(path, &hash));
     snprintf(text, 33, "%016llx", (unsigned long long)hash);
-    if (!weights) {
-        snprintf(kept[next].path, sizeof kept[next].path, "%s", path);
-        memcpy(kept[next].text, text, 33);
-        kept[next].stamp = stamp;
-        next = (next + 1) % 16;
-    }
+    snprintf(kept[next].path, sizeof kept[next].path, "%s", path);
+    memcpy(kept[next].text, text, 33);
+    kept[next].stamp = stamp;
+    next = (next + 1) % 16;
     return 0;
 }
 
@@ -151,7 +152,8 @@ int sweep_build(int protocol)
     program->stamp = stamp;
     if (*before && strcmp(before, program->build)) {
         sweep_clear_status();
-        printf("# %s is another build from here on: %.12s\n", program->path, program->build);
+        sweep_print("# ", program->path);
+        printf(" is another build from here on: %.12s\n", program->build);
     }
     return 0;
 }
@@ -176,9 +178,9 @@ static int find_origin(const struct tune_protocol *p, const struct tune_value *i
         to_make = *my.tune.stop_signal != 0;
     }
     if (code == 0 && c.weights)
-        code = fingerprint(c.weights, true, o->weights);
+        code = weights_hash(c.weights, o->weights);
     if (code == 0 && c.data && !to_make)
-        code = fingerprint(c.data, false, o->data);
+        code = data_hash(c.data, o->data);
     tune_command_free(&c);
     return code;
 }
@@ -204,4 +206,3 @@ bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size)
         snprintf(why, size, "%s changed while it was measured: nobody can say whose figures these are", what);
     return what;
 }
-

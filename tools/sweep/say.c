@@ -10,6 +10,12 @@
 #include "core/print.h"
 #include "sweep.h"
 
+void sweep_print(const char *before, const char *text)
+{
+    fputs(before, stdout);
+    tune_print_line_of(stdout, text);
+}
+
 void sweep_clear_status(void)
 {
     if (sweep.status_drawn)
@@ -127,17 +133,19 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds, co
         snprintf(time_text, sizeof time_text, "%.1f s", seconds);
     printf("%4lld/%-4s %-9s %9s  ", (long long)sweep.done, planned_text(planned), what, time_text);
     int i = targets ? headline(e, targets) : -1;
-    if (i >= 0)
-        printf("%s %.5g%s%s  ", e->targets[i].name, targets[i], *e->targets[i].unit ? " " : "", e->targets[i].unit);
+    if (i >= 0) {
+        sweep_print("", e->targets[i].name);
+        printf(" %.5g", targets[i]);
+        sweep_print(*e->targets[i].unit ? " " : "", e->targets[i].unit);
+        printf("  ");
+    }
     tune_print_line_of(stdout, entity);
     if (sweep.space->reference_count > 1)
-        printf("  %s", sweep.protocols[job->protocol].identifier);
+        sweep_print("  ", sweep.protocols[job->protocol].identifier);
     if (my.repeat > 1 || sweep.record.options.repeat > 1)
         printf("  repeat %d", job->repeat);
-    if (why && *why) {
-        printf("  ");
-        tune_print_line_of(stdout, why);
-    }
+    if (why && *why)
+        sweep_print("  ", why);
     printf("\n");
     if ((fflush(stdout) != 0 || ferror(stdout)) && !*my.tune.stop_signal)
         *my.tune.stop_signal = SIGPIPE; /* nobody hears us: as after a signal */
@@ -150,11 +158,14 @@ void sweep_header(void)
     printf("# space               %s, %s entities, %d experiment%s\n", sweep.record.space,
            sweep.space->size ? tune_index_text(sweep.space->size, text) : "uncountable", sweep.space->reference_count,
            sweep.space->reference_count == 1 ? "" : "s");
-    for (int p = 0; p < sweep.space->reference_count; p++)
-        printf("# experiment          %s, build %.12s\n", sweep.protocols[p].full_identifier, sweep.programs[p].build);
+    for (int p = 0; p < sweep.space->reference_count; p++) {
+        sweep_print("# experiment          ", sweep.protocols[p].full_identifier);
+        printf(", build %.12s\n", sweep.programs[p].build);
+    }
     int cores = sweep.slots[0].cpu_count;
     printf("# order               %s, seed %lld, %d at a time on %d core%s each\n",
-           tune_order_name(sweep.record.options.order.mode), (long long)sweep.record.options.order.seed, sweep.slot_count, cores, cores == 1 ? "" : "s");
+           tune_order_name(sweep.record.options.order.mode), (long long)sweep.record.options.order.seed, sweep.slot_count, cores,
+           cores == 1 ? "" : "s");
     printf("# host class          %s\n", sweep.host_class);
     printf("# store               %s\n", my.store);
     fflush(stdout);
@@ -208,8 +219,9 @@ int sweep_dry_run(void)
             snprintf(estimate, sizeof estimate, "%.0f s", seconds);
         printf("%-7s %8s  ", what[job.kind], estimate);
         tune_print_line_of(stdout, entity);
-        printf("  %s%s", sweep.protocols[job.protocol].full_identifier, job.kind == TUNE_JOB_REFUSED ? "  " : "");
-        tune_print_line_of(stdout, job.kind == TUNE_JOB_REFUSED ? job.why : "");
+        sweep_print("  ", sweep.protocols[job.protocol].full_identifier);
+        if (job.kind == TUNE_JOB_REFUSED)
+            sweep_print("  ", job.why);
         putchar('\n');
         free(entity);
         tune_job_free(&job);

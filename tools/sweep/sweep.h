@@ -83,7 +83,8 @@ int sweep_build(int protocol);
 int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *origin);
 bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
 
-/* say.c - what is printed. */
+/* say.c - what is printed. sweep_print - before, and the text of a file with its control characters spelled out. */
+void sweep_print(const char *before, const char *text);
 void sweep_clear_status(void);
 void sweep_draw_status(void);
 void sweep_tell(const struct tune_job *job, const char *what, double seconds, const double *targets, const char *why);
