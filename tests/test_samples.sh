@@ -138,6 +138,25 @@ is "--output-file: the same, and whole or not at all" eval '$show --output-forma
 is "a space as the store recorded it" eval 'id=$(ls st/spaces | sed -n "s/\.yaml//p" | head -n 1) && "$samples" show $id $own --output-format csv >/dev/null && "$samples" show $id-abcdef $own --output-format csv >/dev/null'
 is "where only others measured, it says so" eval 'sed "s/\[5, 4, 6\]/[4]/" part.yaml >other.yaml && says "others measured 2 of its entities: --include matching" "$samples" show other.yaml $own'
 
+printf '#!/bin/sh\necho "{\\"heat\\": 1}" >"$TUNE_OUTPUT/report.json"\n' >one.sh && chmod +x one.sh
+cat >pair.json <<'E2'
+{"identifier": "pair", "actuator": "custom_experiments", "program": "./one.sh", "output": null,
+ "inputs": [{"identifier": "v", "required": true, "domain": {}}], "targets": [{"identifier": "heat"}]}
+E2
+cat >pair.yaml <<'E2'
+entitySpace:
+  - {identifier: v, propertyDomain: {variableType: VECTOR_VARIABLE_TYPE, numberElements: 2, elementDomain: {values: [1, 2]}}}
+experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: pair}]
+E2
+cat >pairs <<'E2'
+,identifier,generatorid,v,pair-heat
+0,"v.[1, 1]",explicit_grid_sample_generator,"[1, 1]",1.0
+1,"v.[1, 2]",explicit_grid_sample_generator,"[1, 2]",1.0
+2,"v.[2, 1]",explicit_grid_sample_generator,"[2, 1]",1.0
+3,"v.[2, 2]",explicit_grid_sample_generator,"[2, 2]",1.0
+E2
+is "entities that differ in a vector alone have a row each" eval '"$sweep" pair.yaml --experiments pair.json --store pair.st >/dev/null && same pairs "$samples" show pair.yaml --experiments pair.json --store pair.st --output-format csv'
+
 # ---- rows, stats, trace, entity ----
 cat >rows <<'E2'
 a,b,speed,status,reason
@@ -251,7 +270,7 @@ is "identifiers that say nothing: the known experiment does" eval 'says ": 0 cam
 refused "... of an unknown one it must be said" 1 "hashed.csv:2: this identifier is not made of the columns behind it" "$samples" import csv hashed.csv --experiment theirs --store fresh
 is "... with --inputs" eval 'says "^# 3 results in 2 rows: 3 came into fresh" "$samples" import csv hashed.csv --experiment theirs --inputs model,size,ok --store fresh && says "x-y" "$samples" entity 0f0e2d --store fresh'
 printf 'name,boils,melts,note\nwater,100,0,"all, ""wet"""\n"tin (Sn)",2602,231.93,\n' >plain.csv
-is "any other file, with --inputs and --property" eval '"$samples" import csv plain.csv --experiment points --inputs name --property boils,melts --store fresh >shown && printf "entity,name,boils,melts\nname.water,water,100.0,0.0\nname.tin (Sn),tin (Sn),2602.0,231.93\n" >wanted && says "" "$samples" rows points --store fresh --columns entity,name,boils,melts --output-format csv && sed "s/,100\$/,100.0/" shown | diff - wanted || cat shown'
+is "any other file, with --inputs and --property" eval '"$samples" import csv plain.csv --experiment points --inputs name --property boils,melts --store fresh >shown && printf "entity,name,boils,melts\nname.water,water,100,0.0\nname.tin (Sn),tin (Sn),2602,231.93\n" >wanted && same wanted "$samples" rows points --store fresh --columns entity,name,boils,melts --output-format csv'
 is "merge: all rows, requests and records" eval '"$samples" merge st --store merged >shown && "$samples" merge new --store merged >>shown && grep -q "^# 17 rows of st came into merged" shown && grep -q "^# 3 rows of new" shown && same observed "$samples" show s.yaml --experiments work.json,rest.json --store merged --output-format csv && same theirs.shown "$samples" show theirs.yaml --store merged --include matching --property-format target --output-format csv && export_of work merged again.csv && cmp work.csv again.csv'
 is "... again: nothing" says '^# 0 rows of st came into merged' "$samples" merge st --store merged
 is "compare two stores" says '^work,a.1-b.4,speed,141.5,141.5,1.0,1,1,,$' "$samples" compare st merged --output-format csv

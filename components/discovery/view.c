@@ -427,8 +427,9 @@ int tune_view_next(struct tune_view *v, struct tune_view_group *group)
         return 0;
     const struct group *g = &v->groups[v->at++];
     const struct tune_matching_row *row = row_of(v, g, 0);
+    bool goes_on = v->at > 1 && row_of(v, g - 1, 0)->entity == row->entity;
     tune_matching_values(&v->m, row->entity, v->values, v->items);
-    *group = (struct tune_view_group){v->values, row->protocol, g->count};
+    *group = (struct tune_view_group){v->values, goes_on, row->protocol, g->count};
     return 1;
 }
 

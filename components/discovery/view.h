@@ -38,6 +38,7 @@ struct tune_view_options {
 
 struct tune_view_group {
     const struct tune_value *entity; /* [space->count] */
+    bool goes_on;                    /* the entity is that of the group before this one, under another experiment */
     int protocol;                    /* -1 in missing and unmeasured */
     int results;
 };
