@@ -317,10 +317,7 @@ static int run_into(const struct command *c, const char *path)
     int code = run(c);
     if (code >= 0 && tune_file_commit(&writer) == 0)
         return code;
-    struct tune_error why;
-    tune_error_save(&why);
     tune_file_cancel(&writer);
-    tune_error_restore(&why);
     return -1;
 }
 
