@@ -224,7 +224,9 @@ rank,speed,deviation,results,margin_percent,better,experiment,identifier,a,b
 2,242.0,0.7071067811865476,2,59.73597359735974,,work-kind.odd,a.2-b.4,2,4
 E2
 is "best: of entities by the mean, how much better, how sure" same best "$samples" best s.yaml $own --include matching --maximize speed --count 2 --output-format csv
-is "... lowest, --where, and how the others lie" eval 'says "^ +1 +141.5 .*a.1-b.4" "$samples" best s.yaml $own --minimize speed --where "b <= 4" && grep -qF "# speed (1/s) of 2: 141.5 lowest" shown && ! grep -q "b.5" shown'
+lie="# speed (1/s) of 2: 141.5 lowest, 166.5, 191.5, 216.5 at the quarters, 241.5 highest"
+is "... lowest, --where, and how the others lie" eval 'says "^ +1 +141.5 +1 +41.4 .*a.1-b.4" "$samples" best s.yaml $own --minimize speed --where "b <= 4" && grep -qxF "$lie" shown && ! grep -q "b.5" shown'
+is "... likewise from the highest" eval 'says "^ +1 +241.5 +1 +70.7 .*a.2-b.4" "$samples" best s.yaml $own --maximize speed --where "b <= 4" && grep -qxF "$lie" shown'
 cat >compared <<'E2'
 experiment,entity,property,a,b,b/a,results_a,results_b,p,differs
 work,a.2-b.4,speed,241.5,242.0,1.0020703933747412,1,2,,
