@@ -440,7 +440,7 @@ static void four_views(void **state)
     assert_true(c.measured == 2 && c.measured_all == 1 && c.measured_partly == 1);
     assert_true(c.matching == 5 && c.matching_results == 4 && c.matching_all == 1);
     assert_ok(tune_view_mixed(v, &o));
-    assert_true(o.host_classes == 1 && o.builds == 2 && o.weights == 1 && o.data == 1); /* rest's program is another one */
+    assert_true(o.host_classes == 1 && o.builds == 2 && !o.weights && !o.data); /* rest's program is another one */
     assert_true(tune_view_present(v, 0, 0) && !tune_view_present(v, 1, 0) && tune_view_present(v, -1, 1) &&
                 tune_view_present(v, 0, 2));
     tune_view_free(v);

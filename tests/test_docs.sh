@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_docs.sh - every command that README.md and docs/ print is run: here, with a tiny model and a small file in the places of
-# those it names, or by the test that stands beside it below. A command that nothing runs is a failure.
+# test_docs.sh - every command that README.md and docs/ print is run: here, with a tiny model, a small file and rows that nobody
+# measured in the places of those it names (a sweep as far as --dry-run goes), or by the test that stands beside it below. A
+# command that nothing runs is a failure.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 # Indented lines of a page that begin with a command; a line that ends in \ goes on in the next; comments are cut.
@@ -15,25 +16,23 @@ printf '[{"instruction": "Say a.", "input": "", "output": "a"},
 {"instruction": "Say b.", "input": "b", "output": "b"}]' >alpaca.json
 printf 'question,answer\n"Say a, or b.",a\n"Say c.",c\n' >questions.csv
 printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}\n' >chat.jsonl
+"$BUILD/tests/helpers/fill" samples defaults/spaces/laptop.yaml 4 >/dev/null
+by() { is "$command: run by $1" grep -qF -- "$2" "$here/$1"; } # FILE TEXT - which stands there
 while IFS= read -r command; do
     case $command in
-    "make quickstart") grep -q quickstart.sh "$here/tests/test_quickstart.sh" && by=test_quickstart.sh ;;
-    "make test" | "make test-"* | "make bench" | "make fuzz" | "make faults") by=.ci/run ;;
-    "cp recipes/finetune_full.c recipes/mine.c" | "make build/mine") by=test_recipe.sh ;;
-    "build/mine "*--output\ runs/frozen) by=test_recipe.sh && cp -r runs/first runs/frozen ;; # for the command behind it
-    "cc enough.c "* | "./enough "*) by=test_foreign.sh ;;
-    "build/sweep "* | "build/samples "*) by=test_sweep.sh ;; # on spaces of their own: these take minutes
-    build/*)
-        # "..." stands for a model and rows
-        is "$command" sh -c "$(printf '%s' "$command" | sed 's| \.\.\. | --model models/SmolLM2-135M --dataset my.jsonl --max-steps 4 |')"
-        continue
+    "make quickstart") by tests/test_quickstart.sh 'sh "$here/tools/quickstart.sh"' ;;
+    "make test") by .ci/run "stage make test" ;;
+    "cp recipes/finetune_full.c recipes/mine.c" | "make build/mine") by tests/test_recipe.sh "build build/mine" ;;
+    "build/mine "*--output\ runs/frozen)
+        by tests/test_recipe.sh "frozen three --freeze-layers 3"
+        cp -r runs/first runs/frozen # for the command behind it
         ;;
-    *)
-        is "$command: no test runs it" false
-        continue
-        ;;
+    "cc enough.c "* | "./enough "*) by tests/test_foreign.sh "built enough" ;;
+    "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
+    build/*) # "..." stands for a model and rows
+        is "$command" sh -c "$(printf '%s' "$command" | sed 's| \.\.\. | --model models/SmolLM2-135M --dataset my.jsonl --max-steps 4 |')" ;;
+    *) is "$command: no test runs it" false ;;
     esac
-    is "$command: run by $by" grep -q . "$here/$(case $by in .*) echo "$by" ;; *) echo "tests/$by" ;; esac)"
 done <"$tmp/commands"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"

@@ -138,6 +138,25 @@ is "--output-file: the same, and whole or not at all" eval '$show --output-forma
 is "a space as the store recorded it" eval 'id=$(ls st/spaces | sed -n "s/\.yaml//p" | head -n 1) && "$samples" show $id $own --output-format csv >/dev/null && "$samples" show $id-abcdef $own --output-format csv >/dev/null'
 is "where only others measured, it says so" eval 'sed "s/\[5, 4, 6\]/[4]/" part.yaml >other.yaml && says "others measured 2 of its entities: --include matching" "$samples" show other.yaml $own'
 
+printf '#!/bin/sh\necho "{\\"heat\\": 1}" >"$TUNE_OUTPUT/report.json"\n' >one.sh && chmod +x one.sh
+cat >pair.json <<'E2'
+{"identifier": "pair", "actuator": "custom_experiments", "program": "./one.sh", "output": null,
+ "inputs": [{"identifier": "v", "required": true, "domain": {}}], "targets": [{"identifier": "heat"}]}
+E2
+cat >pair.yaml <<'E2'
+entitySpace:
+  - {identifier: v, propertyDomain: {variableType: VECTOR_VARIABLE_TYPE, numberElements: 2, elementDomain: {values: [1, 2]}}}
+experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: pair}]
+E2
+cat >pairs <<'E2'
+,identifier,generatorid,v,pair-heat
+0,"v.[1, 1]",explicit_grid_sample_generator,"[1, 1]",1.0
+1,"v.[1, 2]",explicit_grid_sample_generator,"[1, 2]",1.0
+2,"v.[2, 1]",explicit_grid_sample_generator,"[2, 1]",1.0
+3,"v.[2, 2]",explicit_grid_sample_generator,"[2, 2]",1.0
+E2
+is "entities that differ in a vector alone have a row each" eval '"$sweep" pair.yaml --experiments pair.json --store pair.st >/dev/null && same pairs "$samples" show pair.yaml --experiments pair.json --store pair.st --output-format csv'
+
 # ---- rows, stats, trace, entity ----
 cat >rows <<'E2'
 a,b,speed,status,reason
@@ -205,7 +224,9 @@ rank,speed,deviation,results,margin_percent,better,experiment,identifier,a,b
 2,242.0,0.7071067811865476,2,59.73597359735974,,work-kind.odd,a.2-b.4,2,4
 E2
 is "best: of entities by the mean, how much better, how sure" same best "$samples" best s.yaml $own --include matching --maximize speed --count 2 --output-format csv
-is "... lowest, --where, and how the others lie" eval 'says "^ +1 +141.5 .*a.1-b.4" "$samples" best s.yaml $own --minimize speed --where "b <= 4" && grep -qF "# speed (1/s) of 2: 141.5 lowest" shown && ! grep -q "b.5" shown'
+lie="# speed (1/s) of 2: 141.5 lowest, 166.5, 191.5, 216.5 at the quarters, 241.5 highest"
+is "... lowest, --where, and how the others lie" eval 'says "^ +1 +141.5 +1 +41.4 .*a.1-b.4" "$samples" best s.yaml $own --minimize speed --where "b <= 4" && grep -qxF "$lie" shown && ! grep -q "b.5" shown'
+is "... likewise from the highest" eval 'says "^ +1 +241.5 +1 +70.7 .*a.2-b.4" "$samples" best s.yaml $own --maximize speed --where "b <= 4" && grep -qxF "$lie" shown'
 cat >compared <<'E2'
 experiment,entity,property,a,b,b/a,results_a,results_b,p,differs
 work,a.2-b.4,speed,241.5,242.0,1.0020703933747412,1,2,,
@@ -251,10 +272,17 @@ is "identifiers that say nothing: the known experiment does" eval 'says ": 0 cam
 refused "... of an unknown one it must be said" 1 "hashed.csv:2: this identifier is not made of the columns behind it" "$samples" import csv hashed.csv --experiment theirs --store fresh
 is "... with --inputs" eval 'says "^# 3 results in 2 rows: 3 came into fresh" "$samples" import csv hashed.csv --experiment theirs --inputs model,size,ok --store fresh && says "x-y" "$samples" entity 0f0e2d --store fresh'
 printf 'name,boils,melts,note\nwater,100,0,"all, ""wet"""\n"tin (Sn)",2602,231.93,\n' >plain.csv
-is "any other file, with --inputs and --property" eval '"$samples" import csv plain.csv --experiment points --inputs name --property boils,melts --store fresh >shown && printf "entity,name,boils,melts\nname.water,water,100.0,0.0\nname.tin (Sn),tin (Sn),2602.0,231.93\n" >wanted && says "" "$samples" rows points --store fresh --columns entity,name,boils,melts --output-format csv && sed "s/,100\$/,100.0/" shown | diff - wanted || cat shown'
+is "any other file, with --inputs and --property" eval '"$samples" import csv plain.csv --experiment points --inputs name --property boils,melts --store fresh >shown && printf "entity,name,boils,melts\nname.water,water,100,0.0\nname.tin (Sn),tin (Sn),2602,231.93\n" >wanted && same wanted "$samples" rows points --store fresh --columns entity,name,boils,melts --output-format csv'
 is "merge: all rows, requests and records" eval '"$samples" merge st --store merged >shown && "$samples" merge new --store merged >>shown && grep -q "^# 17 rows of st came into merged" shown && grep -q "^# 3 rows of new" shown && same observed "$samples" show s.yaml --experiments work.json,rest.json --store merged --output-format csv && same theirs.shown "$samples" show theirs.yaml --store merged --include matching --property-format target --output-format csv && export_of work merged again.csv && cmp work.csv again.csv'
 is "... again: nothing" says '^# 0 rows of st came into merged' "$samples" merge st --store merged
 is "compare two stores" says '^work,a.1-b.4,speed,141.5,141.5,1.0,1,1,,$' "$samples" compare st merged --output-format csv
+# Every row once more, faster by 100, of other weights; the last columns are weights_hash, data_hash, a, b, kind, log, speed, ...
+awk -F, -v OFS=, 'NR > 1 { $1 = "0f1e2d" substr($1, 7); $(NF - 9) = "feed"; if ($(NF - 3) != "") $(NF - 3) += 100 } 1' work.csv >moved.csv
+is "compare what is repeated: whether it differs by more than its spread" eval '"$samples" import csv moved.csv --experiment work --experiments work.json --store moved >/dev/null &&
+    says "^work,a.2-b.4,speed,242.0,342.0,1.413[0-9]*,2,2,[0-9.e-]+,yes\$" "$samples" compare st moved --property speed --output-format csv && says "^work,a.2-b.4,steps,1.5,1.5,1.0,2,2,1.0,no\$" "$samples" compare st moved --output-format csv'
+mixed() { rm -rf both && cp -r st both && "$samples" import csv "$1" --experiment work --experiments work.json --store both >/dev/null && "$samples" show s.yaml --experiments work.json,rest.json --store both --include matching >/dev/null 2>said.err; }
+is "weights that are mixed are told" eval 'mixed moved.csv && [ "$(cat said.err)" = "samples: results of one and the same entity are of different weights" ]'
+is "... and nothing else" eval 'sed s/,feed,/,,/ moved.csv >again.csv && mixed again.csv && [ ! -s said.err ]'
 if [ -r "$here/../shared/data/ado/expected_columns.csv" ]; then
     ado=$here/../shared/data/ado
     ado_round() { # FILE - imported and shown it is ado's own again
@@ -340,13 +368,17 @@ five() { awk 'BEGIN { print "size,length,model,rate,flash,speed"; for (s = 1; s 
 is "more dimensions: parallel coordinates, and what each value does" eval 'five | points five size length model rate flash && plot five --maximize speed --ascii && holds five.txt "lowest, mean and highest for each value" "model" "the best 5 of 64" "speed    403   403   403   403   402" && holds five.svg ">model<" ">rate<" ">flash<" ">tokens/s<" ">thick: the best 5<" && [ $(grep -c "<path class=.row" five.svg) = 64 ]'
 is "... fewer where --where holds them" eval 'plot five --property speed --where "model == \"a\" and rate == 0.25 and flash" --ascii && holds five.txt "model a, rate 0.25, flash 1" "   4   402   403"'
 is "10,000 points: a curve, smoothed" eval 'awk "BEGIN { print \"size,speed\"; for (i = 1; i <= 10000; i++) print i \",\" 1000 + i / 10 + i * 7919 % 613 }" | points many size && plot many --property speed --ascii && holds many.txt "10000 points, smoothed where they scatter" && [ $(grep -c "<circle" many.svg) = 0 ] && [ $(wc -c <many.svg) -lt 200000 ]'
-is "colours, truly where the terminal says so" eval 'COLORTERM=truecolor "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --color always | grep -q "48;2;" && COLORTERM= "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --color always | grep -q "48;5;" && ! NO_COLOR=1 "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed | grep -q "\[4"'
+is "colours, truly where the terminal says so" eval 'COLORTERM=truecolor "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --color always | grep -q "48;2;" && COLORTERM= "$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --color always | grep -q "48;5;"'
+in_terminal() { script -qec "$*" /dev/null; }
+is "... in a terminal by themselves, not with NO_COLOR, nor in a file" eval 'two="$samples plot two.yaml --experiments points.json --store two.st --include matching --property speed" && unset NO_COLOR &&
+    in_terminal $two | grep -q "48;5;" && ! in_terminal env NO_COLOR=1 $two | grep -q "48;5;" && in_terminal $two --output-file two.out && ! grep -q "48;5;" two.out'
 is "--svg /dev/stdout: the picture alone" eval '"$samples" plot two.yaml --experiments points.json --store two.st --include matching --property speed --svg /dev/stdout | head -c 4 | grep -q "<svg"'
 two="$samples plot two.yaml --experiments points.json --store two.st --include matching"
 refused "plot of nothing" 2 "plot what? --property PROPERTY" $two
 refused "... of a property that is none" 2 "there is no property sped (the nearest is speed)" $two --property sped
 refused "... over a dimension that is none" 2 "there is no dimension sise (the nearest is size)" $two --property speed --x sise
 refused "... twice over the same" 2 "the same dimension" $two --property speed --x size --series size
+refused "... with curves for each value of the only one that varies" 2 "over which dimension?" "$samples" plot one.yaml --experiments points.json --store one.st --include matching --property speed --series size
 refused "... of what nobody has" 1 "no valid result has bytes" $two --property bytes
 refused "... of what nobody measured" 2 "nothing is known of these" $two --property speed --include missing
 refused "... in place of another file" 2 "is no SVG picture" $two --property speed --svg two.csv
@@ -385,6 +417,8 @@ refused "rows without saying of which" 2 "which experiment?" "$samples" rows --s
 refused "a column that is none" 2 "there is no column sped" "$samples" rows work --store st --columns a,sped
 refused "trace of nothing" 2 "which operation?" "$samples" trace --store st
 refused "a filter that is none" 2 "there is no column kind" "$samples" trace first --store st --filter kind=x
+refused "a filter without a value" 2 "--filter status: expected column=value" "$samples" trace first --store st --filter status
+refused "a word too many" 2 'unexpected argument "part.yaml": show takes 1 word' $show part.yaml
 refused "an entity without a name" 2 "which entity?" "$samples" entity --store st
 refused "best of what" 2 "--maximize PROPERTY or --minimize PROPERTY" "$samples" best s.yaml $own
 refused "best by what is no middle" 2 "not by --aggregate max" "$samples" best s.yaml $own --maximize speed --aggregate max

@@ -100,10 +100,12 @@ int samples_no_such(const char *what, const char *name, const char *const *names
         bool again = false;
         for (int k = 0; k < i && !again; k++)
             again = !strcmp(names[k], names[i]);
-        if (!again && n + strlen(names[i]) + 8 < sizeof others)
+        if (!again && n + strlen(names[i]) + 8 >= sizeof others) {
+            strcpy(others + n, n ? ", ..." : "...");
+            break;
+        }
+        if (!again)
             snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", names[i]);
-        else if (!again && n + 5 < sizeof others && strcmp(others + n - 3, "..."))
-            strcpy(others + n, ", ...");
     }
     return samples_fail(TUNE_ERROR_USAGE, "there is no %s %s%s%s%s; there are: %s", what, name, nearest ? " (the nearest is " : "",
                         nearest ? nearest : "", nearest ? ")" : "", *others ? others : "none");
@@ -241,6 +243,9 @@ int samples_say_mixed(const struct tune_view *v)
     if (o.host_classes > 1 || o.builds > 1)
         fprintf(stderr, "samples: these figures come from %d host class%s and %d build%s; compare them with that in mind\n",
                 o.host_classes, o.host_classes == 1 ? "" : "es", o.builds, o.builds == 1 ? "" : "s");
+    if (o.weights || o.data)
+        fprintf(stderr, "samples: results of one and the same entity are of different %s%s%s\n", o.weights ? "weights" : "",
+                o.weights && o.data ? " and " : "", o.data ? "data" : "");
     return 0;
 }
 
@@ -284,16 +289,20 @@ static const struct command {
     const char *name;
     int (*run)(void);
     enum { READS, WRITES, OPENS } store; /* OPENS: what stores there are it says itself */
+    int words;                           /* that it takes */
 } commands[] = {
-    {"show", samples_show, READS},     {"measurements", samples_show, READS}, {"rows", samples_list, READS},
-    {"stats", samples_stats, READS},   {"trace", samples_trace, READS},       {"entity", samples_entity, READS},
-    {"best", samples_best, READS},     {"compare", samples_compare, OPENS},   {"plot", samples_plot, READS},
-    {"export", samples_export, READS}, {"import", samples_import, WRITES},    {"merge", samples_merge, WRITES},
-    {"check", samples_check, READS},
+    {"show", samples_show, READS, 1},     {"measurements", samples_show, READS, 1}, {"rows", samples_list, READS, 1},
+    {"stats", samples_stats, READS, 1},   {"trace", samples_trace, READS, 1},       {"entity", samples_entity, READS, 1},
+    {"best", samples_best, READS, 1},     {"compare", samples_compare, OPENS, 2},   {"plot", samples_plot, READS, 1},
+    {"export", samples_export, READS, 2}, {"import", samples_import, WRITES, 2},    {"merge", samples_merge, WRITES, 1},
+    {"check", samples_check, READS, 0},
 };
 
 static int run(const struct command *c)
 {
+    if (samples_words() > c->words)
+        return samples_fail(TUNE_ERROR_USAGE, "unexpected argument \"%s\": %s takes %d word%s, see --help", samples_word(c->words),
+                            c->name, c->words, c->words == 1 ? "" : "s");
     if (c->store != OPENS && !(samples.store = tune_store_open(my.store, c->store == WRITES)))
         return -1;
     return c->run();
@@ -308,10 +317,7 @@ static int run_into(const struct command *c, const char *path)
     int code = run(c);
     if (code >= 0 && tune_file_commit(&writer) == 0)
         return code;
-    struct tune_error why;
-    tune_error_save(&why);
     tune_file_cancel(&writer);
-    tune_error_restore(&why);
     return -1;
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/cjson.h"
+#include "core/csv.h"
 #include "core/print.h"
 #include "flags/program.h"
 #include "spaces/experiment.h"
@@ -153,26 +154,12 @@ static const char *identifier(const struct tune_space *s, const struct tune_valu
     return text;
 }
 
-static void put_csv(const char *text)
-{
-    bool quoted = strpbrk(text, ",\"\r\n") != NULL;
-    if (quoted)
-        putchar('"');
-    for (; *text; text++) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    if (quoted)
-        putchar('"');
-}
-
 static void put_csv_row(const struct tune_space *s, const struct tune_value *values)
 {
-    put_csv(values ? identifier(s, values) : "identifier");
+    tune_csv_put(stdout, values ? identifier(s, values) : "identifier");
     for (int i = 0; i < s->count; i++) {
         putchar(',');
-        put_csv(values ? spelled(tune_value_id, &values[i]) : s->names[i]);
+        tune_csv_put(stdout, values ? spelled(tune_value_id, &values[i]) : s->names[i]);
     }
     fputs("\r\n", stdout);
 }

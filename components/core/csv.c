@@ -258,3 +258,18 @@ int tune_csv_row(struct tune_csv *csv, const char *const **fields, int *count)
     *count = csv->count;
     return 1;
 }
+
+void tune_csv_put(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs_unlocked(text, out);
+        return;
+    }
+    putc_unlocked('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc_unlocked('"', out);
+        putc_unlocked(*text, out);
+    }
+    putc_unlocked('"', out);
+}

@@ -1,4 +1,4 @@
-/* csv.h - a strict reader for CSV that somebody else wrote: RFC 4180, one row at a time.
+/* csv.h - a strict reader for CSV that somebody else wrote, RFC 4180, one row at a time; and fields of ours.
  *
  * Lines end with LF or CR LF; fields in quotes may hold commas, line ends and doubled quotes. A byte order mark at the begin and
  * empty lines are skipped. UTF-8 is checked, NUL is an error, and so are quotes that do not close, or close before a field's end.
@@ -37,6 +37,9 @@ int tune_csv_row(struct tune_csv *csv, const char *const **fields, int *count);
 int64_t tune_csv_line(const struct tune_csv *csv);
 int tune_csv_rewind(struct tune_csv *csv);
 void tune_csv_free(struct tune_csv *csv);
+
+/* tune_csv_put - a field, in quotes where it needs them. */
+void tune_csv_put(FILE *out, const char *text);
 
 #ifdef __cplusplus
 }

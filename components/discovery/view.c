@@ -421,8 +421,9 @@ int tune_view_next(struct tune_view *v, struct tune_view_group *group)
         return 0;
     const struct group *g = &v->groups[v->at++];
     const struct tune_matching_row *row = row_of(v, g, 0);
+    bool goes_on = v->at > 1 && row_of(v, g - 1, 0)->entity == row->entity;
     tune_matching_values(&v->m, row->entity, v->values, v->items);
-    *group = (struct tune_view_group){v->values, row->protocol, g->count};
+    *group = (struct tune_view_group){v->values, goes_on, row->protocol, g->count};
     return 1;
 }
 
@@ -459,6 +460,11 @@ static int different(const struct tune_view *v, const bool *used, size_t offset)
     return count;
 }
 
+static const struct tune_origin *origin_of(const struct tune_view *v, const struct group *g, int k)
+{
+    return &v->m.origins[row_of(v, g, k)->origin];
+}
+
 static void at_least(int *most, int count)
 {
     *most = count > *most ? count : *most;
@@ -477,9 +483,13 @@ int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *o)
                 used[row_of(v, &v->groups[i], k)->origin] = true;
         at_least(&o->host_classes, different(v, used, offsetof(struct tune_origin, host_class)));
         at_least(&o->builds, different(v, used, offsetof(struct tune_origin, build)));
-        at_least(&o->weights, different(v, used, offsetof(struct tune_origin, weights)));
-        at_least(&o->data, different(v, used, offsetof(struct tune_origin, data)));
     }
+    for (int i = 0; i < v->group_count; i++)
+        for (int k = 1; k < v->groups[i].count; k++) {
+            const struct tune_origin *a = origin_of(v, &v->groups[i], 0), *b = origin_of(v, &v->groups[i], k);
+            o->weights |= strcmp(a->weights, b->weights) != 0;
+            o->data |= strcmp(a->data, b->data) != 0;
+        }
     free(used);
     return 0;
 }

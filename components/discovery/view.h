@@ -27,8 +27,8 @@ enum tune_view_include { TUNE_VIEW_MEASURED, TUNE_VIEW_MATCHING, TUNE_VIEW_MISSI
 
 struct tune_view_options {
     enum tune_view_include include;
-    const char *where;              /* an expression over the experiments' inputs and the dimensions; NULL: all. Rows of an experiment
-                                       without one of the inputs that it names do not meet it */
+    const char *where;              /* an expression over the experiments' inputs and the dimensions; NULL: all. Rows of an
+                                       experiment without one of the inputs that it names do not meet it */
     const char *operation;          /* measured: of this operation only; NULL: of all */
     bool failed;                    /* rows that failed are results, too (without values) */
     bool valid;                     /* only rows that are valid are */
@@ -38,13 +38,16 @@ struct tune_view_options {
 
 struct tune_view_group {
     const struct tune_value *entity; /* [space->count] */
+    bool goes_on;                    /* the entity is that of the group before this one, under another experiment */
     int protocol;                    /* -1 in missing and unmeasured */
     int results;
 };
 
-/* Where the rows of a view come from: more than one of a kind means that figures are mixed. */
+/* Where the rows of a view come from: more than one of a kind means that figures are mixed. Entities may well have weights or data
+ * of their own, so those are mixed where the results of one entity differ in them. */
 struct tune_view_origins {
-    int host_classes, builds, weights, data;
+    int host_classes, builds;
+    bool weights, data;
 };
 
 /* How many entities, whatever `where` and `include` say. Results: of the space's experiments with its parameters; failed
@@ -63,7 +66,8 @@ struct tune_view;
  * tune_view_cells - of the present group's result k, the options' columns; valid until the next call of it. A column
  * that the experiment or a file does not have is absent. NULL with an error.
  * tune_view_present - some result of the view under protocol p (-1: any) has a value in column i.
- * tune_view_mixed - how many of each there are under one experiment, of the one that has most.
+ * tune_view_mixed - how many host classes and builds there are under one experiment, of the one that has most; and whether weights
+ * or data are mixed under any.
  * tune_view_counted - the counts. */
 struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
                                  const struct tune_view_options *options);

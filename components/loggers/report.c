@@ -75,7 +75,8 @@ static void know_spread(struct tune_logger *log, const char *what, const struct 
 static void know_machine(struct tune_logger *log)
 {
     double own_s = log->end.wall_s - log->begin.wall_s;
-    struct tune_sampler_seen seen = {.memory = tune_memory_used(), .gpu_memory_peak = NAN};
+    double used = tune_memory_used();
+    struct tune_sampler_seen seen = {.memory = used < 0 ? NAN : used, .gpu_memory_peak = NAN};
     seen.gpu_compute = seen.gpu_memory = seen.gpu_watts = seen.gpu_power = (struct tune_sampler_spread){NAN, NAN, NAN};
     if (log->sampler)
         tune_sampler_read(log->sampler, log->begin.wall_s, log->end.wall_s, &seen);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/cjson.h"
+#include "core/csv.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/print.h"
@@ -154,20 +155,6 @@ static int put_aligned(const struct tune_table *t, int width, const char *mark, 
 
 /* ---- for programs ---- */
 
-static void put_csv_text(FILE *out, const char *text)
-{
-    bool quoted = strpbrk(text, ",\"\r\n") != NULL;
-    if (quoted)
-        fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    if (quoted)
-        fputc('"', out);
-}
-
 static void put_csv(const struct tune_table *t, FILE *out)
 {
     char number[32];
@@ -176,7 +163,7 @@ static void put_csv(const struct tune_table *t, FILE *out)
             if (row >= 0 && isfinite(cell(t, row, c)->number))
                 fputs(tune_number_text(number, cell(t, row, c)->number), out);
             else
-                put_csv_text(out, row < 0 ? t->columns[c] : tune_table_cell(t, row, c));
+                tune_csv_put(out, row < 0 ? t->columns[c] : tune_table_cell(t, row, c));
             fputs(c + 1 < t->count ? "," : "\r\n", out);
         }
 }

@@ -111,17 +111,24 @@ static struct tune_value *copy(const struct tune_value *values, int count)
 static int name_winners(struct winner *winners, int count)
 {
     struct tune_view_group g;
+    int more = -1, *place = calloc((size_t)best.count + (size_t)best.skipped + 1, sizeof *place); /* of a group's winner, + 1 */
+    if (!place)
+        return samples_no_memory();
+    for (int i = 0; i < count; i++)
+        place[winners[i].candidate->group] = i + 1;
     tune_view_rewind(best.view);
-    for (int group = 0, more; (more = tune_view_next(best.view, &g)) != 0; group++) {
-        TRY(more);
-        for (int i = 0; i < count; i++)
-            if (winners[i].candidate->group == group) {
-                winners[i].protocol = g.protocol;
-                if (!(winners[i].entity = copy(g.entity, samples.space->count)))
-                    return samples_no_memory();
-            }
+    for (int group = 0; (more = tune_view_next(best.view, &g)) == 1; group++) {
+        struct winner *w = place[group] ? &winners[place[group] - 1] : NULL;
+        if (!w)
+            continue;
+        w->protocol = g.protocol;
+        if (!(w->entity = copy(g.entity, samples.space->count))) {
+            more = samples_no_memory();
+            break;
+        }
     }
-    return 0;
+    free(place);
+    return more;
 }
 
 /* By how many percent the value is better than the next; NaN: there is none, or it is 0. */

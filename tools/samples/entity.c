@@ -313,22 +313,15 @@ static int read_rows(const char *const *tables, int count)
 
 /* ---- the page ---- */
 
-/* At most 50 characters, as pandas shows a column of texts. */
+/* At most 50 bytes of whole characters, as pandas shows a column of texts. */
 static void put_short(struct tune_frame *f, const char *text)
 {
-    char cut[256];
-    size_t n = strlen(text);
-    if (n > 50 && n < sizeof cut) {
-        snprintf(cut, sizeof cut, "%s", text);
-        for (n = 47; n > 0 && ((unsigned char)cut[n] & 0xC0) == 0x80;)
-            n--;
-        strcpy(cut + n, "...");
-        text = cut;
-    } else if (n > 50) {
-        snprintf(cut, sizeof cut, "%.47s...", text);
-        text = cut;
-    }
-    tune_frame_cell(f, text);
+    char cut[64];
+    int n = 47;
+    while (strlen(text) > 50 && n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80)
+        n--;
+    snprintf(cut, sizeof cut, "%.*s...", n, text);
+    tune_frame_cell(f, strlen(text) > 50 ? cut : text);
 }
 
 static int put_constitutive(void)

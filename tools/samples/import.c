@@ -26,7 +26,8 @@ int samples_import(void)
     TRY(samples_read_catalog());
     struct tune_import i = {.store = samples.store, .catalog = &samples.catalog, .path = samples_word(1),
                             .experiment = my.experiment, .actuator = my.actuator, .problem = tell_bad, .context = &told,
-                            .inputs = inputs, .targets = targets, .input_count = samples_split(my.inputs, inputs, TUNE_SPACE_DIMENSIONS),
+                            .inputs = inputs, .targets = targets,
+                            .input_count = samples_split(my.inputs, inputs, TUNE_SPACE_DIMENSIONS),
                             .target_count = samples_split(my.properties, targets, 1024)};
     TRY(i.input_count);
     TRY(i.target_count);

@@ -106,8 +106,10 @@ static int choose_axes(void)
     if (x >= 0 && x == series)
         return samples_fail(TUNE_ERROR_USAGE, "--x and --series are the same dimension");
     plot.x = plot.y = -1;
-    if (x >= 0 || series >= 0 || plot.p.varying_count <= 1)
-        return choose_curves(x >= 0 ? x : plot.p.varying_count == 1 ? plot.p.varying[0] : x < 0 && series < 0 ? 0 : x, series);
+    if (x < 0 && series < 0 && plot.p.varying_count <= 1)
+        x = plot.p.varying_count == 1 ? plot.p.varying[0] : 0;
+    if (x >= 0 || series >= 0)
+        return choose_curves(x, series);
     plot.kind = plot.p.varying_count == 2 ? HEAT : PARALLEL;
     plot.y = plot.p.varying[0];
     plot.x = plot.p.varying[1];
@@ -244,7 +246,8 @@ static int make_plot(struct drawing *d, struct tune_plot *p)
         append(d->note, NOTE, "%s%lld points, smoothed where they scatter", *d->note ? "; " : "", (long long)d->count);
     *p = (struct tune_plot){.title = d->title, .x_title = samples.space->names[plot.x], .y_title = d->unit, .curves = curves,
                             .count = count, .logarithmic = my.logarithmic, .smooth = -1, .x_base = -1,
-                            .x_names = l->numeric ? NULL : (const char *const *)l->texts, .x_count = l->numeric ? 0 : l->count, .note = *d->note ? d->note : NULL};
+                            .x_names = l->numeric ? NULL : (const char *const *)l->texts, .x_count = l->numeric ? 0 : l->count,
+                            .note = *d->note ? d->note : NULL};
     return 0;
 }
 
@@ -362,6 +365,7 @@ static int make_all(void)
 static int draw(void)
 {
     struct tune_terminal how = drawing_terminal(my.width, my.height, my.ascii, my.color);
+    how.color = how.color && (samples.out == stdout || !strcmp(my.color, "always"));
     TRY(points_read(&plot.p));
     TRY(choose_axes());
     TRY(make_all());

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "../drawing.h"
+#include "core/csv.h"
 #include "core/decimal.h"
 #include "samples.h"
 #include "spaces/frame.h"
@@ -42,21 +43,6 @@ static void put_bytes(const char *bytes, size_t n)
 static void put_text(const char *text)
 {
     put_bytes(text, strlen(text));
-}
-
-static void put_csv(const char *text)
-{
-    if (!strpbrk(text, ",\"\n\r")) {
-        put_text(text);
-        return;
-    }
-    putc_unlocked('"', samples.out);
-    for (; *text; text++) {
-        if (*text == '"')
-            putc_unlocked('"', samples.out);
-        putc_unlocked(*text, samples.out);
-    }
-    putc_unlocked('"', samples.out);
 }
 
 static char *scratch(size_t size)
@@ -104,7 +90,7 @@ int samples_begin(enum samples_look look, const char *const *headings, int count
     for (int i = 0; i < count && put.format == CSV; i++) {
         if (i > 0 || put.index)
             putc_unlocked(',', samples.out);
-        put_csv(headings[i]);
+        tune_csv_put(samples.out, headings[i]);
     }
     put_text(put.format == CSV ? "\n" : "[");
     return 0;
@@ -140,7 +126,7 @@ void samples_text(const char *text)
     }
     put_lead();
     if (put.format == CSV)
-        put_csv(none ? "" : text);
+        tune_csv_put(samples.out, none ? "" : text);
     else if (none)
         put_text("null");
     else

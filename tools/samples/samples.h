@@ -52,7 +52,8 @@ struct tune_view *samples_open_view(const char *const *columns, int count, bool 
 /* samples_split - text's parts between commas, copies that live as long as the program: how many, or -1: more than `most`. */
 int samples_split(const char *text, const char **parts, int most);
 
-/* samples_say_mixed - on stderr, if the view's figures are of several host classes, builds, weights or data.
+/* samples_say_mixed - on stderr, if the view's figures are of several host classes or builds, or one entity's of several weights or
+ * data.
  * samples_say_matching - on stderr, where no operation on this space measured anything that others did, or did so with
  * --until-stable. */
 int samples_say_mixed(const struct tune_view *v);

@@ -220,27 +220,18 @@ static int put_observed(const struct tune_view_group *g, int filled)
     return from;
 }
 
-static bool same_entity(const struct tune_value *a, const struct tune_value *b)
-{
-    for (int d = 0; d < samples.space->count; d++)
-        if (!tune_value_equal(&a[d], &b[d]))
-            return false;
-    return true;
-}
-
 static int close_row(int filled)
 {
     put_blanks(filled, show.shown_count);
     return samples_end_row();
 }
 
-/* entity: room for the one whose row is open. */
-static int put_rows(struct tune_value *entity)
+static int put_rows(void)
 {
     struct tune_view_group g;
     int more, filled = -1; /* no row is open */
     while ((more = tune_view_next(show.view, &g)) == 1) {
-        bool goes_on = filled >= 0 && !show.target_format && same_entity(entity, g.entity);
+        bool goes_on = g.goes_on && !show.target_format;
         if (filled >= 0 && !goes_on) {
             TRY(close_row(filled));
             filled = -1;
@@ -251,7 +242,6 @@ static int put_rows(struct tune_value *entity)
             TRY(read_group(&g));
         if (!goes_on) {
             TRY(put_entity(&g));
-            memcpy(entity, g.entity, (size_t)samples.space->count * sizeof *entity);
             filled = 0;
         }
         if (!show.results) {
@@ -291,10 +281,9 @@ static int begin(void)
 
 static int put_all(void)
 {
-    struct tune_value *entity = calloc((size_t)samples.space->count + 1, sizeof *entity);
-    int columns = entity ? begin() : samples_no_memory(), code = columns < 0 ? -1 : put_rows(entity);
-    free(entity);
-    TRY(code);
+    int columns = begin();
+    TRY(columns);
+    TRY(put_rows());
     TRY(samples_end());
     if (samples_people() && (samples_rows() > 50 || columns > 20))
         fprintf(stderr, "samples: %lld rows of %d columns; --output-format csv is easier to look at\n", (long long)samples_rows(),

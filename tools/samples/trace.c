@@ -45,15 +45,16 @@ static int read_filter(struct condition *conditions, int most)
     TRY(n);
     for (int i = 0; i < n; i++) {
         const char *equals = strchr(parts[i], '=');
-        char name[64] = "";
-        if (equals && equals - parts[i] < (int)sizeof name)
-            snprintf(name, sizeof name, "%.*s", (int)(equals - parts[i]), parts[i]);
+        char name[64];
+        if (!equals)
+            return samples_fail(TUNE_ERROR_USAGE, "--filter %s: expected column=value", parts[i]);
+        snprintf(name, sizeof name, "%.*s", (int)(equals - parts[i]), parts[i]);
         conditions[i].column = -1;
         for (int c = 0; c < COLUMNS; c++)
             if (!strcmp(name, headings[c]))
                 conditions[i].column = c;
         if (conditions[i].column < 0)
-            return samples_no_such("column", equals ? name : parts[i], headings, COLUMNS);
+            return samples_no_such("column", name, headings, COLUMNS);
         conditions[i].value = equals + 1;
     }
     return n;

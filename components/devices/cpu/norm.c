@@ -32,29 +32,38 @@ static void row_backward(float *dx, bool add, float *dw, const float *dy, const 
             dx[i] = rstd * (dy[i] * w[i] - x[i] * mean);
 }
 
-int tune_cpu_rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
-                             const struct tune_tensor *x, const struct tune_tensor *w, float eps)
+int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                              const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps)
 {
-    int64_t N = x->shape[0], C = x->shape[1];
+    int64_t N = x->shape[0], Q = x->shape[1], D = w->shape[0];
     const float *weight = w->data;
-    if (tune_cpu_reserve(dev, 2 * C) < 0)
+    if (tune_cpu_reserve(dev, 2 * D) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;
         float *work = tune_cpu_work(dev);
         tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            const float *in = tune_cpu_in(x, n * C, C, work);
-            float *out = tune_cpu_place(y, n * C, work + C), s = row_rstd(in, C, eps);
-            if (rstd)
-                ((float *)rstd->data)[n] = s;
-            for (int64_t i = 0; i < C; i++)
-                out[i] = weight[i] * (in[i] * s);
-            tune_cpu_out(y, n * C, C, out);
-        }
+        for (int64_t n = begin; n < end; n++)
+            for (int64_t h = 0; h < heads; h++) {
+                int64_t at = n * Q + (first + h) * D;
+                const float *in = tune_cpu_in(x, at, D, work);
+                float *out = tune_cpu_place(y, at, work + D), s = row_rstd(in, D, eps);
+                if (rstd)
+                    ((float *)rstd->data)[n * heads + h] = s;
+                for (int64_t i = 0; i < D; i++)
+                    out[i] = weight[i] * (in[i] * s);
+                tune_cpu_out(y, at, D, out);
+            }
     }
     return 0;
+}
+
+/* A head as wide as the row. */
+int tune_cpu_rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
+                             const struct tune_tensor *x, const struct tune_tensor *w, float eps)
+{
+    return tune_cpu_headnorm_forward(dev, y, rstd, x, w, 0, 1, eps);
 }
 
 /* The threads' own sums of dw, [width] at the front of each one's working memory, added in the threads' order. */
@@ -91,32 +100,6 @@ int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, s
     }
     if (dw)
         add_partial(dev, dw->data, C);
-    return 0;
-}
-
-int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
-                              const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps)
-{
-    int64_t N = x->shape[0], Q = x->shape[1], D = w->shape[0];
-    const float *weight = w->data;
-    if (tune_cpu_reserve(dev, 2 * D) < 0)
-        return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
-        float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++)
-            for (int64_t h = 0; h < heads; h++) {
-                int64_t at = n * Q + (first + h) * D;
-                const float *in = tune_cpu_in(x, at, D, work);
-                float *out = tune_cpu_place(y, at, work + D), s = row_rstd(in, D, eps);
-                ((float *)rstd->data)[n * heads + h] = s;
-                for (int64_t i = 0; i < D; i++)
-                    out[i] = weight[i] * (in[i] * s);
-                tune_cpu_out(y, at, D, out);
-            }
-    }
     return 0;
 }
 
