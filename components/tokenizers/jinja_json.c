@@ -45,7 +45,7 @@ int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v)
     case TUNE_JSON_NUMBER: return read_number(j, v);
     case TUNE_JSON_STRING:
         TRY(tune_json_string(j, &text));
-        return tune_jinja_copy_text(run, text.data, text.size, TUNE_JINJA_DATA, v);
+        return tune_jinja_copy_text(run, text.data, text.size, run->mark, v);
     case TUNE_JSON_ARRAY:
         TRY(tune_jinja_list_new(run, 0, false, v));
         TRY(tune_json_array(j));
@@ -60,7 +60,7 @@ int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v)
         TRY(tune_json_object(j));
         while ((more = tune_json_key(j, &text)) == 1) {
             jval key, value;
-            TRY(tune_jinja_copy_text(run, text.data, text.size, TUNE_JINJA_DATA, &key));
+            TRY(tune_jinja_copy_text(run, text.data, text.size, run->mark, &key));
             TRY(tune_jinja_read_json(run, j, depth + 1, &value));
             TRY(tune_jinja_dict_put(run, v->dict, key, value));
         }

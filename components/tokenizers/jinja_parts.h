@@ -42,7 +42,6 @@ struct tune_jinja {
     struct tune_jinja_token *tokens;
     size_t count;
     struct tune_jinja_node *body, *macros; /* macros: by filter */
-    bool generation;
 };
 int tune_jinja_lex(struct tune_jinja *t, const char *text, size_t size);
 int tune_jinja_parse(struct tune_jinja *t);
@@ -78,6 +77,12 @@ struct tune_jinja_list {
 struct tune_jinja_dict {
     size_t count, room;
     jval *keys, *values;   /* in order of insertion; keys are texts */
+    struct tune_jinja_turn *turn; /* NULL: nobody asks */
+};
+/* Where loops whose item is a mapping wrote more than white space, straight into the text. */
+struct tune_jinja_turn {
+    size_t begin, end;     /* of the last such loop's */
+    int times;
 };
 struct tune_jinja_loop {
     const struct tune_jinja_list *list;
@@ -123,11 +128,12 @@ struct tune_jinja_buffer {
 typedef struct tune_jinja_run {
     const struct tune_jinja *t;
     struct tune_jinja_memory memory;
-    struct tune_jinja_buffer *out;
+    struct tune_jinja_buffer text, *out; /* out: text, or that of a block whose text becomes a value */
     struct tune_jinja_scope *scope;
     struct tune_jinja_scope globals;
     int64_t steps, seconds;
     int depth, line;
+    uint8_t mark;          /* of the strings in JSON that is read */
 } jrun;
 
 int tune_jinja_fail(jrun *run, const char *format, ...) TUNE_PRINTF(2, 3); /* "name:line: ..."; -1 */
