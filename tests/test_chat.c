@@ -114,7 +114,21 @@ static void test_rewritten(void **state)
         gives(t, &reasons, TUNE_CHAT_SPANS, cases[i].text, cases[i].spans);
         tune_chat_template_free(t);
     }
-    struct tune_chat_template *t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ m.content }}"
+    static const struct tune_chat_message nothing[] = {SAID("user", "Hi"), SAID("assistant", ""), SAID("user", "a"), SAID("assistant", "")};
+    struct tune_chat_template *t = from("{% for m in messages %}{{ '[' + m.role + ']' + m.content + '[end]' }}{% endfor %}"
+                                        PROMPT("[assistant][think]"));
+    gives(t, &(struct tune_chat_messages){.items = nothing, .count = 4}, TUNE_CHAT_SPANS,
+          "[user]Hi[end][assistant][end][user]a[end][assistant][end]", "[end]|[end]|");
+    tune_chat_template_free(t);
+    t = from("{% for m in messages %}{{ '[' + m.role }}{{ '\n(call)' }}{% endfor %}" PROMPT("[assistant\n(think)"));
+    gives(t, &(struct tune_chat_messages){.items = nothing, .count = 2}, TUNE_CHAT_SPANS, "[user\n(call)[assistant\n(call)", "(call)|");
+    tune_chat_template_free(t);
+    t = from("{% for i in range(messages|length) %}{{ '[' + messages[i].role + ']' + messages[i].content + '[end] ' }}{% endfor %}"
+             PROMPT("[assistant]"));
+    gives(t, &(struct tune_chat_messages){.items = nothing, .count = 4}, TUNE_CHAT_SPANS,
+          "[user]Hi[end] [assistant][end] [user]a[end] [assistant][end] ", "[end]|[end]|");
+    tune_chat_template_free(t);
+    t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ m.content }}"
                                         "{% endif %};{% endfor %}" PROMPT("assistant:"));
     gives(t, &m, TUNE_CHAT_SPANS, "user:Hi;assistant:;user:<|im_end|>;assistant:;", ";|;|");
     tune_chat_template_free(t);
@@ -128,11 +142,11 @@ static void test_unplaced(void **state)
     static const struct {
         const char *template, *message;
     } cases[] = {
-        {"{{ messages[1].content }}", "rows.jsonl:7: message 2: what the assistant wrote cannot be told from what the template writes"},
-        {"{% for m in messages %}{{ m.content }}{% endfor %}{% for m in messages %}{{ m.content }}.{% endfor %}", "not written by one"},
-        {"{% set x %}{% for m in messages %}{{ m.content }}.{% endfor %}{% endset %}{{ x }}", "not written by one turn"},
+        {"{{ messages[0].content }}", "rows.jsonl:7: message 2: what the assistant wrote cannot be told from what the template writes"},
+        {"{% for m in messages %}{{ m.content }}{% endfor %}{% for m in messages %}{{ m.content }}.{% endfor %}", "more than one loop"},
+        {"{% set x %}{% for m in messages %}{{ m.content if loop.last }}.{% endfor %}{% endset %}{{ x }}", "no loop over the messages"},
         {"{% for m in messages %}{{ m.content }}{{ messages[0].content }};{% endfor %}", "something that it does not say"},
-        {"{% for m in messages %}{{ m.role + '=' + m.content + (';' if loop.last else ',') }}{% endfor %}" PROMPT("assistant:"),
+        {"{% for m in messages %}{{ '=' + m.role + m.content + (';' if loop.last else ',') }}{% endfor %}" PROMPT("assistant:"),
          "message 2: .*as the generation prompt says"},
         {"{% for m in messages[::-1] %}{{ m.content }}.{% endfor %}", "message 4: .*before the one before it ends"},
     };

@@ -449,16 +449,20 @@ static int unplaced(const struct tune_chat_template *t, int message, const char 
     return -1;
 }
 
-/* How much of a turn is the text of `before` from `at` on: all of that, or up to where the turn goes on in its own way. */
+/* How much of a turn is the text of `before` from `at` on: all of that, or up to what the template wrote or the message said where
+ * the turn goes on in its own way; white space there is still the header's. */
 static size_t header(const struct rendered *full, const struct tune_jinja_turn *turn, const struct rendered *before, size_t at)
 {
     size_t n = 0;
     while (at + n < before->size && turn->begin + n < turn->end && !is_data(full, turn->begin + n) && !is_data(before, at + n) &&
            full->text[turn->begin + n] == before->text[at + n])
         n++;
+    size_t same = n;
     if (at + n < before->size)
         while (n > 0 && !border(full, turn->begin + n) && !is_data(full, turn->begin + n))
             n--;
+    while (n > 0 && n < same && tune_jinja_is_space((unsigned char)full->text[turn->begin + n]))
+        n++;
     return n;
 }
 
@@ -481,6 +485,32 @@ static int behind_header(const struct tune_chat_template *t, const struct tune_c
     return 0;
 }
 
+/* Where no loop over the messages writes the message: behind the prompt for it, it wrote what the text up to it has in common
+ * with what follows. */
+static int between(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i,
+                   const struct rendered *full, struct tune_chat_span *span)
+{
+    struct rendered before = {0}, other = {0};
+    bool last = i + 1 == messages->count, data = false, told = false;
+    const struct rendered *upto = last ? full : &other, *sequel = last ? &other : full;
+    int failed = -1;
+    if (render(t, messages, i, true, &before) == 0 && render(t, messages, i + 1, last, &other) == 0) {
+        size_t end = common(upto, sequel);
+        for (size_t k = before.size; k < upto->size; k++) {
+            data |= k >= end && is_data(upto, k);
+            told |= k < end && !tune_jinja_is_space((unsigned char)upto->text[k]);
+        }
+        if (end < before.size || memcmp(before.text, full->text, before.size) != 0 || data || !told)
+            unplaced(t, i, "no loop over the messages writes it, and the text around it changes with what follows");
+        else
+            failed = 0;
+        *span = (struct tune_chat_span){before.size, end, i};
+    }
+    drop(&before);
+    drop(&other);
+    return failed;
+}
+
 /* A message is what its turn of the loop over the messages wrote, all of whose data is the message's own, behind the prompt for
  * it: the text up to the message with the generation prompt, which begins the whole text. */
 static int place(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i, const struct rendered *full,
@@ -489,8 +519,13 @@ static int place(const struct tune_chat_template *t, const struct tune_chat_mess
     const struct tune_jinja_turn *turn = &full->told[i].turn;
     struct rendered before;
     size_t begin, end = turn->end, data = turn->begin;
-    if (turn->times != 1)
-        return unplaced(t, i, "it is not written by one turn of a loop over the messages");
+    if (turn->times == 0) {
+        TRY(between(t, messages, i, full, span));
+        span->end = without_space(full, span->begin, span->end);
+        return 0;
+    }
+    if (turn->times > 1)
+        return unplaced(t, i, "more than one loop over the messages writes it");
     for (size_t k = turn->begin; k < turn->end; k++) {
         if (is_data(full, k) && (full->marks[k] & ~TUNE_JINJA_PIECE) != mark_of(i))
             return unplaced(t, i, "it is written together with something that it does not say");

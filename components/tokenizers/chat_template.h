@@ -85,7 +85,8 @@ void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds);
  * A span ends where the template's turn for the message ends (one turn of a loop over the messages, all of whose data is the
  * message's), and begins behind the prompt for it: the render of the messages before with the generation prompt, which must begin
  * the whole text. Where it does not, because the template writes earlier messages otherwise than last ones (drops their
- * reasoning, moves the system message), the span begins behind what the turn has in common with the prompt's own text. */
+ * reasoning, moves the system message), the span begins behind what the turn has in common with the prompt's own text. Under a
+ * template that does not go through the messages (but through their numbers), it is the difference of two renders. */
 enum {
     TUNE_CHAT_GENERATION_PROMPT = 1, /* add_generation_prompt: ends with the header of the assistant's turn */
     TUNE_CHAT_SPANS = 2              /* fill spans; one more render, or two, for each assistant message; no generation prompt */

@@ -7,7 +7,7 @@
  *   expressions  literals, lists, tuples, mappings with strings as keys, + - * / // % ~, comparisons, in, and, or, not,
  *                a if b else c, attributes, items, slices, calls with names
  *   filters      abs capitalize count d default dictsort first indent int items join last length list lower map reject
- *                rejectattr replace reverse safe select selectattr string title tojson trim upper
+ *                rejectattr replace reverse safe select selectattr sort string title tojson trim upper
  *   tests        boolean callable defined divisibleby eq equalto even false float ge gt in integer iterable le lt mapping ne none
  *                number odd sequence string true undefined == != < <= > >= by name
  *   methods      capitalize endswith find get items join keys lower lstrip removeprefix removesuffix replace rsplit rstrip split
@@ -68,7 +68,8 @@ int tune_jinja_set_json(struct tune_jinja_run *run, const char *variable, const 
 /* What was rendered: borrowed until tune_jinja_end. */
 struct tune_jinja_output {
     const char *text;      /* [size], NUL after it */
-    const uint8_t *marks;  /* [size]; TUNE_JINJA_DATA: from data. TUNE_JINJA_PIECE: the template began to write anew here */
+    const uint8_t *marks;  /* [size]; TUNE_JINJA_DATA: from data. TUNE_JINJA_PIECE: the template began to write
+                            * anew here, or a string of its begins */
     size_t size;
 };
 enum { TUNE_JINJA_DATA = 1, TUNE_JINJA_PIECE = 2 };

@@ -129,7 +129,7 @@ static int put_json(jrun *run, struct tune_jinja_buffer *b, const jval *v, const
     default: return tune_jinja_fail(run, "tojson of %s", tune_jinja_type_name(v));
     }
     if (!dict && v->view)
-        return tune_jinja_fail(run, "tojson of what keys(), values() or items() gives; make it a list first");
+        return tune_jinja_fail(run, "tojson of %s; make it a list first", tune_jinja_type_name(v));
     size_t count = dict ? v->dict->count : v->list->count;
     TRY(put_word(run, b, dict ? "{" : "["));
     for (size_t i = 0; i < count; i++) {

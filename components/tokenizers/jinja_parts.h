@@ -55,7 +55,7 @@ typedef struct tune_jinja_value {
     uint8_t type;
     uint8_t mark;          /* text: of all bytes, where marks is NULL */
     bool tuple;            /* list: prints as a tuple, equals no list */
-    bool view;             /* list: keys(), values() or items() of a mapping, which is gone through and nothing else */
+    uint8_t view;          /* list: JINJA_VIEW, ...; 0: a list of Python's */
     size_t size;           /* text (UTF-8), undefined: the name */
     const uint8_t *marks;  /* text: [size], or NULL */
     union {
@@ -70,8 +70,12 @@ typedef struct tune_jinja_value {
     };
 } jval;
 
+/* What is gone through item by item, and is no list otherwise: keys(), values() or items() of a mapping; what a filter gives, which
+ * is gone through once and counts as true; a range. */
+enum { JINJA_VIEW = 1, JINJA_ONCE, JINJA_RANGE };
 struct tune_jinja_list {
     size_t count, room;
+    bool spent;            /* JINJA_ONCE: it was gone through */
     jval *items;
 };
 struct tune_jinja_dict {
