@@ -74,19 +74,94 @@ static void test_spans(void **state)
     tune_chat_template_free(t);
 }
 
+#define PROMPT(text) "{% if add_generation_prompt %}" text "{% endif %}"
+
+/* Templates that write messages otherwise in earlier turns than at the end. */
+static void test_rewritten(void **state)
+{
+    (void)state;
+    const struct tune_chat_messages m = {.items = two, .count = 4, .name = "rows.jsonl", .line = 7};
+    static const struct tune_chat_message thought[] = {
+        SAID("system", "Be brief."), SAID("user", "Hi"), SAID("assistant", "<think>why</think>Yo"), SAID("user", "<think>"),
+        SAID("assistant", "<think>so</think>No")};
+    const struct tune_chat_messages reasons = {.items = thought, .count = 5};
+    static const struct {
+        const char *template, *text, *spans;
+    } cases[] = {
+        /* what goes before an earlier answer is dropped, and the last turn has it even where it is empty */
+        {"{% for m in messages %}{% set c = m.content.split('</think>')[-1] %}{% set r = m.content.split('</think>')[0].split('<think>')"
+         "[-1] %}{% if m.role == 'assistant' and loop.last %}{{ '[assistant]<think>' + r + '</think>' + c }}{% else %}{{ '[' + m.role + ']' "
+         "+ c }}{% endif %}{{ '.' }} {% endfor %}" PROMPT("[assistant]"),
+         "[system]Be brief.. [user]Hi. [assistant]Yo. [user]<think>. [assistant]<think>so</think>No. ", "Yo.|<think>so</think>No.|"},
+        /* the same, and the prompt begins the reasoning that no turn has */
+        {"{% for m in messages %}{{ '[' + m.role + ']' + m.content.split('</think>')[-1] + '.' }}{% endfor %}" PROMPT("[assistant]<think>\n"),
+         "[system]Be brief..[user]Hi.[assistant]Yo.[user]<think>.[assistant]No.", "Yo.|No.|"},
+        /* the system's message goes into the last message of a user, if that is the last of all */
+        {"{% set s = messages[0].content %}{% for m in messages[1:] %}{% if m.role == 'user' %}[{{ s if loop.last }}{{ m.content }}]{% else "
+         "%}{{ m.content }}</s>{% endif %}{% endfor %}",
+         "[Hi]<think>why</think>Yo</s>[<think>]<think>so</think>No</s>", "<think>why</think>Yo</s>|<think>so</think>No</s>|"},
+        /* the generation prompt inside the loop */
+        {"{% for m in messages %}{{ '[' + m.role + ']' }}{{ m.content[:8] if loop.last else m.content[-2:] }}</s>{% if loop.last and "
+         "add_generation_prompt %}{{ '[assistant]' }}{% endif %}{% endfor %}",
+         "[system]f.</s>[user]Hi</s>[assistant]Yo</s>[user]k></s>[assistant]<think>s</s>", "Yo</s>|<think>s</s>|"},
+        /* {% generation %} around the header too, and text around the turns */
+        {"<s>{% for m in messages[::1] %}{% generation %}{{ '[' + m.role + ']' + m.content[:3] }}{% if loop.last %}!{% endif %}. {% "
+         "endgeneration %}{% endfor %}</s>" PROMPT("[assistant]"),
+         "<s>[system]Be . [user]Hi. [assistant]<th. [user]<th. [assistant]<th!. </s>", "<th.|<th!.|"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tune_chat_template *t = from(cases[i].template);
+        gives(t, &reasons, TUNE_CHAT_SPANS, cases[i].text, cases[i].spans);
+        tune_chat_template_free(t);
+    }
+    static const struct tune_chat_message nothing[] = {SAID("user", "Hi"), SAID("assistant", ""), SAID("user", "a"), SAID("assistant", "")};
+    struct tune_chat_template *t = from("{% for m in messages %}{{ '[' + m.role + ']' + m.content + '[end]' }}{% endfor %}"
+                                        PROMPT("[assistant][think]"));
+    gives(t, &(struct tune_chat_messages){.items = nothing, .count = 4}, TUNE_CHAT_SPANS,
+          "[user]Hi[end][assistant][end][user]a[end][assistant][end]", "[end]|[end]|");
+    tune_chat_template_free(t);
+    t = from("{% for m in messages %}{{ '[' + m.role }}{{ '\n(call)' }}{% endfor %}" PROMPT("[assistant\n(think)"));
+    gives(t, &(struct tune_chat_messages){.items = nothing, .count = 2}, TUNE_CHAT_SPANS, "[user\n(call)[assistant\n(call)", "(call)|");
+    tune_chat_template_free(t);
+    t = from("{% for i in range(messages|length) %}{{ '[' + messages[i].role + ']' + messages[i].content + '[end] ' }}{% endfor %}"
+             PROMPT("[assistant]"));
+    gives(t, &(struct tune_chat_messages){.items = nothing, .count = 4}, TUNE_CHAT_SPANS,
+          "[user]Hi[end] [assistant][end] [user]a[end] [assistant][end] ", "[end]|[end]|");
+    tune_chat_template_free(t);
+    t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ m.content }}"
+                                        "{% endif %};{% endfor %}" PROMPT("assistant:"));
+    gives(t, &m, TUNE_CHAT_SPANS, "user:Hi;assistant:;user:<|im_end|>;assistant:;", ";|;|");
+    tune_chat_template_free(t);
+}
+
+/* Where no place is known, the message is named. */
 static void test_unplaced(void **state)
 {
     (void)state;
     const struct tune_chat_messages m = {.items = two, .count = 4, .name = "rows.jsonl", .line = 7};
-    struct tune_chat_template *t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ "
-                                        "m.content }}{% endif %}"
-                                        "{{ ';' }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}");
-    fails(t, &m, TUNE_CHAT_SPANS, "rows.jsonl:7: message 2: ");
-    tune_chat_template_free(t);
-    t = from("{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{% if add_generation_prompt %}assistant:<think>{% "
-             "endif %}");
-    fails(t, &m, TUNE_CHAT_SPANS, "message 2: ");
-    gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, 0, "user:Hiassistant:Yo ", "");
+    static const struct {
+        const char *template, *message;
+    } cases[] = {
+        {"{{ messages[0].content }}", "rows.jsonl:7: message 2: what the assistant wrote cannot be told from what the template writes"},
+        {"{% for m in messages %}{{ m.content }}{% endfor %}{% for m in messages %}{{ m.content }}.{% endfor %}", "more than one loop"},
+        {"{% set x %}{% for m in messages %}{{ m.content if loop.last }}.{% endfor %}{% endset %}{{ x }}", "no loop over the messages"},
+        {"{% for m in messages %}{{ m.content }}{{ messages[0].content }};{% endfor %}", "something that it does not say"},
+        {"{% for m in messages %}{{ '=' + m.role + m.content + (';' if loop.last else ',') }}{% endfor %}" PROMPT("assistant:"),
+         "message 2: .*as the generation prompt says"},
+        {"{% for m in messages[::-1] %}{{ m.content }}.{% endfor %}", "message 4: .*before the one before it ends"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tune_chat_template *t = from(cases[i].template);
+        const char *star = strstr(cases[i].message, ".*");
+        char first[200];
+        snprintf(first, sizeof first, "%.*s", star ? (int)(star - cases[i].message) : 199, cases[i].message);
+        fails(t, &m, TUNE_CHAT_SPANS, first);
+        if (star)
+            assert_error_has(star + 2);
+        tune_chat_template_free(t);
+    }
+    struct tune_chat_template *t = from("{{ messages[1].content }}");
+    gives(t, &m, 0, "Yo ", "");
     tune_chat_template_free(t);
 }
 
@@ -185,7 +260,7 @@ static void test_marked_ids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spans), cmocka_unit_test(test_unplaced), cmocka_unit_test(test_found),
+        cmocka_unit_test(test_spans), cmocka_unit_test(test_rewritten), cmocka_unit_test(test_unplaced), cmocka_unit_test(test_found),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_marked_ids),
     };

@@ -196,7 +196,7 @@ static void test_marks(void **state)
     for (size_t i = 0; i < out.size; i++) {
         bool data = (i >= 10 && i < 10 + 20) || (i > 40 && i < 45);
         assert_int_equal(out.marks[i] & TUNE_JINJA_DATA, data);
-        assert_int_equal((out.marks[i] & TUNE_JINJA_PIECE) != 0, i == 0 || i == 10 || i == 40);
+        assert_int_equal((out.marks[i] & TUNE_JINJA_PIECE) != 0, i == 0 || i == 10 || i == 30 || i == 40);
     }
     tune_jinja_end(run);
     tune_jinja_free(t);

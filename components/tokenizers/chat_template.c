@@ -33,11 +33,19 @@ struct tune_chat_template {
     int64_t seconds;
 };
 
-/* What one render gave: text and marks of our own. */
+/* One message in a render. The bytes of its strings have a number of their own in the marks above TUNE_JINJA_PIECE. */
+struct told {
+    bool assistant;
+    struct tune_jinja_turn turn;
+};
+enum { ORIGINS = 63, ORIGIN = TUNE_JINJA_PIECE << 1 };
+
+/* What one render gave, of our own: text, marks, and where its messages are. */
 struct rendered {
     char *text;
     uint8_t *marks;
     size_t size;
+    struct told *told;
 };
 
 void tune_chat_text_free(struct tune_chat_text *text)
@@ -310,19 +318,25 @@ static jval as_role(jval role)
     return role;
 }
 
+static uint8_t mark_of(int index)
+{
+    return (uint8_t)(TUNE_JINJA_DATA | (index % ORIGINS + 1) * ORIGIN);
+}
+
 static int read_message(jrun *run, const struct tune_chat_messages *messages, int index, jval *v)
 {
     const struct tune_chat_message *m = &messages->items[index];
     jval all, role, content;
     TRY(tune_jinja_dict_new(run, v));
+    run->mark = mark_of(index);
     if (!m->json.data) {
         size_t bad;
         if (!tune_utf8_valid(m->content.data, m->content.size, &bad)) {
             tune_error_set("message %d is not UTF-8 at byte %zu", index + 1, bad);
             return -1;
         }
-        TRY(tune_jinja_copy_text(run, m->role, strlen(m->role), TUNE_JINJA_DATA, &role));
-        TRY(tune_jinja_copy_text(run, m->content.data, m->content.size, TUNE_JINJA_DATA, &content));
+        TRY(tune_jinja_copy_text(run, m->role, strlen(m->role), run->mark, &role));
+        TRY(tune_jinja_copy_text(run, m->content.data, m->content.size, run->mark, &content));
         TRY(tune_jinja_dict_put(run, v->dict, tune_jinja_word("role"), as_role(role)));
         return tune_jinja_dict_put(run, v->dict, tune_jinja_word("content"), content);
     }
@@ -345,7 +359,7 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
 }
 
 static int set_variables(const struct tune_chat_template *t, jrun *run, const struct tune_chat_messages *messages, int count,
-                         bool prompt)
+                         bool prompt, struct told *told)
 {
     jval list, item, key = tune_jinja_word("messages");
     for (int i = 0; i < t->special_count; i++)
@@ -354,7 +368,10 @@ static int set_variables(const struct tune_chat_template *t, jrun *run, const st
     for (int i = 0; i < count; i++) {
         TRY(read_message(run, messages, i, &item));
         TRY(tune_jinja_list_add(run, &list, item));
+        told[i].assistant = tune_jinja_is(member(run, &item, "role"), "assistant");
+        item.dict->turn = &told[i].turn;
     }
+    run->mark = TUNE_JINJA_DATA;
     TRY(tune_jinja_dict_put(run, &run->globals.names, key, list));
     TRY(tune_jinja_set_bool(run, "add_generation_prompt", prompt));
     TRY(tune_jinja_set_none(run, "documents"));
@@ -364,38 +381,45 @@ static int set_variables(const struct tune_chat_template *t, jrun *run, const st
                                messages->line);
 }
 
+static void drop(struct rendered *r)
+{
+    free(r->text);
+    free(r->marks);
+    free(r->told);
+    *r = (struct rendered){0};
+}
+
 static int render(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int count, bool prompt,
                   struct rendered *r)
 {
     struct tune_jinja_output out;
     jrun *run = tune_jinja_begin(messages->tools.data && t->tools ? t->tools : t->plain, t->seconds);
-    *r = (struct rendered){0};
-    int failed = !run || set_variables(t, run, messages, count, prompt) < 0 || tune_jinja_render(run, &out) < 0;
+    *r = (struct rendered){.told = calloc((size_t)count + 1, sizeof *r->told)};
+    int failed = !run || (!r->told && no_memory()) || set_variables(t, run, messages, count, prompt, r->told) < 0 ||
+                 tune_jinja_render(run, &out) < 0;
     if (!failed) {
-        *r = (struct rendered){malloc(out.size + 1), malloc(out.size + 1), out.size};
-        if (!r->text || !r->marks) {
-            failed = no_memory();
-        } else {
-            memcpy(r->text, out.text, out.size + 1);
-            if (out.size)
-                memcpy(r->marks, out.marks, out.size);
-        }
+        r->text = malloc(out.size + 1);
+        r->marks = malloc(out.size + 1);
+        r->size = out.size;
+        failed = (!r->text || !r->marks) && no_memory();
     }
+    if (failed)
+        drop(r);
+    else if (memcpy(r->text, out.text, out.size + 1) && out.size)
+        memcpy(r->marks, out.marks, out.size);
     tune_jinja_end(run);
     return failed ? -1 : 0;
-}
-
-static void drop(struct rendered *r)
-{
-    free(r->text);
-    free(r->marks);
-    *r = (struct rendered){0};
 }
 
 /* ---- what assistants wrote ---- */
 static bool border(const struct rendered *r, size_t at)
 {
     return at == r->size || (r->marks[at] & TUNE_JINJA_PIECE);
+}
+
+static bool is_data(const struct rendered *r, size_t at)
+{
+    return r->marks[at] & TUNE_JINJA_DATA;
 }
 
 /* What two renders have in common from the beginning, in whole pieces of what the template wrote. */
@@ -409,74 +433,118 @@ static size_t common(const struct rendered *a, const struct rendered *b)
     return n;
 }
 
-static bool is_data(const struct rendered *r, size_t at)
+/* The end of [begin, end) less white space of the template's. */
+static size_t without_space(const struct rendered *r, size_t begin, size_t end)
 {
-    return r->marks[at] & TUNE_JINJA_DATA;
-}
-
-/* Does the template write something but white space behind the last byte of data in [begin, end). */
-static bool has_end_of_turn(const struct rendered *r, size_t begin, size_t end)
-{
-    while (end > begin && !is_data(r, end - 1))
-        if (!tune_jinja_is_space((unsigned char)r->text[--end]))
-            return true;
-    return false;
+    while (end > begin && !is_data(r, end - 1) && tune_jinja_is_space((unsigned char)r->text[end - 1]))
+        end--;
+    return end;
 }
 
 static int unplaced(const struct tune_chat_template *t, int message, const char *why)
 {
     tune_error_set("message %d: what the assistant wrote cannot be told from what the template writes around it, for %s (%s); "
-                   "train on all of the text, make this message the last one of its conversation, or give a --chat-template that "
-                   "writes each message in the same way wherever it stands (chatml)", message + 1, why, t->where);
+                   "train on all of the text, or give a --chat-template that writes messages one by one (chatml)", message + 1, why,
+                   t->where);
     return -1;
 }
 
-/* The prompt up to a message must begin the whole text; behind it the message wrote what the renders with and without a
- * sequel have in common. */
-static int place(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i, const struct rendered *full,
-                 struct tune_chat_span *span)
+/* How much of a turn is the text of `before` from `at` on: all of that, or up to what the template wrote or the message said where
+ * the turn goes on in its own way; white space there is still the header's. */
+static size_t header(const struct rendered *full, const struct tune_jinja_turn *turn, const struct rendered *before, size_t at)
 {
-    struct rendered before = {0}, with = {0}, next = {0};
-    bool last = i + 1 == messages->count;
-    const struct rendered *upto = last ? full : &with, *sequel = last ? &next : full;
+    size_t n = 0;
+    while (at + n < before->size && turn->begin + n < turn->end && !is_data(full, turn->begin + n) && !is_data(before, at + n) &&
+           full->text[turn->begin + n] == before->text[at + n])
+        n++;
+    size_t same = n;
+    if (at + n < before->size)
+        while (n > 0 && !border(full, turn->begin + n) && !is_data(full, turn->begin + n))
+            n--;
+    while (n > 0 && n < same && tune_jinja_is_space((unsigned char)full->text[turn->begin + n]))
+        n++;
+    return n;
+}
+
+/* Under a template that writes earlier turns otherwise than last ones: a turn begins with the header that the generation prompt
+ * ends with. The prompt is what stands behind the turn before it, or what it is longer by than the text without it; it may go on
+ * behind the header with what only an answer to come has (<think>). */
+static int behind_header(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i,
+                         const struct rendered *full, const struct rendered *before, size_t *begin)
+{
+    const struct tune_jinja_turn *turn = &full->told[i].turn, *last = i > 0 ? &before->told[i - 1].turn : NULL;
+    struct rendered without;
+    TRY(render(t, messages, i, false, &without));
+    size_t at = common(&without, before), n = last && last->times == 1 ? header(full, turn, before, last->end) : 0;
+    drop(&without);
+    if (n == 0)
+        n = header(full, turn, before, at);
+    if (n == 0 && at < before->size)
+        return unplaced(t, i, "it does not begin as the generation prompt says");
+    *begin = turn->begin + n;
+    return 0;
+}
+
+/* Where no loop over the messages writes the message: behind the prompt for it, it wrote what the text up to it has in common
+ * with what follows. */
+static int between(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i,
+                   const struct rendered *full, struct tune_chat_span *span)
+{
+    struct rendered before = {0}, other = {0};
+    bool last = i + 1 == messages->count, data = false, told = false;
+    const struct rendered *upto = last ? full : &other, *sequel = last ? &other : full;
     int failed = -1;
-    if (render(t, messages, i, true, &before) < 0 || render(t, messages, i + 1, last, last ? &next : &with) < 0)
-        goto done;
-    if (before.size > full->size || memcmp(before.text, full->text, before.size) != 0) {
-        unplaced(t, i, "the prompt before it is written otherwise than in the whole conversation");
-        goto done;
+    if (render(t, messages, i, true, &before) == 0 && render(t, messages, i + 1, last, &other) == 0) {
+        size_t end = common(upto, sequel);
+        for (size_t k = before.size; k < upto->size; k++) {
+            data |= k >= end && is_data(upto, k);
+            told |= k < end && !tune_jinja_is_space((unsigned char)upto->text[k]);
+        }
+        if (end < before.size || memcmp(before.text, full->text, before.size) != 0 || data || !told)
+            unplaced(t, i, "no loop over the messages writes it, and the text around it changes with what follows");
+        else
+            failed = 0;
+        *span = (struct tune_chat_span){before.size, end, i};
     }
-    size_t end = common(upto, sequel);
-    for (size_t k = end < before.size ? before.size : end; k < upto->size && end >= before.size; k++)
-        if (is_data(upto, k))
-            end = 0;
-    if (end < before.size) {
-        unplaced(t, i, "it is written otherwise once other messages follow");
-        goto done;
-    }
-    bool begins = upto->size <= full->size && memcmp(upto->text, full->text, upto->size) == 0;
-    if (!has_end_of_turn(full, before.size, end) && begins)
-        end = upto->size;
-    while (end > before.size && !is_data(full, end - 1) && tune_jinja_is_space((unsigned char)full->text[end - 1]))
-        end--;
-    *span = (struct tune_chat_span){before.size, end, i};
-    failed = 0;
-done:
     drop(&before);
-    drop(&with);
-    drop(&next);
+    drop(&other);
     return failed;
 }
 
-/* The role of a message, read without a render. */
-static int is_assistant(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int index, bool *is)
+/* A message is what its turn of the loop over the messages wrote, all of whose data is the message's own, behind the prompt for
+ * it: the text up to the message with the generation prompt, which begins the whole text. */
+static int place(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i, const struct rendered *full,
+                 struct tune_chat_span *span)
 {
-    jval v;
-    jrun *run = tune_jinja_begin(t->plain, 0);
-    int failed = !run || read_message(run, messages, index, &v) < 0;
-    *is = !failed && tune_jinja_is(member(run, &v, "role"), "assistant");
-    tune_jinja_end(run);
-    return failed ? -1 : 0;
+    const struct tune_jinja_turn *turn = &full->told[i].turn;
+    struct rendered before;
+    size_t begin, end = turn->end, data = turn->begin;
+    if (turn->times == 0) {
+        TRY(between(t, messages, i, full, span));
+        span->end = without_space(full, span->begin, span->end);
+        return 0;
+    }
+    if (turn->times > 1)
+        return unplaced(t, i, "more than one loop over the messages writes it");
+    for (size_t k = turn->begin; k < turn->end; k++) {
+        if (is_data(full, k) && (full->marks[k] & ~TUNE_JINJA_PIECE) != mark_of(i))
+            return unplaced(t, i, "it is written together with something that it does not say");
+        data = is_data(full, k) ? k + 1 : data;
+    }
+    TRY(render(t, messages, i, true, &before));
+    int failed = 0;
+    if (before.size >= turn->begin && before.size <= turn->end && memcmp(before.text, full->text, before.size) == 0)
+        begin = before.size;
+    else
+        failed = behind_header(t, messages, i, full, &before, &begin);
+    drop(&before);
+    if (failed)
+        return -1;
+    /* an end of turn that only the text's end has */
+    if (i + 1 == messages->count && without_space(full, begin, end) <= (data > begin ? data : begin))
+        end = full->size;
+    *span = (struct tune_chat_span){begin, without_space(full, begin, end), i};
+    return 0;
 }
 
 static int find_spans(const struct tune_chat_template *t, const struct tune_chat_messages *messages, const struct rendered *full,
@@ -487,9 +555,7 @@ static int find_spans(const struct tune_chat_template *t, const struct tune_chat
         return no_memory();
     out->spans = spans;
     for (int i = 0; i < messages->count; i++) {
-        bool is;
-        TRY(is_assistant(t, messages, i, &is));
-        if (!is)
+        if (!full->told[i].assistant)
             continue;
         TRY(place(t, messages, i, full, &spans[out->span_count]));
         if (out->span_count > 0 && spans[out->span_count].begin < spans[out->span_count - 1].end)
@@ -505,7 +571,7 @@ int tune_chat_template_render(struct tune_chat_template *t, const struct tune_ch
     struct rendered full;
     out->size = 0;
     out->span_count = 0;
-    int failed = render(t, messages, messages->count, options & TUNE_CHAT_GENERATION_PROMPT, &full);
+    int failed = render(t, messages, messages->count, options == TUNE_CHAT_GENERATION_PROMPT, &full);
     if (!failed && (options & TUNE_CHAT_SPANS))
         failed = find_spans(t, messages, &full, out);
     if (failed) {
@@ -518,6 +584,7 @@ int tune_chat_template_render(struct tune_chat_template *t, const struct tune_ch
     free(out->data);
     for (size_t i = 0; i < full.size; i++)
         full.marks[i] &= TUNE_JINJA_DATA;
+    free(full.told);
     out->text = full.text;
     out->data = full.marks;
     out->size = full.size;

@@ -80,11 +80,16 @@ void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds);
 
 /* tune_chat_template_render - the conversation into *out, which is emptied first. 0 or -1: the template's own raise_exception
  * (its text), an error in it (line), limits (jinja.h), a message that is no object with a role, and with TUNE_CHAT_SPANS a template
- * under which a message's place cannot be known: the text up to the message with the generation prompt must begin the whole
- * text, and the error names the message for which it does not. */
+ * under which a message's place cannot be known; the error names the message.
+ *
+ * A span ends where the template's turn for the message ends (one turn of a loop over the messages, all of whose data is the
+ * message's), and begins behind the prompt for it: the render of the messages before with the generation prompt, which must begin
+ * the whole text. Where it does not, because the template writes earlier messages otherwise than last ones (drops their
+ * reasoning, moves the system message), the span begins behind what the turn has in common with the prompt's own text. Under a
+ * template that does not go through the messages (but through their numbers), it is the difference of two renders. */
 enum {
     TUNE_CHAT_GENERATION_PROMPT = 1, /* add_generation_prompt: ends with the header of the assistant's turn */
-    TUNE_CHAT_SPANS = 2              /* fill spans; renders once more or twice for each assistant message */
+    TUNE_CHAT_SPANS = 2              /* fill spans; one more render, or two, for each assistant message; no generation prompt */
 };
 int tune_chat_template_render(struct tune_chat_template *t, const struct tune_chat_messages *messages, int options,
                               struct tune_chat_text *out);

@@ -59,11 +59,6 @@ void tune_jinja_free(struct tune_jinja *t)
     free(t);
 }
 
-bool tune_jinja_has_generation(const struct tune_jinja *t)
-{
-    return t->generation;
-}
-
 struct tune_jinja_run *tune_jinja_begin(const struct tune_jinja *t, int64_t seconds)
 {
     jrun *run = calloc(1, sizeof *run);
@@ -76,6 +71,7 @@ struct tune_jinja_run *tune_jinja_begin(const struct tune_jinja *t, int64_t seco
     run->seconds = seconds < 0 ? (int64_t)time(NULL) : seconds;
     run->scope = &run->globals;
     run->line = 1;
+    run->mark = TUNE_JINJA_DATA;
     return run;
 }
 
@@ -204,6 +200,21 @@ static int filtered(jrun *run, const node *n, jval *list)
     return 0;
 }
 
+/* What the loop wrote from begin on, for an item that somebody asks about. */
+static int note_turn(jrun *run, const jval *item, size_t begin)
+{
+    struct tune_jinja_turn *turn = item->type == JINJA_DICT ? item->dict->turn : NULL;
+    size_t end = run->out->size, at = begin;
+    if (!turn || run->out != &run->text)
+        return 0;
+    TRY(tune_jinja_step(run, (end - begin) / 64));
+    while (at < end && tune_jinja_is_space((unsigned char)run->out->text[at]))
+        at++;
+    if (at < end)
+        *turn = (struct tune_jinja_turn){begin, end, turn->times + 1};
+    return 0;
+}
+
 static int for_(jrun *run, const node *n)
 {
     static const struct tune_text word = {"loop", 4};
@@ -224,12 +235,13 @@ static int for_(jrun *run, const node *n)
             return -1;
         }
         *loop = (struct tune_jinja_loop){.list = list.list, .index = i};
+        size_t begin = run->out->size;
         if (assign(run, word, (jval){.type = JINJA_LOOP, .loop = loop}) < 0 || assign_all(run, n, &list.list->items[i]) < 0)
             how = -1;
         else
             how = body(run, n->b);
         run->scope = above;
-        if (how < 0)
+        if (how < 0 || note_turn(run, &list.list->items[i], begin) < 0)
             return -1;
     }
     return DONE;
@@ -302,16 +314,12 @@ int tune_jinja_call_macro(jrun *run, const struct tune_jinja_macro *macro, const
     return failed ? -1 : 0;
 }
 
-/* What assistants wrote, by the template's own account. */
+/* A block with a scope of its own, which writes nothing around it. */
 static int generation(jrun *run, const node *n)
 {
     jval text;
     TRY(capture(run, n->b, &text));
-    size_t begin = run->out->size;
-    TRY(tune_jinja_put_value(run, run->out, &text));
-    for (size_t i = begin; i < run->out->size; i++)
-        run->out->marks[i] |= TUNE_JINJA_GENERATED;
-    return DONE;
+    return tune_jinja_put_value(run, run->out, &text);
 }
 
 static int print(jrun *run, const jval *v)
@@ -359,12 +367,12 @@ static int body(jrun *run, const node *n)
 
 int tune_jinja_render(jrun *run, struct tune_jinja_output *out)
 {
-    struct tune_jinja_buffer text = {0};
+    const struct tune_jinja_buffer *text = &run->text;
     struct tune_jinja_scope *scope;
-    run->out = &text;
+    run->out = &run->text;
     TRY(push(run, &run->globals, &scope));
     run->scope = scope;
     TRY(body(run, run->t->body));
-    *out = (struct tune_jinja_output){.text = text.text ? text.text : "", .marks = text.marks, .size = text.size};
+    *out = (struct tune_jinja_output){.text = text->text ? text->text : "", .marks = text->marks, .size = text->size};
     return 0;
 }

@@ -7,7 +7,7 @@
  *   expressions  literals, lists, tuples, mappings with strings as keys, + - * / // % ~, comparisons, in, and, or, not,
  *                a if b else c, attributes, items, slices, calls with names
  *   filters      abs capitalize count d default dictsort first indent int items join last length list lower map reject
- *                rejectattr replace reverse safe select selectattr string title tojson trim upper
+ *                rejectattr replace reverse safe select selectattr sort string title tojson trim upper
  *   tests        boolean callable defined divisibleby eq equalto even false float ge gt in integer iterable le lt mapping ne none
  *                number odd sequence string true undefined == != < <= > >= by name
  *   methods      capitalize endswith find get items join keys lower lstrip removeprefix removesuffix replace rsplit rstrip split
@@ -54,9 +54,6 @@ struct tune_jinja_run;
 struct tune_jinja *tune_jinja_open(const char *name, const char *text, size_t size);
 void tune_jinja_free(struct tune_jinja *t);
 
-/* tune_jinja_has_generation - the template marks assistant text by {% generation %}. */
-bool tune_jinja_has_generation(const struct tune_jinja *t);
-
 /* tune_jinja_begin - a render's variables and memory; seconds since 1970 UTC is what strftime_now tells, -1: the time now.
  * tune_jinja_set_* - a variable: text and booleans are the template's own, JSON is data (its strings' bytes are marked); name
  * and line are where the JSON comes from, for messages. 0 or -1. */
@@ -72,10 +69,10 @@ int tune_jinja_set_json(struct tune_jinja_run *run, const char *variable, const 
 struct tune_jinja_output {
     const char *text;      /* [size], NUL after it */
     const uint8_t *marks;  /* [size]; TUNE_JINJA_DATA: from data. TUNE_JINJA_PIECE: the template began to write
-                            * anew here. TUNE_JINJA_GENERATED: inside {% generation %}. */
+                            * anew here, or a string of its begins */
     size_t size;
 };
-enum { TUNE_JINJA_DATA = 1, TUNE_JINJA_PIECE = 2, TUNE_JINJA_GENERATED = 4 };
+enum { TUNE_JINJA_DATA = 1, TUNE_JINJA_PIECE = 2 };
 
 /* tune_jinja_render - once per run. 0 or -1: raise_exception's text, an error of the template (line), a limit. */
 int tune_jinja_render(struct tune_jinja_run *run, struct tune_jinja_output *out);

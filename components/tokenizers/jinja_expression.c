@@ -90,7 +90,7 @@ int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v)
     }
     if (!as_whole(key, &at))
         return 0;
-    if (of->type == JINJA_LIST && !of->view) {
+    if (of->type == JINJA_LIST && (!of->view || of->view == JINJA_RANGE)) {
         at += at < 0 ? (int64_t)of->list->count : 0;
         if (at >= 0 && at < (int64_t)of->list->count)
             *v = of->list->items[at];
@@ -244,9 +244,9 @@ int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v)
     if (op == '+' && a->type == JINJA_LIST && b->type == JINJA_LIST && a->tuple == b->tuple && !a->view && !b->view)
         return join_lists(run, a, b, v);
     bool wa = as_whole(a, &x), wb = as_whole(b, &y);
-    if (op == '*' && (a->type == JINJA_TEXT || a->type == JINJA_LIST) && wb)
+    if (op == '*' && (a->type == JINJA_TEXT || (a->type == JINJA_LIST && !a->view)) && wb)
         return repeat(run, a, y, v);
-    if (op == '*' && (b->type == JINJA_TEXT || b->type == JINJA_LIST) && wa)
+    if (op == '*' && (b->type == JINJA_TEXT || (b->type == JINJA_LIST && !b->view)) && wa)
         return repeat(run, b, x, v);
     if (wa && wb && op != '/')
         return whole_binary(run, op, x, y, v);

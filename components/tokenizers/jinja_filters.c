@@ -33,6 +33,12 @@ static struct tune_jinja_args behind(const struct tune_jinja_args *args, int fir
     return (struct tune_jinja_args){args->values + n, args->names + n, args->count - n, {0}};
 }
 
+/* Of what does not count as true, whatever it is, these filters make nothing. */
+static int items_of(jrun *run, const jval *of, jval *list)
+{
+    return tune_jinja_truth(of) ? tune_jinja_iterate(run, of, list) : tune_jinja_list_new(run, 0, false, list);
+}
+
 /* select, reject, selectattr, rejectattr: by a test's name, or by what counts as true. */
 JINJA_RUN(choose)
 {
@@ -42,7 +48,7 @@ JINJA_RUN(choose)
     jval list, holds;
     if (args->count > attribute && !test)
         return tune_jinja_fail(run, "the test that is named in %s is not supported", what->name);
-    TRY(tune_jinja_iterate(run, of, &list));
+    TRY(items_of(run, of, &list));
     TRY(tune_jinja_list_new(run, 0, false, v));
     for (size_t i = 0; i < list.list->count; i++) {
         jval item = list.list->items[i];
@@ -54,6 +60,7 @@ JINJA_RUN(choose)
         if (holds.truth == keep)
             TRY(tune_jinja_list_add(run, v, list.list->items[i]));
     }
+    v->view = JINJA_ONCE;
     return 0;
 }
 
@@ -71,7 +78,7 @@ JINJA_RUN(map)
     const struct tune_jinja_name *filter = by_place ? tune_jinja_known(JINJA_FILTER, named(args->values)) : NULL;
     if (!attribute == !filter || (attribute && args->count != 1 + !!otherwise))
         return tune_jinja_fail(run, "%s without attribute= or the name of a filter is not supported", what->name);
-    TRY(tune_jinja_iterate(run, of, &list));
+    TRY(items_of(run, of, &list));
     TRY(tune_jinja_list_new(run, 0, false, v));
     for (size_t i = 0; i < list.list->count; i++) {
         TRY(attribute ? attribute_of(run, &list.list->items[i], attribute, &item)
@@ -80,6 +87,7 @@ JINJA_RUN(map)
             item = *otherwise;
         TRY(tune_jinja_list_add(run, v, item));
     }
+    v->view = JINJA_ONCE;
     return 0;
 }
 
@@ -102,35 +110,58 @@ JINJA_RUN(join)
     return 0;
 }
 
-/* By insertion (stable), by keys or values; letters' case does not count unless asked. */
-JINJA_RUN(dict_sort)
+/* By insertion (stable): items in the order of keys, letters' case does not count unless asked. */
+static int put_in_order(jrun *run, jval *items, const jval *keys, size_t count, const jval *cased, const jval *reverse)
 {
-    const jval *cased = args->at[0], *by = args->at[1];
-    bool value = by && tune_jinja_is(by, "value"), reverse = args->at[2] && tune_jinja_truth(args->at[2]);
-    jval *keys, *items;
-    if (of->type != JINJA_DICT || (by && !value && !tune_jinja_is(by, "key")))
-        return tune_jinja_fail(run, "%s of %s; expected a mapping, by 'key' or 'value'", what->name, tune_jinja_type_name(of));
-    TRY(tune_jinja_entries(run, of, 'i', v));
-    v->view = false;
-    items = v->list->items;
-    if (!(keys = tune_jinja_take(&run->memory, (v->list->count + 1) * sizeof *keys)))
+    bool backwards = reverse && tune_jinja_truth(reverse), fold = !(cased && tune_jinja_truth(cased));
+    jval *sorted = tune_jinja_take(&run->memory, (count + 1) * sizeof *sorted);
+    if (!sorted)
         return -1;
-    for (size_t i = 0; i < v->list->count; i++) {
-        jval pair = items[i], key = pair.list->items[value];
-        if (key.type == JINJA_TEXT && !(cased && tune_jinja_truth(cased)))
+    for (size_t i = 0; i < count; i++) {
+        jval item = items[i], key = keys[i];
+        if (key.type == JINJA_TEXT && fold)
             TRY(tune_jinja_case(run, &key, 'l', &key));
         size_t at = i;
         for (int order = 1; at > 0; at--) {
-            TRY(tune_jinja_order(run, &keys[at - 1], &key, 0, &order));
-            if (reverse ? order != -1 : order != 1)
+            TRY(tune_jinja_order(run, &sorted[at - 1], &key, 0, &order));
+            if (order != (backwards ? -1 : 1))
                 break;
-            keys[at] = keys[at - 1];
+            sorted[at] = sorted[at - 1];
             items[at] = items[at - 1];
         }
-        keys[at] = key;
-        items[at] = pair;
+        sorted[at] = key;
+        items[at] = item;
     }
     return 0;
+}
+
+JINJA_RUN(dict_sort)
+{
+    const jval *by = args->at[1];
+    bool value = by && tune_jinja_is(by, "value");
+    if (of->type != JINJA_DICT || (by && !value && !tune_jinja_is(by, "key")))
+        return tune_jinja_fail(run, "%s of %s; expected a mapping, by 'key' or 'value'", what->name, tune_jinja_type_name(of));
+    TRY(tune_jinja_entries(run, of, 'i', v));
+    v->view = 0;
+    return put_in_order(run, v->list->items, value ? of->dict->values : of->dict->keys, v->list->count, args->at[0], args->at[2]);
+}
+
+JINJA_RUN(sort)
+{
+    const jval *attribute = args->at[2];
+    jval list, keys, key;
+    if (attribute && (attribute->type != JINJA_TEXT || memchr(attribute->text, ',', attribute->size)))
+        return tune_jinja_fail(run, "%s by anything but one attribute is not supported", what->name);
+    TRY(tune_jinja_iterate(run, of, &list));
+    TRY(tune_jinja_list_new(run, list.list->count, false, v));
+    TRY(tune_jinja_list_new(run, list.list->count, false, &keys));
+    for (size_t i = 0; i < list.list->count; i++) {
+        key = list.list->items[i];
+        TRY(attribute ? attribute_of(run, &list.list->items[i], attribute, &key) : 0);
+        TRY(tune_jinja_list_add(run, v, list.list->items[i]));
+        TRY(tune_jinja_list_add(run, &keys, key));
+    }
+    return put_in_order(run, v->list->items, keys.list->items, v->list->count, args->at[1], args->at[0]);
 }
 
 JINJA_RUN(indent)
@@ -167,6 +198,7 @@ JINJA_RUN(reverse)
     for (size_t i = list.list->count; i-- > 0;)
         TRY(of->type == JINJA_TEXT ? tune_jinja_put_value(run, &b, &list.list->items[i])
                                    : tune_jinja_list_add(run, v, list.list->items[i]));
+    v->view = of->view == JINJA_ONCE ? 0 : JINJA_ONCE;
     if (of->type == JINJA_TEXT)
         *v = tune_jinja_take_buffer(&b);
     return 0;
@@ -176,7 +208,7 @@ JINJA_RUN(length)
 {
     (void)args;
     TRY(tune_jinja_step(run, of->type == JINJA_TEXT ? of->size / 64 : 0));
-    switch (of->type) {
+    switch (of->view == JINJA_ONCE ? -1 : of->type) {
     case JINJA_UNDEFINED: *v = tune_jinja_int(0); return 0;
     case JINJA_TEXT: *v = tune_jinja_int((int64_t)tune_jinja_length(of)); return 0;
     case JINJA_LIST: *v = tune_jinja_int((int64_t)of->list->count); return 0;
@@ -257,6 +289,8 @@ JINJA_RUN(end_item)
 {
     jval list;
     (void)args;
+    if (what->how && of->view == JINJA_ONCE)
+        return tune_jinja_fail(run, "%s of what is gone through once; make it a list first", what->name);
     TRY(tune_jinja_iterate(run, of, &list));
     size_t count = list.list->count;
     *v = count ? list.list->items[what->how ? count - 1 : 0] : tune_jinja_undefined("the first or last of nothing", 28);
@@ -267,7 +301,8 @@ JINJA_RUN(list)
 {
     (void)what, (void)args;
     TRY(tune_jinja_iterate(run, of, v));
-    v->tuple = v->view = false;
+    v->tuple = false;
+    v->view = 0;
     return 0;
 }
 
@@ -283,11 +318,11 @@ JINJA_RUN(absolute)
 JINJA_RUN(items)
 {
     (void)args;
-    if (of->type == JINJA_UNDEFINED)
-        return tune_jinja_list_new(run, 0, false, v);
-    if (of->type != JINJA_DICT)
+    if (of->type != JINJA_UNDEFINED && of->type != JINJA_DICT)
         return tune_jinja_fail(run, "%s of %s; expected a mapping", what->name, tune_jinja_type_name(of));
-    return tune_jinja_entries(run, of, 'i', v);
+    TRY(of->type == JINJA_DICT ? tune_jinja_entries(run, of, 'i', v) : tune_jinja_list_new(run, 0, false, v));
+    v->view = JINJA_ONCE;
+    return 0;
 }
 
 const struct tune_jinja_name tune_jinja_filters[] = {
@@ -300,7 +335,7 @@ const struct tune_jinja_name tune_jinja_filters[] = {
     {"reject", 0, 3, "", choose, false},
     {"rejectattr", 1, 4, "", choose, false}, {"replace", 2, 3, "old new count", replace, 0}, {"reverse", 0, 0, "", reverse, 0},
     {"safe", 0, 0, "", string, 0}, {"select", 0, 3, "", choose, true}, {"selectattr", 1, 4, "", choose, true},
-    {"string", 0, 0, "", string, 0}, {"title", 0, 0, "", change_case, 'w'},
+    {"sort", 0, 3, "reverse case_sensitive attribute", sort, 0}, {"string", 0, 0, "", string, 0}, {"title", 0, 0, "", change_case, 'w'},
     {"tojson", 0, 3, "ensure_ascii indent separators", tune_jinja_to_json, 0}, {"trim", 0, 1, "chars", trim, 0},
     {"upper", 0, 0, "", change_case, 'u'}, {0},
 };

@@ -68,6 +68,13 @@ JINJA_RUN(is_type) /* how: a bit for each type */
     return 0;
 }
 
+JINJA_RUN(is_sequence)
+{
+    (void)run, (void)args;
+    *v = tune_jinja_bool(what->how >> of->type & 1 && (!of->view || of->view == JINJA_RANGE));
+    return 0;
+}
+
 JINJA_RUN(is_truth)
 {
     (void)run, (void)args;
@@ -88,7 +95,7 @@ const struct tune_jinja_name tune_jinja_tests[] = {
     {"defined", 0, 0, "", is_type, ~IS(UNDEFINED)}, {"float", 0, 0, "", is_type, IS(FLOAT)},
     {"integer", 0, 0, "", is_type, IS(INT)},
     {"iterable", 0, 0, "", is_type, SEQUENCE}, {"mapping", 0, 0, "", is_type, IS(DICT)}, {"none", 0, 0, "", is_type, IS(NONE)},
-    {"number", 0, 0, "", is_type, IS(INT) | IS(FLOAT) | IS(BOOL)}, {"sequence", 0, 0, "", is_type, SEQUENCE},
+    {"number", 0, 0, "", is_type, IS(INT) | IS(FLOAT) | IS(BOOL)}, {"sequence", 0, 0, "", is_sequence, SEQUENCE},
     {"string", 0, 0, "", is_type, IS(TEXT)}, {"undefined", 0, 0, "", is_type, IS(UNDEFINED)},
     {"false", 0, 0, "", is_truth, false}, {"true", 0, 0, "", is_truth, true}, {0},
 };
@@ -106,6 +113,7 @@ JINJA_RUN(range)
     if (at[2] == 0)
         return tune_jinja_fail(run, "range with step 0");
     TRY(tune_jinja_list_new(run, 0, false, v));
+    v->view = JINJA_RANGE;
     for (int64_t i = at[0]; at[2] > 0 ? i < at[1] : i > at[1];) {
         if (v->list->count == 100000)
             return tune_jinja_fail(run, "range of more than 100000 numbers");

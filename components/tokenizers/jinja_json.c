@@ -45,7 +45,7 @@ int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v)
     case TUNE_JSON_NUMBER: return read_number(j, v);
     case TUNE_JSON_STRING:
         TRY(tune_json_string(j, &text));
-        return tune_jinja_copy_text(run, text.data, text.size, TUNE_JINJA_DATA, v);
+        return tune_jinja_copy_text(run, text.data, text.size, run->mark, v);
     case TUNE_JSON_ARRAY:
         TRY(tune_jinja_list_new(run, 0, false, v));
         TRY(tune_json_array(j));
@@ -60,7 +60,7 @@ int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v)
         TRY(tune_json_object(j));
         while ((more = tune_json_key(j, &text)) == 1) {
             jval key, value;
-            TRY(tune_jinja_copy_text(run, text.data, text.size, TUNE_JINJA_DATA, &key));
+            TRY(tune_jinja_copy_text(run, text.data, text.size, run->mark, &key));
             TRY(tune_jinja_read_json(run, j, depth + 1, &value));
             TRY(tune_jinja_dict_put(run, v->dict, key, value));
         }
@@ -129,7 +129,7 @@ static int put_json(jrun *run, struct tune_jinja_buffer *b, const jval *v, const
     default: return tune_jinja_fail(run, "tojson of %s", tune_jinja_type_name(v));
     }
     if (!dict && v->view)
-        return tune_jinja_fail(run, "tojson of what keys(), values() or items() gives; make it a list first");
+        return tune_jinja_fail(run, "tojson of %s; make it a list first", tune_jinja_type_name(v));
     size_t count = dict ? v->dict->count : v->list->count;
     TRY(put_word(run, b, dict ? "{" : "["));
     for (size_t i = 0; i < count; i++) {

@@ -96,7 +96,11 @@ static node *literal(parser *p)
         char *text = p->at == k + 1 ? (char *)k->text.data : tune_jinja_take(&p->t->memory, size + 1), *to = text;
         if (!text)
             return p->failed = true, &p->spare; /* with the error of the memory */
-        n->value = (jval){.type = JINJA_TEXT, .text = text, .size = size};
+        uint8_t *marks = tune_jinja_take(&p->t->memory, size + 1);
+        if (!marks)
+            return p->failed = true, &p->spare;
+        marks[0] = TUNE_JINJA_PIECE;
+        n->value = (jval){.type = JINJA_TEXT, .text = text, .size = size, .marks = marks};
         for (; to < text + size && text != k->text.data; k++) {
             memcpy(to, k->text.data, k->text.size);
             to += k->text.size;

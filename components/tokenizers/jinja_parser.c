@@ -215,7 +215,6 @@ static node *macro(struct tune_jinja_parser *p, node *n)
 static node *generation(struct tune_jinja_parser *p, node *n)
 {
     n->b = closed(p, "endgeneration");
-    p->t->generation = true;
     return n;
 }
 

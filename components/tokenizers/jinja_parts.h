@@ -42,7 +42,6 @@ struct tune_jinja {
     struct tune_jinja_token *tokens;
     size_t count;
     struct tune_jinja_node *body, *macros; /* macros: by filter */
-    bool generation;
 };
 int tune_jinja_lex(struct tune_jinja *t, const char *text, size_t size);
 int tune_jinja_parse(struct tune_jinja *t);
@@ -56,7 +55,7 @@ typedef struct tune_jinja_value {
     uint8_t type;
     uint8_t mark;          /* text: of all bytes, where marks is NULL */
     bool tuple;            /* list: prints as a tuple, equals no list */
-    bool view;             /* list: keys(), values() or items() of a mapping, which is gone through and nothing else */
+    uint8_t view;          /* list: JINJA_VIEW, ...; 0: a list of Python's */
     size_t size;           /* text (UTF-8), undefined: the name */
     const uint8_t *marks;  /* text: [size], or NULL */
     union {
@@ -71,13 +70,23 @@ typedef struct tune_jinja_value {
     };
 } jval;
 
+/* What is gone through item by item, and is no list otherwise: keys(), values() or items() of a mapping; what a filter gives, which
+ * is gone through once and counts as true; a range. */
+enum { JINJA_VIEW = 1, JINJA_ONCE, JINJA_RANGE };
 struct tune_jinja_list {
     size_t count, room;
+    bool spent;            /* JINJA_ONCE: it was gone through */
     jval *items;
 };
 struct tune_jinja_dict {
     size_t count, room;
     jval *keys, *values;   /* in order of insertion; keys are texts */
+    struct tune_jinja_turn *turn; /* NULL: nobody asks */
+};
+/* Where loops whose item is a mapping wrote more than white space, straight into the text. */
+struct tune_jinja_turn {
+    size_t begin, end;     /* of the last such loop's */
+    int times;
 };
 struct tune_jinja_loop {
     const struct tune_jinja_list *list;
@@ -123,11 +132,12 @@ struct tune_jinja_buffer {
 typedef struct tune_jinja_run {
     const struct tune_jinja *t;
     struct tune_jinja_memory memory;
-    struct tune_jinja_buffer *out;
+    struct tune_jinja_buffer text, *out; /* out: text, or that of a block whose text becomes a value */
     struct tune_jinja_scope *scope;
     struct tune_jinja_scope globals;
     int64_t steps, seconds;
     int depth, line;
+    uint8_t mark;          /* of the strings in JSON that is read */
 } jrun;
 
 int tune_jinja_fail(jrun *run, const char *format, ...) TUNE_PRINTF(2, 3); /* "name:line: ..."; -1 */

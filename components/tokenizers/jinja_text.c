@@ -296,7 +296,7 @@ int tune_jinja_entries(jrun *run, const jval *of, char how, jval *v)
 {
     const struct tune_jinja_dict *d = of->dict;
     TRY(tune_jinja_list_new(run, d->count, false, v));
-    v->view = true;
+    v->view = JINJA_VIEW;
     for (size_t i = 0; i < d->count; i++) {
         jval item = how == 'k' ? d->keys[i] : d->values[i];
         if (how == 'i') {

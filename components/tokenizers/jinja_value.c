@@ -197,18 +197,35 @@ jval tune_jinja_take_buffer(const struct tune_jinja_buffer *b)
     return (jval){.type = JINJA_TEXT, .text = b->text ? b->text : "", .size = b->size, .marks = b->marks};
 }
 
-/* A string as Python's repr() has it; characters beyond ASCII are only letters and numbers here, which are printable. */
+/* Characters beyond ASCII that Python prints as they are, by blocks in which all are: Latin, Greek, Cyrillic, punctuation,
+ * currencies, kana, ideographs, Hangul, faces. */
+static bool is_printable(uint32_t c)
+{
+    static const uint32_t blocks[][2] = {{0xA1, 0xAC}, {0xAE, 0x377}, {0x3A3, 0x52F}, {0x2010, 0x2027}, {0x2030, 0x205E},
+                                         {0x20A0, 0x20BF}, {0x2190, 0x21FF}, {0x3041, 0x3096}, {0x3099, 0x30FF}, {0x4E00, 0x9FEF},
+                                         {0xAC00, 0xD7A3}, {0x1F600, 0x1F64F}};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (c >= blocks[i][0] && c <= blocks[i][1])
+            return true;
+    return false;
+}
+
+/* A string as Python's repr() has it. */
 static int put_quoted(jrun *run, struct tune_jinja_buffer *b, const jval *v)
 {
     char quote = memchr(v->text, '\'', v->size) && !memchr(v->text, '"', v->size) ? '"' : '\'', code[8];
     TRY(tune_jinja_put(run, b, &quote, NULL, 0, 1));
-    for (size_t i = 0; i < v->size; i++) {
-        unsigned char c = (unsigned char)v->text[i];
+    for (size_t i = 0, size; i < v->size; i += size) {
+        const char *next = v->text + i;
+        uint32_t c = tune_utf8_next(&next);
         uint8_t mark = v->marks ? v->marks[i] : v->mark;
+        size = (size_t)(next - v->text) - i;
+        if (c >= 0x80 && !is_printable(c))
+            return tune_jinja_fail(run, "a list or mapping that holds the character U+%04X is printed: write it with tojson", c);
         if (c >= 0x80)
-            return tune_jinja_fail(run, "a list or mapping that holds text outside ASCII is printed: write it with tojson");
-        if (c == '\n' || c == '\r' || c == '\t' || c == '\\' || c == (unsigned char)quote)
-            snprintf(code, sizeof code, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : c);
+            snprintf(code, sizeof code, "%.*s", (int)size, v->text + i);
+        else if (c == '\n' || c == '\r' || c == '\t' || c == '\\' || c == (uint32_t)quote)
+            snprintf(code, sizeof code, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : (int)c);
         else
             snprintf(code, sizeof code, c < 32 || c == 127 ? "\\x%02x" : "%c", c);
         TRY(tune_jinja_put(run, b, code, NULL, mark, strlen(code)));
@@ -231,7 +248,7 @@ int tune_jinja_repr(jrun *run, struct tune_jinja_buffer *b, const jval *v, int d
     case JINJA_TEXT: return put_quoted(run, b, v);
     case JINJA_LIST:
         if (v->view)
-            return tune_jinja_fail(run, "what keys(), values() or items() gives is printed; make it a list first");
+            return tune_jinja_fail(run, "%s is printed; make it a list first", tune_jinja_type_name(v));
         TRY(put_word(run, b, v->tuple ? "(" : "["));
         for (size_t i = 0; i < v->list->count; i++) {
             TRY(i ? put_word(run, b, ", ") : 0);
@@ -275,7 +292,8 @@ const char *tune_jinja_type_name(const jval *v)
 {
     static const char *const names[] = {"an undefined value", "none", "a boolean", "an integer", "a float", "a string", "a list",
                                         "a mapping", "a namespace", "a macro", "a loop", "a method"};
-    return v->type == JINJA_LIST && v->tuple ? "a tuple" : names[v->type];
+    static const char *const lists[] = {"a list", "what keys(), values() or items() gives", "what is gone through once", "a range"};
+    return v->type != JINJA_LIST ? names[v->type] : v->tuple ? "a tuple" : lists[v->view];
 }
 
 bool tune_jinja_truth(const jval *v)
@@ -286,7 +304,7 @@ bool tune_jinja_truth(const jval *v)
     case JINJA_INT: return v->whole != 0;
     case JINJA_FLOAT: return v->number != 0;
     case JINJA_TEXT: return v->size > 0;
-    case JINJA_LIST: return v->list->count > 0;
+    case JINJA_LIST: return v->list->count > 0 || v->view == JINJA_ONCE;
     case JINJA_DICT: return v->dict->count > 0;
     default: return true;
     }
@@ -328,8 +346,9 @@ int tune_jinja_equal(jrun *run, const jval *a, const jval *b, int depth, bool *e
         TRY(tune_jinja_step(run, a->size / 64));
         *equal = same_text(a, b->text, b->size);
     } else if (a->type == b->type && a->type == JINJA_LIST) {
-        *equal = a->tuple == b->tuple && a->list->count == b->list->count;
-        for (size_t i = 0; *equal && i < a->list->count; i++)
+        bool once = a->view == JINJA_ONCE;
+        *equal = a->tuple == b->tuple && a->view == b->view && (once ? a->list == b->list : a->list->count == b->list->count);
+        for (size_t i = 0; *equal && !once && i < a->list->count; i++)
             TRY(tune_jinja_equal(run, &a->list->items[i], &b->list->items[i], depth + 1, equal));
     } else if (a->type == b->type && a->type == JINJA_DICT) {
         *equal = a->dict->count == b->dict->count;
@@ -359,7 +378,7 @@ int tune_jinja_order(jrun *run, const jval *a, const jval *b, int depth, int *or
         *order = order_texts(a, b);
         return 0;
     }
-    if (a->type != JINJA_LIST || b->type != JINJA_LIST || a->tuple != b->tuple)
+    if (a->type != JINJA_LIST || b->type != JINJA_LIST || a->tuple != b->tuple || a->view || b->view)
         return tune_jinja_fail(run, "%s and %s have no order", tune_jinja_type_name(a), tune_jinja_type_name(b));
     size_t i, n = a->list->count < b->list->count ? a->list->count : b->list->count;
     for (i = 0; i < n; i++) {
@@ -375,6 +394,9 @@ int tune_jinja_order(jrun *run, const jval *a, const jval *b, int depth, int *or
 int tune_jinja_iterate(jrun *run, const jval *v, jval *list)
 {
     if (v->type == JINJA_LIST) {
+        if (v->view == JINJA_ONCE && v->list->spent)
+            return tune_jinja_fail(run, "%s is gone through again; make it a list first", tune_jinja_type_name(v));
+        v->list->spent = true;
         *list = *v;
         return 0;
     }
@@ -407,8 +429,10 @@ int tune_jinja_contains(jrun *run, const jval *in, const jval *v, bool *found)
             return tune_jinja_fail(run, "%s is looked for among the keys of a mapping", tune_jinja_type_name(v));
         *found = v->type == JINJA_TEXT && tune_jinja_dict_find(run, in->dict, (struct tune_text){v->text, v->size});
     } else if (in->type == JINJA_LIST) {
-        for (size_t i = 0; !*found && i < in->list->count; i++)
-            TRY(tune_jinja_equal(run, &in->list->items[i], v, 0, found));
+        jval list;
+        TRY(tune_jinja_iterate(run, in, &list));
+        for (size_t i = 0; !*found && i < list.list->count; i++)
+            TRY(tune_jinja_equal(run, &list.list->items[i], v, 0, found));
     } else if (in->type != JINJA_UNDEFINED) {
         return tune_jinja_fail(run, "something is looked for in %s", tune_jinja_type_name(in));
     }

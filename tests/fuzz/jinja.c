@@ -21,7 +21,7 @@ static void check_render(const struct tune_jinja *t, const char *json, size_t si
         } else {
             HOLDS(out.size <= TUNE_JINJA_OUTPUT && out.text[out.size] == 0 && strlen(out.text) <= out.size);
             for (size_t i = 0; i < out.size; i++)
-                HOLDS(out.marks[i] < 8);
+                HOLDS(out.marks[i] < 4);
             HOLDS(time == 0 || (first && strcmp(first, out.text) == 0));
             if (time == 0)
                 HOLDS(first = strdup(out.text));
