@@ -164,6 +164,44 @@ static void files_are_replaced_whole(void **state)
     assert_false(tune_file_exists(folder));
 }
 
+/* Resident pages of files, from /proc. */
+static long file_pages(void)
+{
+    long pages[3] = {0};
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%ld %ld %ld", &pages[0], &pages[1], &pages[2]), 3);
+    fclose(f);
+    return pages[2];
+}
+
+static void released_pages_are_not_resident(void **state)
+{
+    (void)state;
+    enum { SIZE = 16 << 20 };
+    char *text = calloc(1, SIZE), path[TUNE_PATH_MAX];
+    const char *folder = test_folder();
+    struct tune_mapping m;
+    long page = sysconf(_SC_PAGESIZE), sum = 0;
+    assert_non_null(text);
+    memset(text, 1, SIZE);
+    assert_ok(tune_path(path, "%s/f", folder));
+    test_write(folder, "f", text, SIZE);
+    assert_ok(tune_file_map(&m, path));
+    long before = file_pages();
+    for (size_t i = 0; i < SIZE; i += (size_t)page)
+        sum += m.data[i];
+    long touched = file_pages();
+    tune_file_release(m.data + 1, m.data + SIZE);
+    assert_int_equal(sum, SIZE / page);
+    assert_true(touched - before > SIZE / page / 2);
+    assert_true(file_pages() - before < SIZE / page / 8);
+    assert_int_equal(memcmp(m.data, text, SIZE), 0);
+    tune_file_unmap(&m);
+    free(text);
+    assert_ok(tune_file_remove_folder(folder));
+}
+
 /* Somebody cuts the file between its opening and the reading: an error that says so. */
 static void cut_files_are_errors(void **state)
 {
@@ -367,6 +405,7 @@ int main(void)
         cmocka_unit_test(json_accepts_and_refuses), cmocka_unit_test(json_values_and_places),
         cmocka_unit_test(float16_round_trips),      cmocka_unit_test(random_is_a_function),
         cmocka_unit_test(files_are_replaced_whole), cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(released_pages_are_not_resident),
         cmocka_unit_test(cut_files_are_errors),     cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),
         cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
         cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),

@@ -91,6 +91,14 @@ void tune_file_unmap(struct tune_mapping *m)
     *m = (struct tune_mapping){0};
 }
 
+void tune_file_release(const void *begin, const void *end)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)begin + page - 1) / page * page, last = (uintptr_t)end / page * page;
+    if (first < last)
+        (void)madvise((void *)first, last - first, MADV_DONTNEED); /* advice: nothing depends on it */
+}
+
 /* What follows tune_file_open in tune_file_read; the caller closes fd. */
 static int read_whole(int fd, const char *path, size_t n, size_t limit, char **text)
 {

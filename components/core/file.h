@@ -23,9 +23,12 @@ struct tune_mapping {
 
 /* tune_file_map - map a regular file (symbolic links are followed). 0, or -1: absent, a folder, a pipe or device, no
  * permission.
- * tune_file_unmap - give it back; a zeroed mapping is fine. */
+ * tune_file_unmap - give it back; a zeroed mapping is fine.
+ * tune_file_release - the pages of a mapping that lie wholly in [begin, end) leave resident memory; the page cache keeps them, and
+ * whoever reads there again finds what was there. */
 int tune_file_map(struct tune_mapping *m, const char *path);
 void tune_file_unmap(struct tune_mapping *m);
+void tune_file_release(const void *begin, const void *end);
 
 /* tune_file_open - a descriptor of a regular file, to read from, and its size; never waits. -1 with an error.
  * tune_file_read_at - size bytes from offset on into data; -1 too where the file ends before: it was cut meanwhile.

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/try.h"
 
@@ -18,19 +16,10 @@ static const char *file_end(const struct tune_rows *rows)
     return rows->file.data + rows->file.size;
 }
 
-/* The pages that lie wholly in [begin, end) leave resident memory; the page cache keeps them. */
-static void release(const char *begin, const char *end)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t first = ((uintptr_t)begin + page - 1) / page * page, last = (uintptr_t)end / page * page;
-    if (first < last)
-        (void)madvise((void *)first, last - first, MADV_DONTNEED); /* advice: nothing depends on it */
-}
-
 void tune_rows_release(const struct tune_rows *rows)
 {
     if (rows->file.size > 0)
-        release(rows->file.data, file_end(rows));
+        tune_file_release(rows->file.data, file_end(rows));
 }
 
 /* memchr that does not make a gigabyte resident when the byte is that far; end if there is none. */
@@ -42,7 +31,7 @@ static const char *find(const char *p, const char *end, char c)
         if (found)
             return found;
         if (n == WINDOW)
-            release(p, p + n);
+            tune_file_release(p, p + n);
         p += n;
     }
     return end;
@@ -327,7 +316,7 @@ static int index_rows(struct tune_rows *rows)
         }
         rows->count++;
         if (at.offset - released > WINDOW) {
-            release(rows->file.data + released, rows->file.data + at.offset);
+            tune_file_release(rows->file.data + released, rows->file.data + at.offset);
             released = at.offset;
         }
     }

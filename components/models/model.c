@@ -7,6 +7,7 @@
 
 #include "core/arena.h"
 #include "core/clock.h"
+#include "core/file.h"
 #include "core/nf4.h"
 #include "core/try.h"
 #include "devices/kernels.h"
@@ -169,6 +170,7 @@ static int load_all(struct tune_model *m, const struct tune_weights *w)
         const struct tune_parameter *p = &m->parameters.at[i];
         const struct tune_tensor *t = tune_weights_find(w, p->name);
         status = p->storage == TUNE_NF4 ? load_nf4(m, i, t, room) : load_tensor(m, p, t, room);
+        tune_file_release(t->data, (const char *)t->data + tune_tensor_bytes(t)); /* or the whole file is resident in the end */
     }
     chain(m);
     free(room);

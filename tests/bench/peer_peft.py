@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""peer_peft.py - training adapters beside PEFT + transformers: the same model, tokens, length, rank, batch and precision.
+
+    python tests/bench/peer_peft.py [--rounds 2] [--steps 4] [--accumulate 4] [--dropout 0] [--peers eager,compile]
+
+smollm2-135m's shape, adapters of rank 16 on all linear layers, a frozen base in float32, length 512, batch 1. Each program runs in
+a process of its own, taking turns within a round: ours, PEFT eager, PEFT compiled (torch.compile, default mode). The first steps
+of each (memory, compilation) do not count; the fastest step does, and the mean is printed beside it. PyTorch's settings are its
+best here: sdpa attention, fused AdamW, as many threads as there are cores.
+
+Memory, sampled every 20 ms from outside: the highest RssAnon, less the bytes of the base's weights that are anonymous memory
+(PyTorch may leave them in the mapped file: it says itself how many are not; ours never does), and the highest resident memory
+(VmHWM), less the bytes of the base's weights. The second counts the libraries' own pages as well.
+"""
+import argparse, json, os, shutil, subprocess, sys, tempfile, threading, time
+
+BUILD = os.environ.get("BUILD", "build")
+THREADS = len(os.sched_getaffinity(0))
+LENGTH, RANK, ALPHA = 512, 16, 32
+
+
+def anonymous_bytes(tensors):
+    """Of the tensors' memory, what lies in no mapped file."""
+    maps = []
+    for line in open("/proc/self/maps"):
+        where, _, _, _, inode = line.split()[:5]
+        begin, end = (int(x, 16) for x in where.split("-"))
+        if inode != "0":
+            maps.append((begin, end))
+    inside = lambda at: any(begin <= at < end for begin, end in maps)
+    return sum(t.numel() * t.element_size() for t in tensors if not inside(t.data_ptr()))
+
+
+def worker(job):
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.set_num_threads(THREADS)
+    torch.manual_seed(0)
+    base = AutoModelForCausalLM.from_pretrained(job["model"], dtype=torch.float32, attn_implementation="sdpa")
+    base.config.use_cache = False
+    weights = {p.data_ptr(): p for p in base.parameters()}.values()
+    weights_bytes, weights_anonymous = sum(p.numel() * 4 for p in weights), anonymous_bytes(weights)
+    model = get_peft_model(base, LoraConfig(r=RANK, lora_alpha=ALPHA, lora_dropout=job["dropout"], target_modules="all-linear",
+                                            task_type="CAUSAL_LM"))
+    model.train()
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=2e-4, weight_decay=0.01, fused=True)
+    run = torch.compile(model) if job["mode"] == "compile" else model
+    ids = torch.tensor(job["ids"])
+    A, at, times = job["accumulate"], 0, []
+    for _ in range(job["steps"]):
+        begin = time.perf_counter()
+        optimizer.zero_grad()
+        for _ in range(A):
+            x = ids[[at % len(ids)]]
+            at += 1
+            loss = run(input_ids=x, labels=x).loss / A
+            loss.backward()
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+        optimizer.step()
+        times.append(time.perf_counter() - begin)
+    import peft, transformers
+    print(json.dumps(dict(times=times, weights=weights_bytes, anonymous=weights_anonymous, trained=sum(p.numel() for p in trained),
+                          versions=f"PyTorch {torch.__version__}, transformers {transformers.__version__}, PEFT {peft.__version__}")))
+
+
+def watched(command, env=None, stdin=None):
+    """Run it; its stdout, the highest RssAnon and the highest resident memory, in bytes."""
+    p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         env=dict(os.environ, **(env or {})))
+    peak = {"RssAnon": 0, "VmHWM": 0}
+
+    def watch():
+        while p.poll() is None:
+            try:
+                for line in open(f"/proc/{p.pid}/status"):
+                    name = line.split(":")[0]
+                    if name in peak:
+                        peak[name] = max(peak[name], int(line.split()[1]) * 1024)
+            except OSError:
+                pass
+            time.sleep(0.02)
+
+    t = threading.Thread(target=watch)
+    t.start()
+    out, err = p.communicate(stdin)
+    t.join()
+    if p.returncode:
+        sys.exit(f"{command[0]} ended with {p.returncode}:\n{out[-2000:]}{err[-3000:]}")
+    return out, peak
+
+
+def ours(job, tmp):
+    run = os.path.join(tmp, "run")
+    _, peak = watched([f"{BUILD}/finetune_lora", "--model", job["model"], "--dataset", job["rows"], "--max-length", str(LENGTH),
+                       "--batch-size", "1", "--accumulate", str(job["accumulate"]), "--max-steps", str(job["steps"]),
+                       "--lora-r", str(RANK), "--lora-alpha", str(ALPHA), "--lora-dropout", str(job["dropout"]),
+                       "--lora-targets", "all-linear", "--base-dtype", "float32", "--no-save", "--output", run, "--overwrite"])
+    lines = [json.loads(line) for line in open(os.path.join(run, "metrics.jsonl"))]
+    assert all(line["tokens"] == LENGTH * job["accumulate"] for line in lines), "rows are too short"
+    return dict(times=[line["step_s"] for line in lines]), peak
+
+
+def theirs(job):
+    out, peak = watched([sys.executable, __file__, "--worker"], {"OMP_NUM_THREADS": str(THREADS)}, json.dumps(job))
+    return json.loads(out.splitlines()[-1]), peak
+
+
+def long_rows(path):
+    """Rows of the sample set put together until they are longer than the length measured."""
+    text = [json.loads(line)["text"] for line in open("datasets/stories.jsonl")]
+    each = 3 + LENGTH // 60
+    with open(path, "w") as f:
+        for i in range(0, len(text) - each, each):
+            f.write(json.dumps({"text": " ".join(text[i:i + each])}) + "\n")
+
+
+def measure(args, model, tmp):
+    rows = os.path.join(tmp, "rows.jsonl")
+    long_rows(rows)
+    out = subprocess.run([f"{BUILD}/tokenize", "--model", model], stdin=open(rows), capture_output=True, text=True, check=True)
+    ids = [json.loads(line)["ids"][:LENGTH] for line in out.stdout.splitlines()][:32]
+    job = dict(model=model, rows=rows, ids=ids, accumulate=args.accumulate, steps=args.steps, dropout=args.dropout)
+    tokens = LENGTH * args.accumulate
+    peers = [p for p in args.peers.split(",") if p]
+    who, times, peaks, about = ["ours"] + peers, {}, {}, {}
+    for r in range(args.rounds):
+        for w in who:
+            print(f"# round {r + 1} of {args.rounds}, {w}", file=sys.stderr)
+            about[w], peak = ours(job, tmp) if w == "ours" else theirs(dict(job, mode=w))
+            times.setdefault(w, []).extend(about[w]["times"][2 if w == "compile" else 1:])
+            peaks[w] = {k: max(v, peaks.get(w, {}).get(k, 0)) for k, v in peak.items()}
+    weights = about[peers[0]]["weights"]
+    about["ours"]["anonymous"] = weights
+    print(f"# {about[peers[0]]['versions']}, {THREADS} threads; {about[peers[0]]['trained']} numbers trained; base weights "
+          f"{weights / 2**20:.0f} MiB")
+    print(f"length {LENGTH}, batch 1, accumulation {args.accumulate}, r {RANK} on all linear layers, dropout {args.dropout:g}, float32")
+    anonymous = {w: peaks[w]["RssAnon"] - about[w]["anonymous"] for w in who}
+    resident = {w: peaks[w]["VmHWM"] - weights for w in who}
+    for w in who:
+        label = "tune.c" if w == "ours" else f"PEFT {w}"
+        print(f"  {label:14} {tokens / min(times[w]):8.1f} tokens/s  (mean {tokens * len(times[w]) / sum(times[w]):7.1f})  peak without "
+              f"weights: anonymous {anonymous[w] / 2**20:6.0f} MiB (weights in it {about[w]['anonymous'] / 2**20:.0f}), resident "
+              f"{resident[w] / 2**20:6.0f} MiB")
+    fastest, least = min(peers, key=lambda w: min(times[w])), min(peers, key=lambda w: anonymous[w])
+    print(f"  tune.c / the faster ({fastest}): {min(times[fastest]) / min(times['ours']):.2f} x tokens/s (asked 1.5), memory without weights "
+          f"{anonymous['ours'] / anonymous[fastest]:.2f} x (asked 0.5), resident {resident['ours'] / resident[fastest]:.2f} x; "
+          f"to the one with less memory ({least}): {anonymous['ours'] / anonymous[least]:.2f} x", flush=True)
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    a.add_argument("--rounds", type=int, default=2)
+    a.add_argument("--steps", type=int, default=4)
+    a.add_argument("--accumulate", type=int, default=4)
+    a.add_argument("--dropout", type=float, default=0)
+    a.add_argument("--peers", default="eager,compile")
+    a.add_argument("--worker", action="store_true")
+    args = a.parse_args()
+    if args.worker:
+        return worker(json.load(sys.stdin))
+    tmp = tempfile.mkdtemp()
+    try:
+        model = os.path.join(tmp, "model")
+        subprocess.run([f"{BUILD}/init_model", "--like", "smollm2-135m", "--seed", "1", "--dtype", "float32", model], check=True,
+                       stdout=subprocess.DEVNULL)
+        measure(args, model, tmp)
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)
+
+
+main()
