@@ -1127,16 +1127,37 @@ static void packed_orders(void **state)
             assert_true(hashes[0][i] != hashes[0][k]);
 }
 
+/* A million rows: the first step reads those it is made of, and one more. */
+static void packed_stream(void **state)
+{
+    (void)state;
+    for (int shuffle = 0; shuffle < 2; shuffle++) {
+        struct own own = own_new();
+        struct tune_loader_options o = options();
+        struct tune_progress at = {0};
+        struct tune_dataset *d;
+        o.packing = true;
+        o.shuffle = shuffle;
+        o.ahead = false;
+        struct tune_loader *load = loader_of(&own, 1000000, o, &d);
+        assert_got(load);
+        assert_int_equal(own.calls, 0);
+        assert_int_equal(tune_loader_more(load, &at), 2);
+        assert_true(at.step_rows >= 8 && at.step_rows <= 32 && own.calls == at.step_rows + 1);
+        done(load, d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans), cmocka_unit_test(packed), cmocka_unit_test(packed_resume),
         cmocka_unit_test(packed_bad_rows), cmocka_unit_test(packed_edges), cmocka_unit_test(packed_orders),
-        cmocka_unit_test(partial_steps), cmocka_unit_test(batches), cmocka_unit_test(orders),
+        cmocka_unit_test(packed_stream), cmocka_unit_test(partial_steps), cmocka_unit_test(batches), cmocka_unit_test(orders),
         cmocka_unit_test(max_steps), cmocka_unit_test(stops), cmocka_unit_test(parts), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels),
-        cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense), cmocka_unit_test(huge),
-        cmocka_unit_test(by_flags),
+        cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense),
+        cmocka_unit_test(huge), cmocka_unit_test(by_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

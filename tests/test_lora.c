@@ -438,16 +438,16 @@ static void packing(void **state)
             double apart = 0, packed, e = 0, size = 0;
             o.dropout = 0;
             start(&r, open_model(folders[f], dev, &o, c < CASES ? 0 : TUNE_CHECKPOINTING));
-            size_t n = (size_t)r.m->parameters.gradients;
-            float *want = malloc(n * sizeof *want);
+            size_t count = (size_t)r.m->parameters.gradients;
+            float *want = malloc(count * sizeof *want);
             assert_ok(tune_model_zero_grad(r.m, NULL));
             for (int k = 0; k < TEXTS; k++) {
                 lay(&r, k, 0, positions, starts);
-                r.batch = (struct tune_batch){.B = 1, .T = text_length[k], .ids = r.ids, .labels = r.labels, .lengths = &text_length[k],
-                                              .tokens = text_length[k]};
+                int n = text_length[k];
+                r.batch = (struct tune_batch){.B = 1, .T = n, .ids = r.ids, .labels = r.labels, .lengths = &n, .tokens = n};
                 apart += loss_and_gradients(&r);
             }
-            memcpy(want, r.m->gradients, n * sizeof *want);
+            memcpy(want, r.m->gradients, count * sizeof *want);
             assert_ok(tune_model_zero_grad(r.m, NULL));
             for (int k = 0, at = 0; k < TEXTS; at += text_length[k++])
                 lay(&r, k, at, positions, starts);
@@ -455,7 +455,7 @@ static void packing(void **state)
                                           .positions = positions, .starts = starts, .row_count = TEXTS};
             packed = loss_and_gradients(&r);
             const float *got = (const float *)(const void *)r.m->gradients;
-            for (size_t i = 0; i < n; i++) {
+            for (size_t i = 0; i < count; i++) {
                 e += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
                 size += (double)want[i] * want[i];
             }

@@ -9,7 +9,8 @@ tiny model 1 >/dev/null
 run() { # NAME OPTION...; recipe: which one
     who=$1
     shift
-    "$BUILD/$recipe" --model model --dataset short.jsonl --max-length 120 --threads 2 --lr 3e-3 --seed 3 --output "$who" "$@" >"$who.out" 2>&1
+    "$BUILD/$recipe" --model model --dataset short.jsonl --max-length 120 --threads 2 --lr 3e-3 --seed 3 --output "$who" "$@" \
+        >"$who.out" 2>&1
     code=$?
     [ $code = 0 ] || tail -n 5 "$who.out"
     return $code

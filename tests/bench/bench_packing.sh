@@ -26,10 +26,12 @@ echo "# $RECIPE $options, $layers layers"
 train() {
     name=$1 skip=$2 rows=$3
     shift 3
-    "$BUILD/$RECIPE" --model "$tmp/model" --dataset "$rows" $options --no-save --output "$tmp/run" --overwrite "$@" >"$tmp/out" 2>&1 ||
-        { cat "$tmp/out"; exit 1; }
-    sed -n 's/.*"step":\([0-9]*\),.*"step_s":\([0-9.e-]*\),.*"tokens":\([0-9]*\),"padded_tokens":\([0-9]*\),"labels":\([0-9]*\).*/\1 \2 \3 \4 \5/p' \
-        "$tmp/run/metrics.jsonl" | awk -v skip="$skip" '$1 > skip { s += $2; t += $3; p += $4; l += $5 } END { print t, p, l, s }' >>"$tmp/$name"
+    "$BUILD/$RECIPE" --model "$tmp/model" --dataset "$rows" $options --no-save --output "$tmp/run" --overwrite "$@" \
+        >"$tmp/out" 2>&1 || { cat "$tmp/out"; exit 1; }
+    tr -d '{}"' <"$tmp/run/metrics.jsonl" | awk -F '[:,]' -v skip="$skip" '
+        { for (i = 1; i < NF; i += 2) v[$i] = $(i + 1) }
+        v["step"] > skip { s += v["step_s"]; t += v["tokens"]; p += v["padded_tokens"]; l += v["labels"] }
+        END { print t, p, l, s }' >>"$tmp/$name"
 }
 
 # Each row's text in one field; then as many copies as the longest run takes.
@@ -43,7 +45,8 @@ instruction_rows() {
     else
         echo "# rows made here, of 70 to 500 characters, most of them short"
         awk 'BEGIN { for (i = 0; i < 1100; i++) { row = ""; n = 12 + int(75 * ((i * 7919 % 1000) / 1000) ^ 3)
-                for (k = 0; k < n; k++) row = row " word" (i * 31 + k * 17) % 97; print "{\"text\": \"" row "\"}" } }' >"$tmp/one.jsonl"
+                for (k = 0; k < n; k++) row = row " word" (i * 31 + k * 17) % 97
+                print "{\"text\": \"" row "\"}" } }' >"$tmp/one.jsonl"
     fi
     for copy in 1 2 3 4 5 6 7 8; do cat "$tmp/one.jsonl"; done >"$tmp/rows.jsonl"
 }
@@ -56,13 +59,14 @@ packing() {
         train packed 0 "$tmp/rows.jsonl" --max-length 2048 --batch-size 8 --max-steps "$steps" --packing
     done
     awk '
-        { rate = $1 / $4; if (rate > best[FILENAME]) best[FILENAME] = rate; tokens[FILENAME] += $1; places[FILENAME] += $2; file[++n] = FILENAME }
+        { f = file[++n] = FILENAME; rate = $1 / $4; if (rate > best[f]) best[f] = rate; tokens[f] += $1; places[f] += $2 }
         END {
             a = file[1]; b = file[n]
             printf "%-24s %9.0f tokens/s   %5.1f %% padding\n", "padded", best[a], 100 * (1 - tokens[a] / places[a])
             printf "%-24s %9.0f tokens/s   %5.1f %% padding\n", "packed", best[b], 100 * (1 - tokens[b] / places[b])
             most = places[a] / tokens[a]
-            printf "packed / padded: %.3f   padded positions / tokens: %.3f   their ratio: %.3f (asked 0.90)\n", best[b] / best[a], most, best[b] / best[a] / most
+            printf "packed / padded: %.3f   padded positions / tokens: %.3f   ", best[b] / best[a], most
+            printf "their ratio: %.3f (asked 0.90)\n", best[b] / best[a] / most
         }' "$tmp/padded" "$tmp/packed"
 }
 
@@ -77,13 +81,13 @@ curve() {
     for round in $(seq "$rounds"); do
         echo "# masked share, round $round of $rounds" >&2
         for masked in $shares; do
-            train "curve$masked" 1 "$tmp/masked$masked.jsonl" --response-template "=>" --max-length 512 --batch-size 2 --no-shuffle \
-                --max-steps $((2 * steps + 1))
+            train "curve$masked" 1 "$tmp/masked$masked.jsonl" --response-template "=>" --no-shuffle --max-length 512 \
+                --batch-size 2 --max-steps $((2 * steps + 1))
         done
     done
     for masked in $shares; do
-        awk '{ rate = $1 / $4; if (rate > best) best = rate; tokens += $1; labels += $3 } END { print 100 * (1 - labels / tokens), best }' \
-            "$tmp/curve$masked"
+        awk '{ rate = $1 / $4; if (rate > best) best = rate; tokens += $1; labels += $3 }
+            END { print 100 * (1 - labels / tokens), best }' "$tmp/curve$masked"
     done | awk '{ if (NR == 1) none = $2; bar = ""; for (i = 0; i < 40 * $2 / none; i++) bar = bar "#"
         printf "masked share %5.1f %%: %9.0f tokens/s  %5.2f  %s\n", $1, $2, $2 / none, bar }'
 }
