@@ -7,8 +7,8 @@
 # most, positions computed without packing over tokens of rows. Ten padded steps, the first left out, for each packed one (of
 # about as many rows); rounds take turns, of each way the best one counts.
 #
-# Masked share: positions a second at length 512, batch 2, where the first 0, 25, 50, 75, 90 and 99 % of each row are not
-# trained: masked positions take no part in the output projection. The first step is left out.
+# Masked share: positions a second at length 512, batch 1, where the first 0, 25, 50, 75, 90 and 99 % of each row are not
+# trained: masked positions take no part in the output projection. Rounds take turns, the best step but the first counts.
 BUILD=${BUILD:-build}
 DATA=${DATA:-../shared/data/text/instruction_data.json}
 RECIPE=${RECIPE:-finetune_lora}
@@ -22,16 +22,15 @@ trap 'rm -rf "$tmp"' EXIT
 case $RECIPE in *lora*) options="--lora-r 16 --lora-alpha 32" ;; *) options= ;; esac
 echo "# $RECIPE $options, $layers layers"
 
-# train NAME SKIP DATASET OPTION... - tokens, positions, labels and seconds of the steps behind step SKIP, a line onto NAME.
+# train NAME SKIP DATASET OPTION... - round, tokens, positions, labels and seconds of each step behind step SKIP, onto NAME.
 train() {
     name=$1 skip=$2 rows=$3
     shift 3
     "$BUILD/$RECIPE" --model "$tmp/model" --dataset "$rows" $options --no-save --output "$tmp/run" --overwrite "$@" \
         >"$tmp/out" 2>&1 || { cat "$tmp/out"; exit 1; }
-    tr -d '{}"' <"$tmp/run/metrics.jsonl" | awk -F '[:,]' -v skip="$skip" '
+    tr -d '{}"' <"$tmp/run/metrics.jsonl" | awk -F '[:,]' -v skip="$skip" -v round="$round" '
         { for (i = 1; i < NF; i += 2) v[$i] = $(i + 1) }
-        v["step"] > skip { s += v["step_s"]; t += v["tokens"]; p += v["padded_tokens"]; l += v["labels"] }
-        END { print t, p, l, s }' >>"$tmp/$name"
+        v["step"] > skip { print round, v["tokens"], v["padded_tokens"], v["labels"], v["step_s"] }' >>"$tmp/$name"
 }
 
 # Each row's text in one field; then as many copies as the longest run takes.
@@ -59,9 +58,13 @@ packing() {
         train packed 0 "$tmp/rows.jsonl" --max-length 2048 --batch-size 8 --max-steps "$steps" --packing
     done
     awk '
-        { f = file[++n] = FILENAME; rate = $1 / $4; if (rate > best[f]) best[f] = rate; tokens[f] += $1; places[f] += $2 }
+        { f = file[++n] = FILENAME; tokens[f] += $2; places[f] += $3; rounds = $1; done[f, $1] += $2; s[f, $1] += $5 }
         END {
             a = file[1]; b = file[n]
+            for (i = 1; i <= 2 * rounds; i++) {
+                f = i % 2 ? a : b; k = int((i + 1) / 2)
+                if (done[f, k] / s[f, k] > best[f]) best[f] = done[f, k] / s[f, k]
+            }
             printf "%-24s %9.0f tokens/s   %5.1f %% padding\n", "padded", best[a], 100 * (1 - tokens[a] / places[a])
             printf "%-24s %9.0f tokens/s   %5.1f %% padding\n", "packed", best[b], 100 * (1 - tokens[b] / places[b])
             most = places[a] / tokens[a]
@@ -82,11 +85,11 @@ curve() {
         echo "# masked share, round $round of $rounds" >&2
         for masked in $shares; do
             train "curve$masked" 1 "$tmp/masked$masked.jsonl" --response-template "=>" --no-shuffle --max-length 512 \
-                --batch-size 2 --max-steps $((2 * steps + 1))
+                --max-steps $((4 * steps + 1))
         done
     done
     for masked in $shares; do
-        awk '{ rate = $1 / $4; if (rate > best) best = rate; tokens += $1; labels += $3 }
+        awk '{ rate = $2 / $5; if (rate > best) best = rate; tokens += $2; labels += $4 }
             END { print 100 * (1 - labels / tokens), best }' "$tmp/curve$masked"
     done | awk '{ if (NR == 1) none = $2; bar = ""; for (i = 0; i < 40 * $2 / none; i++) bar = bar "#"
         printf "masked share %5.1f %%: %9.0f tokens/s  %5.2f  %s\n", $1, $2, $2 / none, bar }'
