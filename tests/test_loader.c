@@ -1062,15 +1062,102 @@ static void packed_bad_rows(void **state)
     }
 }
 
+/* Rows that fill a pack each, packs of one token, one pack a step, rows without a token, one that is too long. */
+static void packed_edges(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 16; k++) {
+        struct own own = own_new();
+        struct tune_loader_options o = options();
+        struct tune_progress at = {0};
+        o.ahead = k % 2;
+        o.batch_size = k & 2 ? 1 : 3;
+        o.accumulate = k & 4 ? 1 : 2;
+        o.max_length = k & 8 ? 1 : 5;
+        o.shuffle = o.unlabelled = true;
+        own.length = o.max_length; /* no room beside any */
+        packed_run(&own, 13, o);
+        own.empty = 2;
+        packed_run(&own, 13, o);
+        own.empty = 1; /* none has a token: one step of them all, nothing but padding */
+        packed_run(&own, 13, o);
+        own.empty = 0;
+        own.length = o.max_length + 1;
+        o.packing = true;
+        struct tune_dataset *d = tune_dataset_from(3, own_row, &own, own.length); /* one that does not cut its rows */
+        assert_got(d);
+        struct tune_loader *load = tune_loader_new(d, &o);
+        assert_got(load);
+        assert_int_equal(tune_loader_more(load, &at), -1);
+        assert_error_has("the loader was made for max_length");
+        done(load, d);
+    }
+}
+
+/* The same seed packs the same rows, epoch by epoch others; another seed others too. */
+static void packed_orders(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    uint64_t hashes[3][64];
+    int steps[3];
+    for (int i = 0; i < 3; i++) {
+        struct tune_loader_options o = options();
+        struct tune_progress at = {0};
+        struct tune_dataset *d;
+        int micros;
+        o.packing = o.shuffle = true;
+        o.epochs = 3;
+        o.seed = i == 2 ? 8 : 7;
+        o.ahead = i == 0;
+        struct tune_loader *load = loader_of(&own, 60, o, &d);
+        for (steps[i] = 0; (micros = tune_loader_more(load, &at)) > 0; steps[i]++) {
+            assert_in_range(steps[i], 0, 63);
+            at.planned_steps = 0; /* of the batches alone */
+            hashes[i][steps[i]] = step_hash(load, micros, &at);
+        }
+        assert_int_equal(at.rows, 180);
+        done(load, d);
+    }
+    assert_int_equal(steps[0], steps[1]);
+    assert_memory_equal(hashes[0], hashes[1], (size_t)steps[0] * sizeof *hashes[0]);
+    assert_true(hashes[0][0] != hashes[2][0]);
+    for (int i = 0; i < steps[0]; i++)
+        for (int k = 0; k < i; k++)
+            assert_true(hashes[0][i] != hashes[0][k]);
+}
+
+/* A million rows: the first step reads those it is made of, and one more. */
+static void packed_stream(void **state)
+{
+    (void)state;
+    for (int shuffle = 0; shuffle < 2; shuffle++) {
+        struct own own = own_new();
+        struct tune_loader_options o = options();
+        struct tune_progress at = {0};
+        struct tune_dataset *d;
+        o.packing = true;
+        o.shuffle = shuffle;
+        o.ahead = false;
+        struct tune_loader *load = loader_of(&own, 1000000, o, &d);
+        assert_got(load);
+        assert_int_equal(own.calls, 0);
+        assert_int_equal(tune_loader_more(load, &at), 2);
+        assert_true(at.step_rows >= 8 && at.step_rows <= 32 && own.calls == at.step_rows + 1);
+        done(load, d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans), cmocka_unit_test(packed), cmocka_unit_test(packed_resume),
-        cmocka_unit_test(packed_bad_rows), cmocka_unit_test(partial_steps), cmocka_unit_test(batches), cmocka_unit_test(orders),
+        cmocka_unit_test(packed_bad_rows), cmocka_unit_test(packed_edges), cmocka_unit_test(packed_orders),
+        cmocka_unit_test(packed_stream), cmocka_unit_test(partial_steps), cmocka_unit_test(batches), cmocka_unit_test(orders),
         cmocka_unit_test(max_steps), cmocka_unit_test(stops), cmocka_unit_test(parts), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels),
-        cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense), cmocka_unit_test(huge),
-        cmocka_unit_test(by_flags),
+        cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense),
+        cmocka_unit_test(huge), cmocka_unit_test(by_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -393,6 +393,83 @@ static void same_bits(void **state)
     tune_device_close(dev);
 }
 
+/* Rows one behind the other in packs give the loss and the gradients of the rows by themselves. (A mask of dropout goes by the
+ * place in the batch, so packs draw others: without it.) */
+enum { TEXTS = 4 };
+static const int text_length[TEXTS] = {3, 4, 6, 1};
+
+static void lay(struct run *r, int text, int at, int32_t *positions, int32_t *starts)
+{
+    for (int i = 0; i < text_length[text]; i++) {
+        r->ids[at + i] = (int32_t)(tune_random_u64(9, (uint64_t)text, (uint64_t)i) % (uint64_t)r->m->config.vocabulary);
+        r->labels[at + i] = TUNE_NO_LABEL;
+        if (i > 0 && (text + i) % 3)
+            r->labels[at + i - 1] = r->ids[at + i];
+        positions[at + i] = i;
+        starts[at + i] = at % T;
+    }
+}
+
+static double loss_and_gradients(struct run *r)
+{
+    struct tune_tensor *hidden, *dhidden;
+    double sum = 0;
+    r->batch.label_count = 0;
+    for (int i = 0; i < r->batch.B * r->batch.T; i++)
+        r->batch.label_count += r->labels[i] != TUNE_NO_LABEL;
+    assert_ok(tune_model_forward(r->m, &r->batch, &hidden));
+    assert_ok(tune_loss_forward(r->loss, hidden, &r->batch, &sum));
+    assert_ok(tune_model_forward(r->m, &r->batch, &hidden));
+    assert_ok(tune_loss_forward_backward(r->loss, hidden, &r->batch, NULL, &dhidden));
+    assert_ok(tune_model_backward(r->m, &r->batch, dhidden));
+    return sum;
+}
+
+static void packing(void **state)
+{
+    (void)state;
+    double worst = 0;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    for (int f = 0; f < FOLDERS; f++)
+        for (int c = 0; c < 2 * CASES; c++) {
+            struct tune_lora_options o = cases[c % CASES];
+            struct run r;
+            int32_t positions[N], starts[N];
+            double apart = 0, packed, e = 0, size = 0;
+            o.dropout = 0;
+            start(&r, open_model(folders[f], dev, &o, c < CASES ? 0 : TUNE_CHECKPOINTING));
+            size_t count = (size_t)r.m->parameters.gradients;
+            float *want = malloc(count * sizeof *want);
+            assert_ok(tune_model_zero_grad(r.m, NULL));
+            for (int k = 0; k < TEXTS; k++) {
+                lay(&r, k, 0, positions, starts);
+                int n = text_length[k];
+                r.batch = (struct tune_batch){.B = 1, .T = n, .ids = r.ids, .labels = r.labels, .lengths = &n, .tokens = n};
+                apart += loss_and_gradients(&r);
+            }
+            memcpy(want, r.m->gradients, count * sizeof *want);
+            assert_ok(tune_model_zero_grad(r.m, NULL));
+            for (int k = 0, at = 0; k < TEXTS; at += text_length[k++])
+                lay(&r, k, at, positions, starts);
+            r.batch = (struct tune_batch){.B = B, .T = T, .ids = r.ids, .labels = r.labels, .lengths = r.lengths, .tokens = N,
+                                          .positions = positions, .starts = starts, .row_count = TEXTS};
+            packed = loss_and_gradients(&r);
+            const float *got = (const float *)(const void *)r.m->gradients;
+            for (size_t i = 0; i < count; i++) {
+                e += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
+                size += (double)want[i] * want[i];
+            }
+            e = fmax(sqrt(e / size), fabs(packed / apart - 1));
+            worst = fmax(worst, e);
+            if (!(e <= 1e-5))
+                fail_msg("%s, case %d: loss %.9g in packs, %.9g apart; differing by %g", folders[f], c, packed, apart, e);
+            free(want);
+            stop(&r);
+        }
+    tune_device_close(dev);
+    print_message("# packed against apart: %.1e\n", worst);
+}
+
 /* What is planned before a model is made is what it takes. */
 static void planned_bytes(void **state)
 {
@@ -590,6 +667,7 @@ int main(void)
         cmocka_unit_test(options),        cmocka_unit_test(dropping),            cmocka_unit_test(products),
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
         cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),       cmocka_unit_test(work),
+        cmocka_unit_test(packing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -1,74 +1,100 @@
 #!/bin/sh
-# bench_packing.sh [ROUNDS] [STEPS] - two figures of finetune_full, smollm2-135m's shape cut to LAYERS layers (12; whole: 30), float32.
+# bench_packing.sh [ROUNDS] [STEPS] - two figures of RECIPE (finetune_lora, all linear layers, r 16; or finetune_full) on
+# smollm2-135m's shape (LAYERS=12: cut to 12 of its 30 layers), float32. PARTS: "packing", "curve", or both.
 #
 # Packing: tokens of rows a second with --packing over those without, batch 8, length 2048, on instruction rows: those of
 # DATA (an Alpaca-shaped JSON array) if that is there, else rows of the same lengths. Beside it what no padding could save at
-# most, positions computed without packing over tokens of rows. Rounds take turns; all steps but the first count, of each way
-# the best round.
+# most, positions computed without packing over tokens of rows. Ten padded steps, the first left out, for each packed one (of
+# about as many rows); rounds take turns, of each way the best one counts.
 #
-# Masked share: positions a second at length 512 where the first 0, 1/4, 1/2, 3/4 and 15/16 of each row are not trained:
-# masked positions take no part in the output projection.
+# Masked share: positions a second at length 512, batch 1, where the first 0, 25, 50, 75, 90 and 99 % of each row are not
+# trained: masked positions take no part in the output projection. Rounds take turns, the best step but the first counts.
 BUILD=${BUILD:-build}
 DATA=${DATA:-../shared/data/text/instruction_data.json}
-layers=${LAYERS:-12}
+RECIPE=${RECIPE:-finetune_lora}
+PARTS=${PARTS:-packing curve}
+layers=${LAYERS:-30}
 rounds=${1:-2}
-steps=${2:-2}
+steps=${2:-1}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$BUILD/init_model" --like smollm2-135m --layers "$layers" --seed 1 "$tmp/model" >/dev/null || exit 1
+case $RECIPE in *lora*) options="--lora-r 16 --lora-alpha 32" ;; *) options= ;; esac
+echo "# $RECIPE $options, $layers layers"
 
-# Each row's text in one field; then as many copies as the longest run takes.
-if [ -r "$DATA" ]; then
-    echo "# rows of ${DATA##*/}"
-    awk '/^ *"(instruction|input|output)": / {
-            sub(/^ *"[a-z]*": "/, ""); sub(/",?$/, ""); row = row (row == "" ? "" : "\\n") $0
-        }
-        /^ *}/ { print "{\"text\": \"" row "\"}"; row = "" }' "$DATA" >"$tmp/one.jsonl"
-else
-    echo "# rows made here, of 70 to 500 characters, most of them short"
-    awk 'BEGIN { for (i = 0; i < 1100; i++) { row = ""; n = 12 + int(75 * ((i * 7919 % 1000) / 1000) ^ 3)
-            for (k = 0; k < n; k++) row = row " word" (i * 31 + k * 17) % 97; print "{\"text\": \"" row "\"}" } }' >"$tmp/one.jsonl"
-fi
-for copy in 1 2 3 4 5 6 7 8; do cat "$tmp/one.jsonl"; done >"$tmp/rows.jsonl"
-
-# train NAME DATASET OPTION... - tokens, positions and seconds of the steps behind the first, a line onto NAME.
+# train NAME SKIP DATASET OPTION... - round, tokens, positions, labels and seconds of each step behind step SKIP, onto NAME.
 train() {
-    name=$1 rows=$2
-    shift 2
-    "$BUILD/finetune_full" --model "$tmp/model" --dataset "$rows" --no-save --output "$tmp/run" --overwrite "$@" >"$tmp/out" 2>&1 ||
-        { cat "$tmp/out"; exit 1; }
-    sed -n 's/.*"step":\([0-9]*\),.*"step_s":\([0-9.e-]*\),.*"tokens":\([0-9]*\),"padded_tokens":\([0-9]*\).*/\1 \2 \3 \4/p' \
-        "$tmp/run/metrics.jsonl" | awk '$1 > 1 { s += $2; t += $3; p += $4 } END { print t, p, s }' >>"$tmp/$name"
+    name=$1 skip=$2 rows=$3
+    shift 3
+    "$BUILD/$RECIPE" --model "$tmp/model" --dataset "$rows" $options --no-save --output "$tmp/run" --overwrite "$@" \
+        >"$tmp/out" 2>&1 || { cat "$tmp/out"; exit 1; }
+    tr -d '{}"' <"$tmp/run/metrics.jsonl" | awk -F '[:,]' -v skip="$skip" -v round="$round" '
+        { for (i = 1; i < NF; i += 2) v[$i] = $(i + 1) }
+        v["step"] > skip { print round, v["tokens"], v["padded_tokens"], v["labels"], v["step_s"] }' >>"$tmp/$name"
 }
 
-for round in $(seq "$rounds"); do
-    echo "# round $round of $rounds" >&2
-    train padded "$tmp/rows.jsonl" --max-length 2048 --batch-size 8 --max-steps $((steps * 10 + 1))
-    train packed "$tmp/rows.jsonl" --max-length 2048 --batch-size 8 --max-steps $((steps + 1)) --packing
-done
-awk '
-    { rate = $1 / $3; if (rate > best[FILENAME]) best[FILENAME] = rate; tokens[FILENAME] += $1; places[FILENAME] += $2; file[++n] = FILENAME }
-    END {
-        a = file[1]; b = file[n]
-        printf "%-24s %9.0f tokens/s   %5.1f %% padding\n", "padded", best[a], 100 * (1 - tokens[a] / places[a])
-        printf "%-24s %9.0f tokens/s   %5.1f %% padding\n", "packed", best[b], 100 * (1 - tokens[b] / places[b])
-        most = places[a] / tokens[a]
-        printf "packed / padded: %.3f   padded positions / tokens: %.3f   their ratio: %.3f (asked 0.90)\n", best[b] / best[a], most, best[b] / best[a] / most
-    }' "$tmp/padded" "$tmp/packed"
+# Each row's text in one field; then as many copies as the longest run takes.
+instruction_rows() {
+    if [ -r "$DATA" ]; then
+        echo "# rows of ${DATA##*/}"
+        awk '/^ *"(instruction|input|output)": / {
+                sub(/^ *"[a-z]*": "/, ""); sub(/",?$/, ""); row = row (row == "" ? "" : "\\n") $0
+            }
+            /^ *}/ { print "{\"text\": \"" row "\"}"; row = "" }' "$DATA" >"$tmp/one.jsonl"
+    else
+        echo "# rows made here, of 70 to 500 characters, most of them short"
+        awk 'BEGIN { for (i = 0; i < 1100; i++) { row = ""; n = 12 + int(75 * ((i * 7919 % 1000) / 1000) ^ 3)
+                for (k = 0; k < n; k++) row = row " word" (i * 31 + k * 17) % 97
+                print "{\"text\": \"" row "\"}" } }' >"$tmp/one.jsonl"
+    fi
+    for copy in 1 2 3 4 5 6 7 8; do cat "$tmp/one.jsonl"; done >"$tmp/rows.jsonl"
+}
 
-# Rows longer than 512 tokens, the answer from a marker on.
-for masked in 0 4 8 12 15; do
-    awk -v masked="$masked" '{ sub(/^\{"text": "/, ""); sub(/"\}$/, ""); gsub(/\\./, ""); row = row " " $0
-        if (NR % 12 == 0) { row = substr(row, 1, 1900); at = int(length(row) * masked / 16)
-            print "{\"text\": \"" substr(row, 1, at) "=>" substr(row, at + 1) "\"}"; row = "" } }' \
-        datasets/stories.jsonl >"$tmp/masked$masked.jsonl"
-done
-for round in $(seq "$rounds"); do
-    for masked in 0 4 8 12 15; do
-        train "curve$masked" "$tmp/masked$masked.jsonl" --response-template "=>" --max-length 512 --batch-size 2 --max-steps $((steps + 2))
+packing() {
+    instruction_rows
+    for round in $(seq "$rounds"); do
+        echo "# packing, round $round of $rounds" >&2
+        train padded 1 "$tmp/rows.jsonl" --max-length 2048 --batch-size 8 --max-steps $((steps * 10 + 1))
+        train packed 0 "$tmp/rows.jsonl" --max-length 2048 --batch-size 8 --max-steps "$steps" --packing
     done
-done
-for masked in 0 4 8 12 15; do
-    awk -v masked="$masked" '{ rate = $1 / $3; if (rate > best) best = rate }
-        END { printf "masked share %2d/16: %9.0f tokens/s\n", masked, best }' "$tmp/curve$masked"
+    awk '
+        { f = file[++n] = FILENAME; tokens[f] += $2; places[f] += $3; rounds = $1; done[f, $1] += $2; s[f, $1] += $5 }
+        END {
+            a = file[1]; b = file[n]
+            for (i = 1; i <= 2 * rounds; i++) {
+                f = i % 2 ? a : b; k = int((i + 1) / 2)
+                if (done[f, k] / s[f, k] > best[f]) best[f] = done[f, k] / s[f, k]
+            }
+            printf "%-24s %9.0f tokens/s   %5.1f %% padding\n", "padded", best[a], 100 * (1 - tokens[a] / places[a])
+            printf "%-24s %9.0f tokens/s   %5.1f %% padding\n", "packed", best[b], 100 * (1 - tokens[b] / places[b])
+            most = places[a] / tokens[a]
+            printf "packed / padded: %.3f   padded positions / tokens: %.3f   ", best[b] / best[a], most
+            printf "their ratio: %.3f (asked 0.90)\n", best[b] / best[a] / most
+        }' "$tmp/padded" "$tmp/packed"
+}
+
+shares="0 25 50 75 90 99"
+curve() {
+    for masked in $shares; do # rows longer than 512 tokens, trained from a marker on
+        awk -v masked="$masked" '{ sub(/^\{"text": "/, ""); sub(/"\}$/, ""); gsub(/\\./, ""); row = row " " $0
+            if (NR % 12 == 0) { row = substr(row, 1, 1900); at = int(length(row) * masked / 100)
+                print "{\"text\": \"" substr(row, 1, at) "=>" substr(row, at + 1) "\"}"; row = "" } }' \
+            datasets/stories.jsonl >"$tmp/masked$masked.jsonl"
+    done
+    for round in $(seq "$rounds"); do
+        echo "# masked share, round $round of $rounds" >&2
+        for masked in $shares; do
+            train "curve$masked" 1 "$tmp/masked$masked.jsonl" --response-template "=>" --no-shuffle --max-length 512 \
+                --max-steps $((4 * steps + 1))
+        done
+    done
+    for masked in $shares; do
+        awk '{ rate = $2 / $5; if (rate > best) best = rate; tokens += $2; labels += $4 }
+            END { print 100 * (1 - labels / tokens), best }' "$tmp/curve$masked"
+    done | awk '{ if (NR == 1) none = $2; bar = ""; for (i = 0; i < 40 * $2 / none; i++) bar = bar "#"
+        printf "masked share %5.1f %%: %9.0f tokens/s  %5.2f  %s\n", $1, $2, $2 / none, bar }'
+}
+
+for part in $PARTS; do
+    "$part"
 done
