@@ -63,7 +63,23 @@ refused "rank 0" 2 "lora-r" refuse --lora-r 0
 refused "targets that match nothing" 2 "in each layer there are self_attn.q_proj" refuse --lora-targets c_attn
 refused "a layer there is not" 2 "the model has layers 0 to 1" refuse --lora-layers 0-7
 refused "what the adapter has already" 2 "lora-r beside --adapter" refuse --adapter a1/checkpoint-final --lora-r 4
-refused "an adapter of another base" 1 "does not fit this base model" refuse --adapter a1/checkpoint-final --model qwen --output other-base
+mkdir bare && cp qwen/*.json bare
+refused "an adapter of another base: names and shapes, before weights are looked for" 2 "other shapes: model.layers.0.self_attn.q_proj.lora_B.weight is [64, 4], not [256, 4]" refuse --adapter a1/checkpoint-final --model bare --output other-base
+is "... nor is a folder made" [ ! -e other-base ]
+changed() { rm -rf asked && cp -r a1/checkpoint-final/ asked && sed -i "$1" asked/adapter_config.json; }
+changed 's/"bias": "none"/"bias": "all"/'
+refused "an adapter that asks for what is not there: key, value, what to do" 1 '"bias" is "all": trained biases of the base are not supported' refuse --adapter asked
+changed 's/"r": 4/"r": 0/'
+refused "... for rank 0" 1 '"r" is 0: expected a number from 1 to 16384' refuse --adapter asked
+changed 's/"[a-z]*_proj"/"c_attn"/; s/"use_dora": false/&/'
+refused "... for modules that are not there" 2 "(c_attn,c_attn,c_attn,c_attn,c_attn,c_attn,c_attn) fits no module of the base model; in each layer there are self_attn.q_proj" refuse --adapter asked
+changed 's/"q_proj"/"q_proj", "c_attn"/'
+is "names beside those that fit are passed over, as PEFT does" run passed --adapter asked --max-steps 2
+is "config.json stands in state/: with it transformers would take the folder for a model" eval '[ ! -e a1/checkpoint-final/config.json ] && cmp a1/checkpoint-final/state/config.json model/config.json'
+refused "an adapter's folder is no model" 1 "this is a LoRA adapter" refuse --model a1/checkpoint-final
+run cut --stop-at-step 4
+cp -r model changed && sed -i 's/"rope_theta":[^,]*/"rope_theta": 7/' changed/config.json
+refused "gone on with another config.json" 2 "config.json of --model" "$lora" --resume cut --model changed
 refused "an adapter that is none" 1 "adapter_config.json" refuse --adapter model
 refused "a pattern that is none" 2 "k_proj=4" refuse --lora-rank-pattern 7
 finish

@@ -47,12 +47,24 @@ is "keys that nobody knows are told" eval '"$BUILD/merge_adapter" --model "$refe
 
 refused "nothing is replaced" 1 "merged is there already" "$BUILD/merge_adapter" --model "$reference/llama-untied" \
     --adapter "$reference/adapters/lora-untied" --output merged
-refused "an adapter for another base: names and shapes" 1 "made on llama-head-dim); other shapes: model.layers.0.self_attn.q_proj" \
+refused "an adapter for another base: names and shapes" 2 "made on llama-head-dim); other shapes: model.layers.0.self_attn.q_proj" \
     "$BUILD/merge_adapter" --model "$reference/llama-tied" --adapter "$reference/adapters/dora" --output x
 refused "a folder that is no adapter" 1 "adapter_config.json" "$BUILD/merge_adapter" --model "$reference/llama-tied" \
     --adapter "$reference/llama-tied" --output x
 refused "--adapter is needed" 2 "--adapter is missing" "$BUILD/merge_adapter" --model "$reference/llama-tied" --output x
-sed -i 's/"bias": "none"/"bias": "all"/' newer/adapter_config.json
+set_key() { sed "s/\"$1\": .*/\"$1\": $2,/" "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json; }
+into_x() { "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output x; }
+set_key r 0
+refused "rank 0" 1 '"r" is 0: expected a number from 1 to 16384' into_x
+set_key r 3
+refused "another rank than the tensors have" 2 "other shapes: model.layers.0.self_attn.o_proj.lora_A.weight is [4, 16], not [3, 16]" into_x
+sed '/"o_proj"/d; s/"up_proj"/"c_attn"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
+refused "targets that match nothing: what there is" 2 '"target_modules" (c_attn) fits no module of the base model; in each layer there are self_attn.q_proj, self_attn.k_proj' into_x
+sed '/"o_proj"/d' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
+refused "tensors that nothing asks for" 2 "nothing asks for: base_model.model.model.layers.0.self_attn.o_proj.lora_A.weight" into_x
+sed 's/"o_proj"/"o_proj", "k_proj"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
+refused "tensors that are missing" 2 "missing: model.layers.0.self_attn.k_proj.lora_A.weight" into_x
+set_key bias '"all"'
 refused "what is not supported: by key and value" 1 '"bias" is "all"' "$BUILD/merge_adapter" --model "$reference/llama-untied" \
     --adapter newer --output x
 is "nothing is left of what was refused" eval '! ls -d x* 2>/dev/null'

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checkpoints/adapter_file.h"
+#include "models/adapter_file.h"
 #include "core/error.h"
 
 static int show(const struct tune_parameters *table, const char *adapter, const char *output)
