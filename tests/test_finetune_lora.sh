@@ -77,6 +77,30 @@ changed 's/"q_proj"/"q_proj", "c_attn"/'
 is "names beside those that fit are passed over, as PEFT does" run passed --adapter asked --max-steps 2
 is "config.json stands in state/: with it transformers would take the folder for a model" eval '[ ! -e a1/checkpoint-final/config.json ] && cmp a1/checkpoint-final/state/config.json model/config.json'
 refused "an adapter's folder is no model" 1 "this is a LoRA adapter" refuse --model a1/checkpoint-final
+# What a disk writes otherwise than it was told: at each write of a run with one save.
+head -6 rows.jsonl >six.jsonl
+small() { "$@" "$lora" --model model --dataset six.jsonl --max-length 16 --batch-size 2 --threads 1 --lora-r 1 --lora-targets q_proj --max-steps 1 --overwrite --output flipped >flipped.out 2>&1; }
+flips() {
+    cp -r flipped/checkpoint-1 sound
+    for n in $(seq "$(cat calls)"); do
+        if small ./fault FLIP "$n"; then
+            cmp sound/adapter_model.safetensors flipped/checkpoint-1/adapter_model.safetensors || return 1
+        elif grep -q "checkpoint-1 cannot be proved" flipped.out; then
+            [ ! -e flipped/checkpoint-1 ] && noticed=$((noticed + 1)) || return 1
+        fi
+    done
+    echo "$noticed noticed of $(cat calls)"
+    [ "$noticed" -ge 2 ]
+}
+if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
+    export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" # that wants to trace, too
+    small ./fault COUNT 0 9>calls
+    case $? in
+    0) is "a save that is not what was trained ends the run" flips ;;
+    77) skip "a save that is not what was trained" "this system does not let programs be traced" ;;
+    *) is "a run that is traced" false ;;
+    esac
+fi
 run cut --stop-at-step 4
 cp -r model changed && sed -i 's/"rope_theta":[^,]*/"rope_theta": 7/' changed/config.json
 refused "gone on with another config.json" 2 "config.json of --model" "$lora" --resume cut --model changed

@@ -67,5 +67,35 @@ refused "tensors that are missing" 2 "missing: model.layers.0.self_attn.k_proj.l
 set_key bias '"all"'
 refused "what is not supported: by key and value" 1 '"bias" is "all"' "$BUILD/merge_adapter" --model "$reference/llama-untied" \
     --adapter newer --output x
+# ---- killed, or out of disk, at each call that changes a file: what stands under the name is whole, or there is nothing ----
+fails() { # WHAT
+    set -- "$1" "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter "$reference/adapters/lora-untied" --output faulty --shard-size 0.000004
+    what=$1
+    shift
+    "$@" >/dev/null && mv faulty sound || return 1
+    for n in $(seq "$(cat calls)"); do
+        ./fault "$what" "$n" "$@" >fault.out 2>&1
+        code=$?
+        [ ! -e faulty ] || diff -r faulty sound || return 1
+        [ $code = 137 ] || [ -e faulty ] || [ -s fault.out ] || return 1
+        [ $code != 0 ] || [ -e faulty ] || return 1
+        [ $what = KILL ] || ! ls -d faulty.tmp* 2>/dev/null || return 1
+        [ -e faulty ] || "$@" >fault.out 2>&1 || return 1
+        diff -r faulty sound || return 1
+        rm -rf faulty faulty.tmp*
+    done
+    rm -rf sound
+}
+if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
+    export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" # that wants to trace, too
+    ./fault COUNT 0 "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter "$reference/adapters/lora-untied" \
+        --output counted --shard-size 0.000004 9>calls >/dev/null
+    case $? in
+    0) for what in KILL ENOSPC ENOSPC+ EIO; do is "$what at each of $(cat calls) calls" fails $what; done ;;
+    77) skip "a fault at each call" "this system does not let programs be traced" ;;
+    *) is "a merge that is traced" false ;;
+    esac
+fi
+
 is "nothing is left of what was refused" eval '! ls -d x* 2>/dev/null'
 finish
