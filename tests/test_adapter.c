@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "checkpoints/adapter_file.h"
+#include "models/adapter_file.h"
 #include "core/cjson.h"
 #include "core/safetensors.h"
 #include "devices/kernels.h"

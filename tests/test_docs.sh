@@ -37,7 +37,7 @@ done <"$tmp/commands"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
-    { build/finetune_full --help && build/runs --help && build/sweep --help && build/space --help && build/samples --help; } | grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" || case $f in --freeze-layers) ;; *) echo "$f" ;; esac
+    { build/finetune_full --help && build/runs --help && build/sweep --help && build/space --help && build/samples --help && build/finetune_lora --help && build/merge_adapter --help; } | grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" || case $f in --freeze-layers) ;; *) echo "$f" ;; esac
 done; }
 none "the options they name exist" "$(flags)"
 finish

@@ -86,15 +86,14 @@ static bool has_choice(const cJSON *option, const char *text)
 }
 
 /* Every flag an experiment gives is one of its recipe's, every target a property of the same unit. */
-static void test_shipped_fit_their_recipe(void **state)
+static void fit(const char *recipe, int experiments)
 {
     struct tune_catalog c = shipped();
-    cJSON *json = describe("finetune_full");
+    cJSON *json = describe(recipe);
     int checked = 0;
-    (void)state;
     for (int i = 0; i < c.count; i++) {
         const struct tune_experiment *e = c.experiments[i];
-        if (strcmp(e->program, "finetune_full"))
+        if (strcmp(e->program, recipe))
             continue;
         checked++;
         for (int k = 0; k < e->argument_count; k++)
@@ -121,8 +120,85 @@ static void test_shipped_fit_their_recipe(void **state)
             assert_string_equal(cJSON_GetObjectItemCaseSensitive(property, "unit")->valuestring, t->unit);
         }
     }
-    assert_int_equal(checked, 2);
+    assert_int_equal(checked, experiments);
     cJSON_Delete(json);
+    tune_catalog_free(&c);
+}
+
+static void test_shipped_fit_their_recipe(void **state)
+{
+    (void)state;
+    fit("finetune_full", 2);
+    fit("finetune_lora", 1);
+}
+
+static int input_of(const struct tune_experiment *e, const char *name)
+{
+    for (int i = 0; i < e->input_count; i++)
+        if (!strcmp(e->inputs[i].name, name))
+            return i;
+    fail_msg("%s has no input %s", e->name, name);
+    return -1;
+}
+
+/* The text behind the flag, which is there once. */
+static const char *given(const struct tune_command *c, const char *flag)
+{
+    const char *value = NULL;
+    for (int i = 0; i + 1 < c->argument_count; i++)
+        if (!strcmp(c->arguments[i], flag)) {
+            assert_null(value);
+            value = c->arguments[i + 1];
+        }
+    assert_non_null(value);
+    return value;
+}
+
+/* What ado's experiment takes: rank, scale, dropout; targets by model; weights and activations by two inputs. */
+static void test_lora(void **state)
+{
+    static const struct {
+        const char *model, *targets, *dtype;
+        bool bf16;
+        const char *given, *base, *activations;
+    } cases[] = {
+        {"smollm2-135m", "by model", "bfloat16", false, "q_proj,v_proj", "bfloat16", "bfloat16"},
+        {"llama3-8b", "by model", "float32", false, "q_proj,k_proj", "float32", "float32"},
+        {"granite-8b-code-base", "by model", "float32", true, "q_proj,v_proj", "float32", "bfloat16"},
+        {"llama3-8b", "all-linear", "bfloat16", true, "all-linear", "bfloat16", "bfloat16"},
+    };
+    struct tune_catalog c = shipped();
+    const struct tune_experiment *e = tune_catalog_find(&c, "SFTTrainer", "finetune_lora_benchmark-v1.0.0");
+    const struct tune_experiment *full = tune_catalog_find(&c, "SFTTrainer", "finetune_full_benchmark-v1.0.0");
+    struct tune_value inputs[64];
+    (void)state;
+    assert_true(e && full && e->input_count == full->input_count + 3 && e->input_count <= 64);
+    for (int i = 0; i < 23; i++)
+        assert_string_equal(e->targets[i].name, full->targets[i].name);
+    for (int i = 0; i < full->input_count; i++)
+        assert_true(input_of(e, full->inputs[i].name) >= i);
+    assert_int_equal(e->inputs[input_of(e, "r")].standard.integer, 4);
+    assert_int_equal(e->inputs[input_of(e, "lora_alpha")].standard.integer, 16);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct tune_command command;
+        for (int i = 0; i < e->input_count; i++)
+            inputs[i] = e->inputs[i].required ? tune_value_int(1) : e->inputs[i].standard;
+        inputs[input_of(e, "number_gpus")] = tune_value_int(0);
+        inputs[input_of(e, "model_name")] = tune_value_text(cases[k].model);
+        inputs[input_of(e, "target_modules")] = tune_value_text(cases[k].targets);
+        inputs[input_of(e, "torch_dtype")] = tune_value_text(cases[k].dtype);
+        inputs[input_of(e, "bf16")] = tune_value_bool(cases[k].bf16);
+        if (tune_experiment_command(e, inputs, NULL, 0, &command) < 0)
+            fail_msg("%s", tune_error_message());
+        assert_string_equal(given(&command, "--lora-r"), "4");
+        assert_string_equal(given(&command, "--lora-alpha"), "16");
+        assert_string_equal(given(&command, "--lora-dropout"), "0.05");
+        assert_string_equal(given(&command, "--lora-targets"), cases[k].given);
+        assert_string_equal(given(&command, "--base-dtype"), cases[k].base);
+        assert_string_equal(given(&command, "--dtype"), cases[k].activations);
+        assert_string_equal(command.weights, cases[k].model);
+        tune_command_free(&command);
+    }
     tune_catalog_free(&c);
 }
 
@@ -413,8 +489,9 @@ static void test_configuration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped_fit_their_recipe), cmocka_unit_test(test_targets), cmocka_unit_test(test_command),
-        cmocka_unit_test(test_bind), cmocka_unit_test(test_role_of_a_map), cmocka_unit_test(test_bad_files), cmocka_unit_test(test_operation),
+        cmocka_unit_test(test_shipped_fit_their_recipe), cmocka_unit_test(test_lora), cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_command), cmocka_unit_test(test_bind), cmocka_unit_test(test_role_of_a_map),
+        cmocka_unit_test(test_bad_files), cmocka_unit_test(test_operation),
         cmocka_unit_test(test_configuration),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -63,7 +63,47 @@ refused "rank 0" 2 "lora-r" refuse --lora-r 0
 refused "targets that match nothing" 2 "in each layer there are self_attn.q_proj" refuse --lora-targets c_attn
 refused "a layer there is not" 2 "the model has layers 0 to 1" refuse --lora-layers 0-7
 refused "what the adapter has already" 2 "lora-r beside --adapter" refuse --adapter a1/checkpoint-final --lora-r 4
-refused "an adapter of another base" 1 "does not fit this base model" refuse --adapter a1/checkpoint-final --model qwen --output other-base
+mkdir bare && cp qwen/*.json bare
+refused "an adapter of another base: names and shapes, before weights are looked for" 2 "other shapes: model.layers.0.self_attn.q_proj.lora_B.weight is [64, 4], not [256, 4]" refuse --adapter a1/checkpoint-final --model bare --output other-base
+is "... nor is a folder made" [ ! -e other-base ]
+changed() { rm -rf asked && cp -r a1/checkpoint-final/ asked && sed -i "$1" asked/adapter_config.json; }
+changed 's/"bias": "none"/"bias": "all"/'
+refused "an adapter that asks for what is not there: key, value, what to do" 1 '"bias" is "all": trained biases of the base are not supported' refuse --adapter asked
+changed 's/"r": 4/"r": 0/'
+refused "... for rank 0" 1 '"r" is 0: expected a number from 1 to 16384' refuse --adapter asked
+changed 's/"[a-z]*_proj"/"c_attn"/; s/"use_dora": false/&/'
+refused "... for modules that are not there" 2 "(c_attn,c_attn,c_attn,c_attn,c_attn,c_attn,c_attn) fits no module of the base model; in each layer there are self_attn.q_proj" refuse --adapter asked
+changed 's/"q_proj"/"q_proj", "c_attn"/'
+is "names beside those that fit are passed over, as PEFT does" run passed --adapter asked --max-steps 2
+is "config.json stands in state/: with it transformers would take the folder for a model" eval '[ ! -e a1/checkpoint-final/config.json ] && cmp a1/checkpoint-final/state/config.json model/config.json'
+refused "an adapter's folder is no model" 1 "this is a LoRA adapter" refuse --model a1/checkpoint-final
+# What a disk writes otherwise than it was told: at each write of a run with one save.
+head -6 rows.jsonl >six.jsonl
+small() { "$@" "$lora" --model model --dataset six.jsonl --max-length 16 --batch-size 2 --threads 1 --lora-r 1 --lora-targets q_proj --max-steps 1 --overwrite --output flipped >flipped.out 2>&1; }
+flips() {
+    cp -r flipped/checkpoint-1 sound
+    for n in $(seq "$(cat calls)"); do
+        if small ./fault FLIP "$n"; then
+            cmp sound/adapter_model.safetensors flipped/checkpoint-1/adapter_model.safetensors || return 1
+        elif grep -q "checkpoint-1 cannot be proved" flipped.out; then
+            [ ! -e flipped/checkpoint-1 ] && noticed=$((noticed + 1)) || return 1
+        fi
+    done
+    echo "$noticed noticed of $(cat calls)"
+    [ "$noticed" -ge 2 ]
+}
+if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
+    export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" # that wants to trace, too
+    small ./fault COUNT 0 9>calls
+    case $? in
+    0) is "a save that is not what was trained ends the run" flips ;;
+    77) skip "a save that is not what was trained" "this system does not let programs be traced" ;;
+    *) is "a run that is traced" false ;;
+    esac
+fi
+run cut --stop-at-step 4
+cp -r model changed && sed -i 's/"rope_theta":[^,]*/"rope_theta": 7/' changed/config.json
+refused "gone on with another config.json" 2 "config.json of --model" "$lora" --resume cut --model changed
 refused "an adapter that is none" 1 "adapter_config.json" refuse --adapter model
 refused "a pattern that is none" 2 "k_proj=4" refuse --lora-rank-pattern 7
 finish

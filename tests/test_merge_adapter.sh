@@ -47,13 +47,55 @@ is "keys that nobody knows are told" eval '"$BUILD/merge_adapter" --model "$refe
 
 refused "nothing is replaced" 1 "merged is there already" "$BUILD/merge_adapter" --model "$reference/llama-untied" \
     --adapter "$reference/adapters/lora-untied" --output merged
-refused "an adapter for another base: names and shapes" 1 "made on llama-head-dim); other shapes: model.layers.0.self_attn.q_proj" \
+refused "an adapter for another base: names and shapes" 2 "made on llama-head-dim); other shapes: model.layers.0.self_attn.q_proj" \
     "$BUILD/merge_adapter" --model "$reference/llama-tied" --adapter "$reference/adapters/dora" --output x
 refused "a folder that is no adapter" 1 "adapter_config.json" "$BUILD/merge_adapter" --model "$reference/llama-tied" \
     --adapter "$reference/llama-tied" --output x
 refused "--adapter is needed" 2 "--adapter is missing" "$BUILD/merge_adapter" --model "$reference/llama-tied" --output x
-sed -i 's/"bias": "none"/"bias": "all"/' newer/adapter_config.json
+set_key() { sed "s/\"$1\": .*/\"$1\": $2,/" "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json; }
+into_x() { "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output x; }
+set_key r 0
+refused "rank 0" 1 '"r" is 0: expected a number from 1 to 16384' into_x
+set_key r 3
+refused "another rank than the tensors have" 2 "other shapes: model.layers.0.self_attn.o_proj.lora_A.weight is [4, 16], not [3, 16]" into_x
+sed '/"o_proj"/d; s/"up_proj"/"c_attn"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
+refused "targets that match nothing: what there is" 2 '"target_modules" (c_attn) fits no module of the base model; in each layer there are self_attn.q_proj, self_attn.k_proj' into_x
+sed '/"o_proj"/d' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
+refused "tensors that nothing asks for" 2 "nothing asks for: base_model.model.model.layers.0.self_attn.o_proj.lora_A.weight" into_x
+sed 's/"o_proj"/"o_proj", "k_proj"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
+refused "tensors that are missing" 2 "missing: model.layers.0.self_attn.k_proj.lora_A.weight" into_x
+set_key bias '"all"'
 refused "what is not supported: by key and value" 1 '"bias" is "all"' "$BUILD/merge_adapter" --model "$reference/llama-untied" \
     --adapter newer --output x
+# ---- killed, or out of disk, at each call that changes a file: what stands under the name is whole, or there is nothing ----
+fails() { # WHAT
+    set -- "$1" "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter "$reference/adapters/lora-untied" --output faulty --shard-size 0.000004
+    what=$1
+    shift
+    "$@" >/dev/null && mv faulty sound || return 1
+    for n in $(seq "$(cat calls)"); do
+        ./fault "$what" "$n" "$@" >fault.out 2>&1
+        code=$?
+        [ ! -e faulty ] || diff -r faulty sound || return 1
+        [ $code = 137 ] || [ -e faulty ] || [ -s fault.out ] || return 1
+        [ $code != 0 ] || [ -e faulty ] || return 1
+        [ $what = KILL ] || ! ls -d faulty.tmp* 2>/dev/null || return 1
+        [ -e faulty ] || "$@" >fault.out 2>&1 || return 1
+        diff -r faulty sound || return 1
+        rm -rf faulty faulty.tmp*
+    done
+    rm -rf sound
+}
+if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
+    export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" # that wants to trace, too
+    ./fault COUNT 0 "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter "$reference/adapters/lora-untied" \
+        --output counted --shard-size 0.000004 9>calls >/dev/null
+    case $? in
+    0) for what in KILL ENOSPC ENOSPC+ EIO; do is "$what at each of $(cat calls) calls" fails $what; done ;;
+    77) skip "a fault at each call" "this system does not let programs be traced" ;;
+    *) is "a merge that is traced" false ;;
+    esac
+fi
+
 is "nothing is left of what was refused" eval '! ls -d x* 2>/dev/null'
 finish

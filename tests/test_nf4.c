@@ -103,10 +103,16 @@ static void stretches(void **state)
         int64_t n = (int64_t)(tune_random_u64(1, 3, i) % 200);
         n = n < N - row * COLUMNS - column ? n : N - row * COLUMNS - column;
         part[n] = 7;
-        tune_nf4_read(q, row * COLUMNS + column, n, part);
+        assert_ok(tune_nf4_read(q, row * COLUMNS + column, n, part));
         assert_memory_equal(part, y + row * COLUMNS + column, (size_t)n * 4);
         assert_true(part[n] == 7);
     }
+    assert_int_equal(tune_nf4_read(q, N - 3, 4, part), -1); /* one more than there are */
+    assert_error_has("numbers from 2464 of 2464");
+    assert_memory_equal(part, y + N - 3, 3 * 4);
+    assert_int_equal(tune_nf4_read(q, N, 1, part), -1);
+    assert_int_equal(tune_nf4_read(q, -1, 1, part), -1);
+    assert_ok(tune_nf4_read(q, N, 0, part));
     t.shape[0] = 52;
     assert_false(tune_nf4_is_matrix(&t));
     t = tune_nf4_matrix(q, COLUMNS, 53); /* as many numbers, but a part would end inside a row */

@@ -9,7 +9,8 @@
 #include "optimizers/optimizer.h"
 
 static const char *const made_by_peft[] = {"lora",       "lora-biases", "lora-untied", "lora-granite",
-                                           "lora-layer", "dora",        "dora-biases", "rslora-patterns"};
+                                           "lora-layer", "dora",        "dora-biases", "rslora-patterns",
+                                           "qlora",      "qlora-dora"};
 enum { MADE = sizeof made_by_peft / sizeof *made_by_peft, STEPS = 20 };
 
 static const char *home; /* a folder of this program's */
@@ -103,10 +104,11 @@ static void reference_close(struct reference *r)
     free(r->lengths);
 }
 
-/* The base, frozen, with the adapter of the folder. */
+/* The base, frozen, kept as it was when PEFT trained on it, with the adapter of the folder. */
 static struct tune_model *load(const struct reference *r, int what)
 {
-    struct tune_model *m = tune_model_load_frozen(r->base, device, TUNE_F32, TUNE_F32);
+    enum tune_dtype storage = strstr(r->folder, "/qlora") ? TUNE_NF4 : TUNE_F32;
+    struct tune_model *m = tune_model_load_frozen(r->base, device, TUNE_F32, storage);
     assert_got(m);
     assert_ok(tune_lora_add(m, &r->config.lora, 1));
     assert_ok(tune_model_reserve(m, r->batch.B, r->batch.T, what));

@@ -369,6 +369,27 @@ is "--until-stable is the recipe's flag, and part of what is measured" eval 'say
 shown() { "$samples" show stable.yaml --experiments recipe.json --store recipes --property-format target --output-format csv --property training_steps,tokens_per_second_stable,tokens_per_second_stable_half_width "$@" | tail -n +2 | cut -d, -f8-; }
 is "... the row says what came of it" eval 'shown --until-stable 90 | awk -F, "{ exit !(\$1 >= 10 && \$1 <= 60 && (\$1 == 60 || \$3 <= 0.9 * \$2)) }" && [ "$(shown --until-stable 90)" = "$(shown --operation stable)" ] && [ -n "$(shown --operation stable)" ]'
 is "... which is another experiment than without" eval '[ -z "$(shown 2>err)" ] && grep -q "measured with --until-stable 90 is another experiment" err && says "1 known" "$sweep" stable.yaml --experiments recipe.json --store recipes --until-stable 90'
+# ado's LoRA experiment, on a model that takes no time; two ranks, two sets of targets.
+cat >lora.yaml <<E2
+entitySpace:
+  - {identifier: model_name, propertyDomain: {values: [$tmp/model]}}
+  - {identifier: number_gpus, propertyDomain: {values: [0]}}
+  - {identifier: model_max_length, propertyDomain: {values: [128]}}
+  - {identifier: batch_size, propertyDomain: {values: [2]}}
+  - {identifier: r, propertyDomain: {values: [2, 4]}}
+  - {identifier: target_modules, propertyDomain: {values: [by model, all-linear]}}
+experiments:
+  - actuatorIdentifier: SFTTrainer
+    experimentIdentifier: finetune_lora_benchmark-v1.0.0
+    parameterization:
+      - {property: {identifier: max_steps}, value: 2}
+      - {property: {identifier: dataset_id}, value: news-chars-512-entries-256}
+E2
+is "ado's LoRA experiment is measured" says "finished +4 measured \(0 failed\), 0 known" "$sweep" lora.yaml --store adapters --keep-runs --name lora
+is "... by the recipe, with its rank, alpha, dropout and targets" eval 'grep -l -- "--lora-targets" adapters/runs/lora/*/run-0/run.json | wc -l | grep -qx 4 && cat adapters/runs/lora/0-*/run-0/run.json | tr -d " \n\t" >argv && grep -qF "\"--lora-dropout\",\"0.05\"" argv && grep -qF "\"--lora-r\",\"2\",\"--lora-alpha\",\"16\",\"--lora-targets\",\"q_proj,v_proj\"" argv'
+# 2 layers: q 64 + 64, v 64 + 32 a rank; with all linear ones k, o, gate, up and down
+is "... the rows have what is trained" eval '[ "$("$samples" show lora.yaml --store adapters --property-format target --output-format csv --property training_steps,trained_parameters,is_valid | tail -n +2 | rev | cut -d, -f1-3 | rev | tr "\n" " ")" = "1,2,896 1,2,4096 1,2,1792 1,2,8192 " ]'
+is "... again all are known" says "0 measured \(0 failed\), 4 known" "$sweep" lora.yaml --store adapters
 refused "--until-stable where no experiment knows it" 2 "no experiment of this space has an input until_stable" "$sweep" s.yaml $own --store st --until-stable 5
 printf '#!/bin/sh\necho "{\\"options\\": [3], \\"properties\\": []}"\n' >odd.sh && chmod +x odd.sh
 refused "a description of nothing that has a name" 2 'options or "properties" without a "name"' "$sweep" --describe-experiment ./odd.sh

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoints/adapter_file.h"
 #include "core/file.h"
 #include "core/float16.h"
 #include "core/nf4.h"
 #include "core/try.h"
 #include "flags/find.h"
 #include "flags/program.h"
+#include "models/adapter_file.h"
 #include "models/companions.h"
 #include "models/weights.h"
 
@@ -97,8 +97,7 @@ static int read_base(void *context, const struct tune_parameter *p, int64_t at, 
     bool matrix = p->ndim == 2 && strcmp(my.base_dtype, "as-read") != 0;
     if (matrix && strcmp(my.base_dtype, "nf4") == 0 && n > tail && strcmp(p->name + n - tail, "_proj.weight") == 0) {
         TRY(m->nf4_of == p ? 0 : quantise(m, p));
-        tune_nf4_read(&m->nf4, at, count, out);
-        return 0;
+        return tune_nf4_read(&m->nf4, at, count, out);
     }
     TRY(read_file(m, p, at, count, out));
     for (int64_t i = 0; i < count && matrix; i++)
@@ -134,7 +133,11 @@ static int open_all(struct merging *m)
     m->base = tune_weights_open(m->folder);
     TRY(m->base ? tune_weights_check(m->base, &m->table, m->config.tied) : -1);
     m->adapter = tune_adapter_file_open(my.adapter);
-    return m->adapter ? tune_adapter_file_check(m->adapter, &m->table, &m->modules) : -1;
+    TRY(m->adapter ? 0 : -1);
+    if (tune_adapter_file_check(m->adapter, &m->table, &m->modules) == 0)
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s", tune_error_message());
+    return -1;
 }
 
 static int write_all(struct merging *m, const char *folder)

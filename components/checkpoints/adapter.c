@@ -209,10 +209,8 @@ static int read_base(void *context, const struct tune_parameter *p, int64_t at, 
     struct tune_model *m = context;
     struct tune_device *dev = tune_model_device(m);
     struct tune_tensor t = tune_model_tensor(m, p);
-    if (t.dtype == TUNE_NF4) {
-        tune_nf4_read(t.nf4, at, count, out);
-        return 0;
-    }
+    if (t.dtype == TUNE_NF4)
+        return tune_nf4_read(t.nf4, at, count, out);
     int64_t size = tune_dtype_bits(t.dtype) / 8;
     TRY(dev->kernels->download(dev, out, (char *)t.data + at * size, count * size));
     TRY(dev->kernels->sync(dev));

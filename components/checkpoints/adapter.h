@@ -12,7 +12,7 @@
 #define TUNE_ADAPTER_H
 
 #include "core/batch.h"
-#include "checkpoints/adapter_file.h"
+#include "models/adapter_file.h"
 
 #ifdef __cplusplus
 extern "C" {

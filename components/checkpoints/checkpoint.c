@@ -85,7 +85,7 @@ static int write_model(struct tune_model *m, const char *folder, const char *sou
 {
     struct tune_weights_source weights = {read_weight, m};
     if (tune_model_lora(m)) {
-        TRY(tune_companions_write(companions, folder, TUNE_DTYPES)); /* config.json is the base's */
+        TRY(tune_companions_write_tokenizer(companions, folder));
         return tune_adapter_write(m, folder, source, save_dtype == TUNE_DTYPES ? TUNE_F32 : save_dtype);
     }
     TRY(tune_companions_write(companions, folder, save_dtype));
@@ -181,12 +181,21 @@ static int prove(struct tune_checkpoint *c, struct tune_model *m, const char *fo
     return c->options.log ? tune_logger_proof(c->options.log, step, difference) : 0;
 }
 
+/* Beside an adapter there is no config.json; what resuming compares is in state/. */
+static int write_base_config(struct tune_checkpoint *c, const char *folder)
+{
+    char state[TUNE_PATH_MAX];
+    TRY(tune_path(state, "%s/state", folder));
+    return tune_companions_write_config(c->companions, state);
+}
+
 static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_model *m, struct tune_optimizer *opt,
                      const struct tune_progress *at)
 {
     TRY(write_model(m, folder, c->source, c->companions, c->options.save_dtype));
     TRY(tune_model_lora(m) ? prove(c, m, folder, at->step) : 0);
     TRY(tune_state_write(folder, m, opt, at, narrower(m, c->options.save_dtype)));
+    TRY(tune_model_lora(m) ? write_base_config(c, folder) : 0);
     return c->options.log ? tune_logger_sync(c->options.log) : 0; /* the steps before it, before it has a name */
 }
 
@@ -229,11 +238,12 @@ static int broken(const struct tune_checkpoint *c)
 }
 
 /* config.json and the tokenizer are what they were when the checkpoint was saved. */
-static int same_source(struct tune_checkpoint *c)
+static int same_source(struct tune_checkpoint *c, const struct tune_model *m)
 {
-    char what[64];
+    char what[64], state[TUNE_PATH_MAX];
     const char *differs;
-    if (tune_companions_compare(c->companions, c->resume, &differs) < 0)
+    TRY(tune_path(state, "%s/state", c->resume));
+    if (tune_companions_compare(c->companions, c->resume, tune_model_lora(m) ? state : c->resume, &differs) < 0)
         return broken(c);
     if (!differs)
         return 0;
@@ -323,7 +333,7 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
         return *c->adapter ? begin(c, m) : 0;
     TRY(tune_path(state, "%s/state", c->resume));
     TRY(read_source(c));
-    TRY(same_source(c));
+    TRY(same_source(c, m));
     if (tune_state_read_progress(c->resume, &then, &finished) < 0 || named_by_step(c->resume, &then) < 0 ||
         tune_state_read(c->resume, m, opt) < 0)
         return broken(c);

@@ -214,11 +214,15 @@ static void expand(const uint8_t *codes, int64_t n, float scale, float *out)
         out[i] = level_at(codes, i) * scale;
 }
 
-void tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out)
+int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out)
 {
     while (n > 0) {
         for (; at >= q->count && q->below; q = q->below)
             at -= q->count;
+        if (at < 0 || at >= q->count) {
+            tune_error_set("NF4: numbers from %lld of %lld are asked for", (long long)at, (long long)q->count);
+            return -1;
+        }
         int64_t block = at / BLOCK, end = (block + 1) * BLOCK < q->count ? (block + 1) * BLOCK : q->count;
         int64_t take = end - at < n ? end - at : n, odd = at % 2;
         float magnitude = levels8[q->absmax[block]] * q->absmax2[block / BLOCKS] + q->offset;
@@ -229,6 +233,7 @@ void tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out)
         out += take;
         n -= take;
     }
+    return 0;
 }
 
 struct tune_tensor tune_nf4_matrix(const struct tune_nf4 *first, int64_t rows, int64_t columns)

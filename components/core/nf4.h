@@ -57,8 +57,9 @@ int tune_nf4_write(struct tune_nf4_writer *w, const float *from, int64_t n);
 int tune_nf4_finish(struct tune_nf4_writer *w, struct tune_nf4 *q);
 void tune_nf4_abandon(struct tune_nf4_writer *w);
 
-/* tune_nf4_read - numbers [at, at + n) of q and what is below, which go on where q ends. All are there: the caller's to check. */
-void tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out);
+/* tune_nf4_read - numbers [at, at + n) of q and what is below, which go on where q ends. -1 with an error where not all are there;
+ * out then has those that are. */
+int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out);
 
 /* tune_nf4_matrix - the view [rows, columns] of first and what is below; first stays where it is as long as the view is used.
  * tune_nf4_is_matrix - a 2-d NF4 tensor whose parts have whole rows and make up its shape. */

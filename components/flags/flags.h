@@ -262,6 +262,7 @@ struct tune_flags {
 
 /* What a recipe with adapters reports beside that. */
 #define TUNE_LORA_PROPERTIES \
+    {"trained_parameters", "", "weights that were trained"}, \
     {"merge_difference", "", "final norm's outputs, base and adapter against merged, of the last checkpoint: distance / norm"}
 
 /* What every training recipe reports; up to is_valid, ado's target properties in their order. */

@@ -15,6 +15,7 @@
 #include "flags/flags.h"
 #include "core/host.h"
 #include "loggers/logger.h"
+#include "loggers/state.h"
 #include "models/lora.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
@@ -187,6 +188,7 @@ static int note_model(struct tune_logger *log, struct tune_model *model)
                  100.0 * (double)tune_parameters_trainable(p) / (double)tune_parameters_total(p));
     double flat = tune_model_flops(model, 0);
     tune_logger_flops(log, flat, tune_model_flops(model, 1) - flat);
+    tune_logger_know(log, "trained_parameters", (double)tune_parameters_trainable(p));
     TRY(tune_logger_note(log, "model", text));
     return tune_logger_property(log, "model_load_time", tune_model_load_seconds(model));
 }

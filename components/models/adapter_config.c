@@ -1,5 +1,5 @@
 /* adapter_config.c - PEFT's keys, one table of them; names in lists, patterns and plain expressions. */
-#include "models/adapter_config.h"
+#include "models/adapter_config_parts.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
@@ -360,36 +360,13 @@ static int read_targets(const struct reader *r, struct tune_adapter_config *c)
     return status;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Pieces of a text between commas, in place, NULL behind the last; the caller frees the array. */
-static char **split(char *text)
-{
-    size_t n = 2;
-    for (const char *c = text; *c; c++)
-        n += *c == ',';
-    char **piece = calloc(n, sizeof *piece), *rest;
-    n = 0;
-    for (char *p = piece ? strtok_r(text, ",", &rest) : NULL; p; p = strtok_r(NULL, ",", &rest))
-        piece[n++] = p;
-    return piece;
-}
-
 /* No name of "k_proj=4,v_proj=2" is there twice: which one holds would be a guess. */
 static bool each_once(const char *pattern)
 {
-    char *copy = strdup(pattern), **piece = copy ? split(copy) : NULL;
-    size_t n = 0;
+    char *copy = strdup(pattern), **piece = copy ? tune_adapter_pieces(copy, true) : NULL;
     bool good = piece != NULL;
-    for (; good && piece[n]; n++)
-        piece[n][strcspn(piece[n], "=")] = 0;
-    if (good)
-        qsort(piece, n, sizeof *piece, by_text);
-    for (size_t i = 1; i < n && good; i++)
-        good = strcmp(piece[i - 1], piece[i]) != 0;
+    for (size_t i = 0; good && piece[i] && piece[i + 1]; i++) /* those of one name stand together */
+        good = strncmp(piece[i], piece[i + 1], strcspn(piece[i], "=") + 1) != 0;
     free(piece);
     free(copy);
     return good;
@@ -490,6 +467,7 @@ static int read_all(const struct reader *r, struct tune_adapter_config *c)
     }
     TRY(check_keys(r, c));
     TRY(check_kind(r));
+    c->lora.loose = true; /* a list may be one for models of many kinds */
     TRY(read_number(r, "r", 1, TUNE_LORA_MAX_RANK, 8, &rank));
     if (rank != floor(rank))
         return refuse(r, "r", "expected a whole number");

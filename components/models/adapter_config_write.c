@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/adapter_config.h"
+#include "models/adapter_config_parts.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -16,8 +16,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Pieces of a text between commas, in place, NULL behind the last; the caller frees the array. */
-static char **split(char *text)
+char **tune_adapter_pieces(char *text, bool sorted)
 {
     size_t n = 2;
     for (const char *c = text; *c; c++)
@@ -26,6 +25,8 @@ static char **split(char *text)
     n = 0;
     for (char *p = piece ? strtok_r(text, ",", &rest) : NULL; p; p = strtok_r(NULL, ",", &rest))
         piece[n++] = p;
+    if (piece && sorted)
+        qsort(piece, n, sizeof *piece, by_text);
     return piece;
 }
 
@@ -33,13 +34,11 @@ static char **split(char *text)
  * within: without whole names of modules that it has no adapter for, which PEFT would give one whatever the layers; or NULL. */
 static bool write_pieces(FILE *to, const char *key, const char *text, bool pattern, const struct tune_lora_options *within)
 {
-    char *copy = strdup(text ? text : ""), **piece = copy ? split(copy) : NULL;
+    char *copy = strdup(text ? text : ""), **piece = copy ? tune_adapter_pieces(copy, !pattern) : NULL;
     int n = 0;
     for (int i = 0; piece && piece[i]; i++)
         if (!within || strncmp(piece[i], "model.", 6) != 0 || tune_lora_rank(within, piece[i]) > 0)
             piece[n++] = piece[i];
-    if (piece && !pattern)
-        qsort(piece, (size_t)n, sizeof *piece, by_text);
     fprintf(to, "  \"%s\": %s", key, pattern ? "{" : "[");
     for (int i = 0; i < n; i++) {
         size_t name = pattern ? strcspn(piece[i], "=") : strlen(piece[i]);

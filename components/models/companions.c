@@ -11,7 +11,7 @@
 #include "core/file.h"
 #include "core/try.h"
 
-enum { CONFIG, TOKENIZER };
+enum { CONFIG, TOKENIZER, GENERATION };
 static const char *const names[] = {"config.json",           "tokenizer.json",          "generation_config.json",
                                     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
                                     "vocab.json",            "merges.txt",              "tokenizer.model",
@@ -82,7 +82,8 @@ static cJSON *config_of(const struct tune_companions *c)
     return json;
 }
 
-static int write_config(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype)
+/* config.json with another dtype. */
+static int write_dtype(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype)
 {
     cJSON *json = config_of(c);
     if (!json)
@@ -101,19 +102,30 @@ static int write_config(const struct tune_companions *c, const char *folder, enu
     return status;
 }
 
+static int write_one(const struct tune_companions *c, const char *folder, int i)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/%s", folder, names[i]));
+    return c->text[i] ? tune_file_write(path, c->text[i], c->size[i]) : 0;
+}
+
 int tune_companions_write(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype)
 {
-    for (int i = 0; i < COMPANIONS; i++) {
-        char path[TUNE_PATH_MAX];
-        if (!c->text[i])
-            continue;
-        TRY(tune_path(path, "%s/%s", folder, names[i]));
-        if (i == CONFIG && save_dtype != TUNE_DTYPES)
-            TRY(write_config(c, folder, save_dtype));
-        else
-            TRY(tune_file_write(path, c->text[i], c->size[i]));
-    }
+    for (int i = 0; i < COMPANIONS; i++)
+        TRY(i == CONFIG && save_dtype != TUNE_DTYPES ? write_dtype(c, folder, save_dtype) : write_one(c, folder, i));
     return 0;
+}
+
+int tune_companions_write_tokenizer(const struct tune_companions *c, const char *folder)
+{
+    for (int i = 0; i < COMPANIONS; i++)
+        TRY(i == CONFIG || i == GENERATION ? 0 : write_one(c, folder, i));
+    return 0;
+}
+
+int tune_companions_write_config(const struct tune_companions *c, const char *folder)
+{
+    return write_one(c, folder, CONFIG);
 }
 
 static bool same_config(const struct tune_companions *a, const struct tune_companions *b)
@@ -136,13 +148,13 @@ static bool same_tokenizer(const struct tune_companions *a, const struct tune_co
     return x && y ? n == b->size[TOKENIZER] && !memcmp(x, y, n) : !x && !y;
 }
 
-int tune_companions_compare(const struct tune_companions *c, const char *folder, const char **differs)
+int tune_companions_compare(const struct tune_companions *c, const char *folder, const char *config, const char **differs)
 {
     static bool (*const same[])(const struct tune_companions *, const struct tune_companions *) = {same_config, same_tokenizer};
     *differs = NULL;
     for (int i = CONFIG; i <= TOKENIZER && !*differs; i++) {
         struct tune_companions other = {0};
-        TRY(tune_path(other.folder, "%s", folder));
+        TRY(tune_path(other.folder, "%s", i == CONFIG ? config : folder));
         TRY(read_one(&other, i));
         if (!same[i](c, &other))
             *differs = names[i];

@@ -21,8 +21,14 @@ int64_t tune_companions_bytes(const char *folder);
  * TUNE_DTYPES (as read). */
 int tune_companions_write(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype);
 
-/* tune_companions_compare - *differs: the first that another folder has with another meaning for training (config.json
- * without its dtype, tokenizer.json); NULL: they agree. 0, or -1: one cannot be read. */
-int tune_companions_compare(const struct tune_companions *c, const char *folder, const char **differs);
+/* tune_companions_write_tokenizer - those of the tokenizer alone, beside an adapter. Were a config.json there, transformers would
+ * take the folder for a whole model and miss its weights; without, it loads base and adapter, as from PEFT's folders.
+ * tune_companions_write_config - config.json alone, as it was. */
+int tune_companions_write_tokenizer(const struct tune_companions *c, const char *folder);
+int tune_companions_write_config(const struct tune_companions *c, const char *folder);
+
+/* tune_companions_compare - *differs: the first that folder has (config.json: the folder config) with another meaning for training
+ * (config.json without its dtype, tokenizer.json); NULL: they agree. 0, or -1: one cannot be read. */
+int tune_companions_compare(const struct tune_companions *c, const char *folder, const char *config, const char **differs);
 
 #endif

@@ -5,7 +5,7 @@
 #include "core/try.h"
 #include "flags/flags.h"
 #include "flags/find.h"
-#include "models/adapter_config.h"
+#include "models/adapter_file.h"
 #include "models/model.h"
 #include "tokenizers/tokenizer.h"
 
@@ -80,6 +80,23 @@ static int check_adapter(const struct tune_flags *flags)
     return 0;
 }
 
+/* The adapter's tensors are for this base: names and shapes, looked at before anything large is read. */
+static int check_base(const struct tune_flags *flags)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_model_config config;
+    struct tune_parameters table;
+    TRY(tune_get_model_config(flags, folder, &config));
+    TRY(tune_parameters_new(&table, &config));
+    struct tune_adapter_file *f = tune_adapter_file_open(flags->adapter);
+    int status = f ? tune_adapter_file_check(f, &table, NULL) : -1;
+    if (f && status < 0)
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s", tune_error_message());
+    tune_adapter_file_close(f);
+    tune_parameters_free(&table);
+    return status;
+}
+
 int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config)
 {
     *config = (struct tune_adapter_config){.lora = {
@@ -95,7 +112,8 @@ int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_co
     }};
     if (!flags->adapter)
         return 0;
-    TRY(check_adapter(flags)); /* a run that goes on has it in its checkpoint, wherever the first one is by now */
+    TRY(check_adapter(flags));
+    TRY(flags->resume_checkpoint ? 0 : check_base(flags)); /* else it is the checkpoint's, wherever the first one is by now */
     TRY(tune_adapter_config_read(config, flags->resume_checkpoint ? flags->resume_checkpoint : flags->adapter));
     if (tune_flags_given(flags, "lora-dropout"))
         config->lora.dropout = flags->lora_dropout;

@@ -27,6 +27,7 @@ struct tune_lora_options {
     const char *targets;                      /* "all-linear", or ends of modules' names: "q_proj,layers.3.mlp.down_proj" */
     const char *rank_pattern, *alpha_pattern; /* "k_proj=4,layers.0.self_attn.q_proj=32": the first that fits holds; NULL: none */
     const char *layers;                       /* "0,1,8-15"; NULL: all */
+    bool loose;                               /* names and layers that the model does not have are passed over, as PEFT does */
 };
 
 enum { TUNE_LORA_MAX_RANK = 1 << 14 };

@@ -225,21 +225,24 @@ int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lor
     long low, high;
     const char *layers = o->layers;
     TRY(tune_lora_check(o));
-    while (next_piece(&layers, &p))
+    while (!o->loose && next_piece(&layers, &p))
         if (read_range(p, &low, &high) && high >= model_layers) {
             tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA's layers: \"%.*s\"; the model has layers 0 to %d", (int)p.size, p.text,
                                 model_layers - 1);
             return -1;
         }
-    if (strcmp(o->targets, "all-linear"))
+    if (!o->loose && strcmp(o->targets, "all-linear"))
         TRY(check_names(t, o, "LoRA's targets", o->targets, false));
-    TRY(check_names(t, o, "LoRA's rank pattern", o->rank_pattern, true));
-    TRY(check_names(t, o, "LoRA's alpha pattern", o->alpha_pattern, true));
+    TRY(o->loose ? 0 : check_names(t, o, "LoRA's rank pattern", o->rank_pattern, true));
+    TRY(o->loose ? 0 : check_names(t, o, "LoRA's alpha pattern", o->alpha_pattern, true));
     for (int i = 0; i < t->base; i++) {
         char module[sizeof t->at->name];
         if (tune_lora_module(&t->at[i], module) && tune_lora_rank(o, module) > 0)
             return 0;
     }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: no target lies in the layers %s", o->layers);
+    if (!o->layers)
+        return no_module(t, "LoRA's targets", (struct piece){o->targets, strlen(o->targets)}, false);
+    tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: no target lies in the layers %s; the model has layers 0 to %d", o->layers,
+                        model_layers - 1);
     return -1;
 }

@@ -4,7 +4,7 @@
  *
  * WHAT: ENOSPC, EIO, EROFS, EFBIG, EDQUOT: that call, and it alone, fails so. ENOSPC+: from there on no call that needs space
  * succeeds (EROFS+: nor one that changes anything). KILL: SIGKILL before the call. INT, TERM, HUP: that signal before the
- * call, which then is made. COUNT: nothing. Calls are counted in all threads: open for writing or creating, write (not to
+ * call, which then is made. FLIP: if it is a write, its last byte is written with another lowest bit. COUNT: nothing. Calls are counted in all threads: open for writing or creating, write (not to
  * standard streams), fsync, rename, mkdir, link, symlink, unlink, rmdir, ftruncate. Ends as the program does (128 + its signal);
  * with COUNT prints their number on file descriptor 9. Exit 77: this system does not let a program be traced. */
 #include <elf.h>
@@ -36,7 +36,7 @@ struct call { /* of linux/ptrace.h, which does not go with sys/ptrace.h */
 enum { GET_SYSCALL_INFO = 0x420e, AT_SECCOMP = 3 };
 
 static int error_code, signal_number;
-static bool from_there_on;
+static bool from_there_on, flip;
 static long at, calls;
 static pid_t program;
 
@@ -120,6 +120,17 @@ static void fail(pid_t id)
 #endif
 }
 
+/* The last byte of what a write writes, in the program's own memory. */
+static void flip_last(const struct call *s)
+{
+    char c;
+    struct iovec here = {&c, 1}, there = {(void *)(uintptr_t)(s->args[1] + s->args[2] - 1), 1};
+    if (s->number == SYS_write && s->args[2] > 0 && process_vm_readv(program, &here, 1, &there, 1, 0) == 1) {
+        c ^= 1;
+        process_vm_writev(program, &here, 1, &there, 1, 0);
+    }
+}
+
 static void at_call(pid_t id)
 {
     struct call s;
@@ -131,6 +142,8 @@ static void at_call(pid_t id)
     calls++;
     if (calls == at && signal_number)
         kill(program, signal_number);
+    if (calls == at && flip)
+        flip_last(&s);
     if (error_code && (calls == at || (from_there_on && calls > at && (needs_space || error_code == EROFS))))
         fail(id);
 }
@@ -141,9 +154,11 @@ static void understand(const char *what)
         const char *name;
         int error, number;
     } known[] = {{"ENOSPC", ENOSPC, 0}, {"EIO", EIO, 0},        {"EROFS", EROFS, 0},    {"EFBIG", EFBIG, 0}, {"EDQUOT", EDQUOT, 0},
-                 {"KILL", 0, SIGKILL},  {"TERM", 0, SIGTERM},   {"INT", 0, SIGINT},     {"HUP", 0, SIGHUP},  {"COUNT", 0, 0}};
+                 {"KILL", 0, SIGKILL},  {"TERM", 0, SIGTERM},   {"INT", 0, SIGINT},     {"HUP", 0, SIGHUP},  {"COUNT", 0, 0},
+                 {"FLIP", 0, 0}};
     size_t n = strcspn(what, "+");
     from_there_on = what[n] == '+';
+    flip = !strcmp(what, "FLIP");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strlen(known[i].name) == n && !strncmp(known[i].name, what, n)) {
             error_code = known[i].error;
@@ -182,7 +197,7 @@ int main(int argc, char **argv)
         if (!WIFSTOPPED(status)) {
             if (id != program)
                 continue;
-            if (!error_code && !signal_number)
+            if (!error_code && !signal_number && !flip)
                 dprintf(9, "%ld\n", calls);
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         }

@@ -37,6 +37,6 @@ def options(path):
 
 for path in sorted(glob.glob("defaults/models/*.json")):
     tap.case(path, check, path)
-for path in sorted(glob.glob("defaults/finetune_full/*.json")):
+for path in sorted(glob.glob("defaults/finetune_*/*.json")):
     tap.case(path, options, path)
 tap.done()

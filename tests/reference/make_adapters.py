@@ -1,7 +1,8 @@
 """make_adapters.py [FOLDER] - adapters that PEFT made on the tiny models of make_models.py, and what they compute, in float64.
 
 Creating, saving and merging are PEFT's own. FOLDER (default: this one) holds the models and receives adapters/<name>;
-README.md there says what is in it.
+README.md there says what is in it. Of those whose name begins with qlora, the base's linear layers went through NF4 first, by
+numpy, and its other matrices through bfloat16.
 """
 import json
 import os
@@ -9,6 +10,7 @@ import shutil
 import sys
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+import numpy as np
 import torch
 import transformers
 from peft import LoraConfig, PeftModel, get_peft_model
@@ -30,7 +32,60 @@ ADAPTERS = {
                                       rank_pattern={"v_proj": 2, "layers.1.self_attn.q_proj": 5}, alpha_pattern={"down_proj": 3})),
     "dora": ("llama-head-dim", dict(r=4, lora_alpha=8, use_dora=True, target_modules=ALL)),
     "dora-biases": ("llama-biases", dict(r=2, lora_alpha=3, use_dora=True, target_modules=["q_proj", "o_proj", "gate_proj", "down_proj"])),
+    "qlora": ("qwen3", dict(r=4, lora_alpha=8, target_modules=ALL)),
+    "qlora-dora": ("llama-untied", dict(r=3, lora_alpha=6, use_dora=True, target_modules=["q_proj", "v_proj", "o_proj", "down_proj"])),
 }
+
+# QLoRA (Dettmers et al. 2023), appendix E
+NF4 = np.array([-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+                -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+                0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0], np.float32)
+
+
+def dynamic_map():
+    """The levels of the magnitudes: a sign, a power of ten, and the middles of 2^i equal parts of 0.1 to 1; and zero and one."""
+    levels = [0.0, 1.0]
+    for i in range(7):
+        bounds = torch.linspace(0.1, 1, 2**i + 1).numpy()  # the published levels are of its rounding
+        middles = np.float32(10.0 ** (i - 6)) * ((bounds[:-1] + bounds[1:]) / np.float32(2))
+        levels += [*middles, *-middles]
+    return np.sort(np.array(levels, np.float32))
+
+
+def nearest(levels, x):
+    """Of two equally near the lower."""
+    bounds = (levels[:-1] + levels[1:]) / np.float32(2)
+    return np.searchsorted(bounds, x, side="left")
+
+
+def scaled(x, block):
+    """x by the largest magnitude of its block, and these: a last block that is not full is divided, others multiplied."""
+    parts = [x[i : i + block] for i in range(0, len(x), block)]
+    most = np.array([max(np.abs(p).max(), 1e-38) for p in parts], np.float32)
+    by = [p / m if len(p) < block else p * (np.float32(1) / m) for p, m in zip(parts, most)]
+    return np.clip(np.concatenate(by), -1, 1).astype(np.float32), most
+
+
+def through_nf4(x):
+    flat, levels = x.reshape(-1), dynamic_map()
+    numbers, absmax = scaled(flat, 64)
+    mean = np.float32(absmax.astype(np.float64).mean())
+    magnitudes, largest = scaled(absmax - mean, 256)
+    absmax = levels[nearest(levels, magnitudes)] * np.repeat(largest, 256)[: len(absmax)] + mean
+    return (NF4[nearest(NF4, numbers)] * np.repeat(absmax, 64)[: len(flat)]).astype(np.float32).reshape(x.shape)
+
+
+def load_base(folder, name):
+    model = load(folder)
+    if not name.startswith("qlora"):
+        return model
+    with torch.no_grad():
+        for n, p in model.named_parameters():
+            if n.endswith("_proj.weight"):
+                p.copy_(torch.from_numpy(through_nf4(p.float().numpy())))
+            elif p.dim() == 2:
+                p.copy_(p.bfloat16())
+    return model
 
 
 def randomise(model, generator):
@@ -53,7 +108,7 @@ def as_saved(name):
 
 
 def with_adapter(base, folder):
-    model = PeftModel.from_pretrained(load(base), folder, is_trainable=True)
+    model = PeftModel.from_pretrained(load_base(base, os.path.basename(folder)), folder, is_trainable=True)
     for name, p in model.named_parameters():
         if "lora_" in name:
             p.data = p.data.double()
@@ -65,7 +120,7 @@ def make(root, name, seed):
     base_folder, folder = os.path.join(root, base), os.path.join(root, "adapters", name)
     shutil.rmtree(folder, ignore_errors=True)
     config = LoraConfig(task_type="CAUSAL_LM", lora_dropout=0.0, **options)
-    model = get_peft_model(load(base_folder), config)
+    model = get_peft_model(load_base(base_folder, name), config)
     randomise(model, torch.Generator().manual_seed(seed))
     for p in model.parameters():
         p.data = p.data.float()  # as PEFT's files hold them

@@ -1,5 +1,5 @@
 /* adapter_file.c - an adapter's tensors by name, compared with a base's table, and merged piece by piece. */
-#include "checkpoints/adapter_file.h"
+#include "models/adapter_file.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -202,6 +202,22 @@ static int report(const struct tune_adapter_file *f, const struct differences *d
     return -1;
 }
 
+/* No target fits: what there is to choose from, into the error. */
+static int no_modules(const struct tune_adapter_file *f, const struct tune_parameters *base)
+{
+    char names[300] = "";
+    size_t used = 0;
+    static const char first[] = "model.layers.0.";
+    for (int i = 0; i < base->count; i++) {
+        char module[NAME];
+        if (module_of(&base->at[i], module) && strncmp(module, first, sizeof first - 1) == 0 && used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", module + sizeof first - 1);
+    }
+    tune_error_set("%s/adapter_config.json: \"target_modules\" (%.200s) fits no module of the base model; in each layer there "
+                   "are %s", f->folder, f->config.lora.targets, names);
+    return -1;
+}
+
 int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune_parameters *base, int *modules)
 {
     struct differences d = {0};
@@ -219,11 +235,7 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
             list_add(&d.strangers, "%.120s", tune_safetensors_name(f->file, i));
     if (modules)
         *modules = count;
-    TRY(report(f, &d));
-    if (count > 0)
-        return 0;
-    tune_error_set("%s/adapter_config.json: \"target_modules\" fits no module of the base model", f->folder);
-    return -1;
+    return count > 0 ? report(f, &d) : no_modules(f, base);
 }
 
 /* ---- merging ---- */
