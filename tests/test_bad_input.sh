@@ -112,7 +112,8 @@ chat() { fit --overwrite --output chat --batch-size 2 --dataset "$@"; }
 printf '{"messages": [{"role": "user", "content": "one two"}, {"role": "assistant", "content": "three"}]}\n' >chat.jsonl
 cp chat.jsonl bad.jsonl
 printf '{"messages": [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]}\n' >>bad.jsonl
-refused "conversations without a template" 1 "give --chat-template" chat chat.jsonl
+refused "conversations without a template: which there are" 2 "give --chat-template NAME (there are: chatml, llama3, phi3, plain)" \
+    chat chat.jsonl
 refused "a template that there is not" 2 "did you mean chatml" chat chat.jsonl --chat-template chatmll
 refused "a conversation against the rules: file and line" 1 "bad.jsonl:2: message 2 (user): two user messages" \
     chat bad.jsonl --chat-template chatml

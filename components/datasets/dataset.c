@@ -26,7 +26,7 @@ struct tune_dataset {
     struct tune_columns columns; /* of rows that have any */
     struct tune_format format;
     bool formatted;              /* by format; else a row's text is its field, or the row */
-    char about[1024];
+    char about[1024], warning[512];
     struct tune_text_rows text;
     char *response;
     size_t response_size;
@@ -405,7 +405,8 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     TRY(settle_append(d, o));
     if (d->formatted) {
         describe(d);
-        return probe_formatted(d);
+        TRY(probe_formatted(d));
+        return tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
     }
     if (d->rows.format == TUNE_DATASET_TEXT)
         return 0;
@@ -498,6 +499,11 @@ const char *tune_dataset_text_field(const struct tune_dataset *d)
 const char *tune_dataset_about(const struct tune_dataset *d)
 {
     return d->formatted ? d->about : NULL;
+}
+
+const char *tune_dataset_warning(const struct tune_dataset *d)
+{
+    return *d->warning ? d->warning : NULL;
 }
 
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d)
