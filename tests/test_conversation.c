@@ -237,16 +237,17 @@ static void refused(void **state)
 static void warned(void **state)
 {
     (void)state;
-    static const char spelt[] = "{% for m in messages %}{{ '<|turn|>' + m.role + '</s>' + m.content + '<|im_end|><|turn|><|a b|>' }}"
-                                "{% endfor %}{% if add_generation_prompt %}<|turn|>assistant</s>{% endif %}";
+    static const char spelt[] = "{% for m in messages %}"
+                                "{{ '<|turn|>' + m.role + '</s>' + m.content + '<|im_end|><|turn|><|a b|>' }}{% endfor %}"
+                                "{% if add_generation_prompt %}<|turn|>assistant</s>{% endif %}";
     char *text;
     size_t size;
     put("spelt.jinja", spelt);
     struct tune_dataset *d = OPEN("w.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")) MESSAGES(USER("<|mine|>") "," ASSISTANT("b")),
                                   .chat_template = "spelt.jinja");
     assert_got(d);
-    assert_string_equal(tune_dataset_warning(d), "<|turn|>, </s>: special tokens to the template, but none to this tokenizer, which "
-                                                 "cuts them into pieces; take a template that the model was trained with");
+    assert_string_equal(tune_dataset_warning(d), "<|turn|>, </s>: special tokens to the template, but none to this "
+                                                 "tokenizer, which cuts them into pieces; take a template that the model was trained with");
     FILE *f = open_memstream(&text, &size);
     assert_ok(tune_dataset_show(d, bytes, 1, f));
     fclose(f);
@@ -273,6 +274,25 @@ static void warned(void **state)
     d = OPEN("w.jsonl", "{\"prompt\": \"<|mine|>\", \"completion\": \"b\"}", NULL);
     assert_got(d);
     assert_null(tune_dataset_warning(d));
+    tune_dataset_free(d);
+}
+
+/* What reading the longest row takes is told, where it is much. */
+static void long_rows(void **state)
+{
+    (void)state;
+    static char row[100200];
+    size_t head = (size_t)snprintf(row, sizeof row, "{\"prompt\": \"q\", \"completion\": \"");
+    memset(row + head, 'a', 100000);
+    snprintf(row + head + 100000, sizeof row - head - 100000, "\"}\n{\"prompt\": \"q\", \"completion\": \"a\"}\n");
+    struct tune_dataset *d = OPEN("l.jsonl", row, NULL);
+    assert_got(d);
+    int64_t bytes = tune_dataset_row_bytes(d);
+    assert_true(bytes == 16 * (int64_t)(strchr(row, '\n') - row));
+    tune_dataset_free(d);
+    d = OPEN("l.jsonl", PAIR, NULL);
+    assert_got(d);
+    assert_true(tune_dataset_row_bytes(d) == 0);
     tune_dataset_free(d);
 }
 
@@ -379,7 +399,8 @@ static void tools(void **state)
     if (!*shared)
         skip();
     static const char row[] =
-        "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}], \"messages\": [" USER("a") ",{\"role\": \"assistant\", \"content\": null, "
+        "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}], \"messages\": [" USER("a") ",{\"role\": "
+        "\"assistant\", \"content\": null, "
         "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
         "\"arguments\": {\"x\": 1}}}]}, {\"role\": \"tool\", \"content\": \"2\"}," ASSISTANT("b") "]}\n";
     struct tune_dataset *d = OPEN("t.jsonl", row, .chat_template = real("Qwen-Qwen2.5-7B-Instruct"));
@@ -395,9 +416,9 @@ static void tools(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(formats), cmocka_unit_test(shown),
-                                       cmocka_unit_test(refused), cmocka_unit_test(hashes),
-                                       cmocka_unit_test(warned), cmocka_unit_test(rules), cmocka_unit_test(real_templates),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats),   cmocka_unit_test(shown),
+                                       cmocka_unit_test(refused), cmocka_unit_test(hashes),    cmocka_unit_test(warned),
+                                       cmocka_unit_test(rules),   cmocka_unit_test(long_rows), cmocka_unit_test(real_templates),
                                        cmocka_unit_test(tools)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -15,6 +15,8 @@
 enum { PROBED_ROWS = 1000 };            /* searched for a readable one when bad rows are skipped */
 #define TOUCHED_LIMIT ((size_t)64 << 20) /* bytes of mapping that rows may make resident before they are given back */
 #define TOUCHED_ROW ((size_t)64 << 10)   /* what a page fault brings in around it */
+#define LONG_ROW ((size_t)64 << 10)      /* shorter ones are no part of a memory plan */
+enum { ROW_COST = 16, CHAT_COST = 28 };  /* bytes for a byte of a row, as tests/bench/bench_rows measures and some more */
 #define HELD_OUT_STREAM 0x68656c64u      /* keeps these draws apart from those of the orders of epochs */
 
 struct tune_dataset {
@@ -504,6 +506,11 @@ const char *tune_dataset_about(const struct tune_dataset *d)
 const char *tune_dataset_warning(const struct tune_dataset *d)
 {
     return *d->warning ? d->warning : NULL;
+}
+
+int64_t tune_dataset_row_bytes(const struct tune_dataset *d)
+{
+    return d->rows.longest < LONG_ROW ? 0 : (int64_t)d->rows.longest * (d->format.chat ? CHAT_COST : ROW_COST);
 }
 
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d)
