@@ -5,7 +5,7 @@
 #include "datasets/format.h"
 #include "tokenizers/tokenizer.h"
 
-enum { WATCHED_ROWS = 100, SPELLING = 64 };
+enum { WATCHED_ROWS = 100, WATCHED_BYTES = 1 << 20, SPELLING = 64 };
 
 static const char unknown[] = ": special tokens to the template, but none to this tokenizer, which cuts them into pieces; take a "
                               "template that the model was trained with";
@@ -68,12 +68,14 @@ int tune_dataset_watch(const struct tune_dataset *d, struct tune_tokenizer *tok,
     struct tune_encoding e = {0};
     int status = 0;
     bool never = false;
+    size_t watched = 0;
     *warning = 0;
-    for (int64_t i = 0; status == 0 && i < tune_dataset_rows(d) && i < WATCHED_ROWS; i++) {
+    for (int64_t i = 0; status == 0 && i < tune_dataset_rows(d) && i < WATCHED_ROWS && watched < WATCHED_BYTES; i++) {
         if (tune_dataset_pieces(d, i, &p) < 0) {
             tune_error_clear(); /* a bad row is said, or counted, when it is met */
             continue;
         }
+        watched += p.size;
         status = watch_row(tok, &p, &e, warning, size);
         never = never || (!ended && endless(&p));
     }

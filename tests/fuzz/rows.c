@@ -20,7 +20,7 @@ static const char chat[] = "{% for m in messages %}{{ m.role + m.content + '<s>'
                            "{% if add_generation_prompt %}assistant{% endif %}";
 
 /* A row in pieces: they follow each other to the end of the text, and special tokens are only those that a template spells. */
-static void check_pieces(struct tune_dataset *d, int64_t row, bool appends, struct tune_example *x)
+static void check_pieces(struct tune_dataset *d, int64_t row, const struct tune_dataset_options *o, struct tune_example *x)
 {
     struct tune_pieces p = {0};
     int64_t spelt = 0, special = 0;
@@ -32,8 +32,9 @@ static void check_pieces(struct tune_dataset *d, int64_t row, bool appends, stru
         spelt += memcmp(p.text + i, "<s>", 3) == 0 && !p.data[i] && !p.data[i + 1] && !p.data[i + 2];
     for (int64_t i = 0; i < x->count; i++)
         special += x->ids[i] == 6;
-    HOLDS(p.count == 0 || special <= spelt + !p.whole + (appends || p.answer)); /* one before the text, one behind it */
+    HOLDS(p.count == 0 || special <= spelt + !p.whole + (o->append_token || p.answer)); /* one before the text, one behind it */
     HOLDS(!p.whole || x->count < x->full_count || special >= spelt);
+    HOLDS(!p.whole || spelt >= (o->chat_template && !strncmp(o->chat_template, "/proc", 5) ? 2 : 0)); /* chat ends each message */
     tune_pieces_free(&p);
 }
 
@@ -55,7 +56,7 @@ static void read_rows(struct tune_dataset *d, struct tune_tokenizer *tok, const 
         bad += x.bad;
         HOLDS(x.count >= 0 && x.count <= o->max_length && x.full_count >= x.count && !(x.bad && x.count));
         if (!x.bad)
-            check_pieces(d, row, o->append_token != NULL, &x);
+            check_pieces(d, row, o, &x);
         for (int64_t k = 0; k < x.count; k++)
             HOLDS(x.ids[k] >= 0 && x.ids[k] < tune_tokenizer_size(tok) && x.trained[k] <= (k > 0));
     }
