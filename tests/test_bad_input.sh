@@ -99,6 +99,19 @@ refused "a slot without a column: names them, and the nearest" 2 'nearest is "an
 refused "a format without its columns" 2 "question, answer" fit --dataset asked.jsonl --format alpaca
 refused "--train-on without a meaning" 2 "completion, all" \
     fit --dataset asked.jsonl --columns prompt=question,completion=answer --train-on last
+refused "a format that there is not" 2 "sharegpt" fit --dataset asked.jsonl --format alpacca
+refused "a prompt template that there is not" 2 "instruction, sql, tone" fit --dataset asked.jsonl --prompt-template instructions
+printf 'question,answer\none,two\n' >asked.csv
+refused "a slot without a column of CSV" 2 'no column "query" for prompt-template' fit --dataset asked.csv --prompt-template sql \
+    --columns schema=question
+refused "--columns of a column that there is not" 2 'nearest is "answer"' \
+    fit --dataset asked.csv --format prompt-completion --columns prompt=question,completion=answr
+refused "an end token that there is not" 2 '"<|stop|>"' \
+    fit --dataset asked.csv --columns prompt=question,completion=answer --append-token '<|stop|>'
+printf '{"prompt": "one two", "completion": ""}\n{"prompt": "one", "completion": ""}\n' >empty.jsonl
+refused "nothing to train on: empty answers, and no end" 1 "not one of the first 2 rows has a token to train on" \
+    fit --dataset empty.jsonl --append-token none
+is "their end token alone is something" fit --dataset empty.jsonl --output ends
 refused "nothing to train on" 1 "max-length" fit --dataset asked.jsonl --columns prompt=question,completion=answer --max-length 3
 printf 'prompt,completion\n"one\ntwo",three\nfour\n' >bad.csv
 refused "a short record: file and line" 1 "bad.csv:4:" fit --dataset bad.csv --no-shuffle --batch-size 2 --output short
@@ -112,10 +125,19 @@ chat() { fit --overwrite --output chat --batch-size 2 --dataset "$@"; }
 printf '{"messages": [{"role": "user", "content": "one two"}, {"role": "assistant", "content": "three"}]}\n' >chat.jsonl
 cp chat.jsonl bad.jsonl
 printf '{"messages": [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]}\n' >>bad.jsonl
-refused "conversations without a template" 1 "give --chat-template" chat chat.jsonl
+refused "conversations without a template: which there are" 2 "give --chat-template NAME (there are: chatml, llama3, phi3, plain)" \
+    chat chat.jsonl
 refused "a template that there is not" 2 "did you mean chatml" chat chat.jsonl --chat-template chatmll
 refused "a conversation against the rules: file and line" 1 "bad.jsonl:2: message 2 (user): two user messages" \
     chat bad.jsonl --chat-template chatml
+tail -1 bad.jsonl >first.jsonl && refused "in the first row: before anything starts" 1 "first.jsonl:1: message 2 (user)" \
+    fit --dataset first.jsonl --chat-template chatml --output unmade
+is "nothing was written" test ! -e unmade
+refused "conversations in which nothing is trained" 1 "not one of the first 1 rows has a token to train on" \
+    chat chat.jsonl --chat-template chatml --max-length 8
+refused "--train-on without a meaning for conversations" 2 "assistant, last, all" chat chat.jsonl --chat-template chatml --train-on completion
+is "a template of other tokens than the model's" chat chat.jsonl --chat-template llama3 --max-length 128
+is "is a warning that names them" grep -q 'warning: template.*<|start_header_id|>, <|end_header_id|>, <|eot_id|>: special tokens' chat/run.json
 is "is left out where bad rows are" chat bad.jsonl --chat-template chatml --skip-bad-rows
 printf '{%% for m in messages %%}{{ m.role + m.content }}{%% endfor %%}{%% if add_generation_prompt %%}assistant{%% endif %%}' >chat.jinja
 is "a chat template" chat chat.jsonl --chat-template chat.jinja --max-steps 4 --stop-at-step 2

@@ -37,7 +37,8 @@ static int setup(void **state)
     at += *at == ' ';
     at = *at == '{' ? strstr(at, "},") + 1 : at + 4; /* ByteLevel, or null */
     assert_true(asprintf(&with, "%.*s{\"type\":\"TemplateProcessing\",\"single\":["
-                         "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[10],"
+                         "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"
+                         "\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[10],"
                          "\"tokens\":[\"<s>\"]}}}%s", (int)end, text, at) > 0);
     put("tokenizer.json", with);
     free(text);
@@ -134,7 +135,7 @@ static void own(void **state)
     assert_row(OPEN("m.jsonl", PAIR, .chat_template = "phi3"),
                "~<|user|>\na~<|end|>\n~<|assistant|>\n[b~<|end|>]\n");
     assert_row(OPEN("m.jsonl", PAIR, .chat_template = "plain"),
-               "User: a~<|endoftext|>\nAssistant: [b~<|endoftext|>]\n");
+               "User: a~<|endoftext|>\nAssistant:[ b~<|endoftext|>]\n");
     assert_row(OPEN("m.jsonl", PAIR, .chat_template = "plain", .train_on = "all"),
                "U[ser: a~<|endoftext|>\nAssistant: b~<|endoftext|>\n]");
 }
@@ -150,7 +151,8 @@ static void formats(void **state)
                "<user><|end|>~<|endoftext|><assistant>[b~<|endoftext|>]");
     assert_row(OPEN("i.csv", "input,output\na,b\n", NULL), "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
     static const char lists[] = "{\"prompt\": [" USER("a") "," ASSISTANT("b") "," USER("c") "], "
-                                "\"completion\": [" ASSISTANT("d") "]}\n{\"prompt\": \"q\", \"completion\": \"a\"}\n{\"prompt\": [], \"completion\": \"a\"}\n";
+                                "\"completion\": [" ASSISTANT("d") "]}\n{\"prompt\": \"q\", \"completion\": \"a\"}\n"
+                                "{\"prompt\": [], \"completion\": \"a\"}\n";
     static const char turns[] = "<user>a~<|endoftext|><assistant>b~<|endoftext|><user>c~<|endoftext|><assistant>[d~<|endoftext|>]";
     struct tune_dataset *d = OPEN("p.jsonl", lists, NULL);
     assert_string_equal(tune_dataset_about(d), "prompt-completion (recognised), columns prompt, completion; trained on completion; "
@@ -218,7 +220,8 @@ static void refused(void **state)
     assert_int_equal(tune_dataset_counts(d).bad, 1);
     tune_example_free(&x);
     tune_dataset_free(d);
-    put("thinks.jinja", "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{% if add_generation_prompt %}assistant:<think>{% endif %}");
+    put("thinks.jinja", "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}"
+                        "{% if add_generation_prompt %}assistant:<think>{% endif %}");
     REFUSED("r.jsonl", two, "r.jsonl:1: message 2: what the assistant wrote cannot be told", .chat_template = "thinks.jinja");
     assert_row(OPEN("r.jsonl", two, .chat_template = "thinks.jinja", .train_on = "all"), "u[ser:aassistant:b]");
     put("broken.jinja", "{% for m in messages %}");
@@ -228,6 +231,97 @@ static void refused(void **state)
     REFUSED("r.jsonl", PAIR, "not one of the first 1 rows has a token to train on", .max_length = 4);
     REFUSED("r.jsonl", "{\"messages\": [" USER("a") "," ASSISTANT("b") "], \"tools\": \"[]\"}",
             "the column \"tools\" is no list of tools", NULL);
+}
+
+/* A template that does not fit the tokenizer, or that ends no turn, is said when the set is opened, and where it is shown. */
+static void warned(void **state)
+{
+    (void)state;
+    static const char spelt[] = "{% for m in messages %}"
+                                "{{ '<|turn|>' + m.role + '</s>' + m.content + '<|im_end|><|turn|><|a b|>' }}{% endfor %}"
+                                "{% if add_generation_prompt %}<|turn|>assistant</s>{% endif %}";
+    char *text;
+    size_t size;
+    put("spelt.jinja", spelt);
+    struct tune_dataset *d = OPEN("w.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")) MESSAGES(USER("<|mine|>") "," ASSISTANT("b")),
+                                  .chat_template = "spelt.jinja");
+    assert_got(d);
+    assert_string_equal(tune_dataset_warning(d), "<|turn|>, </s>: special tokens to the template, but none to this "
+                                                 "tokenizer, which cuts them into pieces; take a template that the model was trained with");
+    FILE *f = open_memstream(&text, &size);
+    assert_ok(tune_dataset_show(d, bytes, 1, f));
+    fclose(f);
+    assert_non_null(strstr(text, "\nwarning: <|turn|>, </s>: special tokens to the template"));
+    free(text);
+    tune_dataset_free(d);
+    put("endless.jinja", "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}"
+                         "{% if add_generation_prompt %}assistant:{% endif %}");
+    d = OPEN("w.jsonl", PAIR, .chat_template = "endless.jinja");
+    assert_got(d);
+    assert_non_null(strstr(tune_dataset_warning(d), "cannot learn to stop; --append-token TOKEN"));
+    tune_dataset_free(d);
+    d = OPEN("w.jsonl", PAIR, .chat_template = "endless.jinja", .append_token = "<|end|>");
+    assert_got(d);
+    assert_null(tune_dataset_warning(d));
+    assert_row(d, "user:aassistant:[b~<|end|>]");
+    static const char *const ours[] = {"chatml", "llama3", "phi3", "plain"};
+    for (int i = 0; i < 4; i++) {
+        d = OPEN("w.jsonl", PAIR, .chat_template = ours[i]);
+        assert_got(d);
+        assert_null(tune_dataset_warning(d));
+        tune_dataset_free(d);
+    }
+    d = OPEN("w.jsonl", "{\"prompt\": \"<|mine|>\", \"completion\": \"b\"}", NULL);
+    assert_got(d);
+    assert_null(tune_dataset_warning(d));
+    tune_dataset_free(d);
+}
+
+/* What reading the longest row takes is told, where it is much. */
+static void long_rows(void **state)
+{
+    (void)state;
+    static char row[100200];
+    size_t head = (size_t)snprintf(row, sizeof row, "{\"prompt\": \"q\", \"completion\": \"");
+    memset(row + head, 'a', 100000);
+    snprintf(row + head + 100000, sizeof row - head - 100000, "\"}\n{\"prompt\": \"q\", \"completion\": \"a\"}\n");
+    struct tune_dataset *d = OPEN("l.jsonl", row, NULL);
+    assert_got(d);
+    int64_t bytes = tune_dataset_row_bytes(d);
+    assert_true(bytes == 16 * (int64_t)(strchr(row, '\n') - row));
+    tune_dataset_free(d);
+    d = OPEN("l.jsonl", PAIR, NULL);
+    assert_got(d);
+    assert_true(tune_dataset_row_bytes(d) == 0);
+    tune_dataset_free(d);
+}
+
+/* The rules of conversations, each broken once in a row by itself. */
+static void rules(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *error;
+    } broken[] = {
+        {MESSAGES(USER("a") "," SYSTEM("s") "," ASSISTANT("b")), "c.jsonl:2: message 2 (system): a system message stands only at"},
+        {MESSAGES(USER("a") "," USER("b") "," ASSISTANT("c")), "c.jsonl:2: message 2 (user): two user messages in a row"},
+        {MESSAGES(ASSISTANT("a") "," USER("b")), "c.jsonl:2: message 1 (assistant): an assistant's message follows"},
+        {MESSAGES(USER("a") "," ASSISTANT("b") "," ASSISTANT("c")), "c.jsonl:2: message 3 (assistant): an assistant's message"},
+        {MESSAGES(USER("a")), "c.jsonl:2: a conversation of 1 message, expected at least 2"},
+        {MESSAGES(""), "c.jsonl:2: a conversation of 0 messages"},
+        {MESSAGES(SYSTEM("s") "," USER("a")), "c.jsonl:2: no message of the assistant"},
+        {MESSAGES(USER("a") ",{\"role\": \"bot\", \"content\": \"b\"}"), "c.jsonl:2:"},
+        {MESSAGES(USER("a") ",{\"role\": \"assistant\"}"), "a message without \"content\""},
+        {MESSAGES(USER("a") ",{\"content\": \"b\"}"), "a message without \"role\""},
+    };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s", PAIR, broken[i].row);
+        struct tune_dataset *d = OPEN("c.jsonl", text, NULL);
+        assert_bad(d, 1, broken[i].error);
+        tune_dataset_free(d);
+        REFUSED("c.jsonl", strchr(text, '\n') + 1, "c.jsonl:1:", NULL); /* as the first row: before anything starts */
+    }
 }
 
 /* Templates of the same words are the same; one word, or a token that one names, and they are not. */
@@ -285,7 +379,8 @@ static void real_templates(void **state)
     if (!*shared)
         skip();
     static const char chatml[] = "~<|im_start|>system\ns~<|im_end|>\n~<|im_start|>user\na~<|im_end|>\n"
-                                 "~<|im_start|>assistant\n[b~<|im_end|>]\n~<|im_start|>user\n<|im_end|>~<|im_end|>\n~<|im_start|>assistant\n[d\n~<|im_end|>]\n";
+                                 "~<|im_start|>assistant\n[b~<|im_end|>]\n~<|im_start|>user\n<|im_end|>~<|im_end|>\n"
+                                 "~<|im_start|>assistant\n[d\n~<|im_end|>]\n";
     assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("chatml")), chatml);
     assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("SmolLM2-Instruct")), chatml);
     assert_row(OPEN("m.jsonl", TURNS, .chat_template = real("Qwen-Qwen2.5-7B-Instruct")), chatml);
@@ -304,21 +399,26 @@ static void tools(void **state)
     if (!*shared)
         skip();
     static const char row[] =
-        "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}], \"messages\": [" USER("a") ",{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+        "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}], \"messages\": [" USER("a") ",{\"role\": "
+        "\"assistant\", \"content\": null, "
+        "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
         "\"arguments\": {\"x\": 1}}}]}, {\"role\": \"tool\", \"content\": \"2\"}," ASSISTANT("b") "]}\n";
     struct tune_dataset *d = OPEN("t.jsonl", row, .chat_template = real("Qwen-Qwen2.5-7B-Instruct"));
     const char *text = row_of(d, 0), *user = strstr(text, "~<|im_start|>user\n");
     assert_non_null(strstr(text, "\n<tools>\n{\"type\": \"function\", \"function\": {\"name\": \"f\"}}\n</tools>"));
     assert_non_null(user);
     assert_string_equal(user, "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>\n"
-                        "{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n</tool_call>~<|im_end|>]\n~<|im_start|>user\n<tool_response>\n2\n</tool_response>~<|im_end|>\n"
+                        "{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n</tool_call>~<|im_end|>]\n"
+                        "~<|im_start|>user\n<tool_response>\n2\n</tool_response>~<|im_end|>\n"
                         "~<|im_start|>assistant\n[b~<|im_end|>]\n");
     tune_dataset_free(d);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(formats), cmocka_unit_test(shown),
-                                       cmocka_unit_test(refused), cmocka_unit_test(hashes), cmocka_unit_test(real_templates), cmocka_unit_test(tools)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats),   cmocka_unit_test(shown),
+                                       cmocka_unit_test(refused), cmocka_unit_test(hashes),    cmocka_unit_test(warned),
+                                       cmocka_unit_test(rules),   cmocka_unit_test(long_rows), cmocka_unit_test(real_templates),
+                                       cmocka_unit_test(tools)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

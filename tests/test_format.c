@@ -239,7 +239,8 @@ static void recognised(void **state)
     d = OPEN("r.jsonl", "{\"body\": \"abc\", \"id\": \"7\"}", .columns = "text=body");
     assert_row(d, 0, "a[bc]");
     tune_dataset_free(d);
-    REFUSED("r.jsonl", "{\"input\": \"i\", \"output\": \"o\"}", "need a chat template: no model: there is no chat template", NULL);
+    REFUSED("r.jsonl", "{\"input\": \"i\", \"output\": \"o\"}",
+            "need a chat template: the model has no chat template of its own; give --chat-template NAME", NULL);
     REFUSED("r.jsonl", "{\"messages\": []}", "r.jsonl: its rows are conversations (the format messages)", NULL);
 }
 
@@ -473,7 +474,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(templates), cmocka_unit_test(bad_templates), cmocka_unit_test(shipped),
                                        cmocka_unit_test(alpaca_rows), cmocka_unit_test(pairs), cmocka_unit_test(recognised),
                                        cmocka_unit_test(by_template), cmocka_unit_test(templates_refused),
-                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(csv_refused), cmocka_unit_test(csv_many), cmocka_unit_test(conversations),
+                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(csv_refused),
+                                       cmocka_unit_test(csv_many), cmocka_unit_test(conversations),
                                        cmocka_unit_test(bad_conversations)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

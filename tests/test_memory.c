@@ -244,6 +244,10 @@ static void too_little(void **state)
     struct tune_device *dev = tune_device_open("cpu", 2);
     assert_got(dev);
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
+    r.row_bytes = 1000;
+    assert_ok(tune_memory_plan_make(&less, &r, dev));
+    assert_true(less.total - less.held == plan.total - plan.held + (r.evaluates ? 2000 : 1000));
+    plan = less;
     struct tune_memory_limit limits[2] = {{"wide", INT64_MAX, false}, {"left of the test", plan.total - plan.held, false}};
     assert_ok(tune_memory_plan_check(&plan, &r, dev, limits, 2));
     limits[1].bytes--;

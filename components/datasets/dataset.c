@@ -15,6 +15,8 @@
 enum { PROBED_ROWS = 1000 };            /* searched for a readable one when bad rows are skipped */
 #define TOUCHED_LIMIT ((size_t)64 << 20) /* bytes of mapping that rows may make resident before they are given back */
 #define TOUCHED_ROW ((size_t)64 << 10)   /* what a page fault brings in around it */
+#define LONG_ROW ((size_t)64 << 10)      /* shorter ones are no part of a memory plan */
+enum { ROW_COST = 16, CHAT_COST = 28 };  /* bytes for a byte of a row, as tests/bench/bench_rows measures and some more */
 #define HELD_OUT_STREAM 0x68656c64u      /* keeps these draws apart from those of the orders of epochs */
 
 struct tune_dataset {
@@ -26,7 +28,7 @@ struct tune_dataset {
     struct tune_columns columns; /* of rows that have any */
     struct tune_format format;
     bool formatted;              /* by format; else a row's text is its field, or the row */
-    char about[1024];
+    char about[1024], warning[512];
     struct tune_text_rows text;
     char *response;
     size_t response_size;
@@ -405,7 +407,8 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     TRY(settle_append(d, o));
     if (d->formatted) {
         describe(d);
-        return probe_formatted(d);
+        TRY(probe_formatted(d));
+        return tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
     }
     if (d->rows.format == TUNE_DATASET_TEXT)
         return 0;
@@ -498,6 +501,16 @@ const char *tune_dataset_text_field(const struct tune_dataset *d)
 const char *tune_dataset_about(const struct tune_dataset *d)
 {
     return d->formatted ? d->about : NULL;
+}
+
+const char *tune_dataset_warning(const struct tune_dataset *d)
+{
+    return *d->warning ? d->warning : NULL;
+}
+
+int64_t tune_dataset_row_bytes(const struct tune_dataset *d)
+{
+    return d->rows.longest < LONG_ROW ? 0 : (int64_t)d->rows.longest * (d->format.chat ? CHAT_COST : ROW_COST);
 }
 
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d)

@@ -112,7 +112,11 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 /* tune_dataset_text_field - the field in use, NULL for text files, callbacks and formats of several columns.
  * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ...";
  * NULL for rows of text.
+ * tune_dataset_warning - what the user should know of the template, of special tokens in it that the tokenizer does not have;
+ * NULL: nothing.
  * tune_dataset_prompt_hash, tune_dataset_chat_hash - of the content of the prompt template, of the chat template; 0: there is none.
+ * tune_dataset_row_bytes - about what reading the longest row takes of memory beside its tokens that are kept; 0 where that is
+ * little, and for callbacks.
  * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
  * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
  * tune_dataset_hash - the fingerprint, and of a set with templates theirs with it: what rows become by another template is
@@ -121,6 +125,8 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
+const char *tune_dataset_warning(const struct tune_dataset *d);
+int64_t tune_dataset_row_bytes(const struct tune_dataset *d);
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d);
 uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);
 #define TUNE_DATASET_SOURCE_SIZE 4160

@@ -110,6 +110,8 @@ int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n,
     int status = 0;
     if (tune_dataset_about(d))
         fprintf(stream, "format: %s\n", tune_dataset_about(d));
+    if (tune_dataset_warning(d))
+        fprintf(stream, "warning: %s\n", tune_dataset_warning(d));
     for (int64_t i = 0; status == 0 && i < rows; i++)
         status = show_row(d, tok, i, &x, stream);
     tune_example_free(&x);

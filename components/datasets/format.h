@@ -79,4 +79,9 @@ void tune_pieces_free(struct tune_pieces *p);
  * caller's own. It is dataset.c's, and counts nothing. */
 int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_pieces *p);
 
+/* tune_dataset_watch - what templates write into the first rows that the user should know, into warning, else "": spellings of
+ * special tokens which are none to the tokenizer; conversations in which nothing ends an assistant's turn, where ended is false
+ * (--append-token was not given). 0; -1: out of memory. */
+int tune_dataset_watch(const struct tune_dataset *d, struct tune_tokenizer *tok, bool ended, char *warning, size_t size);
+
 #endif

@@ -315,6 +315,8 @@ static int index_rows(struct tune_rows *rows)
             rows->places[rows->count / ROWS_APART] = here;
         }
         rows->count++;
+        if (row.size > rows->longest && row.size <= TUNE_ROW_LIMIT)
+            rows->longest = row.size;
         if (at.offset - released > WINDOW) {
             tune_file_release(rows->file.data + released, rows->file.data + at.offset);
             released = at.offset;

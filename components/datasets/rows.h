@@ -34,6 +34,7 @@ struct tune_rows {
     enum tune_dataset_format format; /* never BY_NAME */
     struct tune_row_place *places;
     int64_t count; /* rows */
+    size_t longest; /* bytes of the longest row that is read: none above TUNE_ROW_LIMIT */
     struct tune_row header; /* of a CSV or TSV file: its first record */
 };
 

@@ -216,6 +216,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_logger_note(log, "rows", text));
     if (about)
         TRY(tune_logger_note(log, "format", about));
+    if (tune_dataset_warning(data))
+        TRY(tune_logger_note(log, "warning: template", tune_dataset_warning(data)));
     TRY(tune_logger_planned(log, tune_loader_planned_steps(load)));
     snprintf(text, sizeof text, "%s%" PRId64 " steps of %d x %d %s, at most %d tokens each",
              flags->packing && flags->max_steps < 0 ? "at most " : "", tune_loader_planned_steps(load), flags->accumulate,

@@ -25,6 +25,7 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
         .optimizer = tune_get_optimizer_options(flags),
         .loader = tune_get_loader_options(flags),
         .rows = tune_dataset_rows(data),
+        .row_bytes = tune_dataset_row_bytes(data),
         .evaluates = flags->train_split < 1 || flags->eval_dataset,
         .log_every = flags->log_every,
         .profile = flags->profile,

@@ -51,6 +51,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "profiler", profiler.device, true);
     add(plan, "profiler's trace", profiler.heap, false);
     add(plan, "loader", loader, false);
+    add(plan, "longest row", r->row_bytes * (r->evaluates ? 2 : 1), false); /* a thread for each loader */
     add(plan, "libraries' buffers", model.library + TRANSFER_BYTES, false);
     add(plan, "files to save", r->files, false);
     add(plan, "process so far", plan->held, false);

@@ -34,6 +34,7 @@ struct tune_memory_request {
     struct tune_optimizer_options optimizer;
     struct tune_loader_options loader; /* its batch_size and max_length are the model's too */
     int64_t rows;                      /* of the data set */
+    int64_t row_bytes;                 /* tune_dataset_row_bytes */
     bool evaluates;                    /* a second loader, for the held-out rows */
     int log_every;                     /* steps whose scalars wait on the device */
     int profile;                       /* steps to be profiled */
@@ -47,7 +48,7 @@ struct tune_memory_part {
     int64_t bytes;
 };
 
-enum { TUNE_MEMORY_PARTS = 14 };
+enum { TUNE_MEMORY_PARTS = 15 };
 struct tune_memory_plan {
     struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* none of 0 bytes */
     int count;

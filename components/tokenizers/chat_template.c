@@ -201,13 +201,14 @@ static int use(struct tune_chat_template *t, struct tune_jinja **to, const struc
     return (*to = tune_jinja_open(name, n->text, n->size)) ? 0 : -1;
 }
 
-static int unknown(const struct tune_chat_template *t, const char *chosen, const char *folder)
+/* chosen is NULL, and the model has none, or nothing has this name: which there are. */
+static int unknown(const struct tune_chat_template *t, const char *folder, const char *chosen, const char *defaults)
 {
     const char *names[NAMES * 2];
-    char text[1024] = "", *ours[NAMES];
+    char text[512] = "", *ours[NAMES];
     int count = 0, own = 0;
     size_t at = 0;
-    DIR *d = opendir(folder);
+    DIR *d = opendir(defaults);
     for (struct dirent *e; d && (e = readdir(d)) && own < NAMES;) {
         size_t size = strlen(e->d_name);
         if (size > 6 && strcmp(e->d_name + size - 6, ".jinja") == 0 && (ours[own] = strndup(e->d_name, size - 6)))
@@ -222,10 +223,14 @@ static int unknown(const struct tune_chat_template *t, const char *chosen, const
         names[count++] = ours[i];
     for (int i = 0; i < count && at < sizeof text; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", names[i]);
-    const char *near = tune_nearest(chosen, names, count, NULL);
-    tune_error_set_kind(TUNE_ERROR_USAGE,
-                        "--chat-template: there is no template %s; did you mean %s? There are: %s; or the path of a "
-                        "file, with a '/' or .jinja at its end", chosen, near ? near : "a file", text);
+    const char *near = chosen ? tune_nearest(chosen, names, count, NULL) : NULL;
+    if (chosen)
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--chat-template: there is no template %.200s; did you mean %s? There are: %s; or "
+                            "the path of a file, with a '/' or .jinja at its end", chosen, near ? near : "a file", text);
+    else
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%.300s has no chat template of its own%s; give --chat-template NAME (there are: %s) "
+                            "or the path of a file", folder ? folder : "the model",
+                            folder ? " (no chat_template.jinja, none in tokenizer_config.json)" : "", text);
     for (int i = 0; i < own; i++)
         free(ours[i]);
     return -1;
@@ -237,9 +242,9 @@ static int choose(struct tune_chat_template *t, const char *folder, const char *
     const struct named *n = named(t, chosen ? chosen : "default");
     size_t size = chosen ? strlen(chosen) : 0;
     if (!chosen && !n) {
-        tune_error_set("%s: there is no chat template: no chat_template.jinja, and none in tokenizer_config.json; "
-                       "give --chat-template (chatml, llama3, ... or a file)", folder ? folder : "no model");
-        return -1;
+        if (tune_defaults_path(ours, "chat_templates") < 0)
+            *ours = 0; /* the path of a file is left */
+        return unknown(t, folder, NULL, ours);
     }
     if (!n && (strchr(chosen, '/') || (size > 6 && strcmp(chosen + size - 6, ".jinja") == 0))) {
         TRY(add_file(t, chosen, chosen));
@@ -251,7 +256,7 @@ static int choose(struct tune_chat_template *t, const char *folder, const char *
     if (!n) {
         if (tune_defaults_path(ours, "chat_templates") < 0 || tune_path(path, "%s/%s.jinja", ours, chosen) < 0 ||
             !tune_file_exists(path))
-            return unknown(t, chosen, ours);
+            return unknown(t, folder, chosen, ours);
         TRY(add_file(t, "default", path));
         return use(t, &t->plain, &t->found[t->found_count - 1]);
     }
