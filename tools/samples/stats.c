@@ -206,8 +206,33 @@ static int put_store(void)
     return code;
 }
 
-/* What the records say, without counting requests. */
-static int put_recorded_operation(const char *id)
+enum { MEASURED, REPLAYED, INVALID, FAILED, FIGURES };
+
+/* What operations asked for, by their ids' places in `records` ("first.json"): counted in the table, as a record knows what its
+ * own process did only. */
+static int count_operations(char *const *records, int count, int64_t (*figures)[FIGURES])
+{
+    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_TYPE)->name,
+                           tune_request_column(TUNE_REQUEST_STATUS)->name};
+    const struct tune_cell *cells;
+    int more = -1, at = 0;
+    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 3);
+    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+        size_t n = strlen(cells[0].text);
+        for (int i = 0; i < count; i++, at = (at + 1) % count) /* most often the last one's */
+            if (!strncmp(records[at], cells[0].text, n) && !strcmp(records[at] + n, ".json"))
+                break;
+        if (count == 0 || strncmp(records[at], cells[0].text, n) || strcmp(records[at] + n, ".json"))
+            continue; /* its record was removed */
+        figures[at][strcmp(cells[1].text, "replayed") ? MEASURED : REPLAYED]++;
+        figures[at][INVALID] += !strcmp(cells[2].text, "invalid");
+        figures[at][FAILED] += !strcmp(cells[2].text, "failed");
+    }
+    tune_scan_free(scan);
+    return more;
+}
+
+static int put_recorded_operation(const char *id, const int64_t counted[FIGURES])
 {
     struct tune_operation_record r;
     if (tune_operation_record_read(samples.store, id, &r) < 0) {
@@ -221,8 +246,8 @@ static int put_recorded_operation(const char *id)
     if (code == 0)
         code = put_time(id, "STARTED", r.started_s);
     const struct { const char *name; int64_t value; } figures[] = {
-        {"PLANNED", r.planned}, {"MEASURED", r.measured}, {"REPLAYED", r.replayed}, {"INVALID", r.refused + r.invalid},
-        {"FAILED", r.failed}};
+        {"PLANNED", r.planned}, {"MEASURED", counted[MEASURED]}, {"REPLAYED", counted[REPLAYED]},
+        {"INVALID", counted[INVALID]}, {"FAILED", counted[FAILED]}};
     for (size_t i = 0; i < sizeof figures / sizeof *figures && code == 0; i++)
         if (figures[i].value > 0)
             code = put("operation", id, figures[i].name, (double)figures[i].value);
@@ -233,8 +258,14 @@ static int put_recorded_operation(const char *id)
 static int put_records(const char *kind)
 {
     int count, code = 0;
+    bool operations = !strcmp(kind, "operations");
     char **names = tune_store_records(samples.store, kind, &count);
     TRY(names ? 0 : -1);
+    int64_t(*figures)[FIGURES] = calloc((size_t)count + 1, sizeof *figures);
+    if (!figures)
+        code = samples_no_memory();
+    else if (operations)
+        code = count_operations(names, count, figures);
     for (int i = 0; i < count && code == 0; i++) {
         char path[TUNE_PATH_MAX];
         code = tune_path(path, "%s/%s/%s", my.store, kind, names[i]);
@@ -242,8 +273,9 @@ static int put_records(const char *kind)
         if (dot)
             *dot = 0;
         if (code == 0)
-            code = !strcmp(kind, "operations") ? put_recorded_operation(names[i]) : put_text("space", names[i], "FILE", path);
+            code = operations ? put_recorded_operation(names[i], figures[i]) : put_text("space", names[i], "FILE", path);
     }
+    free(figures);
     tune_store_records_free(names, count);
     return code;
 }
