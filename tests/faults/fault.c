@@ -4,9 +4,10 @@
  *
  * WHAT: ENOSPC, EIO, EROFS, EFBIG, EDQUOT: that call, and it alone, fails so. ENOSPC+: from there on no call that needs space
  * succeeds (EROFS+: nor one that changes anything). KILL: SIGKILL before the call. INT, TERM, HUP: that signal before the
- * call, which then is made. FLIP: if it is a write, its last byte is written with another lowest bit. COUNT: nothing. Calls are counted in all threads: open for writing or creating, write (not to
- * standard streams), fsync, rename, mkdir, link, symlink, unlink, rmdir, ftruncate. Ends as the program does (128 + its signal);
- * with COUNT prints their number on file descriptor 9. Exit 77: this system does not let a program be traced. */
+ * call, which then is made. FLIP: where the call is a write, the lowest bit of its last byte is written otherwise. COUNT:
+ * nothing. Calls are counted in all threads: open for writing or creating, write (not to standard streams), fsync, rename,
+ * mkdir, link, symlink, unlink, rmdir, ftruncate. Ends as the program does (128 + its signal); with COUNT prints their number on
+ * file descriptor 9. Exit 77: this system does not let a program be traced. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

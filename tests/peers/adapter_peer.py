@@ -222,8 +222,9 @@ TRAINED = {
     "LoRA": ["--lora-r", "4", "--lora-alpha", "8"],
     "rsLoRA": ["--lora-r", "4", "--lora-alpha", "3", "--lora-rslora", "--lora-dropout", "0.1"],
     "DoRA": ["--lora-r", "3", "--lora-dora", "--base-dtype", "bfloat16"],
-    "patterns, layers": ["--lora-r", "4", "--lora-targets", "q_proj,v_proj,mlp.down_proj,model.layers.1.self_attn.o_proj", "--lora-layers", "1",
-                         "--lora-rank-pattern", "v_proj=2,layers.1.mlp.down_proj=7", "--lora-alpha-pattern", "q_proj=5"],
+    "patterns, layers": ["--lora-r", "4", "--lora-targets", "q_proj,v_proj,mlp.down_proj,model.layers.1.self_attn.o_proj",
+                         "--lora-layers", "1", "--lora-rank-pattern", "v_proj=2,layers.1.mlp.down_proj=7",
+                         "--lora-alpha-pattern", "q_proj=5"],
     "saved in bfloat16": ["--lora-r", "4", "--save-dtype", "bfloat16"],
 }
 IDS = [(7 * i * i + 3) % 300 for i in range(24)]
@@ -236,8 +237,8 @@ def run(*command):
 
 
 def finetune(base, output, *options):
-    run(os.path.join(BUILD, "finetune_lora"), "--model", base, "--dataset", "datasets/stories.jsonl", "--max-length", 32, "--batch-size", 4, "--lr",
-        "2e-2", "--max-steps", 8, "--output", output, *options)
+    run(os.path.join(BUILD, "finetune_lora"), "--model", base, "--dataset", "datasets/stories.jsonl", "--max-length", 32,
+        "--batch-size", 4, "--lr", "2e-2", "--max-steps", 8, "--output", output, *options)
     return os.path.join(output, "checkpoint-final")
 
 
@@ -299,10 +300,11 @@ def main():
                 tap.case(f"{family}, {title}: merged as PEFT merges", compare_merged, base, folder, options, half)
         for like in ("smollm2-135m", "qwen3-0.6b"):
             base = os.path.join(root, like)
-            run(os.path.join(BUILD, "init_model"), "--like", like, "--layers", 2, "--hidden-size", 64, "--intermediate-size", 128, "--heads", 2,
-                "--kv-heads", 1, "--vocab-size", 300, "--max-positions", 128, "--seed", 1, base)
+            run(os.path.join(BUILD, "init_model"), "--like", like, "--layers", 2, "--hidden-size", 64, "--intermediate-size", 128,
+                "--heads", 2, "--kv-heads", 1, "--vocab-size", 300, "--max-positions", 128, "--seed", 1, base)
             for i, (title, options) in enumerate(TRAINED.items()):
-                tap.case(f"{like}, {title}: trained in turns", compare_trained, base, os.path.join(root, f"{like}-trained-{i}"), options)
+                output = os.path.join(root, f"{like}-trained-{i}")
+                tap.case(f"{like}, {title}: trained in turns", compare_trained, base, output, options)
         tap.case("configs mean what they mean to PEFT", compare_configs, os.path.join(root, "Qwen3"), root)
     tap.done()
 
