@@ -128,9 +128,10 @@ def measure(args, model, tmp):
     who, times, peaks, about = ["ours"] + peers, {}, {}, {}
     for r in range(args.rounds):
         for w in who:
-            print(f"# round {r + 1} of {args.rounds}, {w}", file=sys.stderr)
             about[w], peak = ours(job, tmp) if w == "ours" else theirs(dict(job, mode=w))
             times.setdefault(w, []).extend(about[w]["times"][2 if w == "compile" else 1:])
+            print(f"# round {r + 1} of {args.rounds}, {w}: {tokens / min(about[w]['times'][1:]):.1f} tokens/s, RssAnon "
+                  f"{peak['RssAnon'] / 2**20:.0f} MiB, VmHWM {peak['VmHWM'] / 2**20:.0f} MiB", file=sys.stderr)
             peaks[w] = {k: max(v, peaks.get(w, {}).get(k, 0)) for k, v in peak.items()}
     weights = about[peers[0]]["weights"]
     about["ours"]["anonymous"] = weights
