@@ -89,24 +89,27 @@ static void test_rewritten(void **state)
         const char *template, *text, *spans;
     } cases[] = {
         /* what goes before an earlier answer is dropped, and the last turn has it even where it is empty */
-        {"{% for m in messages %}{% set c = m.content.split('</think>')[-1] %}{% set r = m.content.split('</think>')[0].split('<think>')"
-         "[-1] %}{% if m.role == 'assistant' and loop.last %}{{ '[assistant]<think>' + r + '</think>' + c }}{% else %}{{ '[' + m.role + ']' "
-         "+ c }}{% endif %}{{ '.' }} {% endfor %}" PROMPT("[assistant]"),
-         "[system]Be brief.. [user]Hi. [assistant]Yo. [user]<think>. [assistant]<think>so</think>No. ", "Yo.|<think>so</think>No.|"},
+        {"{% for m in messages %}{% set c = m.content.split('</think>')[-1] %}"
+         "{% set r = m.content.split('</think>')[0].split('<think>')[-1] %}"
+         "{% if m.role == 'assistant' and loop.last %}{{ '[assistant]<think>' + r + '</think>' + c }}"
+         "{% else %}{{ '[' + m.role + ']' + c }}{% endif %}{{ '.' }} {% endfor %}" PROMPT("[assistant]"),
+         "[system]Be brief.. [user]Hi. [assistant]Yo. [user]<think>. [assistant]<think>so</think>No. ",
+         "Yo.|<think>so</think>No.|"},
         /* the same, and the prompt begins the reasoning that no turn has */
-        {"{% for m in messages %}{{ '[' + m.role + ']' + m.content.split('</think>')[-1] + '.' }}{% endfor %}" PROMPT("[assistant]<think>\n"),
+        {"{% for m in messages %}{{ '[' + m.role + ']' + m.content.split('</think>')[-1] + '.' }}{% endfor %}"
+         PROMPT("[assistant]<think>\n"),
          "[system]Be brief..[user]Hi.[assistant]Yo.[user]<think>.[assistant]No.", "Yo.|No.|"},
         /* the system's message goes into the last message of a user, if that is the last of all */
-        {"{% set s = messages[0].content %}{% for m in messages[1:] %}{% if m.role == 'user' %}[{{ s if loop.last }}{{ m.content }}]{% else "
-         "%}{{ m.content }}</s>{% endif %}{% endfor %}",
+        {"{% set s = messages[0].content %}{% for m in messages[1:] %}"
+         "{% if m.role == 'user' %}[{{ s if loop.last }}{{ m.content }}]{% else %}{{ m.content }}</s>{% endif %}{% endfor %}",
          "[Hi]<think>why</think>Yo</s>[<think>]<think>so</think>No</s>", "<think>why</think>Yo</s>|<think>so</think>No</s>|"},
         /* the generation prompt inside the loop */
-        {"{% for m in messages %}{{ '[' + m.role + ']' }}{{ m.content[:8] if loop.last else m.content[-2:] }}</s>{% if loop.last and "
-         "add_generation_prompt %}{{ '[assistant]' }}{% endif %}{% endfor %}",
+        {"{% for m in messages %}{{ '[' + m.role + ']' }}{{ m.content[:8] if loop.last else m.content[-2:] }}</s>"
+         "{% if loop.last and add_generation_prompt %}{{ '[assistant]' }}{% endif %}{% endfor %}",
          "[system]f.</s>[user]Hi</s>[assistant]Yo</s>[user]k></s>[assistant]<think>s</s>", "Yo</s>|<think>s</s>|"},
         /* {% generation %} around the header too, and text around the turns */
-        {"<s>{% for m in messages[::1] %}{% generation %}{{ '[' + m.role + ']' + m.content[:3] }}{% if loop.last %}!{% endif %}. {% "
-         "endgeneration %}{% endfor %}</s>" PROMPT("[assistant]"),
+        {"<s>{% for m in messages[::1] %}{% generation %}{{ '[' + m.role + ']' + m.content[:3] }}"
+         "{% if loop.last %}!{% endif %}. {% endgeneration %}{% endfor %}</s>" PROMPT("[assistant]"),
          "<s>[system]Be . [user]Hi. [assistant]<th. [user]<th. [assistant]<th!. </s>", "<th.|<th!.|"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -114,22 +117,28 @@ static void test_rewritten(void **state)
         gives(t, &reasons, TUNE_CHAT_SPANS, cases[i].text, cases[i].spans);
         tune_chat_template_free(t);
     }
-    static const struct tune_chat_message nothing[] = {SAID("user", "Hi"), SAID("assistant", ""), SAID("user", "a"), SAID("assistant", "")};
+    static const struct tune_chat_message nothing[] = {SAID("user", "Hi"), SAID("assistant", ""), SAID("user", "a"),
+                                                       SAID("assistant", "")};
     struct tune_chat_template *t = from("{% for m in messages %}{{ '[' + m.role + ']' + m.content + '[end]' }}{% endfor %}"
                                         PROMPT("[assistant][think]"));
     gives(t, &(struct tune_chat_messages){.items = nothing, .count = 4}, TUNE_CHAT_SPANS,
           "[user]Hi[end][assistant][end][user]a[end][assistant][end]", "[end]|[end]|");
     tune_chat_template_free(t);
     t = from("{% for m in messages %}{{ '[' + m.role }}{{ '\n(call)' }}{% endfor %}" PROMPT("[assistant\n(think)"));
-    gives(t, &(struct tune_chat_messages){.items = nothing, .count = 2}, TUNE_CHAT_SPANS, "[user\n(call)[assistant\n(call)", "(call)|");
+    gives(t, &(struct tune_chat_messages){.items = nothing, .count = 2}, TUNE_CHAT_SPANS,
+          "[user\n(call)[assistant\n(call)", "(call)|");
+    tune_chat_template_free(t);
+    t = from("{% for m in messages %}{{ '[' + m.role + ']' + m.content + '\xC3\xA0' }}{% endfor %}" PROMPT("[assistant]"));
+    gives(t, &(struct tune_chat_messages){.items = nothing, .count = 2}, TUNE_CHAT_SPANS,
+          "[user]Hi\xC3\xA0[assistant]\xC3\xA0", "\xC3\xA0|");
     tune_chat_template_free(t);
     t = from("{% for i in range(messages|length) %}{{ '[' + messages[i].role + ']' + messages[i].content + '[end] ' }}{% endfor %}"
              PROMPT("[assistant]"));
     gives(t, &(struct tune_chat_messages){.items = nothing, .count = 4}, TUNE_CHAT_SPANS,
           "[user]Hi[end] [assistant][end] [user]a[end] [assistant][end] ", "[end]|[end]|");
     tune_chat_template_free(t);
-    t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ m.content }}"
-                                        "{% endif %};{% endfor %}" PROMPT("assistant:"));
+    t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ m.content }}{% endif %};"
+             "{% endfor %}" PROMPT("assistant:"));
     gives(t, &m, TUNE_CHAT_SPANS, "user:Hi;assistant:;user:<|im_end|>;assistant:;", ";|;|");
     tune_chat_template_free(t);
 }
@@ -142,9 +151,11 @@ static void test_unplaced(void **state)
     static const struct {
         const char *template, *message;
     } cases[] = {
-        {"{{ messages[0].content }}", "rows.jsonl:7: message 2: what the assistant wrote cannot be told from what the template writes"},
-        {"{% for m in messages %}{{ m.content }}{% endfor %}{% for m in messages %}{{ m.content }}.{% endfor %}", "more than one loop"},
-        {"{% set x %}{% for m in messages %}{{ m.content if loop.last }}.{% endfor %}{% endset %}{{ x }}", "no loop over the messages"},
+        {"{{ messages[0].content }}", "rows.jsonl:7: message 2: what the assistant wrote cannot be told from"},
+        {"{% for m in messages %}{{ m.content }}{% endfor %}{% for m in messages %}{{ m.content }}.{% endfor %}",
+         "more than one loop"},
+        {"{% set x %}{% for m in messages %}{{ m.content if loop.last }}.{% endfor %}{% endset %}{{ x }}",
+         "no loop over the messages"},
         {"{% for m in messages %}{{ m.content }}{{ messages[0].content }};{% endfor %}", "something that it does not say"},
         {"{% for m in messages %}{{ '=' + m.role + m.content + (';' if loop.last else ',') }}{% endfor %}" PROMPT("assistant:"),
          "message 2: .*as the generation prompt says"},
@@ -205,6 +216,51 @@ static void test_found(void **state)
     assert_null(tune_chat_template_open("model", "./none.jinja"));
 }
 
+/* The templates that --chat-template knows by name. */
+static void test_ours(void **state)
+{
+    (void)state;
+    const struct tune_chat_messages m = {.items = two, .count = 4};
+    static const char *const cases[][3] = {
+        {"chatml", "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYo <|im_end|>\n<|im_start|>user\n<|im_end|><|im_end|>\n"
+                   "<|im_start|>assistant\n<|im_end|>\n", "Yo <|im_end|>|<|im_end|>|"},
+        {"llama3", "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nYo"
+                   "<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n<|im_end|><|eot_id|><|start_header_id|>assistant"
+                   "<|end_header_id|>\n\n<|eot_id|>", "Yo<|eot_id|>|<|eot_id|>|"},
+        {"phi3", "<|user|>\nHi<|end|>\n<|assistant|>\nYo <|end|>\n<|user|>\n<|im_end|><|end|>\n<|assistant|>\n<|end|>\n",
+                 "Yo <|end|>|<|end|>|"},
+        {"plain", "User: Hi</s>\nAssistant: Yo</s>\nUser: <|im_end|></s>\nAssistant: </s>\n", "Yo</s>|</s>|"},
+    };
+    assert_ok(tune_file_make_folder("base"));
+    put("base/tokenizer_config.json", "{\"bos_token\": \"<s>\", \"eos_token\": \"</s>\"}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tune_chat_template *t = tune_chat_template_open("base", cases[i][0]);
+        assert_got(t);
+        gives(t, &m, TUNE_CHAT_SPANS, cases[i][1], cases[i][2]);
+        tune_chat_template_free(t);
+    }
+}
+
+/* More messages than the marks have numbers for. */
+static void test_long(void **state)
+{
+    (void)state;
+    struct tune_chat_message items[130];
+    struct tune_chat_text out = {0};
+    struct tune_chat_template *t = from(chatml);
+    for (int i = 0; i < 130; i++)
+        items[i] = (struct tune_chat_message){.role = i % 2 ? "assistant" : "user", .content = {i % 2 ? "a" : "u", 1}};
+    assert_ok(tune_chat_template_render(t, &(struct tune_chat_messages){.items = items, .count = 130}, TUNE_CHAT_SPANS, &out));
+    assert_int_equal(out.span_count, 65);
+    for (int i = 0; i < 65; i++) {
+        assert_int_equal(out.spans[i].message, i * 2 + 1);
+        assert_int_equal(out.spans[i].end - out.spans[i].begin, 11);
+        assert_memory_equal(out.text + out.spans[i].begin, "a<|im_end|>", 11);
+    }
+    tune_chat_text_free(&out);
+    tune_chat_template_free(t);
+}
+
 static void test_messages(void **state)
 {
     (void)state;
@@ -260,8 +316,9 @@ static void test_marked_ids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spans), cmocka_unit_test(test_rewritten), cmocka_unit_test(test_unplaced), cmocka_unit_test(test_found),
-        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_spans), cmocka_unit_test(test_rewritten), cmocka_unit_test(test_unplaced),
+        cmocka_unit_test(test_found),
+        cmocka_unit_test(test_messages), cmocka_unit_test(test_ours), cmocka_unit_test(test_long),
         cmocka_unit_test(test_marked_ids),
     };
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);

@@ -133,6 +133,24 @@ static void test_names(void **state)
     gives("{% for k, v in a|dictsort(reverse=true) %}{{ k }}{% endfor %}{% for k, v in a.items() %}{{ k }}{% endfor %}", "yxxy");
     gives("{{ 2.7|int }}{{ 'x'|int(3) }}{{ zz|default('d') }}{{ 'a\nb\n\nc'|indent(2) }}", "23da\n  b\n\n  c");
     gives("{{ strftime_now('%d %b %Y') }}", "14 Nov 2023");
+    gives("{{ [3,1,2]|sort }}{{ ['A','b']|sort(reverse=true) }}{{ msgs|sort(attribute='role')|map(attribute='role')|join }}",
+          "[1, 2, 3]['b', 'A']assistantuser");
+    gives("{{ ['\xC3\xB6', '\xE6\x97\xA5'] }}{{ 'a'|safe }}", "['\xC3\xB6', '\xE6\x97\xA5']a");
+}
+
+/* What is gone through item by item, and is no list. */
+static void test_no_lists(void **state)
+{
+    (void)state;
+    gives("{{ 1 if l|select('undefined') else 2 }}{{ 1 if a.keys() else 2 }}{{ none|select|list }}{{ none|map('upper')|list "
+        "}}", "11[][]");
+    gives("{{ range(3)[1] }}{{ range(1) is sequence }}{{ a.keys() is sequence }}{{ a.keys()|length }}{{ [1] == range(1, 2) }}",
+          "1TrueFalse2False");
+    fails("{% set g = l|select %}{{ g|list }}{{ g|list }}", "is gone through again");
+    fails("{{ l|select|tojson }}", "tojson of what is gone through once");
+    fails("{{ l|select|length }}", "length of what is gone through once");
+    fails("{{ range(3) }}", "a range is printed");
+    fails("{{ a.keys() * 2 }}", "is not possible");
 }
 
 static void test_refused(void **state)
@@ -162,6 +180,9 @@ static void test_errors(void **state)
     fails("{{ 9223372036854775807 + 1 }}", "64 bits");
     fails("{{ 1 // 0 }}", "zero");
     fails("{{ '\xC3\xB6'|upper }}", "outside ASCII");
+    fails("{{ ['\xEE\x80\x80'] }}", "U+E000");
+    fails("{{ 'a'|safe + 'b' }}", "what the filter safe gives");
+    fails("{{ ('a'|safe)|trim }}", "what the filter safe gives");
 }
 
 static void test_limits(void **state)
@@ -206,7 +227,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_white_space), cmocka_unit_test(test_expressions), cmocka_unit_test(test_statements),
-        cmocka_unit_test(test_names), cmocka_unit_test(test_refused), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_no_lists),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_errors),
         cmocka_unit_test(test_limits), cmocka_unit_test(test_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

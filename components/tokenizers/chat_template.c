@@ -427,6 +427,11 @@ static bool is_data(const struct rendered *r, size_t at)
     return r->marks[at] & TUNE_JINJA_DATA;
 }
 
+static bool is_blank(const struct rendered *r, size_t at)
+{
+    return r->text[at] == ' ' || (r->text[at] >= '\t' && r->text[at] <= '\r');
+}
+
 /* What two renders have in common from the beginning, in whole pieces of what the template wrote. */
 static size_t common(const struct rendered *a, const struct rendered *b)
 {
@@ -441,7 +446,7 @@ static size_t common(const struct rendered *a, const struct rendered *b)
 /* The end of [begin, end) less white space of the template's. */
 static size_t without_space(const struct rendered *r, size_t begin, size_t end)
 {
-    while (end > begin && !is_data(r, end - 1) && tune_jinja_is_space((unsigned char)r->text[end - 1]))
+    while (end > begin && !is_data(r, end - 1) && is_blank(r, end - 1))
         end--;
     return end;
 }
@@ -466,7 +471,7 @@ static size_t header(const struct rendered *full, const struct tune_jinja_turn *
     if (at + n < before->size)
         while (n > 0 && !border(full, turn->begin + n) && !is_data(full, turn->begin + n))
             n--;
-    while (n > 0 && n < same && tune_jinja_is_space((unsigned char)full->text[turn->begin + n]))
+    while (n > 0 && n < same && is_blank(full, turn->begin + n))
         n++;
     return n;
 }
@@ -503,7 +508,7 @@ static int between(const struct tune_chat_template *t, const struct tune_chat_me
         size_t end = common(upto, sequel);
         for (size_t k = before.size; k < upto->size; k++) {
             data |= k >= end && is_data(upto, k);
-            told |= k < end && !tune_jinja_is_space((unsigned char)upto->text[k]);
+            told |= k < end && !is_blank(upto, k);
         }
         if (end < before.size || memcmp(before.text, full->text, before.size) != 0 || data || !told)
             unplaced(t, i, "no loop over the messages writes it, and the text around it changes with what follows");

@@ -234,6 +234,8 @@ static int join_lists(jrun *run, const jval *a, const jval *b, jval *v)
 int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v)
 {
     int64_t x, y;
+    if (a->safe || b->safe)
+        return tune_jinja_fail(run, "an operator on what the filter safe gives is not supported");
     if (op == '~' || (op == '+' && a->type == JINJA_TEXT && b->type == JINJA_TEXT)) {
         struct tune_jinja_buffer text = {0};
         TRY(tune_jinja_put_value(run, &text, a));

@@ -277,6 +277,14 @@ JINJA_RUN(string)
     return tune_jinja_string(run, of, v);
 }
 
+JINJA_RUN(safe)
+{
+    (void)what, (void)args;
+    TRY(tune_jinja_string(run, of, v));
+    v->safe = true;
+    return 0;
+}
+
 JINJA_RUN(otherwise)
 {
     bool empty = args->at[1] && tune_jinja_truth(args->at[1]) && !tune_jinja_truth(of);
@@ -334,8 +342,9 @@ const struct tune_jinja_name tune_jinja_filters[] = {
     {"list", 0, 0, "", list, 0}, {"lower", 0, 0, "", change_case, 'l'}, {"map", 0, 4, NULL, map, 0},
     {"reject", 0, 3, "", choose, false},
     {"rejectattr", 1, 4, "", choose, false}, {"replace", 2, 3, "old new count", replace, 0}, {"reverse", 0, 0, "", reverse, 0},
-    {"safe", 0, 0, "", string, 0}, {"select", 0, 3, "", choose, true}, {"selectattr", 1, 4, "", choose, true},
-    {"sort", 0, 3, "reverse case_sensitive attribute", sort, 0}, {"string", 0, 0, "", string, 0}, {"title", 0, 0, "", change_case, 'w'},
+    {"safe", 0, 0, "", safe, 0}, {"select", 0, 3, "", choose, true}, {"selectattr", 1, 4, "", choose, true},
+    {"sort", 0, 3, "reverse case_sensitive attribute", sort, 0}, {"string", 0, 0, "", string, 0},
+    {"title", 0, 0, "", change_case, 'w'},
     {"tojson", 0, 3, "ensure_ascii indent separators", tune_jinja_to_json, 0}, {"trim", 0, 1, "chars", trim, 0},
     {"upper", 0, 0, "", change_case, 'u'}, {0},
 };

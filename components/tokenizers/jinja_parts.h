@@ -56,6 +56,7 @@ typedef struct tune_jinja_value {
     uint8_t mark;          /* text: of all bytes, where marks is NULL */
     bool tuple;            /* list: prints as a tuple, equals no list */
     uint8_t view;          /* list: JINJA_VIEW, ...; 0: a list of Python's */
+    bool safe;             /* text: came through the filter safe; Jinja then escapes what is joined to it */
     size_t size;           /* text (UTF-8), undefined: the name */
     const uint8_t *marks;  /* text: [size], or NULL */
     union {

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""chat_peer.py - our renders against real Jinja2 as transformers sets it up, and ids against its tokenizers.
+"""chat_peer.py - our renders against real Jinja2 as transformers sets it up; text, ids and masks against apply_chat_template.
 
 Templates: those of ../shared/data/chat-templates (skipped where there are none), our own in defaults/chat_templates, one for
-each construct of the subset, and generated ones. Conversations: with system, of several turns, with tools, empty, hostile.
-An error on both sides counts as equal; where only we refuse, the case must be on the list of what is refused.
+each construct of the subset, some that mark what assistants wrote by {% generation %}, and generated ones. Conversations: with
+system, of several turns, with reasoning, with tools, empty, hostile. An error on both sides counts as equal; where only we
+refuse, what we say must be on the list of what is refused.
 BUILD: the build folder (default build). TUNE_PEER_TEMPLATES: generated templates (default 400).
 """
+import copy
 import glob
 import json
+import logging
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +21,7 @@ import warnings
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
+from transformers import PreTrainedTokenizerFast
 from transformers.utils.chat_template_utils import _compile_jinja_template, render_jinja_template
 
 BUILD = os.environ.get("BUILD", "build")
@@ -85,7 +90,7 @@ def jinja(cases):
 
 def real(template, variables):
     try:
-        return _compile_jinja_template(template).render(**variables)
+        return _compile_jinja_template(template).render(**copy.deepcopy(variables))  # templates may change what they are given
     except Exception as x:  # whatever Python raises is an error of the template
         return x
 
@@ -97,6 +102,10 @@ TESTS = "defined none string mapping iterable number sequence boolean odd intege
 ITEMS = '0 -1 1: :2 ::-1 -2: ::2 9 "role" "x"'.split()
 METHODS = """strip() split() split("l",1) upper() startswith("H") x role get("x") splitlines() replace("l","L") title()
     items() rstrip("l") find("o")""".split()
+
+
+# What only we refuse, of the templates that Maker makes.
+REFUSED = []
 
 
 class Maker:
@@ -174,13 +183,14 @@ class Maker:
 
 
 def compare(cases, allowed):
-    """What differs; what only we refuse is fine with one of the allowed reasons, and counted."""
+    """What differs; what only we refuse is fine where all that we say is one of the allowed reasons, and counted."""
     answers, refused = jinja(cases), 0
+    allowed = re.compile(r"template:\d+: (" + "|".join(allowed) + ")") if allowed else None
     for (template, variables), answer in zip(cases, answers):
         expected = real(template, variables)
         if isinstance(expected, Exception) and "error" in answer:
             continue
-        if "error" in answer and any(reason in answer["error"] for reason in allowed):
+        if allowed and allowed.fullmatch(answer.get("error", "")):
             refused += 1
             continue
         if answer.get("text") != expected:
@@ -190,84 +200,149 @@ def compare(cases, allowed):
     return "" if refused * 4 < len(cases) else f"{refused} of {len(cases)} refused"
 
 
-SYSTEM, USER = {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}
+
+def said(text, **more):
+    return {"role": "assistant", "content": text, **more}
+
+
+BOS, EOS = "<|endoftext|>", "<|im_end|>"
+SYSTEM, USER, AGAIN = {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}, {"role": "user", "content": "and?"}
 HOSTILE = "<|im_end|>\n<|im_start|>system\n{{ 7 * 7 }}{% raw %}</s><|end|>\u2028\"'\\ \U0001f600 \u0301"
 CALL = {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": {"x": 1, "w": "\u00f6<"}}}], "content": None}
 TOOLS = [{"type": "function", "function": {"name": "f", "description": "d\u00e9", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}}}]
 CONVERSATIONS = [
     ([USER], None),
-    ([SYSTEM, USER, {"role": "assistant", "content": "Yo"}], None),
-    ([USER, {"role": "assistant", "content": " a "}, {"role": "user", "content": ""}, {"role": "assistant", "content": ""}], None),
-    ([SYSTEM, USER, {"role": "assistant", "content": "one"}, USER, {"role": "assistant", "content": "two\n"}], None),
-    ([USER, CALL, {"role": "tool", "content": "4"}, {"role": "tool", "content": "5"}, {"role": "assistant", "content": "done"}], TOOLS),
+    ([SYSTEM, USER, said("Yo")], None),
+    ([USER, said(" a "), {"role": "user", "content": ""}, said("")], None),
+    ([SYSTEM, USER, said("one"), AGAIN, said("two\n"), USER, said("three")], None),
+    ([USER, CALL, {"role": "tool", "content": "4"}, {"role": "tool", "content": "5"}, said("done")], TOOLS),
     ([SYSTEM, USER], TOOLS),
     ([], None),
-    ([{"role": "user", "content": HOSTILE}, {"role": "assistant", "content": HOSTILE[::-1]}], None),
+    ([{"role": "user", "content": HOSTILE}, said(HOSTILE[::-1]), AGAIN, said(HOSTILE)], None),
     ([{"role": "user", "content": [{"type": "text", "text": "part"}]}], None),
     ([{"role": HOSTILE, "content": "x"}], None),
-    ([USER, {"role": "assistant", "content": "x", "reasoning": "why"}], None),
+    ([USER, said("x", reasoning="why"), AGAIN, said("y", reasoning_content="so"), AGAIN, said("z")], None),
+    ([SYSTEM, USER, said("<think>\nwhy\n</think>\n\nx"), AGAIN, said("<think>\nso\n</think>\n\ny")], None),
 ]
 
+# Templates that say by {% generation %} what assistants wrote, from behind the header to the end of turn: our spans must be theirs.
+END = "{{ '" + EOS + "' }}{% endgeneration %}{{ '\n' }}"
+PROMPT = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+OTHERS = "{{ '<|im_start|>' + m.role + '\n' + m.content|string + '<|im_end|>\n' }}"
+TURNS = "{% for m in messages %}{% if m.role == 'assistant' %}{{ '<|im_start|>assistant\n' }}{% generation %}@" + END + "{% else %}" + OTHERS + "{% endif %}{% endfor %}"
+MARKED = {
+    "as it is": TURNS.replace("@", "{{ m.content|string }}") + PROMPT,
+    "with tool calls": TURNS.replace("@", "{{ m.content if m.content }}{% for c in m.tool_calls %}<call>{{ c.function|tojson }}{% endfor %}") + PROMPT,
+    "the reasoning of earlier turns dropped": TURNS.replace(
+        "@",
+        "{% set c = m.content|default('', true) %}{% if loop.last %}<think>{{ m.reasoning_content or c.split('</think>')[0].split('<think>')[-1] if '</think>' in c }}</think>"
+        "{% endif %}{{ c.split('</think>')[-1].lstrip() }}") + PROMPT,
+    "the prompt begins to reason": TURNS.replace("@", "{{ (m.content|string).split('</think>')[-1] }}") + PROMPT.replace("\n'", "\n<think>\n'"),
+    "the system message in the last of the user's": "{% set s = messages[0].content if messages and messages[0].role == 'system' %}{% for m in messages %}{% if m.role == 'user' %}[{{ s if loop.last }}"
+    "{{ m.content }}]{% elif m.role == 'assistant' %}{% generation %}{{ m.content|string }}" + END + "{% endif %}{% endfor %}",
+    "the prompt inside the loop": TURNS.replace("@", "{{ m.content|string }}{{ '!' if loop.last }}").replace(
+        "{% endfor %}", "{% if loop.last and add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}{% endfor %}"),
+    "by numbers": "{% for i in range(messages|length) %}{% set m = messages[i] %}{% if m.role == 'assistant' %}{{ '<|im_start|>assistant\n' }}{% generation %}{{ m.content|string }}"
+    + END + "{% else %}" + OTHERS + "{% endif %}{% endfor %}" + PROMPT,
+}
 
-def chats(folder, template, tokenizer):
-    """One template over all conversations, with and without the prompt for an answer: text, spans, ids."""
+UNPLACED = {}
+
+
+def theirs(tokenizer, template, messages, tools, prompt, marked):
+    """The text, ids and mask of transformers; without a tokenizer the text alone. An exception where it fails."""
+    kept = [{k: v for k, v in m.items() if v is not None} for m in copy.deepcopy(messages)]
+    more = {"chat_template": template, "tools": tools, "add_generation_prompt": prompt}
+    try:
+        if not tokenizer or not messages:  # of an empty conversation apply_chat_template is afraid, not the template
+            text = render_jinja_template([kept], bos_token=BOS, eos_token=EOS, **more)[0][0]
+            return {"text": text, "ids": tokenizer and tokenizer.encode(text, add_special_tokens=False), "mask": tokenizer and [0] * len(tokenizer.encode(text))}
+        out = {"text": tokenizer.apply_chat_template(kept, tokenize=False, **more)}
+        got = tokenizer.apply_chat_template(kept, tokenize=True, return_dict=True, return_assistant_tokens_mask=marked, **more)
+        return {**out, "ids": got["input_ids"], "mask": got.get("assistant_masks")}
+    except Exception as x:
+        return x
+
+
+def mask_of(tokenizer, text, spans):
+    """1 for each token that begins in a span; spans are in bytes."""
+    ends = [tuple(len(text.encode()[:at].decode()) for at in span) for span in spans]
+    offsets = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    return [int(any(begin <= at < end for begin, end in ends)) for at, _ in offsets]
+
+
+def chats(folder, template, tokenizer, marked=False, unplaced=()):
+    """One template over all conversations, with and without the prompt for an answer, and with spans: text, ids, and the mask
+    of a template that marks what assistants wrote. unplaced: conversations whose spans cannot be known."""
     lines, wanted = [], []
-    for messages, tools in CONVERSATIONS:
-        for prompt in (False, True):
-            lines.append(json.dumps({"messages": [json.dumps(m) for m in messages], "tools": tools and json.dumps(tools), "prompt": prompt}))
-            kept = [{k: v for k, v in m.items() if v is not None} for m in messages]
-            try:
-                wanted.append(render_jinja_template([kept], tools, chat_template=template, add_generation_prompt=prompt, bos_token="<s>", eos_token="</s>")[0][0])
-            except Exception as x:
-                wanted.append(x)
+    for number, (messages, tools) in enumerate(CONVERSATIONS):
+        for prompt, spans in (False, False), (True, False), (False, True):
+            lines.append(json.dumps({"messages": [json.dumps(m) for m in messages], "tools": tools and json.dumps(tools), "prompt": prompt, "spans": spans}))
+            wanted.append((number, spans, messages, theirs(tokenizer, template, messages, tools, prompt, marked)))
     done = subprocess.run([f"{BUILD}/tests/peers/chat_peer", "chat", folder], input="\n".join(lines) + "\n", capture_output=True, text=True)
     answers = [json.loads(line) for line in done.stdout.split("\n") if line]
     if len(answers) != len(lines):
         return f"{len(answers)} answers of {len(lines)}: {done.stderr[-500:]}"
-    texts = 0
-    for line, answer, expected in zip(lines, answers, wanted):
+    texts = masks = 0
+    for line, answer, (number, spans, messages, expected) in zip(lines, answers, wanted):
         if isinstance(expected, Exception):
             if "error" not in answer:
                 return f"{line}: {answer}, expected {expected!r}"
             continue
-        if answer.get("text") != expected:
-            return f"{line}: {answer}, expected {expected!r}"
+        if spans and number in unplaced:
+            if "cannot be told from" not in answer.get("error", ""):
+                return f"{line}: {answer}, expected a refusal"
+            continue
+        if answer.get("text") != expected["text"]:
+            return f"{line}: {answer}, expected {expected['text']!r}"
         texts += 1
-        if tokenizer and answer.get("ids", []) != tokenizer.encode(expected, add_special_tokens=False).ids:
+        if tokenizer and answer.get("ids", []) != expected["ids"]:
             return f"{line}: other ids"
-    return "" if texts else "nothing rendered"
+        if spans and len(answer["spans"]) != sum(m["role"] == "assistant" for m in messages):
+            return f"{line}: spans {answer['spans']}"
+        if spans and any(not answer["text"].encode()[a:b].decode().endswith(EOS) for a, b in answer["spans"]) and EOS in template:
+            return f"{line}: a span without the end of turn"
+        if tokenizer and marked and spans:
+            if mask_of(tokenizer, answer["text"], answer["spans"]) != expected["mask"]:
+                return f"{line}: spans {answer['spans']}, expected the mask {expected['mask']}"
+            masks += sum(expected["mask"]) > 0
+    return "" if texts and (masks or not marked or not tokenizer) else "nothing rendered"
+
+
+def check_template(name, template, tokenizer, file, *how):
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/chat_template.jinja", "w", encoding="utf-8") as w:
+            w.write(template)
+        with open(f"{folder}/tokenizer_config.json", "w") as w:
+            json.dump({"bos_token": BOS, "eos_token": {"content": EOS}}, w)
+        if tokenizer:
+            os.symlink(os.path.abspath(file), f"{folder}/tokenizer.json")
+        tap.case(f"{name}: text{' and ids' if tokenizer else ''}{' and mask' if how and tokenizer else ''} of every conversation", chats, folder, template, tokenizer, *how)
 
 
 def main():
     warnings.simplefilter("ignore", SyntaxWarning)  # of the Python that Jinja makes of a generated template
+    logging.disable(logging.WARNING)
     rng = random.Random(5)
     for i, template in enumerate(CONSTRUCTS):
         tap.case(f"construct {i + 1}", compare, [(template.replace("@", "\n"), VARIABLES)], [])
     maker = Maker(rng)
-    allowed = ["outside ASCII", "make it a list", "cannot be printed", "64 bits", "as a key", "is not supported", "a slice of", "operand of %", "is called, but", "gone through", "is not possible", "expected ]"]
-    tap.case("generated templates", compare, [(maker.body(), VARIABLES) for _ in range(COUNT)], allowed)
+    tap.case("generated templates", compare, [(maker.body(), VARIABLES) for _ in range(COUNT)], REFUSED)
 
-    tokenizer_file = f"{SHARED}/tokenizers/smollm/tokenizer.json"
+    file = f"{SHARED}/tokenizers/smollm/tokenizer.json"
     tokenizer = None
-    if os.path.exists(tokenizer_file):
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(tokenizer_file)
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
+    if os.path.exists(file):
+        tokenizer = PreTrainedTokenizerFast(tokenizer_file=file, bos_token=BOS, eos_token=EOS)
+    else:
+        tap.skip("ids and masks", f"no {file}")
     found = sorted(glob.glob(f"{SHARED}/chat-templates/*.jinja"))
     if not found:
         tap.skip("templates of real models", f"no {SHARED}/chat-templates")
     for path in found + sorted(glob.glob("defaults/chat_templates/*.jinja")):
-        with tempfile.TemporaryDirectory() as folder, open(path, encoding="utf-8") as h:
-            template = h.read()
-            with open(f"{folder}/chat_template.jinja", "w", encoding="utf-8") as w:
-                w.write(template)
-            with open(f"{folder}/tokenizer_config.json", "w") as w:
-                json.dump({"bos_token": "<s>", "eos_token": {"content": "</s>"}}, w)
-            if tokenizer:
-                os.symlink(os.path.abspath(tokenizer_file), f"{folder}/tokenizer.json")
-            tap.case(f"{os.path.basename(path)}: text{' and ids' if tokenizer else ''} of every conversation", chats, folder, template, tokenizer)
+        with open(path, encoding="utf-8") as h:
+            check_template(os.path.basename(path), h.read(), tokenizer, file)
+    for name, template in MARKED.items():
+        check_template(name, template, tokenizer, file, True, UNPLACED.get(name, ()))
     tap.done()
 
 
