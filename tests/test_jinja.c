@@ -136,7 +136,7 @@ static void test_names(void **state)
     gives("{{ strftime_now('%d %b %Y') }}", "14 Nov 2023");
     gives("{{ [3,1,2]|sort }}{{ ['A','b']|sort(reverse=true) }}{{ msgs|sort(attribute='role')|map(attribute='role')|join }}",
           "[1, 2, 3]['b', 'A']assistantuser");
-    gives("{{ ['\xC3\xB6', '\xE6\x97\xA5'] }}{{ 'a'|safe }}", "['\xC3\xB6', '\xE6\x97\xA5']a");
+    gives("{{ ['\xC3\xB6', '\xE6\x97\xA5'] }}{{ 'a'|safe|trim|string }}", "['\xC3\xB6', '\xE6\x97\xA5']a");
 }
 
 /* What is gone through item by item, and is no list. */
@@ -183,7 +183,8 @@ static void test_errors(void **state)
     fails("{{ '\xC3\xB6'|upper }}", "outside ASCII");
     fails("{{ ['\xEE\x80\x80'] }}", "U+E000");
     fails("{{ 'a'|safe + 'b' }}", "what the filter safe gives");
-    fails("{{ ('a'|safe)|trim }}", "what the filter safe gives");
+    fails("{{ ('a'|safe)|trim ~ 'b' }}", "what the filter safe gives");
+    fails("{{ ('a'|safe).strip() }}", "what the filter safe gives");
 }
 
 static void test_limits(void **state)

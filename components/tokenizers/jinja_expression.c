@@ -355,6 +355,8 @@ static int call(jrun *run, const node *n, jval *v)
     } else if (of.type == JINJA_TEXT || of.type == JINJA_DICT) {
         what = tune_jinja_known(of.type == JINJA_TEXT ? JINJA_TEXT_METHOD : JINJA_DICT_METHOD, n->a->name);
     }
+    if (of.safe)
+        return tune_jinja_fail(run, "a method of what the filter safe gives is not supported");
     if (what)
         return tune_jinja_apply(run, what, &of, &args, v);
     if (n->a->kind == JINJA_N_ATTRIBUTE)
