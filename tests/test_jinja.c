@@ -93,6 +93,7 @@ static void test_expressions(void **state)
     gives("{{ \"q\\n\\u00e9\\x41'\" }}{{ 'a' 'b' }}{{ ['it\\'s', 'q\"'] }}{{ {'a': (1, (2,), ())} }}",
           "q\n\xC3\xA9" "A'ab[\"it's\", 'q\"']{'a': (1, (2,), ())}");
     gives("{{ s[-5:] }}{{ s|length }}{{ 1.0 }}{{ 1e20 }}{{ 1e-7 }}", "w\xC3\xB6rld191.01e+201e-07");
+    gives("{{ n[1:] }}{{ a[:2] is defined }}", "False");
     gives("{{ nope }}{{ nope is defined }}{{ a.nope }}{{ strftime_now is defined }}", "FalseTrue");
     gives("{{ [1,2] + [3] }}{{ 'ab' * 3 }}{{ -7.5 % 2 }}{{ 7.5 // 2 }}", "[1, 2, 3]ababab0.53.0");
 }
@@ -135,7 +136,7 @@ static void test_names(void **state)
     gives("{{ strftime_now('%d %b %Y') }}", "14 Nov 2023");
     gives("{{ [3,1,2]|sort }}{{ ['A','b']|sort(reverse=true) }}{{ msgs|sort(attribute='role')|map(attribute='role')|join }}",
           "[1, 2, 3]['b', 'A']assistantuser");
-    gives("{{ ['\xC3\xB6', '\xE6\x97\xA5'] }}{{ 'a'|safe }}", "['\xC3\xB6', '\xE6\x97\xA5']a");
+    gives("{{ ['\xC3\xB6', '\xE6\x97\xA5'] }}{{ 'a'|safe|trim|string }}", "['\xC3\xB6', '\xE6\x97\xA5']a");
 }
 
 /* What is gone through item by item, and is no list. */
@@ -182,7 +183,8 @@ static void test_errors(void **state)
     fails("{{ '\xC3\xB6'|upper }}", "outside ASCII");
     fails("{{ ['\xEE\x80\x80'] }}", "U+E000");
     fails("{{ 'a'|safe + 'b' }}", "what the filter safe gives");
-    fails("{{ ('a'|safe)|trim }}", "what the filter safe gives");
+    fails("{{ ('a'|safe)|trim ~ 'b' }}", "what the filter safe gives");
+    fails("{{ ('a'|safe).strip() }}", "what the filter safe gives");
 }
 
 static void test_limits(void **state)

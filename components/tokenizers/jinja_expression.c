@@ -137,8 +137,11 @@ static int slice(jrun *run, const node *n, const jval *of, jval *v)
         TRY(parts[i] ? tune_jinja_eval(run, parts[i], &part[i]) : 0);
     }
     run->line = n->line;
-    if ((of->type != JINJA_LIST || of->view) && of->type != JINJA_TEXT)
+    *v = tune_jinja_undefined("a slice", 7);
+    if (of->type == JINJA_UNDEFINED || of->view == JINJA_RANGE)
         return tune_jinja_fail(run, "a slice of %s", tune_jinja_type_name(of));
+    if ((of->type != JINJA_LIST || of->view) && of->type != JINJA_TEXT)
+        return 0;
     int64_t count = of->type == JINJA_LIST ? (int64_t)of->list->count : (int64_t)tune_jinja_length(of);
     TRY(bounds(run, part, count, &begin, &end, &step));
     if (of->type == JINJA_TEXT && step == 1) {
@@ -352,6 +355,8 @@ static int call(jrun *run, const node *n, jval *v)
     } else if (of.type == JINJA_TEXT || of.type == JINJA_DICT) {
         what = tune_jinja_known(of.type == JINJA_TEXT ? JINJA_TEXT_METHOD : JINJA_DICT_METHOD, n->a->name);
     }
+    if (of.safe)
+        return tune_jinja_fail(run, "a method of what the filter safe gives is not supported");
     if (what)
         return tune_jinja_apply(run, what, &of, &args, v);
     if (n->a->kind == JINJA_N_ATTRIBUTE)

@@ -250,7 +250,9 @@ JINJA_RUN(trim)
     jval text;
     (void)what;
     TRY(tune_jinja_string(run, of, &text));
-    return tune_jinja_strip(run, &text, set, true, true, v);
+    TRY(tune_jinja_strip(run, &text, set, true, true, v));
+    v->safe = of->safe;
+    return 0;
 }
 
 JINJA_RUN(replace)

@@ -105,7 +105,20 @@ METHODS = """strip() split() split("l",1) upper() startswith("H") x role get("x"
 
 
 # What only we refuse, of the templates that Maker makes.
-REFUSED = []
+REFUSED = [
+    r"upper or lower case of text outside ASCII is not supported",
+    r"a list or mapping that holds the character U\+[0-9A-F]+ is printed: write it with tojson",
+    r".*(is printed|tojson of .*); make it a list first",
+    r"(a macro|a loop|a namespace|a method) cannot be printed",
+    r"a whole number outside 64 bits",
+    r".* as a key of a mapping is not supported; expected a string",
+    r"int of a text that is no plain whole number is not supported",
+    r"what is gone through once is gone through again; make it a list first",
+    r".* (is not possible|is an operand of %)",  # strings are not formatted by %
+    r".* is called, but is .*",
+    r".* cannot be gone through item by item",
+    r".*expected \].*",
+]
 
 
 class Maker:
@@ -265,10 +278,10 @@ def theirs(tokenizer, template, messages, tools, prompt, marked):
 
 
 def mask_of(tokenizer, text, spans):
-    """1 for each token that begins in a span; spans are in bytes."""
+    """As transformers has it: 1 for each token of which a byte is in a span; spans are in bytes."""
     ends = [tuple(len(text.encode()[:at].decode()) for at in span) for span in spans]
     offsets = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-    return [int(any(begin <= at < end for begin, end in ends)) for at, _ in offsets]
+    return [int(any(at < end and begin < to for begin, end in ends)) for at, to in offsets]
 
 
 def chats(folder, template, tokenizer, marked=False, unplaced=()):
