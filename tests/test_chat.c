@@ -229,7 +229,7 @@ static void test_ours(void **state)
                    "<|end_header_id|>\n\n<|eot_id|>", "Yo<|eot_id|>|<|eot_id|>|"},
         {"phi3", "<|user|>\nHi<|end|>\n<|assistant|>\nYo <|end|>\n<|user|>\n<|im_end|><|end|>\n<|assistant|>\n<|end|>\n",
                  "Yo <|end|>|<|end|>|"},
-        {"plain", "User: Hi</s>\nAssistant: Yo</s>\nUser: <|im_end|></s>\nAssistant: </s>\n", "Yo</s>|</s>|"},
+        {"plain", "User: Hi</s>\nAssistant: Yo</s>\nUser: <|im_end|></s>\nAssistant: </s>\n", " Yo</s>| </s>|"},
     };
     assert_ok(tune_file_make_folder("base"));
     put("base/tokenizer_config.json", "{\"bos_token\": \"<s>\", \"eos_token\": \"</s>\"}");

@@ -220,10 +220,9 @@ static void refused(void **state)
     assert_int_equal(tune_dataset_counts(d).bad, 1);
     tune_example_free(&x);
     tune_dataset_free(d);
-    put("thinks.jinja", "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}"
-                        "{% if add_generation_prompt %}assistant:<think>{% endif %}");
-    REFUSED("r.jsonl", two, "r.jsonl:1: message 2: what the assistant wrote cannot be told", .chat_template = "thinks.jinja");
-    assert_row(OPEN("r.jsonl", two, .chat_template = "thinks.jinja", .train_on = "all"), "u[ser:aassistant:b]");
+    put("turned.jinja", "{{ messages[-1].content + ' to ' + messages[0].content }}");
+    REFUSED("r.jsonl", two, "r.jsonl:1: message 2: what the assistant wrote cannot be told", .chat_template = "turned.jinja");
+    assert_row(OPEN("r.jsonl", two, .chat_template = "turned.jinja", .train_on = "all"), "b[ to a]");
     put("broken.jinja", "{% for m in messages %}");
     REFUSED("r.jsonl", two, "broken.jinja", .chat_template = "broken.jinja");
     REFUSED("r.jsonl", two, "did you mean chatml?", .chat_template = "chatm");
