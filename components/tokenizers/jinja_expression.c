@@ -137,11 +137,8 @@ static int slice(jrun *run, const node *n, const jval *of, jval *v)
         TRY(parts[i] ? tune_jinja_eval(run, parts[i], &part[i]) : 0);
     }
     run->line = n->line;
-    *v = tune_jinja_undefined("a slice", 7);
-    if (of->type == JINJA_UNDEFINED || of->view == JINJA_RANGE)
-        return tune_jinja_fail(run, "a slice of %s", tune_jinja_type_name(of));
     if ((of->type != JINJA_LIST || of->view) && of->type != JINJA_TEXT)
-        return 0;
+        return tune_jinja_fail(run, "a slice of %s", tune_jinja_type_name(of));
     int64_t count = of->type == JINJA_LIST ? (int64_t)of->list->count : (int64_t)tune_jinja_length(of);
     TRY(bounds(run, part, count, &begin, &end, &step));
     if (of->type == JINJA_TEXT && step == 1) {
