@@ -178,7 +178,7 @@ stats() { # FILE WORD NAME=VALUE...
 }
 is "stats of the store" stats store "" ENTITIES=11 EXPERIMENTS=2
 first() { sed -n 's/^operation,first,\(PLANNED\|MEASURED\|REPLAYED\|INVALID\|FAILED\),//p' stats.store | paste -sd" "; }
-is "... what an operation asked for" [ "$(first)" = "8 10 4 1" ]
+is "... what an operation asked for" [ "$(first)" = "14 11 3 2 1" ]
 is "... its operations and spaces" eval '[ "$(cut -d, -f1 stats.store | sort | uniq -c | tr -s " " | tr "\n" ,)" = " 2 experiment, 1 kind, 14 operation, 2 space, 3 store," ]'
 is "stats of a space, by ado's names" stats space s.yaml EXPERIMENTS=2 OPERATIONS=1 EXPLORE_OPERATIONS=1 MEASURED_ENTITIES=7 SIZE_OF_ENTITY_SPACE=8 UNMEASURED_ENTITIES=1 \
     MATCHING_ENTITIES=8 MATCHING_WITH_MEASUREMENTS=8 ENTITIES_WITH_ALL_MEASUREMENTS=6 ENTITIES_WITH_PARTIAL_MEASUREMENTS=1 MATCHING_ENTITIES_WITH_ALL_MEASUREMENTS=6
