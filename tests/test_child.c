@@ -566,9 +566,9 @@ static void own_processors(void **state)
     const int own[] = {CPU_SETSIZE - 2, CPU_SETSIZE - 1}; /* of no machine: other programs' claims on real ones are not met here */
     int claims[2];
     assert_false(tune_child_cpus_taken(own, 2));
-    assert_true(tune_guard_claim(&own[1], 1, claims));
+    assert_true(tune_guard_claim(&own[1], 1, false, claims));
     assert_true(tune_child_cpus_taken(own, 2));
-    assert_false(tune_guard_claim(own, 2, claims + 1)); /* all or none */
+    assert_false(tune_guard_claim(own, 2, false, claims + 1)); /* all or none */
     assert_int_equal(errno, EADDRINUSE);
     assert_false(tune_child_cpus_taken(own, 1));
     struct tune_child_options o = options(PLAY("exit", "0"));
@@ -584,7 +584,7 @@ static void own_processors(void **state)
     assert_int_equal(end.how, TUNE_CHILD_NOT_STARTED); /* for that machine lacks them */
     assert_true(end.waited_s >= .4 && end.seconds < .2);
     /* stopped while it waits */
-    assert_true(tune_guard_claim(own, 1, claims));
+    assert_true(tune_guard_claim(own, 1, false, claims));
     c = tune_child_start(&o);
     assert_int_equal(poll(&(struct pollfd){tune_child_descriptor(c), POLLIN, 0}, 1, 200), 0);
     tune_child_stop(c);

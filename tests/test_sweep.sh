@@ -225,6 +225,7 @@ is "--resume goes on" eval '"$sweep" --resume first $own --store killed >said.tx
 cat >own/turns.sh <<'E2'
 #!/bin/sh
 echo begin >>"$TUNE_INPUT_LOG.turns"
+echo "$TUNE_OUTPUT" | grep -o 'turns\.[0-9]' >>"$TUNE_INPUT_LOG.who"
 sleep 0.3
 echo end >>"$TUNE_INPUT_LOG.turns"
 echo "{\"speed\": 1, \"nonce\": \"$TUNE_NONCE\"}" >"$TUNE_OUTPUT/report.json"
@@ -235,6 +236,7 @@ sed 's/: work$/: turns/' cores.yaml | sed '/parameterization/,$d' >turns.yaml
 for i in 1 2; do "$sweep" turns.yaml --experiments own/turns.json --store turns.$i >turns.out.$i 2>&1 & done
 wait
 is "two sweeps on the same cores take turns" eval '[ "$(paste -sd" " log.turns)" = "begin end begin end begin end begin end begin end begin end begin end begin end" ]'
+is "... one after the other" [ "$(sed -n 2,5p log.who | sort -u | wc -l)" = 2 ]
 is "... and say so" eval 'grep -q "take turns" turns.out.1 turns.out.2 && grep -q "4 measured" turns.out.1 && grep -q "4 measured" turns.out.2'
 rm -f log.turns
 for i in 3 4; do "$sweep" turns.yaml --experiments own/turns.json --store turns.$i --share-cores >turns.out.$i 2>&1 & done

@@ -226,9 +226,9 @@ static int start(struct tune_child *c, const struct tune_guard_plan *plan, int s
 bool tune_child_cpus_taken(const int *cpus, int count)
 {
     int *claims = malloc((size_t)count * sizeof *claims);
-    bool taken = claims && !tune_guard_claim(cpus, count, claims);
-    for (int i = 0; claims && !taken && i < count; i++)
-        close(claims[i]);
+    bool taken = claims && !tune_guard_claim(cpus, count, false, claims);
+    if (claims && !taken)
+        tune_guard_release(claims, count);
     free(claims);
     return taken;
 }

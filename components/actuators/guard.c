@@ -31,7 +31,7 @@
 
 enum { LAUNCH_STACK = 64 << 10, OUTPUT_CHUNK = 64 << 10, TOLD = 64 };
 #define ROUND_S .02
-#define CLAIM_MS 100
+#define CLAIM_MS 20
 enum phase { RUNS, ENDS, IS_KILLED };
 
 struct guard {
@@ -90,18 +90,23 @@ static bool read_plan(struct guard *g)
     return g->argv && g->environment;
 }
 
-bool tune_guard_claim(const int *cpus, int count, int *claims)
+void tune_guard_release(const int *claims, int count)
+{
+    for (int i = 0; i < count; i++)
+        close(claims[i]);
+}
+
+bool tune_guard_claim(const int *cpus, int count, bool next, int *claims)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX}; /* sun_path begins with NUL: no file */
     for (int i = 0; i < count; i++) {
-        int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tune.c/cpu/%d", cpus[i]);
+        int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tune.c/cpu/%d%s", cpus[i], next ? "/next" : "");
         claims[i] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
         if (claims[i] >= 0 && bind(claims[i], (struct sockaddr *)&name, size) == 0)
             continue;
         int error = errno;
-        for (int k = claims[i] < 0 ? i - 1 : i; k >= 0; k--)
-            close(claims[k]);
+        tune_guard_release(claims, claims[i] < 0 ? i : i + 1);
         errno = error;
         return false;
     }
@@ -417,21 +422,35 @@ static bool too_late(struct guard *g)
     return late;
 }
 
-/* Waits until the processors are the program's own. They are released with our end. false: not started, for what g->end says. */
+/* Waits for them, or for the place of who is next. false: stopped, or an error that is in g->end. */
+static bool wait_for_cpus(struct guard *g, bool next, int *claims)
+{
+    while (!too_late(g) && !tune_guard_claim(g->cpus, g->plan.cpu_count, next, claims)) {
+        struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}};
+        if (errno != EADDRINUSE)
+            not_started(g, "have processors of its own", errno);
+        else if (poll(on, 2, CLAIM_MS) > 0 && on[1].revents)
+            g->end.how = TUNE_CHILD_STOPPED;
+        else
+            continue;
+        return false;
+    }
+    return g->end.how != TUNE_CHILD_STOPPED;
+}
+
+/* Until the processors are the program's own. They are released with our end. false: not started, for what g->end says. */
 static bool own_cpus(struct guard *g)
 {
-    int *claims = malloc(((size_t)g->plan.cpu_count + 1) * sizeof *claims);
+    int count = g->plan.cpu_count, *claims = malloc(((size_t)count + 1) * 2 * sizeof *claims);
+    int *next = claims ? claims + count : NULL;
     double begin_s = tune_clock_s();
-    bool mine = false;
-    while (claims && !too_late(g) && !(mine = tune_guard_claim(g->cpus, g->plan.cpu_count, claims)) && errno == EADDRINUSE) {
-        struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}};
-        if (poll(on, 2, CLAIM_MS) > 0 && on[1].revents) {
-            g->end.how = TUNE_CHILD_STOPPED;
-            break;
-        }
+    bool mine = claims && wait_for_cpus(g, true, next);
+    if (!claims)
+        not_started(g, "have processors of its own", ENOMEM);
+    if (mine) {
+        mine = wait_for_cpus(g, false, claims);
+        tune_guard_release(next, count);
     }
-    if (!claims || (!mine && g->end.how != TUNE_CHILD_STOPPED))
-        not_started(g, "have processors of its own", claims ? errno : ENOMEM);
     g->end.waited_s = tune_clock_s() - begin_s;
     free(claims);
     return mine;

@@ -38,7 +38,10 @@ bool tune_process_next(DIR *proc, struct tune_process *p);
 
 /* tune_guard_claim - claims[count]: a descriptor for each of the processors, which holds it until it is closed, by whatever end
  * of the process; true: all of them. false: none, for errno: EADDRINUSE (somebody has one of them), or what the kernel says.
- * Source: names of sockets that are no files, which the kernel gives to one process of the machine (of its network namespace). */
-bool tune_guard_claim(const int *cpus, int count, int *claims);
+ * next: not the processors, but the place of who has them next, so that whoever had them comes behind those who wait.
+ * Source: names of sockets that are no files, which the kernel gives to one process of the machine (of its network namespace).
+ * tune_guard_release - close claims[count]. */
+bool tune_guard_claim(const int *cpus, int count, bool next, int *claims);
+void tune_guard_release(const int *claims, int count);
 
 #endif

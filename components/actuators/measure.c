@@ -322,6 +322,7 @@ static int finish(struct tune_measurement *m, struct tune_result *result)
     result->targets = m->targets;
     result->started_s = m->started_s;
     result->seconds = tune_clock_s() - m->begin_s - m->waited_s;
+    result->waited_s = m->waited_s;
     result->run = m->run;
     return 1;
 }

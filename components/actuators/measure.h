@@ -43,6 +43,7 @@ struct tune_result {
     char reason[1024];                    /* why it is not valid; of runs that are counted, why the first one was not; "" */
     double *targets;                      /* [target_count], NAN: absent; the measurement's */
     double started_s, seconds;            /* since 1970; of the whole measurement */
+    double waited_s;                      /* for processors of its own; not in them */
     int run;                              /* runs that ended */
 };
 

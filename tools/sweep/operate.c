@@ -18,6 +18,14 @@ static void clean_slot(struct slot *slot)
     slot->busy = false;
 }
 
+static void tell_of_cpus(void)
+{
+    sweep.told_of_cpus = true;
+    sweep_clear_status();
+    printf("# another sweep measures on these cores: its measurements and ours take turns (--share-cores: at the same time)\n");
+    fflush(stdout);
+}
+
 static int start_measurement(struct slot *slot)
 {
     const struct tune_protocol *p = &sweep.protocols[slot->job.protocol];
@@ -31,12 +39,8 @@ static int start_measurement(struct slot *slot)
         .program = sweep.programs[slot->job.protocol].path, .folder = slot->folder,
         .environment = (const char *const *)sweep.environment, .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT,
         .cpus = slot->cpus, .cpu_count = slot->cpu_count, .own_cpus = !my.share_cores};
-    if (o.own_cpus && !sweep.told_of_cpus && tune_child_cpus_taken(o.cpus, o.cpu_count)) {
-        sweep.told_of_cpus = true;
-        sweep_clear_status();
-        printf("# another sweep measures on these cores: its measurements and ours take turns (--share-cores: at the same time)\n");
-        fflush(stdout);
-    }
+    if (o.own_cpus && !sweep.told_of_cpus && tune_child_cpus_taken(o.cpus, o.cpu_count))
+        tell_of_cpus();
     slot->begin_s = tune_clock_s();
     slot->measurement = tune_measurement_start(&o);
     return slot->measurement ? 0 : -1;
@@ -143,6 +147,8 @@ static int ended(struct slot *slot)
     int over = tune_measurement_next(slot->measurement, &result);
     if (over <= 0)
         return over;
+    if (result.waited_s > .05 && !sweep.told_of_cpus)
+        tell_of_cpus();
     if (result.status == TUNE_STOPPED)
         return end_slot(slot);
     if (result.status != TUNE_FAILED && sweep_origin_changed(&slot->job, result.reason, sizeof result.reason)) {
