@@ -1,6 +1,8 @@
 /* chat_render.c - what a template is given, what it writes, and which bytes of that assistants wrote. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "tokenizers/chat_parts.h"
 #include "tokenizers/jinja_parts.h"
@@ -184,6 +186,11 @@ static size_t common(const struct rendered *a, const struct rendered *b)
     return n;
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 /* The end of [begin, end) less white space of the template's. */
 static size_t without_space(const struct rendered *r, size_t begin, size_t end)
 {
@@ -200,8 +207,38 @@ static int unplaced(const struct tune_chat_template *t, int message, const char 
     return -1;
 }
 
+/* What headers hold. */
+static const char *const own_words[] = {"assistant", "model", "bot", "chatbot", "gpt", "ai", NULL};
+static const char *const other_words[] = {"user", "human", NULL};
+
+/* Does [begin, end) hold one of the words, letters' case not counting, with no letter, digit or _ beside it and not closed by /. */
+static bool holds_word(const struct rendered *r, size_t begin, size_t end, const char *const *words)
+{
+    for (; *words; words++) {
+        size_t size = strlen(*words);
+        for (size_t k = begin; k + size <= end; k++) {
+            char before = k > begin ? r->text[k - 1] : ' ', after = k + size < end ? r->text[k + size] : ' ';
+            if (strncasecmp(r->text + k, *words, size) == 0 && !is_letter(before) && before != '/' && !is_letter(after))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Is the rest of a prompt, behind what a turn has of it, what only an answer to come has: white space, or the beginning of its
+ * reasoning (<think>), and no header. */
+static bool only_to_come(const struct rendered *before, size_t at)
+{
+    const char *rest = before->text + at;
+    while (at < before->size && is_blank(before, at))
+        at++;
+    return at == before->size || (!holds_word(before, at, before->size, own_words) &&
+                                  (strcasestr(rest, "think") || strcasestr(rest, "thought") || strcasestr(rest, "reason")));
+}
+
 /* How much of a turn is the text of `before` from `at` on: all of that, or up to what the template wrote or the message said where
- * the turn goes on in its own way; white space there is still the header's. */
+ * the turn goes on in its own way; white space there is still the header's. What is left of `before` must be only
+ * to come, else nothing counts: the turn may have a header that the prompt spells otherwise. */
 static size_t header(const struct rendered *full, const struct tune_jinja_turn *turn, const struct rendered *before, size_t at)
 {
     size_t n = 0;
@@ -214,7 +251,7 @@ static size_t header(const struct rendered *full, const struct tune_jinja_turn *
             n--;
     while (n > 0 && n < same && is_blank(full, turn->begin + n))
         n++;
-    return n;
+    return only_to_come(before, at + n) ? n : 0;
 }
 
 /* Under a template that writes earlier turns otherwise than last ones: a turn begins with the header that the generation prompt
@@ -298,6 +335,51 @@ static int place(const struct tune_chat_template *t, const struct tune_chat_mess
     return 0;
 }
 
+/* Is what message i says outside its span only repeated there (the name of a tool that was called)? What stands before the span
+ * in its own turn, or with the same number in the turn of another message, is another matter. */
+static bool only_repeated(const struct rendered *full, const struct tune_chat_messages *messages, int i,
+                          const struct tune_chat_span *span)
+{
+    const uint8_t mark = mark_of(i), pure = (uint8_t)~TUNE_JINJA_PIECE;
+    for (size_t k = 0, end; k < full->size; k = end) {
+        for (end = k + 1; end < full->size && (full->marks[end] & pure) == (full->marks[k] & pure);)
+            end++;
+        bool mine = (full->marks[k] & pure) == mark && !(k >= full->told[i].turn.begin && k < span->end);
+        for (int j = i % ORIGINS; j < messages->count && mine; j += ORIGINS) {
+            const struct tune_jinja_turn *turn = &full->told[j].turn;
+            mine = j == i || (turn->times > 0 && !(k >= turn->begin && k < turn->end));
+        }
+        if (mine && !memmem(full->text + span->begin, span->end - span->begin, full->text + k, end - k))
+            return false;
+    }
+    return true;
+}
+
+/* Whatever found it, a span must look like what an assistant wrote: nothing of another message's, no header, and all that the text
+ * has of its message. */
+static int check(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i, const struct rendered *full,
+                 const struct tune_chat_span *span)
+{
+    size_t first = span->end, last = span->end;
+    for (size_t k = span->begin; k < span->end; k++) {
+        if (!is_data(full, k))
+            continue;
+        if ((full->marks[k] & ~TUNE_JINJA_PIECE) != mark_of(i))
+            return unplaced(t, i, "it is written together with something that it does not say");
+        first = first == span->end ? k : first;
+        last = k + 1;
+    }
+    if (holds_word(full, span->begin, first, own_words))
+        return unplaced(t, i, "it begins with what looks like a header, which no generation prompt tells");
+    const char *behind = full->text + last, *close = last < span->end ? memchr(behind, '>', span->end - last) : NULL;
+    bool token = close && *behind == '<' && close + 1 == full->text + span->end; /* <|user|> may end a turn */
+    if (holds_word(full, last, span->end, other_words) && !token)
+        return unplaced(t, i, "it ends with what looks like the next message's header");
+    if (!only_repeated(full, messages, i, span))
+        return unplaced(t, i, "some of what it says stands elsewhere in the text");
+    return 0;
+}
+
 static int find_spans(const struct tune_chat_template *t, const struct tune_chat_messages *messages, const struct rendered *full,
                       struct tune_chat_text *out)
 {
@@ -309,6 +391,7 @@ static int find_spans(const struct tune_chat_template *t, const struct tune_chat
         if (!full->told[i].assistant)
             continue;
         TRY(place(t, messages, i, full, &spans[out->span_count]));
+        TRY(check(t, messages, i, full, &spans[out->span_count]));
         if (out->span_count > 0 && spans[out->span_count].begin < spans[out->span_count - 1].end)
             return unplaced(t, i, "it begins before the one before it ends");
         out->span_count++;
