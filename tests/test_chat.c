@@ -137,6 +137,22 @@ static void test_rewritten(void **state)
     gives(t, &(struct tune_chat_messages){.items = nothing, .count = 4}, TUNE_CHAT_SPANS,
           "[user]Hi[end] [assistant][end] [user]a[end] [assistant][end] ", "[end]|[end]|");
     tune_chat_template_free(t);
+    /* a turn's end that begins the next turn elsewhere; a header that loses white space where nothing is said */
+    t = from("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}{% if m.role == 'assistant' %}<|user|>{% endif %}"
+             "{% endfor %}" PROMPT("<|assistant|>"));
+    gives(t, &m, TUNE_CHAT_SPANS, "<|user|>Hi<|assistant|>Yo <|user|><|user|><|im_end|><|assistant|><|user|>",
+          "Yo <|user|>|<|user|>|");
+    tune_chat_template_free(t);
+    t = from("{% for m in messages %}{{ ('[' + m.role + ']\n' + m.content)|trim }}{% endfor %}" PROMPT("{{ '[assistant]\n' }}"));
+    gives(t, &m, TUNE_CHAT_SPANS, "[user]\nHi[assistant]\nYo[user]\n<|im_end|>[assistant]", "Yo||");
+    tune_chat_template_free(t);
+    /* another turn may repeat what the message says */
+    t = from("{% for m in messages %}{{ m.role + ':' + m.content }}"
+             "{% if loop.last %}({{ messages[1:2]|map(attribute='content')|join }}){% endif %};"
+             "{% endfor %}" PROMPT("assistant:"));
+    gives(t, &(struct tune_chat_messages){.items = two, .count = 3}, TUNE_CHAT_SPANS,
+          "user:Hi;assistant:Yo ;user:<|im_end|>(Yo );", "Yo ;|");
+    tune_chat_template_free(t);
     t = from("{% for m in messages %}{{ m.role + ':' }}{% if loop.last or m.role == 'user' %}{{ m.content }}{% endif %};"
              "{% endfor %}" PROMPT("assistant:"));
     gives(t, &m, TUNE_CHAT_SPANS, "user:Hi;assistant:;user:<|im_end|>;assistant:;", ";|;|");
@@ -160,6 +176,21 @@ static void test_unplaced(void **state)
         {"{% for m in messages %}{{ '=' + m.role + m.content + (';' if loop.last else ',') }}{% endfor %}" PROMPT("assistant:"),
          "message 2: .*as the generation prompt says"},
         {"{% for m in messages[::-1] %}{{ m.content }}.{% endfor %}", "message 4: .*before the one before it ends"},
+        /* a header that the prompt spells otherwise; one that no prompt has; the next one's in this turn */
+        {"{% for m in messages %}{{ '[' }}{{ m.role }}{{ ']' + m.content + ';' }}{% endfor %}" PROMPT("[bot]<think>"),
+         "message 2: .*as the generation prompt says"},
+        {"{% for m in messages %}{{ '<|' + m.role + '|>' + m.content + ';' }}{% endfor %}",
+         "message 2: .*begins with what looks like a header"},
+        {"{% for m in messages %}{{ m.content + ('</s>### User:' if m.role == 'assistant' else ' ### Bot:') }}{% endfor %}",
+         "message 2: .*the next message's header"},
+        /* what it says is written in the turn behind it, or behind the loop */
+        {"{% set ns = namespace(s='') %}{% for m in messages %}{{ ns.s }}{% set ns.s = '' %}.{% if m.role == 'user' %}"
+         "{{ m.content }}{% else %}{% set ns.s = m.content %}{% endif %}{% endfor %}", "message 2: .*stands elsewhere in the text"},
+        {"{% for m in messages %}{{ m.content[:1] }};{% endfor %}{{ messages[1:2]|map(attribute='content')|join }}",
+         "message 2: .*stands elsewhere"},
+        /* and what it does not say is in the text that no loop writes */
+        {"{% for i in range(messages|length) %}{{ messages[i].content + messages[0].content }};{% endfor %}",
+         "message 2: .*something that it does not say"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tune_chat_template *t = from(cases[i].template);
@@ -171,7 +202,12 @@ static void test_unplaced(void **state)
             assert_error_has(star + 2);
         tune_chat_template_free(t);
     }
-    struct tune_chat_template *t = from("{{ messages[1].content }}");
+    /* what the system said stands behind an end that has no token of its own */
+    struct tune_chat_template *t = from("{% for m in messages %}{{ m.content }}{% endfor %}{{ messages[0].content }}");
+    fails(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS, "message 2: ");
+    assert_error_has("something that it does not say");
+    tune_chat_template_free(t);
+    t = from("{{ messages[1].content }}");
     gives(t, &m, 0, "Yo ", "");
     tune_chat_template_free(t);
 }

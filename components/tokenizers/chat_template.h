@@ -82,11 +82,22 @@ void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds);
  * (its text), an error in it (line), limits (jinja.h), a message that is no object with a role, and with TUNE_CHAT_SPANS a template
  * under which a message's place cannot be known; the error names the message.
  *
- * A span ends where the template's turn for the message ends (one turn of a loop over the messages, all of whose data is the
- * message's), and begins behind the prompt for it: the render of the messages before with the generation prompt, which must begin
- * the whole text. Where it does not, because the template writes earlier messages otherwise than last ones (drops their
- * reasoning, moves the system message), the span begins behind what the turn has in common with the prompt's own text. Under a
- * template that does not go through the messages (but through their numbers), it is the difference of two renders. */
+ * Where a span ends: with the message's turn, what one turn of a loop over the messages writes, all of whose data must be the
+ * message's; for the last message with the text, if its turn has nothing behind what it says. White space of the template's at
+ * the end is left out.
+ * Where it begins: behind the prompt, the render of the messages before it with the generation prompt, if that begins the whole
+ * text. If not, because the template writes earlier messages otherwise than last ones (drops their reasoning, moves the system
+ * message), the turn and the prompt are compared: of the prompt, what stands behind the turn before; if that gives nothing, what
+ * it is longer by than the same render without generation prompt. As far as both are the same text of the template's, it is the
+ * header. It ends with the prompt; or, where the turn goes on otherwise, at the last place before that where the template began to
+ * write anew, and behind white space that both have there. In this case the rest of the prompt must be what only an answer to
+ * come has: white space, or a text that holds think, thought or reason and no word like a header's. No common text: none of the
+ * turn is a header only where the prompt has nothing either.
+ * Under a template that does not go through the messages (but through their numbers) the prompt must begin the text, and the
+ * message is what the text up to it has in common with the text as it goes on.
+ * However it was found, a span is refused that holds data of another message or tool; before its first data a word like a
+ * header's (assistant, model, bot, chatbot, gpt, ai), or behind its last data the next one's (user, human; but a single token in
+ * angle brackets ends a turn); or outside of which the text has something of the message that the span does not have too. */
 enum {
     TUNE_CHAT_GENERATION_PROMPT = 1, /* add_generation_prompt: ends with the header of the assistant's turn */
     TUNE_CHAT_SPANS = 2              /* fill spans; one more render, or two, for each assistant message; no generation prompt */

@@ -4,14 +4,15 @@
  * dropped, loop controls, no automatic escaping, a sandbox in which lists and mappings are never changed. The subset:
  *   tags         for (with if, else), if, elif, else, set (name, a.name, several names, block), macro, break, continue,
  *                generation, raw
- *   expressions  literals, lists, tuples, mappings with strings as keys, + - * / // % ~, comparisons, in, and, or, not,
- *                a if b else c, attributes, items, slices, calls with names
- *   filters      abs capitalize count d default dictsort first indent int items join last length list lower map reject
- *                rejectattr replace reverse safe select selectattr sort string title tojson trim upper
+ *   expressions  literals, lists, tuples, mappings with strings and integers as keys, + - * / // % ~, comparisons, in, and,
+ *                or, not, a if b else c, attributes, items, slices, calls with names
+ *   filters      abs capitalize count d default dictsort first indent int items join last length list lower map max min
+ *                reject rejectattr replace reverse safe select selectattr sort string title tojson trim unique upper
  *   tests        boolean callable defined divisibleby eq equalto even false float ge gt in integer iterable le lt mapping ne none
  *                number odd sequence string true undefined == != < <= > >= by name
  *   methods      capitalize endswith find get items join keys lower lstrip removeprefix removesuffix replace rsplit rstrip split
- *                splitlines startswith strip title upper values
+ *                splitlines startswith strip title upper values; append, pop and others that change a list or a mapping are
+ *                known, and an error where one is called, as in the sandbox
  *   functions    dict namespace raise_exception range strftime_now; loop.* but recursion, cycle, changed and depth
  * Anything else is refused with its line when the template is opened; what only values show (text outside ASCII in upper, an
  * integer beyond 64 bits) is an error of the render, never another text. Templates and conversations are not trusted: steps,

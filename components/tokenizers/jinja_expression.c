@@ -40,6 +40,12 @@ static int loop_attribute(const struct tune_jinja_loop *loop, struct tune_text n
     return -1;
 }
 
+bool tune_jinja_changes(struct tune_text name)
+{
+    return one_of(name, (const char *const[]){"append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse",
+                                              "setdefault", "sort", "update", NULL});
+}
+
 /* Methods of mappings come before their keys; those that would change one are undefined, as in the sandbox. */
 static int attribute(jrun *run, const jval *of, struct tune_text name, jval *v)
 {
@@ -81,14 +87,17 @@ int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v)
                                of->text);
     if (key->type == JINJA_TEXT) {
         const struct tune_text name = {key->text, key->size};
-        const jval *there = of->type == JINJA_DICT ? tune_jinja_dict_find(run, of->dict, name) : NULL;
-        if (there) {
-            *v = *there;
+        const jval *named = of->type == JINJA_DICT ? tune_jinja_dict_find(run, of->dict, name) : NULL;
+        if (named) {
+            *v = *named;
             return 0;
         }
         return attribute(run, of, name, v);
     }
-    if (!as_whole(key, &at))
+    const jval *there = of->type == JINJA_DICT ? tune_jinja_dict_at(run, of->dict, key) : NULL;
+    if (there)
+        *v = *there;
+    if (there || !as_whole(key, &at))
         return 0;
     if (of->type == JINJA_LIST && (!of->view || of->view == JINJA_RANGE)) {
         at += at < 0 ? (int64_t)of->list->count : 0;
@@ -100,6 +109,7 @@ int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v)
         TRY(tune_jinja_step(run, of->size / 64));
         if (at >= 0 && at < count)
             *v = tune_jinja_part(of, tune_jinja_offset(of, (size_t)at), tune_jinja_offset(of, (size_t)at + 1));
+        v->safe = of->safe;
     }
     return 0;
 }
@@ -144,6 +154,7 @@ static int slice(jrun *run, const node *n, const jval *of, jval *v)
     if (of->type == JINJA_TEXT && step == 1) {
         size_t a = tune_jinja_offset(of, (size_t)begin), b = tune_jinja_offset(of, (size_t)(end > begin ? end : begin));
         *v = tune_jinja_part(of, a, b);
+        v->safe = of->safe;
         return tune_jinja_step(run, of->size / 64);
     }
     TRY(tune_jinja_iterate(run, of, &whole));
@@ -157,6 +168,7 @@ static int slice(jrun *run, const node *n, const jval *of, jval *v)
             TRY(tune_jinja_put_value(run, &text, &whole.list->items[i]));
     }
     *v = of->type == JINJA_LIST ? list : tune_jinja_take_buffer(&text);
+    v->safe = of->safe;
     return 0;
 }
 
@@ -218,6 +230,7 @@ static int repeat(jrun *run, const jval *of, int64_t times, jval *v)
     }
     if (!list)
         *v = tune_jinja_take_buffer(&text);
+    v->safe = of->safe;
     return 0;
 }
 
@@ -231,18 +244,39 @@ static int join_lists(jrun *run, const jval *a, const jval *b, jval *v)
     return 0;
 }
 
+/* What is joined by + to a text that came through safe is written for HTML, unless it came through safe too. */
+static int put_operand(jrun *run, struct tune_jinja_buffer *b, const jval *v, bool escape)
+{
+    static const char *const written[] = {"&&amp;", "<&lt;", ">&gt;", "'&#39;", "\"&#34;"};
+    if (!escape || v->safe)
+        return tune_jinja_put_value(run, b, v);
+    for (size_t i = 0; i < v->size; i++) {
+        const char *text = v->text + i;
+        size_t size = 1;
+        for (size_t k = 0; k < sizeof written / sizeof *written; k++)
+            if (v->text[i] == *written[k])
+                size = strlen(text = written[k] + 1);
+        TRY(tune_jinja_put(run, b, text, NULL, v->marks ? v->marks[i] : v->mark, size));
+    }
+    return tune_jinja_step(run, v->size / 16);
+}
+
+static int join_texts(jrun *run, int op, const jval *a, const jval *b, jval *v)
+{
+    const bool safe = op == '+' && (a->safe || b->safe);
+    struct tune_jinja_buffer text = {0};
+    TRY(put_operand(run, &text, a, safe));
+    TRY(put_operand(run, &text, b, safe));
+    *v = tune_jinja_take_buffer(&text);
+    v->safe = safe;
+    return 0;
+}
+
 int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v)
 {
     int64_t x, y;
-    if (a->safe || b->safe)
-        return tune_jinja_fail(run, "an operator on what the filter safe gives is not supported");
-    if (op == '~' || (op == '+' && a->type == JINJA_TEXT && b->type == JINJA_TEXT)) {
-        struct tune_jinja_buffer text = {0};
-        TRY(tune_jinja_put_value(run, &text, a));
-        TRY(tune_jinja_put_value(run, &text, b));
-        *v = tune_jinja_take_buffer(&text);
-        return 0;
-    }
+    if (op == '~' || (op == '+' && a->type == JINJA_TEXT && b->type == JINJA_TEXT))
+        return join_texts(run, op, a, b, v);
     if (op == '+' && a->type == JINJA_LIST && b->type == JINJA_LIST && a->tuple == b->tuple && !a->view && !b->view)
         return join_lists(run, a, b, v);
     bool wa = as_whole(a, &x), wb = as_whole(b, &y);
@@ -308,8 +342,8 @@ static int collect(jrun *run, const node *n, jval *v)
     for (const node *m = n->args; m; m = m->next->next) {
         TRY(tune_jinja_eval(run, m, &item));
         TRY(tune_jinja_eval(run, m->next, &value));
-        if (item.type != JINJA_TEXT)
-            return tune_jinja_fail(run, "%s as a key of a mapping is not supported; expected a string",
+        if (item.type != JINJA_TEXT && item.type != JINJA_INT)
+            return tune_jinja_fail(run, "%s as a key of a mapping is not supported; expected a string or an integer",
                                    tune_jinja_type_name(&item));
         TRY(tune_jinja_dict_put(run, v->dict, item, value));
     }
@@ -358,6 +392,9 @@ static int call(jrun *run, const node *n, jval *v)
         return tune_jinja_apply(run, what, &of, &args, v);
     if (n->a->kind == JINJA_N_ATTRIBUTE)
         TRY(attribute(run, &of, n->a->name, &callee));
+    if ((of.type == JINJA_LIST || of.type == JINJA_DICT) && callee.type == JINJA_UNDEFINED && tune_jinja_changes(n->a->name))
+        return tune_jinja_fail(run, "%.*s() would change %s, which the sandbox of chat templates forbids",
+                               JINJA_SHOWN(n->a->name), tune_jinja_type_name(&of));
     if (callee.type == JINJA_MACRO)
         return tune_jinja_call_macro(run, callee.macro, &args, v);
     return tune_jinja_fail(run, "%.*s is called, but is %s", JINJA_SHOWN(n->a->name), tune_jinja_type_name(&callee));

@@ -146,6 +146,50 @@ JINJA_RUN(dict_sort)
     return put_in_order(run, v->list->items, value ? of->dict->values : of->dict->keys, v->list->count, args->at[0], args->at[2]);
 }
 
+/* What an item counts as where items are compared: an attribute of it; letters' case does not count unless asked. */
+static int key_of(jrun *run, const jval *item, const jval *cased, const jval *attribute, jval *key)
+{
+    *key = *item;
+    TRY(attribute && attribute->type != JINJA_NONE ? attribute_of(run, item, attribute, key) : 0);
+    return key->type == JINJA_TEXT && !(cased && tune_jinja_truth(cased)) ? tune_jinja_case(run, key, 'l', key) : 0;
+}
+
+JINJA_RUN(extreme) /* how: -1 the least, 1 the greatest; of equals the first */
+{
+    jval list, best = {0}, key;
+    TRY(tune_jinja_iterate(run, of, &list));
+    *v = tune_jinja_undefined("the least or greatest of nothing", 32);
+    for (size_t i = 0; i < list.list->count; i++) {
+        int order = what->how;
+        TRY(key_of(run, &list.list->items[i], args->at[0], args->at[1], &key));
+        TRY(i ? tune_jinja_order(run, &key, &best, 0, &order) : 0);
+        if (order != what->how)
+            continue;
+        best = key;
+        *v = list.list->items[i];
+    }
+    return 0;
+}
+
+JINJA_RUN(unique)
+{
+    jval list, keys, key;
+    bool there;
+    TRY(tune_jinja_iterate(run, of, &list));
+    TRY(tune_jinja_list_new(run, 0, false, &keys));
+    TRY(tune_jinja_list_new(run, 0, false, v));
+    for (size_t i = 0; i < list.list->count; i++) {
+        TRY(key_of(run, &list.list->items[i], args->at[0], args->at[1], &key));
+        if (key.type > JINJA_TEXT)
+            return tune_jinja_fail(run, "%s among %s is not supported", what->name, tune_jinja_type_name(&key));
+        TRY(tune_jinja_contains(run, &keys, &key, &there));
+        TRY(there ? 0 : tune_jinja_list_add(run, &keys, key));
+        TRY(there ? 0 : tune_jinja_list_add(run, v, list.list->items[i]));
+    }
+    v->view = JINJA_ONCE;
+    return 0;
+}
+
 JINJA_RUN(sort)
 {
     const jval *attribute = args->at[2];
@@ -171,6 +215,8 @@ JINJA_RUN(indent)
     jval text, lines, by = tune_jinja_word("    ");
     struct tune_jinja_buffer b = {0};
     (void)what;
+    if (width && width->safe && !of->safe)
+        return tune_jinja_fail(run, "indent by what the filter safe gives is not supported");
     if (width && width->type == JINJA_TEXT)
         by = *width;
     else if (width)
@@ -185,6 +231,7 @@ JINJA_RUN(indent)
         TRY(tune_jinja_put_value(run, &b, line));
     }
     *v = tune_jinja_take_buffer(&b);
+    v->safe = of->safe;
     return 0;
 }
 
@@ -201,6 +248,7 @@ JINJA_RUN(reverse)
     v->view = of->view == JINJA_ONCE ? 0 : JINJA_ONCE;
     if (of->type == JINJA_TEXT)
         *v = tune_jinja_take_buffer(&b);
+    v->safe = of->safe;
     return 0;
 }
 
@@ -304,6 +352,7 @@ JINJA_RUN(end_item)
     TRY(tune_jinja_iterate(run, of, &list));
     size_t count = list.list->count;
     *v = count ? list.list->items[what->how ? count - 1 : 0] : tune_jinja_undefined("the first or last of nothing", 28);
+    v->safe |= what->how && of->safe;
     return 0;
 }
 
@@ -342,11 +391,12 @@ const struct tune_jinja_name tune_jinja_filters[] = {
     {"indent", 0, 3, "width first blank", indent, 0}, {"int", 0, 1, "default", integer, 0}, {"items", 0, 0, "", items, 0},
     {"join", 0, 2, "d attribute", join, 0}, {"last", 0, 0, "", end_item, true}, {"length", 0, 0, "", length, 0},
     {"list", 0, 0, "", list, 0}, {"lower", 0, 0, "", change_case, 'l'}, {"map", 0, 4, NULL, map, 0},
+    {"max", 0, 2, "case_sensitive attribute", extreme, 1}, {"min", 0, 2, "case_sensitive attribute", extreme, -1},
     {"reject", 0, 3, "", choose, false},
     {"rejectattr", 1, 4, "", choose, false}, {"replace", 2, 3, "old new count", replace, 0}, {"reverse", 0, 0, "", reverse, 0},
     {"safe", 0, 0, "", safe, 0}, {"select", 0, 3, "", choose, true}, {"selectattr", 1, 4, "", choose, true},
     {"sort", 0, 3, "reverse case_sensitive attribute", sort, 0}, {"string", 0, 0, "", string, 0},
     {"title", 0, 0, "", change_case, 'w'},
     {"tojson", 0, 3, "ensure_ascii indent separators", tune_jinja_to_json, 0}, {"trim", 0, 1, "chars", trim, 0},
-    {"upper", 0, 0, "", change_case, 'u'}, {0},
+    {"unique", 0, 2, "case_sensitive attribute", unique, 0}, {"upper", 0, 0, "", change_case, 'u'}, {0},
 };

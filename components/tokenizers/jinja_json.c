@@ -1,9 +1,11 @@
-/* jinja_json.c - JSON into values, and values as Python's json.dumps writes them (ensure_ascii false, as transformers has it). */
+/* jinja_json.c - JSON into values, and values as Python's json.dumps writes them; ensure_ascii is false unless asked, as
+ * transformers has it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tokenizers/jinja_parts.h"
+#include "tokenizers/unicode.h"
 
 static int read_number(struct tune_json *j, jval *v)
 {
@@ -72,6 +74,7 @@ int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v)
 struct json {
     jval item, pair;
     const jval *indent; /* NULL: all on one line */
+    bool ascii;         /* nothing else is written as it is */
 };
 
 static int put_word(jrun *run, struct tune_jinja_buffer *b, const char *word)
@@ -79,23 +82,32 @@ static int put_word(jrun *run, struct tune_jinja_buffer *b, const char *word)
     return tune_jinja_put(run, b, word, NULL, 0, strlen(word));
 }
 
-static int put_string(jrun *run, struct tune_jinja_buffer *b, const jval *v)
+static bool is_plain(unsigned char c, bool ascii)
+{
+    return c >= 32 && c != '"' && c != '\\' && !(ascii && c >= 0x7F);
+}
+
+static int put_string(jrun *run, struct tune_jinja_buffer *b, const jval *v, bool ascii)
 {
     static const char shorts[] = "\"\"\\\\\nn\rr\tt\bb\ff";
-    char code[8];
+    char code[16];
     TRY(put_word(run, b, "\""));
     for (size_t i = 0, next; i < v->size; i = next) {
-        unsigned char c = (unsigned char)v->text[i];
-        for (next = i; next < v->size && (unsigned char)v->text[next] >= 32 && v->text[next] != '"' && v->text[next] != '\\';)
+        for (next = i; next < v->size && is_plain((unsigned char)v->text[next], ascii);)
             next++;
         if (next > i) {
             TRY(tune_jinja_put(run, b, v->text + i, v->marks ? v->marks + i : NULL, v->mark, next - i));
             continue;
         }
-        const char *known = c ? strchr(shorts, c) : NULL;
-        snprintf(code, sizeof code, known ? "\\%c" : "\\u%04x", known ? known[1] : c);
+        const char *p = v->text + i;
+        const uint32_t c = tune_utf8_next(&p);
+        const char *known = c && c < 0x80 ? strchr(shorts, (int)c) : NULL;
+        if (c > 0xFFFF)
+            snprintf(code, sizeof code, "\\u%04x\\u%04x", 0xD7C0 + (c >> 10), 0xDC00 + (c & 0x3FF));
+        else
+            snprintf(code, sizeof code, known ? "\\%c" : "\\u%04x", known ? (uint32_t)known[1] : c);
         TRY(tune_jinja_put(run, b, code, NULL, v->marks ? v->marks[i] : v->mark, strlen(code)));
-        next = i + 1;
+        next = (size_t)(p - v->text);
     }
     return put_word(run, b, "\"");
 }
@@ -113,11 +125,12 @@ static int new_line(jrun *run, struct tune_jinja_buffer *b, const struct json *j
 static int put_json(jrun *run, struct tune_jinja_buffer *b, const jval *v, const struct json *j, int depth)
 {
     bool dict = v->type == JINJA_DICT;
+    jval key;
     TRY(tune_jinja_step(run, 0));
     if (depth > TUNE_JINJA_DEPTH)
         return tune_jinja_fail(run, "values nested more than %d deep", TUNE_JINJA_DEPTH);
     switch (v->type) {
-    case JINJA_TEXT: return put_string(run, b, v);
+    case JINJA_TEXT: return put_string(run, b, v, j->ascii);
     case JINJA_NONE: return put_word(run, b, "null");
     case JINJA_BOOL: return put_word(run, b, v->truth ? "true" : "false");
     case JINJA_INT: return tune_jinja_put_value(run, b, v);
@@ -136,7 +149,8 @@ static int put_json(jrun *run, struct tune_jinja_buffer *b, const jval *v, const
         TRY(i ? tune_jinja_put_value(run, b, &j->item) : 0);
         TRY(new_line(run, b, j, depth + 1));
         if (dict) {
-            TRY(put_string(run, b, &v->dict->keys[i]));
+            TRY(tune_jinja_string(run, &v->dict->keys[i], &key));
+            TRY(put_string(run, b, &key, j->ascii));
             TRY(tune_jinja_put_value(run, b, &j->pair));
         }
         TRY(put_json(run, b, dict ? &v->dict->values[i] : &v->list->items[i], j, depth + 1));
@@ -149,12 +163,11 @@ int tune_jinja_to_json(jrun *run, const struct tune_jinja_name *what, const jval
 {
     const jval *ascii = args->at[0], *indent = args->at[1], *separators = args->at[2];
     struct tune_jinja_buffer b = {0};
-    if (ascii && tune_jinja_truth(ascii))
-        return tune_jinja_fail(run, "%s with ensure_ascii is not supported", what->name);
+    (void)what;
     indent = indent && indent->type == JINJA_NONE ? NULL : indent;
     if (indent && indent->type != JINJA_INT && indent->type != JINJA_TEXT)
         return tune_jinja_fail(run, "tojson with %s as indent; expected an integer or a string", tune_jinja_type_name(indent));
-    struct json j = {tune_jinja_word(indent ? "," : ", "), tune_jinja_word(": "), indent};
+    struct json j = {tune_jinja_word(indent ? "," : ", "), tune_jinja_word(": "), indent, ascii && tune_jinja_truth(ascii)};
     if (separators && separators->type != JINJA_NONE) {
         if (separators->type != JINJA_LIST || separators->list->count != 2 || separators->list->items[0].type != JINJA_TEXT ||
             separators->list->items[1].type != JINJA_TEXT)

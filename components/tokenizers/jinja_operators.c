@@ -182,7 +182,8 @@ static node *call(parser *p, node *of, int line)
         p->calls = n;
     } else if (of->kind != JINJA_N_ATTRIBUTE) {
         return tune_jinja_stop(p, line, "a call of something without a name is not supported");
-    } else if (!tune_jinja_known(JINJA_TEXT_METHOD, of->name) && !tune_jinja_known(JINJA_DICT_METHOD, of->name)) {
+    } else if (!tune_jinja_known(JINJA_TEXT_METHOD, of->name) && !tune_jinja_known(JINJA_DICT_METHOD, of->name) &&
+               !tune_jinja_changes(of->name)) {
         return tune_jinja_unknown(p, line, "method", of->name);
     }
     return n;

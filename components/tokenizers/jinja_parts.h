@@ -81,7 +81,7 @@ struct tune_jinja_list {
 };
 struct tune_jinja_dict {
     size_t count, room;
-    jval *keys, *values;   /* in order of insertion; keys are texts */
+    jval *keys, *values;   /* in order of insertion; keys are texts and integers */
     struct tune_jinja_turn *turn; /* NULL: nobody asks */
 };
 /* Where loops whose item is a mapping wrote more than white space, straight into the text. */
@@ -151,6 +151,7 @@ int tune_jinja_list_add(jrun *run, jval *list, jval item);
 int tune_jinja_dict_new(jrun *run, jval *v);
 int tune_jinja_dict_put(jrun *run, struct tune_jinja_dict *d, jval key, jval value);
 const jval *tune_jinja_dict_find(jrun *run, const struct tune_jinja_dict *d, struct tune_text key);
+const jval *tune_jinja_dict_at(jrun *run, const struct tune_jinja_dict *d, const jval *key); /* a text or a number */
 int tune_jinja_put(jrun *run, struct tune_jinja_buffer *b, const char *text, const uint8_t *marks, uint8_t mark, size_t size);
 int tune_jinja_put_value(jrun *run, struct tune_jinja_buffer *b, const jval *v); /* str(v) */
 int tune_jinja_repr(jrun *run, struct tune_jinja_buffer *b, const jval *v, int depth);
@@ -215,6 +216,7 @@ int tune_jinja_apply(jrun *run, const struct tune_jinja_name *what, const jval *
 /* jinja_expression.c */
 int tune_jinja_eval(jrun *run, const struct tune_jinja_node *n, jval *v);
 int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v);
+bool tune_jinja_changes(struct tune_text name);  /* a method that changes what it is called on: undefined in the sandbox */
 int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v);
 int tune_jinja_compare(jrun *run, int op, const jval *a, const jval *b, bool *holds);
 

@@ -113,6 +113,7 @@ int tune_jinja_case(jrun *run, const jval *v, char how, jval *to)
             begins = false;
     }
     *to = tune_jinja_take_buffer(&b);
+    to->safe = v->safe && how != 'w';
     return 0;
 }
 
@@ -318,9 +319,7 @@ JINJA_RUN(entries)
 JINJA_RUN(get)
 {
     (void)what;
-    const jval *key = args->at[0], *there = NULL;
-    if (key->type == JINJA_TEXT)
-        there = tune_jinja_dict_find(run, of->dict, (struct tune_text){key->text, key->size});
+    const jval *there = tune_jinja_dict_at(run, of->dict, args->at[0]);
     *v = there ? *there : args->at[1] ? *args->at[1] : (jval){.type = JINJA_NONE};
     return 0;
 }

@@ -117,6 +117,23 @@ int tune_jinja_list_add(jrun *run, jval *v, jval item)
     return tune_jinja_step(run, 0);
 }
 
+static bool is_number(const jval *v)
+{
+    return v->type == JINJA_BOOL || v->type == JINJA_INT || v->type == JINJA_FLOAT;
+}
+
+/* Two numbers exactly: a 64-bit integer need not fit a double. */
+static int order_numbers(const jval *a, const jval *b)
+{
+    if (a->type != JINJA_FLOAT && b->type != JINJA_FLOAT) {
+        int64_t x = a->type == JINJA_BOOL ? a->truth : a->whole, y = b->type == JINJA_BOOL ? b->truth : b->whole;
+        return x < y ? -1 : x > y;
+    }
+    long double x = a->type == JINJA_FLOAT ? a->number : a->type == JINJA_BOOL ? a->truth : (long double)a->whole;
+    long double y = b->type == JINJA_FLOAT ? b->number : b->type == JINJA_BOOL ? b->truth : (long double)b->whole;
+    return isnan((double)x) || isnan((double)y) ? 2 : x < y ? -1 : x > y;
+}
+
 int tune_jinja_dict_new(jrun *run, jval *v)
 {
     struct tune_jinja_dict *dict = tune_jinja_take(&run->memory, sizeof *dict);
@@ -133,7 +150,18 @@ static bool same_text(const jval *v, const char *text, size_t size)
 const jval *tune_jinja_dict_find(jrun *run, const struct tune_jinja_dict *d, struct tune_text key)
 {
     size_t i = 0;
-    while (i < d->count && !same_text(&d->keys[i], key.data, key.size))
+    while (i < d->count && !(d->keys[i].type == JINJA_TEXT && same_text(&d->keys[i], key.data, key.size)))
+        i++;
+    run->steps += (int64_t)i / 16;
+    return i < d->count ? &d->values[i] : NULL;
+}
+
+const jval *tune_jinja_dict_at(jrun *run, const struct tune_jinja_dict *d, const jval *key)
+{
+    size_t i = 0;
+    if (key->type == JINJA_TEXT)
+        return tune_jinja_dict_find(run, d, (struct tune_text){key->text, key->size});
+    while (i < d->count && !(is_number(key) && is_number(&d->keys[i]) && order_numbers(&d->keys[i], key) == 0))
         i++;
     run->steps += (int64_t)i / 16;
     return i < d->count ? &d->values[i] : NULL;
@@ -141,7 +169,7 @@ const jval *tune_jinja_dict_find(jrun *run, const struct tune_jinja_dict *d, str
 
 int tune_jinja_dict_put(jrun *run, struct tune_jinja_dict *d, jval key, jval value)
 {
-    jval *there = (jval *)tune_jinja_dict_find(run, d, (struct tune_text){key.text, key.size});
+    jval *there = (jval *)tune_jinja_dict_at(run, d, &key);
     TRY(tune_jinja_step(run, 0));
     if (there) {
         *there = value;
@@ -259,7 +287,7 @@ int tune_jinja_repr(jrun *run, struct tune_jinja_buffer *b, const jval *v, int d
         TRY(put_word(run, b, "{"));
         for (size_t i = 0; i < v->dict->count; i++) {
             TRY(i ? put_word(run, b, ", ") : 0);
-            TRY(put_quoted(run, b, &v->dict->keys[i]));
+            TRY(tune_jinja_repr(run, b, &v->dict->keys[i], depth + 1));
             TRY(put_word(run, b, ": "));
             TRY(tune_jinja_repr(run, b, &v->dict->values[i], depth + 1));
         }
@@ -310,23 +338,6 @@ bool tune_jinja_truth(const jval *v)
     }
 }
 
-static bool is_number(const jval *v)
-{
-    return v->type == JINJA_BOOL || v->type == JINJA_INT || v->type == JINJA_FLOAT;
-}
-
-/* Two numbers exactly: a 64-bit integer need not fit a double. */
-static int order_numbers(const jval *a, const jval *b)
-{
-    if (a->type != JINJA_FLOAT && b->type != JINJA_FLOAT) {
-        int64_t x = a->type == JINJA_BOOL ? a->truth : a->whole, y = b->type == JINJA_BOOL ? b->truth : b->whole;
-        return x < y ? -1 : x > y;
-    }
-    long double x = a->type == JINJA_FLOAT ? a->number : a->type == JINJA_BOOL ? a->truth : (long double)a->whole;
-    long double y = b->type == JINJA_FLOAT ? b->number : b->type == JINJA_BOOL ? b->truth : (long double)b->whole;
-    return isnan((double)x) || isnan((double)y) ? 2 : x < y ? -1 : x > y;
-}
-
 static int order_texts(const jval *a, const jval *b)
 {
     size_t n = a->size < b->size ? a->size : b->size;
@@ -353,8 +364,7 @@ int tune_jinja_equal(jrun *run, const jval *a, const jval *b, int depth, bool *e
     } else if (a->type == b->type && a->type == JINJA_DICT) {
         *equal = a->dict->count == b->dict->count;
         for (size_t i = 0; *equal && i < a->dict->count; i++) {
-            const struct tune_text key = {a->dict->keys[i].text, a->dict->keys[i].size};
-            const jval *other = tune_jinja_dict_find(run, b->dict, key);
+            const jval *other = tune_jinja_dict_at(run, b->dict, &a->dict->keys[i]);
             *equal = other != NULL;
             if (other)
                 TRY(tune_jinja_equal(run, &a->dict->values[i], other, depth + 1, equal));
@@ -427,7 +437,7 @@ int tune_jinja_contains(jrun *run, const jval *in, const jval *v, bool *found)
     } else if (in->type == JINJA_DICT) {
         if (v->type == JINJA_LIST || v->type == JINJA_DICT) /* a tuple of what can be a key is one too, and not there */
             return tune_jinja_fail(run, "%s is looked for among the keys of a mapping", tune_jinja_type_name(v));
-        *found = v->type == JINJA_TEXT && tune_jinja_dict_find(run, in->dict, (struct tune_text){v->text, v->size});
+        *found = tune_jinja_dict_at(run, in->dict, v) != NULL;
     } else if (in->type == JINJA_LIST) {
         jval list;
         TRY(tune_jinja_iterate(run, in, &list));
