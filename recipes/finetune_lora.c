@@ -31,8 +31,13 @@ int main(int argc, char **argv)
 
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
     struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* rows, tokenised as they are read */
-    if (flags->show_tokens > 0)
-        return MUST(tune_dataset_show(data, tok, flags->show_tokens, stdout));
+    if (flags->show_tokens > 0) {
+        MUST(tune_dataset_show(data, tok, flags->show_tokens, stdout));
+        tune_dataset_free(data);
+        tune_tokenizer_free(tok);
+        tune_flags_free(&my.tune);
+        return 0;
+    }
     struct tune_device *dev = GET(tune_get_device(flags));
     struct tune_memory_plan memory;
     MUST(tune_get_memory_plan(&memory, flags, dev, data)); /* refuses what cannot fit, before anything large is taken */

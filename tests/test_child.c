@@ -564,7 +564,7 @@ static void own_processors(void **state)
 {
     (void)state;
     const int own[] = {CPU_SETSIZE - 2, CPU_SETSIZE - 1}; /* of no machine: other programs' claims on real ones are not met here */
-    int claims[2];
+    int claims[3];
     assert_false(tune_child_cpus_taken(own, 2));
     assert_true(tune_guard_claim(&own[1], 1, false, claims));
     assert_true(tune_child_cpus_taken(own, 2));

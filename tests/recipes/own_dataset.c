@@ -63,8 +63,13 @@ int main(int argc, char **argv)
 
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
     struct tune_dataset *data = GET(tune_dataset_from(my.sums, sum, tok, flags->max_length));
-    if (flags->show_tokens > 0)
-        return MUST(tune_dataset_show(data, tok, flags->show_tokens, stdout));
+    if (flags->show_tokens > 0) {
+        MUST(tune_dataset_show(data, tok, flags->show_tokens, stdout));
+        tune_dataset_free(data);
+        tune_tokenizer_free(tok);
+        tune_flags_free(&my.tune);
+        return 0;
+    }
     struct tune_device *dev = GET(tune_get_device(flags));
     struct tune_model *model = GET(tune_get_model(flags, dev, tok));
     struct tune_loader *load = GET(tune_get_loader(flags, data));
