@@ -43,6 +43,7 @@ static void fails(struct tune_chat_template *t, const struct tune_chat_messages 
 {
     struct tune_chat_text out = {0};
     assert_int_equal(tune_chat_template_render(t, m, options, &out), -1);
+    assert_int_equal(out.size + (size_t)out.span_count, 0);
     assert_error_has(message);
     tune_chat_text_free(&out);
 }

@@ -410,6 +410,7 @@ int tune_chat_template_render(struct tune_chat_template *t, const struct tune_ch
         failed = find_spans(t, messages, &full, out);
     if (failed) {
         drop(&full);
+        out->span_count = 0;
         if (messages->name && !strstr(tune_error_message(), messages->name))
             tune_error_prefix("%s:%lld: ", messages->name, (long long)messages->line);
         return -1;
