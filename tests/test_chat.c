@@ -180,6 +180,10 @@ static void test_unplaced(void **state)
         /* a header that the prompt spells otherwise; one that no prompt has; the next one's in this turn */
         {"{% for m in messages %}{{ '[' }}{{ m.role }}{{ ']' + m.content + ';' }}{% endfor %}" PROMPT("[bot]<think>"),
          "message 2: .*as the generation prompt says"},
+        {"{% for m in messages %}{{ '[' }}{{ 'helper]' + m.content + ';' }}{% endfor %}" PROMPT("{{ '[<think>' }}"),
+         "message 2: .*as the generation prompt says"},
+        {"{% for m in messages %}{{ '[' }}{{ '<helper>' + m.content + ';' }}{% endfor %}" PROMPT("{{ '[<ki>\n<think>' }}"),
+         "message 2: .*as the generation prompt says"},
         {"{% for m in messages %}{{ '<|' + m.role + '|>' + m.content + ';' }}{% endfor %}",
          "message 2: .*begins with what looks like a header"},
         {"{% for m in messages %}{{ m.content + ('</s>### User:' if m.role == 'assistant' else ' ### Bot:') }}{% endfor %}",
