@@ -43,6 +43,7 @@ static void fails(struct tune_chat_template *t, const struct tune_chat_messages 
 {
     struct tune_chat_text out = {0};
     assert_int_equal(tune_chat_template_render(t, m, options, &out), -1);
+    assert_int_equal(out.size + (size_t)out.span_count, 0);
     assert_error_has(message);
     tune_chat_text_free(&out);
 }
@@ -178,6 +179,10 @@ static void test_unplaced(void **state)
         {"{% for m in messages[::-1] %}{{ m.content }}.{% endfor %}", "message 4: .*before the one before it ends"},
         /* a header that the prompt spells otherwise; one that no prompt has; the next one's in this turn */
         {"{% for m in messages %}{{ '[' }}{{ m.role }}{{ ']' + m.content + ';' }}{% endfor %}" PROMPT("[bot]<think>"),
+         "message 2: .*as the generation prompt says"},
+        {"{% for m in messages %}{{ '[' }}{{ 'helper]' + m.content + ';' }}{% endfor %}" PROMPT("{{ '[<think>' }}"),
+         "message 2: .*as the generation prompt says"},
+        {"{% for m in messages %}{{ '[' }}{{ '<helper>' + m.content + ';' }}{% endfor %}" PROMPT("{{ '[<ki>\n<think>' }}"),
          "message 2: .*as the generation prompt says"},
         {"{% for m in messages %}{{ '<|' + m.role + '|>' + m.content + ';' }}{% endfor %}",
          "message 2: .*begins with what looks like a header"},

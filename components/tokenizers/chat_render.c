@@ -226,19 +226,25 @@ static bool holds_word(const struct rendered *r, size_t begin, size_t end, const
 }
 
 /* Is the rest of a prompt, behind what a turn has of it, what only an answer to come has: white space, or the beginning of its
- * reasoning (<think>), and no header. */
+ * reasoning (<think>), which its first line says, and no header. */
 static bool only_to_come(const struct rendered *before, size_t at)
 {
-    const char *rest = before->text + at;
+    static const char *const words[] = {"think", "thought", "reason"};
     while (at < before->size && is_blank(before, at))
         at++;
-    return at == before->size || (!holds_word(before, at, before->size, own_words) &&
-                                  (strcasestr(rest, "think") || strcasestr(rest, "thought") || strcasestr(rest, "reason")));
+    size_t end = at;
+    bool reasons = at == before->size;
+    while (end < before->size && before->text[end] != '\n')
+        end++;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (size_t k = at; k + strlen(words[i]) <= end; k++)
+            reasons |= strncasecmp(before->text + k, words[i], strlen(words[i])) == 0;
+    return reasons && !holds_word(before, at, before->size, own_words);
 }
 
 /* How much of a turn is the text of `before` from `at` on: all of that, or up to what the template wrote or the message said where
- * the turn goes on in its own way; white space there is still the header's. What is left of `before` must be only
- * to come, else nothing counts: the turn may have a header that the prompt spells otherwise. */
+ * the turn goes on in its own way; white space there is still the header's. What is left of `before` must then be only
+ * to come, and the turn not go on with a word, else nothing counts: its header may be one that the prompt spells otherwise. */
 static size_t header(const struct rendered *full, const struct tune_jinja_turn *turn, const struct rendered *before, size_t at)
 {
     size_t n = 0;
@@ -251,6 +257,9 @@ static size_t header(const struct rendered *full, const struct tune_jinja_turn *
             n--;
     while (n > 0 && n < same && is_blank(full, turn->begin + n))
         n++;
+    if (at + n < before->size && turn->begin + n < turn->end && !is_data(full, turn->begin + n) &&
+        is_letter(full->text[turn->begin + n]))
+        return 0;
     return only_to_come(before, at + n) ? n : 0;
 }
 
@@ -410,6 +419,7 @@ int tune_chat_template_render(struct tune_chat_template *t, const struct tune_ch
         failed = find_spans(t, messages, &full, out);
     if (failed) {
         drop(&full);
+        out->span_count = 0;
         if (messages->name && !strstr(tune_error_message(), messages->name))
             tune_error_prefix("%s:%lld: ", messages->name, (long long)messages->line);
         return -1;

@@ -91,8 +91,9 @@ void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds);
  * it is longer by than the same render without generation prompt. As far as both are the same text of the template's, it is the
  * header. It ends with the prompt; or, where the turn goes on otherwise, at the last place before that where the template began to
  * write anew, and behind white space that both have there. In this case the rest of the prompt must be what only an answer to
- * come has: white space, or a text that holds think, thought or reason and no word like a header's. No common text: none of the
- * turn is a header only where the prompt has nothing either.
+ * come has: white space, or a text whose first line holds think, thought or reason, without a word like a header's; and the turn
+ * must not go on with a letter or digit that the template writes. No common text: none of the turn is a header only where the
+ * prompt has nothing either.
  * Under a template that does not go through the messages (but through their numbers) the prompt must begin the text, and the
  * message is what the text up to it has in common with the text as it goes on.
  * However it was found, a span is refused that holds data of another message or tool; before its first data a word like a
