@@ -144,6 +144,7 @@ static void test_names(void **state)
     /* what safe gave is joined to by + as Jinja's Markup is, and plainly by ~ */
     gives("{{ '<' + ('<'|safe) + \"&'>\" }}{{ '<' ~ ('<'|safe) ~ '&' }}{{ '<' + ('ab'|safe)[1:]|upper + '\"' }}",
           "&lt;<&amp;&#39;&gt;<<&&lt;B&#34;");
+    gives("{{ ['a'|safe, 'a'] }}", "[Markup('a'), 'a']");
     gives("{{ ['\xC3\xB6', '\xE6\x97\xA5'] }}{{ 'a'|safe|trim|string }}", "['\xC3\xB6', '\xE6\x97\xA5']a");
 }
 

@@ -273,7 +273,10 @@ int tune_jinja_repr(jrun *run, struct tune_jinja_buffer *b, const jval *v, int d
     case JINJA_BOOL: return put_word(run, b, v->truth ? "True" : "False");
     case JINJA_INT: snprintf(text, sizeof text, "%lld", (long long)v->whole); return put_word(run, b, text);
     case JINJA_FLOAT: tune_decimal_python(text, v->number); return put_word(run, b, text);
-    case JINJA_TEXT: return put_quoted(run, b, v);
+    case JINJA_TEXT:
+        TRY(v->safe ? put_word(run, b, "Markup(") : 0);
+        TRY(put_quoted(run, b, v));
+        return v->safe ? put_word(run, b, ")") : 0;
     case JINJA_LIST:
         if (v->view)
             return tune_jinja_fail(run, "%s is printed; make it a list first", tune_jinja_type_name(v));
