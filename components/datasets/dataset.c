@@ -380,7 +380,12 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
                             "--format text", o->text_field, tune_format_name(&d->format));
         return -1;
     }
-    const char *field = o->text_field ? o->text_field : o->columns && !d->formatted ? d->format.columns[0] : NULL;
+    if (o->text_field && o->columns) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--text-field %s and --columns %s both say which column is the text; leave one of "
+                            "them out", o->text_field, o->columns);
+        return -1;
+    }
+    const char *field = o->columns && !d->formatted ? d->format.columns[0] : o->text_field;
     if (field && !(d->text.field = strdup(field)))
         return no_memory("a field name");
     return 0;
