@@ -357,6 +357,7 @@ static void csv_refused(void **state)
     REFUSED("c.csv", "a,b,a\n1,2,3\n", "the column \"a\" stands twice", NULL);
     REFUSED("c.csv", "a,b\n1,2\n", "it has: a, b (choose with --text-field, or give --format and --columns)", NULL);
     REFUSED("c.csv", "a,b\n1,2\n", "no column \"c\"; it has: a, b", .text_field = "c");
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
 }
 
 /* Random fields, written by the rules: every record is found where it lies, and says what was written. */

@@ -348,8 +348,7 @@ static bool no_value(const struct tune_value *v)
 
 /* A string; a number or a truth value as it is spelt. */
 static int need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
-                     const struct tune_pieces *p,
-                     int i)
+                     const struct tune_pieces *p, int i)
 {
     int type = p->values.at[i].type;
     if (type == TUNE_JSON_STRING || type == TUNE_JSON_NUMBER || type == TUNE_JSON_BOOL)
