@@ -253,6 +253,17 @@ static void warned(void **state)
     assert_non_null(strstr(text, "\nwarning: <|turn|>, </s>: special tokens to the template"));
     free(text);
     tune_dataset_free(d);
+    put("cursor.jinja", "{% for m in messages %}<|\x1b[2J|>{{ m.role + ':' + m.content + '.' }}{% endfor %}"
+                        "{% if add_generation_prompt %}<|\x1b[2J|>assistant:{% endif %}");
+    d = OPEN("w.jsonl", PAIR, .chat_template = "cursor.jinja");
+    assert_got(d);
+    f = open_memstream(&text, &size);
+    assert_ok(tune_dataset_show(d, bytes, 1, f));
+    fclose(f);
+    assert_non_null(strstr(text, "\nwarning: <|\\x1b[2J|>: special tokens"));
+    assert_null(strchr(text, '\x1b'));
+    free(text);
+    tune_dataset_free(d);
     put("endless.jinja", "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}"
                          "{% if add_generation_prompt %}assistant:{% endif %}");
     d = OPEN("w.jsonl", PAIR, .chat_template = "endless.jinja");

@@ -231,7 +231,7 @@ static void recognised(void **state)
     }
     struct tune_dataset *d = OPEN("r.jsonl", "{\"instruction\": \"i\"}\n{\"instruction\": \"i\", \"output\": \"o\"}",
                                   .skip_bad_rows = true);
-    assert_row(d, 1, row_of(d, 1)); /* the first rows together */
+    assert_non_null(strstr(row_of(d, 1), "### Instruction:\ni\n\n### Response:\n[o$]")); /* the first rows together */
     assert_about(d, "alpaca (recognised), columns instruction, output; trained on completion; ended by <|end|>");
     d = OPEN("r.jsonl", "{\"instruction\": \"i\", \"output\": \"o\"}", .text_field = "output"); /* as it ever was */
     assert_row(d, 0, "o");
@@ -284,6 +284,13 @@ static void templates_refused(void **state)
             .prompt_template = "t.txt", .columns = "x=question");
     REFUSED("t.jsonl", rows, "expected NAME=COLUMN", .prompt_template = "t.txt", .columns = "qestion=");
     REFUSED("t.jsonl", rows, "expected NAME=COLUMN", .prompt_template = "t.txt", .columns = "qestion=b,,a=c");
+    REFUSED("t.jsonl", rows, "\"qestion\" stands before a '=' twice", .prompt_template = "t.txt",
+            .columns = "qestion=question,qestion=answer");
+    REFUSED("t.jsonl", "{\"instruction\": \"i\", \"output\": \"o\", \"context\": \"c\"}",
+            "no column \"contxt\" for alpaca's \"input\"; it has: instruction, output, context; the nearest is \"context\"",
+            .columns = "input=contxt"); /* one that may be absent, but not when it is named */
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    REFUSED("t.jsonl", "{\"a\": \"x\", \"b\": \"y\"}", "both say which column is the text", .columns = "text=a", .text_field = "b");
     assert_null(open_with("t.jsonl", rows, (struct tune_dataset_options){.row_format = "alpaca", .prompt_template = "t.txt"}));
     assert_error_has("leave one of them out");
     REFUSED("t.txt", "paragraph", "has no columns", .prompt_template = "sql");
@@ -350,6 +357,7 @@ static void csv_refused(void **state)
     REFUSED("c.csv", "a,b,a\n1,2,3\n", "the column \"a\" stands twice", NULL);
     REFUSED("c.csv", "a,b\n1,2\n", "it has: a, b (choose with --text-field, or give --format and --columns)", NULL);
     REFUSED("c.csv", "a,b\n1,2\n", "no column \"c\"; it has: a, b", .text_field = "c");
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
 }
 
 /* Random fields, written by the rules: every record is found where it lies, and says what was written. */

@@ -44,6 +44,8 @@ is "DoRA is called so" eval 'merge llama-head-dim dora d && grep -q "DoRA of ran
 mkdir newer && cp "$reference/adapters/lora-untied/adapter_model.safetensors" newer &&
     sed 's/"task_type"/"shiny": 3,\n  "task_type"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
 is "keys that nobody knows are told" eval '"$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output n | grep -q "not looked at: shiny"'
+sed 's/"task_type"/"\\u001b[2Jshiny": 3,\n  "task_type"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
+is "without what would move a cursor" eval '"$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output c | grep -qF "not looked at: \\x1b[2Jshiny"'
 
 refused "nothing is replaced" 1 "merged is there already" "$BUILD/merge_adapter" --model "$reference/llama-untied" \
     --adapter "$reference/adapters/lora-untied" --output merged

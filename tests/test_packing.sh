@@ -52,7 +52,7 @@ for k in 1 5 8 $((steps / 2)) $((steps - 1)); do
     is "the same bits" same straight s$k
 done
 epochs killed --epochs 400 --eval-every 0 >/dev/null 2>&1 &
-while [ ! -e killed/checkpoint-10 ]; do sleep 0.02; done
+while [ ! -e killed/checkpoint-10 ] && kill -0 $! 2>/dev/null; do sleep 0.02; done
 kill -9 "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' killed/run.json | head -n 1)"
 wait
 newest=$(ls -d killed/checkpoint-[0-9]* | grep -v tmp | sed 's/.*-//' | sort -n | tail -n 1)

@@ -160,7 +160,7 @@ static double gradient_error(struct tune_model *m, const struct reference *r)
             d += e * e;
             size += x * x;
         }
-        worst = fmax(worst, sqrt(d / size));
+        worst = test_worse(worst, sqrt(d / size));
     }
     return worst;
 }
@@ -201,7 +201,7 @@ static struct distance compare(const char *name, int what)
     for (int step = 0; step <= STEPS; step++) {
         const struct tune_step_sums *records;
         double want = real(losses, step), error = fabs(mean_loss(m, loss, &r) - want) / want;
-        d.adamw = fmax(d.adamw, error);
+        d.adamw = test_worse(d.adamw, error);
         d.loss = step == 0 ? error : d.loss;
         backward(m, loss, sums, &r);
         d.gradient = step == 0 ? gradient_error(m, &r) : d.gradient;

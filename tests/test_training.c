@@ -222,7 +222,7 @@ static double directional(struct trainer *t, const float *g, double *most)
             double got = (8 * near - far) / (12 * h);
             d += (got - want) * (got - want);
             s += got * got;
-            *most = fmax(*most, fabs(got - want) / (norm + 1e-3));
+            *most = test_worse(*most, fabs(got - want) / (norm + 1e-3));
             drop(&direction);
         }
         assert_ok(t->dev->kernels->upload(t->dev, at, bits, w.n * 4));

@@ -12,6 +12,7 @@
 #include "core/file.h"
 #include "core/float16.h"
 #include "core/nf4.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "flags/find.h"
 #include "flags/program.h"
@@ -151,6 +152,16 @@ static int write_all(struct merging *m, const char *folder)
     return tune_weights_write(folder, &m->table, dtype, (int64_t)(my.shard_size * 1e9), &merged);
 }
 
+/* What a file says, if it does. */
+static void tell_text(const char *what, const char *text)
+{
+    if (!text)
+        return;
+    fputs(what, stdout);
+    tune_print_line_of(stdout, text);
+    putchar('\n');
+}
+
 /* What was made of what. */
 static void tell(const struct merging *m, const char *folder)
 {
@@ -163,10 +174,8 @@ static void tell(const struct merging *m, const char *folder)
     printf("merged in float32 onto %s %s%s, saved %s%s\n", onto, m->folder,
            strcmp(my.base_dtype, "as-read") == 0 ? " as they are there" : "",
            as_read ? "in the dtype each has there" : "as ", as_read ? "" : my.dtype);
-    if (c->base)
-        printf("the adapter's config says that it was made on %s\n", c->base);
-    if (c->unknown)
-        printf("keys of adapter_config.json that are not known here, and were not looked at: %s\n", c->unknown);
+    tell_text("the adapter's config says that it was made on ", c->base);
+    tell_text("keys of adapter_config.json that are not known here, and were not looked at: ", c->unknown);
 }
 
 int main(int argc, char **argv)

@@ -96,8 +96,7 @@ static bool has_label(const struct tune_example *x)
  * piece it begins in. One that the tokenizer's template added has no place in the text: before the text it is as the first
  * piece, after it as the last. What is appended is trained. */
 static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces,
-                int count,
-                struct tune_example *x, bool *lost)
+                int count, struct tune_example *x, bool *lost)
 {
     int64_t first = 0, have = 0;
     int at = 0;
@@ -330,8 +329,7 @@ static int probe_formatted(struct tune_dataset *d)
     if (label || bad > 0)
         return 0;
     tune_error_set("%s: not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "
-                   "--max-length %d; "
-                   "give a larger --max-length, or --train-on all", d->rows.path, (long long)rows, d->max_length);
+                   "--max-length %d; give a larger --max-length, or --train-on all", d->rows.path, (long long)rows, d->max_length);
     return -1;
 }
 
@@ -380,7 +378,12 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
                             "--format text", o->text_field, tune_format_name(&d->format));
         return -1;
     }
-    const char *field = o->text_field ? o->text_field : o->columns && !d->formatted ? d->format.columns[0] : NULL;
+    if (o->text_field && o->columns) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--text-field %s and --columns %s both say which column is the text; leave one of "
+                            "them out", o->text_field, o->columns);
+        return -1;
+    }
+    const char *field = o->columns && !d->formatted ? d->format.columns[0] : o->text_field;
     if (field && !(d->text.field = strdup(field)))
         return no_memory("a field name");
     return 0;

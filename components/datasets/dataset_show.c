@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "datasets/format.h"
@@ -46,7 +46,7 @@ static int put_token(struct tune_tokenizer *tok, const int32_t *ids, int64_t i, 
         if (clean)
             put_quoted(both + skip, size - skip, stream);
         else
-            fputs(spelling ? spelling : "(not in the vocabulary)", stream);
+            tune_print_line_of(stream, spelling ? spelling : "(not in the vocabulary)");
     }
     free(before);
     free(both);
@@ -110,8 +110,11 @@ int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n,
     int status = 0;
     if (tune_dataset_about(d))
         fprintf(stream, "format: %s\n", tune_dataset_about(d));
-    if (tune_dataset_warning(d))
-        fprintf(stream, "warning: %s\n", tune_dataset_warning(d));
+    if (tune_dataset_warning(d)) {
+        fputs("warning: ", stream);
+        tune_print_line_of(stream, tune_dataset_warning(d)); /* it has what a template spells */
+        fputc('\n', stream);
+    }
     for (int64_t i = 0; status == 0 && i < rows; i++)
         status = show_row(d, tok, i, &x, stream);
     tune_example_free(&x);

@@ -189,6 +189,8 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
     for (const char *p = f->map; p && *p;) {
         const char *column = p + strlen(p) + 1;
         int i = 0;
+        if (column_of(f, p) != column)
+            return usage("--columns: \"%s\" stands before a '=' twice; leave one of them out%s%s", p, "", "");
         while (i < f->count && strcmp(f->names[i], p))
             i++;
         if (i == f->count && tune_columns_has(have, p))
@@ -205,11 +207,11 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
 static int check_columns(const struct tune_format *f, const struct tune_columns *have, const char *path)
 {
     char list[512];
-    for (int i = 0; i < f->count - f->optional; i++) {
-        if (tune_columns_has(have, f->columns[i]))
+    for (int i = 0; i < f->count; i++) {
+        bool mapped = strcmp(f->columns[i], f->names[i]) != 0; /* who names a column means one that is there */
+        if (tune_columns_has(have, f->columns[i]) || (i >= f->count - f->optional && !mapped))
             continue;
         const char *nearest = tune_nearest(f->columns[i], (const char *const *)have->names, have->count, NULL);
-        bool mapped = strcmp(f->columns[i], f->names[i]) != 0;
         tune_error_set_kind(TUNE_ERROR_USAGE, "%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s; the nearest is \"%.100s\" "
                             "(--columns %.100s=COLUMN says which one is meant)", path, f->columns[i], tune_format_name(f),
                             f->kind == TUNE_FORMAT_TEMPLATE ? "slot {" : "\"", f->names[i],
@@ -346,8 +348,7 @@ static bool no_value(const struct tune_value *v)
 
 /* A string; a number or a truth value as it is spelt. */
 static int need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
-                     const struct tune_pieces *p,
-                     int i)
+                     const struct tune_pieces *p, int i)
 {
     int type = p->values.at[i].type;
     if (type == TUNE_JSON_STRING || type == TUNE_JSON_NUMBER || type == TUNE_JSON_BOOL)

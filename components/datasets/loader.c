@@ -106,7 +106,8 @@ static int64_t estimate(const struct tune_loader *load, int64_t steps, int64_t r
     if (rows >= load->total)
         return steps;
     double all = rows > 0 ? ceil((double)steps * ((double)load->total / (double)rows)) : 0;
-    int64_t most = steps + steps_left(load, &(struct tune_walk){.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows});
+    const struct tune_walk here = {.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows};
+    int64_t most = steps + steps_left(load, &here);
     return steps == 0 || all > (double)most ? most : all > (double)steps ? (int64_t)all : steps + 1;
 }
 
@@ -183,7 +184,8 @@ int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
     struct tune_example *x = NULL;
     int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained), room = token * o->max_length + (int64_t)sizeof *x;
     int64_t places = o->packing ? (int64_t)(sizeof *load->positions + sizeof *load->starts) : 0;
-    int64_t ahead = o->packing ? TUNE_SEGMENTS * tune_packs_bytes(step_rows, o->max_length) + room : TUNE_SEGMENTS * step_rows * room;
+    int64_t ahead = TUNE_SEGMENTS * (o->packing ? tune_packs_bytes(step_rows, o->max_length) : step_rows * room);
+    ahead += o->packing ? room : 0;
     return B * o->max_length * ((int64_t)(sizeof *load->ids + sizeof *load->labels) + places) +
            B * (int64_t)(sizeof *load->lengths + sizeof *load->batch_rows) + ahead;
 }

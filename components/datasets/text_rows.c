@@ -189,8 +189,8 @@ int tune_text_rows_choose_column(struct tune_text_rows *t)
     if (t->field && tune_columns_has(t->columns, t->field))
         return 0;
     if (t->field)
-        tune_error_set("%s: no column \"%s\"; it has: %s (choose with --text-field)", t->rows->path, t->field,
-                       tune_columns_list(t->columns, list, sizeof list));
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: no column \"%s\"; it has: %s (choose with --text-field)", t->rows->path,
+                            t->field, tune_columns_list(t->columns, list, sizeof list));
     else if (!found)
         tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with --text-field, or give --format and "
                        "--columns)",
