@@ -165,12 +165,13 @@ static void layers_are_read_and_written(void **state)
     assert_string_equal(c.lora.layers, "3");
     tune_adapter_config_free(&c);
     struct tune_lora_options o = {.r = 2, .alpha = 0.5, .dropout = 0.1, .targets = "all-linear", .layers = "0,2-4",
-                                  .rank_pattern = "q_proj=3"};
+                                  .rank_pattern = "q_proj=3", .alpha_pattern = "q_proj=.5,k_proj=08"};
     assert_ok(tune_adapter_config_write(home, &o, "a \"base\""));
     assert_ok(tune_adapter_config_read(&c, home));
     assert_string_equal(c.lora.layers, "0,2,3,4");
     assert_string_equal(c.lora.targets, "down_proj,gate_proj,k_proj,o_proj,q_proj,up_proj,v_proj");
     assert_string_equal(c.lora.rank_pattern, "q_proj=3");
+    assert_string_equal(c.lora.alpha_pattern, "q_proj=0.5,k_proj=8");
     assert_string_equal(c.base, "a \"base\"");
     assert_true(c.lora.alpha == 0.5 && c.lora.dropout == 0.1);
     tune_adapter_config_free(&c);

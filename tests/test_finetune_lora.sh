@@ -106,4 +106,6 @@ cp -r model changed && sed -i 's/"rope_theta":[^,]*/"rope_theta": 7/' changed/co
 refused "gone on with another config.json" 2 "config.json of --model" "$lora" --resume cut --model changed
 refused "an adapter that is none" 1 "adapter_config.json" refuse --adapter model
 refused "a pattern that is none" 2 "k_proj=4" refuse --lora-rank-pattern 7
+refused "a pattern that could not be saved" 2 "expected each name once" refuse --lora-rank-pattern q_proj=2,q_proj=4 --output none
+is "nothing is made of it" [ ! -e none ]
 finish

@@ -170,7 +170,7 @@ struct tune_flags {
 #define TUNE_LORA_OPTIONS(f) \
     TUNE_OPTION_GROUP("adapters"), \
     {"lora-r", TUNE_INT, &(f).lora_r, "16", "[1,16384]", "", "rank of the adapters"}, \
-    {"lora-alpha", TUNE_DOUBLE, &(f).lora_alpha, "32", "(0,inf)", "", "adapters are scaled by alpha/r"}, \
+    {"lora-alpha", TUNE_DOUBLE, &(f).lora_alpha, "32", "(0,1e9]", "", "adapters are scaled by alpha/r"}, \
     {"lora-dropout", TUNE_DOUBLE, &(f).lora_dropout, "0", "[0,1)", "", "share of an adapter's input that is dropped in training"}, \
     {"lora-rslora", TUNE_BOOL, &(f).lora_rslora, "false", "", "", "scale by alpha/sqrt(r) instead"}, \
     {"lora-dora", TUNE_BOOL, &(f).lora_dora, "false", "", "", "DoRA: train the rows' lengths by themselves"}, \

@@ -34,7 +34,7 @@ char **tune_adapter_pieces(char *text, bool sorted)
  * within: without whole names of modules that it has no adapter for, which PEFT would give one whatever the layers; or NULL. */
 static bool write_pieces(FILE *to, const char *key, const char *text, bool pattern, const struct tune_lora_options *within)
 {
-    char *copy = strdup(text ? text : ""), **piece = copy ? tune_adapter_pieces(copy, !pattern) : NULL;
+    char number[TUNE_DECIMAL_SIZE], *copy = strdup(text ? text : ""), **piece = copy ? tune_adapter_pieces(copy, !pattern) : NULL;
     int n = 0;
     for (int i = 0; piece && piece[i]; i++)
         if (!within || strncmp(piece[i], "model.", 6) != 0 || tune_lora_rank(within, piece[i]) > 0)
@@ -43,8 +43,8 @@ static bool write_pieces(FILE *to, const char *key, const char *text, bool patte
     for (int i = 0; i < n; i++) {
         size_t name = pattern ? strcspn(piece[i], "=") : strlen(piece[i]);
         fprintf(to, "%s\n    \"%.*s\"", i ? "," : "", (int)name, piece[i]);
-        if (pattern)
-            fprintf(to, ": %s", piece[i][name] ? piece[i] + name + 1 : "null");
+        if (pattern) /* a user's .5 is no number of JSON's */
+            fprintf(to, ": %s", piece[i][name] ? tune_number_text(number, strtod(piece[i] + name + 1, NULL)) : "null");
     }
     fprintf(to, "%s%s,\n", n ? "\n  " : "", pattern ? "}" : "]");
     bool good = piece != NULL;

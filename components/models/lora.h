@@ -31,6 +31,7 @@ struct tune_lora_options {
 };
 
 enum { TUNE_LORA_MAX_RANK = 1 << 14 };
+#define TUNE_LORA_MAX_ALPHA 1e9 /* what adapter_config.json may say, too: what is trained can be saved */
 
 /* Positions of the row that a saved adapter is proved on, at most. */
 enum { TUNE_LORA_PROOF = 64 };

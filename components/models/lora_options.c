@@ -127,17 +127,29 @@ static int refuse(const char *what, struct piece p, const char *expected)
     return -1;
 }
 
+/* Whether an earlier entry of the pattern has that name: no adapter_config.json could hold both. */
+static bool named_before(const char *pattern, struct piece name)
+{
+    struct piece p;
+    while (next_piece(&pattern, &p) && p.text < name.text)
+        if (p.size > name.size && p.text[name.size] == '=' && memcmp(p.text, name.text, name.size) == 0)
+            return true;
+    return false;
+}
+
 static int check_pattern(const char *what, const char *pattern, bool ranks)
 {
     struct piece p, name;
     double value;
-    while (next_piece(&pattern, &p)) {
+    for (const char *at = pattern; next_piece(&at, &p);) {
         if (!read_assignment(p, &name, &value))
             return refuse(what, p, "entries like k_proj=4 with commas between them");
+        if (named_before(pattern, name))
+            return refuse(what, p, "each name once");
         if (ranks && (value < 1 || value > TUNE_LORA_MAX_RANK || value != floor(value)))
             return refuse(what, p, "a rank from 1 to 16384");
-        if (!(value > 0))
-            return refuse(what, p, "an alpha above 0");
+        if (!(value > 0 && value <= TUNE_LORA_MAX_ALPHA))
+            return refuse(what, p, "an alpha above 0, at most 1e9");
     }
     return 0;
 }
@@ -151,9 +163,9 @@ int tune_lora_check(const struct tune_lora_options *o)
         tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: the rank r is %d; expected 1 to %d", o->r, TUNE_LORA_MAX_RANK);
         return -1;
     }
-    if (!(o->alpha > 0 && isfinite(o->alpha)) || !(o->dropout >= 0 && o->dropout < 1)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: alpha is %g, dropout %g; expected an alpha above 0 and a dropout from 0 to "
-                            "below 1", o->alpha, o->dropout);
+    if (!(o->alpha > 0 && o->alpha <= TUNE_LORA_MAX_ALPHA) || !(o->dropout >= 0 && o->dropout < 1)) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: alpha is %g, dropout %g; expected an alpha above 0, at most 1e9, and a "
+                            "dropout from 0 to below 1", o->alpha, o->dropout);
         return -1;
     }
     TRY(check_pattern("LoRA's rank pattern", o->rank_pattern, true));
