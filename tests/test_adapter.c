@@ -276,6 +276,15 @@ static void what_is_not_supported_is_refused_by_key_and_value(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refused(bad[i].text, bad[i].message);
+    static char many[8192]; /* layers */
+    char *to = stpcpy(many, "{\"peft_type\":\"LORA\",\"target_modules\":[\"q_proj\"],\"layers_to_transform\":[0");
+    for (int i = 0; i < TUNE_MAX_LAYERS; i++)
+        to = stpcpy(to, ",0");
+    strcpy(to, "]}");
+    struct tune_adapter_config c;
+    test_write(home, "adapter_config.json", many, strlen(many));
+    assert_int_equal(tune_adapter_config_read(&c, home), -1);
+    assert_error_has("more numbers than a model has layers");
 }
 
 /* ---- merging ---- */

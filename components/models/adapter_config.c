@@ -393,7 +393,8 @@ static int read_pattern(const struct reader *r, const char *key, bool whole, cha
         size_t n;
         FILE *list = open_memstream(&names, &n);
         double x = p->valuedouble;
-        good = list && cJSON_IsNumber(p) && (whole ? x >= 1 && x <= TUNE_LORA_MAX_RANK && x == floor(x) : x > 0 && x <= 1e9) &&
+        good = list && cJSON_IsNumber(p) &&
+               (whole ? x >= 1 && x <= TUNE_LORA_MAX_RANK && x == floor(x) : x > 0 && x <= TUNE_LORA_MAX_ALPHA) &&
                plain_names(p->string, true, list);
         if (list)
             fclose(list);
@@ -436,6 +437,8 @@ static int read_layers(const struct reader *r, struct tune_adapter_config *c)
     bool good = true, found = is_empty(pattern) || (cJSON_IsString(pattern) && strcmp(pattern->valuestring, "layers") == 0);
     if (is_empty(v))
         return 0;
+    if (cJSON_GetArraySize(v) > TUNE_MAX_LAYERS)
+        return refuse(r, "layers_to_transform", "more numbers than a model has layers");
     if (!cJSON_IsArray(get(r, "target_modules")))
         return refuse(r, "layers_to_transform", "layers can be chosen only where target_modules is a list");
     for (const cJSON *p = cJSON_IsArray(pattern) ? pattern->child : NULL; p && !found; p = p->next)
@@ -472,7 +475,7 @@ static int read_all(const struct reader *r, struct tune_adapter_config *c)
     if (rank != floor(rank))
         return refuse(r, "r", "expected a whole number");
     c->lora.r = (int)rank;
-    TRY(read_number(r, "lora_alpha", 0, 1e9, 8, &c->lora.alpha));
+    TRY(read_number(r, "lora_alpha", 0, TUNE_LORA_MAX_ALPHA, 8, &c->lora.alpha));
     TRY(read_number(r, "lora_dropout", 0, 1, 0, &c->lora.dropout));
     if (c->lora.alpha == 0 || c->lora.dropout == 1)
         return refuse(r, c->lora.alpha == 0 ? "lora_alpha" : "lora_dropout", "nothing of the adapter is left with that");
