@@ -94,9 +94,8 @@ static int quantise(struct merging *m, const struct tune_parameter *p)
 static int read_base(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
     struct merging *m = context;
-    size_t n = strlen(p->name), tail = strlen("_proj.weight");
     bool matrix = p->ndim == 2 && strcmp(my.base_dtype, "as-read") != 0;
-    if (matrix && strcmp(my.base_dtype, "nf4") == 0 && n > tail && strcmp(p->name + n - tail, "_proj.weight") == 0) {
+    if (matrix && strcmp(my.base_dtype, "nf4") == 0 && tune_parameter_is_linear(p)) {
         TRY(m->nf4_of == p ? 0 : quantise(m, p));
         return tune_nf4_read(&m->nf4, at, count, out);
     }

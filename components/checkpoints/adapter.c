@@ -11,6 +11,7 @@
 #include "core/try.h"
 #include "core/nf4.h"
 #include "devices/kernels.h"
+#include "models/lora.h"
 #include "models/weights.h"
 
 /* ---- writing ---- */
@@ -108,10 +109,8 @@ static int same_options(const struct tune_parameters *t, const char *folder, con
     }
     for (int i = 0; i < t->base; i++) {
         char module[sizeof t->at->name];
-        size_t n = strlen(t->at[i].name), tail = strlen("_proj.weight");
-        if (n < tail || strcmp(t->at[i].name + n - tail, "_proj.weight") != 0)
+        if (!tune_lora_module(&t->at[i], module))
             continue;
-        snprintf(module, sizeof module, "%.*s", (int)(n - strlen(".weight")), t->at[i].name);
         int ask = tune_lora_rank(asked, module), is = tune_lora_rank(have, module);
         double scale = ask ? tune_lora_scale(asked, module) : 0;
         if (ask != is || (is && fabs(scale - tune_lora_scale(have, module)) > 1e-9 * scale)) {
@@ -122,6 +121,20 @@ static int same_options(const struct tune_parameters *t, const char *folder, con
         }
     }
     return 0;
+}
+
+/* The folder's file, checked to be of the model's adapters; NULL with an error. */
+static struct tune_adapter_file *open_for(struct tune_model *m, const char *folder)
+{
+    const struct tune_parameters *t = tune_model_parameters(m);
+    struct tune_adapter_file *f = tune_model_lora(m) ? tune_adapter_file_open(folder) : NULL;
+    if (!tune_model_lora(m))
+        no_adapters();
+    if (f && tune_adapter_file_check(f, t, NULL) == 0 &&
+        same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m)) == 0)
+        return f;
+    tune_adapter_file_close(f);
+    return NULL;
 }
 
 /* The file's tensor for a row of an adapter. */
@@ -163,15 +176,8 @@ static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, co
 
 int tune_adapter_read(struct tune_model *m, const char *folder)
 {
-    const struct tune_parameters *t = tune_model_parameters(m);
-    if (!tune_model_lora(m))
-        return no_adapters();
-    struct tune_adapter_file *f = tune_adapter_file_open(folder);
-    int status = f ? tune_adapter_file_check(f, t, NULL) : -1;
-    if (status == 0)
-        status = same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m));
-    if (status == 0)
-        status = read_rows(m, f, folder);
+    struct tune_adapter_file *f = open_for(m, folder);
+    int status = f ? read_rows(m, f, folder) : -1;
     tune_adapter_file_close(f);
     return status;
 }
@@ -257,18 +263,19 @@ static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, con
     struct tune_tensor *hidden;
     TRY(tune_model_infer(m, batch, &hidden));
     int64_t n = tune_tensor_elements(hidden);
-    float *a = malloc(sizeof *a * 2 * (size_t)n), *b = a + n;
+    float *a = malloc(sizeof *a * 2 * (size_t)n);
     int status = a ? take(m, hidden, a) : -1;
     if (!a)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to compare an adapter with its merge");
     if (status == 0)
         status = tune_model_infer_merged(m, batch, &merged, &hidden);
     if (status == 0)
-        status = take(m, hidden, b);
+        status = take(m, hidden, a + n);
     double d = 0, size = 0;
     for (int64_t i = 0; i < n && status == 0; i++) {
-        d += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
-        size += (double)b[i] * b[i];
+        double x = a[i], y = a[n + i];
+        d += (x - y) * (x - y);
+        size += y * y;
     }
     *difference = size > 0 ? sqrt(d / size) : sqrt(d);
     free(a);
@@ -278,12 +285,8 @@ static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, con
 int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch, double *difference)
 {
     const struct tune_parameters *t = tune_model_parameters(m);
-    if (!tune_model_lora(m))
-        return no_adapters();
-    struct tune_adapter_file *f = tune_adapter_file_open(folder);
-    int status = f ? tune_adapter_file_check(f, t, NULL) : -1;
-    if (status == 0)
-        status = same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m));
+    struct tune_adapter_file *f = open_for(m, folder);
+    int status = f ? 0 : -1;
     for (int i = t->base; i < t->count && status == 0; i++)
         status = same_numbers(m, f, folder, &t->at[i]);
     if (status == 0)

@@ -91,6 +91,12 @@ static int refuse(const struct reader *r, const char *key, const char *why)
     return -1;
 }
 
+static int no_memory(const struct reader *r)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
+    return -1;
+}
+
 static bool is_empty(const cJSON *v)
 {
     return !v || cJSON_IsFalse(v) || ((cJSON_IsArray(v) || cJSON_IsObject(v)) && !v->child) ||
@@ -268,10 +274,8 @@ static int read_names(const struct reader *r, const char *key, char **ends)
     if ((!cJSON_IsString(v) && !cJSON_IsArray(v)) || cJSON_GetArraySize(v) > MAX_NAMES)
         return refuse(r, key, "expected a list of module names, at most 8192, or a text");
     FILE *out = open_memstream(ends, &size);
-    if (!out) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
-        return -1;
-    }
+    if (!out)
+        return no_memory(r);
     if (cJSON_IsString(v))
         good = plain_names(v->valuestring, false, out);
     for (const cJSON *item = v->child; item && good; item = item->next) {
@@ -304,17 +308,13 @@ static int exclude(const struct reader *r, char **targets, const char *excluded)
     size_t size;
     FILE *out = open_memstream(&to, &size);
     int status = 0, kept = 0;
-    if (!out) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
-        return -1;
-    }
+    if (!out)
+        return no_memory(r);
     for (end = strtok_r(from, ",", &rest); end && status == 0; end = strtok_r(NULL, ",", &rest)) {
         char *list = strdup(excluded);
         bool out_of_it = false;
-        if (!list) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
-            status = -1;
-        }
+        if (!list)
+            status = no_memory(r);
         for (other = list ? strtok_r(list, ",", &rest2) : NULL; other; other = strtok_r(NULL, ",", &rest2)) {
             other = (char *)shortest(other);
             out_of_it = out_of_it || ends_with(end, other);
@@ -349,10 +349,8 @@ static int read_targets(const struct reader *r, struct tune_adapter_config *c)
         status = read_names(r, "target_modules", &c->text[0]);
     else
         c->text[0] = strdup(excluded ? TUNE_ADAPTER_LINEAR : all_linear);
-    if (status == 0 && !c->text[0]) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
-        status = -1;
-    }
+    if (status == 0 && !c->text[0])
+        status = no_memory(r);
     if (status == 0 && excluded)
         status = exclude(r, &c->text[0], excluded);
     free(excluded);
@@ -360,12 +358,12 @@ static int read_targets(const struct reader *r, struct tune_adapter_config *c)
     return status;
 }
 
-/* No name of "k_proj=4,v_proj=2" is there twice: which one holds would be a guess. */
-static bool each_once(const char *pattern)
+/* No name of "k_proj=4,v_proj=2" is there twice: which one holds would be a guess. -1: no memory to tell. */
+static int each_once(const struct reader *r, const char *pattern)
 {
-    char *copy = strdup(pattern), **piece = copy ? tune_adapter_pieces(copy, true) : NULL;
-    bool good = piece != NULL;
-    for (size_t i = 0; good && piece[i] && piece[i + 1]; i++) /* those of one name stand together */
+    char *copy = pattern ? strdup(pattern) : NULL, **piece = copy ? tune_adapter_pieces(copy, true) : NULL;
+    int good = piece ? 1 : no_memory(r);
+    for (size_t i = 0; good > 0 && piece[i] && piece[i + 1]; i++) /* those of one name stand together */
         good = strncmp(piece[i], piece[i + 1], strcspn(piece[i], "=") + 1) != 0;
     free(piece);
     free(copy);
@@ -377,33 +375,32 @@ static int read_pattern(const struct reader *r, const char *key, bool whole, cha
 {
     const cJSON *v = get(r, key);
     size_t size;
-    int count = 0;
-    bool good = true;
+    int count = 0, once;
+    bool good = true, memory = true;
     if (is_empty(v))
         return 0;
     if (!cJSON_IsObject(v) || cJSON_GetArraySize(v) > MAX_NAMES)
         return refuse(r, key, "expected an object of module names and numbers, at most 8192");
     FILE *out = open_memstream(text, &size);
-    if (!out) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
-        return -1;
-    }
-    for (const cJSON *p = v->child; p && good; p = p->next) {
+    if (!out)
+        return no_memory(r);
+    for (const cJSON *p = v->child; p && good && memory; p = p->next) {
         char number[32], *names = NULL, *rest;
         size_t n;
         FILE *list = open_memstream(&names, &n);
         double x = p->valuedouble;
-        good = list && cJSON_IsNumber(p) &&
+        good = cJSON_IsNumber(p) &&
                (whole ? x >= 1 && x <= TUNE_LORA_MAX_RANK && x == floor(x) : x > 0 && x <= TUNE_LORA_MAX_ALPHA) &&
-               plain_names(p->string, true, list);
-        if (list)
-            fclose(list);
-        for (char *name = good ? strtok_r(names, ",", &rest) : NULL; name; name = strtok_r(NULL, ",", &rest))
+               (!list || plain_names(p->string, true, list));
+        memory = list && fclose(list) == 0 && names;
+        for (char *name = good && memory ? strtok_r(names, ",", &rest) : NULL; name; name = strtok_r(NULL, ",", &rest))
             fprintf(out, "%s%s=%s", count++ ? "," : "", name, tune_number_text(number, x));
         free(names);
     }
-    fclose(out);
-    return good && each_once(*text) ? 0
+    if (fclose(out) != 0 || !memory)
+        return no_memory(r);
+    TRY(once = good ? each_once(r, *text) : 0);
+    return once ? 0
                 : refuse(r, key, whole ? "expected names of modules, or their ends, each once, and ranks from 1 to 16384"
                                        : "expected names of modules, or their ends, each once, and numbers above 0");
 }
@@ -446,10 +443,8 @@ static int read_layers(const struct reader *r, struct tune_adapter_config *c)
     if (!found)
         return refuse(r, "layers_pattern", "it fits no layer of these models, which are \"layers\"; set it to null");
     FILE *out = open_memstream(&c->text[3], &size);
-    if (!out) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
-        return -1;
-    }
+    if (!out)
+        return no_memory(r);
     if (!cJSON_IsArray(v) && (good = layer_number(v)))
         fprintf(out, "%d", (int)v->valuedouble);
     for (const cJSON *p = v->child; p && good; p = p->next)
@@ -490,10 +485,8 @@ static int read_all(const struct reader *r, struct tune_adapter_config *c)
     base = get(r, "base_model_name_or_path");
     if (base && !cJSON_IsString(base))
         return refuse(r, "base_model_name_or_path", "expected a text");
-    if (base && !(c->base = strdup(base->valuestring))) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
-        return -1;
-    }
+    if (base && !(c->base = strdup(base->valuestring)))
+        return no_memory(r);
     return 0;
 }
 

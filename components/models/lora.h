@@ -44,6 +44,10 @@ int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options,
 /* tune_model_lora - the options of the model's adapters; NULL: it has none. */
 const struct tune_lora_options *tune_model_lora(const struct tune_model *m);
 
+/* tune_lora_module - the module whose matrix a row of the base is, into module (as long as a row's name); false: a row that
+ * takes no adapter. */
+bool tune_lora_module(const struct tune_parameter *p, char *module);
+
 /* What options say of one module ("model.layers.0.self_attn.q_proj"). tune_lora_rank: 0: no adapter there.
  * tune_lora_scale - s, of a module with an adapter. */
 int tune_lora_rank(const struct tune_lora_options *o, const char *module);

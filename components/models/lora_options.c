@@ -224,10 +224,9 @@ static int check_names(const struct tune_parameters *t, const struct tune_lora_o
 
 bool tune_lora_module(const struct tune_parameter *p, char *module)
 {
-    size_t n = strlen(p->name), tail = strlen("_proj.weight");
-    if (p->adapter || n < tail || strcmp(p->name + n - tail, "_proj.weight"))
+    if (!tune_parameter_is_linear(p))
         return false;
-    snprintf(module, sizeof p->name, "%.*s", (int)(n - strlen(".weight")), p->name);
+    snprintf(module, sizeof p->name, "%.*s", (int)(strlen(p->name) - strlen(".weight")), p->name);
     return true;
 }
 

@@ -49,9 +49,7 @@ struct lora_work {
 
 struct tune_arena;
 
-/* tune_lora_module - the module whose matrix a row of the base is, into module (as long as a row's name); false: a row that
- * takes no adapter. tune_lora_check_model - tune_lora_check, and every name and layer is the model's. */
-bool tune_lora_module(const struct tune_parameter *p, char *module);
+/* tune_lora_check_model - tune_lora_check, and every name and layer is the model's. */
 int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lora_options *o, int model_layers);
 
 /* tune_lora_plan - which products have which adapters, and their rows in the table, which is frozen otherwise. *lora is the

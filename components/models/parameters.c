@@ -106,12 +106,18 @@ int tune_parameters_new(struct tune_parameters *p, const struct tune_model_confi
     return 0;
 }
 
+bool tune_parameter_is_linear(const struct tune_parameter *p)
+{
+    size_t n = strlen(p->name), tail = strlen("_proj.weight");
+    return !p->adapter && n > tail && strcmp(p->name + n - tail, "_proj.weight") == 0;
+}
+
 /* What is looked up, and what the loss projects on, is not quantised. */
 static enum tune_dtype storage_of(const struct tune_parameter *r, enum tune_dtype storage)
 {
     if (r->ndim != 2)
         return TUNE_F32;
-    return storage == TUNE_NF4 && !strstr(r->name, "_proj.weight") ? TUNE_BF16 : storage;
+    return storage == TUNE_NF4 && !tune_parameter_is_linear(r) ? TUNE_BF16 : storage;
 }
 
 int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage)

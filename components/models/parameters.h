@@ -55,6 +55,10 @@ struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const c
 /* tune_parameters_find - the row of that name, NULL if there is none. */
 struct tune_parameter *tune_parameters_find(const struct tune_parameters *p, const char *name);
 
+/* tune_parameter_is_linear - whether a row is the matrix of one of the layers' linear modules: NF4 keeps those, and adapters go
+ * on those. */
+bool tune_parameter_is_linear(const struct tune_parameter *p);
+
 /* tune_parameters_place - give the trainable ones places in the gradient buffer; call again after freezing. */
 void tune_parameters_place(struct tune_parameters *p);
 
