@@ -9,6 +9,7 @@
 #include "core/float16.h"
 #include "core/json.h"
 #include "core/nearest.h"
+#include "core/print.h"
 #include "core/random.h"
 #include "core/tensor.h"
 
@@ -399,6 +400,22 @@ static void the_nearest_name(void **state)
     assert_null(tune_nearest("lr", names, 0, NULL));
 }
 
+/* Nothing that moves a cursor, C1 in UTF-8 among it; other texts stay as they are. */
+static void control_characters_are_blanked(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"a\x1b[2Jb\n\x7f", "a?[2Jb??"}, {"\xc2\x9b" "31m", "??31m"},      {"\xc2\xa0\xc3\x9b\xc2", "\xc2\xa0\xc3\x9b\xc2"},
+        {"\xc2\x80\x01", "???"},         {"na\xc3\xafve", "na\xc3\xafve"}, {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%s", cases[i][0]);
+        tune_blank_controls(text);
+        assert_string_equal(text, cases[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +426,7 @@ int main(void)
         cmocka_unit_test(cut_files_are_errors),     cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),
         cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
         cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),
+        cmocka_unit_test(control_characters_are_blanked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

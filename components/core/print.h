@@ -2,6 +2,7 @@
 #ifndef TUNE_CORE_PRINT_H
 #define TUNE_CORE_PRINT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,19 @@ static inline void tune_print_plain(FILE *stream, const char *text, const char *
 static inline void tune_print_line_of(FILE *stream, const char *text)
 {
     tune_print_plain(stream, text, "");
+}
+
+/* tune_blank_controls - the same for a text that goes into a message, in place: each byte of a control character is '?'. */
+static inline void tune_blank_controls(char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        bool c1 = c == 0xc2 && ((unsigned char)text[1] & 0xe0) == 0x80;
+        if (c1)
+            *text++ = '?';
+        if (c1 || c < 32 || c == 127)
+            *text = '?';
+    }
 }
 
 #endif

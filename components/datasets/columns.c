@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/csv.h"
+#include "core/print.h"
 #include "core/try.h"
 
 enum { FIRST_ROWS = 100 };
@@ -118,9 +119,7 @@ const char *tune_columns_list(const struct tune_columns *c, char *text, size_t s
     snprintf(text, size, "none");
     for (int i = 0; i < c->count && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", c->names[i]);
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?'; /* a message must not carry somebody's escape sequences to a terminal */
+    tune_blank_controls(text); /* a message must not carry somebody's escape sequences to a terminal */
     return text;
 }
 

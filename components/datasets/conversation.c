@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/print.h"
 #include "core/try.h"
 
 static int no_memory(void)
@@ -67,9 +68,7 @@ static int read_role(struct tune_json *j, bool sharegpt, const char **role)
         }
     char name[64];
     snprintf(name, sizeof name, "%.60s", text.data);
-    for (char *p = name; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?';
+    tune_blank_controls(name);
     j->at = begin;
     return tune_json_fail(j, sharegpt ? "the sender \"%s\", expected system, human, gpt or tool"
                                       : "the role \"%s\", expected system, user, assistant or tool", name);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/print.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/format.h"
@@ -349,9 +350,7 @@ static void describe(struct tune_dataset *d)
         used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; chat template %s", tune_chat_template_name(f->chat));
     if (used < sizeof d->about && d->append_id >= 0)
         snprintf(d->about + used, sizeof d->about - used, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
-    for (char *p = d->about; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?';
+    tune_blank_controls(d->about);
 }
 
 /* The format, and for one of text which field it is. */

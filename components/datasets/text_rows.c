@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/print.h"
 #include "core/try.h"
 
 static int no_memory(const char *what)
@@ -49,9 +50,7 @@ static int read_fields(struct tune_json *j, struct fields *f)
         size_t begin = used;
         int written = snprintf(f->names + used, sizeof f->names - used, "%s%.100s", used ? ", " : "", key.data);
         used = used + (size_t)written < sizeof f->names ? used + (size_t)written : sizeof f->names - 1;
-        for (; begin < used; begin++)
-            if ((unsigned char)f->names[begin] < 0x20 || f->names[begin] == 0x7f)
-                f->names[begin] = '?'; /* a message must not carry somebody's escape sequences to a terminal */
+        tune_blank_controls(f->names + begin); /* a message must not carry somebody's escape sequences to a terminal */
         if (tune_json_peek(j) == TUNE_JSON_STRING) {
             f->strings++;
             rank = 0;
