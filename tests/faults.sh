@@ -16,7 +16,6 @@ set -- --model model --dataset rows.jsonl --max-length 24 --batch-size 2 --threa
     --save-every 1 --keep-last 2 --max-steps 4
 arguments=$*
 
-numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//; s/"elapsed_s":[^,]*,//' "$1/metrics.jsonl"; }
 last() { ls -d "$1"/checkpoint-* 2>/dev/null | sed -n 's/.*checkpoint-\([0-9]*\)$/\1/p' | sort -n | tail -n 1; }
 # whole RUN - each checkpoint has all its files in their sizes, the links lead somewhere; sizes.txt: of a good one. (The step in
 # the header of a file of state/ may take a digit more, which is 8 bytes.)

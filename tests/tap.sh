@@ -66,3 +66,14 @@ tiny() {
     "$BUILD/init_model" --layers 2 --hidden-size 64 --intermediate-size 128 --heads 2 --kv-heads 1 --vocab-size 300 \
         --max-positions 128 --seed "$seed" "$@" "$folder"
 }
+# Of run folders: metrics.jsonl without its times; a figure of report.json; the same numbers and the same last checkpoint.
+numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//; s/"elapsed_s":[^,]*,//' "$1/metrics.jsonl"; }
+figure() { sed -n "s/.*\"$2\":[^0-9-]*\([-0-9.e]*\).*/\1/p" "$1/report.json"; }
+same_run() { numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt && diff -r "$1/checkpoint-final" "$2/checkpoint-final"; }
+# reached PATH PID - waits until it is there; fails if the process ended before.
+reached() {
+    until [ -e "$1" ]; do
+        kill -0 "$2" 2>/dev/null || [ -e "$1" ] || { echo "$1 was not reached"; return 1; }
+        sleep 0.02
+    done
+}

@@ -1,9 +1,8 @@
 /* test_adapter.c - PEFT's adapter folders: what adapter_config.json asks for, read and written; adapters against their base,
  * merged: what the model then computes is what PEFT and PyTorch computed in float64 (tests/reference/adapters). */
-#include "test.h"
-
 #include <cjson/cJSON.h>
 
+#include "adapter_folders.h"
 #include "models/adapter_file.h"
 #include "core/cjson.h"
 #include "core/safetensors.h"
@@ -14,24 +13,6 @@
 static const char *const made_by_peft[] = {"lora",         "lora-biases", "lora-untied", "lora-granite",
                                            "lora-layer", "dora",        "dora-biases", "rslora-patterns"};
 enum { MADE = sizeof made_by_peft / sizeof *made_by_peft };
-
-static const char *home; /* a folder of this program's */
-static struct tune_device *device;
-
-static int begin(void **state)
-{
-    (void)state;
-    home = test_folder();
-    device = tune_device_open("cpu", 2);
-    return device ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    tune_device_close(device);
-    return tune_file_remove_folder(home);
-}
 
 static const char *reference(const char *name)
 {

@@ -2,13 +2,8 @@
  * refused. */
 #include <limits.h>
 
-#include "datasets/dataset.h"
-#include "test.h"
-#include "tokenizers/tokenizer.h"
+#include "marked_rows.h"
 
-/* A tokenizer of single bytes and of the special tokens that the templates write. It puts <s> before texts that are encoded
- * with special tokens: conversations are not. */
-static struct tune_tokenizer *bytes;
 static char shared[PATH_MAX]; /* folder of real templates; "": none */
 
 static void put(const char *name, const char *text)
@@ -16,6 +11,8 @@ static void put(const char *name, const char *text)
     test_write(".", name, text, strlen(text));
 }
 
+/* The tokenizer has the special tokens that the templates write. It puts <s> before texts that are encoded with special tokens:
+ * conversations are not. */
 static int setup(void **state)
 {
     static const char *const special[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|user|>", "<|assistant|>", "<|system|>",
@@ -66,38 +63,10 @@ static struct tune_dataset *open_with(const char *name, const char *text, struct
     o.model_folder = "model";
     return tune_dataset_open(name, &o, bytes);
 }
-#define OPEN(name, text, ...) open_with(name, text, (struct tune_dataset_options){.row_format = "auto", __VA_ARGS__})
-#define REFUSED(name, text, error, ...)             \
-    do {                                            \
-        assert_null(OPEN(name, text, __VA_ARGS__)); \
-        assert_error_has(error);                    \
-    } while (0)
-
-/* A row as text, its trained parts in square brackets, a '~' before each special token. */
-static const char *row_of(struct tune_dataset *d, int64_t row)
-{
-    static char out[16384];
-    struct tune_example x = {0};
-    size_t used = 0;
-    assert_got(d);
-    assert_ok(tune_dataset_get(d, row, &x));
-    for (int64_t i = 0; i < x.count; i++) {
-        char *text;
-        size_t size;
-        bool was = i > 0 && x.trained[i - 1], is = x.trained[i];
-        assert_ok(tune_tokenizer_decode(bytes, x.ids + i, 1, false, &text, &size));
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%s%s", is && !was ? "[" : !is && was ? "]" : "",
-                                 size > 1 ? "~" : "", text);
-        free(text);
-    }
-    snprintf(out + used, sizeof out - used, "%s", x.count && x.trained[x.count - 1] ? "]" : "");
-    tune_example_free(&x);
-    return out;
-}
 
 static void assert_row(struct tune_dataset *d, const char *expected)
 {
-    assert_string_equal(row_of(d, 0), expected);
+    assert_string_equal(marked_row(d, 0, NULL), expected);
     tune_dataset_free(d);
 }
 
@@ -245,8 +214,8 @@ static void warned(void **state)
     struct tune_dataset *d = OPEN("w.jsonl", MESSAGES(USER("a") "," ASSISTANT("b")) MESSAGES(USER("<|mine|>") "," ASSISTANT("b")),
                                   .chat_template = "spelt.jinja");
     assert_got(d);
-    assert_string_equal(tune_dataset_warning(d), "<|turn|>, </s>: special tokens to the template, but none to this "
-                                                 "tokenizer, which cuts them into pieces; take a template that the model was trained with");
+    assert_string_equal(tune_dataset_warning(d), "<|turn|>, </s>: special tokens to the template, but none to this tokenizer, "
+                                                 "which cuts them into pieces; take a template that the model was trained with");
     FILE *f = open_memstream(&text, &size);
     assert_ok(tune_dataset_show(d, bytes, 1, f));
     fclose(f);
@@ -414,7 +383,7 @@ static void tools(void **state)
         "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
         "\"arguments\": {\"x\": 1}}}]}, {\"role\": \"tool\", \"content\": \"2\"}," ASSISTANT("b") "]}\n";
     struct tune_dataset *d = OPEN("t.jsonl", row, .chat_template = real("Qwen-Qwen2.5-7B-Instruct"));
-    const char *text = row_of(d, 0), *user = strstr(text, "~<|im_start|>user\n");
+    const char *text = marked_row(d, 0, NULL), *user = strstr(text, "~<|im_start|>user\n");
     assert_non_null(strstr(text, "\n<tools>\n{\"type\": \"function\", \"function\": {\"name\": \"f\"}}\n</tools>"));
     assert_non_null(user);
     assert_string_equal(user, "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>\n"

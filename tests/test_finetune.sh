@@ -10,7 +10,6 @@ run() { # NAME OPTION...
     "$BUILD/finetune_full" --model model --dataset "$data" --max-length 96 --batch-size 4 --accumulate 2 --lr 3e-3 --threads 2 \
         --max-steps 8 --train-split 0.95 --output "$name" "$@" >"$name.out" 2>&1 || { cat "$name.out"; false; }
 }
-numbers() { sed 's/"step_s":[^,]*,//; s/"elapsed_s":[^,]*,//; s/"tokens_per_s":[^,]*,//' "$1/metrics.jsonl"; }
 same_numbers() { numbers "$1" >a.txt && numbers "$2" >b.txt && cmp a.txt b.txt; }
 same_weights() { cmp "$1/checkpoint-final/model.safetensors" "$2/checkpoint-final/model.safetensors"; }
 

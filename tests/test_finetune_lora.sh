@@ -22,9 +22,6 @@ run() { # NAME OPTION...; 54 rows, 9 steps an epoch, 18 in all
     return $code
 }
 more() { "$lora" --resume "$@" >>"$1.out" 2>&1 || { tail -n 5 "$1.out"; false; }; }
-numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//; s/"elapsed_s":[^,]*,//' "$1/metrics.jsonl"; }
-same() { numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt && diff -r "$1/checkpoint-final" "$2/checkpoint-final"; }
-figure() { sed -n "s/.*\"$2\":[^0-9-]*\([-0-9.e]*\).*/\1/p" "$1/report.json"; }
 
 for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lora-targets q_proj,v_proj,down_proj --lora-layers 1" \
     "--base-dtype nf4" "--model qwen --base-dtype nf4 --dtype bfloat16 --lora-dora"; do
@@ -32,24 +29,24 @@ for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lo
     is "a run $o" run a$n $o
     is "the loss falls" awk "BEGIN { exit !($(figure a$n loss_last) < $(figure a$n loss_first)) }"
     is "run twice" run b$n $o
-    is "the same bits" same a$n b$n
+    is "the same bits" same_run a$n b$n
     is "recomputed" run c$n $o --activation-checkpointing full
-    is "the same bits" same a$n c$n
+    is "the same bits" same_run a$n c$n
     is "stopped between saves, and gone on" eval 'run d$n $o --stop-at-step 7 && more d$n'
-    is "the same bits" same a$n d$n
+    is "the same bits" same_run a$n d$n
 done
 is "a checkpoint is an adapter folder: it can be merged" "$BUILD/merge_adapter" --model model --adapter a1/checkpoint-final --output merged
 is "what is saved is what is trained, once" eval '[ ! -e a1/checkpoint-final/state/weights.safetensors ] && grep -q "lora_A.weight" a1/checkpoint-final/adapter_model.safetensors && ! grep -q "q_proj.weight" a1/checkpoint-final/adapter_model.safetensors'
 is "every save is proved" eval '[ "$(grep -c "^save [0-9]* | adapter read again | merged differs by" a1.out)" = "$(ls -d a1/checkpoint-[0-9]* | wc -l)" ]'
 is "the report has how far merged is" awk "BEGIN { d = $(figure a1 merge_difference); exit !(d > 0 && d < 1e-5) }"
 is "narrower numbers are saved too" run h --save-dtype bfloat16
-is "... and those that are trained beside them" eval 'grep -q lora_A.weight h/checkpoint-final/state/weights.safetensors && run hh --save-dtype bfloat16 --stop-at-step 7 && more hh && same h hh'
+is "... and those that are trained beside them" eval 'grep -q lora_A.weight h/checkpoint-final/state/weights.safetensors && run hh --save-dtype bfloat16 --stop-at-step 7 && more hh && same_run h hh'
 weights() { # FOLDER: its adapter's numbers
     tail -c +"$((9 + $(od -An -t u8 -N 8 "$1/adapter_model.safetensors")))" "$1/adapter_model.safetensors" | cksum
 }
 is "an adapter goes on elsewhere, no step lost" eval 'run begun --adapter a1/checkpoint-final --lr 0 && [ "$(weights begun/checkpoint-final)" = "$(weights a1/checkpoint-final)" ] && grep -q "begins from a1/checkpoint-final" begun.out'
 cp -r a1/checkpoint-5 theirs
-is "... and is gone on with when it is not there any more" eval 'run e --adapter theirs --stop-at-step 7 && run f --adapter theirs && rm -r theirs && more e && same f e'
+is "... and is gone on with when it is not there any more" eval 'run e --adapter theirs --stop-at-step 7 && run f --adapter theirs && rm -r theirs && more e && same_run f e'
 is "the header has the share that is trained" grep -qE '^# model .* trained \([0-9.]+ %\)' a1.out
 for n in 1 2 4; do
     if [ "$sanitized" ]; then skip "memory is as planned" "a sanitizer's memory is counted too"; continue; fi
@@ -57,7 +54,7 @@ for n in 1 2 4; do
 done
 is "a base in NF4 takes less" awk "BEGIN { exit !($(figure a4 estimated_memory_bytes) < $(figure a1 estimated_memory_bytes)) }"
 is "an adapter is merged onto what it was trained on" eval '"$BUILD/merge_adapter" --model model --adapter a4/checkpoint-final --base-dtype nf4 --output quantised >nf4.out && grep -qi nf4 nf4.out'
-is "another dropout is another run" eval 'run other --lora-dropout 0.2 && ! same a1 other >/dev/null'
+is "another dropout is another run" eval 'run other --lora-dropout 0.2 && ! same_run a1 other >/dev/null'
 refuse() { "$lora" --model model --dataset rows.jsonl --max-length 48 "$@"; }
 refused "rank 0" 2 "lora-r" refuse --lora-r 0
 refused "targets that match nothing" 2 "in each layer there are self_attn.q_proj" refuse --lora-targets c_attn

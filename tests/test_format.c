@@ -2,15 +2,10 @@
 #include "core/json.h"
 #include "core/random.h"
 #include "datasets/conversation.h"
-#include "datasets/dataset.h"
 #include "datasets/prompt_template.h"
 #include "datasets/rows.h"
 #include "flags/flags.h"
-#include "test.h"
-#include "tokenizers/tokenizer.h"
-
-/* A tokenizer of single bytes and one special token: masks can be counted by hand. */
-static struct tune_tokenizer *bytes;
+#include "marked_rows.h"
 
 static int setup(void **state)
 {
@@ -36,34 +31,11 @@ static struct tune_dataset *open_with(const char *name, const char *text, struct
     o.end_token = o.end_token ? o.end_token : "<|end|>";
     return tune_dataset_open(name, &o, bytes);
 }
-#define OPEN(name, text, ...) open_with(name, text, (struct tune_dataset_options){.row_format = "auto", __VA_ARGS__})
-#define REFUSED(name, text, error, ...)             \
-    do {                                            \
-        assert_null(OPEN(name, text, __VA_ARGS__)); \
-        assert_error_has(error);                    \
-    } while (0)
 
-/* A row as text, its trained parts in square brackets; the end token is '$', the special token in the text as well. */
+/* The end token is '$', the special token in the text as well. */
 static const char *row_of(struct tune_dataset *d, int64_t row)
 {
-    static char out[8192];
-    struct tune_example x = {0};
-    size_t used = 0;
-    assert_got(d);
-    assert_ok(tune_dataset_get(d, row, &x));
-    for (int64_t i = 0; i < x.count; i++) {
-        char *text;
-        size_t size;
-        assert_ok(tune_tokenizer_decode(bytes, x.ids + i, 1, false, &text, &size));
-        bool before = i > 0 && x.trained[i - 1], special = x.ids[i] == tune_tokenizer_id(bytes, "<|end|>");
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%s", x.trained[i] && !before ? "[" : !x.trained[i] &&
-                                 before ? "]" : "",
-                                 special ? "$" : text);
-        free(text);
-    }
-    snprintf(out + used, sizeof out - used, "%s", x.count && x.trained[x.count - 1] ? "]" : "");
-    tune_example_free(&x);
-    return out;
+    return marked_row(d, row, "$");
 }
 
 static void assert_row(struct tune_dataset *d, int64_t row, const char *expected)

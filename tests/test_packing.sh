@@ -16,9 +16,6 @@ run() { # NAME OPTION...; recipe: which one
     return $code
 }
 more() { "$BUILD/$recipe" --resume "$@" >>"$1.out" 2>&1 || { tail -n 5 "$1.out"; false; }; }
-numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//; s/"elapsed_s":[^,]*,//' "$1/metrics.jsonl"; }
-same() { numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt && diff -r "$1/checkpoint-final" "$2/checkpoint-final"; }
-figure() { sed -n "s/.*\"$2\":[^0-9-]*\([-0-9.e]*\).*/\1/p" "$1/report.json"; }
 of() { sed -n "1s/.*\"$2\":\([-0-9.e]*\).*/\1/p" "$1/metrics.jsonl"; } # the first step's
 near() { awk "BEGIN { d = $1 / $2 - 1; exit !(d * d <= 1e-10) }"; }
 
@@ -44,15 +41,15 @@ epochs() { who=$1; shift; run "$who" --packing --batch-size 1 --accumulate 2 --e
 is "two epochs with adapters" epochs straight
 is "every row in each" grep -q '^# rows met  *[0-9]* read by this process, 0 cut' straight.out
 is "to the end of the second" grep -q '"epoch":2}' straight/metrics.jsonl
-is "the same again" eval 'epochs again && same straight again'
+is "the same again" eval 'epochs again && same_run straight again'
 is "another seed packs others" eval 'epochs seed --seed 4 && [ "$(of straight tokens)" != "$(of seed tokens)" ]'
 steps=$(figure straight training_steps)
 for k in 1 5 8 $((steps / 2)) $((steps - 1)); do
     is "stopped at step $k of $steps, and gone on" eval 'epochs s$k --stop-at-step $k && more s$k'
-    is "the same bits" same straight s$k
+    is "the same bits" same_run straight s$k
 done
 epochs killed --epochs 400 --eval-every 0 >/dev/null 2>&1 &
-while [ ! -e killed/checkpoint-10 ] && kill -0 $! 2>/dev/null; do sleep 0.02; done
+reached killed/checkpoint-10 $!
 kill -9 "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' killed/run.json | head -n 1)"
 wait
 newest=$(ls -d killed/checkpoint-[0-9]* | grep -v tmp | sed 's/.*-//' | sort -n | tail -n 1)
@@ -60,7 +57,7 @@ stop=$((newest + 13))
 is "after kill -9 it goes on from checkpoint-$newest" more killed --stop-at-step $stop
 is "the same run, not killed" epochs unkilled --epochs 400 --eval-every 0 --stop-at-step $stop
 ln -sfn checkpoint-$stop killed/checkpoint-final && ln -sfn checkpoint-$stop unkilled/checkpoint-final
-is "the same bits" same unkilled killed
+is "the same bits" same_run unkilled killed
 
 # ---- rows of every length ----
 first() { head -1 short.jsonl >one.jsonl && run "$@" --dataset one.jsonl --no-save; }

@@ -1,7 +1,6 @@
 /* test_peft.c - adapters that PEFT made (tests/reference/adapters), read into models: logits, loss, gradients and twenty AdamW
  * steps against what PEFT and PyTorch compute in float64; written again; hostile folders. */
-#include "test.h"
-
+#include "adapter_folders.h"
 #include "checkpoints/adapter.h"
 #include "core/safetensors.h"
 #include "devices/kernels.h"
@@ -12,24 +11,6 @@ static const char *const made_by_peft[] = {"lora",       "lora-biases", "lora-un
                                            "lora-layer", "dora",        "dora-biases", "rslora-patterns",
                                            "qlora",      "qlora-dora"};
 enum { MADE = sizeof made_by_peft / sizeof *made_by_peft, STEPS = 20 };
-
-static const char *home; /* a folder of this program's */
-static struct tune_device *device;
-
-static int begin(void **state)
-{
-    (void)state;
-    home = test_folder();
-    device = tune_device_open("cpu", 2);
-    return device ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    tune_device_close(device);
-    return tune_file_remove_folder(home);
-}
 
 static double real(const struct tune_tensor *t, int64_t i)
 {

@@ -21,12 +21,9 @@ run() { # NAME OPTION...; 54 rows, 9 steps an epoch, 18 in all
     return $code
 }
 more() { who=$1; shift; "$full" --resume "$who" "$@" >>"${who%/*}.out" 2>&1; code=$?; [ $code = 0 ] || tail -n 5 "${who%/*}.out"; return $code; }
-numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//; s/"elapsed_s":[^,]*,//' "$1/metrics.jsonl"; }
 same() { # the whole of two runs: every line, the last checkpoint's every file, where the best one is
-    numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt &&
-        diff -r "$1/checkpoint-final" "$2/checkpoint-final" && [ "$(readlink "$1/checkpoint-best")" = "$(readlink "$2/checkpoint-best")" ]
+    same_run "$1" "$2" && [ "$(readlink "$1/checkpoint-best")" = "$(readlink "$2/checkpoint-best")" ]
 }
-figure() { sed -n "s/.*\"$2\":[^0-9-]*\([-0-9.e]*\).*/\1/p" "$1/report.json"; }
 says() { grep -q "$2" "$1/run.json"; }
 
 # ---- bit for bit ----
@@ -72,7 +69,7 @@ is "is meant from where that ran" same straight paths
 
 # ---- kill -9 ----
 run killed --eval-every 0 --save-every 4 --epochs 400 >killed.out 2>&1 &
-while [ ! -e killed/checkpoint-8 ]; do sleep 0.02; done
+reached killed/checkpoint-8 $!
 pid=$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' killed/run.json | head -n 1)
 refused "a run that lives is not resumed" 1 "still writing" "$full" --resume killed
 kill -9 "$pid"
@@ -93,7 +90,7 @@ taken() { # NAME COMMAND...: once it trains, the command; then the run is an err
     run "$1" --eval-every 0 --save-every 4 --epochs 4000 >/dev/null 2>&1 &
     job=$! name=$1
     shift
-    while [ ! -e "$name/checkpoint-4" ]; do sleep 0.02; done
+    reached "$name/checkpoint-4" $job || return 1
     "$@"
     wait $job
     code=$?
