@@ -6,6 +6,7 @@
 # pages of mapped files as well, which the kernel drops when memory is short; of the weights' file they are given back tensor by
 # tensor. Takes as much disk as the weights have, for as long as it runs: 3.4 GB.
 BUILD=${BUILD:-build}
+. tests/bench/full_steps.sh
 like=${1:-smollm2-1.7b}
 steps=${2:-2}
 [ $# -gt 0 ] && shift
@@ -14,8 +15,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 if [ "$(df -Pk "$tmp" | awk 'NR == 2 { print $4 }')" -lt 5000000 ]; then echo "# skipped: less than 5 GB free in $tmp"; exit 0; fi
 "$BUILD/init_model" --like "$like" --seed 1 --dtype bfloat16 "$tmp/model" >/dev/null || exit 1
-awk '{ sub(/^\{"text": "/, ""); sub(/"\}$/, ""); row = row " " $0; if (NR % 12 == 0) { print "{\"text\": \"" row "\"}"; row = "" } }' \
-    datasets/stories.jsonl >"$tmp/rows.jsonl"
+full_rows "$tmp/rows.jsonl"
 "$BUILD/finetune_lora" --model "$tmp/model" --dataset "$tmp/rows.jsonl" --max-length 512 --batch-size 1 --max-steps "$steps" --lora-r 16 \
     --lora-alpha 32 --base-dtype nf4 --activation-checkpointing full --output "$tmp/run" "$@" >"$tmp/out" 2>&1 &
 run=$!
@@ -25,7 +25,7 @@ while kill -0 $run 2>/dev/null; do
 done >"$tmp/anonymous"
 wait $run || { cat "$tmp/out"; exit 1; }
 grep -E '^# (memory|first step)|merged differs' "$tmp/out"
-sed -n 's/.*"step":\([0-9]*\),.*"step_s":\([0-9.e-]*\),.*"tokens":\([0-9]*\).*/\1 \2 \3/p' "$tmp/run/metrics.jsonl" >"$tmp/steps"
+steps_of "$tmp/run" 1 >"$tmp/steps"
 awk -v weights="$(cat "$tmp"/model/*.safetensors | wc -c)" -v resident="$(sed -n 's/.*"peak_memory_bytes":[^0-9]*\([0-9]*\).*/\1/p' "$tmp/run/report.json")" '
     FILENAME ~ /anonymous$/ && $1 * 1024 > most { most = $1 * 1024 }
     FILENAME ~ /steps$/ && $3 / $2 > best { best = $3 / $2 }

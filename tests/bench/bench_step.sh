@@ -4,21 +4,18 @@
 # of each counts. Model FLOPs: 6 N per token over all matmul weights, output projection included, + 6 L T H D causal
 # attention; nothing recomputed is counted.
 BUILD=${BUILD:-build}
+. tests/bench/full_steps.sh
 rounds=${1:-3}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$BUILD/init_model" --like smollm2-135m --seed 1 "$tmp/model" >/dev/null || exit 1
-# Rows of more than 512 tokens: every micro-batch is full.
-awk '{ sub(/^\{"text": "/, ""); sub(/"\}$/, ""); row = row " " $0; if (NR % 12 == 0) { print "{\"text\": \"" row "\"}"; row = "" } }' \
-    datasets/stories.jsonl >"$tmp/rows.jsonl"
+full_rows "$tmp/rows.jsonl"
 for round in $(seq "$rounds"); do
     echo "# round $round of $rounds" >&2
     "$BUILD/tests/bench/bench_gemm" 10 >>"$tmp/gemm" || exit 1
     "$BUILD/finetune_full" --model "$tmp/model" --dataset "$tmp/rows.jsonl" --max-length 512 --accumulate 4 --max-steps 4 \
         --output "$tmp/run" --overwrite >"$tmp/out" || { cat "$tmp/out"; exit 1; }
-    # The first step takes its memory for the first time.
-    sed -n 's/.*"step":\([0-9]*\),.*"step_s":\([0-9.e-]*\),.*"tokens":\([0-9]*\).*/\1 \2 \3/p' "$tmp/run/metrics.jsonl" |
-        awk '$1 > 1' >>"$tmp/steps"
+    steps_of "$tmp/run" 2 >>"$tmp/steps"
 done
 grep -h '^# ' "$tmp/gemm" | sort -u | grep -v 'FMA peak'
 awk -v layers=30 -v length_=512 -v width=576 -v weights=134479872 '

@@ -12,10 +12,11 @@ Memory, sampled every 20 ms from outside: the highest RssAnon, less the bytes of
 (PyTorch may leave them in the mapped file: it says itself how many are not; ours never does), and the highest resident memory
 (VmHWM), less the bytes of the base's weights. The second counts the libraries' own pages as well.
 """
-import argparse, json, os, shutil, subprocess, sys, tempfile, threading, time
+import argparse, json, os, sys, time
 
-BUILD = os.environ.get("BUILD", "build")
-THREADS = len(os.sched_getaffinity(0))
+import peers
+from peers import BUILD, THREADS
+
 LENGTH, RANK, ALPHA = 512, 16, 32
 
 
@@ -66,76 +67,33 @@ def worker(job):
                           versions=f"PyTorch {torch.__version__}, transformers {transformers.__version__}, PEFT {peft.__version__}")))
 
 
-def watched(command, env=None, stdin=None):
-    """Run it; its stdout, the highest RssAnon and the highest resident memory, in bytes."""
-    p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                         env=dict(os.environ, **(env or {})))
-    peak = {"RssAnon": 0, "VmHWM": 0}
-
-    def watch():
-        while p.poll() is None:
-            try:
-                for line in open(f"/proc/{p.pid}/status"):
-                    name = line.split(":")[0]
-                    if name in peak:
-                        peak[name] = max(peak[name], int(line.split()[1]) * 1024)
-            except OSError:
-                pass
-            time.sleep(0.02)
-
-    t = threading.Thread(target=watch)
-    t.start()
-    out, err = p.communicate(stdin)
-    t.join()
-    if p.returncode:
-        sys.exit(f"{command[0]} ended with {p.returncode}:\n{out[-2000:]}{err[-3000:]}")
-    return out, peak
-
-
 def ours(job, tmp):
     run = os.path.join(tmp, "run")
-    _, peak = watched([f"{BUILD}/finetune_lora", "--model", job["model"], "--dataset", job["rows"], "--max-length", str(LENGTH),
-                       "--batch-size", "1", "--accumulate", str(job["accumulate"]), "--max-steps", str(job["steps"]),
-                       "--lora-r", str(RANK), "--lora-alpha", str(ALPHA), "--lora-dropout", str(job["dropout"]),
-                       "--lora-targets", "all-linear", "--base-dtype", "float32", "--no-save", "--output", run, "--overwrite"])
-    lines = [json.loads(line) for line in open(os.path.join(run, "metrics.jsonl"))]
-    assert all(line["tokens"] == LENGTH * job["accumulate"] for line in lines), "rows are too short"
-    return dict(times=[line["step_s"] for line in lines]), peak
-
-
-def theirs(job):
-    out, peak = watched([sys.executable, __file__, "--worker"], {"OMP_NUM_THREADS": str(THREADS)}, json.dumps(job))
-    return json.loads(out.splitlines()[-1]), peak
-
-
-def long_rows(path):
-    """Rows of the sample set put together until they are longer than the length measured."""
-    text = [json.loads(line)["text"] for line in open("datasets/stories.jsonl")]
-    each = 3 + LENGTH // 60
-    with open(path, "w") as f:
-        for i in range(0, len(text) - each, each):
-            f.write(json.dumps({"text": " ".join(text[i:i + each])}) + "\n")
+    _, peak = peers.watched([
+        f"{BUILD}/finetune_lora", "--model", job["model"], "--dataset", job["rows"], "--max-length", str(LENGTH), "--batch-size", "1",
+        "--accumulate", str(job["accumulate"]), "--max-steps", str(job["steps"]), "--lora-r", str(RANK), "--lora-alpha", str(ALPHA),
+        "--lora-dropout", str(job["dropout"]), "--lora-targets", "all-linear", "--base-dtype", "float32", "--no-save", "--output", run,
+        "--overwrite"])
+    return dict(times=peers.steps(run, LENGTH * job["accumulate"])), peak
 
 
 def measure(args, model, tmp):
     rows = os.path.join(tmp, "rows.jsonl")
-    long_rows(rows)
-    out = subprocess.run([f"{BUILD}/tokenize", "--model", model], stdin=open(rows), capture_output=True, text=True, check=True)
-    ids = [json.loads(line)["ids"][:LENGTH] for line in out.stdout.splitlines()][:32]
+    ids = peers.long_rows(rows, model, LENGTH)
     job = dict(model=model, rows=rows, ids=ids, accumulate=args.accumulate, steps=args.steps, dropout=args.dropout)
     tokens = LENGTH * args.accumulate
-    peers = [p for p in args.peers.split(",") if p]
-    who, times, peaks, about = ["ours"] + peers, {}, {}, {}
+    modes = [p for p in args.peers.split(",") if p]
+    who, times, peaks, about = ["ours"] + modes, {}, {}, {}
     for r in range(args.rounds):
         for w in who:
-            about[w], peak = ours(job, tmp) if w == "ours" else theirs(dict(job, mode=w))
+            about[w], peak = ours(job, tmp) if w == "ours" else peers.worker(dict(job, mode=w))
             times.setdefault(w, []).extend(about[w]["times"][2 if w == "compile" else 1:])
             print(f"# round {r + 1} of {args.rounds}, {w}: {tokens / min(about[w]['times'][1:]):.1f} tokens/s, RssAnon "
                   f"{peak['RssAnon'] / 2**20:.0f} MiB, VmHWM {peak['VmHWM'] / 2**20:.0f} MiB", file=sys.stderr)
             peaks[w] = {k: max(v, peaks.get(w, {}).get(k, 0)) for k, v in peak.items()}
-    weights = about[peers[0]]["weights"]
+    weights = about[modes[0]]["weights"]
     about["ours"]["anonymous"] = weights
-    print(f"# {about[peers[0]]['versions']}, {THREADS} threads; {about[peers[0]]['trained']} numbers trained; base weights "
+    print(f"# {about[modes[0]]['versions']}, {THREADS} threads; {about[modes[0]]['trained']} numbers trained; base weights "
           f"{weights / 2**20:.0f} MiB")
     print(f"length {LENGTH}, batch 1, accumulation {args.accumulate}, r {RANK} on all linear layers, dropout {args.dropout:g}, float32")
     anonymous = {w: peaks[w]["RssAnon"] - about[w]["anonymous"] for w in who}
@@ -145,7 +103,7 @@ def measure(args, model, tmp):
         print(f"  {label:14} {tokens / min(times[w]):8.1f} tokens/s  (mean {tokens * len(times[w]) / sum(times[w]):7.1f})  peak without "
               f"weights: anonymous {anonymous[w] / 2**20:6.0f} MiB (weights in it {about[w]['anonymous'] / 2**20:.0f}), resident "
               f"{resident[w] / 2**20:6.0f} MiB")
-    fastest, least = min(peers, key=lambda w: min(times[w])), min(peers, key=lambda w: anonymous[w])
+    fastest, least = min(modes, key=lambda w: min(times[w])), min(modes, key=lambda w: anonymous[w])
     print(f"  tune.c / the faster ({fastest}): {min(times[fastest]) / min(times['ours']):.2f} x tokens/s (asked 1.5), memory without weights "
           f"{anonymous['ours'] / anonymous[fastest]:.2f} x (asked 0.5), resident {resident['ours'] / resident[fastest]:.2f} x; "
           f"to the one with less memory ({least}): {anonymous['ours'] / anonymous[least]:.2f} x", flush=True)
@@ -162,14 +120,7 @@ def main():
     args = a.parse_args()
     if args.worker:
         return worker(json.load(sys.stdin))
-    tmp = tempfile.mkdtemp()
-    try:
-        model = os.path.join(tmp, "model")
-        subprocess.run([f"{BUILD}/init_model", "--like", "smollm2-135m", "--seed", "1", "--dtype", "float32", model], check=True,
-                       stdout=subprocess.DEVNULL)
-        measure(args, model, tmp)
-    finally:
-        shutil.rmtree(tmp, ignore_errors=True)
+    peers.with_model(lambda model, tmp: measure(args, model, tmp))
 
 
 main()

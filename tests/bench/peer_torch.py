@@ -10,10 +10,11 @@ step does, and the mean is printed beside it. Peak memory is the highest RssAnon
 PyTorch's settings are its best here: sdpa attention, fused AdamW, as many threads as there are cores. bf16 is run by
 PyTorch under autocast with float32 weights, and with everything in bfloat16; ours trains float32 weights.
 """
-import argparse, json, os, shutil, subprocess, sys, tempfile, threading, time
+import argparse, json, os, sys, time
 
-BUILD = os.environ.get("BUILD", "build")
-THREADS = len(os.sched_getaffinity(0))
+import peers
+from peers import BUILD, THREADS
+
 CASES = {
     "base": dict(length=512, batch=1, checkpointing=False, dtype="float32", peers=["eager", "compile"]),
     "length1024": dict(length=1024, batch=1, checkpointing=False, dtype="float32", peers=["eager", "compile"]),
@@ -66,31 +67,6 @@ def worker(job):
     print(json.dumps(dict(times=times)))
 
 
-def watched(command, env=None, stdin=None):
-    """Run it; its stdout, and the highest RssAnon in bytes."""
-    p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                         env=dict(os.environ, **(env or {})))
-    peak = [0]
-
-    def watch():
-        while p.poll() is None:
-            try:
-                for line in open(f"/proc/{p.pid}/status"):
-                    if line.startswith("RssAnon"):
-                        peak[0] = max(peak[0], int(line.split()[1]) * 1024)
-            except OSError:
-                pass
-            time.sleep(0.02)
-
-    t = threading.Thread(target=watch)
-    t.start()
-    out, err = p.communicate(stdin)
-    t.join()
-    if p.returncode:
-        sys.exit(f"{command[0]} ended with {p.returncode}:\n{out[-2000:]}{err[-3000:]}")
-    return out, peak[0]
-
-
 def ours(job, tmp):
     case, run = job["case"], os.path.join(tmp, "run")
     command = [f"{BUILD}/finetune_full", "--model", job["model"], "--dataset", job["rows"], "--max-length", str(case["length"]),
@@ -98,32 +74,14 @@ def ours(job, tmp):
                "--dtype", case["dtype"], "--output", run, "--overwrite"]
     if case["checkpointing"]:
         command += ["--activation-checkpointing", "full"]
-    _, peak = watched(command)
-    lines = [json.loads(line) for line in open(os.path.join(run, "metrics.jsonl"))]
-    assert all(line["tokens"] == case["length"] * case["batch"] * job["accumulate"] for line in lines), "rows are too short"
-    return [line["step_s"] for line in lines], peak
-
-
-def theirs(job):
-    out, peak = watched([sys.executable, __file__, "--worker"], {"OMP_NUM_THREADS": str(THREADS)}, json.dumps(job))
-    return json.loads(out.splitlines()[-1])["times"], peak
-
-
-def long_rows(path, length):
-    """Rows of the sample set put together until they are longer than any length measured."""
-    text = [json.loads(line)["text"] for line in open("datasets/stories.jsonl")]
-    each = 3 + length // 60
-    with open(path, "w") as f:
-        for i in range(0, len(text) - each, each):
-            f.write(json.dumps({"text": " ".join(text[i:i + each])}) + "\n")
+    _, peak = peers.watched(command)
+    return dict(times=peers.steps(run, case["length"] * case["batch"] * job["accumulate"])), peak
 
 
 def measure(name, args, model, tmp):
     case = CASES[name]
     rows = os.path.join(tmp, f"rows-{case['length']}.jsonl")
-    long_rows(rows, case["length"])
-    out = subprocess.run([f"{BUILD}/tokenize", "--model", model], stdin=open(rows), capture_output=True, text=True, check=True)
-    ids = [json.loads(line)["ids"][:case["length"]] for line in out.stdout.splitlines()][:32]
+    ids = peers.long_rows(rows, model, case["length"])
     job = dict(case=case, model=model, rows=rows, ids=ids, accumulate=args.accumulate or (4 if name == "base" else 1), steps=args.steps)
     tokens = case["length"] * case["batch"] * job["accumulate"]
     who = ["ours"] + case["peers"]
@@ -131,9 +89,9 @@ def measure(name, args, model, tmp):
     for r in range(args.rounds):
         for w in who:
             print(f"# {name}: round {r + 1} of {args.rounds}, {w}", file=sys.stderr)
-            t, peak = ours(job, tmp) if w == "ours" else theirs(dict(job, mode=w))
-            times[w] += t[2 if w == "compile" else 1:]
-            peaks[w] = max(peaks[w], peak)
+            told, peak = ours(job, tmp) if w == "ours" else peers.worker(dict(job, mode=w))
+            times[w] += told["times"][2 if w == "compile" else 1:]
+            peaks[w] = max(peaks[w], peak["RssAnon"])
     print(f"{name}: length {case['length']}, batch {case['batch']}, accumulation {job['accumulate']}, {case['dtype']}"
           f"{', checkpointing' if case['checkpointing'] else ''}")
     fastest = min(case["peers"], key=lambda w: min(times[w]))
@@ -156,19 +114,14 @@ def main():
     args = a.parse_args()
     if args.worker:
         return worker(json.load(sys.stdin))
-    tmp = tempfile.mkdtemp()
-    try:
-        model = os.path.join(tmp, "model")
-        subprocess.run([f"{BUILD}/init_model", "--like", "smollm2-135m", "--seed", "1", "--dtype", "float32", model], check=True,
-                       stdout=subprocess.DEVNULL)
-        out, _ = watched([sys.executable, __file__, "--worker"], {"OMP_NUM_THREADS": str(THREADS)},
-                         json.dumps(dict(mode="", case={}, matmul=True)))
-        info = json.loads(out.splitlines()[-1])
+
+    def measure_all(model, tmp):
+        info, _ = peers.worker(dict(mode="", case={}, matmul=True))
         print(f"# PyTorch {info['torch']}, {THREADS} threads, {info['blas']}; its matmul 512x576x3072: {info['matmul']:.0f} GFLOP/s")
         for name in args.cases or CASES:
             measure(name, args, model, tmp)
-    finally:
-        shutil.rmtree(tmp, ignore_errors=True)
+
+    peers.with_model(measure_all)
 
 
 main()
