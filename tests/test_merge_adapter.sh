@@ -47,6 +47,21 @@ is "keys that nobody knows are told" eval '"$BUILD/merge_adapter" --model "$refe
 sed 's/"task_type"/"\\u001b[2Jshiny": 3,\n  "task_type"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
 is "without what would move a cursor" eval '"$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output c | grep -qF "not looked at: \\x1b[2Jshiny"'
 
+# The weights take 40 MB, one matrix 16; a merge takes a piece of a matrix, and of a quantised base one matrix in NF4.
+tiny wide.model 1 --dtype float32 --vocab-size 8000 --hidden-size 512 --intermediate-size 1536 --heads 8 >/dev/null
+printf '{"text": "%0200d"}\n' 1 2 3 >rows.jsonl
+is "an adapter of a model of 40 MB" eval '"$BUILD/finetune_lora" --model wide.model --dataset rows.jsonl --max-length 32 --max-steps 1 \
+    --lora-r 4 --threads 1 --output adapter >adapter.out 2>&1'
+small() { # DATA OPTION... - with so many KiB of data
+    if sanitized; then data=unlimited; else data=$1; fi
+    shift
+    rm -rf small && sh -c "ulimit -d $data; exec \"\$@\"" sh "$BUILD/merge_adapter" --model wide.model \
+        --adapter adapter/checkpoint-final --output small "$@" >/dev/null
+}
+is "is merged in 16 MB of data" small 16000
+is "and made to shards of bfloat16" small 16000 --dtype bfloat16 --shard-size 0.01
+is "and merged onto NF4" small 16000 --base-dtype nf4
+
 refused "nothing is replaced" 1 "merged is there already" "$BUILD/merge_adapter" --model "$reference/llama-untied" \
     --adapter "$reference/adapters/lora-untied" --output merged
 refused "an adapter for another base: names and shapes" 2 "made on llama-head-dim); other shapes: model.layers.0.self_attn.q_proj" \
