@@ -816,21 +816,40 @@ static void by_flags(void **state)
 
 enum { MOST = 64 };
 
+/* A row of so many tokens into the fullest pack that has room; whether there is one. */
+static bool best_fit(int64_t *used, int packs, int64_t capacity, int64_t length)
+{
+    int best = -1;
+    for (int p = 0; p < packs; p++)
+        if (used[p] + length <= capacity && (best < 0 || used[p] > used[best]))
+            best = p;
+    if (best >= 0)
+        used[best] += length;
+    return best >= 0;
+}
+
+/* The same for n rows, the longest first, into empty packs. */
+static bool longest_first(int64_t *used, int packs, int64_t capacity, const int64_t *lengths, int n)
+{
+    memset(used, 0, (size_t)packs * sizeof *used);
+    for (int64_t length = capacity; length > 0; length--)
+        for (int row = 0; row < n; row++)
+            if (lengths[row] == length && !best_fit(used, packs, capacity, length))
+                return false;
+    return true;
+}
+
 /* How many of the next rows (their lengths) go into `packs` packs of `capacity`, by the rule of packs.h written down. */
-static int rows_that_fit(const int64_t *lengths, int n, int packs, int64_t capacity)
+static int rows_that_fit(const int64_t *lengths, int n, int packs, int64_t capacity, int *again)
 {
     int64_t used[MOST] = {0};
-    int row, open = 0;
-    for (row = 0; row < n; row++) {
-        int best = -1;
-        for (int p = 0; p < open; p++)
-            if (used[p] + lengths[row] <= capacity && (best < 0 || used[p] > used[best]))
-                best = p;
-        if (lengths[row] > 0 && best < 0 && open == packs)
-            break;
-        if (lengths[row] > 0)
-            used[best < 0 ? open++ : best] += lengths[row];
-    }
+    int row = 0;
+    for (; row < n; row++)
+        if (lengths[row] > 0 && !best_fit(used, packs, capacity, lengths[row])) {
+            if (!longest_first(used, packs, capacity, lengths, row + 1))
+                break;
+            ++*again;
+        }
     return row;
 }
 
@@ -867,8 +886,9 @@ static void check_packs(const struct own *own, const struct tune_batch *b, int *
     assert_int_equal(b->label_count, labels);
 }
 
-/* One packed run against the plan: the rows' order (that of the same loader without packing) cut where a row fits nowhere. */
-static void packed_run(struct own *own, int rows, struct tune_loader_options o)
+/* One packed run against the plan: the rows' order (that of the same loader without packing) cut where a row fits nowhere. Returns
+ * how often rows were packed once more. */
+static int packed_run(struct own *own, int rows, struct tune_loader_options o)
 {
     struct tune_dataset *d;
     struct tune_progress at = {0};
@@ -886,10 +906,10 @@ static void packed_run(struct own *own, int rows, struct tune_loader_options o)
     own->calls = 0;
     at = (struct tune_progress){0};
     assert_true(tune_loader_planned_steps(load) > 0);
-    int micros, padded = 0;
+    int micros, padded = 0, again = 0;
     while ((micros = tune_loader_more(load, &at)) > 0) {
         int left = (int)(rows - at.rows % rows < total - at.rows ? rows - at.rows % rows : total - at.rows), seen[MOST] = {0};
-        int n = rows_that_fit(lengths + at.rows, left, o.batch_size * o.accumulate, o.max_length), counted = 0;
+        int n = rows_that_fit(lengths + at.rows, left, o.batch_size * o.accumulate, o.max_length, &again), counted = 0;
         assert_true(at.planned_rows == total && at.step_rows == n && at.planned_steps > at.step);
         assert_true(micros <= o.accumulate);
         for (int m = 0; m < micros; m++) {
@@ -915,12 +935,14 @@ static void packed_run(struct own *own, int rows, struct tune_loader_options o)
     assert_int_equal(at.planned_steps, at.step);
     done(load, d);
     assert_int_equal(own->calls, total); /* the row that did not fit was read once */
+    return again;
 }
 
 static void packed(void **state)
 {
     (void)state;
     struct own own = own_new();
+    int again = 0;
     for (int k = 0; k < 400; k++) {
         struct tune_loader_options o = options();
         o.batch_size = 1 + k % 3;
@@ -933,8 +955,9 @@ static void packed(void **state)
         o.unlabelled = true;
         own.empty = k % 7 == 0 ? 3 : 0;
         own.unlabelled = k % 11;
-        packed_run(&own, 1 + k % 29, o);
+        again += packed_run(&own, 1 + k % 29, o);
     }
+    assert_true(again > 20);
 }
 
 /* All that a step hands out, as one number. */

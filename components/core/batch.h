@@ -19,7 +19,7 @@ struct tune_batch {
     const int32_t *ids;      /* [B,T]; padding holds the id 0 */
     const int32_t *labels;   /* [B,T] */
     const int32_t *lengths;  /* [B]; tokens of the row or pack, at most T */
-    const int64_t *rows;     /* [B]; index of the row in its dataset. Packed: [row_count], in the order they came */
+    const int64_t *rows;     /* [B]; index of the row in its dataset; NULL where packed */
     int64_t tokens;          /* sum of lengths */
     int64_t label_count;     /* labels that are not TUNE_NO_LABEL */
     double epoch;            /* with this batch; 0: unknown */

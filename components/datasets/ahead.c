@@ -50,10 +50,13 @@ static int pack_step(struct tune_loader *load, const struct tune_walk *w)
             TRY(tune_dataset_get(load->data, row, x));
         if (x->count > packs->capacity)
             return tune_loader_too_long(load, row, x->count);
-        load->held = !tune_packs_take(packs, x);
+        int taken = tune_packs_take(packs, x);
+        TRY(taken);
+        load->held = !taken;
         if (load->held)
-            return 0;
+            break;
     }
+    tune_packs_close(packs);
     return 0;
 }
 

@@ -7,9 +7,9 @@
  * Steps do not cross epochs; the last step of an epoch may have fewer micro-batches and its
  * last micro-batch fewer rows. Order is a function of (seed, epoch): nothing to store.
  *
- * With packing, a micro-batch is up to batch_size packs, each several whole rows in max_length tokens: best fit over all packs
- * of the step, in the epoch's order, until a row fits nowhere and begins the next step (packs.h: why). It streams, one row
- * looked at beyond the step. No label crosses from row to row, positions restart, no row sees another. How many rows a step
+ * With packing, a micro-batch is up to batch_size packs, each several whole rows in max_length tokens: as many rows as fit
+ * into the step's packs, in the epoch's order, by best fit; the first that does not begins the next step (packs.h: why). It
+ * streams, one row looked at beyond the step. No label crosses from row to row, positions restart, no row sees another. How many rows a step
  * takes is known when it is made: by epochs, the number of steps is an estimate.
  *
  * The helper thread starts at the first tune_loader_more, sleeps while it is two steps ahead, takes no signals, and what
@@ -94,7 +94,7 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
 int tune_loader_rewind(struct tune_loader *load);
 
 /* tune_get_loader - the training rows of data by --train-split, --batch-size, --accumulate, --shuffle, --seed, --epochs,
- * --max-steps, --stop-at-step, --stop-after-seconds, --until-stable; stops at the signal noted in *flags->stop_signal.
+ * --max-steps, --stop-at-step, --stop-after-seconds, --until-stable, --packing; stops at the signal noted in *flags->stop_signal.
  * tune_get_loader_options - what it passes to tune_loader_new. */
 struct tune_loader_options tune_get_loader_options(const struct tune_flags *flags);
 struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data);

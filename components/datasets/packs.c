@@ -1,68 +1,163 @@
-/* packs.c - best fit. */
+/* packs.c - best fit as rows come, and the longest first. */
 #include "datasets/packs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/batch.h"
+#include "core/error.h"
+#include "core/try.h"
 
-enum { TRAINED = 1, FIRST = 2 };
-enum { YOUNGEST = 64 }; /* packs looked through for each row */
+static size_t words(int capacity)
+{
+    return (size_t)capacity / 64 + 1;
+}
 
 int64_t tune_packs_bytes(int64_t count, int capacity)
 {
     struct tune_packs *p = NULL;
-    return count * ((int64_t)(sizeof *p->ids + sizeof *p->flags) * capacity + (int64_t)sizeof *p->pack);
+    int64_t tokens = count * capacity;
+    return tokens * (int64_t)(sizeof *p->ids + sizeof *p->trained) + count * (int64_t)sizeof *p->pack +
+           (tokens / 16 + 1) * (int64_t)sizeof *p->row +
+           (capacity + 1) * (int64_t)(sizeof *p->by_room + sizeof *p->by_length) + (int64_t)(words(capacity) * sizeof *p->rooms);
 }
 
 int tune_packs_new(struct tune_packs *p, int64_t count, int capacity)
 {
     *p = (struct tune_packs){.count = count, .capacity = capacity};
-    size_t tokens = (size_t)count * (size_t)capacity;
+    size_t tokens = (size_t)count * (size_t)capacity, lengths = (size_t)capacity + 1;
     p->pack = calloc((size_t)count, sizeof *p->pack);
     p->ids = calloc(tokens, sizeof *p->ids);
-    p->flags = calloc(tokens, sizeof *p->flags);
-    return p->pack && p->ids && p->flags ? 0 : -1;
+    p->trained = calloc(tokens, sizeof *p->trained);
+    p->by_room = calloc(lengths, sizeof *p->by_room);
+    p->by_length = calloc(lengths, sizeof *p->by_length);
+    p->rooms = calloc(words(capacity), sizeof *p->rooms);
+    return p->pack && p->ids && p->trained && p->by_room && p->by_length && p->rooms ? 0 : -1;
 }
 
 void tune_packs_free(struct tune_packs *p)
 {
     free(p->pack);
     free(p->ids);
-    free(p->flags);
+    free(p->trained);
+    free(p->row);
+    free(p->by_room);
+    free(p->by_length);
+    free(p->rooms);
+}
+
+/* No pack is open. */
+static void empty_packs(struct tune_packs *p)
+{
+    p->open = 0;
+    for (int room = 0; room <= p->capacity; room++)
+        p->by_room[room] = -1;
+    memset(p->rooms, 0, words(p->capacity) * sizeof *p->rooms);
 }
 
 void tune_packs_clear(struct tune_packs *p)
 {
-    p->open = p->rows = p->empty = 0;
-    p->readable = false;
+    empty_packs(p);
+    p->rows = p->empty = p->kept = p->tokens = 0;
+    p->readable = p->full = false;
 }
 
-/* The pack for n tokens; -1: none. Of packs equally full the oldest. */
-static int64_t choose(struct tune_packs *p, int64_t n)
+/* The least room of any pack that is n at least; -1: none. */
+static int64_t least_room(const struct tune_packs *p, int32_t n)
 {
-    int64_t best = -1;
-    for (int64_t i = p->open > YOUNGEST ? p->open - YOUNGEST : 0; i < p->open; i++)
-        if (p->pack[i].used + n <= p->capacity && (best < 0 || p->pack[i].used > p->pack[best].used))
-            best = i;
-    if (best >= 0 || p->open == p->count)
-        return best;
-    p->pack[p->open] = (struct tune_pack){0};
-    return p->open++;
+    uint64_t mask = ~(uint64_t)0 << n % 64;
+    for (size_t w = (size_t)n / 64; w < words(p->capacity); w++, mask = ~(uint64_t)0)
+        if (p->rooms[w] & mask)
+            return (int64_t)(64 * w) + __builtin_ctzll(p->rooms[w] & mask);
+    return -1;
 }
 
-bool tune_packs_take(struct tune_packs *p, const struct tune_example *x)
+/* The fullest pack with room for n tokens, else a new one, with them in it; -1: none. */
+static int64_t choose(struct tune_packs *p, int32_t n)
+{
+    int64_t room = least_room(p, n), i;
+    if (room >= 0) {
+        i = p->by_room[room];
+        p->by_room[room] = p->pack[i].next;
+        if (p->by_room[room] < 0)
+            p->rooms[room / 64] &= ~((uint64_t)1 << room % 64);
+    } else if (p->open < p->count) {
+        i = p->open++;
+        room = p->capacity;
+    } else {
+        return -1;
+    }
+    room -= n;
+    p->pack[i].next = p->by_room[room];
+    p->by_room[room] = i;
+    p->rooms[room / 64] |= (uint64_t)1 << room % 64;
+    return i;
+}
+
+/* All rows once more, the longest first, those of a length as they came; false: they do not fit, and are where they were. */
+static bool repack(struct tune_packs *p)
+{
+    int64_t open = p->open;
+    for (int length = 0; length <= p->capacity; length++)
+        p->by_length[length] = -1;
+    for (int64_t r = p->kept - 1; r >= 0; r--) {
+        p->row[r].next = p->by_length[p->row[r].count];
+        p->by_length[p->row[r].count] = r;
+    }
+    empty_packs(p);
+    for (int length = p->capacity; length > 0; length--)
+        for (int64_t r = p->by_length[length]; r >= 0; r = p->row[r].next)
+            if ((p->row[r].tried = choose(p, length)) < 0) {
+                p->open = open;
+                return false;
+            }
+    for (int64_t r = 0; r < p->kept; r++)
+        p->row[r].pack = p->row[r].tried;
+    return true;
+}
+
+static int more_rows(struct tune_packs *p)
+{
+    int64_t most = p->most ? 2 * p->most : 64;
+    struct tune_packed *row = realloc(p->row, (size_t)most * sizeof *row);
+    if (!row) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to pack %lld rows into a step", (long long)most);
+        return -1;
+    }
+    p->row = row;
+    p->most = most;
+    return 0;
+}
+
+/* A row with a token: 1, or 0 when the step is full without it. */
+static int put_in(struct tune_packs *p, const struct tune_example *x)
+{
+    if (p->tokens + x->count > p->count * p->capacity)
+        return 0;
+    if (p->kept == p->most)
+        TRY(more_rows(p));
+    struct tune_packed *row = &p->row[p->kept++];
+    *row = (struct tune_packed){.at = p->tokens, .count = (int32_t)x->count};
+    row->pack = choose(p, row->count);
+    if (row->pack < 0 && !repack(p)) {
+        p->kept--;
+        return 0;
+    }
+    memcpy(p->ids + p->tokens, x->ids, (size_t)x->count * sizeof *p->ids);
+    for (int64_t t = 0; t < x->count; t++)
+        p->trained[p->tokens + t] = x->trained[t] != 0;
+    p->tokens += x->count;
+    return 1;
+}
+
+int tune_packs_take(struct tune_packs *p, const struct tune_example *x)
 {
     if (x->count > 0) {
-        int64_t i = choose(p, x->count);
-        if (i < 0)
-            return false;
-        int64_t at = i * p->capacity + p->pack[i].used;
-        memcpy(p->ids + at, x->ids, (size_t)x->count * sizeof *p->ids);
-        for (int64_t t = 0; t < x->count; t++)
-            p->flags[at + t] = t == 0 ? FIRST : x->trained[t] ? TRAINED : 0;
-        p->pack[i].used += (int32_t)x->count;
-        p->pack[i].rows++;
+        int in = p->full ? 0 : put_in(p, x);
+        TRY(in);
+        p->full = in == 0;
+        if (p->full)
+            return 0;
     } else {
         p->empty++;
     }
@@ -73,25 +168,45 @@ bool tune_packs_take(struct tune_packs *p, const struct tune_example *x)
     }
     p->rows++;
     p->readable |= !x->bad;
-    return true;
+    return 1;
+}
+
+void tune_packs_close(struct tune_packs *p)
+{
+    p->full = true;
+    for (int64_t i = 0; i < p->open; i++)
+        p->pack[i] = (struct tune_pack){.first = -1, .next = -1};
+    for (int64_t r = p->kept - 1; r >= 0; r--) {
+        struct tune_pack *pack = &p->pack[p->row[r].pack];
+        p->row[r].next = pack->first;
+        pack->first = r;
+        pack->rows++;
+        pack->used += p->row[r].count;
+    }
 }
 
 int64_t tune_packs_put(const struct tune_packs *p, int64_t i, int T, int32_t *ids, int32_t *labels, int32_t *positions,
                        int32_t *starts)
 {
-    int32_t used = i < p->open ? p->pack[i].used : 0, start = 0;
-    const uint8_t *flags = p->flags + i * p->capacity;
+    int32_t at = 0;
     int64_t count = 0;
-    if (used > 0)
-        memcpy(ids, p->ids + i * p->capacity, (size_t)used * sizeof *ids);
-    memset(ids + used, 0, (size_t)(T - used) * sizeof *ids);
-    for (int32_t t = 0; t < T; t++) {
-        start = t >= used || flags[t] == FIRST ? t : start; /* padding: each position by itself, so it costs no attention */
-        positions[t] = t - start;
-        starts[t] = start;
-        bool trained = t + 1 < used && flags[t + 1] == TRAINED;
-        labels[t] = trained ? ids[t + 1] : TUNE_NO_LABEL;
-        count += trained;
+    for (int64_t r = i < p->open ? p->pack[i].first : -1; r >= 0; r = p->row[r].next) {
+        const int32_t n = p->row[r].count, *from = p->ids + p->row[r].at;
+        const bool *trained = p->trained + p->row[r].at;
+        memcpy(ids + at, from, (size_t)n * sizeof *ids);
+        for (int32_t t = 0; t < n; t++) {
+            bool label = t + 1 < n && trained[t + 1];
+            positions[at + t] = t;
+            starts[at + t] = at;
+            labels[at + t] = label ? from[t + 1] : TUNE_NO_LABEL;
+            count += label;
+        }
+        at += n;
+    }
+    for (; at < T; at++) { /* padding: each position by itself, so it costs no attention */
+        ids[at] = positions[at] = 0;
+        starts[at] = at;
+        labels[at] = TUNE_NO_LABEL;
     }
     return count;
 }

@@ -1,13 +1,14 @@
 /* packs.h - the rows of one step, several to a pack. Inside this folder only.
  *
- * The rule is best fit, as rows come: a row goes into the fullest of the youngest open packs that has room for it, else into
- * a new one; a step is full when a row fits nowhere, and that row begins the next step. Whole rows only. So a step's rows are
- * a run of the epoch's order (where one stands is a count of rows, nothing else need be stored), one row is looked at beyond
- * the step, and what is left empty is what the last row did not fit into, mostly of one pack: the more packs a step has, the
- * smaller its share. All packs of a step are filled together, so --accumulate helps as much as --batch-size.
+ * The rule is best fit: as rows come, a row goes into the fullest pack that has room for it, else into a new one. When a row
+ * fits nowhere, the step's rows and this one are packed once more, the longest first, which leaves less empty (best fit
+ * decreasing); the step is full when they do not fit so either, and that row begins the next step. Whole rows only. So a step's
+ * rows are a run of the epoch's order (where one stands is a count of rows, nothing else need be stored), one row is looked
+ * at beyond the step, and it takes about as few packs as if all rows of the set were sorted first. All packs of a step are
+ * filled together, so --accumulate helps as much as --batch-size.
  *
- *     pack 0   aaaaaabbbbbbbbbbbbcccc      flags: 1 trained, 2 first of its row
- *     pack 1   ddddddddddeeeeeeeeefff
+ *     pack 0   aaaaaabbbbbbbbbbbbcccc      rows are kept as they came; which pack each is in is settled
+ *     pack 1   ddddddddddeeeeeeeeefff      when the step is full
  *     pack 2   gggggggggggggg------        computed as far as the longest of its micro-batch */
 #ifndef TUNE_DATASETS_PACKS_H
 #define TUNE_DATASETS_PACKS_H
@@ -17,34 +18,48 @@
 enum { TUNE_PACKS_NAMED = 4 };
 
 struct tune_pack {
-    int64_t rows;
-    int32_t used; /* tokens */
+    int64_t rows, first; /* how many, and the first of them, when closed */
+    int64_t next;        /* while rows are taken in: another pack with as much room; -1: none */
+    int32_t used;        /* tokens, when closed */
 };
 
 struct tune_packs {
-    int64_t count;    /* packs there is room for */
-    int capacity;     /* tokens of one */
-    int64_t open;     /* with a token in them, the first ones */
-    int64_t rows;     /* taken in */
-    int64_t empty;    /* of them without a token: in no pack */
-    bool readable;    /* one at least was not bad */
+    int64_t count;       /* packs there is room for */
+    int capacity;        /* tokens of one */
+    int64_t open;        /* with a token in them, the first ones */
+    int64_t rows;        /* taken in */
+    int64_t empty;       /* of them without a token: in no pack */
+    bool readable;       /* one at least was not bad */
+    bool full;
     struct tune_pack *pack; /* [count] */
-    int32_t *ids;     /* [count,capacity] */
-    uint8_t *flags;   /* [count,capacity] */
+    int64_t tokens;      /* of all rows */
+    int32_t *ids;        /* [count*capacity]; rows as they came */
+    bool *trained;       /* [count*capacity] */
+    int64_t kept, most;  /* rows with a token; room for so many */
+    struct tune_packed {
+        int64_t at, pack, tried; /* where its tokens begin; its pack, and that in the packing that is tried */
+        int64_t next;            /* of the same length, or when closed in the same pack; -1: the last */
+        int32_t count;
+    } *row;              /* [most] */
+    int64_t *by_room;    /* [capacity+1] a pack with so many tokens left; -1: none */
+    int64_t *by_length;  /* [capacity+1] a row of so many tokens; -1: none */
+    uint64_t *rooms;     /* [capacity/64+1] bit r: by_room[r] is not -1 */
     struct {
         int64_t count, full_count;
         bool bad;
     } met[TUNE_PACKS_NAMED]; /* the first rows, for messages */
 };
 
-/* tune_packs_new - 0, or -1: no memory.  tune_packs_bytes - what it takes. */
+/* tune_packs_new - 0, or -1: no memory.  tune_packs_bytes - what it takes, of rows of 16 tokens and more. */
 int tune_packs_new(struct tune_packs *p, int64_t count, int capacity);
 void tune_packs_free(struct tune_packs *p);
 int64_t tune_packs_bytes(int64_t count, int capacity);
 
-/* tune_packs_clear - a new step.  tune_packs_take - a row of at most capacity tokens in; false: it fits nowhere. */
+/* tune_packs_clear - a new step.  tune_packs_take - a row of at most capacity tokens in: 1; 0: it fits nowhere; -1: no memory.
+ * tune_packs_close - no more rows: which are in which pack. */
 void tune_packs_clear(struct tune_packs *p);
-bool tune_packs_take(struct tune_packs *p, const struct tune_example *x);
+int tune_packs_take(struct tune_packs *p, const struct tune_example *x);
+void tune_packs_close(struct tune_packs *p);
 
 /* tune_packs_put - pack i as a row of a batch, T positions at each place (core/batch.h); returns its labels. Past the last
  * pack: a row of padding. */
