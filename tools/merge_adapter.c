@@ -4,7 +4,7 @@
  *
  * W + s B A (of DoRA scaled to its magnitude) is computed in float32 and rounded once, one piece of one tensor at a time, so a
  * model may be larger than the memory. Config and tokenizer files are the model's. An adapter that was trained on weights kept in
- * fewer bits (--base-dtype of finetune_lora) has learnt around their rounding: the same --base-dtype here merges onto those. */
+ * fewer bits (--base-dtype of finetune_lora) has learnt around their rounding, and is merged onto those: its file says which. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,8 +32,9 @@ static const struct tune_option my_options[] = {
     {"output", TUNE_STRING, &my.output, NULL, "", "", "the folder to make"},
     {"dtype", TUNE_CHOICE, &my.dtype, "as-read", "as-read|float32|bfloat16|float16", "",
      "of the merged weights; as-read: each as in the base"},
-    {"base-dtype", TUNE_CHOICE, &my.base_dtype, "as-read", "as-read|bfloat16|nf4", "",
-     "what the base's matrices were kept in when the adapter was trained; nf4: the linear layers, bfloat16 the others"},
+    {"base-dtype", TUNE_CHOICE, &my.base_dtype, "as-trained", "as-trained|as-read|bfloat16|nf4", "",
+     "what to merge onto: the base's matrices as they are there, rounded to bfloat16, or the linear layers as NF4 and the others as "
+     "bfloat16; as-trained: what the adapter's file says it was trained on, as-read where it does not say"},
     {"shard-size", TUNE_DOUBLE, &my.shard_size, "5", "[0.000001,1000000]", "GB", "of a weight file at most, a tensor at least"},
     {0},
 };
@@ -124,6 +125,23 @@ static int read_merged(void *context, const struct tune_parameter *p, int64_t at
     return 0;
 }
 
+/* as-trained is what the adapter's file says. */
+static int settle_base_dtype(const struct merging *m)
+{
+    static const char *const known[][2] = {{"float32", "as-read"}, {"bfloat16", "bfloat16"}, {"nf4", "nf4"}};
+    const char *said = tune_adapter_file_base_dtype(m->adapter);
+    if (strcmp(my.base_dtype, "as-trained") != 0)
+        return 0;
+    for (int i = 0; i < 3; i++)
+        if (!said || strcmp(said, known[i][0]) == 0) {
+            my.base_dtype = known[i][1];
+            return 0;
+        }
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s/adapter_model.safetensors says that its base was kept in \"%.100s\", which is "
+                        "not known here; say with --base-dtype what to merge onto", my.adapter, said);
+    return -1;
+}
+
 static int open_all(struct merging *m)
 {
     TRY(tune_model_find(my.tune.model, m->folder));
@@ -133,7 +151,7 @@ static int open_all(struct merging *m)
     m->base = tune_weights_open(m->folder);
     TRY(m->base ? tune_weights_check(m->base, &m->table, m->config.tied) : -1);
     m->adapter = tune_adapter_file_open(my.adapter);
-    TRY(m->adapter ? 0 : -1);
+    TRY(m->adapter ? settle_base_dtype(m) : -1);
     if (tune_adapter_file_check(m->adapter, &m->table, &m->modules) == 0)
         return 0;
     tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s", tune_error_message());
@@ -174,6 +192,7 @@ static void tell(const struct merging *m, const char *folder)
            strcmp(my.base_dtype, "as-read") == 0 ? " as they are there" : "",
            as_read ? "in the dtype each has there" : "as ", as_read ? "" : my.dtype);
     tell_text("the adapter's config says that it was made on ", c->base);
+    tell_text("its file says that this was kept in ", tune_adapter_file_base_dtype(m->adapter));
     tell_text("keys of adapter_config.json that are not known here, and were not looked at: ", c->unknown);
 }
 

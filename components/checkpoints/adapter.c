@@ -44,6 +44,15 @@ static int write_row(struct tune_model *m, const struct tune_parameter *p, enum 
     return tune_safetensors_writer_write(w, back, p->count * tune_dtype_bits(dtype) / 8);
 }
 
+/* What the base's linear layers are kept in, as --base-dtype calls it. */
+static const char *base_dtype(const struct tune_parameters *t)
+{
+    for (int i = 0; i < t->base; i++)
+        if (tune_parameter_is_linear(&t->at[i]))
+            return t->at[i].storage == TUNE_NF4 ? "nf4" : t->at[i].storage == TUNE_BF16 ? "bfloat16" : "float32";
+    return "float32";
+}
+
 static int write_rows(struct tune_model *m, const char *path, const struct tune_parameter **row, int count, enum tune_dtype dtype)
 {
     char name[sizeof row[0]->name + sizeof TUNE_ADAPTER_PREFIX];
@@ -55,6 +64,8 @@ static int write_rows(struct tune_model *m, const char *path, const struct tune_
     int status = w ? 0 : -1;
     if (!room)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
+    if (status == 0)
+        status = tune_safetensors_writer_metadata(w, TUNE_ADAPTER_BASE_DTYPE, base_dtype(tune_model_parameters(m)));
     for (int i = 0; i < count && status == 0; i++) {
         snprintf(name, sizeof name, TUNE_ADAPTER_PREFIX "%s", row[i]->name);
         status = tune_safetensors_writer_declare(w, name, dtype, row[i]->ndim, row[i]->shape);
@@ -256,6 +267,16 @@ static int take(struct tune_model *m, const struct tune_tensor *hidden, float *o
     return status;
 }
 
+static int same_base(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
+{
+    const char *said = tune_adapter_file_base_dtype(f), *is = base_dtype(tune_model_parameters(m));
+    if (said && strcmp(said, is) == 0)
+        return 0;
+    tune_error_set("%s/adapter_model.safetensors, read again, says that its base was %.100s, not %s", folder, said ? said :
+                   "kept in nothing", is);
+    return -1;
+}
+
 static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, const struct tune_batch *batch, double *difference)
 {
     struct merging g = {f, {read_base, m}};
@@ -286,7 +307,7 @@ int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tu
 {
     const struct tune_parameters *t = tune_model_parameters(m);
     struct tune_adapter_file *f = open_for(m, folder);
-    int status = f ? 0 : -1;
+    int status = f ? same_base(m, f, folder) : -1;
     for (int i = t->base; i < t->count && status == 0; i++)
         status = same_numbers(m, f, folder, &t->at[i]);
     if (status == 0)

@@ -70,8 +70,8 @@ static int read_role(struct tune_json *j, bool sharegpt, const char **role)
     snprintf(name, sizeof name, "%.60s", text.data);
     tune_blank_controls(name);
     j->at = begin;
-    return tune_json_fail(j, sharegpt ? "the sender \"%s\", expected system, human, gpt or tool"
-                                      : "the role \"%s\", expected system, user, assistant or tool", name);
+    return tune_json_fail(j, sharegpt ? "the sender \"%s\", expected system, human (user), gpt (assistant) or tool (observation)"
+                                      : "the role \"%s\", expected system, user, assistant, tool or ipython", name);
 }
 
 static int read_part(struct tune_json *j)

@@ -1,6 +1,6 @@
 /* dataset.h - rows of text as training examples, tokenised when they are read.
  *
- * A dataset knows how many rows it has (one pass that only finds line ends) and turns row
+ * A dataset knows how many rows it has (one pass that only finds where they begin) and turns row
  * i into tokens and a mask. It never holds the file: rows are read from a mapping. A set of
  * the caller's own is two callbacks (tune_dataset_from). Example:
  *

@@ -7,7 +7,7 @@
 #include "core/nearest.h"
 #include "core/try.h"
 
-/* The wording that alpaca's rows are trained and used with everywhere; another one is another prompt. */
+/* Alpaca's two prompts, with torchtune's line end behind "### Response:"; another wording is another prompt. */
 static const char *const alpaca[2] = {
     "[prompt]\n"
     "Below is an instruction that describes a task, paired with an input that provides further context. "

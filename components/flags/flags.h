@@ -155,7 +155,7 @@ struct tune_flags {
     {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
      "share of rows to train on; the others are held out for evaluation"}, \
     {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted"}, \
-    {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch"}, \
+    {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch; with --packing: packs of rows"}, \
     {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step"}, \
     {"packing", TUNE_BOOL, &(f).packing, "false", "", "", \
      "several rows, none of which sees another, one behind the other in each row of a batch, up to --max-length tokens: next " \
@@ -237,7 +237,7 @@ struct tune_flags {
     {"keep-last", TUNE_FREE(TUNE_INT), &(f).keep_last, "0", "[0,inf)", "checkpoints", \
      "keep that many newest ones, and the best and the final one; 0: all"}, \
     {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
-     "of the saved weights"}, \
+     "of the saved weights; as-read is float32 for adapters"}, \
     {"profile", TUNE_FREE(TUNE_INT), &(f).profile, "0", "[0,1000000]", "steps", \
      "measure where the time of that many steps goes, after one or two that warm up: profile.txt, profile.json, and " \
      "profile.trace.json for chrome://tracing"}, \

@@ -58,6 +58,11 @@ fail:
     return NULL;
 }
 
+const char *tune_adapter_file_base_dtype(const struct tune_adapter_file *f)
+{
+    return tune_safetensors_metadata(f->file, TUNE_ADAPTER_BASE_DTYPE);
+}
+
 static void forget_module(struct tune_adapter_file *f)
 {
     free(f->a);
