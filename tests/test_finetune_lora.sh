@@ -73,6 +73,9 @@ refused "... for modules that are not there" 2 "(c_attn,c_attn,c_attn,c_attn,c_a
 changed 's/"q_proj"/"q_proj", "c_attn"/'
 is "names beside those that fit are passed over, as PEFT does" run passed --adapter asked --max-steps 2
 is "config.json stands in state/: with it transformers would take the folder for a model" eval '[ ! -e a1/checkpoint-final/config.json ] && cmp a1/checkpoint-final/state/config.json model/config.json'
+is "what was asked is what was trained, and saved" eval 'grep -q "\"use_dora\": true" a2/checkpoint-final/adapter_config.json &&
+    grep -q "\"use_rslora\": true" a3/checkpoint-final/adapter_config.json && run alphas --lora-alpha-pattern q_proj=3 --max-steps 1 &&
+    grep -q "\"q_proj\": 3" alphas/checkpoint-final/adapter_config.json'
 refused "an adapter's folder is no model" 1 "this is a LoRA adapter" refuse --model a1/checkpoint-final
 # What a disk writes otherwise than it was told: at each write of a run with one save.
 head -6 rows.jsonl >six.jsonl
@@ -80,10 +83,14 @@ small() { "$@" "$lora" --model model --dataset six.jsonl --max-length 16 --batch
 flips() {
     cp -r flipped/checkpoint-1 sound
     for n in $(seq "$(cat calls)"); do
-        if small ./fault FLIP "$n"; then
+        small ./fault FLIP "$n"
+        code=$?
+        if [ $code = 0 ]; then
             cmp sound/adapter_model.safetensors flipped/checkpoint-1/adapter_model.safetensors || return 1
         elif grep -q "checkpoint-1 cannot be proved" flipped.out; then
             [ ! -e flipped/checkpoint-1 ] && noticed=$((noticed + 1)) || return 1
+        elif [ $code -gt 128 ]; then
+            return 1
         fi
     done
     echo "$noticed noticed of $(cat calls)"
@@ -97,6 +104,8 @@ if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
     77) skip "a save that is not what was trained" "this system does not let programs be traced" ;;
     *) is "a run that is traced" false ;;
     esac
+else
+    is "fault.c is compiled" false
 fi
 # ---- merged: what base and adapter compute, the merged model computes ----
 loss_of() { sed -n '1s/.*"loss":\([-0-9.e]*\).*/\1/p' "$1/metrics.jsonl"; }

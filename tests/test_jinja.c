@@ -210,10 +210,13 @@ static void test_limits(void **state)
     strcpy(at + 120, " }}");
     refuses(deep, "nested more than");
     free(deep);
-    fails("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "");
+    fails("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "more than 512 MB of memory");
+    fails("{% set ns = namespace(s='xxxxxxxxxxxxxxxx') %}{% for i in range(16) %}{% set ns.s = ns.s + ns.s %}{% endfor %}"
+          "{% for i in range(9999) %}{% if 'y' in ns.s %}{% endif %}{% endfor %}", "it may never end");
+    fails("{% set s = 'x' * 1048576 %}{% for i in range(65) %}{{ s }}{% endfor %}", "a text of more than 64 MB");
     fails("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "inside one another");
     fails("{% set ns = namespace(s='xxxxxxxxxxxxxxxx') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
-          "more than");
+          "more than 512 MB of memory");
 }
 
 static void test_marks(void **state)

@@ -102,6 +102,8 @@ if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
     77) skip "a fault at each call" "this system does not let programs be traced" ;;
     *) is "a writer that is traced" false ;;
     esac
+else
+    is "fault.c is compiled" false
 fi
 
 # ---- disks ----

@@ -184,18 +184,21 @@ is "... by ado's file, which is named" eval 'sed "s/batchSize: 2/batchSize: 1000
 
 # ---- stopped, killed, resumed, shared ----
 space long.yaml "1, 2, 3, 4" "1, 2" fine 0.2
-rm -f log
-"$sweep" long.yaml $own --store stop --name first >said.txt 2>&1 &
-pid=$!
-i=0
-while [ "$(grep -c . log 2>/dev/null)" != 3 ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
-kill -INT $pid
-wait $pid
+interrupted() { # COMMAND... - SIGINT once the log has three lines; its exit code
+    rm -f log
+    "$@" >said.txt 2>&1 &
+    pid=$!
+    i=0
+    while [ "$(grep -c . log 2>/dev/null)" != 3 ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
+    kill -INT $pid
+    wait $pid
+}
+interrupted "$sweep" long.yaml $own --store stop --name first
 code=$?
 is "SIGINT: exit 130, what ran is not recorded" eval '[ $code = 130 ] && grep -q "^# stopped" said.txt && grep -q "sweep --resume first --store stop" said.txt && [ $(count long.yaml stop) -ge 1 ] && [ $(count long.yaml stop) -le 3 ]'
 is "--resume goes on, and measures the others once" eval 'says "finished" "$sweep" --resume first $own --store stop && [ $(count long.yaml stop measured) = 8 ] && [ $(sort log | uniq -c | awk "\$1 > 2" | wc -l) = 0 ]'
 is "... and again: nothing is left" eval 'lines=$(wc -l <log); "$sweep" --resume first $own --store stop >/dev/null && [ $(wc -l <log) = $lines ]'
-is "the same command again, without a name: what is known is replayed, the rest measured" eval 'rm -rf stop && "$sweep" long.yaml $own --store stop --time-limit 0.9 >/dev/null && lines=$(count long.yaml stop) && [ $lines -ge 1 ] && [ $lines -le 7 ] && says "finished +$((8 - lines)) measured \(0 failed\), $lines known" "$sweep" long.yaml $own --store stop'
+is "the same command again, without a name: what is known is replayed, the rest measured" eval 'rm -rf stop; interrupted "$sweep" long.yaml $own --store stop; lines=$(count long.yaml stop) && [ $lines -ge 1 ] && [ $lines -le 7 ] && says "finished +$((8 - lines)) measured \(0 failed\), $lines known" "$sweep" long.yaml $own --store stop'
 space s.yaml "1, 2, 3" "4, 5"
 "$sweep" long.yaml $own --store stop --name first >/dev/null
 refused "--name of an operation that is there" 2 "--resume first goes on with it, --join first shares it" "$sweep" long.yaml $own --store stop --name first

@@ -81,11 +81,8 @@ static void chat(struct tune_chat_template *t, struct tune_tokenizer *k, const c
             cJSON_AddItemToArray(span, cJSON_CreateNumber((double)text.spans[i].end));
             cJSON_AddItemToArray(spans, span);
         }
-        for (int plain = 0; k && plain < 2; plain++) {
-            if (tune_tokenizer_encode_text(k, text.text, text.size, plain ? text.data : NULL, 0, &e) < 0)
-                break;
-            cJSON_AddItemToObject(answer, plain ? "plain_ids" : "ids", cJSON_CreateIntArray(e.ids, (int)e.count));
-        }
+        if (k && tune_tokenizer_encode_text(k, text.text, text.size, NULL, 0, &e) == 0)
+            cJSON_AddItemToObject(answer, "ids", cJSON_CreateIntArray(e.ids, (int)e.count));
         say(answer);
     }
     tune_encoding_free(&e);
