@@ -1,6 +1,7 @@
 #!/bin/sh
-# bench_packing.sh [ROUNDS] [STEPS] - two figures of RECIPE (finetune_lora, all linear layers, r 16; or finetune_full) on
-# smollm2-135m's shape (LAYERS=12: cut to 12 of its 30 layers), float32. PARTS: "packing", "curve", or both.
+# bench_packing.sh [ROUNDS] [STEPS] - three figures of RECIPE (finetune_lora, all linear layers, r 16; or finetune_full) on
+# smollm2-135m's shape (LAYERS=12: cut to 12 of its 30 layers), float32. PARTS: "packing", "curve", "fit", or some of
+# them.
 #
 # Packing: tokens of rows a second with --packing over those without, batch 8, length 2048, on instruction rows: those of
 # DATA (an Alpaca-shaped JSON array) if that is there, else rows of the same lengths. Beside it what no padding could save at
@@ -9,10 +10,13 @@
 #
 # Masked share: positions a second at length 512, batch 1, where the first 0, 25, 50, 75, 90 and 99 % of each row are not
 # trained: masked positions take no part in the output projection. Rounds take turns, the best step but the first counts.
+#
+# Fit: packs of an epoch of the instruction rows, length 512, as our steps of 8, 16 and 32 packs take them, beside what it takes to
+# sort all rows first, the longest first (best fit decreasing, which has to read the set before it trains). A tiny model.
 BUILD=${BUILD:-build}
 DATA=${DATA:-../shared/data/text/instruction_data.json}
 RECIPE=${RECIPE:-finetune_lora}
-PARTS=${PARTS:-packing curve}
+PARTS=${PARTS:-packing curve fit}
 layers=${LAYERS:-30}
 rounds=${1:-2}
 steps=${2:-1}
@@ -93,6 +97,31 @@ curve() {
             END { print 100 * (1 - labels / tokens), best }' "$tmp/curve$masked"
     done | awk '{ if (NR == 1) none = $2; bar = ""; for (i = 0; i < 40 * $2 / none; i++) bar = bar "#"
         printf "masked share %5.1f %%: %9.0f tokens/s  %5.2f  %s\n", $1, $2, $2 / none, bar }'
+}
+
+fit() {
+    instruction_rows
+    "$BUILD/init_model" --like smollm2-135m --layers 1 --hidden-size 64 --intermediate-size 64 --heads 1 --kv-heads 1 --seed 1 \
+        "$tmp/tiny" >/dev/null || exit 1
+    rows=$tmp/one.jsonl
+    [ -r "$DATA" ] && rows=$DATA # with alpaca's prompts
+    for packs in 1 8 16 32; do
+        if [ $packs = 1 ]; then packing=; else packing=--packing; fi
+        "$BUILD/$RECIPE" --model "$tmp/tiny" --dataset "$rows" --max-length 512 --batch-size $packs $packing --epochs 1 \
+            --no-save --output "$tmp/fit$packs" >"$tmp/out" 2>&1 || { cat "$tmp/out"; exit 1; }
+        sed -n 's/.*"tokens":\([0-9]*\),.*/\1/p' "$tmp/fit$packs/metrics.jsonl" >"$tmp/tokens$packs"
+    done
+    sort -rn "$tmp/tokens1" | awk '
+        { best = 0
+          for (p = 1; p <= n; p++) if (used[p] + $1 <= 512 && (!best || used[p] > used[best])) best = p
+          if (!best) best = ++n
+          used[best] += $1; all += $1 }
+        END { printf "%d rows, %.0f tokens in the mean; sorted first: %d packs, %.1f %% empty\n", NR, all / NR, n, 100 * (1 - all / n / 512) }'
+    for packs in 8 16 32; do
+        awk -v packs=$packs '{ all += $1; if (NR > 1) full += last; last = $1 }
+            END { printf "steps of %2d packs: %d steps, %.1f %% empty in all but the last\n", packs, NR, 100 * (1 - full / (NR - 1) / packs / 512) }' \
+            "$tmp/tokens$packs"
+    done
 }
 
 for part in $PARTS; do
