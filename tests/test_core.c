@@ -405,7 +405,8 @@ static void control_characters_are_blanked(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        {"a\x1b[2Jb\n\x7f", "a?[2Jb??"}, {"\xc2\x9b" "31m", "??31m"},      {"\xc2\xa0\xc3\x9b\xc2", "\xc2\xa0\xc3\x9b\xc2"},
+        {"a\x1b[2Jb\n\x7f", "a?[2Jb??"}, {"\xc2\x9b" "31m", "??31m"},
+        {"\xc2\xa0\xc3\x9b\xc2", "\xc2\xa0\xc3\x9b\xc2"},
         {"\xc2\x80\x01", "???"},         {"na\xc3\xafve", "na\xc3\xafve"}, {"", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -83,6 +83,10 @@ small() { # DATA OPTION... - with so many KiB of data
 is "is merged in 16 MB of data" small 16000
 is "and made to shards of bfloat16" small 16000 --dtype bfloat16 --shard-size 0.01
 is "and merged onto NF4" small 16000 --base-dtype nf4
+cp -rL adapter/checkpoint-final later && sed -i 's/"tune.base_dtype":"float32"/"tune.base_dtype":"int4bit"/' later/adapter_model.safetensors
+later() { "$BUILD/merge_adapter" --model wide.model --adapter later --output later.out "$@"; }
+refused "a base in what is not known here" 2 'its base was kept in "int4bit"' later
+is "unless it is said what to merge onto" later --base-dtype as-read
 
 refused "nothing is replaced" 1 "merged is there already" "$BUILD/merge_adapter" --model "$reference/llama-untied" \
     --adapter "$reference/adapters/lora-untied" --output merged

@@ -33,8 +33,8 @@ static const struct tune_option my_options[] = {
     {"dtype", TUNE_CHOICE, &my.dtype, "as-read", "as-read|float32|bfloat16|float16", "",
      "of the merged weights; as-read: each as in the base"},
     {"base-dtype", TUNE_CHOICE, &my.base_dtype, "as-trained", "as-trained|as-read|bfloat16|nf4", "",
-     "what to merge onto: the base's matrices as they are there, rounded to bfloat16, or the linear layers as NF4 and the others as "
-     "bfloat16; as-trained: what the adapter's file says it was trained on, as-read where it does not say"},
+     "what to merge onto: the base's matrices as they are there, rounded to bfloat16, or the linear layers as NF4 and the "
+     "others as bfloat16; as-trained: what the adapter's file says it was trained on, as-read where it does not say"},
     {"shard-size", TUNE_DOUBLE, &my.shard_size, "5", "[0.000001,1000000]", "GB", "of a weight file at most, a tensor at least"},
     {0},
 };
@@ -137,8 +137,8 @@ static int settle_base_dtype(const struct merging *m)
             my.base_dtype = known[i][1];
             return 0;
         }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s/adapter_model.safetensors says that its base was kept in \"%.100s\", which is "
-                        "not known here; say with --base-dtype what to merge onto", my.adapter, said);
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s/adapter_model.safetensors says that its base was kept in \"%.100s\", which "
+                        "is not known here; say with --base-dtype what to merge onto", my.adapter, said);
     return -1;
 }
 

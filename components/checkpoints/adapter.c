@@ -272,8 +272,7 @@ static int same_base(struct tune_model *m, const struct tune_adapter_file *f, co
     const char *said = tune_adapter_file_base_dtype(f), *is = base_dtype(tune_model_parameters(m));
     if (said && strcmp(said, is) == 0)
         return 0;
-    tune_error_set("%s/adapter_model.safetensors, read again, says that its base was %.100s, not %s", folder, said ? said :
-                   "kept in nothing", is);
+    tune_error_set("%s/adapter_model.safetensors, read again, says of its base \"%.100s\", not \"%s\"", folder, said ? said : "", is);
     return -1;
 }
 

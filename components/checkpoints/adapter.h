@@ -27,9 +27,9 @@ int tune_adapter_write(struct tune_model *m, const char *folder, const char *bas
 int tune_adapter_read(struct tune_model *m, const char *folder);
 
 /* tune_adapter_prove - that folder holds what the model has: its numbers, read again from the disk, are the model's rounded to
- * their dtype, bit for bit; and the base with them merged (tile by tile: no second copy of the weights) computes on batch what
- * base and adapter do: *difference is the distance of the final norm's outputs, relative to their norm. -1 with an error where
- * a number is another; how large a difference is too large, the caller knows. */
+ * their dtype, bit for bit; what it says of the base is so; and the base with them merged (tile by tile: no second copy of the
+ * weights) computes on batch what base and adapter do: *difference is the distance of the final norm's outputs, relative to
+ * their norm. -1 with an error where a number is another; how large a difference is too large, the caller knows. */
 int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch, double *difference);
 
 #ifdef __cplusplus

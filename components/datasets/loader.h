@@ -9,8 +9,8 @@
  *
  * With packing, a micro-batch is up to batch_size packs, each several whole rows in max_length tokens: as many rows as fit
  * into the step's packs, in the epoch's order, by best fit; the first that does not begins the next step (packs.h: why). It
- * streams, one row looked at beyond the step. No label crosses from row to row, positions restart, no row sees another. How many rows a step
- * takes is known when it is made: by epochs, the number of steps is an estimate.
+ * streams, one row looked at beyond the step. No label crosses from row to row, positions restart, no row sees another. How
+ * many rows a step takes is known when it is made: by epochs, the number of steps is an estimate.
  *
  * The helper thread starts at the first tune_loader_more, sleeps while it is two steps ahead, takes no signals, and what
  * it fails at is handed over at the tune_loader_next that would have given that row. A loader belongs to one thread. */
