@@ -56,6 +56,11 @@ for place in "build $build" "installed $tmp/inst/lib/pkgconfig"; do
         skip "a C++ program by the $1 tune.pc" "no $CXX"
     fi
 done
+# ---- an adapter trained, saved as PEFT does and read again, by the installed headers ----
+is "a program that trains an adapter" built adapter "$tmp/inst/lib/pkgconfig" "$CC" c11 tests/foreign/adapter.c
+adapter() { "$tmp/loop-adapter" "$tmp/a" "$tmp/adapter" >"$tmp/out" 2>&1; cat "$tmp/out"; same 'it learns\nmerged, the same\nread, the same\n' "$tmp/out"; }
+is "it learns, is saved, and read; no line but its own" adapter
+is "as PEFT's folder" grep -q '"peft_type": "LORA"' "$tmp/adapter/adapter_config.json"
 # ---- the program of docs/use-the-components.md, as it is printed there ----
 page=docs/use-the-components.md
 sed -n '/^```c$/,/^```$/p' $page | sed '/^```/d' >"$tmp/enough.c"

@@ -278,6 +278,13 @@ static void a_folder_is_proved(void **state)
             assert_ok(tune_adapter_prove(m, home, &r.batch, &difference));
             assert_true(difference > 1e-5 && difference < 3e-2);
 
+            struct tune_model *kept = tune_model_load_frozen(r.base, device, TUNE_F32, TUNE_NF4); /* another base than the file says */
+            assert_got(kept);
+            assert_ok(tune_lora_add(kept, &r.config.lora, 1));
+            assert_ok(tune_adapter_read(kept, home));
+            assert_int_equal(tune_adapter_prove(kept, home, &r.batch, &difference), -1);
+            assert_error_has(storage ? "says of its base \"bfloat16\", not \"nf4\"" : "says of its base \"float32\", not \"nf4\"");
+            tune_model_free(kept);
             float *b = tune_model_weight(m, &tune_model_parameters(m)->at[tune_model_parameters(m)->base]);
             b[0] += 1;
             assert_int_equal(tune_adapter_prove(m, home, &r.batch, &difference), -1);

@@ -698,6 +698,8 @@ static void not_finite(void **state)
             accumulate(&t, &t.batch);
             if (step == 1)
                 assert_ok(t.dev->kernels->upload(t.dev, tune_model_gradient(t.m, &p->at[4]) + 3, &bad, 4));
+            assert_int_equal(tune_optimizer_step(opt, .01, t.sums), -1); /* it would change nothing, by a scale of 0 */
+            assert_error_has("call tune_optimizer_clip before");
             assert_ok(tune_optimizer_clip(opt, 1, t.sums));
             assert_ok(tune_optimizer_step(opt, .01, t.sums));
             assert_int_equal(tune_sums_read(t.sums, &record), 1);

@@ -267,12 +267,13 @@ static int take(struct tune_model *m, const struct tune_tensor *hidden, float *o
     return status;
 }
 
+/* PEFT's files say nothing of it. */
 static int same_base(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
 {
     const char *said = tune_adapter_file_base_dtype(f), *is = base_dtype(tune_model_parameters(m));
-    if (said && strcmp(said, is) == 0)
+    if (!said || strcmp(said, is) == 0)
         return 0;
-    tune_error_set("%s/adapter_model.safetensors, read again, says of its base \"%.100s\", not \"%s\"", folder, said ? said : "", is);
+    tune_error_set("%s/adapter_model.safetensors, read again, says of its base \"%.100s\", not \"%s\"", folder, said, is);
     return -1;
 }
 

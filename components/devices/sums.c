@@ -9,6 +9,7 @@ struct tune_sums {
     struct tune_device *dev;
     int room, steps; /* steps begun since the last read */
     bool open;       /* the last of them has not ended */
+    bool scaled;     /* its gradient_scale is computed */
     struct tune_scalars *device;
     struct tune_scalars *copy; /* [room], where downloads land */
     struct tune_step_sums *host;
@@ -58,6 +59,7 @@ int tune_sums_begin(struct tune_sums *s)
         s->steps++;
     }
     s->open = true;
+    s->scaled = false;
     s->host[s->steps - 1] = (struct tune_step_sums){.begin = tune_moment_now()};
     return s->dev->kernels->zero(s->dev, tune_sums_device(s), sizeof *s->device);
 }
@@ -67,6 +69,21 @@ struct tune_scalars *tune_sums_device(struct tune_sums *s)
     if (s->open)
         return &s->device[s->steps - 1];
     tune_error_set("no step has begun, or tune_sums_read ended it; call tune_model_zero_grad first");
+    return NULL;
+}
+
+void tune_sums_scale(struct tune_sums *s)
+{
+    s->scaled = true;
+}
+
+struct tune_scalars *tune_sums_scaled(struct tune_sums *s)
+{
+    struct tune_scalars *device = tune_sums_device(s);
+    if (!device || s->scaled)
+        return device;
+    tune_error_set("the step's gradient was not measured; call tune_optimizer_clip before tune_optimizer_step (clip_norm 0: without "
+                   "clipping)");
     return NULL;
 }
 

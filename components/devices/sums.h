@@ -44,12 +44,16 @@ int64_t tune_sums_bytes(int room);
 
 /* tune_sums_begin - a step begins (tune_model_zero_grad calls it). -1: room steps were not read.
  * tune_sums_count - the batch's rows and tokens belong to the step (the loss calls it).
+ * tune_sums_scale - the step's gradient_scale is computed (tune_optimizer_clip calls it).
  * tune_sums_end - the step's update was handed to the device (the optimizer calls it).
- * tune_sums_device - the present step's record, device memory; NULL with an error: no step has begun. */
+ * tune_sums_device - the present step's record, device memory; NULL with an error: no step has begun.
+ * tune_sums_scaled - the same, with its gradient_scale; NULL with an error: nobody has computed it. */
 int tune_sums_begin(struct tune_sums *s);
 int tune_sums_count(struct tune_sums *s, const struct tune_batch *batch);
 void tune_sums_end(struct tune_sums *s, double lr);
+void tune_sums_scale(struct tune_sums *s);
 struct tune_scalars *tune_sums_device(struct tune_sums *s);
+struct tune_scalars *tune_sums_scaled(struct tune_sums *s);
 
 /* tune_sums_read - wait for the device; the number of finished steps since the last read, *steps [that many] borrowed
  * until the next begin. -1 with an error. */

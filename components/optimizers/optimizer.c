@@ -109,13 +109,15 @@ int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tun
         return -1;
     TRY(tune_sum_squares(opt->dev, gradients(opt), opt->elements, &s->square_sum));
     TRY(opt->dev->kernels->copy(opt->dev, &s->updates, opt->updates, sizeof *opt->updates));
-    return tune_finish_step(opt->dev, s, clip_norm);
+    TRY(tune_finish_step(opt->dev, s, clip_norm));
+    tune_sums_scale(sums);
+    return 0;
 }
 
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums)
 {
     const struct tune_optimizer_options *o = &opt->options;
-    const struct tune_scalars *scalars = tune_sums_device(sums);
+    const struct tune_scalars *scalars = tune_sums_scaled(sums);
     if (!scalars)
         return -1;
     const double *scale = &scalars->gradient_scale;

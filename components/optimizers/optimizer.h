@@ -40,7 +40,8 @@ int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64
 /* tune_optimizer_clip - the norm of the mean loss's gradient over all parameters into sums' present step, and the factor that
  * brings it down to clip_norm (0: measured, not clipped). Before every step, also without clipping.
  * tune_optimizer_step - one update at learning rate lr; a step whose loss or gradient is not finite changes nothing. Ends the
- * step's record. Both -1: sums has no step that tune_model_zero_grad began. */
+ * step's record. Both -1: sums has no step that tune_model_zero_grad began; the second also
+ * where the first was not called. */
 int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_sums *sums);
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums);
 
