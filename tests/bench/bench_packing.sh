@@ -5,8 +5,8 @@
 #
 # Packing: tokens of rows a second with --packing over those without, batch 8, length 2048, on instruction rows: those of
 # DATA (an Alpaca-shaped JSON array) if that is there, else rows of the same lengths. Beside it what no padding could save at
-# most, positions computed without packing over tokens of rows. Ten padded steps, the first left out, for each packed one (of
-# about as many rows); rounds take turns, of each way the best one counts.
+# most, positions computed without packing over tokens of rows. Ten padded steps for each packed one (of about as many
+# rows), behind a first one that takes its memory; rounds take turns, of each way the best one counts.
 #
 # Masked share: positions a second at length 512, batch 1, where the first 0, 25, 50, 75, 90 and 99 % of each row are not
 # trained: masked positions take no part in the output projection. Rounds take turns, the best step but the first counts.
@@ -59,7 +59,7 @@ packing() {
     for round in $(seq "$rounds"); do
         echo "# packing, round $round of $rounds" >&2
         train padded 1 "$tmp/rows.jsonl" --max-length 2048 --batch-size 8 --max-steps $((steps * 10 + 1))
-        train packed 0 "$tmp/rows.jsonl" --max-length 2048 --batch-size 8 --max-steps "$steps" --packing
+        train packed 1 "$tmp/rows.jsonl" --max-length 2048 --batch-size 8 --max-steps $((steps + 1)) --packing
     done
     awk '
         { f = file[++n] = FILENAME; tokens[f] += $2; places[f] += $3; rounds = $1; done[f, $1] += $2; s[f, $1] += $5 }
