@@ -109,7 +109,6 @@ else
 fi
 # ---- merged: what base and adapter compute, the merged model computes ----
 loss_of() { sed -n '1s/.*"loss":\([-0-9.e]*\).*/\1/p' "$1/metrics.jsonl"; }
-near() { [ -n "$1" ] && [ -n "$2" ] && awk "BEGIN { d = $1 / $2 - 1; exit !(d * d <= 1e-10) }"; }
 merges() { # NAME BASE-DTYPE OPTION... - the first loss of the model with the adapter of run NAME, and of what they are merged to
     of=$1 kept=$2
     shift 2

@@ -20,9 +20,9 @@ is "is what the weights are then" [ "$(dtype wide)" = '"dtype":"F32"' ]
 is "and what config.json says" grep -q '"dtype":.*"float32"' wide/config.json
 is "float16" merge llama-untied lora-untied half --dtype float16
 is "is what the weights are then" [ "$(dtype half)" = '"dtype":"F16"' ]
+header_size() { head -c 8 "$1" | od -An -tu8 | tr -d ' '; }
 tensor() { # FOLDER NAME - its bytes
-    f=$1/model.safetensors
-    header=$(head -c 8 "$f" | od -An -tu8 | tr -d ' ')
+    f=$1/model.safetensors header=$(header_size "$1/model.safetensors")
     at=$(head -c $((8 + header)) "$f" | grep -ao "\"$2\":{[^}]*}" | sed 's/.*"data_offsets":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/')
     [ -n "$at" ] && tail -c +$((9 + header + ${at% *})) "$f" | head -c $((${at#* } - ${at% *}))
 }
@@ -41,7 +41,7 @@ is "and no file of the whole" [ ! -e sharded/model.safetensors ]
 larger() { # none is larger than asked, unless it is one tensor; some have two
     several=0
     for f in sharded/model-0*.safetensors; do
-        header=$(head -c 8 "$f" | od -An -tu8 | tr -d ' ')
+        header=$(header_size "$f")
         tensors=$(head -c $((8 + header)) "$f" | grep -ao data_offsets | wc -l)
         [ $(($(wc -c <"$f") - 8 - header)) -le 4000 ] || [ "$tensors" = 1 ] || { echo "$f: $tensors tensors"; return 1; }
         [ "$tensors" -lt 2 ] || several=$((several + 1))

@@ -18,7 +18,6 @@ run() { # NAME OPTION...; recipe: which one
 more() { "$BUILD/$recipe" --resume "$@" >>"$1.out" 2>&1 || { tail -n 5 "$1.out"; false; }; }
 of() { sed -n "1s/.*\"$2\":\([-0-9.e]*\).*/\1/p" "$1/metrics.jsonl"; } # the first step's
 alike() { for k in rows tokens labels; do [ -n "$(of "$1" $k)" ] && [ "$(of "$1" $k)" = "$(of "$2" $k)" ] || return 1; done; }
-near() { awk "BEGIN { d = $1 / $2 - 1; exit !(d * d <= 1e-10) }"; }
 
 for recipe in finetune_full finetune_lora; do
     r=${recipe#finetune_}

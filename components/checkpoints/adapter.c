@@ -138,9 +138,11 @@ static int same_options(const struct tune_parameters *t, const char *folder, con
 static struct tune_adapter_file *open_for(struct tune_model *m, const char *folder)
 {
     const struct tune_parameters *t = tune_model_parameters(m);
-    struct tune_adapter_file *f = tune_model_lora(m) ? tune_adapter_file_open(folder) : NULL;
-    if (!tune_model_lora(m))
+    if (!tune_model_lora(m)) {
         no_adapters();
+        return NULL;
+    }
+    struct tune_adapter_file *f = tune_adapter_file_open(folder);
     if (f && tune_adapter_file_check(f, t, NULL) == 0 &&
         same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m)) == 0)
         return f;
