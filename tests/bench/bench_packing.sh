@@ -1,7 +1,7 @@
 #!/bin/sh
-# bench_packing.sh [ROUNDS] [STEPS] - three figures of RECIPE (finetune_lora, all linear layers, r 16; or finetune_full) on
-# smollm2-135m's shape (LAYERS=12: cut to 12 of its 30 layers), float32. PARTS: "packing", "curve", "fit", or some of
-# them.
+# bench_packing.sh [ROUNDS] [STEPS] - four figures of RECIPE (finetune_lora, all linear layers, r 16; or finetune_full) on
+# smollm2-135m's shape (LAYERS=12: cut to 12 of its 30 layers), float32. PARTS: "packing", "curve", "fit",
+# "stream", or some of them.
 #
 # Packing: tokens of rows a second with --packing over those without, batch 8, length 2048, on instruction rows: those of
 # DATA (an Alpaca-shaped JSON array) if that is there, else rows of the same lengths. Beside it what no padding could save at
@@ -13,10 +13,13 @@
 #
 # Fit: packs of an epoch of the instruction rows, length 512, as our steps of 8, 16 and 32 packs take them, beside what it takes to
 # sort all rows first, the longest first (best fit decreasing, which has to read the set before it trains). A tiny model.
+#
+# Stream: from the start to the end of the first step over a million rows (1.1 GB, ten of the instruction rows to each), and resident
+# memory after twenty, with packing and without. A tiny model.
 BUILD=${BUILD:-build}
 DATA=${DATA:-../shared/data/text/instruction_data.json}
 RECIPE=${RECIPE:-finetune_lora}
-PARTS=${PARTS:-packing curve fit}
+PARTS=${PARTS:-packing curve fit stream}
 layers=${LAYERS:-30}
 rounds=${1:-2}
 steps=${2:-1}
@@ -121,6 +124,24 @@ fit() {
         awk -v packs=$packs '{ all += $1; if (NR > 1) full += last; last = $1 }
             END { printf "steps of %2d packs: %d steps, %.1f %% empty in all but the last\n", packs, NR, 100 * (1 - full / (NR - 1) / packs / 512) }' \
             "$tmp/tokens$packs"
+    done
+}
+
+stream() {
+    instruction_rows
+    if [ "$(df -Pk "$tmp" | awk 'NR == 2 { print $4 }')" -lt 2000000 ]; then echo "# skipped: less than 2 GB free in $tmp"; return; fi
+    "$BUILD/init_model" --like smollm2-135m --layers 1 --hidden-size 64 --intermediate-size 64 --heads 1 --kv-heads 1 --vocab-size 300 \
+        --seed 1 "$tmp/small" >/dev/null || exit 1
+    awk '{ sub(/^\{"text": "/, ""); sub(/"\}$/, ""); text[n++] = $0 }
+        END { for (i = 0; i < 1000000; i++) { row = ""
+            for (k = 0; k < 10; k++) row = row (k ? "\\n" : "") text[(i * 10 + k * 7) % n]
+            print "{\"text\": \"" row "\"}" } }' "$tmp/one.jsonl" >"$tmp/million.jsonl"
+    for packing in --packing --no-packing; do
+        "$BUILD/$RECIPE" --model "$tmp/small" --dataset "$tmp/million.jsonl" $packing --max-length 128 --batch-size 8 --epochs 1 \
+            --stop-at-step 20 --no-save --output "$tmp/run" --overwrite >"$tmp/out" 2>&1 || { cat "$tmp/out"; exit 1; }
+        sed -n "s/^# first step */$packing: first step /p" "$tmp/out"
+        sed -n "s/.*\"peak_memory_bytes\":[^0-9]*\([0-9]*\).*/\1/p" "$tmp/run/report.json" |
+            awk -v p=$packing '{ printf "%s: resident at most %.0f MB\n", p, $1 / 1e6 }'
     done
 }
 
