@@ -24,8 +24,13 @@ say() { # TARGET
         echo "ok $number - $1: $figures"
     else
         failed=$((failed + 1))
-        echo "not ok $number - $1"
-        tail -n 40 "$log/$1" | sed 's/^/# /'
+        echo "not ok $number - $1: $(sed -n 's/^SUMMARY: //p' "$log/$1")"
+        { # the input first: whatever is cut off behind it, it can be made again (base64 -d)
+            sed -n '/^Base64: /p' "$log/$1"
+            sed -n '/ERROR: \|runtime error: \|does not hold/,$p' "$log/$1" | head -n 40
+            grep -c . "$log/$1" | sed 's/$/ lines; the last:/'
+            tail -n 10 "$log/$1"
+        } | sed 's/^/# /'
     fi
 }
 

@@ -136,6 +136,7 @@ static void test_names(void **state)
     gives("{{ [3,1,2]|sort }}{{ ['A','b']|sort(reverse=true) }}{{ msgs|sort(attribute='role')|map(attribute='role')|join }}",
           "[1, 2, 3]['b', 'A']assistantuser");
     gives("{{ '\xC3\xB6\x7F\xF0\x9F\x98\x80<'|tojson(ensure_ascii=true) }}", "\"\\u00f6\\u007f\\ud83d\\ude00<\"");
+    gives("{{ [{'a': [5, 6, 7]}]|map(attribute='a.12'[:3])|join }}", "6"); /* digits behind the part are none of it */
     gives("{{ [2, 1, 1.0, 3]|min }}{{ ['b', 'C', 'a']|max }}{{ []|min is defined }}{{ ['a', 'A', 'b', 'a']|unique|list }}",
           "1CFalse['a', 'b']");
     gives("{% set d = {0: 'a', 512: 'b', 'x': 1} %}{{ d[512] }}{{ d[true] is defined }}{{ d.get(0.0) }}{{ 0 in d }}{{ d|tojson }}"
@@ -219,6 +220,26 @@ static void test_limits(void **state)
           "more than 512 MB of memory");
 }
 
+/* What looks at a megabyte character by character 200 times, or compares and moves it 9,999 times, is work that the steps count. */
+static void test_work(void **state)
+{
+    (void)state;
+    static const char *const looks[] = {
+        "s.split()", "s.rsplit('ay')", "s.splitlines()", "s.strip('yx')", "s.rstrip('xyxyxyxyxyxyxyx')", "w.strip()", "w|int",
+        "s[-1]", "s[1:-1]", "[{'a': 1}]|map(attribute=s)|list", "s|indent",
+    };
+    static const char *const compares[] = {"s|length", "s.find('y')", "t == s", "t in d", "d[t]", "'y' in s", "s.startswith(t)",
+                                           "s.removesuffix(t)", "s.split('y')"};
+    char source[512];
+    for (size_t i = 0; i < sizeof looks / sizeof *looks + sizeof compares / sizeof *compares; i++) {
+        const bool look = i < sizeof looks / sizeof *looks;
+        snprintf(source, sizeof source, "{%% set s = 'x' * 1048576 %%}{%% set t = s %%}{%% set w = ' ' * 1048576 %%}"
+                 "{%% set d = {s: 1} %%}{%% for i in range(%d) %%}{%% set v = %s %%}{%% endfor %%}", look ? 200 : 9999,
+                 look ? looks[i] : compares[i - sizeof looks / sizeof *looks]);
+        fails(source, "it may never end");
+    }
+}
+
 static void test_marks(void **state)
 {
     (void)state;
@@ -245,7 +266,8 @@ int main(void)
         cmocka_unit_test(test_white_space), cmocka_unit_test(test_expressions), cmocka_unit_test(test_statements),
         cmocka_unit_test(test_names), cmocka_unit_test(test_no_lists),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_work), cmocka_unit_test(test_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ struct told {
     struct tune_jinja_turn turn;
 };
 enum { ORIGINS = 63, ORIGIN = TUNE_JINJA_PIECE << 1 };
+enum { MOST_REPEATED = 256 << 20 }; /* bytes that are looked through for what a message says outside its span */
 
 /* What one render gave, of our own: text, marks, and where its messages are. */
 struct rendered {
@@ -350,6 +351,7 @@ static bool only_repeated(const struct rendered *full, const struct tune_chat_me
                           const struct tune_chat_span *span)
 {
     const uint8_t mark = mark_of(i), pure = (uint8_t)~TUNE_JINJA_PIECE;
+    size_t work = 0;
     for (size_t k = 0, end; k < full->size; k = end) {
         for (end = k + 1; end < full->size && (full->marks[end] & pure) == (full->marks[k] & pure);)
             end++;
@@ -358,7 +360,8 @@ static bool only_repeated(const struct rendered *full, const struct tune_chat_me
             const struct tune_jinja_turn *turn = &full->told[j].turn;
             mine = j == i || (turn->times > 0 && !(k >= turn->begin && k < turn->end));
         }
-        if (mine && !memmem(full->text + span->begin, span->end - span->begin, full->text + k, end - k))
+        work += mine ? span->end - span->begin : 0;
+        if (mine && (work > MOST_REPEATED || !memmem(full->text + span->begin, span->end - span->begin, full->text + k, end - k)))
             return false;
     }
     return true;

@@ -106,9 +106,11 @@ int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v)
     } else if (of->type == JINJA_TEXT) {
         int64_t count = (int64_t)tune_jinja_length(of);
         at += at < 0 ? count : 0;
-        TRY(tune_jinja_step(run, of->size / 64));
-        if (at >= 0 && at < count)
+        TRY(tune_jinja_step(run, of->size / 16));
+        if (at >= 0 && at < count) {
+            TRY(tune_jinja_step(run, (size_t)at));
             *v = tune_jinja_part(of, tune_jinja_offset(of, (size_t)at), tune_jinja_offset(of, (size_t)at + 1));
+        }
         v->safe = of->safe;
     }
     return 0;
@@ -155,7 +157,7 @@ static int slice(jrun *run, const node *n, const jval *of, jval *v)
         size_t a = tune_jinja_offset(of, (size_t)begin), b = tune_jinja_offset(of, (size_t)(end > begin ? end : begin));
         *v = tune_jinja_part(of, a, b);
         v->safe = of->safe;
-        return tune_jinja_step(run, of->size / 64);
+        return tune_jinja_step(run, of->size / 16 + b);
     }
     TRY(tune_jinja_iterate(run, of, &whole));
     jval list;

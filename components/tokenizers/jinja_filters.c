@@ -11,12 +11,15 @@ static int attribute_of(jrun *run, const jval *of, const jval *path, jval *v)
     if (path->type != JINJA_TEXT)
         return tune_jinja_item(run, of, path, v);
     for (size_t at = 0, end; at <= path->size; at = end + 1) {
+        int64_t whole = 0;
+        bool digits = true;
         jval part, from = *v;
-        for (end = at; end < path->size && path->text[end] != '.'; end++)
-            ;
-        part = tune_jinja_part(path, at, end);
-        if (part.size > 0 && part.size < 10 && strspn(part.text, "0123456789") >= part.size)
-            part = tune_jinja_int(strtol(part.text, NULL, 10));
+        for (end = at; end < path->size && path->text[end] != '.'; end++) {
+            digits = digits && path->text[end] >= '0' && path->text[end] <= '9' && end - at < 9;
+            whole = digits ? whole * 10 + (path->text[end] - '0') : 0;
+        }
+        TRY(tune_jinja_step(run, end - at));
+        part = digits && end > at ? tune_jinja_int(whole) : tune_jinja_part(path, at, end);
         TRY(tune_jinja_item(run, &from, &part, v));
     }
     return 0;
@@ -30,7 +33,12 @@ static struct tune_text named(const jval *v)
 static struct tune_jinja_args behind(const struct tune_jinja_args *args, int first)
 {
     int n = args->count < first ? args->count : first;
-    return (struct tune_jinja_args){args->values + n, args->names + n, args->count - n, {0}};
+    struct tune_jinja_args rest = {args->values, args->names, args->count - n, {0}};
+    if (n > 0) {
+        rest.values += n;
+        rest.names += n;
+    }
+    return rest;
 }
 
 /* Of what does not count as true, whatever it is, these filters make nothing. */
@@ -255,7 +263,7 @@ JINJA_RUN(reverse)
 JINJA_RUN(length)
 {
     (void)args;
-    TRY(tune_jinja_step(run, of->type == JINJA_TEXT ? of->size / 64 : 0));
+    TRY(tune_jinja_step(run, of->type == JINJA_TEXT ? of->size / 16 : 0));
     switch (of->view == JINJA_ONCE ? -1 : of->type) {
     case JINJA_UNDEFINED: *v = tune_jinja_int(0); return 0;
     case JINJA_TEXT: *v = tune_jinja_int((int64_t)tune_jinja_length(of)); return 0;
@@ -278,6 +286,7 @@ JINJA_RUN(integer)
             memcpy(digits, t.text, t.size);
         size_t sign = *digits == '-' || *digits == '+', count = strspn(digits + sign, "0123456789");
         bool whole = count > 0 && sign + count == t.size;
+        TRY(tune_jinja_step(run, t.size));
         for (size_t i = 0; i < t.size && !whole; i++)
             if ((unsigned char)t.text[i] >= 0x80 || strchr("0123456789nNfF", t.text[i]))
                 return tune_jinja_fail(run, "int of a text that is no plain whole number is not supported");

@@ -48,11 +48,14 @@ static bool strips(const jval *v, size_t begin, size_t end, const jval *set)
 
 int tune_jinja_strip(jrun *run, const jval *v, const jval *set, bool left, bool right, jval *to)
 {
-    size_t begin = 0, end = v->size;
-    TRY(tune_jinja_step(run, (v->size / 64 + 1) * (set ? set->size : 1)));
-    while (left && begin < end && strips(v, begin, next_char(v, begin), set))
+    size_t begin = 0, end = v->size, each = set ? set->size : 0;
+    while (left && begin < end && strips(v, begin, next_char(v, begin), set)) {
+        TRY(tune_jinja_step(run, each));
         begin = next_char(v, begin);
+    }
+    TRY(tune_jinja_step(run, 2 * each)); /* for those that stay */
     while (right && end > begin) {
+        TRY(tune_jinja_step(run, each));
         size_t last = end - 1;
         while (((unsigned char)v->text[last] & 0xC0) == 0x80)
             last--;
@@ -117,7 +120,7 @@ int tune_jinja_case(jrun *run, const jval *v, char how, jval *to)
     return 0;
 }
 
-/* ---- splitting ---- */
+/* ---- splitting: what is looked at character by character costs a step for each ---- */
 static int split_space(jrun *run, const jval *v, int64_t most, jval *list)
 {
     size_t at = 0;
@@ -151,7 +154,7 @@ JINJA_RUN(split)
     int64_t most;
     TRY(tune_jinja_whole(run, args->at[1], -1, &most));
     TRY(tune_jinja_list_new(run, 0, false, v));
-    TRY(tune_jinja_step(run, of->size / 64));
+    TRY(tune_jinja_step(run, !by ? of->size : what->how ? of->size * (1 + by->size / 64) : of->size / 64));
     if (!by && what->how && most >= 0)
         return tune_jinja_fail(run, "rsplit at white space with a limit is not supported");
     if (!by)
@@ -179,7 +182,7 @@ JINJA_RUN(split)
 int tune_jinja_lines(jrun *run, const jval *v, bool keep, jval *list)
 {
     TRY(tune_jinja_list_new(run, 0, false, list));
-    TRY(tune_jinja_step(run, v->size / 64));
+    TRY(tune_jinja_step(run, v->size));
     for (size_t begin = 0, at = 0; at < v->size;) {
         const char *p = v->text + at;
         uint32_t c = tune_utf8_next(&p);
@@ -227,6 +230,7 @@ JINJA_RUN(starts)
     *v = tune_jinja_bool(false);
     for (size_t i = 0; i < any->count; i++) {
         TRY(text_argument(run, &any->items[i], what->name));
+        TRY(tune_jinja_step(run, any->items[i].size / 64));
         v->truth |= affix(of, &any->items[i], what->how);
     }
     return 0;
@@ -235,7 +239,7 @@ JINJA_RUN(starts)
 JINJA_RUN(find_text)
 {
     TRY(text_argument(run, args->at[0], what->name));
-    TRY(tune_jinja_step(run, of->size / 64));
+    TRY(tune_jinja_step(run, of->size / 16));
     size_t at = find(of, args->at[0], 0);
     jval before = tune_jinja_part(of, 0, at <= of->size ? at : 0);
     *v = tune_jinja_int(at <= of->size ? (int64_t)tune_jinja_length(&before) : -1);
@@ -259,6 +263,7 @@ JINJA_RUN(without)
 {
     const jval *part = args->at[0];
     TRY(text_argument(run, part, what->name));
+    TRY(tune_jinja_step(run, part->size / 64));
     size_t cut = affix(of, part, what->how) ? part->size : 0;
     *v = tune_jinja_part(of, what->how ? 0 : cut, what->how ? of->size - cut : of->size);
     return 0;

@@ -150,9 +150,11 @@ static bool same_text(const jval *v, const char *text, size_t size)
 const jval *tune_jinja_dict_find(jrun *run, const struct tune_jinja_dict *d, struct tune_text key)
 {
     size_t i = 0;
-    while (i < d->count && !(d->keys[i].type == JINJA_TEXT && same_text(&d->keys[i], key.data, key.size)))
+    while (i < d->count && !(d->keys[i].type == JINJA_TEXT && same_text(&d->keys[i], key.data, key.size))) {
+        run->steps += d->keys[i].size == key.size ? (int64_t)key.size / 64 : 0;
         i++;
-    run->steps += (int64_t)i / 16;
+    }
+    run->steps += (int64_t)(i / 16 + key.size / 64);
     return i < d->count ? &d->values[i] : NULL;
 }
 
