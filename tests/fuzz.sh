@@ -28,8 +28,7 @@ say() { # TARGET
         { # the input first: whatever is cut off behind it, it can be made again (base64 -d)
             sed -n '/^Base64: /p' "$log/$1"
             sed -n '/ERROR: \|runtime error: \|does not hold/,$p' "$log/$1" | head -n 40
-            grep -c . "$log/$1" | sed 's/$/ lines; the last:/'
-            tail -n 10 "$log/$1"
+            grep -q '^SUMMARY: ' "$log/$1" || tail -n 40 "$log/$1"
         } | sed 's/^/# /'
     fi
 }
