@@ -302,6 +302,30 @@ static void test_long(void **state)
     tune_chat_template_free(t);
 }
 
+/* What an assistant says is repeated behind its turn, a character at a time: looking for each in it ends, however long it is. */
+static void test_repeated(void **state)
+{
+    (void)state;
+    enum { LONG = 64 << 10 };
+    char *said = malloc(LONG);
+    assert_non_null(said);
+    memset(said, 'a', LONG);
+    struct tune_chat_message items[] = {SAID("user", "Hi"), {.role = "assistant", .content = {said, 1024}}};
+    const struct tune_chat_messages m = {.items = items, .count = 2};
+    struct tune_chat_text out = {0};
+    struct tune_chat_template *t = from("{% for m in messages %}{{ m.content }};{% endfor %}"
+                                        "{% for c in messages[1:2]|map(attribute='content')|join %}{{ c }}-{% endfor %}");
+    assert_ok(tune_chat_template_render(t, &m, TUNE_CHAT_SPANS, &out));
+    assert_int_equal(out.span_count, 1);
+    assert_int_equal(out.spans[0].end - out.spans[0].begin, 1025);
+    items[1].content.size = LONG;
+    fails(t, &m, TUNE_CHAT_SPANS, "message 2: ");
+    assert_error_has("stands elsewhere");
+    tune_chat_text_free(&out);
+    tune_chat_template_free(t);
+    free(said);
+}
+
 static void test_messages(void **state)
 {
     (void)state;
@@ -359,7 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spans), cmocka_unit_test(test_rewritten), cmocka_unit_test(test_unplaced),
         cmocka_unit_test(test_found),
-        cmocka_unit_test(test_messages), cmocka_unit_test(test_ours), cmocka_unit_test(test_long),
+        cmocka_unit_test(test_repeated), cmocka_unit_test(test_messages), cmocka_unit_test(test_ours), cmocka_unit_test(test_long),
         cmocka_unit_test(test_marked_ids),
     };
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
