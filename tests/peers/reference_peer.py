@@ -20,7 +20,7 @@ def same(made, kept, bits):
         if a[name].dtype != b[name].dtype or a[name].shape != b[name].shape:
             return f"{name} differs in kind"
         x, y = a[name].double(), b[name].double()
-        limit = 0 if bits else 1e-6 if name.startswith("grad.") else 1e-11  # gradients are kept in float32
+        limit = 0 if bits else 1e-6 if name.startswith(("grad.", "after.")) else 1e-11  # those two are kept in float32
         if (x - y).norm() > limit * y.norm():
             return f"{name} differs by {(x - y).norm() / y.norm():.1e}"
 
@@ -31,13 +31,13 @@ def text(made, kept):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    run = subprocess.run([sys.executable, os.path.join(HERE, "make_models.py"), folder], capture_output=True, text=True)
-    tap.ok(run.returncode == 0, "make_models.py runs", run.stderr[-2000:].replace("\n", "\n# "))
-    if run.returncode == 0:
-        run = subprocess.run([sys.executable, os.path.join(HERE, "make_adapters.py"), folder], capture_output=True, text=True)
-        tap.ok(run.returncode == 0, "make_adapters.py runs", run.stderr[-2000:].replace("\n", "\n# "))
-    if run.returncode == 0:
-        for kept in sorted(glob.glob(HERE + "/*/*.*") + glob.glob(HERE + "/adapters/*/*")):
+    for script in ("make_models.py", "make_adapters.py", "make_steps.py"):  # each needs those before it
+        run = subprocess.run([sys.executable, os.path.join(HERE, script), folder], capture_output=True, text=True)
+        tap.ok(run.returncode == 0, f"{script} runs", run.stderr[-2000:].replace("\n", "\n# "))
+        if run.returncode != 0:
+            break
+    else:
+        for kept in sorted(glob.glob(HERE + "/*/*.*") + glob.glob(HERE + "/adapters/*/*") + glob.glob(HERE + "/steps/*/*")):
             made = os.path.join(folder, os.path.relpath(kept, HERE))
             if kept.endswith(".safetensors"):
                 tap.case(os.path.relpath(kept, HERE), same, made, kept, "model" in os.path.basename(kept))
