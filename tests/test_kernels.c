@@ -800,10 +800,11 @@ static void finish_step(void **state)
 static const struct tune_update an_update = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1,
                                              .momentum = 0.9};
 
-static void update_case(struct worst *worst_of, bool adam, bool momentum, int64_t n)
+/* size: of the gradients and moments. */
+static void update_case(struct worst *worst_of, bool adam, bool momentum, int64_t n, double size)
 {
-    struct array w = array_random(TUNE_F32, 0, n, 1, 1), g = array_random(TUNE_F32, 0, n, 50, 2), m = array_random(TUNE_F32, 0, n, 1, 3);
-    struct array v = array_random(TUNE_F32, 0, n, 1, 4);
+    struct array w = array_random(TUNE_F32, 0, n, 1, 1), g = array_random(TUNE_F32, 0, n, 50 * size, 2);
+    struct array m = array_random(TUNE_F32, 0, n, size, 3), v = array_random(TUNE_F32, 0, n, size * size, 4);
     for (int64_t i = 0; i < n; i++)
         ((float *)(void *)v.raw)[i] = (float)(v.v[i] = fabs(v.v[i]));
     double scale = 1.0 / 37, none = 0, t = 3, *ww = copy_of(&w), *wm = copy_of(&m), *wv = copy_of(&v);
@@ -843,9 +844,10 @@ static void updates(void **state)
     static const int64_t sizes[] = {1, 3, 17, 130, 4096, 10007};
     struct worst adamw = {0}, sgd = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        update_case(&adamw, true, false, sizes[s]);
-        update_case(&sgd, false, false, sizes[s]);
-        update_case(&sgd, false, true, sizes[s]);
+        update_case(&adamw, true, false, sizes[s], 1);
+        update_case(&adamw, true, false, sizes[s], an_update.eps); /* eps matters */
+        update_case(&sgd, false, false, sizes[s], 1);
+        update_case(&sgd, false, true, sizes[s], 1);
     }
     assert_worst("adamw", &adamw, 4, 0); /* 0.63 */
     assert_worst("sgd", &sgd, 4, 0);     /* 0.64 */
