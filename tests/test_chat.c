@@ -193,6 +193,10 @@ static void test_unplaced(void **state)
          "{{ m.content }}{% else %}{% set ns.s = m.content %}{% endif %}{% endfor %}", "message 2: .*stands elsewhere in the text"},
         {"{% for m in messages %}{{ m.content[:1] }};{% endfor %}{{ messages[1:2]|map(attribute='content')|join }}",
          "message 2: .*stands elsewhere"},
+        /* what another message says is in its turn, before its own words; the prompt says it, too */
+        {"{% for m in messages %}{% if m.role == 'assistant' %}[{{ messages[loop.index0 - 1].content }}]{% endif %}{{ m.content }};"
+         "{% endfor %}{% if add_generation_prompt %}[{{ messages[-1].content }}]{% endif %}",
+         "message 2: .*something that it does not say"},
         /* and what it does not say is in the text that no loop writes */
         {"{% for i in range(messages|length) %}{{ messages[i].content + messages[0].content }};{% endfor %}",
          "message 2: .*something that it does not say"},

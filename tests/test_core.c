@@ -7,6 +7,7 @@
 #include "core/arena.h"
 #include "core/checkpoint_names.h"
 #include "core/float16.h"
+#include "core/host.h"
 #include "core/json.h"
 #include "core/nearest.h"
 #include "core/print.h"
@@ -417,6 +418,29 @@ static void control_characters_are_blanked(void **state)
     }
 }
 
+/* Whatever a figure depends on is part of the class: another machine must not answer for this one. */
+static void host_classes_differ(void **state)
+{
+    (void)state;
+    struct tune_host h = {.machine = "x86_64", .cpu = "EPYC 9", .cpus = 8, .memory_bytes = 16LL << 30};
+    char text[2][512];
+    assert_string_equal(tune_host_class(&h, 0, text[0], sizeof text[0]), "x86_64 EPYC 9 x8, 16 GiB");
+    assert_string_equal(tune_host_class(&h, 2, text[0], sizeof text[0]), "x86_64 EPYC 9 x2, 16 GiB");
+    h.memory_bytes = (64LL << 30) - (100 << 20); /* what the kernel leaves of it */
+    assert_string_equal(tune_host_class(&h, 0, text[0], sizeof text[0]), "x86_64 EPYC 9 x8, 64 GiB");
+    snprintf(h.gpu, sizeof h.gpu, "H100");
+    snprintf(h.driver, sizeof h.driver, "550.1");
+    h.gpus = 2;
+    assert_string_equal(tune_host_class(&h, 0, text[0], sizeof text[0]), "x86_64 EPYC 9 x8, 64 GiB, H100 x2, driver 550.1");
+    *h.driver = 0;
+    assert_string_equal(tune_host_class(&h, 0, text[0], sizeof text[0]), "x86_64 EPYC 9 x8, 64 GiB, H100 x2, driver unknown");
+    tune_host_read(&h);
+    assert_true(h.memory_bytes > 0);
+    tune_host_class(&h, 1, text[0], sizeof text[0]);
+    h.memory_bytes *= 2;
+    assert_string_not_equal(tune_host_class(&h, 1, text[1], sizeof text[1]), text[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,7 +451,7 @@ int main(void)
         cmocka_unit_test(cut_files_are_errors),     cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),
         cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
         cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),
-        cmocka_unit_test(control_characters_are_blanked),
+        cmocka_unit_test(control_characters_are_blanked), cmocka_unit_test(host_classes_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

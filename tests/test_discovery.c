@@ -213,6 +213,33 @@ static void measure(const char *op, tune_index index, int p, enum tune_status st
     assert_true(tune_store_refresh(store) >= 0);
 }
 
+/* What is written is read again as it was: alone in its row, first, last and between others. */
+static void csv_written(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"plain", "a,b", "say \"hi\"", "\"", "two\nlines", "a\rb", "\r", "end\r", "a\r\nb", "\n", "",
+                                        " space ", "\xc3\xa9"};
+    enum { TEXTS = sizeof texts / sizeof *texts };
+    for (int i = 0; i < TEXTS; i++) {
+        char *written, expected[256];
+        size_t size;
+        FILE *out = open_memstream(&written, &size);
+        for (int field = 0; field < 3; field++) {
+            if (field > 0)
+                fputc(',', out);
+            tune_csv_put(out, texts[i]);
+        }
+        fputs("\nx\n", out);
+        fclose(out);
+        int lines = 2;
+        for (const char *c = texts[i]; *c; c++)
+            lines += 3 * (*c == '\n');
+        snprintf(expected, sizeof expected, "1:%s|%s|%s;%d:x", texts[i], texts[i], texts[i], lines);
+        assert_string_equal(csv(written, size), expected);
+        free(written);
+    }
+}
+
 /* ---- what is known ---- */
 
 static int known(struct tune_known *k, int p, double a, struct tune_value x, const char *kind, const char *host, const char *build,
@@ -235,6 +262,8 @@ static void known_rows(void **state)
     measure("op", 0, 0, TUNE_VALID, 4, 1, "b1");
     measure("op", 0, 0, TUNE_VALID, 6, 1, "b2");
     measure("op", 1, 0, TUNE_FAILED, 9, 1, "b1");
+    measure("op", 2, 0, TUNE_VALID, 3, 1, "b1");
+    measure("op", 2, 0, TUNE_FAILED, 30, 1, "b1");
     struct tune_known *k = tune_known_read(store, protocols, 1, "op");
     struct tune_value one = tune_value_float(1), zero = tune_value_float(0.5);
     assert_got(k);
@@ -261,6 +290,13 @@ static void known_rows(void **state)
     assert_true(tune_known_seconds(k, 0, inputs) == 4); /* of this entity, wherever measured: the mean */
     inputs[0] = tune_value_int(3);
     assert_true(tune_known_seconds(k, 0, inputs) == 4); /* of others: the median of the valid ones */
+    inputs[0] = tune_value_int(2);
+    assert_true(tune_known_seconds(k, 0, inputs) == 3); /* the one that failed took 30 s */
+    inputs[0] = tune_value_int(1);
+    inputs[1] = tune_value_float(2.5);
+    assert_true(tune_known_seconds(k, 0, inputs) == 4); /* this entity only failed: the median of the others */
+    inputs[0] = tune_value_int(3);
+    inputs[1] = one;
     uint64_t first = tune_entity_hash("a.1-x.1", 7), second = tune_entity_hash("a.1-x.2.5", 9), third = tune_entity_hash("a.3-x.1", 7);
     assert_true(tune_known_asked(k, first) && tune_known_asked(k, second) && !tune_known_asked(k, third));
     inputs[0] = tune_value_int(1);
@@ -558,6 +594,7 @@ int main(void)
         cmocka_unit_test(csv_that_is_none),
         cmocka_unit_test_setup_teardown(csv_of_size, test_home_begin, test_home_end),
         cmocka_unit_test(csv_values),
+        cmocka_unit_test(csv_written),
         cmocka_unit_test_setup_teardown(known_rows, begin, end),
         cmocka_unit_test_setup_teardown(known_of_others, begin, end),
         cmocka_unit_test_setup_teardown(matching_rows, begin, end),

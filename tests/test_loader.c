@@ -408,6 +408,24 @@ static void parts(void **state)
     tune_dataset_free(d);
 }
 
+/* The share that is trained on is the one asked for: of 200,000 rows within four standard deviations, at most 0.5 %. */
+static void exact_share(void **state)
+{
+    (void)state;
+    enum { N = 200000 };
+    static const double shares[] = {0.001, 0.1, 0.5, 0.8, 0.99};
+    for (int s = 0; s < 5; s++) {
+        double p = shares[s], limit = 4 * sqrt(p * (1 - p) / N);
+        int64_t train = 0;
+        for (int64_t row = 0; row < N; row++)
+            train += !tune_dataset_held_out(3, row, p);
+        print_message("# share %g: %g of %d rows, limit %g\n", p, (double)train / N, N, limit);
+        assert_true(fabs((double)train / N - p) <= limit);
+    }
+    for (int64_t row = 0; row < 1000; row++)
+        assert_false(tune_dataset_held_out(3, row, 1));
+}
+
 /* The helper makes the step at hand and two more, then sleeps; every row is asked for once. */
 static void two_ahead(void **state)
 {
@@ -1177,7 +1195,8 @@ int main(void)
         cmocka_unit_test(plans), cmocka_unit_test(packed), cmocka_unit_test(packed_resume),
         cmocka_unit_test(packed_bad_rows), cmocka_unit_test(packed_edges), cmocka_unit_test(packed_orders),
         cmocka_unit_test(packed_stream), cmocka_unit_test(partial_steps), cmocka_unit_test(batches), cmocka_unit_test(orders),
-        cmocka_unit_test(max_steps), cmocka_unit_test(stops), cmocka_unit_test(parts), cmocka_unit_test(two_ahead),
+        cmocka_unit_test(max_steps), cmocka_unit_test(stops), cmocka_unit_test(parts),
+        cmocka_unit_test(exact_share), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels),
         cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense),
         cmocka_unit_test(huge), cmocka_unit_test(by_flags),

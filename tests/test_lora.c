@@ -47,6 +47,12 @@ static struct tune_model *open_model(const char *folder, struct tune_device *dev
     return m;
 }
 
+static int ascending(const void *a, const void *b)
+{
+    double d = *(const double *)a - *(const double *)b;
+    return (d > 0) - (d < 0);
+}
+
 /* ---- one product ---- */
 
 struct arrays {
@@ -661,13 +667,52 @@ static void options(void **state)
     tune_device_close(dev);
 }
 
+/* A begins uniform between -1/sqrt(in) and 1/sqrt(in), each adapter with numbers of its own; B begins as 0. */
+static void first_values(void **state)
+{
+    (void)state;
+    enum { MOST = 1 << 14 };
+    static double u[MOST];
+    const struct tune_lora_options o = {.r = 16, .alpha = 16, .targets = "all-linear"};
+    struct tune_device *dev = tune_device_open("cpu", 1);
+    struct tune_model *m = tune_model_load_frozen(folders[2], dev, TUNE_F32, TUNE_F32);
+    int n = 0;
+    double apart = 0, product = 0;
+    assert_got(m);
+    assert_ok(tune_lora_add(m, &o, 42));
+    assert_ok(tune_model_reserve(m, B, T, TUNE_FOR_TRAINING));
+    for (int i = m->parameters.base; i < m->parameters.count; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        const float *w = tune_model_weight(m, p);
+        bool a = strstr(p->name, "lora_A") != NULL;
+        for (int64_t k = 0; k < p->count; k++)
+            if (!a)
+                assert_true(w[k] == 0);
+            else if (n < MOST)
+                u[n++] = .5 + .5 * w[k] * sqrt((double)p->shape[1]); /* in [0, 1) */
+    }
+    assert_true(n > 3000);
+    for (int i = 1; i < n; i++)
+        product += 12 * (u[i] - .5) * (u[i - 1] - .5) / n; /* neighbours have nothing to do with one another */
+    qsort(u, (size_t)n, sizeof *u, ascending);
+    for (int i = 0; i < n; i++) /* Kolmogorov and Smirnov's distance */
+        apart = fmax(apart, fabs(u[i] - (double)i / n));
+    print_message("# %d first values: %.5f to %.5f of the range, %.4f from uniform, neighbours %.4f\n", n, u[0], u[n - 1], apart,
+                  product);
+    assert_true(u[0] >= 0 && u[0] < 5. / n && u[n - 1] <= 1 && u[n - 1] > 1 - 5. / n);
+    assert_true(apart < 1.63 / sqrt(n)); /* 1 % of seeds would be above: this one is fixed */
+    assert_true(fabs(product) < 3 / sqrt(n));
+    tune_model_free(m);
+    tune_device_close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options),        cmocka_unit_test(dropping),            cmocka_unit_test(products),
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
         cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),       cmocka_unit_test(work),
-        cmocka_unit_test(packing),
+        cmocka_unit_test(packing),        cmocka_unit_test(first_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

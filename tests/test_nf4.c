@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "core/nf4.h"
+#include "core/nf4_levels.h"
 #include "core/random.h"
 #include "reference/nf4.h"
 
@@ -76,6 +77,50 @@ static void published(void **state)
             assert_int_equal(((char *)memory)[tune_nf4_bytes(n) + i], 0x5a);
         free(memory), free(x), free(y);
     }
+}
+
+/* A number halfway between two levels gets the lower one. The block's largest magnitude is 1, so numbers are not rounded. */
+static void ties_of_numbers(void **state)
+{
+    (void)state;
+    float x[64] = {1};
+    void *memory = memory_for(64);
+    for (int b = 0; b < 15; b++)
+        x[1 + b] = (levels4[b] + levels4[b + 1]) / 2;
+    struct tune_nf4 q = quantised(memory, x, 64, 64);
+    for (int b = 0; b < 15; b++) {
+        int code = (b + 1) % 2 ? q.codes[(b + 1) / 2] & 15 : q.codes[(b + 1) / 2] >> 4;
+        assert_int_equal(code, b);
+    }
+    for (int b = 0; b < 15; b++) /* and the next number above gets the upper one */
+        x[1 + b] = nextafterf(x[1 + b], 2);
+    q = quantised(memory, x, 64, 64);
+    for (int b = 0; b < 15; b++)
+        assert_int_equal((b + 1) % 2 ? q.codes[(b + 1) / 2] & 15 : q.codes[(b + 1) / 2] >> 4, b + 1);
+    free(memory);
+}
+
+/* The same for the blocks' magnitudes. Those of four blocks are 2, 0, 1 + t and 1 - t: their mean is 1, the largest difference
+ * from it is 1, and t is halfway between two levels. */
+static void ties_of_magnitudes(void **state)
+{
+    (void)state;
+    void *memory = memory_for(256);
+    int ties = 0;
+    for (int m = 0; m < 255; m++) {
+        float t = (levels8[m] + levels8[m + 1]) / 2, above = 1 + t, below = 1 - t, x[256] = {2};
+        if ((double)above != 1 + (double)t || (double)below != 1 - (double)t)
+            continue; /* float32 has no such magnitude */
+        x[128] = above;
+        x[192] = below;
+        struct tune_nf4 q = quantised(memory, x, 256, 256);
+        assert_true(q.offset == 1 && q.absmax2[0] == 1);
+        assert_int_equal(q.absmax[2], m);
+        ties++;
+    }
+    print_message("# %d ties of magnitudes\n", ties);
+    assert_true(ties > 10);
+    free(memory);
 }
 
 /* Any stretch of them, odd beginnings too; rows of a matrix of three parts. */
@@ -161,6 +206,9 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(published), cmocka_unit_test(stretches), cmocka_unit_test(refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(published), cmocka_unit_test(ties_of_numbers), cmocka_unit_test(ties_of_magnitudes),
+        cmocka_unit_test(stretches), cmocka_unit_test(refused),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -447,6 +447,33 @@ static void not_appended(void **state)
     tune_store_free(s);
 }
 
+/* A batch whose full file cannot be written is over: what comes after the error is on the disk at once, as without a batch. */
+static void batch_ends_with_an_error(void **state)
+{
+    (void)state;
+    struct tune_store *s = open_store("ended"), *other = tune_store_open("ended", false);
+    struct rlimit limit, before;
+    int rows = 0;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_got(other);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = (struct rlimit){4096, before.rlim_max};
+    tune_store_begin(s);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    for (int status = 0; status == 0; rows++) {
+        make_row(rows);
+        status = tune_store_append(s, "exp", cells, request);
+        assert_true(rows < 3000);
+    }
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_true(rows > 100); /* it was a batch: the first ones waited */
+    append(s, 7, 8);
+    assert_int_equal(tune_store_refresh(other), 1);
+    assert_string_equal(numbers(other), "7 ");
+    tune_store_free(other);
+    tune_store_free(s);
+}
+
 static void announced(void **state)
 {
     (void)state;
@@ -757,6 +784,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identity),   cmocka_unit_test(drawn_once), cmocka_unit_test(records),      cmocka_unit_test(round_trip),
         cmocka_unit_test(many_rows),  cmocka_unit_test(many_files), cmocka_unit_test(not_appended), cmocka_unit_test(announced),
+        cmocka_unit_test(batch_ends_with_an_error),
         cmocka_unit_test(foreign),    cmocka_unit_test(damaged),    cmocka_unit_test(bad_rows),     cmocka_unit_test(not_files),
         cmocka_unit_test(merging),    cmocka_unit_test(checking)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);

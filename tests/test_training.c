@@ -373,6 +373,34 @@ static void bad_places(void **state)
     close_trainer(&t);
 }
 
+/* An id is a row of the embedding: one past its end, or before it, would be read from other memory. */
+static void bad_ids(void **state)
+{
+    (void)state;
+    struct tune_model_config c = llama();
+    struct trainer t;
+    struct tune_tensor *hidden;
+    open_trainer(&t, &c, 2, 8, TUNE_F32, TUNE_FOR_TRAINING);
+    const int32_t V = c.vocabulary, bad[] = {V, V + 1, INT32_MAX, -1, INT32_MIN};
+    for (int i = 0; i < 5; i++) {
+        static const int at[] = {0, 11, 15}; /* the first, one of the second row, the last */
+        for (int k = 0; k < 3; k++) {
+            char expected[128];
+            int32_t kept = t.ids[at[k]];
+            t.ids[at[k]] = bad[i];
+            assert_int_equal(tune_model_forward(t.m, &t.batch, &hidden), -1);
+            snprintf(expected, sizeof expected, "row %d, position %d: token id %d is outside the model's vocabulary of %d",
+                     at[k] / 8, at[k] % 8, bad[i], V);
+            assert_error_has(expected);
+            t.ids[at[k]] = kept;
+        }
+    }
+    t.ids[0] = V - 1;
+    t.ids[1] = 0;
+    assert_ok(tune_model_forward(t.m, &t.batch, &hidden));
+    close_trainer(&t);
+}
+
 /* Four batches of one row are one batch of four rows: gradients, norm and weights after a step. */
 static void accumulation(void **state)
 {
@@ -805,7 +833,7 @@ int main(int argc, char **argv)
     sleep_while_waiting(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(packing),
-        cmocka_unit_test(bad_places),           cmocka_unit_test(accumulation),
+        cmocka_unit_test(bad_places),           cmocka_unit_test(bad_ids),          cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
         cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
