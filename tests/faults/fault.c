@@ -5,7 +5,9 @@
  * WHAT: ENOSPC, EIO, EROFS, EFBIG, EDQUOT: that call, and it alone, fails so. ENOSPC+: from there on no call that needs space
  * succeeds (EROFS+: nor one that changes anything). KILL: SIGKILL before the call. INT, TERM, HUP: that signal before the
  * call, which then is made. FLIP: where the call is a write, the lowest bit of its last byte is written otherwise. COUNT:
- * nothing. Calls are counted in all threads: open for writing or creating, write (not to standard streams), fsync, rename,
+ * nothing. LOG: nothing, but file descriptor 9 gets a line for each call that writes, truncates, syncs,
+ * renames or makes a folder, before it is made: "write PATH", "truncate PATH", "sync PATH", "rename FROM TO", "mkdir PATH". Paths
+ * are absolute; the reader expects none with a space. Calls are counted in all threads: open for writing or creating, write (not to standard streams), fsync, rename,
  * mkdir, link, symlink, unlink, rmdir, ftruncate. Ends as the program does (128 + its signal); with COUNT prints their number on
  * file descriptor 9. Exit 77: this system does not let a program be traced. */
 #include <elf.h>
@@ -37,7 +39,7 @@ struct call { /* of linux/ptrace.h, which does not go with sys/ptrace.h */
 enum { GET_SYSCALL_INFO = 0x420e, AT_SECCOMP = 3 };
 
 static int error_code, signal_number;
-static bool from_there_on, flip;
+static bool from_there_on, flip, logging;
 static long at, calls;
 static pid_t program;
 
@@ -132,6 +134,79 @@ static void flip_last(const struct call *s)
     }
 }
 
+/* ---- LOG ---- */
+
+enum { PATH = 4096 };
+
+/* Where a link of the program's /proc folder leads. */
+static const char *leads_to(pid_t id, const char *link, char *path)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/proc/%ld/%s", (long)id, link);
+    ssize_t n = readlink(name, path, PATH - 1);
+    path[n > 0 ? n : 0] = 0;
+    return path;
+}
+
+static const char *of_descriptor(pid_t id, uint64_t descriptor, char *path)
+{
+    char link[32];
+    snprintf(link, sizeof link, "fd/%d", (int)descriptor);
+    return leads_to(id, link, path);
+}
+
+/* The path at that address of the program, absolute. Only one page of it is sure to be there. */
+static const char *of_argument(pid_t id, uint64_t folder, uint64_t address, char *path)
+{
+    char text[PATH] = "";
+    size_t size = PATH - address % PATH;
+    struct iovec here = {text, size}, there = {(void *)(uintptr_t)address, size};
+    ssize_t n = process_vm_readv(id, &here, 1, &there, 1, 0);
+    if (n == (ssize_t)size && size < PATH && !memchr(text, 0, size)) {
+        here = (struct iovec){text + size, PATH - size};
+        there = (struct iovec){(void *)(uintptr_t)(address + size), PATH - size};
+        process_vm_readv(id, &here, 1, &there, 1, 0);
+    }
+    text[PATH - 1] = 0;
+    *path = 0;
+    if (*text != '/') {
+        (int)folder == AT_FDCWD ? leads_to(id, "cwd", path) : of_descriptor(id, folder, path);
+        strcat(path, "/");
+    }
+    strcat(path, text);
+    return path;
+}
+
+static void note(pid_t id, const struct call *s)
+{
+    char a[2 * PATH + 2], b[2 * PATH + 2];
+    switch (s->number) {
+    case SYS_write:
+    case SYS_writev:
+    case SYS_pwrite64: dprintf(9, "write %s\n", of_descriptor(id, s->args[0], a)); break;
+    case SYS_fsync:
+    case SYS_fdatasync: dprintf(9, "sync %s\n", of_descriptor(id, s->args[0], a)); break;
+    case SYS_ftruncate: dprintf(9, "truncate %s\n", of_descriptor(id, s->args[0], a)); break;
+#ifdef SYS_rename
+    case SYS_rename:
+        dprintf(9, "rename %s %s\n", of_argument(id, (uint64_t)AT_FDCWD, s->args[0], a),
+                of_argument(id, (uint64_t)AT_FDCWD, s->args[1], b));
+        break;
+#endif
+#ifdef SYS_renameat
+    case SYS_renameat:
+#endif
+    case SYS_renameat2:
+        dprintf(9, "rename %s %s\n", of_argument(id, s->args[0], s->args[1], a), of_argument(id, s->args[2], s->args[3], b));
+        break;
+#ifdef SYS_mkdir
+    case SYS_mkdir: dprintf(9, "mkdir %s\n", of_argument(id, (uint64_t)AT_FDCWD, s->args[0], a)); break;
+#endif
+    case SYS_mkdirat: dprintf(9, "mkdir %s\n", of_argument(id, s->args[0], s->args[1], a)); break;
+    default: break;
+    }
+}
+
 static void at_call(pid_t id)
 {
     struct call s;
@@ -141,6 +216,8 @@ static void at_call(pid_t id)
     if (!changes(&s, &needs_space))
         return;
     calls++;
+    if (logging)
+        note(id, &s);
     if (calls == at && signal_number)
         kill(program, signal_number);
     if (calls == at && flip)
@@ -156,10 +233,11 @@ static void understand(const char *what)
         int error, number;
     } known[] = {{"ENOSPC", ENOSPC, 0}, {"EIO", EIO, 0},        {"EROFS", EROFS, 0},    {"EFBIG", EFBIG, 0}, {"EDQUOT", EDQUOT, 0},
                  {"KILL", 0, SIGKILL},  {"TERM", 0, SIGTERM},   {"INT", 0, SIGINT},     {"HUP", 0, SIGHUP},  {"COUNT", 0, 0},
-                 {"FLIP", 0, 0}};
+                 {"FLIP", 0, 0},        {"LOG", 0, 0}};
     size_t n = strcspn(what, "+");
     from_there_on = what[n] == '+';
     flip = !strcmp(what, "FLIP");
+    logging = !strcmp(what, "LOG");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strlen(known[i].name) == n && !strncmp(known[i].name, what, n)) {
             error_code = known[i].error;
@@ -198,7 +276,7 @@ int main(int argc, char **argv)
         if (!WIFSTOPPED(status)) {
             if (id != program)
                 continue;
-            if (!error_code && !signal_number && !flip)
+            if (!error_code && !signal_number && !flip && !logging)
                 dprintf(9, "%ld\n", calls);
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         }
