@@ -77,10 +77,13 @@ static void reference_close(struct reference *r)
     free(r->lengths);
 }
 
+enum { SETTLED = 60 }; /* of a model's gradients, see settle(); observed: 25 */
+
 struct worst {
     double logits, loss, gradient; /* largest absolute; relative; largest ||d||/||ref|| of a tensor */
     double adamw;                  /* ||d||/||ref|| of the losses before each of five steps and after the last */
     double adamw_each[6];          /* relative, of each */
+    int settled;                   /* gradients that rounding decides */
     char name[128];
 };
 
@@ -123,6 +126,34 @@ static void check_gradients(struct reference *r, struct tune_model *m, struct wo
     }
 }
 
+/* AdamW's first update is about lr times the gradient's sign, however small the gradient is. Rounding decides the sign of one that
+ * is far smaller than its tensor's others. Such an element, where it came out wrong, gets the reference's number.
+ * Returns how many there were. */
+static int settle(struct reference *r, struct tune_model *m)
+{
+    struct tune_parameters *p = tune_model_parameters(m);
+    struct tune_device *dev = tune_model_device(m);
+    double labels = (double)r->label_count;
+    int settled = 0;
+    for (int i = 0; i < p->count; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "grad.%s", p->at[i].name);
+        const struct tune_tensor *want = tune_safetensors_find(r->file, name);
+        const float *got = tune_model_gradient(m, &p->at[i]);
+        double square = 0;
+        for (int64_t k = 0; k < p->at[i].count; k++)
+            square += real(want, k) * real(want, k);
+        double limit = 1e-5 * sqrt(square / (double)p->at[i].count);
+        for (int64_t k = 0; k < p->at[i].count; k++)
+            if (fabs(real(want, k)) < limit && fabs(got[k] / labels - real(want, k)) > .1 * fabs(real(want, k))) {
+                float g = (float)(real(want, k) * labels);
+                assert_ok(dev->kernels->upload(dev, tune_model_gradient(m, &p->at[i]) + k, &g, sizeof g));
+                settled++;
+            }
+    }
+    return settled;
+}
+
 static void check_training(struct reference *r, struct tune_model *m, struct tune_loss *loss, struct tune_sums *sums,
                            const struct tune_tensor *losses, struct worst *worst)
 {
@@ -145,6 +176,8 @@ static void check_training(struct reference *r, struct tune_model *m, struct tun
         assert_ok(tune_model_forward(m, &r->batch, &hidden));
         assert_ok(tune_loss_forward_backward(loss, hidden, &r->batch, sums, &dhidden));
         assert_ok(tune_model_backward(m, &r->batch, dhidden));
+        if (step == 0)
+            worst->settled = settle(r, m);
         assert_ok(tune_optimizer_clip(opt, 0, sums));
         assert_ok(tune_optimizer_step(opt, 1e-3, sums));
         assert_ok(tune_sums_read(sums, &records));
@@ -195,9 +228,11 @@ static struct worst check(const char *folder, const char *state, const char *ste
 
 static void assert_within(const char *what, struct worst w, double logits, double loss, double gradient, double adamw)
 {
-    print_message("# %s: logits %.1e, loss %.1e, gradients %.1e (%s), AdamW losses %.1e (%.1e %.1e %.1e %.1e %.1e %.1e)\n", what, w.logits,
-                  w.loss, w.gradient, w.name, w.adamw, w.adamw_each[0], w.adamw_each[1], w.adamw_each[2], w.adamw_each[3],
-                  w.adamw_each[4], w.adamw_each[5]);
+    print_message("# %s: logits %.1e, loss %.1e, gradients %.1e (%s), AdamW losses %.1e (%.1e %.1e %.1e %.1e %.1e %.1e), %d "
+                  "gradients settled\n", what, w.logits, w.loss, w.gradient, w.name, w.adamw, w.adamw_each[0], w.adamw_each[1],
+                  w.adamw_each[2], w.adamw_each[3], w.adamw_each[4], w.adamw_each[5], w.settled);
+    if (w.settled > SETTLED)
+        fail_msg("%s: %d small gradients are wrong; rounding makes at most %d so", what, w.settled, SETTLED);
     if (!(w.logits <= logits && w.loss <= loss && w.gradient <= gradient && w.adamw <= adamw))
         fail_msg("%s: above logits %.1e, loss %.1e, gradients %.1e, AdamW losses %.1e", what, logits, loss, gradient, adamw);
 }
@@ -213,13 +248,11 @@ static void pretrained_stories260K(void **state)
     snprintf(folder, sizeof folder, "%.3000s/stories260K-hf", test_shared());
     snprintf(reference, sizeof reference, "%.3900s/reference_state.safetensors", folder);
     snprintf(steps, sizeof steps, "%.3900s/reference_fullft_5steps.safetensors", folder);
-    /* observed: logits 1.6e-5, loss 3.4e-7, gradients 3.3e-6, AdamW losses 1.0e-6 (the worst one by itself 9.4e-6).
-     * Float32 is near its end here: one weight of layer 3's up_proj has a gradient of 2e-8, AdamW's first step makes +-lr of
-     * its sign, and rounding decides it. OpenBLAS's Prescott and Haswell kernels give 0.9e-6 and 3.7e-6; its Sandybridge
-     * kernel, for CPUs without FMA, 1.1e-5; PyTorch in float32 2e-5 on the worst loss. */
+    /* observed: logits 1.7e-5, loss 1.6e-7, gradients 4.6e-6, AdamW losses 2.0e-7: by the own products and by OpenBLAS's kernels
+     * Prescott, Nehalem, Sandybridge, Haswell, Zen and SkylakeX. Without settle() 1.3e-5. */
     for (int checkpointing = 0; checkpointing < 2; checkpointing++)
         assert_within("stories260K", check(folder, reference, steps, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)),
-                      1e-4, 1e-6, 1e-4, 1e-5);
+                      1e-4, 1e-6, 1e-4, 2e-6);
 }
 
 static void every_family(void **state)
@@ -238,7 +271,7 @@ static void every_family(void **state)
         /* observed, worst of all families: logits 1.8e-5, loss 8.3e-8, gradients 3.2e-6, AdamW losses 1.0e-7 */
         for (int checkpointing = 0; checkpointing < 2; checkpointing++)
             assert_within(e->d_name, check(folder, reference, NULL, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)),
-                          1e-4, 1e-6, 1e-4, 1e-5);
+                          1e-4, 1e-6, 1e-4, 2e-6);
         count++;
     }
     closedir(d);
