@@ -4,10 +4,13 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "test.h"
 
 #include "stores/sample_file.h"
+#include "stores/store_parts.h"
 
 static const struct tune_column columns[] = {{"name", "", TUNE_CELL_TEXT, TUNE_COLUMN_INPUT, false},
                                              {"size", "B", TUNE_CELL_NUMBER, TUNE_COLUMN_TARGET, true}};
@@ -163,6 +166,32 @@ static void after_a_failure(void **state)
     append(s, "exp", 3, 0);
     assert_int_equal(tune_store_refresh(s), 0); /* and that itself replaced it */
     assert_int_equal(rows_of(s, "exp"), 2);
+    tune_store_free(s);
+}
+
+/* Unfinished files: only an old one of a process of this host that is no more is removed. */
+static void unfinished(void **state)
+{
+    (void)state;
+    char host[65], path[3][TUNE_PATH_MAX];
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    struct tune_store *s = open_store("unfinished");
+    tune_store_host(host);
+    const long pids[] = {gone, gone, getppid()};
+    for (int i = 0; i < 3; i++) {
+        const struct timespec hour_ago[2] = {{time(NULL) - 3600, 0}, {time(NULL) - 3600, 0}};
+        assert_ok(tune_path(path[i], "unfinished/%d-%s-%ld.h5.tmp-%ld", i, host, pids[i], pids[i]));
+        assert_ok(tune_file_write(path[i], "x", 1));
+        if (i != 1)
+            assert_int_equal(utimensat(AT_FDCWD, path[i], hour_ago, 0), 0);
+    }
+    append(s, "exp", 1, 0);
+    assert_false(tune_file_exists(path[0]));
+    assert_true(tune_file_exists(path[1])); /* a minute has not passed */
+    assert_true(tune_file_exists(path[2]));
     tune_store_free(s);
 }
 
@@ -372,6 +401,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_files),     cmocka_unit_test(ended_texts),   cmocka_unit_test(same_bytes),
         cmocka_unit_test(after_a_failure), cmocka_unit_test(other_columns), cmocka_unit_test(replaced),
-        cmocka_unit_test(merged),          cmocka_unit_test(merged_in_part), cmocka_unit_test(checked)};
+        cmocka_unit_test(merged),          cmocka_unit_test(merged_in_part), cmocka_unit_test(checked),
+        cmocka_unit_test(unfinished)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }
