@@ -88,6 +88,10 @@ static void float16_round_trips(void **state)
     }
     assert_int_equal(tune_float_to_bf16(1.00390625f), 0x3f80);  /* halfway, even below */
     assert_int_equal(tune_float_to_bf16(1.01171875f), 0x3f82);  /* halfway, even above */
+    assert_int_equal(tune_float_to_f16(1 + 0x1p-11f), 0x3c00);  /* the same of float16 */
+    assert_int_equal(tune_float_to_f16(1 + 0x1.8p-10f), 0x3c02);
+    assert_true(isnan(tune_bf16_to_float(tune_float_to_bf16(tune_float_from_bits(0x7f800001))))); /* its low half alone says NaN */
+    assert_true(isnan(tune_f16_to_float(tune_float_to_f16(tune_float_from_bits(0x7f800001)))));
     assert_int_equal(tune_float_to_f16(65519.f), 0x7bff);
     assert_int_equal(tune_float_to_f16(65520.f), 0x7c00);
     assert_int_equal(tune_float_to_f16(0x1p-25f), 0);           /* halfway to the least subnormal, even below */

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "core/nf4.h"
+#include "core/nf4_levels.h"
 #include "core/random.h"
 #include "reference/nf4.h"
 
@@ -159,8 +160,71 @@ static void refused(void **state)
     free(memory);
 }
 
+/* A number half-way between two levels takes the lower one: of the levels of numbers, and of those of magnitudes. */
+static void ties(void **state)
+{
+    (void)state;
+    float x[3 * 64] = {1};
+    struct tune_nf4_writer w;
+    struct tune_nf4 q;
+    void *memory = memory_for(3 * 64);
+    for (int b = 0; b < 15; b++) {
+        x[1 + b] = (levels4[b] + levels4[b + 1]) / 2;
+        x[17 + b] = nextafterf(x[1 + b], 2);
+    }
+    assert_ok(tune_nf4_begin(&w, "ties", memory, 64));
+    assert_ok(tune_nf4_write(&w, x, 64));
+    assert_ok(tune_nf4_finish(&w, &q));
+    for (int b = 0; b < 15; b++) {
+        assert_int_equal(q.codes[(1 + b) / 2] >> (b % 2 ? 4 : 0) & 15, b);
+        assert_int_equal(q.codes[(17 + b) / 2] >> (b % 2 ? 4 : 0) & 15, b + 1);
+    }
+    int tried = 0;
+    for (int i = 0; i < 100; i++) { /* magnitudes 2, 1 - t and t: 1, -t and t - 1 from their mean, the largest is 1 */
+        float t = -(levels8[i] + levels8[i + 1]) / 2;
+        if (1 - (1 - t) != t)
+            continue;
+        memset(x, 0, sizeof x);
+        x[0] = 2;
+        x[64] = 1 - t;
+        x[128] = t;
+        assert_ok(tune_nf4_begin(&w, "ties", memory, 3 * 64));
+        assert_ok(tune_nf4_write(&w, x, 3 * 64));
+        assert_ok(tune_nf4_finish(&w, &q));
+        assert_int_equal(q.absmax[1], i);
+        tried++;
+    }
+    assert_true(tried > 20);
+    free(memory);
+}
+
+/* Numbers of a whole block are multiplied by a reciprocal, those of a last one that is not full are divided: now and then that
+ * is another code. */
+static void short_blocks(void **state)
+{
+    (void)state;
+    int different = 0;
+    void *memory = memory_for(64);
+    for (uint64_t i = 0; i < 4000; i++) {
+        int b = (int)(i % 15);
+        float bound = (levels4[b] + levels4[b + 1]) / 2, d = (float)(1 + tune_random_uniform(1, 1, i)), near = bound * d;
+        float reciprocal = 1 / d, x[64] = {d, nextafterf(near, i % 2 ? 4 : -4)};
+        int divided = b + (x[1] / d > bound), multiplied = b + (x[1] * reciprocal > bound);
+        if (divided == multiplied)
+            continue;
+        for (int n = 2; n <= 64; n += 62) {
+            struct tune_nf4 q = quantised(memory, x, n, n);
+            assert_int_equal(q.codes[0] & 15, n < 64 ? divided : multiplied);
+        }
+        different++;
+    }
+    assert_true(different > 10);
+    free(memory);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(published), cmocka_unit_test(stretches), cmocka_unit_test(refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(published), cmocka_unit_test(stretches), cmocka_unit_test(refused),
+                                       cmocka_unit_test(ties), cmocka_unit_test(short_blocks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,8 @@ static const struct tune_column columns[] = {{"name", "", TUNE_CELL_TEXT, TUNE_C
                                              {"size", "B", TUNE_CELL_NUMBER, TUNE_COLUMN_TARGET, true}};
 enum { MORE = 2, ALL = TUNE_KEYS + MORE };
 
-/* A row whose uid ends in n; texts of that many bytes in it where long_text is not 0. */
-static void append(struct tune_store *s, const char *experiment, int n, int long_text)
+/* A row whose uid ends in n, with its request or alone; texts of that many bytes in it where long_text is not 0. */
+static int add(struct tune_store *s, const char *experiment, int n, int long_text, bool requested)
 {
     static char text[TUNE_STORE_TEXT_MAX + 1];
     char uid[33];
@@ -33,7 +33,12 @@ static void append(struct tune_store *s, const char *experiment, int n, int long
         request[i] = (struct tune_cell){.number = 1, .whole = 1, .text = "measured"};
     request[TUNE_REQUEST_UID].text = uid;
     request[TUNE_REQUEST_STATUS].text = "valid";
-    assert_ok(tune_store_append(s, experiment, cells, request));
+    return tune_store_append(s, experiment, cells, requested ? request : NULL);
+}
+
+static void append(struct tune_store *s, const char *experiment, int n, int long_text)
+{
+    assert_ok(add(s, experiment, n, long_text, true));
 }
 
 static struct tune_store *open_store(const char *folder)
@@ -96,6 +101,47 @@ static void large_files(void **state)
     assert_true(largest < 10 << 20);
     assert_true(tune_store_refresh(s) >= 0);
     assert_int_equal(rows_of(s, "exp"), 300);
+    tune_store_free(s);
+}
+
+/* A file holds so many rows and no more, with requests and without. */
+static void full_files(void **state)
+{
+    (void)state;
+    char path[TUNE_PATH_MAX];
+    int64_t largest;
+    struct tune_store *s = open_store("full");
+    tune_store_begin(s);
+    for (int n = 0; n < TUNE_STORE_FILE_ROWS + 1; n++)
+        assert_ok(add(s, "exp", n, 0, false));
+    assert_int_equal(files("full", &largest, path), 1); /* the full one; the other waits */
+    assert_ok(tune_store_commit(s));
+    assert_int_equal(files("full", &largest, path), 2);
+    assert_true(tune_store_refresh(s) >= 0);
+    assert_int_equal(rows_of(s, "exp"), TUNE_STORE_FILE_ROWS + 1);
+    tune_store_free(s);
+}
+
+/* A batch whose first file cannot be written is over: the next row is on the disk at once. */
+static void batch_that_failed(void **state)
+{
+    (void)state;
+    struct rlimit limit, before;
+    struct tune_store *s = open_store("batch"), *reader = tune_store_open("batch", false);
+    assert_got(reader);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = (struct rlimit){4096, before.rlim_max};
+    tune_store_begin(s);
+    for (int n = 0; n < TUNE_STORE_FILE_ROWS; n++)
+        append(s, "exp", n, 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(add(s, "exp", 5000, 0, true), -1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    append(s, "exp", 5001, 0);
+    assert_int_equal(tune_store_refresh(reader), 1);
+    assert_int_equal(rows_of(reader, "exp"), 1);
+    tune_store_free(reader);
     tune_store_free(s);
 }
 
@@ -402,6 +448,6 @@ int main(void)
         cmocka_unit_test(large_files),     cmocka_unit_test(ended_texts),   cmocka_unit_test(same_bytes),
         cmocka_unit_test(after_a_failure), cmocka_unit_test(other_columns), cmocka_unit_test(replaced),
         cmocka_unit_test(merged),          cmocka_unit_test(merged_in_part), cmocka_unit_test(checked),
-        cmocka_unit_test(unfinished)};
+        cmocka_unit_test(unfinished),      cmocka_unit_test(full_files),    cmocka_unit_test(batch_that_failed)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }
