@@ -125,6 +125,18 @@ static void random_is_a_function(void **state)
         free(seen);
     }
     assert_true(tune_random_permute(1, 1, (uint64_t)1 << 63, 5) < (uint64_t)1 << 63);
+    /* uniform: the upper 53 bits; normal: Box and Muller's of a pair, whose logarithm is of 1 - u, never of 0 */
+    for (uint64_t i = 0; i < 2000; i++) {
+        double u = tune_random_uniform(3, 1, i), pair[2] = {tune_random_uniform(3, 1, 2 * i), tune_random_uniform(3, 1, 2 * i + 1)};
+        assert_true(u == (double)(tune_random_u64(3, 1, i) >> 11) / 0x1p53 && u < 1);
+        assert_true(fabs(tune_random_normal(3, 1, i) - sqrt(-2 * log(1 - pair[0])) * cos(2 * 3.14159265358979324 * pair[1])) < 1e-12);
+    }
+    /* of nearly 2^128: indices that differ in one bit go to different places, and back inside */
+    const tune_wide most = ~(tune_wide)0;
+    for (int bit = 0; bit < 127; bit++) {
+        tune_wide a = tune_random_permute_wide(5, 1, most, 99), b = tune_random_permute_wide(5, 1, most, 99 ^ (tune_wide)1 << bit);
+        assert_true(a != b && a < most && b < most);
+    }
 }
 
 static void files_are_replaced_whole(void **state)

@@ -145,6 +145,23 @@ static void batch_that_failed(void **state)
     tune_store_free(s);
 }
 
+/* A request that is refused takes its row with it. */
+static void refused_request(void **state)
+{
+    (void)state;
+    struct tune_cell cells[ALL], request[TUNE_REQUEST_KEYS];
+    struct tune_store *s = open_store("request");
+    for (int i = 0; i < ALL; i++)
+        cells[i] = (struct tune_cell){.text = "x"};
+    for (int i = 0; i < TUNE_REQUEST_KEYS; i++)
+        request[i] = (struct tune_cell){.text = "\xff"};
+    assert_int_equal(tune_store_append(s, "exp", cells, request), -1);
+    append(s, "exp", 1, 0);
+    assert_true(tune_store_refresh(s) >= 0);
+    assert_int_equal(rows_of(s, "exp"), 1);
+    tune_store_free(s);
+}
+
 /* A text fills its column, and a NUL follows it, as other readers of HDF5 expect. */
 static void ended_texts(void **state)
 {
@@ -448,6 +465,7 @@ int main(void)
         cmocka_unit_test(large_files),     cmocka_unit_test(ended_texts),   cmocka_unit_test(same_bytes),
         cmocka_unit_test(after_a_failure), cmocka_unit_test(other_columns), cmocka_unit_test(replaced),
         cmocka_unit_test(merged),          cmocka_unit_test(merged_in_part), cmocka_unit_test(checked),
-        cmocka_unit_test(unfinished),      cmocka_unit_test(full_files),    cmocka_unit_test(batch_that_failed)};
+        cmocka_unit_test(unfinished),      cmocka_unit_test(full_files),    cmocka_unit_test(batch_that_failed),
+        cmocka_unit_test(refused_request)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }
