@@ -96,12 +96,12 @@ say() { # one line
         "$(clock $((spent * (total - done) / done)))" "$by" "$file" "$line" "$change"
 }
 tab=$(printf '\t')
+field() { printf '%s\n' "$record" | cut -f"$1"; }
 worker() {
     while IFS= read -r record; do
         number=${record%%"$tab"*}
         mkdir "$tmp/taken/$number" 2>/dev/null || continue
-        file=$(echo "$record" | cut -f2) line=$(echo "$record" | cut -f3) tests=$(echo "$record" | cut -f4)
-        why=$(printf '%s\n' "$record" | cut -f5) change=$(printf '%s\n' "$record" | cut -f6-)
+        file=$(field 2) line=$(field 3) tests=$(field 4) why=$(field 5) change=$(field 6)
         verdict "$tmp/$1"
         if [ -n "$why" ]; then
             case $by in survived) by="equivalent ($why)" ;; caught*) by="NOT equivalent, $by" ;; esac

@@ -1,4 +1,7 @@
 /* test_core.c - error, file, json, random, tensor. */
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "test.h"
 
 #include <pthread.h>
@@ -6,6 +9,7 @@
 
 #include "core/arena.h"
 #include "core/checkpoint_names.h"
+#include "core/csv.h"
 #include "core/float16.h"
 #include "core/json.h"
 #include "core/nearest.h"
@@ -433,6 +437,66 @@ static void control_characters_are_blanked(void **state)
     }
 }
 
+/* What is written to a file and lost is an error, whenever it was lost. */
+static void lost_writes_are_errors(void **state)
+{
+    (void)state;
+    struct tune_file_writer w;
+    struct rlimit limit, before;
+    char path[TUNE_PATH_MAX], *text, data[8192] = "";
+    size_t size;
+    const char *folder = test_folder();
+    assert_ok(tune_path(path, "%s/file", folder));
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = (struct rlimit){4096, before.rlim_max};
+    assert_ok(tune_file_begin(&w, path));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_true(fwrite(data, 1, sizeof data, w.file) < sizeof data || fflush(w.file) != 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(tune_file_commit(&w), -1); /* though there is room again */
+    tune_file_cancel(&w);
+    assert_false(tune_file_exists(path));
+    assert_ok(tune_file_begin_output(&w, "/dev/null"));
+    close(fileno(w.file));
+    assert_int_equal(tune_file_commit(&w), -1); /* known when it is closed, and only then */
+    tune_file_cancel(&w);
+    assert_ok(tune_file_write(path, data, 100));
+    assert_ok(tune_file_read(path, 100, &text, &size));
+    free(text);
+    assert_int_equal(tune_file_read(path, 99, &text, &size), -1);
+    assert_error_has("has 100 bytes, more than the 99");
+    assert_ok(tune_file_remove_folder(folder));
+}
+
+/* What is put into a row of CSV is what is read of it. */
+static void csv_round_trip(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"plain", "", "a,b", "say \"no\"", "two\nlines", "a\rb", "\"", "\r\n", " x "};
+    enum { COUNT = sizeof texts / sizeof *texts };
+    char *text;
+    size_t size;
+    const char *const *fields;
+    int count;
+    FILE *f = open_memstream(&text, &size);
+    for (int i = 0; i < COUNT; i++) {
+        fputs(i ? "," : "", f);
+        tune_csv_put(f, texts[i]);
+    }
+    fputs("\n", f);
+    fclose(f);
+    struct tune_csv *csv = tune_csv_from_text(text, size, "x.csv", 1, ',');
+    assert_got(csv);
+    assert_int_equal(tune_csv_row(csv, &fields, &count), 1);
+    assert_int_equal(count, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        assert_string_equal(fields[i], texts[i]);
+    assert_int_equal(tune_csv_row(csv, &fields, &count), 0);
+    tune_csv_free(csv);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +508,7 @@ int main(void)
         cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
         cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),
         cmocka_unit_test(control_characters_are_blanked),
+        cmocka_unit_test(lost_writes_are_errors),   cmocka_unit_test(csv_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }
