@@ -163,6 +163,10 @@ faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh
 
+# Small faults, one at a time: whether the tests notice each (see tests/mutants.sh). MUTANTS: words that choose some.
+mutants: setup-test
+	@sh tests/mutants.sh $(MUTANTS)
+
 # Time figures; nothing here passes or fails.
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(HELPERS)
@@ -221,5 +225,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers faults bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers faults mutants bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind clean help
 .SECONDARY:

@@ -35,11 +35,20 @@
             fail_msg("message \"%s\" lacks \"%s\"", tune_error_message(), text); \
     } while (0)
 
-/* A fresh folder of this test, removed by test_folder_remove. */
+/* TUNE_TEST_ONLY: a pattern of names; the other tests of the program are skipped. */
+static void __attribute__((constructor)) test_only(void)
+{
+    const char *pattern = getenv("TUNE_TEST_ONLY");
+    if (pattern)
+        cmocka_set_test_filter(pattern);
+}
+
+/* A fresh folder of this test, removed by test_folder_remove; in $TMPDIR where that is a short path. */
 static inline const char *test_folder(void)
 {
     static char folder[64];
-    snprintf(folder, sizeof folder, "/tmp/tune-test-XXXXXX");
+    const char *inside = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/tune-test-XXXXXX", inside && strlen(inside) < 40 ? inside : "/tmp");
     if (!mkdtemp(folder))
         abort();
     return folder;

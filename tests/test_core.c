@@ -1,4 +1,7 @@
 /* test_core.c - error, file, json, random, tensor. */
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "test.h"
 
 #include <pthread.h>
@@ -6,6 +9,7 @@
 
 #include "core/arena.h"
 #include "core/checkpoint_names.h"
+#include "core/csv.h"
 #include "core/float16.h"
 #include "core/host.h"
 #include "core/json.h"
@@ -89,6 +93,10 @@ static void float16_round_trips(void **state)
     }
     assert_int_equal(tune_float_to_bf16(1.00390625f), 0x3f80);  /* halfway, even below */
     assert_int_equal(tune_float_to_bf16(1.01171875f), 0x3f82);  /* halfway, even above */
+    assert_int_equal(tune_float_to_f16(1 + 0x1p-11f), 0x3c00);  /* the same of float16 */
+    assert_int_equal(tune_float_to_f16(1 + 0x1.8p-10f), 0x3c02);
+    assert_true(isnan(tune_bf16_to_float(tune_float_to_bf16(tune_float_from_bits(0x7f800001))))); /* its low half alone says NaN */
+    assert_true(isnan(tune_f16_to_float(tune_float_to_f16(tune_float_from_bits(0x7f800001)))));
     assert_int_equal(tune_float_to_f16(65519.f), 0x7bff);
     assert_int_equal(tune_float_to_f16(65520.f), 0x7c00);
     assert_int_equal(tune_float_to_f16(0x1p-25f), 0);           /* halfway to the least subnormal, even below */
@@ -122,6 +130,18 @@ static void random_is_a_function(void **state)
         free(seen);
     }
     assert_true(tune_random_permute(1, 1, (uint64_t)1 << 63, 5) < (uint64_t)1 << 63);
+    /* uniform: the upper 53 bits; normal: Box and Muller's of a pair, whose logarithm is of 1 - u, never of 0 */
+    for (uint64_t i = 0; i < 2000; i++) {
+        double u = tune_random_uniform(3, 1, i), pair[2] = {tune_random_uniform(3, 1, 2 * i), tune_random_uniform(3, 1, 2 * i + 1)};
+        assert_true(u == (double)(tune_random_u64(3, 1, i) >> 11) / 0x1p53 && u < 1);
+        assert_true(fabs(tune_random_normal(3, 1, i) - sqrt(-2 * log(1 - pair[0])) * cos(2 * 3.14159265358979324 * pair[1])) < 1e-12);
+    }
+    /* of nearly 2^128: indices that differ in one bit go to different places, and back inside */
+    const tune_wide most = ~(tune_wide)0;
+    for (int bit = 0; bit < 127; bit++) {
+        tune_wide a = tune_random_permute_wide(5, 1, most, 99), b = tune_random_permute_wide(5, 1, most, 99 ^ (tune_wide)1 << bit);
+        assert_true(a != b && a < most && b < most);
+    }
 }
 
 static void files_are_replaced_whole(void **state)
@@ -441,6 +461,66 @@ static void host_classes_differ(void **state)
     assert_string_not_equal(tune_host_class(&h, 1, text[1], sizeof text[1]), text[0]);
 }
 
+/* What is written to a file and lost is an error, whenever it was lost. */
+static void lost_writes_are_errors(void **state)
+{
+    (void)state;
+    struct tune_file_writer w;
+    struct rlimit limit, before;
+    char path[TUNE_PATH_MAX], *text, data[8192] = "";
+    size_t size;
+    const char *folder = test_folder();
+    assert_ok(tune_path(path, "%s/file", folder));
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = (struct rlimit){4096, before.rlim_max};
+    assert_ok(tune_file_begin(&w, path));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_true(fwrite(data, 1, sizeof data, w.file) < sizeof data || fflush(w.file) != 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(tune_file_commit(&w), -1); /* though there is room again */
+    tune_file_cancel(&w);
+    assert_false(tune_file_exists(path));
+    assert_ok(tune_file_begin_output(&w, "/dev/null"));
+    close(fileno(w.file));
+    assert_int_equal(tune_file_commit(&w), -1); /* known when it is closed, and only then */
+    tune_file_cancel(&w);
+    assert_ok(tune_file_write(path, data, 100));
+    assert_ok(tune_file_read(path, 100, &text, &size));
+    free(text);
+    assert_int_equal(tune_file_read(path, 99, &text, &size), -1);
+    assert_error_has("has 100 bytes, more than the 99");
+    assert_ok(tune_file_remove_folder(folder));
+}
+
+/* What is put into a row of CSV is what is read of it. */
+static void csv_round_trip(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"plain", "", "a,b", "say \"no\"", "two\nlines", "a\rb", "\"", "\r\n", " x "};
+    enum { COUNT = sizeof texts / sizeof *texts };
+    char *text;
+    size_t size;
+    const char *const *fields;
+    int count;
+    FILE *f = open_memstream(&text, &size);
+    for (int i = 0; i < COUNT; i++) {
+        fputs(i ? "," : "", f);
+        tune_csv_put(f, texts[i]);
+    }
+    fputs("\n", f);
+    fclose(f);
+    struct tune_csv *csv = tune_csv_from_text(text, size, "x.csv", 1, ',');
+    assert_got(csv);
+    assert_int_equal(tune_csv_row(csv, &fields, &count), 1);
+    assert_int_equal(count, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        assert_string_equal(fields[i], texts[i]);
+    assert_int_equal(tune_csv_row(csv, &fields, &count), 0);
+    tune_csv_free(csv);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +532,7 @@ int main(void)
         cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
         cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),
         cmocka_unit_test(control_characters_are_blanked), cmocka_unit_test(host_classes_differ),
+        cmocka_unit_test(lost_writes_are_errors),   cmocka_unit_test(csv_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -622,6 +622,26 @@ static void attention_packed(void **state)
     assert_worst("attention_backward, packed", &backward, 16, 2); /* 5.0, 0.53 */
 }
 
+/* A token that a query does not see has no part in its output, however large its value is. */
+static void attention_unseen(void **state)
+{
+    (void)state;
+    const struct tune_attention s = {1, 2, 1, 1, 2, 0, 1, NULL};
+    const double v[12] = {1, 1, 1, 1, 0.5, -0.25, 1, 1, 1, 1, 3e38, -3e38}; /* q, k, v of each token */
+    for (int t = 0; t < 2; t++)
+        for (int d = 0; d < DEVICES; d++) {
+            struct array qkv = array_from(dtypes[t], 2, 6, v), out = array_nan(dtypes[t], 2, 2), lse = array_nan(TUNE_F32, 2, 1);
+            double first[2];
+            put(devices[d], &qkv), put(devices[d], &out), put(devices[d], &lse);
+            assert_ok(tune_attention_forward(devices[d], &out.t, &lse.t, &qkv.t, &s));
+            char *raw = get(&out);
+            assert_ok(tune_convert(first, TUNE_F64, raw, dtypes[t], 2));
+            assert_true(first[0] == 0.5 && first[1] == -0.25);
+            free(raw);
+            drop(&qkv), drop(&out), drop(&lse);
+        }
+}
+
 /* ---- swiglu ---- */
 
 static void swiglu_case(struct worst *forward, struct worst *backward, enum tune_dtype type, int64_t N, int64_t F, double size)
@@ -705,6 +725,51 @@ static void cross_entropy(void **state)
     }
     assert_worst("cross_entropy", &w, 16, 0);   /* 0.75; 4.2 without vectors: one running sum of 50257 */
     assert_worst("  huge logits", &huge, 16, 0); /* 1.1 */
+}
+
+/* A label that is nearly certain beside large logits: its small loss is not lost in their rounding, nor the gradient of a
+ * token that is hardly possible. */
+static void cross_entropy_certain(void **state)
+{
+    (void)state;
+    for (int d = 0; d < DEVICES; d++) {
+        struct tune_device *dev = devices[d];
+        double v[3] = {3000, 2990, 2940}, loss = 0, want = log1p(exp(-10)), dx[3];
+        int32_t label = 0;
+        struct array x = array_from(TUNE_F32, 1, 3, v), log_prob = array_nan(TUNE_F32, 0, 1);
+        int32_t *on = put_bytes(dev, &label, sizeof label);
+        double *sum = put_bytes(dev, &loss, sizeof loss);
+        put(dev, &x), put(dev, &log_prob);
+        assert_ok(tune_cross_entropy(dev, &x.t, sum, log_prob.t.data, on, 1, true));
+        get_bytes(dev, &loss, sum, sizeof loss);
+        assert_true(fabs(loss / want - 1) < 1e-2);
+        assert_true(error(&log_prob, &(double){-want}) < 1e-2);
+        char *raw = get(&x);
+        assert_ok(tune_convert(dx, TUNE_F64, raw, TUNE_F32, 3));
+        assert_true(fabs(dx[2] / exp(-60) - 1) < 1e-3);
+        free(raw);
+        tune_device_free(dev, on, sizeof label);
+        tune_device_free(dev, sum, sizeof loss);
+        drop(&x), drop(&log_prob);
+    }
+}
+
+/* A gate so low that its exponential is nearly infinite: what is left of it is tiny, and right. */
+static void swiglu_low(void **state)
+{
+    (void)state;
+    for (int d = 0; d < DEVICES; d++) {
+        const double v[2] = {-88, 1};
+        double h;
+        struct array gate_up = array_from(TUNE_F32, 1, 2, v), out = array_nan(TUNE_F32, 1, 1);
+        put(devices[d], &gate_up), put(devices[d], &out);
+        assert_ok(tune_swiglu_forward(devices[d], &out.t, &gate_up.t));
+        char *raw = get(&out);
+        assert_ok(tune_convert(&h, TUNE_F64, raw, TUNE_F32, 1));
+        assert_true(fabs(h / (-88 / (1 + exp(88))) - 1) < 1e-4);
+        free(raw);
+        drop(&gate_up), drop(&out);
+    }
 }
 
 /* A NaN or an infinity must reach the loss: that is how a step is found not to be finite. */
@@ -1162,8 +1227,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(linear),
         cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(rmsnorm),
         cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),
-        cmocka_unit_test(attention_packed),
+        cmocka_unit_test(attention_packed), cmocka_unit_test(attention_unseen),
         cmocka_unit_test(swiglu),         cmocka_unit_test(cross_entropy), cmocka_unit_test(cross_entropy_not_finite),
+        cmocka_unit_test(cross_entropy_certain), cmocka_unit_test(swiglu_low),
         cmocka_unit_test(sum_squares),    cmocka_unit_test(finish_step),   cmocka_unit_test(updates),
         cmocka_unit_test(refused),        cmocka_unit_test(device_memory),
     };

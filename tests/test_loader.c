@@ -6,6 +6,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
+#include "datasets/packs.h"
 #include "flags/flags.h"
 #include "test.h"
 
@@ -1189,6 +1190,68 @@ static void packed_stream(void **state)
     }
 }
 
+/* What a batch says of itself, where the one before it was longer; and the plan of a product that floats make too large. */
+static void sizes(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_dataset *d;
+    struct tune_loader_options o = options();
+    struct tune_progress at = {.best = true};
+    struct tune_batch batch;
+    o.batch_size = 1; /* rows 0, 1, ... of 2, 3, ... 8, then 2 and 3 tokens: two to a step */
+    o.ahead = false;
+    struct tune_loader *load = loader_of(&own, 9, o, &d);
+    for (int64_t row = 0, micros = 0; row < 9; row++, micros--) {
+        if (micros == 0) {
+            assert_true((micros = tune_loader_more(load, &at)) > 0);
+        }
+        assert_ok(tune_loader_next(load, &batch));
+        assert_true(batch.B == 1 && batch.T == length_of(&own, row) && batch.tokens == batch.T);
+        assert_int_equal(batch.label_count, batch.T - 1);
+        assert_true(batch.epoch == (double)(row + 1) / 9);
+        if (micros == 1) {
+            tune_progress_step(&at, load);
+            assert_false(at.best); /* it was of the step before */
+            at.best = true;
+        }
+    }
+    done(load, d);
+    o.batch_size = 2;
+    load = loader_of(&own, 9, o, &d);
+    for (int64_t row = 0; row < 8; row += 4) {
+        assert_int_equal(tune_loader_more(load, &at), 2);
+        for (int micro = 0; micro < 2; micro++) {
+            assert_ok(tune_loader_next(load, &batch));
+            for (int b = 0; b < 2; b++)
+                for (int64_t t = length_of(&own, row + 2 * micro + b); t < batch.T; t++)
+                    assert_true(batch.ids[b * batch.T + t] == 0 && batch.labels[b * batch.T + t] == NO);
+        }
+    }
+    done(load, d);
+    o.epochs = 2.2; /* 25 * 2.2 is 55.00000000000001 */
+    load = loader_of(&own, 25, o, &d);
+    assert_int_equal(tune_loader_planned_rows(load), 55);
+    done(load, d);
+}
+
+/* Packed anew, rows of one token find their place too. */
+static void packed_ones(void **state)
+{
+    (void)state;
+    struct tune_packs p;
+    int32_t ids[3] = {1, 2, 3};
+    uint8_t trained[3] = {1, 1, 1};
+    static const int lengths[] = {1, 1, 3, 3}; /* the last one fits only where each 3 has a 1 beside it */
+    assert_ok(tune_packs_new(&p, 2, 4));
+    tune_packs_clear(&p);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(tune_packs_take(&p, &(struct tune_example){.ids = ids, .trained = trained, .count = lengths[i]}), 1);
+    tune_packs_close(&p);
+    assert_true(p.open == 2 && p.pack[0].used == 4 && p.pack[1].used == 4 && p.pack[0].rows == 2 && p.pack[1].rows == 2);
+    tune_packs_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1199,7 +1262,7 @@ int main(void)
         cmocka_unit_test(exact_share), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels),
         cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense),
-        cmocka_unit_test(huge), cmocka_unit_test(by_flags),
+        cmocka_unit_test(huge), cmocka_unit_test(by_flags),  cmocka_unit_test(sizes), cmocka_unit_test(packed_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -706,13 +706,29 @@ static void first_values(void **state)
     tune_device_close(dev);
 }
 
+/* DoRA divides by the length of a row of W + s B A. One of zeros has none: it is left as it is. */
+static void row_of_zeros(void **state)
+{
+    (void)state;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    float magnitude[2] = {3, 3}, squares[2] = {4, 0}, b[2] = {0, 0}, p[2] = {0, 0}, aa[1] = {1}, g[2], inverse[2];
+    struct tune_tensor to = tune_tensor_1d(g, TUNE_F32, 2), over = tune_tensor_1d(inverse, TUNE_F32, 2);
+    struct tune_tensor m = tune_tensor_1d(magnitude, TUNE_F32, 2), w = tune_tensor_1d(squares, TUNE_F32, 2);
+    struct tune_tensor tb = tune_tensor_2d(b, TUNE_F32, 2, 1), tp = tune_tensor_2d(p, TUNE_F32, 2, 1);
+    struct tune_tensor ta = tune_tensor_2d(aa, TUNE_F32, 1, 1);
+    assert_got(dev);
+    assert_ok(tune_dora_scale(dev, &to, &over, &m, &w, &tb, &tp, &ta, 2));
+    assert_true(g[0] == 1.5f && inverse[0] == 0.5f && g[1] == 0 && inverse[1] == 0);
+    tune_device_close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options),        cmocka_unit_test(dropping),            cmocka_unit_test(products),
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
         cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),       cmocka_unit_test(work),
-        cmocka_unit_test(packing),        cmocka_unit_test(first_values),
+        cmocka_unit_test(packing),        cmocka_unit_test(first_values),        cmocka_unit_test(row_of_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

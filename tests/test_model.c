@@ -349,6 +349,47 @@ static void nothing_grows(void **state)
     }
 }
 
+/* The config of a family, its sizes and what else is said. */
+static int parse(struct tune_model_config *c, const char *family, int heads, int kv_heads, const char *more)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "{\"model_type\": \"%s\", \"vocab_size\": 100, \"hidden_size\": 24, \"intermediate_size\": 40, "
+             "\"num_hidden_layers\": 3, \"num_attention_heads\": %d, \"num_key_value_heads\": %d%s}", family, heads, kv_heads, more);
+    cJSON *json = cJSON_Parse(text);
+    assert_non_null(json);
+    int status = tune_model_config_parse(c, json, "config.json");
+    cJSON_Delete(json);
+    return status;
+}
+
+/* What the families' classes take where a config says nothing, and what they do not look at. */
+static void family_defaults(void **state)
+{
+    (void)state;
+    struct tune_model_config c;
+    assert_ok(parse(&c, "llama", 4, 2, ", \"attention_bias\": true, \"mlp_bias\": true"));
+    assert_true(c.head_dim == 6 && c.qkv_bias && c.out_bias && c.mlp_bias && !c.qk_norm);
+    assert_ok(parse(&c, "qwen2", 4, 2, ", \"attention_bias\": true, \"mlp_bias\": true"));
+    assert_true(c.qkv_bias && !c.out_bias && !c.mlp_bias);
+    assert_ok(parse(&c, "mistral", 4, 2, ", \"attention_bias\": true, \"mlp_bias\": true"));
+    assert_true(!c.qkv_bias && !c.out_bias && !c.mlp_bias);
+    assert_ok(parse(&c, "qwen3", 4, 2, ", \"attention_bias\": true, \"mlp_bias\": true"));
+    assert_true(c.head_dim == 128 && c.qkv_bias && c.out_bias && !c.mlp_bias && c.qk_norm);
+    assert_int_equal(parse(&c, "llama", 6, 4, ""), -1);
+    assert_error_has("\"num_attention_heads\" 6 does not divide by \"num_key_value_heads\" 4");
+}
+
+/* 2 flops for each multiplication, 3 times for forward and backward; causal attention reads half of T positions. */
+static void flops(void **state)
+{
+    (void)state;
+    struct tune_model_config c;
+    assert_ok(parse(&c, "llama", 4, 2, ""));
+    double layer = 24 * 24 + 2 * 24 * 12 + 24 * 24 + 3 * 24 * 40, T = 10;
+    double attention = 2 * 2 * (T / 2) * 24; /* scores and their products with the values, of a token */
+    assert_true(fabs(tune_model_config_flops(&c, T) - 3 * (3 * (2 * layer + attention) + 2 * 100 * 24)) < 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +397,8 @@ int main(void)
         cmocka_unit_test(pretrained_stories260K),
         cmocka_unit_test(every_family),
         cmocka_unit_test(nothing_grows),
+        cmocka_unit_test(family_defaults),
+        cmocka_unit_test(flops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -204,11 +204,35 @@ static void refused(void **state)
     free(memory);
 }
 
+/* Numbers of a whole block are multiplied by a reciprocal, those of a last one that is not full are divided: now and then that
+ * is another code. */
+static void short_blocks(void **state)
+{
+    (void)state;
+    int different = 0;
+    void *memory = memory_for(64);
+    for (uint64_t i = 0; i < 4000; i++) {
+        int b = (int)(i % 15);
+        float bound = (levels4[b] + levels4[b + 1]) / 2, d = (float)(1 + tune_random_uniform(1, 1, i)), near = bound * d;
+        float reciprocal = 1 / d, x[64] = {d, nextafterf(near, i % 2 ? 4 : -4)};
+        int divided = b + (x[1] / d > bound), multiplied = b + (x[1] * reciprocal > bound);
+        if (divided == multiplied)
+            continue;
+        for (int n = 2; n <= 64; n += 62) {
+            struct tune_nf4 q = quantised(memory, x, n, n);
+            assert_int_equal(q.codes[0] & 15, n < 64 ? divided : multiplied);
+        }
+        different++;
+    }
+    assert_true(different > 10);
+    free(memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published), cmocka_unit_test(ties_of_numbers), cmocka_unit_test(ties_of_magnitudes),
-        cmocka_unit_test(stretches), cmocka_unit_test(refused),
+        cmocka_unit_test(short_blocks), cmocka_unit_test(stretches), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

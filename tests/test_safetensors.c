@@ -655,6 +655,45 @@ static void writer_failures(void **s)
     assert_null(tune_safetensors_writer_new("/nowhere/at/all.safetensors"));
 }
 
+static void writer_edges(void **state)
+{
+    (void)state;
+    char path[TUNE_PATH_MAX];
+    snprintf(path, sizeof path, "%s/edges", folder);
+    /* a control character in a name; more bytes than are left; the same key twice */
+    struct tune_safetensors_writer *to = tune_safetensors_writer_new(path);
+    assert_got(to);
+    assert_ok(tune_safetensors_writer_declare(to, "a\x1f", TUNE_U8, 1, (int64_t[]){4}));
+    assert_ok(tune_safetensors_writer_write(to, "1234", 4));
+    assert_ok(tune_safetensors_writer_finish(to));
+    tune_safetensors_writer_free(to);
+    struct tune_safetensors *f = tune_safetensors_open(path);
+    assert_got(f);
+    assert_string_equal(tune_safetensors_name(f, 0), "a\x1f");
+    tune_safetensors_close(f);
+    assert_got(to = tune_safetensors_writer_new(path));
+    assert_ok(tune_safetensors_writer_declare(to, "a", TUNE_U8, 1, (int64_t[]){4}));
+    assert_ok(tune_safetensors_writer_write(to, "12", 2));
+    assert_int_equal(tune_safetensors_writer_write(to, "123", 3), -1);
+    assert_error_has("more bytes than the 4 that were declared");
+    tune_safetensors_writer_free(to);
+    assert_got(to = tune_safetensors_writer_new(path));
+    assert_ok(tune_safetensors_writer_metadata(to, "by", "a"));
+    assert_ok(tune_safetensors_writer_metadata(to, "by", "b"));
+    assert_int_equal(tune_safetensors_writer_finish(to), -1);
+    assert_error_has("metadata key by was declared twice");
+    tune_safetensors_writer_free(to);
+    /* each fits, all together do not */
+    assert_got(to = tune_safetensors_writer_new(path));
+    for (int i = 0; i < 9; i++) {
+        const char name[] = {(char)('a' + i), 0};
+        int status = tune_safetensors_writer_declare(to, name, TUNE_U8, 1, (int64_t[]){((int64_t)1 << 60) - 1});
+        assert_int_equal(status, i < 8 ? 0 : -1);
+    }
+    assert_error_has("has a shape that no file can hold");
+    tune_safetensors_writer_free(to);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -669,7 +708,7 @@ int main(void)
         T(stricter_than_the_reference), T(names_do_not_reach_the_terminal), T(no_such_file),
         T(white_space), T(nothing_in_it), T(scalar), T(zero_tensors), T(unsorted_header), T(null_metadata),
         T(escaped_names), T(unaligned_data), T(unknown_keys), T(every_dtype),
-        T(round_trip), T(same_bytes_as_the_reference), T(writer_of_nothing), T(writer_failures),
+        T(round_trip), T(same_bytes_as_the_reference), T(writer_of_nothing), T(writer_failures), T(writer_edges),
     };
     return cmocka_run_group_tests_name("safetensors", tests, NULL, NULL);
 }

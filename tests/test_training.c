@@ -454,18 +454,24 @@ static void accumulation(void **state)
 
 /* ---- the loss ---- */
 
-/* 65536 logits a row make chunks of 128 rows (32 MiB): 300 positions with some 200 labels take two. */
+/* 65536 logits a row make chunks of 192 rows (48 MiB): 360 positions with some 240 labels, an odd number, take two that
+ * differ in size. */
 static void loss_in_chunks(void **state)
 {
     (void)state;
-    enum { C = 8, V = 65536, B = 3, T = 100, N = B * T };
+    enum { C = 8, V = 65536, B = 3, T = 120, N = B * T };
     struct tune_model_config c = base("llama");
     c.hidden = C, c.heads = 2, c.kv_heads = 1, c.head_dim = 4, c.layers = 1, c.ffn = 8, c.vocabulary = V, c.logits_scaling = 1.25f;
     for (int half = 0; half < 2; half++) {
         enum tune_dtype type = half ? TUNE_BF16 : TUNE_F32;
         struct trainer t;
         open_trainer(&t, &c, B, T, type, TUNE_FOR_TRAINING);
-        assert_true(t.batch.label_count > 128 && t.batch.label_count < 256);
+        for (int64_t n = 0; t.batch.label_count % 2 == 0; n++)
+            if (t.labels[n] != TUNE_NO_LABEL) {
+                t.labels[n] = TUNE_NO_LABEL;
+                t.batch.label_count--;
+            }
+        assert_true(t.batch.label_count > 192 && t.batch.label_count < 384);
         struct array hidden = array_random(type, N, C, 1, 77);
         put(t.dev, &hidden);
         struct tune_tensor w, dw, *dhidden;
@@ -827,6 +833,96 @@ static void schedules_by_rows(void **state)
     assert_true(tune_schedule_lr(&linear, &at) == .5);
 }
 
+/* Three steps with gradients of our own, every parameter with moments of its own, against float64. */
+static void steps(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        struct tune_model_config c = llama();
+        struct trainer t;
+        const struct tune_step_sums *read;
+        const struct tune_optimizer_options o = {.kind = kind % 2 ? TUNE_SGD : TUNE_ADAMW, .beta1 = .8, .beta2 = .95, .eps = 1e-2,
+                                                 .weight_decay = .1, .momentum = .7, .decay_all = kind > 1};
+        const double lr = .05;
+        open_trainer(&t, &c, 1, 4, TUNE_F32, TUNE_FOR_TRAINING);
+        struct tune_parameters *p = tune_model_parameters(t.m);
+        struct tune_optimizer *opt = tune_optimizer_new(t.m, &o);
+        assert_got(opt);
+        double **w = calloc((size_t)p->count, sizeof *w); /* [i]: weights, first, second moment */
+        for (int i = 0; i < p->count; i++) {
+            float *begin = weights_of(&t, &p->at[i]);
+            w[i] = calloc(3 * (size_t)p->at[i].count, sizeof **w);
+            for (int64_t k = 0; k < p->at[i].count; k++)
+                w[i][k] = begin[k];
+            free(begin);
+        }
+        for (int step = 1; step <= 3; step++) {
+            assert_ok(tune_model_zero_grad(t.m, t.sums));
+            assert_ok(t.dev->kernels->add_scalar(t.dev, &tune_sums_device(t.sums)->labels, 2));
+            for (int i = 0; i < p->count; i++) {
+                int64_t n = p->at[i].count;
+                double keep = o.decay_all || p->at[i].ndim == 2 ? 1 - lr * o.weight_decay : 1;
+                struct array g = array_random(TUNE_F32, 0, n, .1, (uint64_t)(100 * step + i));
+                assert_ok(t.dev->kernels->upload(t.dev, tune_model_gradient(t.m, &p->at[i]), g.raw, n * 4));
+                for (int64_t k = 0; k < n; k++) {
+                    double *m = &w[i][n + k], *v = &w[i][2 * n + k], grad = g.v[k] / 2;
+                    *m = kind % 2 ? o.momentum * *m + grad : o.beta1 * *m + (1 - o.beta1) * grad;
+                    *v = o.beta2 * *v + (1 - o.beta2) * grad * grad;
+                    w[i][k] = keep * w[i][k] - lr * (kind % 2 ? *m : *m / (1 - pow(o.beta1, step)) /
+                                                                     (sqrt(*v / (1 - pow(o.beta2, step))) + o.eps));
+                }
+                drop(&g);
+            }
+            assert_ok(tune_optimizer_clip(opt, 0, t.sums));
+            assert_ok(tune_optimizer_step(opt, lr, t.sums));
+            assert_int_equal(tune_sums_read(t.sums, &read), 1);
+        }
+        for (int i = 0; i < p->count; i++) {
+            float *after = weights_of(&t, &p->at[i]);
+            if (test_error(after, w[i], p->at[i].count) > 1e-6)
+                fail_msg("%s is not what it should be after three steps", p->at[i].name);
+            free(after), free(w[i]);
+        }
+        free(w);
+        tune_optimizer_free(opt);
+        close_trainer(&t);
+    }
+}
+
+/* What a step says that it was handed: rows of the data set, tokens, positions, labels, of all its batches. */
+static void step_sums(void **state)
+{
+    (void)state;
+    struct tune_device *dev = tune_device_open("cpu", 1);
+    struct tune_sums *sums = tune_sums_new(dev, 2);
+    const struct tune_step_sums *steps;
+    const struct tune_batch padded = {.B = 2, .T = 5, .tokens = 7, .label_count = 4, .epoch = 0.25};
+    const struct tune_batch packed = {.B = 2, .T = 5, .tokens = 9, .label_count = 3, .epoch = 0.5, .row_count = 6};
+    assert_got(sums);
+    assert_int_equal(tune_sums_count(sums, &padded), -1);
+    assert_error_has("no step has begun");
+    for (int i = 0; i < 2; i++) {
+        assert_ok(tune_sums_begin(sums));
+        assert_null(tune_sums_scaled(sums)); /* also where the step before was */
+        assert_error_has("was not measured");
+        assert_ok(tune_sums_count(sums, &padded));
+        assert_ok(tune_sums_count(sums, &packed));
+        tune_sums_scale(sums);
+        assert_got(tune_sums_scaled(sums));
+        tune_sums_end(sums, 1e-3 * (i + 1));
+    }
+    assert_int_equal(tune_sums_begin(sums), -1);
+    assert_error_has("2 steps were not read");
+    assert_int_equal(tune_sums_read(sums, &steps), 2);
+    for (int i = 0; i < 2; i++) {
+        assert_true(steps[i].rows == 2 + 6 && steps[i].tokens == 16 && steps[i].padded_tokens == 20 && steps[i].labels == 7);
+        assert_true(steps[i].epoch == 0.5 && steps[i].lr == 1e-3 * (i + 1));
+    }
+    assert_ok(tune_sums_begin(sums));
+    tune_sums_free(sums);
+    tune_device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -837,7 +933,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
         cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
-        cmocka_unit_test(schedules_by_rows),
+        cmocka_unit_test(schedules_by_rows),    cmocka_unit_test(step_sums),
+        cmocka_unit_test(steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

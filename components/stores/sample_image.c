@@ -53,6 +53,17 @@ static char *pack(const char *const *texts, size_t count, size_t *room)
     return data;
 }
 
+/* How an object is made that keeps no time of its making: the same rows make the same bytes. */
+static hid_t without_times(hid_t kind)
+{
+    hid_t plist = H5Pcreate(kind);
+    if (plist >= 0 && H5Pset_obj_track_times(plist, 0) < 0) {
+        tune_hdf5_close(plist);
+        return H5I_INVALID_HID;
+    }
+    return plist;
+}
+
 /* ---- attributes ---- */
 
 /* An attribute of count elements (0: one, no array). */
@@ -119,10 +130,9 @@ static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
 static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows, bool chunked, const void *data)
 {
     hsize_t chunk = rows ? rows : 1;
-    hid_t space = H5Screate_simple(1, &rows, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = H5Screate_simple(1, &rows, NULL), plist = without_times(H5P_DATASET_CREATE);
     hid_t dataset = H5I_INVALID_HID;
-    /* no times: the same rows make the same bytes */
-    if (space >= 0 && plist >= 0 && H5Pset_obj_track_times(plist, 0) >= 0 && H5Pset_attr_phase_change(plist, 65535, 0) >= 0 &&
+    if (space >= 0 && plist >= 0 && H5Pset_attr_phase_change(plist, 65535, 0) >= 0 &&
         (!chunked || H5Pset_chunk(plist, 1, &chunk) >= 0))
         dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
     if (dataset >= 0 && rows > 0 && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
@@ -228,8 +238,10 @@ static int put_file(hid_t file, const struct tune_sample_rows *tables, int count
     int64_t version = TUNE_STORE_SCHEMA;
     TRY(put_attribute(file, "schema_version", H5T_STD_I64LE, 0, &version));
     TRY(put_text(file, "creator", "tune.c " TUNE_VERSION));
-    hid_t group = H5Gcreate2(file, "measurements", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t plist = without_times(H5P_GROUP_CREATE);
+    hid_t group = plist < 0 ? H5I_INVALID_HID : H5Gcreate2(file, "measurements", H5P_DEFAULT, plist, H5P_DEFAULT);
     int status = group < 0 ? -1 : 0;
+    tune_hdf5_close(plist);
     for (int i = 0; i < count && status == 0; i++)
         status = put_table(tables[i].name ? group : file, &tables[i], reasons);
     tune_hdf5_close(group);
@@ -283,10 +295,11 @@ static herr_t unshare_buffer(void *buffer)
 static hid_t create(struct buffer *buffer)
 {
     H5FD_file_image_callbacks_t calls = {make_buffer, NULL, resize_buffer, take_buffer, share_buffer, unshare_buffer, buffer};
-    hid_t access = tune_hdf5_access(), file = H5I_INVALID_HID;
-    if (access >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
+    hid_t access = tune_hdf5_access(), plist = without_times(H5P_FILE_CREATE), file = H5I_INVALID_HID;
+    if (access >= 0 && plist >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fapl_core(access, 1 << 20, 0) >= 0 && H5Pset_file_image_callbacks(access, &calls) >= 0)
-        file = H5Fcreate("a sample file in memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+        file = H5Fcreate("a sample file in memory", H5F_ACC_TRUNC, plist, access);
+    tune_hdf5_close(plist);
     tune_hdf5_close(access);
     return file;
 }

@@ -1,0 +1,166 @@
+/* test_init.c - first values: of models made of random numbers, of adapters; and products with merged weights, which go by
+ * tiles. The model has matrices longer than any piece that is drawn, written or multiplied at a time. */
+#include "test.h"
+
+#include <cjson/cJSON.h>
+
+#include "core/file.h"
+#include "core/random.h"
+#include "models/activations.h"
+#include "models/init.h"
+#include "models/lora.h"
+#include "models/weights.h"
+
+enum { HIDDEN = 64, FFN = 16400, T = 3, SEED = 11 };
+#define RANGE ((double)0.05f)
+
+static void make_model(const char *folder, uint64_t seed)
+{
+    cJSON *config = cJSON_Parse("{\"model_type\": \"granite\", \"vocab_size\": 50, \"hidden_size\": 64, \"intermediate_size\": 16400, "
+                                "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"num_key_value_heads\": 1, "
+                                "\"attention_bias\": true, \"mlp_bias\": true, \"tie_word_embeddings\": false, "
+                                "\"residual_multiplier\": 0.3, \"initializer_range\": 0.05}");
+    assert_non_null(config);
+    assert_ok(tune_model_init(folder, config, "test", seed, TUNE_F32, NULL, NULL));
+    cJSON_Delete(config);
+}
+
+static uint64_t stream_of(const struct tune_parameter *p)
+{
+    return tune_hash64(p->name, strlen(p->name), 0);
+}
+
+/* Norms of ones, biases of zeros, matrices of a normal distribution: each number a function of seed, name and place. */
+static void of_models(void **state)
+{
+    (void)state;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    make_model("first", SEED);
+    struct tune_model *m = tune_model_load("first", dev, TUNE_F32);
+    assert_got(m);
+    for (int i = 0; i < m->parameters.count; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        const float *w = tune_model_weight(m, p);
+        double sum = 0, squares = 0;
+        for (int64_t k = 0; k < p->count; k++) {
+            if (p->ndim == 1)
+                assert_true(w[k] == (strstr(p->name, "norm") ? 1 : 0));
+            else if (k % 997 == 0 || k > p->count - 9)
+                assert_true(w[k] == (float)(RANGE * tune_random_normal(SEED, stream_of(p), (uint64_t)k)));
+            sum += w[k];
+            squares += w[k] * w[k];
+        }
+        if (p->ndim != 2)
+            continue;
+        double n = (double)p->count;
+        assert_true(fabs(sum / n) < 5 * RANGE / sqrt(n));
+        assert_true(fabs(squares / n / (RANGE * RANGE) - 1) < 5 * sqrt(2 / n));
+    }
+    tune_model_free(m);
+    tune_device_close(dev);
+}
+
+/* A between -1/sqrt(in) and 1/sqrt(in), B of zeros; the base is not trained, however it was loaded. */
+static void of_adapters(void **state)
+{
+    (void)state;
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_lora_options o = {.r = 5, .alpha = 10, .targets = "all-linear"};
+    struct tune_model *m = tune_model_load("first", dev, TUNE_F32);
+    assert_got(m);
+    assert_ok(tune_lora_add(m, &o, SEED));
+    for (int i = 0; i < m->parameters.base; i++)
+        assert_false(m->parameters.at[i].trainable);
+    for (int i = m->parameters.base; i < m->parameters.count; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        const float *w = tune_model_weight(m, p);
+        double bound = 1 / sqrt((double)p->shape[1]), least = 1, most = -1, squares = 0;
+        bool a = strstr(p->name, "lora_A") != NULL;
+        for (int64_t k = 0; k < p->count; k++) {
+            if (!a)
+                assert_true(w[k] == 0);
+            else if (k % 499 == 0 || k > p->count - 9)
+                assert_true(w[k] == (float)(bound * (2 * tune_random_uniform(SEED, stream_of(p), (uint64_t)k) - 1)));
+            least = fmin(least, w[k]);
+            most = fmax(most, w[k]);
+            squares += w[k] * w[k];
+        }
+        if (!a)
+            continue;
+        assert_true(least >= -bound && least < -0.95 * bound && most <= bound && most > 0.95 * bound);
+        assert_true(fabs(3 * squares / (double)p->count / (bound * bound) - 1) < 5 / sqrt((double)p->count));
+    }
+    tune_model_free(m);
+    tune_device_close(dev);
+}
+
+/* W + s B A, some numbers of it. */
+static int read_merged(void *model, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct tune_model *m = model;
+    const float *w = tune_model_weight(m, p);
+    const struct tune_parameter *table = m->parameters.at;
+    int64_t in = p->shape[1];
+    for (int g = 0; g < LORA_PRODUCTS; g++)
+        for (int k = 0; k < m->lora->group[g].count; k++) {
+            const struct lora_target *t = &m->lora->group[g].target[k];
+            const float *a = tune_model_weight(m, &table[t->a]), *b = tune_model_weight(m, &table[t->b]);
+            if (&table[t->base] != p)
+                continue;
+            for (int64_t i = at; i < at + count; i++) {
+                double sum = w[i];
+                for (int64_t r = 0; r < t->r; r++)
+                    sum += (double)t->scale * b[i / in * t->r + r] * a[r * in + i % in];
+                out[i - at] = (float)sum;
+            }
+            return 0;
+        }
+    tune_error_set("%s has no adapter", p->name);
+    return -1;
+}
+
+/* What a model with adapters infers, it infers with its merged weights too; and then as before. */
+static void by_tiles(void **state)
+{
+    (void)state;
+    static const char *const targets[] = {"all-linear", "q_proj,v_proj,up_proj,down_proj"};
+    static const int32_t ids[T] = {1, 7, 49};
+    struct tune_device *dev = tune_device_open("cpu", 2);
+    for (int c = 0; c < 2; c++) {
+        struct tune_lora_options o = {.r = 2, .alpha = 3, .targets = targets[c]};
+        struct tune_batch batch = {.B = 1, .T = T, .ids = ids, .tokens = T};
+        struct tune_model *m = tune_model_load_frozen("first", dev, TUNE_F32, TUNE_F32);
+        assert_got(m);
+        assert_ok(tune_lora_add(m, &o, SEED));
+        for (int i = 0; i < m->parameters.count; i++) { /* B, and the biases */
+            const struct tune_parameter *p = &m->parameters.at[i];
+            float *w = tune_model_weight(m, p);
+            for (int64_t k = 0; k < p->count && (strstr(p->name, "lora_B") || strstr(p->name, "bias")); k++)
+                w[k] = (float)(0.2 * tune_random_normal(5, (uint64_t)i, (uint64_t)k));
+        }
+        assert_ok(tune_model_reserve(m, 1, T, 0));
+        struct tune_weights_source merged = {read_merged, m};
+        struct tune_tensor *hidden;
+        float plain[T * HIDDEN], *got;
+        double d = 0, size = 0;
+        assert_ok(tune_model_infer(m, &batch, &hidden));
+        memcpy(plain, hidden->data, sizeof plain);
+        assert_ok(tune_model_infer_merged(m, &batch, &merged, &hidden));
+        got = hidden->data;
+        for (int i = 0; i < T * HIDDEN; i++) {
+            d += (got[i] - plain[i]) * (got[i] - plain[i]);
+            size += plain[i] * plain[i];
+        }
+        assert_true(sqrt(d / size) < 1e-5);
+        assert_ok(tune_model_infer(m, &batch, &hidden));
+        assert_memory_equal(hidden->data, plain, sizeof plain);
+        tune_model_free(m);
+    }
+    tune_device_close(dev);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(of_models), cmocka_unit_test(of_adapters), cmocka_unit_test(by_tiles)};
+    return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
+}
