@@ -199,8 +199,8 @@ int tune_file_remove_folder(const char *path)
     if (!S_ISDIR(st.st_mode))
         return unlink(path) < 0 ? fail("remove", path) : 0;
     int status = remove_entries(path, is_inside);
-    if (status == 0 && rmdir(path) < 0)
-        status = fail("remove folder", path);
+    for (int i = 0; status == 0 && rmdir(path) < 0; i++) /* another process may have put something there meanwhile */
+        status = (errno == ENOTEMPTY || errno == EEXIST) && i < 10 ? remove_entries(path, is_inside) : fail("remove folder", path);
     return status;
 }
 
