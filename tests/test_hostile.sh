@@ -18,8 +18,8 @@ as= nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
 [ "$(id -u)" != 0 ] || { chmod 755 "$tmp" && $nobody test -x "$BUILD/finetune_full" 2>/dev/null && as=$nobody; }
 fit() { cheap "$1" "$2" $as "$BUILD/finetune_full" --threads 1 --model "$3" --dataset rows.jsonl --max-length 32 --max-steps 1 --output run; }
 tokens() { cheap "$1" "$2" "$BUILD/tokenize" --model "$3"; }
-# copied NAME - a copy of the model, to be spoilt; its large file is a link
-copied() { rm -rf "$1" && mkdir "$1" && cp model/*.json "$1" && ln -s ../model/model.safetensors "$1"; }
+# copied NAME - a copy of the model, to be spoilt
+copied() { rm -rf "$1" && cp -r model "$1"; }
 # le64 N - eight bytes, little-endian
 le64() { n=$1 i=0; while [ $i -lt 8 ]; do printf "\\$(printf %o $((n % 256)))"; n=$((n / 256)) i=$((i + 1)); done; }
 # header TEXT FILE - a weight file of that header
@@ -96,8 +96,8 @@ rm -rf many names
 copied index && rm index/model.safetensors && truncate -s 40M index/model.safetensors.index.json
 fit "an index of 40 MB" "model.safetensors.index.json has 41943040 bytes, more than" index
 awk 'BEGIN { printf "{\"weight_map\":{"; for (i = 0; i < 2000; i++) printf "%s\"x\":\"%d.safetensors\"", i ? "," : "", i; printf "}}" }' >index/model.safetensors.index.json
-header '{"x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}' one
-i=0 && while [ $i -lt 1100 ]; do ln -s ../one index/$i.safetensors; i=$((i + 1)); done
+header '{"x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}' index/one
+i=0 && while [ $i -lt 1100 ]; do ln -s one index/$i.safetensors; i=$((i + 1)); done
 fit "two thousand shards" "names more than 1024 files" index
 for folder in .. "$tmp"; do # it is there, and holds the tensor
     echo "{\"weight_map\":{\"model.norm.weight\":\"$folder/model/model.safetensors\"}}" >index/model.safetensors.index.json

@@ -54,6 +54,14 @@ unset OMP_NUM_THREADS
 all=$("$BUILD/finetune_full" --model model --dataset "$data" --max-steps 1 --max-length 64 --output threads | sed -n 's/^# device .* \([0-9]*\) thread.*/\1/p')
 threads 1 OMP_NUM_THREADS=1
 threads 3 OMP_NUM_THREADS=3
+threads 2 OMP_NUM_THREADS=2,100
+threads 2 "OMP_NUM_THREADS=\\ 2\\ ,\\ 1"
+for n in 4097 12000 100000 99999999999999999999 -3 0 x 2, ,2 '2 3'; do
+    for p in finetune_full init_model; do
+        refused "OMP_NUM_THREADS=$n is refused by $p" 2 "OMP_NUM_THREADS=$n: expected a number of threads in [1,4096]" env OMP_NUM_THREADS="$n" \
+            timeout 20 "$BUILD/$p" $(if [ $p = init_model ]; then echo --vocab-size 300 --layers 1 like; else echo --model model --dataset "$data" --max-steps 1 --output many; fi)
+    done
+done
 threads "$all" OMP_PROC_BIND=true
 threads "$all" OMP_PLACES=cores
 threads "$all" OMP_DYNAMIC=true

@@ -193,35 +193,46 @@ static void a_run(void **state)
     unsetenv("TUNE_NONCE");
 }
 
+/* Makes it, and lets it go at once, as a run that ended. */
+static int make_folder(char path[TUNE_PATH_MAX], const char *folder, bool overwrite)
+{
+    FILE *metrics = NULL;
+    int status = tune_run_folder_make(path, &metrics, folder, "prog", overwrite);
+    assert_true((status == 0) == (metrics != NULL));
+    if (metrics)
+        fclose(metrics);
+    return status;
+}
+
 static void folders(void **state)
 {
     (void)state;
     char path[TUNE_PATH_MAX], other[TUNE_PATH_MAX];
-    assert_ok(tune_run_folder_make(path, "deep/down/b", "prog", false));
-    assert_int_equal(tune_run_folder_make(path, "deep/down/b", "prog", false), -1);
+    assert_ok(make_folder(path, "deep/down/b", false));
+    assert_int_equal(make_folder(path, "deep/down/b", false), -1);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_error_has("--overwrite");
-    assert_ok(tune_run_folder_make(path, "deep/down/b", "prog", true)); /* empty: nothing is lost */
+    assert_ok(make_folder(path, "deep/down/b", true)); /* empty: nothing is lost */
     test_write(test_home, "deep/down/b/precious.txt", "x", 1);
-    assert_int_equal(tune_run_folder_make(path, "deep/down/b", "prog", true), -1);
+    assert_int_equal(make_folder(path, "deep/down/b", true), -1);
     assert_error_has("no run.json");
     assert_true(tune_file_exists("deep/down/b/precious.txt"));
     assert_ok(tune_file_make_folder("early"));
     test_write(test_home, "early/metrics.jsonl", "", 0); /* killed before it had a run.json */
     test_write(test_home, "early/run.json.tmp-77", "{", 1);
-    assert_ok(tune_run_folder_make(path, "early", "prog", true));
+    assert_ok(make_folder(path, "early", true));
     test_write(test_home, "early/metrics.jsonl", "x", 1);
-    assert_int_equal(tune_run_folder_make(path, "early", "prog", true), -1);
+    assert_int_equal(make_folder(path, "early", true), -1);
     assert_int_equal(symlink("deep/down/b", "link"), 0);
     test_write(test_home, "deep/down/b/run.json", "{}", 2);
-    assert_ok(tune_run_folder_make(path, "link/", "prog", true)); /* the link goes, not what it points at */
+    assert_ok(make_folder(path, "link/", true)); /* the link goes, not what it points at */
     assert_true(tune_file_exists("deep/down/b/precious.txt"));
-    assert_ok(tune_run_folder_make(path, "deep/down/b", "prog", true));
+    assert_ok(make_folder(path, "deep/down/b", true));
     assert_false(tune_file_exists("deep/down/b/precious.txt"));
-    assert_int_equal(tune_run_folder_make(path, "", "prog", false), -1);
-    assert_int_equal(tune_run_folder_make(path, "/proc/x/y", "prog", false), -1);
-    assert_ok(tune_run_folder_make(path, NULL, "prog", false));
-    assert_ok(tune_run_folder_make(other, NULL, "prog", false)); /* in the same second */
+    assert_int_equal(make_folder(path, "", false), -1);
+    assert_int_equal(make_folder(path, "/proc/x/y", false), -1);
+    assert_ok(make_folder(path, NULL, false));
+    assert_ok(make_folder(other, NULL, false)); /* in the same second */
     assert_string_not_equal(path, other);
     assert_int_equal(strncmp(path, "runs/prog-20", 12), 0);
     FILE *metrics = fopen("link/metrics.jsonl", "w");
@@ -232,10 +243,10 @@ static void folders(void **state)
     assert_int_equal(tune_run_folder_hold(second, "link"), -1); /* one run at a time goes on in a folder */
     assert_error_has("link: a run is still writing there");
     fclose(second);
-    assert_int_equal(tune_run_folder_make(path, "link", "prog", true), -1);
+    assert_int_equal(make_folder(path, "link", true), -1);
     assert_error_has("still writing to link");
     fclose(metrics);
-    assert_ok(tune_run_folder_make(path, "link", "prog", true));
+    assert_ok(make_folder(path, "link", true));
     test_write(test_home, "deep/m.txt", "x", 1);
     assert_true(tune_run_folder_holds("deep", "deep/m.txt") && tune_run_folder_holds("deep", "deep/"));
     assert_false(tune_run_folder_holds("deep/down", "deep/m.txt") || tune_run_folder_holds("dee", "deep/m.txt"));

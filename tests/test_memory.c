@@ -288,12 +288,42 @@ static void beyond_counting(void **state)
     tune_device_close(dev);
 }
 
+/* The parts that each thread has grow with their number beyond 32 bits, whoever multiplies the matrices. */
+static void many_threads(void **state)
+{
+    (void)state;
+    static const char *const matmul[] = {"own", "openblas"};
+    struct tune_model_config c = small("llama");
+    struct tune_memory_request r = request(&uses[0], &c);
+    struct tune_memory_plan one, many;
+    enum { THREADS = 20000 };
+    for (int i = 0; i < 2; i++) {
+        setenv("TUNE_MATMUL", matmul[i], 1);
+        struct tune_device *dev = tune_device_open("cpu", 1);
+        assert_got(dev);
+        assert_ok(tune_memory_plan_make(&one, &r, dev));
+        dev->threads = THREADS; /* of the plan alone: nothing is computed */
+        assert_ok(tune_memory_plan_make(&many, &r, dev));
+        dev->threads = 1;
+        assert_int_equal(one.count, many.count);
+        int grown = 0;
+        for (int p = 0; p < one.count; p++) {
+            assert_true(many.parts[p].bytes >= one.parts[p].bytes);
+            grown += many.parts[p].bytes - one.parts[p].bytes > (int64_t)2 << 30;
+        }
+        assert_int_equal(grown, 2); /* threads' work, libraries' buffers */
+        tune_device_close(dev);
+    }
+    unsetenv("TUNE_MATMUL");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_hold),
         cmocka_unit_test(too_little),
         cmocka_unit_test(beyond_counting),
+        cmocka_unit_test(many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

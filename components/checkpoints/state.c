@@ -12,6 +12,7 @@
 #include "checkpoints/adapter.h"
 #include "core/cjson.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/safetensors.h"
 #include "core/try.h"
 #include "flags/find.h"
@@ -56,21 +57,19 @@ static bool put(cJSON *json, const struct field *f, const struct tune_progress *
  * weights, wherever they lie, and the moments. "": there are none. */
 enum { WEIGHTS, MOMENTS, FILES };
 static const char *const hash_names[FILES] = {"weights_hash", "optimizer_hash"};
+static const char weights_name[] = "state/weights.safetensors", moments_name[] = "state/optimizer.safetensors";
+static const char progress_name[] = "state/progress.json";
 
 static int hash_files(const char *checkpoint, char text[FILES][32], char paths[FILES][TUNE_PATH_MAX])
 {
     struct tune_model_identity saved = {0};
     uint64_t hash[FILES] = {0};
-    TRY(tune_path(paths[WEIGHTS], "%s/state/weights.safetensors", checkpoint));
-    TRY(tune_path(paths[MOMENTS], "%s/state/optimizer.safetensors", checkpoint));
-    bool wide = tune_file_exists(paths[WEIGHTS]), moments = tune_file_exists(paths[MOMENTS]);
-    TRY(wide ? tune_file_fingerprint(paths[WEIGHTS], &hash[WEIGHTS]) : tune_model_identity(checkpoint, &saved));
-    TRY(moments ? tune_file_fingerprint(paths[MOMENTS], &hash[MOMENTS]) : 0);
-    if (!wide) {
-        TRY(tune_path(paths[WEIGHTS], "%s/adapter_model.safetensors", checkpoint));
-        bool adapter = tune_file_exists(paths[WEIGHTS]);
-        TRY(adapter ? 0 : tune_path(paths[WEIGHTS], "%s/model.safetensors", checkpoint));
-    }
+    bool wide = tune_folder_has(checkpoint, weights_name), moments = tune_folder_has(checkpoint, moments_name);
+    const char *narrow = tune_folder_has(checkpoint, "adapter_model.safetensors") ? "adapter_model.safetensors" : "model.safetensors";
+    TRY(tune_path(paths[WEIGHTS], "%s/%s", checkpoint, wide ? weights_name : narrow));
+    TRY(tune_path(paths[MOMENTS], "%s/%s", checkpoint, moments_name));
+    TRY(wide ? tune_folder_fingerprint(checkpoint, weights_name, &hash[WEIGHTS]) : tune_model_identity(checkpoint, &saved));
+    TRY(moments ? tune_folder_fingerprint(checkpoint, moments_name, &hash[MOMENTS]) : 0);
     snprintf(text[WEIGHTS], sizeof text[WEIGHTS], "%016" PRIx64, wide ? hash[WEIGHTS] : saved.fingerprint);
     snprintf(text[MOMENTS], sizeof text[MOMENTS], "%.*" PRIx64, moments ? 16 : 0, hash[MOMENTS]);
     return 0;
@@ -121,8 +120,8 @@ static bool rows_make_sense(const struct tune_progress *at)
 int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, bool *finished)
 {
     char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/state/progress.json", checkpoint));
-    cJSON *json = tune_cjson_read(path, PROGRESS_MAX);
+    TRY(tune_path(path, "%s/%s", checkpoint, progress_name));
+    cJSON *json = tune_cjson_read_in(checkpoint, progress_name, PROGRESS_MAX);
     if (!json)
         return -1;
     bool evaluated = cJSON_GetObjectItemCaseSensitive(json, "eval_step") != NULL;
@@ -241,10 +240,10 @@ int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_o
     if (opt) {
         int64_t steps = tune_optimizer_steps(opt);
         TRY(steps < 0 ? -1 : 0);
-        TRY(tune_path(path, "%s/state/optimizer.safetensors", checkpoint));
+        TRY(tune_path(path, "%s/%s", checkpoint, moments_name));
         TRY(write_f32(path, moments, moments_of(moments, m, opt), steps));
     }
-    TRY(tune_path(path, "%s/state/weights.safetensors", checkpoint));
+    TRY(tune_path(path, "%s/%s", checkpoint, weights_name));
     TRY(weights ? write_f32(path, &(struct tensor_list){m, "", NULL}, 1, at->step) : 0);
     return tune_state_write_progress(checkpoint, at); /* last: it says what the others hold */
 }
@@ -276,10 +275,12 @@ static int put_values(const char *path, const char *name, const struct tune_tens
     return 0;
 }
 
-/* A whole F32 file, which must hold these tensors and no other. */
-static int read_f32(const char *path, const struct tensor_list *lists, int count, int64_t *steps)
+/* A whole F32 file of the checkpoint, which must hold these tensors and no other. */
+static int read_f32(const char *checkpoint, const char *file, const struct tensor_list *lists, int count, int64_t *steps)
 {
-    struct tune_safetensors *f = tune_safetensors_open(path);
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/%s", checkpoint, file));
+    struct tune_safetensors *f = tune_safetensors_open_in(checkpoint, file);
     const char *text = f ? tune_safetensors_metadata(f, "steps") : NULL;
     int64_t found = 0;
     char name[128], *end = NULL;
@@ -322,8 +323,8 @@ static int saved_together(const char *checkpoint)
 {
     char path[TUNE_PATH_MAX], text[FILES][32], paths[FILES][TUNE_PATH_MAX];
     TRY(hash_files(checkpoint, text, paths));
-    TRY(tune_path(path, "%s/state/progress.json", checkpoint));
-    cJSON *json = tune_cjson_read(path, PROGRESS_MAX);
+    TRY(tune_path(path, "%s/%s", checkpoint, progress_name));
+    cJSON *json = tune_cjson_read_in(checkpoint, progress_name, PROGRESS_MAX);
     int status = json ? 0 : -1;
     for (int i = 0; i < FILES && status == 0; i++) {
         const cJSON *was = cJSON_GetObjectItemCaseSensitive(json, hash_names[i]);
@@ -339,14 +340,12 @@ static int saved_together(const char *checkpoint)
 
 int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt)
 {
-    char path[TUNE_PATH_MAX];
     int64_t steps;
     struct tensor_list weights = {m, "", NULL}, moments[2];
-    TRY(tune_path(path, "%s/state/weights.safetensors", checkpoint));
-    TRY(tune_file_exists(path) ? read_f32(path, &weights, 1, &steps) : read_saved(checkpoint, &weights));
+    TRY(tune_folder_has(checkpoint, weights_name) ? read_f32(checkpoint, weights_name, &weights, 1, &steps)
+                                                  : read_saved(checkpoint, &weights));
     if (opt) {
-        TRY(tune_path(path, "%s/state/optimizer.safetensors", checkpoint));
-        TRY(read_f32(path, moments, moments_of(moments, m, opt), &steps));
+        TRY(read_f32(checkpoint, moments_name, moments, moments_of(moments, m, opt), &steps));
         TRY(tune_optimizer_set_steps(opt, steps));
     }
     TRY(tune_model_device(m)->kernels->sync(tune_model_device(m))); /* the mappings may go now */

@@ -8,15 +8,13 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/json.h"
 #include "core/print.h"
 
-cJSON *tune_cjson_read(const char *path, size_t limit)
+/* Frees text. */
+static cJSON *parse(const char *path, char *text, size_t size)
 {
-    char *text;
-    size_t size;
-    if (tune_file_read(path, limit, &text, &size) < 0)
-        return NULL;
     struct tune_json j; /* checks what cJSON lets pass, and knows where the error is */
     tune_json_start(&j, path, text, size, 1);
     cJSON *json = NULL;
@@ -27,7 +25,28 @@ cJSON *tune_cjson_read(const char *path, size_t limit)
     return json;
 }
 
+cJSON *tune_cjson_read(const char *path, size_t limit)
+{
+    char *text;
+    size_t size;
+    return tune_file_read(path, limit, &text, &size) < 0 ? NULL : parse(path, text, size);
+}
+
+cJSON *tune_cjson_read_in(const char *folder, const char *name, size_t limit)
+{
+    char path[TUNE_PATH_MAX], *text;
+    size_t size;
+    if (tune_path(path, "%s/%s", folder, name) < 0 || tune_folder_read(folder, name, limit, &text, &size) < 0)
+        return NULL;
+    return parse(path, text, size);
+}
+
 int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bool complete)
+{
+    return tune_cjson_write_as(folder, name, json, complete, 0666);
+}
+
+int tune_cjson_write_as(const char *folder, const char *name, const cJSON *json, bool complete, unsigned mode)
 {
     char path[TUNE_PATH_MAX], *text = complete ? cJSON_Print(json) : NULL;
     if (!text) {
@@ -37,7 +56,7 @@ int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bo
     size_t n = strlen(text);
     tune_utf8_mend(text, n); /* paths may hold any bytes */
     text[n] = '\n'; /* in the NUL's place */
-    int status = tune_path(path, "%s/%s", folder, name) < 0 ? -1 : tune_file_write(path, text, n + 1);
+    int status = tune_path(path, "%s/%s", folder, name) < 0 ? -1 : tune_file_write_as(path, text, n + 1, mode);
     cJSON_free(text);
     return status;
 }

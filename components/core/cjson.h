@@ -14,13 +14,17 @@ extern "C" {
 struct cJSON;
 
 /* tune_cjson_read - the file (of at most limit bytes) parsed; the caller deletes it. NULL with an error: unreadable, no JSON
- * by json.h's rules (file, line and column). */
+ * by json.h's rules (file, line and column).
+ * tune_cjson_read_in - <folder>/<name>, of a folder that may be a stranger's (folder.h). */
 struct cJSON *tune_cjson_read(const char *path, size_t limit);
+struct cJSON *tune_cjson_read_in(const char *folder, const char *name, size_t limit);
 
 /* tune_cjson_write - replace <folder>/<name> by json, indented, with a newline at its end; bytes that are no UTF-8
  * become '?'. complete: nothing failed while json
- * was built (cJSON's functions return NULL where memory is short); without it, or without json, the error says so. */
+ * was built (cJSON's functions return NULL where memory is short); without it, or without json, the error says so.
+ * tune_cjson_write_as - the same with at most the permissions mode. */
 int tune_cjson_write(const char *folder, const char *name, const struct cJSON *json, bool complete);
+int tune_cjson_write_as(const char *folder, const char *name, const struct cJSON *json, bool complete, unsigned mode);
 
 /* tune_cjson_put - set object's member key to value, which becomes the object's, in the place of one that is there.
  * _text, _whole, _number - the same from a string, a whole number (digit by digit: cJSON's are doubles), a finite double

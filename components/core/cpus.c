@@ -1,6 +1,7 @@
 /* cpus.c - affinity and the control groups' quota; which processors are threads of one core. */
 #include "core/cpus.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/cgroup.h"
+#include "core/error.h"
 
 /* Of OpenMP's run-time library, in programs that have it: the process's affinity as it was before OMP_PROC_BIND or
  * OMP_PLACES gave the first thread a single processor. */
@@ -24,6 +26,43 @@ int tune_cpus_usable(void)
     if (group.cpus > 0 && group.cpus < n)
         n = (int)(group.cpus + 0.5);
     return n < 1 ? 1 : n;
+}
+
+/* The first number of a list such as "4,2", whose others are of inner regions; 0: no such list, or above TUNE_THREADS. */
+static int first_of(const char *list)
+{
+    long first = 0;
+    for (const char *at = list;; at++) {
+        char *end;
+        while (isspace((unsigned char)*at))
+            at++;
+        long n = isdigit((unsigned char)*at) ? strtol(at, &end, 10) : 0;
+        if (n < 1)
+            return 0;
+        first = first ? first : n;
+        for (at = end; isspace((unsigned char)*at);)
+            at++;
+        if (!*at)
+            return first <= TUNE_THREADS ? (int)first : 0;
+        if (*at != ',')
+            return 0;
+    }
+}
+
+int tune_cpus_threads(int wish)
+{
+    const char *set = getenv("OMP_NUM_THREADS");
+    int threads = wish > 0 ? wish : set && *set ? first_of(set) : tune_cpus_usable();
+    if (threads > 0 && threads <= TUNE_THREADS)
+        return threads;
+    if (wish > 0)
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%d threads: expected at most %d", wish, TUNE_THREADS);
+    else if (!set || !*set)
+        return TUNE_THREADS; /* a machine with more processors */
+    else
+        tune_error_set_kind(TUNE_ERROR_USAGE, "OMP_NUM_THREADS=%.100s: expected a number of threads in [1,%d], or a list that begins "
+                            "with one, such as 4,2; set it to that, or unset it", set, TUNE_THREADS);
+    return -1;
 }
 
 /* The first number in the processor's file; a list of processors begins with its lowest. */

@@ -99,8 +99,7 @@ void tune_file_release(const void *begin, const void *end)
         (void)madvise((void *)first, last - first, MADV_DONTNEED); /* advice: nothing depends on it */
 }
 
-/* What follows tune_file_open in tune_file_read; the caller closes fd. */
-static int read_whole(int fd, const char *path, size_t n, size_t limit, char **text)
+int tune_file_read_open(int fd, const char *path, size_t n, size_t limit, char **text)
 {
     if (n > limit) {
         tune_error_set("%s has %zu bytes, more than the %zu that such a file may have", path, n, limit);
@@ -123,7 +122,7 @@ int tune_file_read(const char *path, size_t limit, char **text, size_t *size)
     int fd = tune_file_open(path, size);
     if (fd < 0)
         return -1;
-    int status = read_whole(fd, path, *size, limit, text);
+    int status = tune_file_read_open(fd, path, *size, limit, text);
     close(fd);
     return status;
 }
@@ -200,8 +199,8 @@ int tune_file_remove_folder(const char *path)
     if (!S_ISDIR(st.st_mode))
         return unlink(path) < 0 ? fail("remove", path) : 0;
     int status = remove_entries(path, is_inside);
-    if (status == 0 && rmdir(path) < 0)
-        status = fail("remove folder", path);
+    for (int i = 0; status == 0 && rmdir(path) < 0; i++) /* another process may have put something there meanwhile */
+        status = (errno == ENOTEMPTY || errno == EEXIST) && i < 10 ? remove_entries(path, is_inside) : fail("remove folder", path);
     return status;
 }
 
@@ -221,15 +220,26 @@ int tune_file_parent(char folder[TUNE_PATH_MAX], const char *path)
     return slash ? tune_path(folder, "%.*s", slash == path ? 1 : (int)(slash - path), path) : tune_path(folder, ".");
 }
 
-int tune_file_begin(struct tune_file_writer *w, const char *path)
+/* begin, for a file of at most these permissions, whatever a dead process left under the temporary name. */
+static int begin_as(struct tune_file_writer *w, const char *path, unsigned mode)
 {
+    struct stat st;
     *w = (struct tune_file_writer){0};
     TRY(tune_path(w->path, "%s", path));
     TRY(tune_path(w->temporary, "%s.tmp-%ld", path, (long)getpid()));
-    w->file = fopen(w->temporary, "wbe");
-    if (!w->file)
-        return fail("write", w->temporary);
-    return 0;
+    int fd = open(w->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    if (fd >= 0 && fstat(fd, &st) == 0 && ((st.st_mode & 0777 & ~mode) == 0 || fchmod(fd, st.st_mode & mode) == 0) &&
+        (w->file = fdopen(fd, "wb")))
+        return 0;
+    fail("write", w->temporary);
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+int tune_file_begin(struct tune_file_writer *w, const char *path)
+{
+    return begin_as(w, path, 0666);
 }
 
 int tune_file_begin_output(struct tune_file_writer *w, const char *path)
@@ -281,8 +291,13 @@ void tune_file_cancel(struct tune_file_writer *w)
 
 int tune_file_write(const char *path, const void *data, size_t size)
 {
+    return tune_file_write_as(path, data, size, 0666);
+}
+
+int tune_file_write_as(const char *path, const void *data, size_t size, unsigned mode)
+{
     struct tune_file_writer w;
-    TRY(tune_file_begin(&w, path));
+    TRY(begin_as(&w, path, mode));
     if (fwrite(data, 1, size, w.file) == size && tune_file_commit(&w) == 0)
         return 0;
     if (w.file)
@@ -429,17 +444,14 @@ uint64_t tune_hash64(const void *data, size_t size, uint64_t seed)
     return low ^ high;
 }
 
-int tune_file_fingerprint(const char *path, uint64_t *hash)
+int tune_file_fingerprint_open(int fd, const char *path, size_t n, uint64_t *hash)
 {
     enum { BLOCKS = 64, BLOCK = 16384 };
     char block[BLOCK], *whole = NULL;
-    size_t n = 0;
-    int fd = tune_file_open(path, &n), status = 0;
-    if (fd < 0)
-        return -1;
+    int status = 0;
     uint64_t size = n, h = tune_hash64(&size, sizeof size, *hash);
     if (n <= (size_t)BLOCKS * BLOCK) {
-        status = read_whole(fd, path, n, n, &whole);
+        status = tune_file_read_open(fd, path, n, n, &whole);
         if (status == 0)
             h = tune_hash64(whole, n, h);
         free(whole);
@@ -451,8 +463,18 @@ int tune_file_fingerprint(const char *path, uint64_t *hash)
                 h = tune_hash64(block, BLOCK, h);
         }
     }
-    close(fd);
     if (status == 0)
         *hash = h;
+    return status;
+}
+
+int tune_file_fingerprint(const char *path, uint64_t *hash)
+{
+    size_t size = 0;
+    int fd = tune_file_open(path, &size);
+    if (fd < 0)
+        return -1;
+    int status = tune_file_fingerprint_open(fd, path, size, hash);
+    close(fd);
     return status;
 }

@@ -37,8 +37,10 @@ int tune_file_open(const char *path, size_t *size);
 int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, size_t size);
 int tune_file_map_open(struct tune_mapping *m, int fd, const char *path, size_t size);
 
-/* tune_file_read - a whole file of at most limit bytes, NUL after it; the caller frees *text. */
+/* tune_file_read - a whole file of at most limit bytes, NUL after it; the caller frees *text.
+ * tune_file_read_open - the same of an open file of size bytes. */
 int tune_file_read(const char *path, size_t limit, char **text, size_t *size);
+int tune_file_read_open(int fd, const char *path, size_t size, size_t limit, char **text);
 
 bool tune_file_exists(const char *path);
 bool tune_file_is_folder(const char *path);
@@ -66,8 +68,10 @@ void tune_file_cancel(struct tune_file_writer *w);
  * is no regular file (a pipe, a device) or a link to nothing yet is written to as it is, and cancel takes nothing back. */
 int tune_file_begin_output(struct tune_file_writer *w, const char *path);
 
-/* tune_file_write - begin, write size bytes, commit. */
+/* tune_file_write - begin, write size bytes, commit.
+ * tune_file_write_as - the same; the file gets at most the permissions mode, less what the umask takes. */
 int tune_file_write(const char *path, const void *data, size_t size);
+int tune_file_write_as(const char *path, const void *data, size_t size, unsigned mode);
 
 /* A folder that appears under its name whole or not at all: begin makes the empty folder w->temporary ("<path>.tmp-<pid>",
  * without what a dead process of that number left in it), commit fsyncs it, renames it to path and fsyncs the folder above;
@@ -116,8 +120,9 @@ int tune_defaults_path(char *path, const char *name);
 
 /* tune_file_fingerprint - a hash of a file's content that costs the same at any size: 64 blocks of 16 KiB spread
  * evenly over it (all of it where it is smaller), and its size. The hash continues from *hash, so several files
- * make one; start with 0. */
+ * make one; start with 0. _open: of an open file of size bytes. */
 int tune_file_fingerprint(const char *path, uint64_t *hash);
+int tune_file_fingerprint_open(int fd, const char *path, size_t size, uint64_t *hash);
 
 /* tune_hash64 - 64-bit hash of bytes, continuing from seed; for tables and fingerprints, not for secrets. */
 uint64_t tune_hash64(const void *data, size_t size, uint64_t seed);

@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/json.h"
 #include "core/try.h"
 
@@ -356,21 +357,32 @@ static int read_file(struct tune_safetensors *f, int fd, const char *path, size_
     return index_names(f, path);
 }
 
-struct tune_safetensors *tune_safetensors_open(const char *path)
+/* fd is the open file, of size bytes, or -1: opening it failed. Closes it. */
+static struct tune_safetensors *open_at(int fd, const char *path, size_t size)
 {
     struct tune_safetensors *f = calloc(1, sizeof *f);
-    size_t size = 0;
-    if (!f) {
+    if (fd >= 0 && !f)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: out of memory", path);
-        return NULL;
-    }
-    int fd = tune_file_open(path, &size), status = fd < 0 ? -1 : read_file(f, fd, path, size);
+    int status = fd < 0 || !f ? -1 : read_file(f, fd, path, size);
     if (fd >= 0)
         close(fd);
     if (status == 0)
         return f;
     tune_safetensors_close(f);
     return NULL;
+}
+
+struct tune_safetensors *tune_safetensors_open(const char *path)
+{
+    size_t size = 0;
+    int fd = tune_file_open(path, &size);
+    return open_at(fd, path, size);
+}
+
+struct tune_safetensors *tune_safetensors_open_in(const char *folder, const char *name)
+{
+    struct tune_folder_file file;
+    return tune_folder_open(&file, folder, name) < 0 ? NULL : open_at(file.fd, file.path, file.size);
 }
 
 void tune_safetensors_close(struct tune_safetensors *f)

@@ -24,8 +24,10 @@ struct tune_safetensors;
 
 /* tune_safetensors_open - map the file and check its whole header: sizes, ranges, dtypes, names, no duplicates, every
  * byte of data belongs to exactly one tensor. NULL with an error naming file and tensor. Memory: under 200 bytes and
- * its name per tensor. */
+ * its name per tensor.
+ * tune_safetensors_open_in - <folder>/<name>, of a folder that may be a stranger's (folder.h). */
 struct tune_safetensors *tune_safetensors_open(const char *path);
+struct tune_safetensors *tune_safetensors_open_in(const char *folder, const char *name);
 void tune_safetensors_close(struct tune_safetensors *f);
 
 /* tune_safetensors_header_size - bytes of the header: what the file costs in memory, about. */

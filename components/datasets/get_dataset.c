@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/cjson.h"
+#include "core/folder.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "flags/find.h"
@@ -20,12 +21,10 @@ static int find_folder(const char *model, char folder[TUNE_PATH_MAX])
 /* The token that ends texts, as tokenizer_config.json beside the tokenizer spells it, malloc'd; NULL: it says none. */
 static int find_end_token(const char *folder, char **token)
 {
-    char path[TUNE_PATH_MAX];
     *token = NULL;
-    TRY(tune_path(path, "%s/tokenizer_config.json", folder));
-    if (!tune_file_exists(path))
+    if (!tune_folder_has(folder, "tokenizer_config.json"))
         return 0;
-    cJSON *json = tune_cjson_read(path, (size_t)16 << 20);
+    cJSON *json = tune_cjson_read_in(folder, "tokenizer_config.json", (size_t)16 << 20);
     if (!json)
         return -1;
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "eos_token");

@@ -1,7 +1,6 @@
 /* device.c - opening devices and counting their memory. */
 #include "devices/device.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +14,15 @@ struct tune_device *tune_device_open(const char *name, int threads)
         tune_error_set_kind(TUNE_ERROR_USAGE, "device \"%s\": this build has \"cpu\" only", name);
         return NULL;
     }
+    threads = tune_cpus_threads(threads);
+    if (threads < 0)
+        return NULL;
     struct tune_device *dev = calloc(1, sizeof *dev);
     if (!dev) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a device");
         return NULL;
     }
-    const char *wish = getenv("OMP_NUM_THREADS");
-    dev->threads = threads > 0 ? threads : wish && *wish ? omp_get_max_threads() : tune_cpus_usable();
+    dev->threads = threads;
     if (tune_cpu_open(dev) < 0) {
         free(dev);
         return NULL;

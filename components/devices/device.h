@@ -145,8 +145,8 @@ struct tune_device {
 };
 
 /* tune_device_open - "cpu"; threads 0: OMP_NUM_THREADS where that is set, else as many as this process may use
- * (affinity, cgroup quota). dev->threads is what OpenMP really gives; a warning says if that is fewer.
- * NULL with an error: an unknown device, no such backend built. Close it after everything made on it is freed. */
+ * (affinity, cgroup quota), at most 4096 (core/cpus.h). dev->threads is what OpenMP really gives; a warning says if that is fewer.
+ * NULL with an error: an unknown device, a number of threads that is none, no such backend built. Close it after everything made on it is freed. */
 struct tune_device *tune_device_open(const char *name, int threads);
 void tune_device_close(struct tune_device *dev);
 

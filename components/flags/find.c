@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/folder.h"
 #include "core/json.h"
 #include "core/nearest.h"
 #include "core/try.h"
@@ -38,27 +39,6 @@ static bool hub_shaped(const char *name)
 
 /* ---- the Hub client's cache ---- */
 
-/* Its folder of repositories; "" if there is no home. */
-static void cache_folder(char folder[TUNE_PATH_MAX])
-{
-    static const struct {
-        const char *variable, *below;
-    } places[] = {{"HF_HUB_CACHE", ""},
-                  {"HUGGINGFACE_HUB_CACHE", ""}, /* its older name */
-                  {"HF_HOME", "/hub"},
-                  {"XDG_CACHE_HOME", "/huggingface/hub"},
-                  {"HOME", "/.cache/huggingface/hub"}};
-    *folder = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const char *value = getenv(places[i].variable);
-        if (!value || !*value)
-            continue;
-        if (snprintf(folder, TUNE_PATH_MAX, "%s%s", value, places[i].below) >= TUNE_PATH_MAX)
-            *folder = 0;
-        return;
-    }
-}
-
 static bool is_commit(const char *text, size_t size)
 {
     return size > 0 && size <= 64 && strspn(text, "0123456789abcdef") >= size;
@@ -71,10 +51,8 @@ static bool find_commit(const char *repository, char commit[65])
     char path[TUNE_PATH_MAX], *text;
     size_t size;
     int snapshots = 0;
-    if (tune_path(path, "%s/refs/main", repository) < 0)
-        return false;
-    if (tune_file_exists(path)) {
-        if (tune_file_read(path, 4096, &text, &size) < 0)
+    if (tune_folder_has(repository, "refs/main")) {
+        if (tune_folder_read(repository, "refs/main", 4096, &text, &size) < 0)
             return false;
         size = strcspn(text, " \t\r\n");
         bool good = is_commit(text, size);
@@ -97,7 +75,7 @@ static bool in_cache(const char *hub_id, char folder[TUNE_PATH_MAX])
 {
     char cache[TUNE_PATH_MAX], repository[TUNE_PATH_MAX], commit[65];
     const char *slash = strchr(hub_id, '/');
-    cache_folder(cache);
+    tune_hub_cache(cache);
     return *cache && slash &&
            tune_path(repository, "%s/models--%.*s--%s", cache, (int)(slash - hub_id), hub_id, slash + 1) == 0 &&
            find_commit(repository, commit) && tune_path(folder, "%s/snapshots/%s", repository, commit) == 0 &&
@@ -235,12 +213,9 @@ static int fingerprint(const char *folder, uint64_t *hash)
     }
     *hash = 0;
     for (int i = 0; i < count; i++) {
-        char path[TUNE_PATH_MAX];
-        if (result == 0)
-            result = tune_path(path, "%s/%s", folder, files[i]->d_name);
         *hash = tune_hash64(files[i]->d_name, strlen(files[i]->d_name), *hash);
         if (result == 0)
-            result = tune_file_fingerprint(path, hash);
+            result = tune_folder_fingerprint(folder, files[i]->d_name, hash);
         free(files[i]);
     }
     free(files);
@@ -250,7 +225,8 @@ static int fingerprint(const char *folder, uint64_t *hash)
 /* From a snapshot's own path, else from what the Hub client leaves beside files it downloads to a folder. */
 static int read_revision(const char *folder, char revision[65])
 {
-    char path[TUNE_PATH_MAX], *text = NULL, *real = realpath(folder, NULL);
+    static const char metadata[] = ".cache/huggingface/download/config.json.metadata";
+    char *text = NULL, *real = realpath(folder, NULL);
     const char *at = real ? strstr(real, "/snapshots/") : NULL;
     size_t size = 0;
     *revision = 0;
@@ -263,10 +239,9 @@ static int read_revision(const char *folder, char revision[65])
     free(real);
     if (*revision)
         return 0;
-    TRY(tune_path(path, "%s/.cache/huggingface/download/config.json.metadata", folder));
-    if (!tune_file_exists(path))
+    if (!tune_folder_has(folder, metadata))
         return 0;
-    TRY(tune_file_read(path, 65536, &text, &size));
+    TRY(tune_folder_read(folder, metadata, 65536, &text, &size));
     size = strcspn(text, " \t\r\n");
     if (is_commit(text, size))
         snprintf(revision, 65, "%.*s", (int)size, text);
@@ -306,9 +281,9 @@ static int read_random(const char *folder, struct tune_model_identity *identity)
     size_t size;
     struct tune_json j;
     TRY(tune_path(path, "%s/tune_weights.json", folder));
-    if (!tune_file_exists(path))
+    if (!tune_folder_has(folder, "tune_weights.json"))
         return 0;
-    TRY(tune_file_read(path, 65536, &text, &size));
+    TRY(tune_folder_read(folder, "tune_weights.json", 65536, &text, &size));
     tune_json_start(&j, path, text, size, 1);
     int status = read_origin(&j, identity);
     tune_json_free(&j);

@@ -60,21 +60,6 @@ static int copy_properties(struct tune_logger *log, const struct tune_property *
     return log->values ? 0 : tune_logger_no_memory();
 }
 
-/* A folder of its own, metrics.jsonl in it. */
-static int open_new(struct tune_logger *log)
-{
-    char path[TUNE_PATH_MAX];
-    const struct tune_logger_options *o = &log->options;
-    TRY(tune_run_folder_make(log->folder, o->folder, o->program, o->overwrite));
-    TRY(tune_path(path, "%s/metrics.jsonl", log->folder));
-    log->metrics = fopen(path, "wxe");
-    if (!log->metrics) {
-        tune_error_set("cannot write %s: %s", path, strerror(errno));
-        return -1;
-    }
-    return tune_run_folder_hold(log->metrics, log->folder);
-}
-
 /* What a run that goes on leaves to tune_logger_resume. */
 static int begin(struct tune_logger *log)
 {
@@ -105,7 +90,8 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
     tune_line_start(&log->line, options->stream ? options->stream : stdout);
     int status = copy_properties(log, options->properties);
     if (status == 0)
-        status = options->resume ? tune_logger_open_run(log) : open_new(log);
+        status = options->resume ? tune_logger_open_run(log)
+                                 : tune_run_folder_make(log->folder, &log->metrics, options->folder, options->program, options->overwrite);
     if (status == 0 && start(log) == 0 && begin(log) == 0)
         return log;
     struct tune_error why;

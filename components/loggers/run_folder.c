@@ -59,17 +59,17 @@ static bool lock(int fd)
 }
 
 /* The open file is the one that lies there. */
-static bool is_there(FILE *metrics, const char *folder)
+static bool is_there(int metrics, const char *folder)
 {
     char path[TUNE_PATH_MAX];
     struct stat mine, there;
-    return tune_path(path, "%s/metrics.jsonl", folder) == 0 && fstat(fileno(metrics), &mine) == 0 && stat(path, &there) == 0 &&
+    return tune_path(path, "%s/metrics.jsonl", folder) == 0 && fstat(metrics, &mine) == 0 && stat(path, &there) == 0 &&
            mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
 }
 
 int tune_run_folder_held(FILE *metrics, const char *folder)
 {
-    if (is_there(metrics, folder))
+    if (is_there(fileno(metrics), folder))
         return 0;
     tune_error_set("the run folder %s was moved or removed while the run wrote into it; where it was moved, go on with "
                    "--resume and its new name, else start again", folder);
@@ -79,7 +79,7 @@ int tune_run_folder_held(FILE *metrics, const char *folder)
 int tune_run_folder_hold(FILE *metrics, const char *folder)
 {
     bool free_now = lock(fileno(metrics));
-    if (free_now && is_there(metrics, folder))
+    if (free_now && is_there(fileno(metrics), folder))
         return 0;
     tune_error_set(free_now ? "%s was removed by another process just now" : "%s: a run is still writing there; wait for its end, "
                    "or stop it (SIGINT or SIGTERM: it saves first)", folder);
@@ -87,45 +87,107 @@ int tune_run_folder_hold(FILE *metrics, const char *folder)
 }
 
 /* Nothing but what a run leaves that was killed before it had a run.json. */
-static bool hardly_begun(const char *path)
+static bool hardly_begun(int folder)
 {
-    DIR *dir = opendir(path);
+    int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = again < 0 ? NULL : fdopendir(again);
     struct stat st;
     bool only = dir != NULL;
     for (struct dirent *e; only && (e = readdir(dir));)
         only = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strncmp(e->d_name, "run.json.tmp-", 13) ||
-               (!strcmp(e->d_name, "metrics.jsonl") && fstatat(dirfd(dir), e->d_name, &st, 0) == 0 && st.st_size == 0);
+               (!strcmp(e->d_name, "metrics.jsonl") && fstatat(folder, e->d_name, &st, 0) == 0 && st.st_size == 0);
     if (dir)
         closedir(dir);
+    else if (again >= 0)
+        close(again);
     return only;
 }
 
-/* Removes the folder of a run that nobody works on; held meanwhile, so that nobody begins to. */
-static int clear(const char *path)
+static int still_written(const char *path)
 {
-    char inner[TUNE_PATH_MAX];
-    TRY(tune_path(inner, "%s/run.json", path));
-    if (!tune_file_exists(inner) && !hardly_begun(path)) {
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: a run is still writing to %s; wait for its end, stop it, or give "
+                        "another --output", path);
+    return -1;
+}
+
+/* Removes the open folder, which path named a moment ago, if it is a run's that nobody works on. Who removes it holds its
+ * metrics.jsonl meanwhile; one that has none gets one, so that of several processes one alone removes it. */
+static int clear(int folder, const char *path)
+{
+    bool run = faccessat(folder, "run.json", F_OK, 0) == 0;
+    if (!run && !hardly_begun(folder)) {
+        struct stat mine, there;
+        bool moved = fstat(folder, &mine) == 0 && (stat(path, &there) < 0 || mine.st_ino != there.st_ino || mine.st_dev != there.st_dev);
+        if (moved || faccessat(folder, "run.json", F_OK, 0) == 0)
+            return 0; /* another process was at work between the two looks: look again */
         tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: %s has no run.json, so it is no run folder and is left alone; "
                             "give another --output", path);
         return -1;
     }
-    TRY(tune_path(inner, "%s/metrics.jsonl", path));
-    int fd = open(inner, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool held = fd >= 0 && !lock(fd);
-    if (held)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: a run is still writing to %s; wait for its end, stop it, or give "
-                            "another --output", path);
-    int status = held ? -1 : tune_file_discard_folder(path);
+    int fd = openat(folder, "metrics.jsonl", O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0 && errno == ENOENT)
+        return 0; /* removed meanwhile */
+    if (fd >= 0 && !lock(fd)) {
+        close(fd);
+        return still_written(path);
+    }
+    int status = fd < 0 || is_there(fd, path) ? tune_file_discard_folder(path) : 0;
     if (fd >= 0)
         close(fd);
     return status;
 }
 
-int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const char *program, bool overwrite)
+/* Each time round, path is made, or what is there is removed, or another process was quicker with either. */
+static int make_named(const char *path, bool overwrite)
 {
-    if (!folder)
-        return make_dated(path, program);
+    for (int i = 0; i < 100; i++) {
+        if (mkdir(path, 0777) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return fail(path);
+        if (!overwrite) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "the run folder %s is there already, and nothing is written over; "
+                                "give another --output, or --overwrite to remove it first", path);
+            return -1;
+        }
+        int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct stat there;
+        if (folder < 0 && errno == ENOENT && lstat(path, &there) < 0)
+            continue;
+        int status = clear(folder, path);
+        if (folder >= 0)
+            close(folder);
+        TRY(status);
+    }
+    return still_written(path);
+}
+
+/* The first file of the new folder, which holds it. Whatever hinders that, another process wanted the same folder. */
+static int begin(const char *path, FILE **metrics)
+{
+    char name[TUNE_PATH_MAX];
+    TRY(tune_path(name, "%s/metrics.jsonl", path));
+    *metrics = fopen(name, "wxe");
+    if (!*metrics && errno != EEXIST && errno != ENOENT) {
+        tune_error_set("cannot write %s: %s", name, strerror(errno));
+        return -1;
+    }
+    if (*metrics && lock(fileno(*metrics)) && is_there(fileno(*metrics), path))
+        return 0;
+    if (*metrics)
+        fclose(*metrics);
+    *metrics = NULL;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "another run began in %s at the same moment; wait for its end, stop it, or give "
+                        "another --output", path);
+    return -1;
+}
+
+int tune_run_folder_make(char path[TUNE_PATH_MAX], FILE **metrics, const char *folder, const char *program, bool overwrite)
+{
+    if (!folder) {
+        TRY(make_dated(path, program));
+        return begin(path, metrics);
+    }
     TRY(tune_path(path, "%s", folder));
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = 0; /* a link with a slash behind it would be followed when it is removed */
@@ -134,17 +196,8 @@ int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const cha
         return -1;
     }
     TRY(make_parent(path));
-    if (mkdir(path, 0777) == 0)
-        return 0;
-    if (errno != EEXIST)
-        return fail(path);
-    if (!overwrite) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "the run folder %s is there already, and nothing is written over; "
-                            "give another --output, or --overwrite to remove it first", path);
-        return -1;
-    }
-    TRY(clear(path));
-    return mkdir(path, 0777) == 0 ? 0 : fail(path);
+    TRY(make_named(path, overwrite));
+    return begin(path, metrics);
 }
 
 bool tune_run_folder_holds(const char *folder, const char *path)

@@ -7,11 +7,12 @@
 
 #include "core/file.h"
 
-/* tune_run_folder_make - the new, empty folder into path. folder NULL: runs/<program>-YYYYmmdd-HHMMSS (local time), with
+/* tune_run_folder_make - the new folder into path, with an empty metrics.jsonl that is held as by tune_run_folder_hold. folder NULL: runs/<program>-YYYYmmdd-HHMMSS (local time), with
  * -2, -3, ... behind it where another run was quicker. -1: folder is there and overwrite is false, or it is there, not
  * empty and has no run.json (then it is no run folder, and is left alone; but one that holds nothing except what a run
- * killed at its very begin leaves is one), or a run still writes there. */
-int tune_run_folder_make(char path[TUNE_PATH_MAX], const char *folder, const char *program, bool overwrite);
+ * killed at its very begin leaves is one), or a run still writes there. Of several processes that want one folder at the same
+ * moment one gets it. The others fail (kind USAGE), and take nothing from it. */
+int tune_run_folder_make(char path[TUNE_PATH_MAX], FILE **metrics, const char *folder, const char *program, bool overwrite);
 
 /* tune_run_folder_hold - as long as metrics, the folder's metrics.jsonl, stays open, no other process may overwrite the folder or
  * go on with its run. -1: another one holds it, or has just removed it. Where a file system has no locks, nothing is guarded. */

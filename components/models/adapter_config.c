@@ -495,7 +495,7 @@ int tune_adapter_config_read(struct tune_adapter_config *c, const char *folder)
     struct reader r;
     *c = (struct tune_adapter_config){0};
     TRY(tune_path(r.path, "%s/%s", folder, file_name));
-    cJSON *json = tune_cjson_read(r.path, LARGEST);
+    cJSON *json = tune_cjson_read_in(folder, file_name, LARGEST);
     if (!json)
         return -1;
     r.json = json;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/file.h"
+#include "core/folder.h"
 #include "core/safetensors.h"
 #include "core/try.h"
 #include "models/weights.h"
@@ -38,20 +38,18 @@ static int no_memory(const struct tune_adapter_file *f)
 
 struct tune_adapter_file *tune_adapter_file_open(const char *folder)
 {
-    char path[TUNE_PATH_MAX], bin[TUNE_PATH_MAX];
     struct tune_adapter_file *f = calloc(1, sizeof *f);
     if (!f) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the adapter %s", folder);
         return NULL;
     }
-    if (tune_path(f->folder, "%s", folder) < 0 || tune_adapter_config_read(&f->config, folder) < 0 ||
-        tune_path(path, "%s/%s", folder, tensors) < 0 || tune_path(bin, "%s/adapter_model.bin", folder) < 0)
+    if (tune_path(f->folder, "%s", folder) < 0 || tune_adapter_config_read(&f->config, folder) < 0)
         goto fail;
-    if (!tune_file_exists(path) && tune_file_exists(bin)) {
+    if (!tune_folder_has(folder, tensors) && tune_folder_has(folder, "adapter_model.bin")) {
         tune_error_set("%s: there is no %s; adapter_model.bin is not read, have PEFT save it again", folder, tensors);
         goto fail;
     }
-    if ((f->file = tune_safetensors_open(path)))
+    if ((f->file = tune_safetensors_open_in(folder, tensors)))
         return f;
 fail:
     tune_adapter_file_close(f);

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/cjson.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/folder.h"
+#include "core/json.h"
 #include "core/try.h"
 
 enum { CONFIG, TOKENIZER, GENERATION };
@@ -16,7 +18,7 @@ static const char *const names[] = {"config.json",           "tokenizer.json",  
                                     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
                                     "vocab.json",            "merges.txt",              "tokenizer.model",
                                     "chat_template.jinja"};
-enum { COMPANIONS = sizeof names / sizeof *names, LARGEST = 512 << 20 };
+enum { COMPANIONS = sizeof names / sizeof *names, LARGEST = 128 << 20 }; /* the largest known have 40 MB */
 
 static const char *const dtype_keys[] = {"dtype", "torch_dtype"};
 
@@ -24,13 +26,45 @@ struct tune_companions {
     char folder[TUNE_PATH_MAX];
     char *text[COMPANIONS]; /* NULL: the folder has none */
     size_t size[COMPANIONS];
+    unsigned mode[COMPANIONS]; /* permissions of the file it was read from */
 };
+
+static bool ends(const char *name, const char *end)
+{
+    return strlen(name) > strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
+}
+
+/* It is what its name says: JSON, or text, or (tokenizer.model) anything. What is something else is never copied. */
+static int check(const struct tune_companions *c, int i, const char *path)
+{
+    struct tune_json j;
+    size_t bad;
+    if (ends(names[i], ".json")) {
+        tune_json_start(&j, path, c->text[i], c->size[i], 1);
+        j.lone_surrogates = true;
+        int status = tune_json_skip(&j) < 0 || tune_json_end(&j) < 0 ? -1 : 0;
+        tune_json_free(&j);
+        return status;
+    }
+    if (ends(names[i], ".model") ||
+        (tune_utf8_valid(c->text[i], c->size[i], &bad) && !memchr(c->text[i], 0, c->size[i])))
+        return 0;
+    tune_error_set("%s: not UTF-8 text without NUL bytes, which such a file is; it would be copied into each checkpoint: mend "
+                   "it, or remove it if the model needs none", path);
+    return -1;
+}
 
 static int read_one(struct tune_companions *c, int i)
 {
-    char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/%s", c->folder, names[i]));
-    return i == CONFIG || tune_file_exists(path) ? tune_file_read(path, LARGEST, &c->text[i], &c->size[i]) : 0;
+    struct tune_folder_file f;
+    if (i != CONFIG && !tune_folder_has(c->folder, names[i]))
+        return 0;
+    TRY(tune_folder_open(&f, c->folder, names[i]));
+    c->size[i] = f.size;
+    c->mode[i] = f.mode | S_IRUSR; /* who has read it may read the copy */
+    int status = tune_file_read_open(f.fd, f.path, f.size, LARGEST, &c->text[i]);
+    close(f.fd);
+    return status < 0 ? -1 : check(c, i, f.path);
 }
 
 static int read_all(struct tune_companions *c)
@@ -60,7 +94,7 @@ int64_t tune_companions_bytes(const char *folder)
         char path[TUNE_PATH_MAX];
         struct stat s;
         if (tune_path(path, "%s/%s", folder, names[i]) == 0 && stat(path, &s) == 0)
-            bytes += s.st_size;
+            bytes += s.st_size < LARGEST ? s.st_size : LARGEST; /* a larger one is refused, by its name */
     }
     return bytes;
 }
@@ -97,7 +131,7 @@ static int write_dtype(const struct tune_companions *c, const char *folder, enum
         }
     if (!found)
         good = cJSON_AddStringToObject(json, "dtype", name);
-    int status = tune_cjson_write(folder, names[CONFIG], json, good);
+    int status = tune_cjson_write_as(folder, names[CONFIG], json, good, c->mode[CONFIG]);
     cJSON_Delete(json);
     return status;
 }
@@ -106,7 +140,7 @@ static int write_one(const struct tune_companions *c, const char *folder, int i)
 {
     char path[TUNE_PATH_MAX];
     TRY(tune_path(path, "%s/%s", folder, names[i]));
-    return c->text[i] ? tune_file_write(path, c->text[i], c->size[i]) : 0;
+    return c->text[i] ? tune_file_write_as(path, c->text[i], c->size[i], c->mode[i]) : 0;
 }
 
 int tune_companions_write(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype)
@@ -155,10 +189,11 @@ int tune_companions_compare(const struct tune_companions *c, const char *folder,
     for (int i = CONFIG; i <= TOKENIZER && !*differs; i++) {
         struct tune_companions other = {0};
         TRY(tune_path(other.folder, "%s", i == CONFIG ? config : folder));
-        TRY(read_one(&other, i));
-        if (!same[i](c, &other))
+        int status = read_one(&other, i);
+        if (status == 0 && !same[i](c, &other))
             *differs = names[i];
         free(other.text[i]);
+        TRY(status);
     }
     return 0;
 }

@@ -10,7 +10,9 @@
 
 struct tune_companions;
 
-/* tune_companions_read - of a folder; those it lacks are left out, but there must be a config.json. */
+/* tune_companions_read - of a folder, by folder.h's rule for links; those it lacks are left out, but there must be a
+ * config.json. Each is what its name says: JSON that parses, or UTF-8 text; tokenizer.model may be anything.
+ * A copy gets the permissions of the file it was read from, less what the umask takes. */
 struct tune_companions *tune_companions_read(const char *folder);
 void tune_companions_free(struct tune_companions *c);
 

@@ -319,7 +319,7 @@ int tune_model_config_read(struct tune_model_config *c, const char *folder)
 {
     char path[TUNE_PATH_MAX];
     TRY(tune_path(path, "%s/config.json", folder));
-    cJSON *json = tune_cjson_read(path, MAX_CONFIG);
+    cJSON *json = tune_cjson_read_in(folder, "config.json", MAX_CONFIG);
     if (!json)
         return -1;
     int status = tune_model_config_parse(c, json, path);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/cjson.h"
+#include "core/cpus.h"
 #include "core/file.h"
 #include "core/random.h"
 #include "core/try.h"
@@ -14,6 +15,7 @@
 struct source {
     uint64_t seed;
     double range;
+    int threads;
     int64_t done, total;
     void (*progress)(void *context, int64_t done, int64_t total);
     void *context;
@@ -24,7 +26,7 @@ static int draw(void *context, const struct tune_parameter *p, int64_t at, int64
 {
     struct source *s = context;
     uint64_t stream = tune_hash64(p->name, strlen(p->name), 0);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(s->threads)
     for (int64_t i = 0; i < count; i++)
         out[i] = p->norm ? 1.0f : p->ndim == 1 ? 0.0f : (float)(s->range * tune_random_normal(s->seed, stream, (uint64_t)(at + i)));
     s->done += count;
@@ -54,11 +56,13 @@ int tune_model_init(const char *folder, const struct cJSON *config, const char *
 {
     struct tune_model_config c;
     struct tune_parameters table;
+    int threads = tune_cpus_threads(0);
+    TRY(threads);
     TRY(tune_model_config_parse(&c, config, name));
     TRY(tune_file_make_folder(folder));
     TRY(write_texts(folder, config, name, seed, dtype));
     TRY(tune_parameters_new(&table, &c));
-    struct source s = {seed, c.initializer_range, 0, tune_parameters_total(&table), progress, context};
+    struct source s = {seed, c.initializer_range, threads, 0, tune_parameters_total(&table), progress, context};
     struct tune_weights_source source = {draw, &s};
     int status = tune_weights_write(folder, &table, dtype, 0, &source);
     tune_parameters_free(&table);

@@ -240,7 +240,7 @@ static void place_layer(const struct tune_model *m, int i, bool shared, struct t
     s->raw = g->qk_norm ? tune_arena_take(a, N, Q * e) : NULL;
     s->att = tune_arena_take(a, N, HD * e);
     s->mid = tune_arena_take(a, N, g->hidden * e);
-    s->gate_up = tune_arena_take(a, N, 2 * g->ffn * e);
+    s->gate_up = tune_arena_take(a, N, (int64_t)2 * g->ffn * e);
     s->rstd1 = tune_arena_take(a, N, 4);
     s->rstd2 = tune_arena_take(a, N, 4);
     s->rstd_q = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->heads * 4) : NULL;

@@ -10,6 +10,7 @@
 
 #include "core/cjson.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/json.h"
 #include "core/safetensors.h"
 #include "core/try.h"
@@ -51,7 +52,6 @@ void tune_weights_close(struct tune_weights *w)
 /* The shard of that file name, opened if it is new: its number, or -1. */
 static int open_shard(struct tune_weights *w, const char *name)
 {
-    char path[TUNE_PATH_MAX];
     for (int i = w->shards - 1; i >= 0; i--) /* neighbours in the index mostly share a file */
         if (strcmp(w->name[i], name) == 0)
             return i;
@@ -69,8 +69,7 @@ static int open_shard(struct tune_weights *w, const char *name)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to open %s/%s", w->folder, name);
         return -1;
     }
-    TRY(tune_path(path, "%s/%s", w->folder, name));
-    struct tune_safetensors *f = tune_safetensors_open(path);
+    struct tune_safetensors *f = tune_safetensors_open_in(w->folder, name);
     if (!f)
         return -1;
     snprintf(w->name[w->shards], sizeof *w->name, "%s", name);
@@ -151,12 +150,13 @@ static int index_tensors(struct tune_weights *w)
     return 0;
 }
 
-static int open_index(struct tune_weights *w, const char *path)
+static int open_index(struct tune_weights *w)
 {
-    char *text;
+    char path[TUNE_PATH_MAX], *text;
     size_t size;
     struct tune_json j;
-    TRY(tune_file_read(path, MAX_INDEX, &text, &size));
+    TRY(tune_path(path, "%s/%s", w->folder, index_name));
+    TRY(tune_folder_read(w->folder, index_name, MAX_INDEX, &text, &size));
     tune_json_start(&j, path, text, size, 1);
     int status = read_index(w, &j);
     tune_json_free(&j);
@@ -166,29 +166,26 @@ static int open_index(struct tune_weights *w, const char *path)
 
 struct tune_weights *tune_weights_open(const char *folder)
 {
-    char path[TUNE_PATH_MAX];
     struct tune_weights *w = calloc(1, sizeof *w);
     if (!w) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to open %s", folder);
         return NULL;
     }
-    if (tune_path(w->folder, "%s", folder) < 0 || tune_path(path, "%s/%s", folder, single) < 0)
+    if (tune_path(w->folder, "%s", folder) < 0)
         goto fail;
-    if (tune_file_exists(path)) {
+    if (tune_folder_has(folder, single)) {
         if (open_shard(w, single) < 0 || index_tensors(w) < 0)
             goto fail;
         return w;
     }
-    if (tune_path(path, "%s/%s", folder, index_name) < 0)
-        goto fail;
-    if (!tune_file_exists(path)) {
+    if (!tune_folder_has(folder, index_name)) {
         tune_error_set("%s: no weights: neither %s nor %s%s", folder, single, index_name,
-                       tune_path(path, "%s/pytorch_model.bin", folder) == 0 && tune_file_exists(path)
+                       tune_folder_has(folder, "pytorch_model.bin")
                            ? "; pytorch_model.bin is not read, convert it to safetensors"
                            : "");
         goto fail;
     }
-    if (open_index(w, path) < 0 || index_tensors(w) < 0)
+    if (open_index(w) < 0 || index_tensors(w) < 0)
         goto fail;
     return w;
 fail:

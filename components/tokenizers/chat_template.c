@@ -9,6 +9,7 @@
 
 #include "core/cjson.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/nearest.h"
 #include "core/try.h"
 #include "tokenizers/chat_parts.h"
@@ -81,12 +82,23 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* additional_chat_templates/NAME.jinja, in the order of their names. */
-static int add_folder(struct tune_chat_template *t, const char *folder)
+/* A file of the model's folder. */
+static int add_own(struct tune_chat_template *t, const char *name, const char *folder, const char *file)
 {
+    char path[TUNE_PATH_MAX], *text;
+    size_t size;
+    TRY(tune_path(path, "%s/%s", folder, file));
+    return tune_folder_read(folder, file, TUNE_JINJA_TEMPLATE_BYTES, &text, &size) < 0 ? -1 : add(t, name, text, size, path);
+}
+
+/* additional_chat_templates/NAME.jinja, in the order of their names. */
+static int add_folder(struct tune_chat_template *t, const char *model)
+{
+    static const char additional[] = "additional_chat_templates";
     char path[TUNE_PATH_MAX], *names[NAMES];
     int count = 0, failed = 0;
-    DIR *d = opendir(folder);
+    TRY(tune_path(path, "%s/%s", model, additional));
+    DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d)) && count < NAMES;) {
         size_t size = strlen(e->d_name);
         if (size > 6 && strcmp(e->d_name + size - 6, ".jinja") == 0 && (names[count] = strndup(e->d_name, size - 6)))
@@ -96,7 +108,7 @@ static int add_folder(struct tune_chat_template *t, const char *folder)
         closedir(d);
     qsort(names, (size_t)count, sizeof *names, by_name);
     for (int i = 0; i < count; i++) {
-        failed |= failed || tune_path(path, "%s/%s.jinja", folder, names[i]) < 0 || add_file(t, names[i], path) < 0;
+        failed |= failed || tune_path(path, "%s/%s.jinja", additional, names[i]) < 0 || add_own(t, names[i], model, path) < 0;
         free(names[i]);
     }
     return failed ? -1 : 0;
@@ -113,9 +125,12 @@ static int add_special(struct tune_chat_template *t, const cJSON *item)
     return s->name && s->text ? 0 : tune_chat_no_memory();
 }
 
-static int read_config(struct tune_chat_template *t, const char *path)
+static int read_config(struct tune_chat_template *t, const char *folder)
 {
-    cJSON *config = tune_cjson_read(path, CONFIG_LIMIT);
+    static const char file[] = "tokenizer_config.json";
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/%s", folder, file));
+    cJSON *config = tune_cjson_read_in(folder, file, CONFIG_LIMIT);
     const cJSON *item, *template = cJSON_GetObjectItemCaseSensitive(config, "chat_template");
     int failed = !config;
     cJSON_ArrayForEach(item, config)
@@ -225,7 +240,6 @@ static int choose(struct tune_chat_template *t, const char *folder, const char *
 
 struct tune_chat_template *tune_chat_template_open(const char *model_folder, const char *chosen)
 {
-    char path[TUNE_PATH_MAX];
     struct tune_chat_template *t = calloc(1, sizeof *t);
     if (!t) {
         tune_chat_no_memory();
@@ -233,10 +247,10 @@ struct tune_chat_template *tune_chat_template_open(const char *model_folder, con
     }
     t->seconds = -1;
     if (model_folder) {
-        if (tune_path(path, "%s/chat_template.jinja", model_folder) < 0 ||
-            (tune_file_exists(path) && add_file(t, "default", path) < 0) ||
-            tune_path(path, "%s/additional_chat_templates", model_folder) < 0 || add_folder(t, path) < 0 ||
-            tune_path(path, "%s/tokenizer_config.json", model_folder) < 0 || (tune_file_exists(path) && read_config(t, path) < 0))
+        static const char own[] = "chat_template.jinja";
+        if ((tune_folder_has(model_folder, own) && add_own(t, "default", model_folder, own) < 0) ||
+            add_folder(t, model_folder) < 0 ||
+            (tune_folder_has(model_folder, "tokenizer_config.json") && read_config(t, model_folder) < 0))
             goto fail;
     }
     if (choose(t, model_folder, chosen) == 0)

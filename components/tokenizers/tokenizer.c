@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/file.h"
+#include "core/folder.h"
 #include "tokenizers/parts.h"
 
 enum { FILE_LIMIT = 128 << 20 }; /* bytes; the largest known have 40 MB */
@@ -40,8 +40,10 @@ struct tune_tokenizer *tune_tokenizer_open(const char *path)
 {
     char file[TUNE_PATH_MAX], *text = NULL;
     size_t size;
-    if (tune_path(file, tune_file_is_folder(path) ? "%s/tokenizer.json" : "%s", path) < 0 ||
-        tune_file_read(file, FILE_LIMIT, &text, &size) < 0)
+    bool folder = tune_file_is_folder(path);
+    if (tune_path(file, folder ? "%s/tokenizer.json" : "%s", path) < 0 ||
+        (folder ? tune_folder_read(path, "tokenizer.json", FILE_LIMIT, &text, &size)
+                : tune_file_read(file, FILE_LIMIT, &text, &size)) < 0)
         return NULL;
     struct tune_tokenizer *t = calloc(1, sizeof *t);
     if (!t || !(t->path = strdup(file)) || !(t->class = tune_unicode_classes()) ||

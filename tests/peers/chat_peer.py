@@ -14,6 +14,7 @@ import logging
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -342,7 +343,7 @@ def check_template(name, template, tokenizer, file, *how):
         with open(f"{folder}/tokenizer_config.json", "w") as w:
             json.dump({"bos_token": BOS, "eos_token": {"content": EOS}}, w)
         if tokenizer:
-            os.symlink(os.path.abspath(file), f"{folder}/tokenizer.json")
+            shutil.copy(file, f"{folder}/tokenizer.json")
         tap.case(f"{name}: text{' and ids' if tokenizer else ''}{' and mask' if how and tokenizer else ''} of every conversation", chats, folder, template, tokenizer, *how)
 
 

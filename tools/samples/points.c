@@ -167,18 +167,18 @@ static int add_point(struct points *p, int property, const struct tune_view_grou
 /* The group's figures of each property. */
 static int read_group(struct points *p, struct tune_view *v, const struct tune_view_group *g)
 {
-    double *values = malloc((size_t)(g->results * p->property_count + 1) * sizeof *values);
+    double *values = malloc(((size_t)g->results * (size_t)p->property_count + 1) * sizeof *values);
     int counts[64] = {0}, code = values ? 0 : samples_no_memory();
     for (int k = 0; k < g->results && code == 0; k++) {
         const struct tune_cell *cells = tune_view_cells(v, k);
         code = cells ? 0 : -1;
         for (int i = 0; i < p->property_count && code == 0; i++)
             if (!cells[i].absent && !cells[i].text && isfinite(cells[i].number))
-                values[i * g->results + counts[i]++] = cells[i].number;
+                values[(size_t)i * (size_t)g->results + (size_t)counts[i]++] = cells[i].number;
     }
     for (int i = 0; i < p->property_count && code == 0; i++)
         if (counts[i] > 0)
-            code = add_point(p, i, g, values + i * g->results, counts[i]);
+            code = add_point(p, i, g, values + (size_t)i * (size_t)g->results, counts[i]);
     free(values);
     return code;
 }

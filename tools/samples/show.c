@@ -158,7 +158,7 @@ static int read_group(const struct tune_view_group *g)
         }
         for (int c = 1; c < show.column_count; c++)
             if (!cells[c].absent && !cells[c].text)
-                show.values[c * show.room + show.counts[c]++] = cells[c].number;
+                show.values[(size_t)c * (size_t)show.room + (size_t)show.counts[c]++] = cells[c].number;
     }
     return 0;
 }
@@ -194,7 +194,7 @@ static int put_entity(const struct tune_view_group *g)
 
 static void put_target(const struct shown *s)
 {
-    double *values = show.values + s->column * show.room;
+    double *values = show.values + (size_t)s->column * (size_t)show.room;
     int count = show.counts[s->column];
     if (my.aggregate && count > 0)
         samples_number(tune_statistic(values, count, my.aggregate), s->whole, 6);

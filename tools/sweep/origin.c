@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "core/folder.h"
 #include "flags/find.h"
 #include "sweep.h"
 
@@ -100,16 +101,14 @@ int sweep_words(const struct tune_experiment *e, struct tune_word words[2])
 static int weights_hash(const char *model, char text[33])
 {
     static const char *const others[] = {"config.json", "tokenizer.json"};
-    char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
+    char folder[TUNE_PATH_MAX];
     struct tune_model_identity identity;
     TRY(tune_model_find(model, folder));
     TRY(tune_model_identity(folder, &identity));
     uint64_t hash = identity.fingerprint;
-    for (int i = 0; i < 2; i++) {
-        TRY(tune_path(path, "%s/%s", folder, others[i]));
-        if (tune_file_exists(path))
-            TRY(tune_file_fingerprint(path, &hash));
-    }
+    for (int i = 0; i < 2; i++)
+        if (tune_folder_has(folder, others[i]))
+            TRY(tune_folder_fingerprint(folder, others[i], &hash));
     snprintf(text, 33, "%016llx", (unsigned long long)hash);
     return 0;
 }

@@ -112,7 +112,7 @@ static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tun
 {
     const struct tune_cpu *cpu = dev->state;
     bool narrow = activations != TUNE_F32;
-    *library = dev->threads * (cpu->blas ? BLAS_BYTES : THREAD_BYTES);
+    *library = (int64_t)dev->threads * (cpu->blas ? BLAS_BYTES : THREAD_BYTES);
     return (whole_pages(thread_floats(dev, largest, width, narrow)) * dev->threads + shared_floats(dev, depth, narrow)) * 4;
 }
 
