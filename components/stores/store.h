@@ -158,12 +158,14 @@ void tune_store_records_free(char **names, int count);
 
 /* tune_store_merge - what `from` has and `into` lacks: rows whose uid is not there, with their requests, and records.
  * How many rows came, or -1. progress (NULL: nobody) is told after each row of `from`, requests too, how many are done, of all.
- * tune_store_check - read every file through: problem is told each one (file, what), returns how many, or -1: the folder
- * cannot be read. uids twice, unknown statuses, schemas, files that do not open, rows without experiment, requests
- * without result. Refreshes s. */
+ * tune_store_check - read every file through. problem is told each problem (file, what): damaged files, uids twice, unknown
+ * statuses, schemas, rows without experiment, requests without result. file (NULL: nobody) is told each file that opens: its
+ * rows, requests not among them, and whether all of it is under checksums. Returns how many problems, or -1: the folder cannot
+ * be read. Refreshes s. */
 typedef void tune_store_progress(void *context, int64_t done, int64_t all);
 int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_store_progress *progress, void *context);
-int64_t tune_store_check(struct tune_store *s, void (*problem)(void *context, const char *file, const char *what), void *context);
+int64_t tune_store_check(struct tune_store *s, void (*file)(void *context, const char *file, int64_t rows, bool checked),
+                         void (*problem)(void *context, const char *file, const char *what), void *context);
 
 #ifdef __cplusplus
 }
