@@ -448,6 +448,7 @@ static int prepare(void)
     sweep.record.ended_s = 0;
     TRY(record_space());
     TRY(tune_results_announce(&sweep.results));
+    TRY(tune_operation_begin(sweep.store, sweep.record.id, &sweep.own));
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 

@@ -5,6 +5,7 @@
  *     samples/spaces/ operations/   what was measured for whom, as JSON beside the rows
  *     samples/experiments/          files of experiments that only imported rows are of
  *     samples/claims/               who measures what right now (claim.h)
+ *     samples/points.lock           the same for all operations; empty, others lock bytes of it
  *
  * A process writes only its own files, and replaces them whole: a new file beside the old one, fsync, rename. So
  * readers, and whoever looks after a kill -9 or a full disk, meet whole files only, and a row that was acknowledged is
@@ -125,6 +126,14 @@ int tune_store_request(struct tune_store *s, const struct tune_cell *request);
 void tune_store_begin(struct tune_store *s);
 int tune_store_commit(struct tune_store *s);
 int tune_store_record(struct tune_store *s, const char *kind, const char *name, const char *text, size_t size);
+
+/* ---- what is being measured ---- */
+
+/* tune_store_hold - the point (any number that names what is measured, and where) is ours until tune_store_release, or our end:
+ * 1; 0: it is another process's, which measures it now. Where the file system has no locks it is ours. -1: an error.
+ * A process may hold a point several times; the first release ends it. */
+int tune_store_hold(struct tune_store *s, uint64_t point);
+void tune_store_release(struct tune_store *s, uint64_t point);
 
 /* ---- reading ---- */
 

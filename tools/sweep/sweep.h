@@ -23,7 +23,8 @@ enum { MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20 };
 
 /* One measurement's place: its cores, and what runs there. */
 struct slot {
-    bool busy, claimed;
+    bool busy, claimed, held; /* held: the point, for all operations of the store */
+    uint64_t point;
     struct tune_job job;
     struct tune_command command;
     struct tune_measurement *measurement;
@@ -51,6 +52,7 @@ struct sweep {
     struct tune_known *known;
     struct tune_jobs *jobs;
     struct tune_operation_record record;
+    struct tune_claim own; /* says that the operation is not dead */
     struct tune_results results;
     struct tune_host host;
     char host_class[512], host_class_before[512]; /* before: as rows have it that were written with the values of --env */
