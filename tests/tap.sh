@@ -11,6 +11,7 @@ OMP_WAIT_POLICY=passive # other tests and builds run beside
 export OMP_WAIT_POLICY
 number=0 failures=0
 tmp=$(mktemp -d) || exit 1
+export XDG_CONFIG_HOME="$tmp/config" # where the key of sweep --env lies
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 

@@ -11,6 +11,7 @@
 #include "core/checkpoint_names.h"
 #include "core/csv.h"
 #include "core/float16.h"
+#include "core/hash.h"
 #include "core/host.h"
 #include "core/json.h"
 #include "core/nearest.h"
@@ -521,6 +522,20 @@ static void csv_round_trip(void **state)
     free(text);
 }
 
+/* Test vectors of the paper's reference code: key 0 1 2 ... 15, data 0 1 2 ... */
+static void a_hash_with_a_key(void **state)
+{
+    (void)state;
+    uint8_t bytes[64];
+    for (int i = 0; i < 64; i++)
+        bytes[i] = (uint8_t)i;
+    assert_true(tune_siphash(bytes, 0, bytes) == 0x726fdb47dd0e0e31);
+    assert_true(tune_siphash(bytes, 1, bytes) == 0x74f839c593dc67fd);
+    assert_true(tune_siphash(bytes, 8, bytes) == 0x93f5f5799a932462);
+    assert_true(tune_siphash(bytes, 15, bytes) == 0xa129ca6149be45e5);
+    assert_true(tune_siphash(bytes, 63, bytes) == 0x958a324ceb064572);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,6 +548,7 @@ int main(void)
         cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),
         cmocka_unit_test(control_characters_are_blanked), cmocka_unit_test(host_classes_differ),
         cmocka_unit_test(lost_writes_are_errors),   cmocka_unit_test(csv_round_trip),
+        cmocka_unit_test(a_hash_with_a_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

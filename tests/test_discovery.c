@@ -404,6 +404,30 @@ static void matching_shared(void **state)
     assert_string_equal(matching(), "a.2-x.2.0 0/1 0/0");
 }
 
+/* Rows that name no experiment, or none of their table's, are counted, not dropped without a word. */
+static void strays(void **state)
+{
+    (void)state;
+    static const char *const experiments[] = {"", "work", "custom_experiments.", "custom_experiments.other", "custom_experiments.work",
+                                              "elsewhere.work-kind.odd"};
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments: [" WORK "]");
+    for (int i = 0; i < 6; i++) {
+        struct tune_cell cells[TUNE_KEYS + 5] = {[TUNE_KEY_UID] = {.text = "0123456789abcdef0123456789abcdef"}};
+        for (int c = 0; c < TUNE_KEYS; c++)
+            cells[c].absent = tune_key_column((enum tune_key)c)->type == TUNE_CELL_TEXT && !cells[c].text;
+        cells[TUNE_KEY_EXPERIMENT] = (struct tune_cell){.absent = !*experiments[i], .text = experiments[i]};
+        cells[TUNE_KEYS] = (struct tune_cell){.whole = 1, .number = 1};
+        cells[TUNE_KEYS + 2].text = "plain";
+        assert_ok(tune_store_append(store, "work", cells, NULL));
+    }
+    assert_true(tune_store_refresh(store) >= 0);
+    struct tune_matching m;
+    assert_ok(tune_matching_read(&m, store, space, protocols, 1, NULL, 0));
+    assert_int_equal(m.strays, 4); /* the last one is of another actuator's experiment, the one before of this one */
+    assert_int_equal(m.row_count, 1);
+    tune_matching_free(&m);
+}
+
 /* ---- views ---- */
 
 static const char *view(enum tune_view_include include, const char *where, const char *operation)
@@ -599,6 +623,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(known_of_others, begin, end),
         cmocka_unit_test_setup_teardown(matching_rows, begin, end),
         cmocka_unit_test_setup_teardown(matching_shared, begin, end),
+        cmocka_unit_test_setup_teardown(strays, begin, end),
         cmocka_unit_test_setup_teardown(four_views, begin, end),
         cmocka_unit_test_setup_teardown(imported, begin, end),
         cmocka_unit_test_setup_teardown(made, begin, end),

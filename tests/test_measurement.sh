@@ -167,8 +167,38 @@ is "a signal while data is made: it ends, half of it is not left, nothing is mea
 
 # ---- surroundings ----
 space s 1 report
-wide=$(head -c 512 /dev/zero | tr '\000' x)
-refused "more surroundings than a host class holds" 2 "the host class of what is measured is longer" "$sweep" s.yaml $own --store s --env "X=$wide"
+wide=$(head -c 512 /dev/zero | tr '\000' X)
+refused "more surroundings than a host class holds" 2 "the host class of what is measured is longer" "$sweep" s.yaml $own --store s --env "$wide=1"
+space env 1 'echo $SETTING >>seen; report'
+environment() { # MEASURED KNOWN VALUE [FLAG...] - that many measured and known with this value of SETTING
+    want="$1 measured (0 failed), $2 known," SETTING=$3
+    shift 3
+    export SETTING
+    "$sweep" env.yaml $own --store env --env SETTING "$@" >out 2>&1
+    unset SETTING
+    cat out
+    grep -qF "$want" out
+}
+rm -rf config
+is "--env: a dry run draws no key" eval '! environment 0 0 plain-value --dry-run; grep -q "^# 1 of 1 would be measured" out && [ ! -e config ]'
+is "... what is measured sees the value" eval 'environment 1 0 plain-value && grep -qx plain-value seen'
+is "... the store and what is printed do not have it" eval '! grep -rlaF plain-value env out && grep -qE "^# host class .*, SETTING=#[0-9a-f]{16}$" out && grep -rlaE "SETTING=#[0-9a-f]{16}" env'
+is "... the same value is known, another is not" eval 'environment 0 1 plain-value && environment 1 0 other && environment 0 1 other'
+is "... by a key that only its user can read" eval '[ "$(stat -c %a config/tune.c/env.key)" = 600 ] && grep -qxE "[0-9a-f]{32}" config/tune.c/env.key'
+cp -r config kept && rm -r config
+is "... with another key it is another" eval 'environment 1 0 other && [ -e config/tune.c/env.key ] && rm -r config && mv kept config && environment 0 1 other'
+mv env hashed && "$samples" export csv work --store hashed --output-file rows.csv
+sed 's/SETTING=#[0-9a-f]*/SETTING=of-before/' rows.csv | head -n 2 >old.csv
+"$samples" import csv old.csv $own --experiment work --store env >/dev/null
+is "... rows of before, with the value itself, are known" eval 'environment 1 0 other && environment 0 1 of-before'
+for name in HF_TOKEN aws_Secret_access WANDB_API_KEY PGPASSWORD=x keyboard; do
+    refused "a name that sounds like a secret: $name" 2 "sounds like a secret" env HF_TOKEN=hf_x "$sweep" env.yaml $own --store env --env "SETTING=1,$name"
+done
+is "... is passed where that is forced, and hashed" eval 'HF_TOKEN=hf_very "$sweep" env.yaml $own --store env --env HF_TOKEN --env-secrets >out && grep -q "HF_TOKEN=#" out && ! grep -rlaF hf_very env out'
+echo nonsense >config/tune.c/env.key
+refused "a key that is none" 1 "config/tune.c/env.key: expected one line of 32 hexadecimal digits" "$sweep" env.yaml $own --store env --env A=1
+rm -r config
+refused "nowhere to keep a key" 2 "no place for the key" env -u XDG_CONFIG_HOME -u HOME "$sweep" env.yaml $own --store env --env A=1
 refused "more of them than 64" 2 "at most 64 can be listed" "$sweep" s.yaml $own --store s --env "$(seq -s, 1 65)"
 rm -f ran
 space lines "1, 2, 3, 4, 5, 6, 7, 8" 'sleep 0.1; report'

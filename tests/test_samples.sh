@@ -391,6 +391,32 @@ cp -r merged broken && file=$(ls broken/*.h5 | head -n 1) && printf 'no HDF5' >"
 is "check of a broken file: named, exit 1, the others are read" eval '"$samples" check --store broken >shown; [ $? = 1 ] && grep -qF "$(basename "$file")" shown && ! grep -q "nothing is wrong" shown'
 refused "show of it: an error, not fewer rows" 1 "$(basename "$file")" "$samples" show s.yaml --experiments work.json,rest.json --store broken
 cp -r st twice && cp "$(ls twice/*.h5 | head -n 1)" twice/29991231T235959.000000Z-host-1.h5
+# overwrite FILE OFFSET SIZE BYTE - with that byte, as tr knows it
+overwrite() { head -c "$3" /dev/zero | tr '\0' "$4" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null; }
+# damaged COUNT - that many damaged copies of a store: show prints what it prints of the whole one, or refuses the file by name
+damaged() {
+    all="s.yaml --experiments work.json,rest.json --include matching --property-format target --all-properties --output-format csv"
+    "$samples" show $all --store st >whole.csv 2>said.err || return 1
+    file=$(ls st/*.h5 | head -n 1) n=0 refusals=0
+    cp -r st hurt
+    size=$(wc -c <"$file")
+    while [ $n -lt "$1" ]; do
+        n=$((n + 1)) length=$((1 << n % 10)) fill=x
+        [ $((n % 3)) != 0 ] || fill='\0'
+        [ $((n % 3)) != 1 ] || fill='\377'
+        cp "$file" hurt/
+        overwrite "hurt/${file##*/}" $((n * 7919 % (size - length))) $length "$fill"
+        if "$samples" show $all --store hurt >hurt.csv 2>said.err; then
+            cmp whole.csv hurt.csv || { echo "damage $n is read"; return 1; }
+        else
+            grep -q "${file##*/}: " said.err || { cat said.err; return 1; }
+            refusals=$((refusals + 1))
+        fi
+    done
+    [ $refusals -gt $(($1 / 2)) ]
+}
+is "60 damaged files: refused by name, or the same rows" damaged 60
+is "check: each file with its rows, and that they have checksums" says '\.h5: [0-9]+ rows?, checksummed$' "$samples" check --store st
 is "check: rows that are there twice" eval '"$samples" check --store twice >shown; [ $? = 1 ] && grep -q "29991231T235959" shown'
 
 # ---- what users write wrongly ----

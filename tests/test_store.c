@@ -1,6 +1,6 @@
 /* test_store.c - sample stores: what is written is read, by whoever, from any number of files; what cannot be written leaves
- * them as they were; what is no sample file is refused by name. tests/test_store.sh kills writers, tests/peers has h5py and
- * pandas read the files. */
+ * them as they were; what is no sample file is refused by name. tests/test_damage.c damages files, tests/test_store.sh kills
+ * writers, tests/peers has h5py and pandas read the files. */
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -586,92 +586,6 @@ static void foreign(void **state)
     tune_store_free(s);
 }
 
-/* Byte by byte: each is changed in a file of a row each; nothing may come of it but the same rows, other rows, or an error. */
-static void damaged(void **state)
-{
-    (void)state;
-    struct tune_store *s = open_store("whole");
-    append(s, 0, 2);
-    tune_store_free(s);
-    char *good;
-    size_t size;
-    assert_ok(tune_file_read(only_file("whole"), 1 << 20, &good, &size));
-    put_json("hurt", "{\"id\":\"0a1b2c\",\"schema_version\":1}");
-    int errors = 0;
-    const int step = getenv("TUNE_TEST_EVERY_BYTE") ? 1 : 7; /* all of them: minutes under a sanitizer */
-    for (size_t at = 0; at < size; at += (size_t)step) {
-        const char was = good[at];
-        good[at] = (char)(was + 1 + (char)(at % 3) * 31);
-        test_write("hurt", "x.h5", good, size);
-        good[at] = was;
-        assert_got(s = tune_store_open("hurt", false));
-        static const char *const names[] = {"uid", "reason", "batch_size", "model_name"};
-        struct tune_scan *scan = tune_scan_open(s, "exp", names, 4);
-        const struct tune_cell *c;
-        int more = -1;
-        while (scan && (more = tune_scan_next(scan, &c)) == 1)
-            assert_true(strlen(c[0].text) < 100 && strlen(c[3].text) < 100);
-        if (more < 0) {
-            assert_error_has("hurt/x.h5");
-            errors++;
-        }
-        tune_scan_free(scan);
-        tune_store_free(s);
-    }
-    assert_true(errors > 100); /* checksums cover all but the rows */
-    for (size_t n = 0; n < size; n += n < 64 ? 1 : 97) { /* cut */
-        test_write("hurt", "x.h5", good, n);
-        assert_got(s = tune_store_open("hurt", false));
-        int count;
-        assert_null(tune_store_tables(s, &count));
-        assert_error_has("hurt/x.h5");
-        tune_store_free(s);
-    }
-    free(good);
-}
-
-static void bad_rows(void **state)
-{
-    (void)state;
-    struct tune_store *s = open_store("patched");
-    make_row(1);
-    cells[TUNE_KEY_REASON] = (struct tune_cell){.text = "because"};
-    cells[TUNE_KEY_ENTITY].text = "entity ";
-    assert_ok(tune_store_append(s, "exp", cells, request));
-    tune_store_free(s);
-    char *data, path[TUNE_PATH_MAX];
-    size_t size;
-    snprintf(path, sizeof path, "%s", only_file("patched"));
-    assert_ok(tune_file_read(path, 1 << 20, &data, &size));
-    char *entity = memmem(data, size, "entity \0", 8);
-    assert_non_null(entity);
-    entity[7] = '!'; /* a text without a NUL */
-    assert_ok(tune_file_write(path, data, size));
-    assert_got(s = tune_store_open("patched", false));
-    static const char *const names[] = {"entity", "reason"};
-    const struct tune_cell *c = NULL;
-    struct tune_scan *scan = tune_scan_open(s, "exp", names, 2);
-    assert_true(scan && tune_scan_next(scan, &c) == 1);
-    assert_string_equal(c[0].text, "entity !");
-    assert_string_equal(c[1].text, "because");
-    tune_scan_free(scan);
-    char *reason = memmem(data, size, "valid\0\0\0\1\0\0\0\0\0\0\0", 16); /* status, then the reason's number */
-    assert_non_null(reason);
-    static const char *const wrong[] = {"\2\0\0\0\0\0\0\0", "\377\377\377\377\377\377\377\377", "\0\0\0\0\0\0\0\100"};
-    for (int i = 0; i < 3; i++) {
-        memcpy(reason + 8, wrong[i], 8);
-        assert_ok(tune_file_write(path, data, size));
-        assert_got(scan = tune_scan_open(s, "exp", names, 2));
-        assert_int_equal(tune_scan_next(scan, &c), -1);
-        assert_error_has("table exp: row 0 has the reason number ");
-        assert_error_has(path);
-        assert_int_equal(tune_scan_next(scan, &c), 0); /* on with the next file: there is none */
-        tune_scan_free(scan);
-    }
-    free(data);
-    tune_store_free(s);
-}
-
 static void not_files(void **state)
 {
     (void)state;
@@ -741,7 +655,7 @@ static void checking(void **state)
     static char said[8192];
     struct tune_store *s = open_store("checked");
     append(s, 0, 3);
-    assert_int_equal(tune_store_check(s, note, said), 0);
+    assert_int_equal(tune_store_check(s, NULL, note, said), 0);
     make_row(1); /* again, and other things */
     cells[TUNE_KEY_STATUS].text = "splendid";
     cells[TUNE_KEY_EXPERIMENT].absent = true;
@@ -764,7 +678,7 @@ static void checking(void **state)
         "requests, row 3: its type is \"dreamt\"",
         "requests, row 3: its result \"00000000000000000000000000000077\" is not in this store",
         "checked/zz.h5: exp, row 0: the uid"};
-    int64_t problems = tune_store_check(s, note, said);
+    int64_t problems = tune_store_check(s, NULL, note, said);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (!strstr(said, expected[i]))
             fail_msg("no \"%s\" in\n%s", expected[i], said);
@@ -784,8 +698,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identity),   cmocka_unit_test(drawn_once), cmocka_unit_test(records),      cmocka_unit_test(round_trip),
         cmocka_unit_test(many_rows),  cmocka_unit_test(many_files), cmocka_unit_test(not_appended), cmocka_unit_test(announced),
-        cmocka_unit_test(batch_ends_with_an_error),
-        cmocka_unit_test(foreign),    cmocka_unit_test(damaged),    cmocka_unit_test(bad_rows),     cmocka_unit_test(not_files),
+        cmocka_unit_test(batch_ends_with_an_error), cmocka_unit_test(foreign), cmocka_unit_test(not_files),
         cmocka_unit_test(merging),    cmocka_unit_test(checking)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

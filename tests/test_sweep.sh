@@ -259,6 +259,39 @@ kill -9 $p2
 wait $p1 $p3
 wait $p2 2>/dev/null
 is "one of three killed: the others take over what it had, and measure nothing twice" eval '[ $(wc -l <log) -le 17 ] && "$samples" rows custom_experiments.work $own --store killed2 --columns entity,repeat --output-format csv | tail -n +2 | sort >pairs && [ $(wc -l <pairs) = 16 ] && [ $(sort -u pairs | wc -l) = 16 ] && grep -q "^# finished" joined.1 && grep -q "^# finished" joined.3'
+# ---- plain sweeps at once, each an operation of its own ----
+rm -f log
+space twin.yaml "1, 2, 3, 4" 1 fine 0.3
+for i in 1 2 3; do "$sweep" twin.yaml $own --store twin --name twin$i >twin.$i 2>&1 & done
+wait
+is "three sweeps of one space at once measure each entity once" eval 'cat twin.?; [ $(wc -l <log) = 4 ] && [ $(sort -u log | wc -l) = 4 ] && [ "$(cat twin.? | grep -c "^# finished")" = 3 ]'
+is "... each has all of them, measured or known" eval 'for i in 1 2 3; do [ "$("$samples" show twin.yaml $own --store twin --operation twin$i --output-format csv | wc -l)" = 5 ] || return 1; done'
+rm -f log
+for i in 1 2; do "$sweep" twin.yaml $own --store twin2 --share-cores --in-flight 2 >twin.$i 2>&1 & done
+wait
+is "... also on shared cores, two at a time" eval 'cat twin.?; [ $(wc -l <log) = 4 ] && [ $(sort -u log | wc -l) = 4 ]'
+rm -f log
+for i in 1 2; do "$sweep" twin.yaml $own --store twin --remeasure >twin.$i 2>&1 & done
+wait
+is "... not with --remeasure" eval '[ $(wc -l <log) = 8 ]'
+is "claims and locks leave nothing behind" eval '[ -d twin/claims ] && [ -z "$(find twin/claims -type f)" ] && [ -e twin/points.lock ] && [ ! -s twin/points.lock ]'
+
+# ---- what was killed ----
+state() { "$samples" stats --store twin | grep -w -- "$1" | grep -cw -- "$2"; }
+rm -f log
+space last.yaml 5 1 fine 30
+"$sweep" last.yaml $own --store twin --name last >last.out 2>&1 &
+pid=$!
+i=0
+while [ ! -s log ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
+is "an operation that goes on is running" eval '"$samples" stats --store twin; [ "$(state last running)" = 1 ]'
+kill -9 $pid
+wait $pid 2>/dev/null
+is "... killed by -9 it is dead" eval '"$samples" stats --store twin; [ "$(state last dead)" = 1 ] && [ "$(state last running)" = 0 ]'
+is "... others are what they were" eval '[ "$(state twin1 finished)" = 1 ]'
+is "... by its own name, too" eval '"$samples" stats last --store twin | grep -w STATUS | grep -qw dead'
+is "... resumed it can be finished" eval '"$sweep" --resume last $own --store twin --timeout 0.2 >last.out 2>&1; cat last.out; [ "$(state last finished)" = 1 ]'
+
 space refused.yaml "6, 13, 20, 27, 34, 41, 48, 55" "1, 2, 3"
 for i in 1 2; do "$sweep" refused.yaml $own --store refusing --join all --share-cores >joined.$i 2>&1 & done
 wait

@@ -29,7 +29,7 @@ static const struct tune_option my_options[] = {
     {"<word...>", TUNE_STRING, &my.words, "", "", "",
      "show (or measurements), best, plot SPACE; stats [SPACE|OPERATION]: what there is, operations and spaces too; rows "
      "[EXPERIMENT]; trace OPERATION; entity ID; compare A B, each a store's folder, an operation, host=TEXT or build=TEXT; merge "
-     "FROM: rows of another store into this one; export csv EXPERIMENT; import csv FILE; check: read all files through. A SPACE "
+     "FROM: rows of another store into this one; export csv EXPERIMENT; import csv FILE; check: read all files through, say what each has and what is wrong. A SPACE "
      "is a file, or space-... as the store recorded it"},
     {"store", TUNE_STRING, &my.store, "samples", "", "", "folder of sample files"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "", "more folders and files of experiments, separated by commas"},
@@ -233,7 +233,11 @@ struct tune_view *samples_open_view(const char *const *columns, int count, bool 
             return NULL;
         }
     }
-    return tune_view_open(samples.store, samples.space, samples.protocols, &o);
+    struct tune_view *v = tune_view_open(samples.store, samples.space, samples.protocols, &o);
+    if (v && tune_view_strays(v) > 0)
+        fprintf(stderr, "samples: %lld row%s of the store left out: they name no experiment, or have no uid; samples check --store %s "
+                "says which\n", (long long)tune_view_strays(v), tune_view_strays(v) == 1 ? " is" : "s are", my.store);
+    return v;
 }
 
 int samples_say_mixed(const struct tune_view *v)

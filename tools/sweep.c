@@ -60,7 +60,9 @@ static const struct tune_option my_options[] = {
     {"time-limit", TUNE_DOUBLE, &my.time_limit, "0", "[0,inf)", "s",
      "of the operation: what runs then is ended and not recorded; 0: none"},
     {"env", TUNE_STRING, &my.environment, NULL, "", "",
-     "NAME=value or NAME, separated by commas: also in the environment of what is measured, and part of its host class"},
+     "NAME=value or NAME, separated by commas: also in the environment of what is measured; its host class has a hash of the value"},
+    {"env-secrets", TUNE_BOOL, &my.env_secrets, "false", "", "",
+     "--env takes names with TOKEN, KEY, SECRET or PASSWORD in them, too"},
     {"dry-run", TUNE_BOOL, &my.dry_run, "false", "", "", "say what would be done and how long it would take; do nothing"},
     {"keep-runs", TUNE_BOOL, &my.keep_runs, "false", "", "", "keep the run folders of valid measurements, too, in <store>/runs"},
     TUNE_OPTION_GROUP("operations"),
@@ -83,8 +85,7 @@ int sweep_fail(enum tune_error_kind kind, const char *text)
 
 /* ---- set-up ---- */
 
-/* text's parts between commas, which stay text's (it is cut): how many, or -1: more than there is room for. */
-static int split(char *text, const char **parts, int most)
+int sweep_split(char *text, const char **parts, int most)
 {
     int count = 0;
     for (char *at = text, *next; at && *at; at = next) {
@@ -120,7 +121,7 @@ static int set_order(void)
         o->selector = my.sampler && !strcmp(my.sampler, "selector");
     if (my.grouping) {
         names = strdup(my.grouping);
-        TRY(o->group_count = split(names, grouping, MOST_PATHS));
+        TRY(o->group_count = sweep_split(names, grouping, MOST_PATHS));
         o->grouping = grouping;
     }
     if (!my.operation)
@@ -217,52 +218,6 @@ static int find_programs(void)
         TRY(tune_program_find(e, e->program, sweep.programs[p].path));
         TRY(sweep_build(p));
     }
-    return 0;
-}
-
-/* One of those asked for, "NAME" or "NAME=value", is that variable. */
-static bool asked_for(const char *const *asked, int count, const char *name)
-{
-    size_t length = strlen(name);
-    for (int i = 0; i < count; i++)
-        if (!strncmp(asked[i], name, length) && (!asked[i][length] || asked[i][length] == '='))
-            return true;
-    return false;
-}
-
-/* What is measured sees these of our environment and nothing else: what would change its speed is asked for with --env. */
-static int set_environment(void)
-{
-    static const char *const passed[] = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
-        "TERM", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
-    char *list = my.environment ? strdup(my.environment) : NULL, *all = NULL;
-    const char *asked[MOST_PATHS], *value;
-    int count = split(list, asked, MOST_PATHS), n = 0;
-    if (count < 0) {
-        free(list);
-        return -1;
-    }
-    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
-        if (!asked_for(asked, count, passed[i]) && (value = getenv(passed[i])) &&
-            asprintf(&sweep.environment[n], "%s=%s", passed[i], value) >= 0)
-            n++;
-    size_t at = strlen(sweep.host_class);
-    for (int i = 0; i < count; i++) {
-        all = strchr(asked[i], '=') ? strdup(asked[i])
-              : (value = getenv(asked[i])) && asprintf(&all, "%s=%s", asked[i], value) >= 0 ? all : NULL;
-        if (!all)
-            continue; /* not set here: nor there */
-        sweep.environment[n++] = all;
-        at += (size_t)snprintf(sweep.host_class + at, sizeof sweep.host_class - at, ", %s", all);
-        if (at >= sizeof sweep.host_class) { /* cut, it would be that of other surroundings too */
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--env: with %.60s..., the host class of what is measured is longer than "
-                                "%zu bytes", all, sizeof sweep.host_class - 1);
-            free(list);
-            return -1;
-        }
-    }
-    sweep.environment_count = n;
-    free(list);
     return 0;
 }
 
@@ -472,9 +427,10 @@ static int prepare(void)
     tune_host_read(&sweep.host);
     TRY(read_inputs());
     TRY(sweep_make_slots(sweep.operation.in_flight));
-    TRY(set_environment());
+    TRY(sweep_set_environment());
     if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.space->reference_count, sweep.record.id)))
         return -1;
+    tune_known_before(sweep.known, sweep.host_class_before);
     sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
                                           "explicit_grid_sample_generator", sweep.host.name};
     o = sweep.record.options;
@@ -492,6 +448,7 @@ static int prepare(void)
     sweep.record.ended_s = 0;
     TRY(record_space());
     TRY(tune_results_announce(&sweep.results));
+    TRY(tune_operation_begin(sweep.store, sweep.record.id, &sweep.own));
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 

@@ -23,7 +23,7 @@ struct tune_known {
     struct tune_store *store;
     const struct tune_protocol *protocols;
     int protocol_count;
-    char operation[256];
+    char operation[256], before[512]; /* before: another name of the host class that is asked for */
     struct tune_column **columns; /* [protocol_count], of inputs and targets */
     struct entry *entries;        /* in the order they were read */
     int count, room;
@@ -141,9 +141,10 @@ static int origin_number(struct tune_known *k, const struct tune_origin *o)
     return k->origin_count++;
 }
 
-static bool agrees(const struct tune_origin *a, const struct tune_origin *b, int accept)
+static bool agrees(const struct tune_known *k, const struct tune_origin *a, const struct tune_origin *b, int accept)
 {
-    return ((accept & TUNE_ACCEPT_HOST) || !strcmp(a->host_class, b->host_class)) &&
+    return ((accept & TUNE_ACCEPT_HOST) || !strcmp(a->host_class, b->host_class) ||
+            (*k->before && !strcmp(a->host_class, k->before))) &&
            ((accept & TUNE_ACCEPT_BUILD) || !strcmp(a->build, b->build)) &&
            ((accept & TUNE_ACCEPT_WEIGHTS) || !strcmp(a->weights, b->weights)) &&
            ((accept & TUNE_ACCEPT_DATA) || !strcmp(a->data, b->data));
@@ -394,6 +395,11 @@ int tune_known_refresh(struct tune_known *k)
     return read_all(k) < 0 ? -1 : 1;
 }
 
+void tune_known_before(struct tune_known *k, const char *host_class)
+{
+    snprintf(k->before, sizeof k->before, "%s", host_class);
+}
+
 int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin,
                    const struct tune_known_row *row)
 {
@@ -411,7 +417,7 @@ static int find(struct tune_known *k, int protocol, const struct tune_value *inp
     TRY(key_of_values(k, protocol, inputs, key));
     for (int i = k->bucket_count ? k->buckets[key[0] & (uint64_t)(k->bucket_count - 1)] : -1; i >= 0; i = k->entries[i].next) {
         const struct entry *e = &k->entries[i];
-        if (e->key[0] != key[0] || e->key[1] != key[1] || (origin && !agrees(&k->origins[e->origin], origin, accept)))
+        if (e->key[0] != key[0] || e->key[1] != key[1] || (origin && !agrees(k, &k->origins[e->origin], origin, accept)))
             continue;
         if (count == k->found_room) {
             void *grown = realloc(k->found, (size_t)(2 * count + 8) * sizeof *k->found);

@@ -374,12 +374,24 @@ static int add_to_all(struct table *t, tune_index count, struct tune_matching_ro
 
 /* ---- tables ---- */
 
+/* The cell is "actuator.name", perhaps with parameters behind it. */
+static bool is_named(const struct tune_cell *cell, const char *name)
+{
+    const char *dot = cell->absent ? NULL : strchr(cell->text, '.');
+    size_t length = strlen(name);
+    return dot && !strncmp(dot + 1, name, length) && (!dot[1 + length] || dot[1 + length] == '-');
+}
+
 static int take_row(struct table *t, const struct tune_cell *cells, struct tune_place at)
 {
     struct reading *r = t->r;
     const struct tune_cell *inputs = cells + KEYS, *asked = inputs + t->e->input_count;
     struct tune_matching_row row = {.protocol = -1, .status = (uint8_t)tune_rows_status(&cells[STATUS]), .shared = t->d.open > 0,
                                     .place = at};
+    if (cells[UID].absent || !is_named(&cells[EXPERIMENT], t->e->name)) {
+        r->m->strays++;
+        return 0;
+    }
     if (!tune_rows_of(&cells[EXPERIMENT], t->e) || !tune_dimensions_read(&t->d, inputs))
         return 0;
     tune_uid_read(row.uid, cells[UID].text);

@@ -40,6 +40,7 @@ struct tune_matching {
     int origin_count;
     uint64_t *present;                     /* [row_count][words], a bit for each column asked about: the row has a value in it */
     int words;
+    int64_t strays;                        /* rows that name no experiment as its table does, or no uid: of nothing */
     void *memory;
 };
 

@@ -1,8 +1,11 @@
 /* record.c - operations/<id>.json: what an operation was asked and how far it came. */
 #include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "core/cjson.h"
@@ -38,6 +41,20 @@ static bool put_options(cJSON *object, const struct tune_operation_record *r)
     for (int i = 0; good && i < o->order.group_count; i++)
         good = cJSON_AddItemToArray(grouping, cJSON_CreateString(o->order.grouping[i]));
     return good;
+}
+
+int tune_operation_begin(struct tune_store *s, const char *id, struct tune_claim *claim)
+{
+    char folder[TUNE_PATH_MAX], name[64], who[128];
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != sizeof number) {
+        tune_error_set("no random bytes from the kernel: %s", strerror(errno));
+        return -1;
+    }
+    TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(s), id));
+    snprintf(name, sizeof name, TUNE_OPERATION_CLAIM "%016" PRIx64, number);
+    int mine = tune_claim_take(claim, folder, name, who, sizeof who);
+    return mine < 0 ? -1 : 0;
 }
 
 int tune_operation_record_write(struct tune_store *s, const struct tune_operation_record *r)
@@ -163,6 +180,19 @@ static int no_such(struct tune_store *s, const char *id)
     return -1;
 }
 
+/* Nobody writes that a process was killed: what still runs holds a claim. */
+static int find_dead(struct tune_store *s, struct tune_operation_record *r)
+{
+    char folder[TUNE_PATH_MAX];
+    if (strcmp(r->status, "running"))
+        return 0;
+    TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(s), r->id));
+    int alive = tune_claim_alive(folder, TUNE_OPERATION_CLAIM);
+    if (alive == 0)
+        strcpy(r->status, "dead");
+    return alive < 0 ? -1 : 0;
+}
+
 int tune_operation_record_read(struct tune_store *s, const char *id, struct tune_operation_record *r)
 {
     char path[TUNE_PATH_MAX];
@@ -190,8 +220,12 @@ int tune_operation_record_read(struct tune_store *s, const char *id, struct tune
         r->invalid = (int64_t)number(&m, "invalid", 0, 9007199254740992.0);
     if (cJSON_GetObjectItemCaseSensitive(r->json, "ended_s"))
         r->ended_s = number(&m, "ended_s", 0, 1e12);
-    if (read_options(&m, r) == 0 && !m.wrong && !strcmp(r->id, id))
-        return 0;
+    if (read_options(&m, r) == 0 && !m.wrong && !strcmp(r->id, id)) {
+        if (find_dead(s, r) == 0)
+            return 0;
+        tune_operation_record_free(r);
+        return -1;
+    }
     if (m.wrong || strcmp(r->id, id))
         tune_error_set("%s: the record of this operation makes no sense at \"%s\"", path, m.wrong ? m.wrong : "operation");
     tune_operation_record_free(r);

@@ -4,6 +4,9 @@
 
 #include "core/host.h"
 #include "discovery/jobs.h"
+#include "stores/claim.h"
+
+#define TUNE_OPERATION_CLAIM "sweep-" /* begins the claims of processes that work at an operation */
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,16 +42,19 @@ struct tune_operation_record {
     const char **grouping;        /* of the order; the record's */
     int retries;
     double until_stable;
-    char status[16];              /* "running", "finished", "stopped", "failed" */
+    char status[16];              /* "running", "finished", "stopped", "failed"; read: "dead", for "running" without a process */
     double started_s, ended_s;    /* since 1970; 0: not yet */
     int64_t planned, replayed, refused;
     int64_t measured, failed, invalid; /* failed and invalid are of those that were measured */
     struct cJSON *json;           /* as it was read; NULL: new */
 };
 
-/* tune_operation_record_write - replace the file. tune_operation_record_read - -1: not there (names those that are), or
+/* tune_operation_begin - let others see that this process works at the operation, until it ends; the claim is to be renewed. Before
+ * its record is written.
+ * tune_operation_record_write - replace the file. tune_operation_record_read - -1: not there (names those that are), or
  * it makes no sense.
  * tune_operation_record_free - what read took. */
+int tune_operation_begin(struct tune_store *s, const char *id, struct tune_claim *claim);
 int tune_operation_record_write(struct tune_store *s, const struct tune_operation_record *record);
 int tune_operation_record_read(struct tune_store *s, const char *id, struct tune_operation_record *record);
 void tune_operation_record_free(struct tune_operation_record *record);

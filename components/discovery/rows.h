@@ -64,11 +64,14 @@ struct tune_known;
 /* tune_known_read - index the rows of the protocols' experiments (store NULL: nothing is known), and the requests of
  * operation (NULL: none). NULL with an error.
  * tune_known_refresh - the same again, where files came or changed meanwhile: 1, 0: none did, -1.
+ * tune_known_before - rows of this host class count as those of the one that is asked for: what it was called before ("": none).
+ * Copied.
  * tune_known_add - a row just appended; whose request it answers is known from then on. */
 struct tune_known *tune_known_read(struct tune_store *s, const struct tune_protocol *protocols, int count, const char *operation);
 void tune_known_free(struct tune_known *k);
 struct tune_store *tune_known_store(const struct tune_known *k);
 int tune_known_refresh(struct tune_known *k);
+void tune_known_before(struct tune_known *k, const char *host_class);
 int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin,
                    const struct tune_known_row *row);
 

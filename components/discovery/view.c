@@ -518,3 +518,8 @@ int tune_view_counted(struct tune_view *v, struct tune_view_counts *c)
     free(own);
     return code;
 }
+
+int64_t tune_view_strays(const struct tune_view *v)
+{
+    return v->m.strays;
+}

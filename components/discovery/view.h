@@ -68,7 +68,8 @@ struct tune_view;
  * tune_view_present - some result of the view under protocol p (-1: any) has a value in column i.
  * tune_view_mixed - how many host classes and builds there are under one experiment, of the one that has most; and whether weights
  * or data are mixed under any.
- * tune_view_counted - the counts. */
+ * tune_view_counted - the counts.
+ * tune_view_strays - rows of the experiments' tables that name no experiment, or have no uid: the view leaves them out. */
 struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
                                  const struct tune_view_options *options);
 int tune_view_next(struct tune_view *v, struct tune_view_group *group);
@@ -77,6 +78,7 @@ const struct tune_cell *tune_view_cells(struct tune_view *v, int k);
 bool tune_view_present(const struct tune_view *v, int protocol, int i);
 int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *origins);
 int tune_view_counted(struct tune_view *v, struct tune_view_counts *counts);
+int64_t tune_view_strays(const struct tune_view *v);
 void tune_view_free(struct tune_view *v);
 
 /* tune_view_operations - ids of the operations on this space that the store has records of, sorted; *count; freed by

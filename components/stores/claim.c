@@ -6,6 +6,7 @@
 #include "stores/claim.h"
 
 #include <cjson/cJSON.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -202,6 +203,26 @@ int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, 
     }
     tune_error_set("%s/%s was taken %d times; remove its files", folder, name, GENERATIONS_MAX);
     return -1;
+}
+
+int tune_claim_alive(const char *folder, const char *begin)
+{
+    struct owner me;
+    char path[TUNE_PATH_MAX], who[128];
+    int alive = 0;
+    DIR *d = opendir(folder);
+    if (!d && errno == ENOENT)
+        return 0;
+    if (!d) {
+        tune_error_set("cannot open folder %s: %s", folder, strerror(errno));
+        return -1;
+    }
+    find_myself(&me);
+    for (struct dirent *e; alive == 0 && (e = readdir(d));)
+        if (!strncmp(e->d_name, begin, strlen(begin)) && !strstr(e->d_name, ".tmp-"))
+            alive = tune_path(path, "%s/%s", folder, e->d_name) < 0 ? -1 : judge(path, &me, who, sizeof who) == HELD;
+    closedir(d);
+    return alive;
 }
 
 /* Whether the claim is still the last of its name; its own path says which it is. */

@@ -378,12 +378,36 @@ static int check_table(struct check *c, const char *table, row_check *check_row)
     return more;
 }
 
-int64_t tune_store_check(struct tune_store *s, void (*problem)(void *context, const char *file, const char *what), void *context)
+/* What each file that opened holds. */
+static int tell_files(struct tune_store *s, void (*file)(void *context, const char *file, int64_t rows, bool checked), void *context)
+{
+    for (int i = 0; i < s->file_count; i++) {
+        char path[TUNE_PATH_MAX];
+        int64_t rows = 0;
+        struct tune_sample_file *content = NULL;
+        if (s->files[i].gone || s->files[i].broken)
+            continue;
+        int fd = tune_store_open_file(s, i, &content);
+        TRY(fd);
+        for (int t = 0; t < content->table_count; t++)
+            rows += content->tables[t].name ? content->tables[t].at.rows : 0;
+        if (tune_store_path(s, path, s->files[i].name) == 0)
+            file(context, path, rows, tune_sample_checked(content));
+        tune_sample_free(content);
+        close(fd);
+    }
+    return 0;
+}
+
+int64_t tune_store_check(struct tune_store *s, void (*file)(void *context, const char *file, int64_t rows, bool checked),
+                         void (*problem)(void *context, const char *file, const char *what), void *context)
 {
     struct check c = {.store = s, .problem = problem, .context = context};
     int count = 0;
     TRY(tune_store_refresh(s)); /* forgets the catalogue too, which has no broken files in it so far */
     int status = tune_store_catalogue(s, tell_file, &c);
+    if (status == 0 && file)
+        status = tell_files(s, file, context);
     const char *const *tables = status < 0 ? NULL : tune_store_tables(s, &count);
     for (int i = 0; i < count && status == 0; i++)
         status = check_table(&c, tables[i], check_measurement);

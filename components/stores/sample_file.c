@@ -36,9 +36,12 @@ static int broken(const struct reading *r, const char *format, ...)
     return -1;
 }
 
+/* The library cannot read it, for most a checksum that does not match. */
 static int unreadable(const struct reading *r, const char *what)
 {
-    return broken(r, "%s: %s", what, r->quiet.why);
+    tune_error_set("%s: damaged: %s%s%s%s: %s; put a copy of the file in its place, or move it out of the store", r->path,
+                   r->table[0] ? "table " : "", r->table, r->table[0] ? ": " : "", what, r->quiet.why);
+    return -1;
 }
 
 static int no_memory(const struct reading *r)
@@ -83,7 +86,8 @@ static int read_attribute(const struct reading *r, hid_t object, const char *nam
     if (space < 0 || *width == 0)
         unreadable(r, name);
     else if (H5Sget_simple_extent_npoints(space) != count || *width > 65536 / (size_t)(count + 1) || !accept(type))
-        broken(r, "its attribute \"%s\" is not as expected: one short element per column", name);
+        broken(r, "its attribute \"%s\" is not as expected: %lld short element%s of its type", name, (long long)count,
+               count == 1 ? "" : "s");
     else if (!(*data = calloc((size_t)count + 1, *width)))
         no_memory(r);
     else if (H5Aread(attribute, type, *data) < 0)
@@ -130,9 +134,14 @@ static int check_schema(const struct reading *r)
 
 /* ---- where rows lie ---- */
 
+static uint64_t piece_bytes(const struct tune_sample_extent *at)
+{
+    return (uint64_t)(at->piece_rows * at->row_bytes) + (at->fletcher ? 4 : 0);
+}
+
 static int check_piece(const struct reading *r, const struct tune_sample_extent *at, int64_t i)
 {
-    uint64_t bytes = (uint64_t)(at->piece_rows * at->row_bytes);
+    uint64_t bytes = piece_bytes(at);
     if (at->pieces[i] == HADDR_UNDEF || at->pieces[i] > r->size || bytes > r->size - at->pieces[i])
         return broken(r, "rows from %lld on are not in the file, which has %zu bytes", (long long)(i * at->piece_rows),
                       r->size);
@@ -148,13 +157,25 @@ static int locate_contiguous(const struct reading *r, hid_t dataset, struct tune
     return check_piece(r, at, 0);
 }
 
+/* 1: the pieces have Fletcher-32 checksums, 0: no filter; -1: any other. */
+static int has_fletcher(const struct reading *r, hid_t plist)
+{
+    int count = H5Pget_nfilters(plist);
+    unsigned flags, config;
+    size_t values = 0;
+    if (count == 0 || (count == 1 && H5Pget_filter2(plist, 0, &flags, &values, NULL, 0, NULL, &config) == H5Z_FILTER_FLETCHER32))
+        return count;
+    return broken(r, "its rows are compressed (h5repack -f FLET undoes that)");
+}
+
 static int locate_chunks(const struct reading *r, hid_t dataset, hid_t plist, struct tune_sample_extent *at)
 {
     hsize_t chunk, bytes;
     unsigned mask;
     haddr_t where;
-    if (H5Pget_nfilters(plist) != 0)
-        return broken(r, "its rows are compressed (h5repack -f NONE undoes that)");
+    int fletcher = has_fletcher(r, plist);
+    TRY(fletcher);
+    at->fletcher = fletcher;
     if (H5Pget_chunk(plist, 1, &chunk) != 1 || chunk == 0)
         return unreadable(r, "its chunks");
     if (chunk > r->size / (uint64_t)at->row_bytes)
@@ -167,12 +188,29 @@ static int locate_chunks(const struct reading *r, hid_t dataset, hid_t plist, st
         hsize_t first = (hsize_t)(i * at->piece_rows);
         if (H5Dget_chunk_info_by_coord(dataset, &first, &mask, &where, &bytes) < 0)
             return unreadable(r, "its chunks");
-        if (where != HADDR_UNDEF && bytes != (hsize_t)(at->piece_rows * at->row_bytes))
-            return broken(r, "a chunk of %llu bytes, expected %lld", (unsigned long long)bytes,
-                          (long long)(at->piece_rows * at->row_bytes));
+        if (where != HADDR_UNDEF && (mask != 0 || bytes != piece_bytes(at)))
+            return broken(r, "a chunk of %llu bytes%s, expected %llu", (unsigned long long)bytes,
+                          mask ? " without its checksum" : "", (unsigned long long)piece_bytes(at));
         at->pieces[i] = where;
         TRY(check_piece(r, at, i));
     }
+    return 0;
+}
+
+static bool is_uint64(hid_t type)
+{
+    return H5Tequal(type, H5T_STD_U64LE) > 0;
+}
+
+static int read_hashes(const struct reading *r, hid_t dataset, struct tune_sample_extent *at)
+{
+    char *data;
+    size_t width;
+    htri_t there = at->rows > 0 ? H5Aexists(dataset, TUNE_SAMPLE_HASHES) : 0;
+    if (there <= 0)
+        return there < 0 ? unreadable(r, TUNE_SAMPLE_HASHES) : 0;
+    TRY(read_attribute(r, dataset, TUNE_SAMPLE_HASHES, (at->rows + at->piece_rows - 1) / at->piece_rows, is_uint64, &data, &width));
+    at->hashes = (uint64_t *)(void *)data;
     return 0;
 }
 
@@ -199,6 +237,8 @@ static int locate(const struct reading *r, hid_t dataset, size_t row_bytes, stru
             status = locate_chunks(r, dataset, plist, at);
         else
             broken(r, "its rows are stored in a way that is not read here (compact, virtual)");
+        if (status == 0)
+            status = read_hashes(r, dataset, at);
     }
     tune_hdf5_close(plist);
     tune_hdf5_close(space);
@@ -465,7 +505,7 @@ struct tune_sample_file *tune_sample_open(const char *path, int *fd)
     if (status == 0) {
         close(*fd);
         r.file = access < 0 ? H5I_INVALID_HID : H5Fopen(path, H5F_ACC_RDONLY, access);
-        *fd = r.file < 0 ? unreadable(&r, "the library cannot open it") : take_descriptor(&r);
+        *fd = r.file < 0 ? unreadable(&r, "its beginning") : take_descriptor(&r);
         status = *fd < 0 ? -1 : read_file(&r, f);
     }
     tune_hdf5_close(access);
@@ -491,26 +531,13 @@ void tune_sample_free(struct tune_sample_file *f)
         }
         free(t->columns);
         free(t->at.pieces);
+        free(t->at.hashes);
         free(t->name);
     }
     free(f->tables);
     free(f->reasons.pieces);
+    free(f->reasons.hashes);
     free(f);
-}
-
-int tune_sample_rows(int fd, const char *path, const struct tune_sample_extent *at, int64_t first, int64_t count, void *data)
-{
-    char *to = data;
-    while (count > 0) {
-        int64_t inside = first % at->piece_rows, n = at->piece_rows - inside;
-        n = n < count ? n : count;
-        uint64_t from = at->pieces[first / at->piece_rows] + (uint64_t)(inside * at->row_bytes);
-        TRY(tune_file_read_at(fd, path, from, to, (size_t)(n * at->row_bytes)));
-        to += n * at->row_bytes;
-        first += n;
-        count -= n;
-    }
-    return 0;
 }
 
 const struct tune_sample_table *tune_sample_table(const struct tune_sample_file *f, const char *name)

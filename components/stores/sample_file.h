@@ -10,11 +10,19 @@
  *                                  little-endian; `reason` int64. Attributes: H5TB's (CLASS, VERSION, TITLE, FIELD_n_NAME) and
  *                                  units, roles, whole, one element per column
  *     /requests                    the same
- *     /reasons                     fixed strings, the first empty: what `reason` numbers */
+ *     /reasons                     fixed strings, the first empty: what `reason` numbers
+ *
+ * Each chunk of rows has two checksums. HDF5's Fletcher-32 (the filter fletcher32) is for other readers. It takes a word of
+ * zeros for one of ones, which rows are full of. So the attribute row_hashes has a hash of 64 bits for each chunk, and lies
+ * under the checksum of what describes the table. It is checked whenever rows are read; a file without it goes by Fletcher-32,
+ * if it has that. Files of before have neither; they are read too. Who edits rows in a file deletes row_hashes. */
 #ifndef TUNE_STORES_SAMPLE_FILE_H
 #define TUNE_STORES_SAMPLE_FILE_H
 
 #include "stores/store.h"
+
+#define TUNE_SAMPLE_PIECE_BYTES (32 << 10) /* of rows under one checksum */
+#define TUNE_SAMPLE_HASHES "row_hashes"    /* uint64 [pieces]: tune_hash64, seed 0, of a piece's rows */
 
 /* How a table is called where it is spoken of; NULL: the requests. */
 static inline const char *tune_sample_title(const char *experiment)
@@ -39,6 +47,8 @@ int tune_sample_image(const struct tune_sample_rows *tables, int count, char **i
 struct tune_sample_extent {
     int64_t rows, row_bytes, piece_rows;
     uint64_t *pieces; /* offsets; the last piece has room for piece_rows too */
+    bool fletcher;    /* each piece has its Fletcher-32 behind it */
+    uint64_t *hashes; /* of the pieces' rows, or NULL */
 };
 
 struct tune_sample_column {
@@ -68,8 +78,19 @@ struct tune_sample_file {
 struct tune_sample_file *tune_sample_open(const char *path, int *fd);
 void tune_sample_free(struct tune_sample_file *f);
 
-/* tune_sample_rows - rows first .. first + count - 1 into data. */
-int tune_sample_rows(int fd, const char *path, const struct tune_sample_extent *at, int64_t first, int64_t count, void *data);
+/* A stretch of rows in memory. */
+struct tune_sample_block {
+    int64_t first, rows;
+    char *data; /* [rows][row_bytes] */
+    size_t room;
+};
+
+/* tune_sample_load - have `row` in the block, with others around it, some `bytes` of them: nothing is read where it is there.
+ * table: for messages. -1, and no row is there: a piece does not match its checksum ("damaged"), the file became shorter, no memory.
+ * tune_sample_checked - every row of the file is under a checksum. */
+int tune_sample_load(int fd, const char *path, const char *table, const struct tune_sample_extent *at, int64_t row, int64_t bytes,
+                     struct tune_sample_block *block);
+bool tune_sample_checked(const struct tune_sample_file *f);
 
 /* tune_sample_table - the table of that name (NULL: the requests), or NULL. */
 const struct tune_sample_table *tune_sample_table(const struct tune_sample_file *f, const char *name);

@@ -125,17 +125,35 @@ static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
 
 /* ---- tables ---- */
 
-/* A new dataset of one dimension with the rows in data. Chunked, all rows in one chunk: PyTables, and so pandas.read_hdf,
- * takes no other for a table. */
-static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows, bool chunked, const void *data)
+/* What tells a damaged piece of rows; TUNE_SAMPLE_HASHES. */
+static int put_hashes(hid_t dataset, const char *data, size_t rows, size_t row_bytes, size_t piece_rows)
 {
-    hsize_t chunk = rows ? rows : 1;
+    size_t count = (rows + piece_rows - 1) / piece_rows;
+    uint64_t *hashes = calloc(count + 1, sizeof *hashes);
+    for (size_t i = 0; i < count && hashes; i++) {
+        size_t n = rows - i * piece_rows < piece_rows ? rows - i * piece_rows : piece_rows;
+        hashes[i] = tune_hash64(data + i * piece_rows * row_bytes, n * row_bytes, 0);
+    }
+    int status = hashes ? put_attribute(dataset, TUNE_SAMPLE_HASHES, H5T_STD_U64LE, count, hashes) : -1;
+    free(hashes);
+    return status;
+}
+
+/* A new dataset of one dimension with the rows in data. In chunks: PyTables, and so pandas.read_hdf, takes no other for a
+ * table, and HDF5 puts its Fletcher-32 checksum behind each. A chunk is what a reader reads at least. */
+static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows, const void *data)
+{
+    hsize_t most = TUNE_SAMPLE_PIECE_BYTES / H5Tget_size(type), chunk = rows < most ? rows : most;
+    chunk = chunk > 0 ? chunk : 1;
     hid_t space = H5Screate_simple(1, &rows, NULL), plist = without_times(H5P_DATASET_CREATE);
     hid_t dataset = H5I_INVALID_HID;
+    /* zeros behind the last row: the same rows make the same bytes */
     if (space >= 0 && plist >= 0 && H5Pset_attr_phase_change(plist, 65535, 0) >= 0 &&
-        (!chunked || H5Pset_chunk(plist, 1, &chunk) >= 0))
+        H5Pset_fill_time(plist, H5D_FILL_TIME_ALLOC) >= 0 && H5Pset_chunk(plist, 1, &chunk) >= 0 && H5Pset_fletcher32(plist) >= 0)
         dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
-    if (dataset >= 0 && rows > 0 && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
+    if (dataset >= 0 && rows > 0 &&
+        (H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0 ||
+         put_hashes(dataset, data, (size_t)rows, H5Tget_size(type), (size_t)chunk) < 0)) {
         tune_hdf5_close(dataset);
         dataset = H5I_INVALID_HID;
     }
@@ -212,7 +230,7 @@ static int put_table(hid_t group, const struct tune_sample_rows *t, struct reaso
     if (data)
         fill(t, widths, reasons, data);
     hid_t dataset = type < 0 ? H5I_INVALID_HID
-                             : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, true, data);
+                             : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, data);
     int status = dataset < 0 ? -1 : put_attributes(dataset, t);
     tune_hdf5_close(dataset);
     tune_hdf5_close(type);
@@ -226,7 +244,7 @@ static int put_reasons(hid_t file, const struct reasons *reasons)
     size_t room;
     char *data = pack(reasons->texts, reasons->count, &room);
     hid_t type = data ? text_type(room) : H5I_INVALID_HID;
-    hid_t dataset = type < 0 ? H5I_INVALID_HID : put_dataset(file, "reasons", type, reasons->count, false, data);
+    hid_t dataset = type < 0 ? H5I_INVALID_HID : put_dataset(file, "reasons", type, reasons->count, data);
     tune_hdf5_close(dataset);
     tune_hdf5_close(type);
     free(data);
@@ -290,8 +308,8 @@ static herr_t unshare_buffer(void *buffer)
     return 0;
 }
 
-/* A new file in memory. The format of HDF5 1.10: all that describes the data has checksums in it, so that a damaged file is
- * met by them, and not by code that believes it. */
+/* A new file in memory. In the format of HDF5 1.10 all that describes the rows has checksums, as the rows have. So a damaged
+ * file is met by them, and not by code that believes it. */
 static hid_t create(struct buffer *buffer)
 {
     H5FD_file_image_callbacks_t calls = {make_buffer, NULL, resize_buffer, take_buffer, share_buffer, unshare_buffer, buffer};

@@ -20,9 +20,7 @@ struct window {
     struct tune_sample_file *content;
     const struct tune_sample_table *table; /* NULL: the file has no such table */
     int *map;                              /* [scan->count] the file's column, -1: it has none */
-    int64_t first, rows;                   /* in the block */
-    char *block;
-    size_t room;
+    struct tune_sample_block block, reasons;
     int64_t used;                          /* when it was read from last */
 };
 
@@ -48,7 +46,15 @@ static void close_window(struct window *w)
     tune_sample_free(w->content);
     close(w->fd);
     w->file = -1;
-    w->rows = 0;
+    w->block.rows = w->reasons.rows = 0;
+}
+
+static void free_window(struct window *w)
+{
+    close_window(w);
+    free(w->map);
+    free(w->block.data);
+    free(w->reasons.data);
 }
 
 static int find_column(const struct tune_sample_table *t, const char *name)
@@ -82,50 +88,34 @@ static int open_window(struct tune_scan *s, struct window *w, int file)
     return 0;
 }
 
-/* The block of about that many bytes that row is in. */
 static int load(struct tune_scan *s, struct window *w, int64_t row, int64_t bytes)
 {
-    const struct tune_sample_extent *at = &w->table->at;
     char path[TUNE_PATH_MAX];
-    if (row >= w->first && row < w->first + w->rows)
-        return 0;
-    int64_t rows = bytes / at->row_bytes > 0 ? bytes / at->row_bytes : 1;
-    int64_t first = row - row % rows;
-    rows = rows < at->rows - first ? rows : at->rows - first;
-    size_t size = (size_t)(rows * at->row_bytes);
-    if (size > w->room) {
-        char *block = realloc(w->block, size);
-        if (!block)
-            return tune_store_no_memory("a block of rows");
-        w->block = block;
-        w->room = size;
-    }
-    w->rows = 0;
     TRY(tune_store_path(s->store, path, s->store->files[w->file].name));
-    TRY(tune_sample_rows(w->fd, path, at, first, rows, w->block));
-    w->first = first;
-    w->rows = rows;
-    return 0;
+    return tune_sample_load(w->fd, path, tune_sample_title(s->table), &w->table->at, row, bytes, &w->block);
 }
 
 /* The text that the row's number stands for, into to. */
-static int read_reason(struct tune_scan *s, const struct window *w, int64_t number, char *to)
+static int read_reason(struct tune_scan *s, struct window *w, int64_t number, char *to)
 {
     const struct tune_sample_extent *at = &w->content->reasons;
     char path[TUNE_PATH_MAX];
+    to[0] = 0;
+    if (number == 0)
+        return 0;
     TRY(tune_store_path(s->store, path, s->store->files[w->file].name));
-    if (number < 0 || (number > 0 && number >= at->rows)) {
+    if (number < 0 || number >= at->rows) {
         tune_error_set("%s: table %s: row %d has the reason number %lld, and there are %lld", path, tune_sample_title(s->table),
                        s->place.row, (long long)number, (long long)at->rows);
         return -1;
     }
-    if (number > 0)
-        TRY(tune_sample_rows(w->fd, path, at, number, 1, to));
-    to[number > 0 ? at->row_bytes : 0] = 0;
+    TRY(tune_sample_load(w->fd, path, "reasons", at, number, BLOCK_AT, &w->reasons));
+    memcpy(to, w->reasons.data + (number - w->reasons.first) * at->row_bytes, (size_t)at->row_bytes);
+    to[at->row_bytes] = 0;
     return 0;
 }
 
-static int take_cell(struct tune_scan *s, const struct window *w, int i, const char *row)
+static int take_cell(struct tune_scan *s, struct window *w, int i, const char *row)
 {
     struct tune_cell *cell = &s->cells[i];
     char *text = s->texts + (size_t)i * (TUNE_STORE_TEXT_MAX + 16);
@@ -160,9 +150,9 @@ static int take_cell(struct tune_scan *s, const struct window *w, int i, const c
     return 0;
 }
 
-static int take(struct tune_scan *s, const struct window *w, int64_t row, const struct tune_cell **cells)
+static int take(struct tune_scan *s, struct window *w, int64_t row, const struct tune_cell **cells)
 {
-    const char *data = w->block + (row - w->first) * w->table->at.row_bytes;
+    const char *data = w->block.data + (row - w->block.first) * w->table->at.row_bytes;
     s->place = (struct tune_place){w->file, (int)row};
     for (int i = 0; i < s->count; i++)
         TRY(take_cell(s, w, i, data));
@@ -221,20 +211,15 @@ void tune_scan_free(struct tune_scan *scan)
 {
     if (!scan)
         return;
-    close_window(&scan->on);
-    for (int i = 0; i < WINDOWS; i++) {
-        close_window(&scan->at[i]);
-        free(scan->at[i].map);
-        free(scan->at[i].block);
-    }
+    free_window(&scan->on);
+    for (int i = 0; i < WINDOWS; i++)
+        free_window(&scan->at[i]);
     for (int i = 0; i < scan->count && scan->names; i++)
         free(scan->names[i]);
     free(scan->names);
     free(scan->columns);
     free(scan->cells);
     free(scan->texts);
-    free(scan->on.map);
-    free(scan->on.block);
     free(scan->table);
     free(scan);
 }

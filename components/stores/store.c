@@ -301,6 +301,8 @@ int tune_store_open_file(struct tune_store *s, int i, struct tune_sample_file **
 struct tune_store *tune_store_open(const char *folder, bool create)
 {
     struct tune_store *s = calloc(1, sizeof *s);
+    if (s)
+        s->points = -1;
     if (!s)
         tune_store_no_memory("a sample store");
     else if (tune_path(s->folder, "%s", folder) == 0 && identify(s, create) == 0 && tune_store_refresh(s) >= 0)
@@ -320,6 +322,8 @@ void tune_store_free(struct tune_store *s)
         free(s->files[i].name);
     }
     free(s->files);
+    if (s->points >= 0)
+        close(s->points);
     free(s);
 }
 

@@ -5,6 +5,7 @@
  *     samples/spaces/ operations/   what was measured for whom, as JSON beside the rows
  *     samples/experiments/          files of experiments that only imported rows are of
  *     samples/claims/               who measures what right now (claim.h)
+ *     samples/points.lock           the same for all operations; empty, others lock bytes of it
  *
  * A process writes only its own files, and replaces them whole: a new file beside the old one, fsync, rename. So
  * readers, and whoever looks after a kill -9 or a full disk, meet whole files only, and a row that was acknowledged is
@@ -126,6 +127,14 @@ void tune_store_begin(struct tune_store *s);
 int tune_store_commit(struct tune_store *s);
 int tune_store_record(struct tune_store *s, const char *kind, const char *name, const char *text, size_t size);
 
+/* ---- what is being measured ---- */
+
+/* tune_store_hold - the point (any number that names what is measured, and where) is ours until tune_store_release, or our end:
+ * 1; 0: it is another process's, which measures it now. Where the file system has no locks it is ours. -1: an error.
+ * A process may hold a point several times; the first release ends it. */
+int tune_store_hold(struct tune_store *s, uint64_t point);
+void tune_store_release(struct tune_store *s, uint64_t point);
+
 /* ---- reading ---- */
 
 /* tune_store_tables - names of the experiments in any file, sorted; *count. tune_store_columns - the columns of one,
@@ -158,12 +167,14 @@ void tune_store_records_free(char **names, int count);
 
 /* tune_store_merge - what `from` has and `into` lacks: rows whose uid is not there, with their requests, and records.
  * How many rows came, or -1. progress (NULL: nobody) is told after each row of `from`, requests too, how many are done, of all.
- * tune_store_check - read every file through: problem is told each one (file, what), returns how many, or -1: the folder
- * cannot be read. uids twice, unknown statuses, schemas, files that do not open, rows without experiment, requests
- * without result. Refreshes s. */
+ * tune_store_check - read every file through. problem is told each problem (file, what): damaged files, uids twice, unknown
+ * statuses, schemas, rows without experiment, requests without result. file (NULL: nobody) is told each file that opens: its
+ * rows, requests not among them, and whether all of it is under checksums. Returns how many problems, or -1: the folder cannot
+ * be read. Refreshes s. */
 typedef void tune_store_progress(void *context, int64_t done, int64_t all);
 int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_store_progress *progress, void *context);
-int64_t tune_store_check(struct tune_store *s, void (*problem)(void *context, const char *file, const char *what), void *context);
+int64_t tune_store_check(struct tune_store *s, void (*file)(void *context, const char *file, int64_t rows, bool checked),
+                         void (*problem)(void *context, const char *file, const char *what), void *context);
 
 #ifdef __cplusplus
 }

@@ -33,6 +33,7 @@ struct tune_store {
     int union_count;
     const char **names; /* of unions, without the requests */
     struct tune_store_writer *writer; /* NULL: nothing written yet */
+    int points;                       /* descriptor of points.lock, -1: not open yet */
 };
 
 typedef void tune_store_problem(void *context, const char *file, const char *what);

@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_rows(s, tables[i]);
     if (tables)
         read_rows(s, TUNE_STORE_REQUESTS);
-    HOLDS(tune_store_check(s, count_problem, &problems) == problems && (tables || problems > 0));
+    HOLDS(tune_store_check(s, NULL, count_problem, &problems) == problems && (tables || problems > 0));
     tune_error_clear();
     tune_store_free(s);
     return 0;

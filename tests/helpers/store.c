@@ -274,7 +274,7 @@ static int work(const char *what, int count, char **arguments, struct tune_store
     if (!strcmp(what, "merge") && count == 3)
         return merge(s, arguments[1]);
     if (!strcmp(what, "check")) {
-        problems = tune_store_check(s, put_problem, NULL);
+        problems = tune_store_check(s, NULL, put_problem, NULL);
         return problems < 0 ? complain() : 0;
     }
     if (!strcmp(what, "id"))

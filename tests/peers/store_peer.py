@@ -4,6 +4,7 @@ wrote, all values; our reader reads, or refuses by name, what h5py wrote.
 import glob
 import math
 import os
+import shutil
 import subprocess
 import tempfile
 import warnings
@@ -113,6 +114,48 @@ def attributes():
                     assert have == (c[1], c[3], c[4]), (c, have)
 
 
+def checksums():
+    for f in files:
+        with h5py.File(f, "r") as h:
+            for name in ["reasons", *(n if n == "requests" else "measurements/" + n for n in dumped)]:
+                t = h[name]
+                assert t.fletcher32, f"{f}: {name} has no Fletcher-32"
+                assert t.attrs["row_hashes"].shape == (-(-t.shape[0] // t.chunks[0]),), t.attrs["row_hashes"].shape
+
+
+def refuses(action):
+    try:
+        action()
+    except OSError:
+        return True
+    return False
+
+
+def damaged(folder):
+    """A row changed behind the library's back: h5py refuses it, and so do we; by Fletcher-32 alone, too."""
+    for name, path in (("ours", files[0]), ("fletcher", None)):
+        where = os.path.join(folder, name)
+        if path:
+            os.makedirs(where)
+            copy = shutil.copy(path, os.path.join(where, "x.h5"))
+            with open(os.path.join(where, "store.json"), "w") as f:
+                f.write('{"id": "0a1b2c", "schema_version": 1}')
+        else:
+            store_of(where, NOTHING, {"fletcher32": True})
+            copy = os.path.join(where, "x.h5")
+        with h5py.File(copy, "r") as h:
+            at = h["measurements/" + EXPERIMENT].id.get_chunk_info(0).byte_offset
+        with open(copy, "r+b") as f:
+            f.seek(at + 2)
+            byte = f.read(1)
+            f.seek(at + 2)
+            f.write(bytes([byte[0] ^ 4]))
+        message = ours("dump", where, fail=True)
+        assert f"x.h5: damaged: table {EXPERIMENT}: its rows 0 to " in message, message
+        with h5py.File(copy, "r") as h:
+            assert refuses(lambda: h["measurements/" + EXPERIMENT][:]), "h5py reads it"
+
+
 # ---- files by h5py ----
 
 S16 = h5py.string_dtype("utf-8", 16)
@@ -216,7 +259,7 @@ def schema(data):
 NOTHING = lambda h, t: None
 ACCEPTED = {
     "as ours": (NOTHING, {}), "chunks of two rows": (NOTHING, {"chunks": (2,)}), "contiguous": (NOTHING, {"chunks": None}),
-    "room to grow": (NOTHING, {"maxshape": (None,)}),
+    "room to grow": (NOTHING, {"maxshape": (None,)}), "with Fletcher-32": (NOTHING, {"fletcher32": True, "chunks": (2,)}),
     "no reasons, no requests": (lambda h, t: h["reasons"].attrs.clear(), {}),
     "no measurements": (lambda h, t: h.__delitem__("measurements"), {}), "no rows": (lambda h, t: replace(h, shape=(0,), maxshape=(None,), dtype=GOOD, chunks=(5,)), {}),
     "things of others beside": (lambda h, t: h.create_group("notes").create_dataset("x", data=[1.0, 2.0]), {}),
@@ -319,6 +362,8 @@ with tempfile.TemporaryDirectory() as home:
         tap.case(f"pandas.read_hdf reads {table}: every value", compare, table, by_pandas)
         tap.case(f"pandas.DataFrame of h5py's array, {table}: every value", compare, table, two_lines)
     tap.case("attributes: schema, what H5TB writes, units, roles, counts", attributes)
+    tap.case("checksums: Fletcher-32 and a hash for each chunk, of every table", checksums)
+    tap.case("a damaged row: h5py refuses it, and we do", damaged, os.path.join(home, "damaged"))
     for name, (change, options) in ACCEPTED.items():
         tap.case(f"by h5py, {name}: read", accepted, os.path.join(home, "a " + name), change, options)
     for name, (change, options, text) in REFUSED.items():

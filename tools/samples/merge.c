@@ -34,6 +34,21 @@ int samples_merge(void)
     return came < 0 ? -1 : 0;
 }
 
+/* What samples check found so far. */
+struct found {
+    int64_t files, plain;
+};
+
+static void tell_file(void *context, const char *file, int64_t rows, bool checked)
+{
+    struct found *f = context;
+    f->files++;
+    f->plain += !checked;
+    tune_print_line_of(samples.out, file);
+    fprintf(samples.out, ": %lld row%s, %s\n", (long long)rows, rows == 1 ? "" : "s",
+            checked ? "checksummed" : "no checksums (written before there were any)");
+}
+
 static void tell_problem(void *context, const char *file, const char *what)
 {
     (void)context;
@@ -45,9 +60,15 @@ static void tell_problem(void *context, const char *file, const char *what)
 
 int samples_check(void)
 {
-    int64_t problems = tune_store_check(samples.store, tell_problem, NULL);
+    struct found f = {0};
+    int64_t problems = tune_store_check(samples.store, tell_file, tell_problem, &f);
     TRY(problems < 0 ? -1 : 0);
-    if (problems == 0)
+    if (problems > 0)
+        fprintf(samples.out, "# %s: %lld problem%s\n", my.store, (long long)problems, problems == 1 ? "" : "s");
+    else
         fprintf(samples.out, "# %s: nothing is wrong\n", my.store);
+    if (f.plain > 0)
+        fprintf(samples.out, "# %lld of %lld files have no checksums: damage to their rows may go unseen; samples merge %s --store "
+                "NEW writes a store that has them\n", (long long)f.plain, (long long)f.files, my.store);
     return problems > 0;
 }

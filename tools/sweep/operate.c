@@ -102,6 +102,37 @@ static int wait_for_other(struct tune_job *job)
     return 0;
 }
 
+/* What is measured, and where: other operations that would measure the same wait for it, and then know it. With --remeasure
+ * it is meant to be measured again. */
+static int hold(struct slot *slot, const struct tune_job *job)
+{
+    const struct tune_origin *o = &job->origin;
+    const char *const parts[] = {slot->name, o->host_class, o->build, o->weights, o->data};
+    if (!sweep.record.options.memoize)
+        return 1;
+    slot->point = 0;
+    for (int i = 0; i < 5; i++)
+        slot->point = tune_hash64(parts[i], strlen(parts[i]) + 1, slot->point);
+    for (int i = 0; i < sweep.slot_count; i++)
+        if (&sweep.slots[i] != slot && sweep.slots[i].held && sweep.slots[i].point == slot->point)
+            return 0;
+    int held = tune_store_hold(sweep.store, slot->point);
+    slot->held = held == 1;
+    return held;
+}
+
+/* What the slot had is free for others. */
+static int let_go(struct slot *slot)
+{
+    if (slot->held)
+        tune_store_release(sweep.store, slot->point);
+    slot->held = false;
+    if (!slot->claimed)
+        return 0;
+    slot->claimed = false;
+    return tune_claim_drop(&slot->claim);
+}
+
 /* Take the job, in a free slot, or see that somebody else has it: 1: it was dealt with, 0: it waits. The claim is on what is
  * measured: two entities that an experiment does not tell apart are one measurement. */
 static int take(struct slot *slot, struct tune_job *job)
@@ -110,11 +141,13 @@ static int take(struct slot *slot, struct tune_job *job)
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
     TRY(tune_known_name(sweep.known, job->protocol, job->inputs, key));
     snprintf(slot->name, sizeof slot->name, "%s-%d", key, job->repeat);
-    int mine = tune_claim_take(&slot->claim, folder, slot->name, who, sizeof who); /* makes the folder */
+    int mine = hold(slot, job);
+    if (mine == 1)
+        mine = tune_claim_take(&slot->claim, folder, slot->name, who, sizeof who); /* makes the folder */
+    slot->claimed = mine == 1;
     if (mine <= 0)
-        return mine < 0 ? -1 : wait_for_other(job);
+        return mine < 0 || let_go(slot) < 0 ? -1 : wait_for_other(job);
     /* whoever had it before us may have done it */
-    slot->claimed = true;
     TRY(tune_known_refresh(sweep.known));
     TRY(tune_jobs_decide(sweep.jobs, job));
     if (job->kind == TUNE_JOB_RUN)
@@ -124,18 +157,13 @@ static int take(struct slot *slot, struct tune_job *job)
         TRY(tune_store_commit(sweep.store));
         tune_store_begin(sweep.store);
     }
-    slot->claimed = false;
-    TRY(tune_claim_drop(&slot->claim));
-    return 1;
+    return let_go(slot) < 0 ? -1 : 1;
 }
 
 static int end_slot(struct slot *slot)
 {
     clean_slot(slot);
-    if (!slot->claimed)
-        return 0;
-    slot->claimed = false;
-    return tune_claim_drop(&slot->claim);
+    return let_go(slot);
 }
 
 /* What the run came to: a row, a retry, or the next run of the measurement. */
@@ -246,10 +274,13 @@ static int wait_for_one(bool stopping)
         }
     sweep_draw_status();
     double left = my.time_limit > 0 && !stopping ? my.time_limit - (tune_clock_s() - sweep.begin_s) : 1;
-    if (poll(fds, (nfds_t)n, left < 0 ? 0 : left < 1 ? (int)(left * 1000) + 1 : 1000) < 0 && errno != EINTR) {
+    double most = n > 0 ? 1 : .1; /* nothing tells when others are done */
+    left = left < 0 ? 0 : left < most ? left : most;
+    if (poll(fds, (nfds_t)n, (int)(left * 1000) + (left > 0)) < 0 && errno != EINTR) {
         tune_error_set("poll: %s", strerror(errno));
         return -1;
     }
+    TRY(tune_claim_renew(&sweep.own));
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].claimed && sweep.slots[i].busy)
             TRY(tune_claim_renew(&sweep.slots[i].claim));

@@ -16,14 +16,15 @@ struct sweep_flags {
     int in_flight, retries, repeat;
     int64_t seed;
     double time_limit, timeout, grace, until_stable;
-    bool remeasure, dry_run, keep_runs, share_cores;
+    bool remeasure, dry_run, keep_runs, share_cores, env_secrets;
 };
 
 enum { MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20 };
 
 /* One measurement's place: its cores, and what runs there. */
 struct slot {
-    bool busy, claimed;
+    bool busy, claimed, held; /* held: the point, for all operations of the store */
+    uint64_t point;
     struct tune_job job;
     struct tune_command command;
     struct tune_measurement *measurement;
@@ -51,9 +52,10 @@ struct sweep {
     struct tune_known *known;
     struct tune_jobs *jobs;
     struct tune_operation_record record;
+    struct tune_claim own; /* says that the operation is not dead */
     struct tune_results results;
     struct tune_host host;
-    char host_class[512];
+    char host_class[512], host_class_before[512]; /* before: as rows have it that were written with the values of --env */
     struct program *programs; /* of the protocols */
     char *environment[MOST_ENVIRONMENT];
     int environment_count;
@@ -72,6 +74,9 @@ extern struct sweep sweep;
 
 /* slots.c - as many slots as measurements go on at a time. */
 int sweep_make_slots(int count);
+
+/* environment.c - what is measured sees of our environment; what --env adds is part of the host class. */
+int sweep_set_environment(void);
 
 /* origin.c - where figures come from: builds, fingerprints, and data files that are made on first use.
  *
@@ -98,7 +103,9 @@ int sweep_dry_run(void);
 int sweep_operate(void);
 void sweep_end_slots(void);
 
-/* sweep_fail - set the error; -1. */
+/* sweep_fail - set the error; -1.
+ * sweep_split - text's parts between commas, which stay text's (it is cut): how many, or -1: more than there is room for. */
+int sweep_split(char *text, const char **parts, int most);
 int sweep_fail(enum tune_error_kind kind, const char *text);
 
 #endif

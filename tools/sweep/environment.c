@@ -1,0 +1,171 @@
+/* environment.c - what is measured sees of our environment, and what its rows say of that: a hash of each value.
+ *
+ * Rows are shared and merged, so values of --env do not stand in them. The key of the hash is this user's, outside of every store:
+ * who has a store alone cannot find a value by trying likely ones. Equal values make equal host classes wherever the same key
+ * is; elsewhere they count as different, and points are measured again rather than mixed up. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "core/hash.h"
+#include "stores/exclusive.h"
+#include "sweep.h"
+
+enum { KEY_BYTES = 16 };
+
+/* ---- the key ---- */
+
+static int key_path(char path[TUNE_PATH_MAX])
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (config && *config)
+        return tune_path(path, "%s/tune.c/env.key", config);
+    if (home && *home)
+        return tune_path(path, "%s/.config/tune.c/env.key", home);
+    return sweep_fail(TUNE_ERROR_USAGE, "--env: no place for the key of the hashes of values; set HOME or XDG_CONFIG_HOME");
+}
+
+static int read_key(const char *path, uint8_t key[KEY_BYTES])
+{
+    char *text;
+    size_t size;
+    TRY(tune_file_read(path, 64, &text, &size));
+    size_t digits = strspn(text, "0123456789abcdef");
+    for (int i = 0; i < KEY_BYTES && digits == 2 * KEY_BYTES; i++) {
+        unsigned byte = 0;
+        sscanf(text + 2 * i, "%2x", &byte);
+        key[i] = (uint8_t)byte;
+    }
+    bool good = digits == 2 * KEY_BYTES && (!text[digits] || !strcmp(text + digits, "\n"));
+    free(text);
+    if (good)
+        return 0;
+    tune_error_set("%s: expected one line of %d hexadecimal digits, the key that --env hashes values with; remove it, and a new one "
+                   "is drawn (rows of the old one are measured again)", path, 2 * KEY_BYTES);
+    return -1;
+}
+
+/* Nobody but its user reads it. */
+static int write_key(const char *path, const uint8_t key[KEY_BYTES])
+{
+    char text[2 * KEY_BYTES + 2] = "", folder[TUNE_PATH_MAX];
+    for (int i = 0; i < KEY_BYTES; i++)
+        snprintf(text + 2 * i, 4, "%02x\n", key[i]);
+    TRY(tune_file_parent(folder, path));
+    mode_t before = umask(077);
+    int made = tune_file_make_folder(folder) < 0 ? -1 : tune_exclusive_write(path, text, strlen(text), true);
+    umask(before);
+    return made;
+}
+
+/* This user's key, drawn on first use; a dry run keeps none. */
+static int find_key(uint8_t key[KEY_BYTES])
+{
+    char path[TUNE_PATH_MAX];
+    TRY(key_path(path));
+    if (tune_file_exists(path))
+        return read_key(path, key);
+    if (getrandom(key, KEY_BYTES, 0) != KEY_BYTES)
+        return sweep_fail(TUNE_ERROR_FAILED, "no random bytes from the kernel");
+    int made = my.dry_run ? 1 : write_key(path, key);
+    return made == 0 ? read_key(path, key) : made < 0 ? -1 : 0; /* 0: another sweep was first */
+}
+
+/* ---- what was asked for ---- */
+
+/* One of those asked for, "NAME" or "NAME=value", is that variable. */
+static bool asked_for(const char *const *asked, int count, const char *name)
+{
+    size_t length = strlen(name);
+    for (int i = 0; i < count; i++)
+        if (!strncmp(asked[i], name, length) && (!asked[i][length] || asked[i][length] == '='))
+            return true;
+    return false;
+}
+
+/* A secret in the environment of what is measured ends up in its logs and run folders. */
+static int check_name(const char *asked)
+{
+    static const char *const secrets[] = {"TOKEN", "KEY", "SECRET", "PASSWORD"};
+    char name[256];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(asked, "="), asked);
+    for (int i = 0; i < 4 && !my.env_secrets; i++)
+        if (strcasestr(name, secrets[i])) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--env: %.100s sounds like a secret (%s): what is measured would see it and might "
+                                "write it down, and every row would have a hash of it; leave it out, or give --env-secrets, too",
+                                name, secrets[i]);
+            return -1;
+        }
+    return 0;
+}
+
+/* text with ", NAME=value" behind it; false: it does not fit. */
+static bool add(char *text, size_t size, const char *name, int length, const char *value)
+{
+    size_t at = strlen(text);
+    return at + (size_t)snprintf(text + at, size - at, ", %.*s=%s", length, name, value) < size;
+}
+
+/* One variable for what is measured, "NAME=value", and its part of the host class: now, and as rows of before have it. */
+static int add_variable(char *variable, const uint8_t key[KEY_BYTES])
+{
+    char hash[24];
+    const char *value = strchr(variable, '=') + 1;
+    int length = (int)(value - 1 - variable);
+    sweep.environment[sweep.environment_count++] = variable;
+    snprintf(hash, sizeof hash, "#%016llx", (unsigned long long)tune_siphash(variable, strlen(variable), key));
+    if (sweep.host_class_before[0] &&
+        !add(sweep.host_class_before, sizeof sweep.host_class_before, variable, length, value))
+        sweep.host_class_before[0] = 0; /* no row has one that long */
+    if (add(sweep.host_class, sizeof sweep.host_class, variable, length, hash))
+        return 0;
+    /* cut, it would be that of other surroundings too */
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--env: with %.*s the host class of what is measured is longer than %zu bytes",
+                        length < 60 ? length : 60, variable, sizeof sweep.host_class - 1);
+    return -1;
+}
+
+static int add_asked(const char *const *asked, int count)
+{
+    uint8_t key[KEY_BYTES] = {0};
+    if (count > 0)
+        TRY(find_key(key));
+    snprintf(sweep.host_class_before, sizeof sweep.host_class_before, "%s", sweep.host_class);
+    for (int i = 0; i < count; i++) {
+        const char *value = getenv(asked[i]);
+        char *variable = NULL;
+        if (strchr(asked[i], '='))
+            variable = strdup(asked[i]);
+        else if (!value)
+            continue; /* not set here: nor there */
+        else if (asprintf(&variable, "%s=%s", asked[i], value) < 0)
+            variable = NULL;
+        if (!variable)
+            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        TRY(add_variable(variable, key));
+    }
+    return 0;
+}
+
+/* What would change the speed of what is measured is asked for with --env; of the rest it sees this and nothing else. */
+int sweep_set_environment(void)
+{
+    static const char *const passed[] = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+        "TERM", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
+    char *list = my.environment ? strdup(my.environment) : NULL;
+    const char *asked[MOST_PATHS], *value;
+    int count = sweep_split(list, asked, MOST_PATHS), code = count < 0 ? -1 : 0;
+    for (int i = 0; i < count && code == 0; i++)
+        code = check_name(asked[i]);
+    for (size_t i = 0; i < sizeof passed / sizeof *passed && code == 0; i++)
+        if (!asked_for(asked, count, passed[i]) && (value = getenv(passed[i])) &&
+            asprintf(&sweep.environment[sweep.environment_count], "%s=%s", passed[i], value) >= 0)
+            sweep.environment_count++;
+    if (code == 0)
+        code = add_asked(asked, count);
+    free(list);
+    return code;
+}
