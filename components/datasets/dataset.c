@@ -88,7 +88,7 @@ int tune_example_reserve(struct tune_example *x, int64_t count)
 
 /* ---- from a row to tokens ---- */
 
-static bool has_label(const struct tune_example *x)
+bool tune_example_has_label(const struct tune_example *x)
 {
     return x->count > 0 && memchr(x->trained, 1, (size_t)x->count) != NULL;
 }
@@ -123,7 +123,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
         x->ids[have] = appended ? d->append_id : e->ids[i];
         x->trained[have] = trained && have > 0;
     }
-    *lost = beyond && !has_label(x);
+    *lost = beyond && !tune_example_has_label(x);
     return 0;
 }
 
@@ -216,10 +216,10 @@ static int check_callback(struct tune_dataset *d, int64_t row, struct tune_examp
     x->full_count = x->count;
     if (x->count > 0)
         x->trained[0] = 0;
-    bool had = has_label(x);
+    bool had = tune_example_has_label(x);
     if (x->count > d->max_length)
         x->count = d->max_length;
-    found->lost = had && !has_label(x);
+    found->lost = had && !tune_example_has_label(x);
     return 0;
 }
 
@@ -228,7 +228,7 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     struct found found = {0};
     int status;
     x->count = x->full_count = 0;
-    x->bad = false;
+    x->bad = x->cut_away = false;
     if (row < 0 || row >= d->count) {
         tune_error_set("row %lld of a set of %lld rows", (long long)row, (long long)d->count);
         return -1;
@@ -245,13 +245,16 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
         x->bad = true;
         status = 0;
     }
-    if (status < 0 || x->bad)
+    bool unread = status < 0 || x->bad;
+    if (unread)
         x->count = x->full_count = 0;
+    x->cut_away = !unread && found.lost;
     pthread_mutex_lock(&d->lock);
     d->counts.rows++;
-    d->counts.bad += status < 0 || x->bad;
+    d->counts.bad += unread;
     d->counts.truncated += x->count < x->full_count;
-    d->counts.truncated_away += found.lost;
+    d->counts.truncated_away += x->cut_away;
+    d->counts.unlabelled += !unread && !x->cut_away && !tune_example_has_label(x);
     d->touched += found.touched;
     bool release = d->touched > TOUCHED_LIMIT;
     if (release)
@@ -307,8 +310,8 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
     return -1;
 }
 
-/* A row that has something to train on, among the first: what is misspelt, masked or cut away in all of them is said now, not
- * after the model is loaded. */
+/* Looks for a row to train on among the first ones. A set that has none is refused now, not after the model is loaded. Where
+ * later rows may have some, it is a warning: rows without any are left out. */
 static int probe_formatted(struct tune_dataset *d)
 {
     int64_t rows = d->count < PROBED_ROWS ? d->count : PROBED_ROWS, bad = 0;
@@ -318,7 +321,7 @@ static int probe_formatted(struct tune_dataset *d)
     for (int64_t i = 0; status == 0 && i < rows && !label; i++) {
         struct found found = {0};
         status = read_row(d, i, &x, &found);
-        label = status == 0 && has_label(&x);
+        label = status == 0 && tune_example_has_label(&x);
         if (status < 0 && (i > 0 || d->skip_bad_rows) && tune_error_kind() != TUNE_ERROR_CANNOT &&
             (!d->skip_bad_rows || i + 1 < rows)) {
             bad++;
@@ -329,8 +332,14 @@ static int probe_formatted(struct tune_dataset *d)
     TRY(status);
     if (label || bad > 0)
         return 0;
-    tune_error_set("%s: not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "
-                   "--max-length %d; give a larger --max-length, or --train-on all", d->rows.path, (long long)rows, d->max_length);
+    char text[sizeof d->warning];
+    snprintf(text, sizeof text, "not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "
+             "--max-length %d; give a larger --max-length, or --train-on all", (long long)rows, d->max_length);
+    if (rows < d->count) {
+        snprintf(d->warning, sizeof d->warning, "%s", text);
+        return 0;
+    }
+    tune_error_set("%s: %s", d->rows.path, text);
     return -1;
 }
 
@@ -410,7 +419,7 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     if (d->formatted) {
         describe(d);
         TRY(probe_formatted(d));
-        return tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
+        return *d->warning ? 0 : tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
     }
     if (d->rows.format == TUNE_DATASET_TEXT)
         return 0;

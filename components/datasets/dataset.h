@@ -33,10 +33,13 @@ struct tune_example {
     int64_t count, room;
     int64_t full_count; /* before the cut to max_length */
     bool bad;           /* the row could not be read and bad rows are skipped: count is 0 */
+    bool cut_away;      /* the row had trained tokens, and the cut took all of them */
 };
 void tune_example_free(struct tune_example *x);
 /* tune_example_reserve - room for at least count tokens in ids and trained; what was in them may be lost. 0, or -1. */
 int tune_example_reserve(struct tune_example *x, int64_t count);
+/* tune_example_has_label - one of its tokens is trained. Loaders leave out the rows that have none. */
+bool tune_example_has_label(const struct tune_example *x);
 
 enum tune_dataset_format {
     TUNE_DATASET_BY_NAME,
@@ -84,7 +87,8 @@ struct tune_dataset_options {
 
 /* tune_dataset_open - map the file and index its rows. options and their strings are read, not kept; tok is borrowed
  * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options
- * that do not go together; in formats other than text also where none of the first rows has a token to train on. */
+ * that do not go together; in formats other than text also a set of at most 1,000 rows without a token to train on in any. In
+ * a larger set whose first 1,000 rows have none, tune_dataset_warning says so. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
@@ -105,7 +109,9 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 
 /* What was met so far, counted once per tune_dataset_get. */
 struct tune_dataset_counts {
-    int64_t rows, truncated, truncated_away, bad; /* truncated_away: had trained tokens, lost all of them to the cut */
+    int64_t rows, truncated, bad;
+    int64_t truncated_away; /* had trained tokens, lost all of them to the cut */
+    int64_t unlabelled;     /* had no trained token before any cut */
 };
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 

@@ -145,8 +145,8 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
 /* tune_logger_step - every step finished since the last look at sums, through tune_logger_record; waits for the device. */
 int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_sums *sums);
 
-/* tune_logger_counts - what the data set met in this process: rows read, cut to max_length, with all trained tokens cut away,
- * bad and left out. A note, when the steps are done. -1 also where the data file was changed meanwhile. */
+/* tune_logger_counts - what the data set met in this process: rows read, cut to max_length, left out for one of three reasons
+ * (no trained token, all of them cut away, bad). A note, when the steps are done. -1 also where the data file was changed meanwhile. */
 int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data);
 
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
