@@ -23,6 +23,7 @@ struct tune_checkpoint {
     char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX], resume[TUNE_PATH_MAX], adapter[TUNE_PATH_MAX];
     struct tune_companions *companions;
     int64_t saved_step; /* -1: none yet */
+    bool failed;        /* the last save */
 };
 
 static int read_source(struct tune_checkpoint *c)
@@ -199,8 +200,7 @@ static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_
     return c->options.log ? tune_logger_sync(c->options.log) : 0; /* the steps before it, before it has a name */
 }
 
-int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
-                         const struct tune_progress *at)
+static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at)
 {
     char path[TUNE_PATH_MAX];
     struct tune_folder_writer w;
@@ -225,6 +225,33 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
     if (at->finished)
         TRY(set_link(c, "checkpoint-final", at->step));
     return prune(c);
+}
+
+int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+                         const struct tune_progress *at)
+{
+    int status = save(c, m, opt, at);
+    c->failed = status < 0;
+    return status;
+}
+
+int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size)
+{
+    struct tune_checkpoint *c = r->checkpoint;
+    struct tune_progress at = *r->at;
+    *text = 0;
+    if (at.step == 0)
+        return 0;
+    int status = tune_logger_step(r->log, &at, r->sums);
+    if (!at.finished)
+        at.stopped = "an error";
+    if (status == 0 && !c->failed && tune_logger_last_step(r->log) == at.step)
+        status = tune_checkpoint_save(c, r->model, r->optimizer, &at);
+    if (c->saved_step > 0)
+        snprintf(text, size, "%s %s/checkpoint-%" PRId64 "; to go on: --resume %s%s",
+                 c->saved_step == at.step ? "saved" : "the newest checkpoint is", c->run, c->saved_step, c->run,
+                 tune_loader_failed(r->load) ? " (over a bad row: with --skip-bad-rows, or with the row mended in its place)" : "");
+    return status;
 }
 
 /* ---- going on ---- */
@@ -304,6 +331,17 @@ static int same_plan(struct tune_checkpoint *c, const struct tune_loader *load, 
     return c->options.log && strcmp(was, now) ? tune_logger_changed(c->options.log, "the number of steps planned", was, now) : 0;
 }
 
+/* Where the data file is another: whether the rows that the run has consumed are what they were. */
+static int same_rows(struct tune_checkpoint *c, struct tune_loader *load, const struct tune_progress *then)
+{
+    uint64_t now = 0;
+    if (!c->options.log || !tune_logger_data_differs(c->options.log))
+        return 0;
+    if (then->rows_hash)
+        TRY(tune_loader_rows_hash(load, then->rows, &now));
+    return tune_logger_data_agrees(c->options.log, then->rows, !then->rows_hash ? -1 : now == then->rows_hash);
+}
+
 /* The first step begins from an adapter of somebody's. */
 static int begin(struct tune_checkpoint *c, struct tune_model *m)
 {
@@ -338,6 +376,7 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
         tune_state_read(c->resume, m, opt) < 0)
         return broken(c);
     TRY(remove_newer(c, then.step, false));
+    TRY(same_rows(c, load, &then));
     TRY(tune_loader_seek(load, &then));
     TRY(same_plan(c, load, &then));
     if (c->options.log)

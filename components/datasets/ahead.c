@@ -61,6 +61,7 @@ static int make_step(struct tune_loader *load, const struct tune_walk *w)
             return tune_loader_too_long(load, row, x->count);
         if (!tune_example_has_label(x)) {
             leave_out(s, x);
+            s->hash += x->hash;
             continue;
         }
         int taken = packs ? tune_packs_take(packs, x) : 1;
@@ -70,6 +71,7 @@ static int make_step(struct tune_loader *load, const struct tune_walk *w)
             break;
         if (!packs)
             *tune_loader_place(load, w->step, s->kept) = s->rows;
+        s->hash += x->hash;
         s->kept++;
     }
     if (packs)

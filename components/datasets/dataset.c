@@ -184,12 +184,22 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
     return fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost);
 }
 
+/* A row that is too long is never read, so its size stands for it. */
+static uint64_t hash_row(const struct tune_dataset *d, const struct tune_row *row, int64_t i)
+{
+    uint64_t seed = tune_hash64(d->rows.header.text, d->rows.header.size, (uint64_t)i);
+    if (row->size > TUNE_ROW_LIMIT)
+        return tune_hash64(&row->size, sizeof row->size, seed);
+    return tune_hash64(row->text, row->size, seed);
+}
+
 static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
 {
     TRY(tune_rows_whole(&d->rows));
     struct scratch s = {0};
     struct tune_row row = tune_rows_get(&d->rows, i);
     found->touched = TOUCHED_ROW + row.size;
+    x->hash = hash_row(d, &row, i);
     int status = d->formatted ? read_formatted(d, &row, &s, x, &found->lost) : read_plain(d, &row, &s, x, &found->lost);
     scratch_free(&s);
     return status;
@@ -229,6 +239,7 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     int status;
     x->count = x->full_count = 0;
     x->bad = x->cut_away = false;
+    x->hash = 0;
     if (row < 0 || row >= d->count) {
         tune_error_set("row %lld of a set of %lld rows", (long long)row, (long long)d->count);
         return -1;
@@ -554,6 +565,14 @@ uint64_t tune_dataset_hash(const struct tune_dataset *d)
     return all[1] || all[2] ? tune_hash64(all, sizeof all, 0) : all[0];
 }
 
+uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row)
+{
+    if (d->get)
+        return 0;
+    struct tune_row at = tune_rows_get(&d->rows, row);
+    return hash_row(d, &at, row);
+}
+
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d)
 {
     return d->get ? NULL : &d->stamp;
@@ -571,6 +590,11 @@ int tune_dataset_unchanged(const struct tune_dataset *d)
                    "may not belong together: begin again with a file that stays as it is", d->rows.path,
                    (long long)d->stamp.size, d->stamp.modified, (long long)now.size, now.modified);
     return -1;
+}
+
+int tune_dataset_whole(const struct tune_dataset *d)
+{
+    return d->get ? 0 : tune_rows_whole(&d->rows);
 }
 
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share)

@@ -34,6 +34,7 @@ struct tune_example {
     int64_t full_count; /* before the cut to max_length */
     bool bad;           /* the row could not be read and bad rows are skipped: count is 0 */
     bool cut_away;      /* the row had trained tokens, and the cut took all of them */
+    uint64_t hash;      /* tune_dataset_row_hash of the row */
 };
 void tune_example_free(struct tune_example *x);
 /* tune_example_reserve - room for at least count tokens in ids and trained; what was in them may be lost. 0, or -1. */
@@ -127,8 +128,10 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
  * tune_dataset_hash - the fingerprint, and of a set with templates theirs with it: what rows become by another template is
  * another set.
+ * tune_dataset_row_hash - hash of a row's bytes in the file, of its number, and of what names a CSV file's columns; 0 for callbacks.
  * tune_dataset_stamp - the file's size and time of change when it was opened; NULL for callbacks.
- * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened. */
+ * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened.
+ * tune_dataset_whole - 0, or -1: the file was cut short since it was opened. Asked before tune_dataset_row_hash. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);
@@ -139,8 +142,10 @@ uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
 uint64_t tune_dataset_hash(const struct tune_dataset *d);
+uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row);
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d);
 int tune_dataset_unchanged(const struct tune_dataset *d);
+int tune_dataset_whole(const struct tune_dataset *d);
 
 /* tune_dataset_held_out - whether (seed, row) falls to the held-out part when share of the rows is trained on: a hash of the two,
  * so it does not change when rows are appended. */

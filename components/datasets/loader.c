@@ -370,6 +370,15 @@ static void plan_by_rows(struct tune_loader *load, struct tune_progress *at, int
     }
 }
 
+/* The rows of the step at hand are consumed. */
+static void consume(const struct tune_loader *load, struct tune_progress *at)
+{
+    if (at->rows == 0 || at->rows_hash != 0) /* else it was not known where the run went on */
+        at->rows_hash += load->steps[load->at.step % TUNE_SEGMENTS].hash;
+    at->rows += load->now;
+    at->epoch = (double)at->rows / (double)load->rows;
+}
+
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
 {
     bool up = time_is_up(load);
@@ -397,8 +406,7 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
             break;
         if (load->at.offset == 0 && load->now == load->rows)
             return nothing(load);
-        at->rows += load->now;
-        at->epoch = (double)at->rows / (double)load->rows;
+        consume(load, at);
         load->skipped++;
         plan_by_rows(load, at, at->rows);
         tune_loader_step_on(load, &load->at);
@@ -413,12 +421,11 @@ void tune_progress_step(struct tune_progress *at, const struct tune_loader *load
 {
     at->step++;
     at->best = false; /* it was of the step before */
-    at->rows += load->now;
+    consume(load, at);
     at->tokens += load->tokens;
     at->labels += load->label_count;
     at->padded_tokens += load->padded;
     at->planned_steps = load->planned;
-    at->epoch = (double)at->rows / (double)load->rows;
     if (at->planned_rows > 0)
         at->fraction = (double)at->rows / (double)at->planned_rows;
     else
@@ -457,6 +464,26 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
     restart(load, at->step, &(struct tune_walk){.step = at->step, .epoch = at->rows / load->rows, .offset = at->rows % load->rows,
                                            .used = at->rows});
     return 0;
+}
+
+int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash)
+{
+    uint64_t sums[2] = {0, 0}; /* of what lies behind the place, which one epoch less has seen; of what lies before it */
+    int64_t epochs = rows / load->rows, place = rows % load->rows;
+    for (int64_t i = 0; i < (epochs > 0 ? load->rows : place); i++) {
+        TRY(tune_dataset_whole(load->data));
+        sums[i < place] += tune_dataset_row_hash(load->data, tune_loader_order(load, epochs, i));
+    }
+    *hash = sums[0] * (uint64_t)epochs + sums[1] * (uint64_t)(epochs + 1);
+    return 0;
+}
+
+bool tune_loader_failed(struct tune_loader *load)
+{
+    pthread_mutex_lock(&load->lock);
+    bool failed = load->failed;
+    pthread_mutex_unlock(&load->lock);
+    return failed;
 }
 
 int tune_loader_rewind(struct tune_loader *load)

@@ -91,6 +91,13 @@ double tune_loader_waited_s(const struct tune_loader *load);
  * size of a step, from that row on. -1: the plan does not have so many rows. Limits of time begin anew. */
 int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
 
+/* tune_loader_rows_hash - what at->rows_hash is behind so many rows, by the data file as it is now: these rows are read once more.
+ * -1: the file was cut short. */
+int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash);
+
+/* tune_loader_failed - whether a row ended the steps: the error was of the data. */
+bool tune_loader_failed(struct tune_loader *load);
+
 /* tune_loader_rewind - begin again at the first row of epoch 0 (evaluation). */
 int tune_loader_rewind(struct tune_loader *load);
 

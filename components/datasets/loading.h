@@ -27,6 +27,7 @@ struct tune_walk {
 struct tune_made {
     int64_t rows, kept;           /* rows it takes; of them in its batches */
     int64_t bad, unlabelled, cut; /* left out: cannot be read, have no label, lost all labels to max_length */
+    uint64_t hash;                /* sum of the hashes of all its rows */
 };
 
 struct tune_loader {

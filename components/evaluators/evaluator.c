@@ -107,6 +107,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     if (!e->load || at->signal || at->stopped || at->step == 0 || at->eval_step == at->step)
         return 0;
     double loss = 0;
+    struct tune_progress before = *at;
     TRY(pass(e, &own, &loss));
     if (own.signal) { /* it is made again when the run goes on */
         at->signal = own.signal;
@@ -125,7 +126,10 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     if (better)
         at->patience_loss = at->eval_loss;
     at->early_stop = spent(e, at) && !at->finished;
-    return log ? tune_logger_evaluation(log, at) : 0;
+    if (!log || tune_logger_evaluation(log, at) == 0)
+        return 0;
+    *at = before; /* what is not in metrics.jsonl was not */
+    return -1;
 }
 
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)

@@ -161,7 +161,7 @@ struct tune_flags {
      "several rows, none of which sees another, one behind the other in each row of a batch, up to --max-length tokens: next " \
      "to no padding; a step takes as many rows as fit, and the number of steps is an estimate"}, \
     {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch"}, \
-    {"skip-bad-rows", TUNE_BOOL, &(f).skip_bad_rows, "false", "", "", \
+    {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).skip_bad_rows, "false", "", "", \
      "leave rows out that cannot be read, and count them, instead of stopping"}, \
     {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
      "print that many rows as the model sees them, and stop"}, \
