@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "checkpoints/adapter.h"
+#include "checkpoints/disk.h"
 #include "checkpoints/state.h"
 #include "core/checkpoint_names.h"
 #include "core/file.h"
@@ -132,20 +133,23 @@ static int set_link(struct tune_checkpoint *c, const char *link, int64_t step)
     return step > 0 ? tune_file_link(path, target) : tune_file_remove_folder(path);
 }
 
+static int remove_one(struct tune_checkpoint *c, int64_t step)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(name_of(c, step, path));
+    return tune_file_is_folder(path) ? tune_file_discard_folder(path) : 0;
+}
+
 /* Removes all but the newest ones and those that have another name. */
 static int prune(struct tune_checkpoint *c)
 {
     int64_t *steps, best = linked(c, "checkpoint-best"), final = linked(c, "checkpoint-final");
-    char path[TUNE_PATH_MAX];
     int count = c->options.keep_last > 0 ? tune_checkpoint_steps(c->run, &steps) : 0, status = 0;
     if (count <= 0)
         return count;
     for (int i = 0; i + c->options.keep_last < count && status == 0; i++)
-        if (steps[i] != best && steps[i] != final && steps[i] != c->saved_step) {
-            status = name_of(c, steps[i], path);
-            if (status == 0)
-                status = tune_file_discard_folder(path);
-        }
+        if (steps[i] != best && steps[i] != final && steps[i] != c->saved_step)
+            status = remove_one(c, steps[i]);
     free(steps);
     return status;
 }
@@ -220,8 +224,12 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
         return -1;
     }
     c->saved_step = at->step;
+    int64_t before = linked(c, "checkpoint-best");
     if (at->best)
         TRY(set_link(c, "checkpoint-best", at->step));
+    bool wanted = c->options.keep_last > 0 || tune_every(before, c->options.save_every); /* else it was kept for being the best */
+    if (at->best && before > 0 && before != at->step && !wanted)
+        TRY(remove_one(c, before)); /* only now: the new one is whole, and the link is its */
     if (at->finished)
         TRY(set_link(c, "checkpoint-final", at->step));
     return prune(c);
@@ -284,7 +292,6 @@ static int same_source(struct tune_checkpoint *c, const struct tune_model *m)
 /* Checkpoints of a later step would be taken for this run's. */
 static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
 {
-    char path[TUNE_PATH_MAX];
     int64_t *steps;
     int count = tune_checkpoint_steps(c->run, &steps), status = count < 0 ? -1 : 0;
     if (count > 0 && steps[count - 1] > step && !c->options.overwrite) {
@@ -294,11 +301,8 @@ static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
         status = -1;
     }
     for (int i = 0; i < count && status == 0 && really; i++)
-        if (steps[i] > step) {
-            status = name_of(c, steps[i], path);
-            if (status == 0)
-                status = tune_file_discard_folder(path);
-        }
+        if (steps[i] > step)
+            status = remove_one(c, steps[i]);
     free(steps);
     return status;
 }
@@ -361,14 +365,36 @@ static int begin(struct tune_checkpoint *c, struct tune_model *m)
     return status;
 }
 
+/* What disk the checkpoints from behind that step will take: a line, and a warning or an error where it is not there. */
+static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_loader *load,
+                    int64_t step)
+{
+    const struct tune_checkpoint_options *o = &c->options;
+    struct tune_disk_plan plan = {
+        .steps = tune_loader_planned_steps(load),
+        .from = step,
+        .save_every = o->save_every,
+        .keep_last = o->keep_last,
+        .evaluates = o->evaluates,
+        .at_end = !o->unsaved,
+    };
+    if (!o->log || tune_disk_plan_count(&plan) == 0)
+        return 0;
+    plan.bytes = tune_disk_checkpoint_bytes(m, opt, o->save_dtype, narrower(m, o->save_dtype), c->source);
+    plan.free = tune_file_free_space(c->run);
+    return tune_disk_plan_tell(&plan, c->run, o->log);
+}
+
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_progress *at)
 {
     char state[TUNE_PATH_MAX];
     struct tune_progress then;
     bool finished;
-    if (!*c->resume)
+    if (!*c->resume) {
+        TRY(forecast(c, m, opt, load, 0));
         return *c->adapter ? begin(c, m) : 0;
+    }
     TRY(tune_path(state, "%s/state", c->resume));
     TRY(read_source(c));
     TRY(same_source(c, m));
@@ -379,6 +405,7 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
     TRY(same_rows(c, load, &then));
     TRY(tune_loader_seek(load, &then));
     TRY(same_plan(c, load, &then));
+    TRY(forecast(c, m, opt, load, then.step));
     if (c->options.log)
         TRY(tune_logger_resume(c->options.log, &then)); /* up to here nothing was changed */
     TRY(tune_file_remove_leftovers(state));

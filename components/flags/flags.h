@@ -231,7 +231,7 @@ struct tune_flags {
     {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
      "what to write besides metrics.jsonl, separated by commas: csv, tensorboard"}, \
     {"save-every", TUNE_FREE(TUNE_INT), &(f).save_every, "0", "[0,inf)", "steps", \
-     "steps between checkpoints; 0: at the end only"}, \
+     "steps between checkpoints; 0: at the end only, and of --eval-every the best one"}, \
     {"save", TUNE_FREE(TUNE_BOOL), &(f).save, "true", "", "", \
      "a checkpoint where the run ends; --no-save: none there, for measurements; --save-every and --eval-every save as ever"}, \
     {"keep-last", TUNE_FREE(TUNE_INT), &(f).keep_last, "0", "[0,inf)", "checkpoints", \
