@@ -81,16 +81,16 @@ refused "no such file" 1 "absent.jsonl" fit --dataset absent.jsonl
 refused "a folder as data" 1 "a folder" fit --dataset model
 refused "no such --text-field" 1 "text" fit --text-field nonsense
 printf '{"text": "one two three"}\n' >bad.jsonl
-refused "a step without a label names its rows" 1 "bad.jsonl:1" fit --dataset bad.jsonl --max-length 1 --overwrite
+refused "no label at all names a row" 1 "bad.jsonl:1" fit --dataset bad.jsonl --max-length 1 --overwrite
 refused "a response template that never comes" 1 "good.jsonl:" fit --response-template '### nothing' --overwrite
 printf '\357\273\277{"text": "one two three four"}\r\n{"text": "five \\u0000 six seven"}\r\n' >odd.jsonl
 is "BOM, CRLF and NUL are read" fit --dataset odd.jsonl --output odd
 printf '{"text": "one two three four"}\nbroken\n{"text": "five six seven"}\n' >some.jsonl
 is "--skip-bad-rows" fit --dataset some.jsonl --skip-bad-rows --batch-size 3 --output some
-is "and the bad row is counted" grep -q "1 bad and left out" some/run.json
+is "and the bad row is counted" grep -q "left out: 1 bad" some/run.json
 printf '{"text": "q: yes it is so"}\n{"text": "0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9: no"}\n' >away.jsonl
 is "a cut answer" fit --dataset away.jsonl --response-template ':' --max-length 12 --batch-size 2 --output away
-is "is counted" grep -q "1 of them lost every trained token" away/run.json
+is "is counted" grep -q "left out: 1 cut before the first token to train on" away/run.json
 # formats
 printf '{"question": "one two", "answer": "three"}\n{"question": "four", "answer": "five six"}\n' >asked.jsonl
 printf '[prompt]\n{question}\n[completion]\n{anser}\n' >slots.txt

@@ -37,7 +37,7 @@ for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lo
 done
 is "a checkpoint is an adapter folder: it can be merged" "$BUILD/merge_adapter" --model model --adapter a1/checkpoint-final --output merged
 is "what is saved is what is trained, once" eval '[ ! -e a1/checkpoint-final/state/weights.safetensors ] && grep -q "lora_A.weight" a1/checkpoint-final/adapter_model.safetensors && ! grep -q "q_proj.weight" a1/checkpoint-final/adapter_model.safetensors'
-is "every save is proved" eval '[ "$(grep -c "^save [0-9]* | adapter read again | merged differs by" a1.out)" = "$(ls -d a1/checkpoint-[0-9]* | wc -l)" ]'
+is "every save is proved" eval '[ "$(grep -c "^save [0-9]* | adapter read again | merged differs by" a1.out)" -ge "$(ls -d a1/checkpoint-[0-9]* | wc -l)" ]'
 is "the report has how far merged is" awk "BEGIN { d = $(figure a1 merge_difference); exit !(d > 0 && d < 1e-5) }"
 is "narrower numbers are saved too" run h --save-dtype bfloat16
 is "... and those that are trained beside them" eval 'grep -q lora_A.weight h/checkpoint-final/state/weights.safetensors && run hh --save-dtype bfloat16 --stop-at-step 7 && more hh && same_run h hh'

@@ -72,9 +72,9 @@ cuts() { sed -n 's/^# rows met .*, \([0-9]*\) cut to the length.*/\1/p' "$1.out"
 is "none of them before ($(cuts exact), then $(cuts less) cut)" test "$(cuts less)" -ge $(($(cuts exact) + 7))
 is "and fill their packs" test "$(of less tokens) $(of less padded_tokens)" = "$((7 * (n - 1))) $((7 * (n - 1)))"
 printf '{"text": ""}\n{"text": ""}\n' >none.jsonl
-refused "rows without a token" 1 "a whole step without a token to train on" \
+refused "rows without a token" 1 "rows has a token to train on" \
     "$BUILD/finetune_full" --model model --dataset none.jsonl --max-length 120 --packing --output none
-refused "packs of one token have nothing to predict" 1 "a whole step without a token to train on" \
+refused "packs of one token have nothing to predict" 1 "rows has a token to train on" \
     "$BUILD/finetune_lora" --model model --dataset short.jsonl --max-length 1 --packing --batch-size 2 --output tiny
 is "packs of two have" run two --packing --no-save --max-length 2 --max-steps 3
 is "a label for each" test "$(of two tokens)" = $((2 * $(of two labels)))

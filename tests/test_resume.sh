@@ -119,16 +119,13 @@ no "another number of threads" 2 "--threads" --threads 1
 no "another model" 2 "the weights of --model (their hash)" --model other
 head -59 rows.jsonl >fewer.jsonl
 no "another file of rows" 2 "--dataset: its number of rows: was 60 in that run, is 59 now" --dataset fewer.jsonl
-sed '3s/e/E/' rows.jsonl >edited.jsonl
-no "edited rows" 2 "--dataset: its fingerprint" --dataset edited.jsonl
+sed 's/e/E/' rows.jsonl >edited.jsonl
+no "edited rows" 2 "--dataset (with rows changed that the run has read): its fingerprint" --dataset edited.jsonl
 no "another output" 2 "--output" --output elsewhere
 cp -r model tampered && sed -i 's/"rope_theta":[^,]*/"rope_theta": 7/; s/"rms_norm_eps":[^,]*/"rms_norm_eps": 0.5/' tampered/config.json
 no "the same weights with another config.json" 2 "config.json of --model" --model tampered
 rm -r tampered && cp -r model tampered && printf '\n' >>tampered/tokenizer.json
 no "or another tokenizer.json" 2 "tokenizer.json of --model" --model tampered
-cp -p rows.jsonl kept.jsonl && touch rows.jsonl
-no "a file of rows that was touched" 2 "its time of last change"
-mv kept.jsonl rows.jsonl
 no "an older checkpoint, while there is a newer one" 2 "--overwrite" --resume base/checkpoint-5
 cp -rp base broken && : >broken/checkpoint-7/state/optimizer.safetensors
 refused "a broken checkpoint" 1 "checkpoint-7/state/optimizer.safetensors" "$full" --resume broken

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "checkpoints/adapter.h"
+#include "checkpoints/disk.h"
 #include "checkpoints/state.h"
 #include "core/checkpoint_names.h"
 #include "core/file.h"
@@ -23,6 +24,7 @@ struct tune_checkpoint {
     char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX], resume[TUNE_PATH_MAX], adapter[TUNE_PATH_MAX];
     struct tune_companions *companions;
     int64_t saved_step; /* -1: none yet */
+    bool failed;        /* the last save */
 };
 
 static int read_source(struct tune_checkpoint *c)
@@ -131,20 +133,23 @@ static int set_link(struct tune_checkpoint *c, const char *link, int64_t step)
     return step > 0 ? tune_file_link(path, target) : tune_file_remove_folder(path);
 }
 
+static int remove_one(struct tune_checkpoint *c, int64_t step)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(name_of(c, step, path));
+    return tune_file_is_folder(path) ? tune_file_discard_folder(path) : 0;
+}
+
 /* Removes all but the newest ones and those that have another name. */
 static int prune(struct tune_checkpoint *c)
 {
     int64_t *steps, best = linked(c, "checkpoint-best"), final = linked(c, "checkpoint-final");
-    char path[TUNE_PATH_MAX];
     int count = c->options.keep_last > 0 ? tune_checkpoint_steps(c->run, &steps) : 0, status = 0;
     if (count <= 0)
         return count;
     for (int i = 0; i + c->options.keep_last < count && status == 0; i++)
-        if (steps[i] != best && steps[i] != final && steps[i] != c->saved_step) {
-            status = name_of(c, steps[i], path);
-            if (status == 0)
-                status = tune_file_discard_folder(path);
-        }
+        if (steps[i] != best && steps[i] != final && steps[i] != c->saved_step)
+            status = remove_one(c, steps[i]);
     free(steps);
     return status;
 }
@@ -199,8 +204,7 @@ static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_
     return c->options.log ? tune_logger_sync(c->options.log) : 0; /* the steps before it, before it has a name */
 }
 
-int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
-                         const struct tune_progress *at)
+static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at)
 {
     char path[TUNE_PATH_MAX];
     struct tune_folder_writer w;
@@ -220,11 +224,42 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
         return -1;
     }
     c->saved_step = at->step;
+    int64_t before = linked(c, "checkpoint-best");
     if (at->best)
         TRY(set_link(c, "checkpoint-best", at->step));
+    bool wanted = c->options.keep_last > 0 || tune_every(before, c->options.save_every); /* else it was kept for being the best */
+    if (at->best && before > 0 && before != at->step && !wanted)
+        TRY(remove_one(c, before)); /* only now: the new one is whole, and the link is its */
     if (at->finished)
         TRY(set_link(c, "checkpoint-final", at->step));
     return prune(c);
+}
+
+int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+                         const struct tune_progress *at)
+{
+    int status = save(c, m, opt, at);
+    c->failed = status < 0;
+    return status;
+}
+
+int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size)
+{
+    struct tune_checkpoint *c = r->checkpoint;
+    struct tune_progress at = *r->at;
+    *text = 0;
+    if (at.step == 0)
+        return 0;
+    int status = tune_logger_step(r->log, &at, r->sums);
+    if (!at.finished)
+        at.stopped = "an error";
+    if (status == 0 && !c->failed && tune_logger_last_step(r->log) == at.step)
+        status = tune_checkpoint_save(c, r->model, r->optimizer, &at);
+    if (c->saved_step > 0)
+        snprintf(text, size, "%s %s/checkpoint-%" PRId64 "; to go on: --resume %s%s",
+                 c->saved_step == at.step ? "saved" : "the newest checkpoint is", c->run, c->saved_step, c->run,
+                 tune_loader_failed(r->load) ? " (over a bad row: with --skip-bad-rows, or with the row mended in its place)" : "");
+    return status;
 }
 
 /* ---- going on ---- */
@@ -257,7 +292,6 @@ static int same_source(struct tune_checkpoint *c, const struct tune_model *m)
 /* Checkpoints of a later step would be taken for this run's. */
 static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
 {
-    char path[TUNE_PATH_MAX];
     int64_t *steps;
     int count = tune_checkpoint_steps(c->run, &steps), status = count < 0 ? -1 : 0;
     if (count > 0 && steps[count - 1] > step && !c->options.overwrite) {
@@ -267,11 +301,8 @@ static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
         status = -1;
     }
     for (int i = 0; i < count && status == 0 && really; i++)
-        if (steps[i] > step) {
-            status = name_of(c, steps[i], path);
-            if (status == 0)
-                status = tune_file_discard_folder(path);
-        }
+        if (steps[i] > step)
+            status = remove_one(c, steps[i]);
     free(steps);
     return status;
 }
@@ -304,6 +335,17 @@ static int same_plan(struct tune_checkpoint *c, const struct tune_loader *load, 
     return c->options.log && strcmp(was, now) ? tune_logger_changed(c->options.log, "the number of steps planned", was, now) : 0;
 }
 
+/* Where the data file is another: whether the rows that the run has consumed are what they were. */
+static int same_rows(struct tune_checkpoint *c, struct tune_loader *load, const struct tune_progress *then)
+{
+    uint64_t now = 0;
+    if (!c->options.log || !tune_logger_data_differs(c->options.log))
+        return 0;
+    if (then->rows_hash)
+        TRY(tune_loader_rows_hash(load, then->rows, &now));
+    return tune_logger_data_agrees(c->options.log, then->rows, !then->rows_hash ? -1 : now == then->rows_hash);
+}
+
 /* The first step begins from an adapter of somebody's. */
 static int begin(struct tune_checkpoint *c, struct tune_model *m)
 {
@@ -323,14 +365,36 @@ static int begin(struct tune_checkpoint *c, struct tune_model *m)
     return status;
 }
 
+/* What disk the checkpoints from behind that step will take: a line, and a warning or an error where it is not there. */
+static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_loader *load,
+                    int64_t step)
+{
+    const struct tune_checkpoint_options *o = &c->options;
+    struct tune_disk_plan plan = {
+        .steps = tune_loader_planned_steps(load),
+        .from = step,
+        .save_every = o->save_every,
+        .keep_last = o->keep_last,
+        .evaluates = o->evaluates,
+        .at_end = !o->unsaved,
+    };
+    if (!o->log || tune_disk_plan_count(&plan) == 0)
+        return 0;
+    plan.bytes = tune_disk_checkpoint_bytes(m, opt, o->save_dtype, narrower(m, o->save_dtype), c->source);
+    plan.free = tune_file_free_space(c->run);
+    return tune_disk_plan_tell(&plan, c->run, o->log);
+}
+
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_progress *at)
 {
     char state[TUNE_PATH_MAX];
     struct tune_progress then;
     bool finished;
-    if (!*c->resume)
+    if (!*c->resume) {
+        TRY(forecast(c, m, opt, load, 0));
         return *c->adapter ? begin(c, m) : 0;
+    }
     TRY(tune_path(state, "%s/state", c->resume));
     TRY(read_source(c));
     TRY(same_source(c, m));
@@ -338,8 +402,10 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
         tune_state_read(c->resume, m, opt) < 0)
         return broken(c);
     TRY(remove_newer(c, then.step, false));
+    TRY(same_rows(c, load, &then));
     TRY(tune_loader_seek(load, &then));
     TRY(same_plan(c, load, &then));
+    TRY(forecast(c, m, opt, load, then.step));
     if (c->options.log)
         TRY(tune_logger_resume(c->options.log, &then)); /* up to here nothing was changed */
     TRY(tune_file_remove_leftovers(state));

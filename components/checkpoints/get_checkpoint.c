@@ -17,6 +17,8 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
         .source = folder,
         .save_dtype = as_read ? TUNE_DTYPES : (enum tune_dtype)tune_dtype_from(flags->save_dtype),
         .keep_last = flags->keep_last,
+        .save_every = flags->save_every,
+        .evaluates = flags->eval_every > 0,
         .resume = flags->resume_checkpoint,
         .adapter = flags->adapter,
         .overwrite = flags->overwrite,

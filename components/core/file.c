@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -442,6 +443,14 @@ uint64_t tune_hash64(const void *data, size_t size, uint64_t seed)
     }
     low = tune_multiply(hash ^ size, 0x589965CC75374CC3u, &high);
     return low ^ high;
+}
+
+int64_t tune_file_free_space(const char *folder)
+{
+    struct statvfs s;
+    if (statvfs(folder, &s) < 0 || s.f_frsize == 0 || s.f_blocks == 0)
+        return INT64_MAX;
+    return s.f_bavail > (uint64_t)INT64_MAX / s.f_frsize ? INT64_MAX : (int64_t)(s.f_bavail * s.f_frsize);
 }
 
 int tune_file_fingerprint_open(int fd, const char *path, size_t n, uint64_t *hash)

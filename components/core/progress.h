@@ -16,6 +16,7 @@ struct tune_progress {
     int64_t planned_rows;  /* where planned_steps is an estimate; else 0: the rows over all epochs, set by tune_loader_more */
     int64_t step_rows;     /* then: the rows of the step that tune_loader_more began */
     int64_t rows;          /* rows consumed, over all epochs */
+    uint64_t rows_hash;    /* of the bytes of these rows as the data file has them; 0: not known, or no file */
     int64_t tokens;        /* tokens that went through the model: real ones, no padding */
     int64_t labels;        /* trained tokens among them */
     int64_t padded_tokens; /* B*T summed: what was computed */

@@ -1,4 +1,4 @@
-/* ahead.c - rows, or whole steps of packs, made before they are asked for. */
+/* ahead.c - steps made before they are asked for: their rows read, tokenised, and packed. */
 #include <signal.h>
 #include <string.h>
 
@@ -6,57 +6,76 @@
 #include "core/try.h"
 #include "datasets/loading.h"
 
-static int make_row(struct tune_loader *load, const struct tune_walk *w, int64_t i)
-{
-    return tune_dataset_get(load->data, tune_loader_order(load, w->epoch, w->offset + i), tune_loader_example(load, w->step, i));
-}
-
-/* Makes one more row, or with packing step, known to the caller; 0, or 1: stop. */
+/* Takes note of what a step came to; 0, or 1: stop. */
 static int hand_over(struct tune_loader *load, int status)
 {
     pthread_mutex_lock(&load->lock);
     if (status < 0) {
         tune_error_save(&load->error);
         load->failed = true;
+    } else if (status > 0) {
+        load->interrupted = true;
     } else {
         load->made++;
     }
-    if (load->failed || load->made >= load->wanted)
+    if (status != 0 || load->made >= load->wanted)
         pthread_cond_signal(&load->wake_caller);
-    int stop = load->failed || load->quit;
+    int stop = status != 0 || load->quit;
     pthread_mutex_unlock(&load->lock);
     return stop;
 }
 
-static bool asked_to_quit(struct tune_loader *load)
+/* There may be a million rows to leave out before a step is full: the end of the run does not wait for them. */
+static bool interrupted(struct tune_loader *load)
 {
     pthread_mutex_lock(&load->lock);
     bool quit = load->quit;
     pthread_mutex_unlock(&load->lock);
-    return quit;
+    return quit || (load->o.stop_signal && *load->o.stop_signal);
 }
 
-/* The rows of the step at w into its packs. 1: asked to quit meanwhile. */
-static int pack_step(struct tune_loader *load, const struct tune_walk *w)
+static void leave_out(struct tune_made *s, const struct tune_example *x)
 {
-    struct tune_packs *packs = tune_packs_at(load, w);
-    struct tune_example *x = load->examples;
-    tune_packs_clear(packs);
-    for (int64_t left = tune_left_at(load, w); packs->rows < left; load->held = false) {
-        int64_t row = tune_loader_order(load, w->epoch, w->offset + packs->rows);
-        if (asked_to_quit(load))
+    s->bad += x->bad;
+    s->cut += x->cut_away;
+    s->unlabelled += !x->bad && !x->cut_away;
+}
+
+/* The next rows of the epoch, until the step at w has all the rows with a label that it has room for. 1: interrupted. */
+static int make_step(struct tune_loader *load, const struct tune_walk *w)
+{
+    struct tune_made *s = tune_made_at(load, w);
+    struct tune_packs *packs = load->o.packing ? tune_packs_at(load, w) : NULL;
+    int64_t left = tune_left_at(load, w);
+    *s = (struct tune_made){0};
+    if (packs)
+        tune_packs_clear(packs);
+    for (; s->rows < left && (packs || s->kept < load->step_rows); s->rows++, load->held = false) {
+        struct tune_example *x = packs ? load->examples : tune_loader_example(load, w->step, s->kept);
+        int64_t row = tune_loader_order(load, w->epoch, w->offset + s->rows);
+        if (interrupted(load))
             return 1;
         if (!load->held)
             TRY(tune_dataset_get(load->data, row, x));
-        if (x->count > packs->capacity)
+        if (x->count > load->o.max_length)
             return tune_loader_too_long(load, row, x->count);
-        int taken = tune_packs_take(packs, x);
+        if (!tune_example_has_label(x)) {
+            leave_out(s, x);
+            s->hash += x->hash;
+            continue;
+        }
+        int taken = packs ? tune_packs_take(packs, x) : 1;
         TRY(taken);
         load->held = !taken;
         if (load->held)
             break;
+        if (!packs)
+            *tune_loader_place(load, w->step, s->kept) = s->rows;
+        s->hash += x->hash;
+        s->kept++;
     }
-    tune_packs_close(packs);
+    if (packs)
+        tune_packs_close(packs);
     return 0;
 }
 
@@ -71,16 +90,8 @@ static void *helper(void *loader)
         pthread_mutex_unlock(&load->lock);
         if (quit || tune_left_at(load, &load->ahead) == 0)
             return NULL;
-        if (load->o.packing) {
-            int status = pack_step(load, &load->ahead);
-            if (status > 0 || hand_over(load, status))
-                return NULL;
-            continue;
-        }
-        int64_t n = tune_rows_at(load, &load->ahead);
-        for (int64_t i = 0; i < n; i++)
-            if (hand_over(load, make_row(load, &load->ahead, i)))
-                return NULL;
+        if (hand_over(load, make_step(load, &load->ahead)))
+            return NULL;
     }
 }
 
@@ -112,23 +123,23 @@ void tune_ahead_stop(struct tune_loader *load)
     load->running = false;
 }
 
-int tune_ahead_ensure(struct tune_loader *load, int64_t n)
+int tune_ahead_ensure(struct tune_loader *load)
 {
-    bool packing = load->o.packing;
-    int64_t need = (packing ? load->at.step : load->at.used) + n;
+    int64_t need = load->at.step + 1;
     double begin = tune_clock_s();
-    while (!load->o.ahead && !load->failed && load->made < need)
-        hand_over(load, packing ? pack_step(load, &load->at) : make_row(load, &load->at, load->made - load->at.used));
+    while (!load->o.ahead && !load->failed && !load->interrupted && load->made < need)
+        hand_over(load, make_step(load, &load->at));
     pthread_mutex_lock(&load->lock);
     load->wanted = need;
-    while (load->made < need && !load->failed)
+    while (load->made < need && !load->failed && !load->interrupted)
         pthread_cond_wait(&load->wake_caller, &load->lock);
-    bool there = load->made >= need;
+    bool there = load->made >= need, stopped = load->interrupted;
     pthread_mutex_unlock(&load->lock);
     load->waited_s += tune_clock_s() - begin;
-    if (!there)
-        tune_error_restore(&load->error); /* written once, before failed was set */
-    return there ? 0 : -1;
+    if (there || stopped)
+        return !there;
+    tune_error_restore(&load->error); /* written once, before failed was set */
+    return -1;
 }
 
 void tune_ahead_allow(struct tune_loader *load)

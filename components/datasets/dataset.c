@@ -88,7 +88,7 @@ int tune_example_reserve(struct tune_example *x, int64_t count)
 
 /* ---- from a row to tokens ---- */
 
-static bool has_label(const struct tune_example *x)
+bool tune_example_has_label(const struct tune_example *x)
 {
     return x->count > 0 && memchr(x->trained, 1, (size_t)x->count) != NULL;
 }
@@ -123,7 +123,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
         x->ids[have] = appended ? d->append_id : e->ids[i];
         x->trained[have] = trained && have > 0;
     }
-    *lost = beyond && !has_label(x);
+    *lost = beyond && !tune_example_has_label(x);
     return 0;
 }
 
@@ -184,12 +184,22 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
     return fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost);
 }
 
+/* A row that is too long is never read, so its size stands for it. */
+static uint64_t hash_row(const struct tune_dataset *d, const struct tune_row *row, int64_t i)
+{
+    uint64_t seed = tune_hash64(d->rows.header.text, d->rows.header.size, (uint64_t)i);
+    if (row->size > TUNE_ROW_LIMIT)
+        return tune_hash64(&row->size, sizeof row->size, seed);
+    return tune_hash64(row->text, row->size, seed);
+}
+
 static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
 {
     TRY(tune_rows_whole(&d->rows));
     struct scratch s = {0};
     struct tune_row row = tune_rows_get(&d->rows, i);
     found->touched = TOUCHED_ROW + row.size;
+    x->hash = hash_row(d, &row, i);
     int status = d->formatted ? read_formatted(d, &row, &s, x, &found->lost) : read_plain(d, &row, &s, x, &found->lost);
     scratch_free(&s);
     return status;
@@ -216,10 +226,10 @@ static int check_callback(struct tune_dataset *d, int64_t row, struct tune_examp
     x->full_count = x->count;
     if (x->count > 0)
         x->trained[0] = 0;
-    bool had = has_label(x);
+    bool had = tune_example_has_label(x);
     if (x->count > d->max_length)
         x->count = d->max_length;
-    found->lost = had && !has_label(x);
+    found->lost = had && !tune_example_has_label(x);
     return 0;
 }
 
@@ -228,7 +238,8 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     struct found found = {0};
     int status;
     x->count = x->full_count = 0;
-    x->bad = false;
+    x->bad = x->cut_away = false;
+    x->hash = 0;
     if (row < 0 || row >= d->count) {
         tune_error_set("row %lld of a set of %lld rows", (long long)row, (long long)d->count);
         return -1;
@@ -245,13 +256,16 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
         x->bad = true;
         status = 0;
     }
-    if (status < 0 || x->bad)
+    bool unread = status < 0 || x->bad;
+    if (unread)
         x->count = x->full_count = 0;
+    x->cut_away = !unread && found.lost;
     pthread_mutex_lock(&d->lock);
     d->counts.rows++;
-    d->counts.bad += status < 0 || x->bad;
+    d->counts.bad += unread;
     d->counts.truncated += x->count < x->full_count;
-    d->counts.truncated_away += found.lost;
+    d->counts.truncated_away += x->cut_away;
+    d->counts.unlabelled += !unread && !x->cut_away && !tune_example_has_label(x);
     d->touched += found.touched;
     bool release = d->touched > TOUCHED_LIMIT;
     if (release)
@@ -307,8 +321,8 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
     return -1;
 }
 
-/* A row that has something to train on, among the first: what is misspelt, masked or cut away in all of them is said now, not
- * after the model is loaded. */
+/* Looks for a row to train on among the first ones. A set that has none is refused now, not after the model is loaded. Where
+ * later rows may have some, it is a warning: rows without any are left out. */
 static int probe_formatted(struct tune_dataset *d)
 {
     int64_t rows = d->count < PROBED_ROWS ? d->count : PROBED_ROWS, bad = 0;
@@ -318,7 +332,7 @@ static int probe_formatted(struct tune_dataset *d)
     for (int64_t i = 0; status == 0 && i < rows && !label; i++) {
         struct found found = {0};
         status = read_row(d, i, &x, &found);
-        label = status == 0 && has_label(&x);
+        label = status == 0 && tune_example_has_label(&x);
         if (status < 0 && (i > 0 || d->skip_bad_rows) && tune_error_kind() != TUNE_ERROR_CANNOT &&
             (!d->skip_bad_rows || i + 1 < rows)) {
             bad++;
@@ -329,8 +343,14 @@ static int probe_formatted(struct tune_dataset *d)
     TRY(status);
     if (label || bad > 0)
         return 0;
-    tune_error_set("%s: not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "
-                   "--max-length %d; give a larger --max-length, or --train-on all", d->rows.path, (long long)rows, d->max_length);
+    char text[sizeof d->warning];
+    snprintf(text, sizeof text, "not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "
+             "--max-length %d; give a larger --max-length, or --train-on all", (long long)rows, d->max_length);
+    if (rows < d->count) {
+        snprintf(d->warning, sizeof d->warning, "%s", text);
+        return 0;
+    }
+    tune_error_set("%s: %s", d->rows.path, text);
     return -1;
 }
 
@@ -410,7 +430,7 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     if (d->formatted) {
         describe(d);
         TRY(probe_formatted(d));
-        return tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
+        return *d->warning ? 0 : tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
     }
     if (d->rows.format == TUNE_DATASET_TEXT)
         return 0;
@@ -545,6 +565,14 @@ uint64_t tune_dataset_hash(const struct tune_dataset *d)
     return all[1] || all[2] ? tune_hash64(all, sizeof all, 0) : all[0];
 }
 
+uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row)
+{
+    if (d->get)
+        return 0;
+    struct tune_row at = tune_rows_get(&d->rows, row);
+    return hash_row(d, &at, row);
+}
+
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d)
 {
     return d->get ? NULL : &d->stamp;
@@ -562,6 +590,11 @@ int tune_dataset_unchanged(const struct tune_dataset *d)
                    "may not belong together: begin again with a file that stays as it is", d->rows.path,
                    (long long)d->stamp.size, d->stamp.modified, (long long)now.size, now.modified);
     return -1;
+}
+
+int tune_dataset_whole(const struct tune_dataset *d)
+{
+    return d->get ? 0 : tune_rows_whole(&d->rows);
 }
 
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share)

@@ -33,10 +33,14 @@ struct tune_example {
     int64_t count, room;
     int64_t full_count; /* before the cut to max_length */
     bool bad;           /* the row could not be read and bad rows are skipped: count is 0 */
+    bool cut_away;      /* the row had trained tokens, and the cut took all of them */
+    uint64_t hash;      /* tune_dataset_row_hash of the row */
 };
 void tune_example_free(struct tune_example *x);
 /* tune_example_reserve - room for at least count tokens in ids and trained; what was in them may be lost. 0, or -1. */
 int tune_example_reserve(struct tune_example *x, int64_t count);
+/* tune_example_has_label - one of its tokens is trained. Loaders leave out the rows that have none. */
+bool tune_example_has_label(const struct tune_example *x);
 
 enum tune_dataset_format {
     TUNE_DATASET_BY_NAME,
@@ -84,7 +88,8 @@ struct tune_dataset_options {
 
 /* tune_dataset_open - map the file and index its rows. options and their strings are read, not kept; tok is borrowed
  * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options
- * that do not go together; in formats other than text also where none of the first rows has a token to train on. */
+ * that do not go together; in formats other than text also a set of at most 1,000 rows without a token to train on in any. In
+ * a larger set whose first 1,000 rows have none, tune_dataset_warning says so. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
@@ -105,7 +110,9 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 
 /* What was met so far, counted once per tune_dataset_get. */
 struct tune_dataset_counts {
-    int64_t rows, truncated, truncated_away, bad; /* truncated_away: had trained tokens, lost all of them to the cut */
+    int64_t rows, truncated, bad;
+    int64_t truncated_away; /* had trained tokens, lost all of them to the cut */
+    int64_t unlabelled;     /* had no trained token before any cut */
 };
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
@@ -121,8 +128,10 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
  * tune_dataset_hash - the fingerprint, and of a set with templates theirs with it: what rows become by another template is
  * another set.
+ * tune_dataset_row_hash - hash of a row's bytes in the file, of its number, and of what names a CSV file's columns; 0 for callbacks.
  * tune_dataset_stamp - the file's size and time of change when it was opened; NULL for callbacks.
- * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened. */
+ * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened.
+ * tune_dataset_whole - 0, or -1: the file was cut short since it was opened. Asked before tune_dataset_row_hash. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);
@@ -133,8 +142,10 @@ uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
 uint64_t tune_dataset_hash(const struct tune_dataset *d);
+uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row);
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d);
 int tune_dataset_unchanged(const struct tune_dataset *d);
+int tune_dataset_whole(const struct tune_dataset *d);
 
 /* tune_dataset_held_out - whether (seed, row) falls to the held-out part when share of the rows is trained on: a hash of the two,
  * so it does not change when rows are appended. */

@@ -1,10 +1,11 @@
 /* loader.c - the plan (which rows make which step), and where a run stands in it.
  *
- *     steps     0        1        2        3      ..     each: up to batch_size * accumulate rows, or packs, of one epoch
+ *     steps     0        1        2        3      ..     each: up to batch_size * accumulate kept rows, or packs, of one epoch
  *               [======] [======] [===...] [      ]      examples, or packs, in three segments used in turn (step % 3)
  *               ^ the caller's    ^ the helper's: at most 2 steps further
  *
- * With packing a step's rows are known when its packs are full, so steps are made and handed over whole. */
+ * A step takes rows of the epoch's order until it has all the rows with a label, or all the packs, that it has room for. How
+ * many it takes is known when it is made, so steps are made and handed over whole. */
 #include "datasets/loader.h"
 
 #include <math.h>
@@ -75,9 +76,9 @@ int64_t tune_loader_order(const struct tune_loader *load, int64_t epoch, int64_t
     return row_of(load, place);
 }
 
-void tune_loader_step_on(const struct tune_loader *load, struct tune_walk *w)
+void tune_loader_step_on(struct tune_loader *load, struct tune_walk *w)
 {
-    int64_t n = tune_rows_at(load, w);
+    int64_t n = tune_made_at(load, w)->rows;
     w->step++;
     w->used += n;
     w->offset += n;
@@ -184,7 +185,8 @@ int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
     struct tune_example *x = NULL;
     int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained), room = token * o->max_length + (int64_t)sizeof *x;
     int64_t places = o->packing ? (int64_t)(sizeof *load->positions + sizeof *load->starts) : 0;
-    int64_t ahead = TUNE_SEGMENTS * (o->packing ? tune_packs_bytes(step_rows, o->max_length) : step_rows * room);
+    int64_t row = room + (int64_t)sizeof *load->places;
+    int64_t ahead = TUNE_SEGMENTS * (o->packing ? tune_packs_bytes(step_rows, o->max_length) : step_rows * row);
     ahead += o->packing ? room : 0;
     return B * o->max_length * ((int64_t)(sizeof *load->ids + sizeof *load->labels) + places) +
            B * (int64_t)(sizeof *load->lengths + sizeof *load->batch_rows) + ahead;
@@ -211,7 +213,9 @@ static int make_buffers(struct tune_loader *load)
         load->lengths = calloc(B, sizeof *load->lengths);
         load->batch_rows = calloc(B, sizeof *load->batch_rows);
         load->examples = calloc(load->o.packing ? 1 : (size_t)load->step_rows, TUNE_SEGMENTS * sizeof *load->examples);
-        good = !load->o.packing || make_packs(load, tokens);
+        if (!load->o.packing)
+            load->places = calloc((size_t)load->step_rows, TUNE_SEGMENTS * sizeof *load->places);
+        good = load->o.packing ? make_packs(load, tokens) : load->places != NULL;
     }
     if (good && load->ids && load->labels && load->lengths && load->batch_rows && load->examples)
         return 0;
@@ -260,6 +264,7 @@ void tune_loader_free(struct tune_loader *load)
     free(load->positions);
     free(load->starts);
     free(load->examples);
+    free(load->places);
     free(load->before);
     free(load->ids);
     free(load->labels);
@@ -311,44 +316,67 @@ static const char *stop(struct tune_loader *load, struct tune_progress *at, bool
     return up ? "--stop-after-seconds" : NULL;
 }
 
-/* All rows of the caller's step are bad. An error counts as none: tune_loader_next shall hand it over. */
-static bool nothing_readable(struct tune_loader *load)
+/* Not one of the part's rows can be trained on. */
+static int nothing(const struct tune_loader *load)
 {
-    if (load->o.packing)
-        return !tune_packs_at(load, &load->at)->readable;
-    for (int64_t i = 0; i < load->now; i++)
-        if (tune_ahead_ensure(load, i + 1) < 0 || !tune_loader_example(load, load->at.step, i)->bad)
-            return false;
-    return true;
-}
-
-static int all_bad(void)
-{
-    tune_error_set("none of the rows can be read; run without skipping bad rows to see why");
+    const struct tune_made *out = &load->out;
+    char where[TUNE_DATASET_SOURCE_SIZE];
+    tune_dataset_source(load->data, tune_loader_order(load, load->at.epoch, 0), where, sizeof where);
+    tune_error_set("not one of %lld rows has a token to train on: %lld cannot be read%s, %lld have no text or answer to train on, "
+                   "%lld lost theirs to max_length %d; the first is %.200s: look at rows with --show-tokens 5, or raise --max-length",
+                   (long long)(out->bad + out->unlabelled + out->cut), (long long)out->bad,
+                   out->bad > 0 ? " (without --skip-bad-rows an error says why)" : "", (long long)out->unlabelled,
+                   (long long)out->cut, load->o.max_length, where);
     return -1;
 }
 
+/* The next step is made. 1: a signal was noted meanwhile. */
 static int begin_step(struct tune_loader *load)
 {
     load->given = load->put = load->tokens = load->label_count = load->padded = 0;
+    if (load->interrupted)
+        tune_ahead_stop(load);
+    load->interrupted = load->quit = false;
     tune_ahead_allow(load);
     if (load->o.ahead && !load->running)
         TRY(tune_ahead_start(load));
-    if (load->o.packing)
-        TRY(tune_ahead_ensure(load, 1));
-    load->now = tune_rows_at(load, &load->at);
+    int stopped = tune_ahead_ensure(load);
+    if (stopped)
+        return stopped;
+    const struct tune_made *s = tune_made_at(load, &load->at);
+    load->now = s->rows;
+    load->count = load->o.packing ? tune_packs_at(load, &load->at)->open : s->kept;
+    load->out.bad += s->bad;
+    load->out.unlabelled += s->unlabelled;
+    load->out.cut += s->cut;
     return 0;
 }
 
-/* With packing, by epochs: the plan after `steps` steps and so many rows, and where the run stands before the step at hand. */
-static void plan_by_rows(struct tune_loader *load, struct tune_progress *at, int64_t steps, int64_t rows)
+/* By epochs: the plan after the steps begun and so many rows. Rows not met yet count as rows to train on. With packing also where
+ * the run stands before the step at hand. */
+static void plan_by_rows(struct tune_loader *load, struct tune_progress *at, int64_t rows)
 {
-    if (!load->o.packing || load->o.max_steps >= 0)
+    const struct tune_walk here = {.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows};
+    if (load->o.max_steps >= 0)
         return;
-    load->planned = at->planned_steps = estimate(load, steps, rows);
-    at->planned_rows = load->total;
-    at->step_rows = load->now;
-    at->fraction = (double)load->at.used / (double)load->total;
+    load->planned = load->o.packing ? estimate(load, load->done, rows) : load->done + steps_left(load, &here);
+    at->planned_steps = load->planned;
+    if (load->o.packing) {
+        at->planned_rows = load->total;
+        at->step_rows = load->now;
+        at->fraction = (double)load->at.used / (double)load->total;
+    } else {
+        at->fraction = at->step < load->planned ? (double)at->step / (double)load->planned : 1;
+    }
+}
+
+/* The rows of the step at hand are consumed. */
+static void consume(const struct tune_loader *load, struct tune_progress *at)
+{
+    if (at->rows == 0 || at->rows_hash != 0) /* else it was not known where the run went on */
+        at->rows_hash += load->steps[load->at.step % TUNE_SEGMENTS].hash;
+    at->rows += load->now;
+    at->epoch = (double)at->rows / (double)load->rows;
 }
 
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
@@ -361,49 +389,43 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
     for (;;) {
         bool end = load->o.max_steps >= 0 ? load->done >= load->planned : tune_left_at(load, &load->at) == 0;
         if (end && load->done == 0 && load->skipped > 0)
-            return all_bad();
+            return nothing(load);
         if (end || at->early_stop) {
             at->finished = true;
             if (end)
-                plan_by_rows(load, at, load->done, load->total);
+                plan_by_rows(load, at, load->at.used);
             return 0;
         }
-        if ((at->stopped = stop(load, at, up)))
+        int stopped = 0;
+        if ((at->stopped = stop(load, at, up)) || (stopped = begin_step(load)) != 0) {
+            TRY(stopped);
+            at->stopped = stop(load, at, up);
             return 0;
-        TRY(begin_step(load));
-        if (!nothing_readable(load))
+        }
+        if (load->count > 0)
             break;
-        at->rows += load->now;
-        at->epoch = (double)at->rows / (double)load->rows;
+        if (load->at.offset == 0 && load->now == load->rows)
+            return nothing(load);
+        consume(load, at);
         load->skipped++;
-        load->skipped_in_a_row += load->now;
-        if (load->o.max_steps < 0 && !load->o.packing)
-            at->planned_steps = --load->planned;
-        else if (load->o.max_steps < 0)
-            plan_by_rows(load, at, load->done, at->rows);
-        else if (load->skipped_in_a_row >= 2 * load->rows - 1) /* a whole epoch lies among so many, in whatever order */
-            return all_bad();
+        plan_by_rows(load, at, at->rows);
         tune_loader_step_on(load, &load->at);
     }
     load->in_step = true;
-    load->skipped_in_a_row = 0;
     load->done++;
-    plan_by_rows(load, at, load->done, load->at.used + load->now);
-    if (load->o.packing)
-        return (int)((tune_packs_at(load, &load->at)->open + load->o.batch_size - 1) / load->o.batch_size) +
-               (tune_packs_at(load, &load->at)->open == 0);
-    return (int)((load->now + load->o.batch_size - 1) / load->o.batch_size);
+    plan_by_rows(load, at, load->at.used + load->now);
+    return (int)((load->count + load->o.batch_size - 1) / load->o.batch_size);
 }
+
 void tune_progress_step(struct tune_progress *at, const struct tune_loader *load)
 {
     at->step++;
     at->best = false; /* it was of the step before */
-    at->rows += load->given;
+    consume(load, at);
     at->tokens += load->tokens;
     at->labels += load->label_count;
     at->padded_tokens += load->padded;
     at->planned_steps = load->planned;
-    at->epoch = (double)at->rows / (double)load->rows;
     if (at->planned_rows > 0)
         at->fraction = (double)at->rows / (double)at->planned_rows;
     else
@@ -423,10 +445,11 @@ static void restart(struct tune_loader *load, int64_t step, const struct tune_wa
     load->first = load->done = step;
     if (load->o.max_steps < 0)
         load->planned = load->o.packing ? estimate(load, step, w->used) : step + steps_left(load, w);
-    load->in_step = load->quit = load->failed = load->held = false;
-    load->now = load->given = load->put = load->skipped = load->skipped_in_a_row = 0;
+    load->in_step = load->quit = load->failed = load->interrupted = load->held = false;
+    load->now = load->given = load->count = load->put = load->skipped = 0;
+    load->out = (struct tune_made){0};
     load->tokens = load->label_count = load->padded = 0;
-    load->made = load->o.packing ? w->step : w->used;
+    load->made = w->step;
     load->wanted = 0;
     load->began_s = -1;
 }
@@ -441,6 +464,26 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
     restart(load, at->step, &(struct tune_walk){.step = at->step, .epoch = at->rows / load->rows, .offset = at->rows % load->rows,
                                            .used = at->rows});
     return 0;
+}
+
+int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash)
+{
+    uint64_t sums[2] = {0, 0}; /* of what lies behind the place, which one epoch less has seen; of what lies before it */
+    int64_t epochs = rows / load->rows, place = rows % load->rows;
+    for (int64_t i = 0; i < (epochs > 0 ? load->rows : place); i++) {
+        TRY(tune_dataset_whole(load->data));
+        sums[i < place] += tune_dataset_row_hash(load->data, tune_loader_order(load, epochs, i));
+    }
+    *hash = sums[0] * (uint64_t)epochs + sums[1] * (uint64_t)(epochs + 1);
+    return 0;
+}
+
+bool tune_loader_failed(struct tune_loader *load)
+{
+    pthread_mutex_lock(&load->lock);
+    bool failed = load->failed;
+    pthread_mutex_unlock(&load->lock);
+    return failed;
 }
 
 int tune_loader_rewind(struct tune_loader *load)

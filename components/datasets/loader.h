@@ -7,13 +7,16 @@
  * Steps do not cross epochs; the last step of an epoch may have fewer micro-batches and its
  * last micro-batch fewer rows. Order is a function of (seed, epoch): nothing to store.
  *
+ * Rows without a label (none in them, or all cut away) and bad rows that are skipped are left out: a step takes further rows in
+ * their place. So a step's rows are a run of the epoch's order, and by epochs the plan may get shorter as such rows are met.
+ *
  * With packing, a micro-batch is up to batch_size packs, each several whole rows in max_length tokens: as many rows as fit
  * into the step's packs, in the epoch's order, by best fit; the first that does not begins the next step (packs.h: why). It
  * streams, one row looked at beyond the step. No label crosses from row to row, positions restart, no row sees another. How
  * many rows a step takes is known when it is made: by epochs, the number of steps is an estimate.
  *
  * The helper thread starts at the first tune_loader_more, sleeps while it is two steps ahead, takes no signals, and what
- * it fails at is handed over at the tune_loader_next that would have given that row. A loader belongs to one thread. */
+ * it fails at is handed over at the tune_loader_more of the step that needs that row. A loader belongs to one thread. */
 #ifndef TUNE_LOADER_H
 #define TUNE_LOADER_H
 
@@ -49,7 +52,6 @@ struct tune_loader_options {
     int64_t stop_at_step;      /* stop when at->step is there, as if by a signal; 0: never */
     const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught */
     bool packing;              /* several rows to a row of the batch, see above */
-    bool unlabelled;           /* a step without a label is fine (evaluation); otherwise an error */
     bool ahead;                /* tokenise in a helper thread; otherwise in the calls themselves */
 };
 
@@ -68,16 +70,15 @@ int64_t tune_loader_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 
-/* tune_loader_more - micro-batches of the next step; 0 to stop; -1: not one row can be read, or with packing, where a step is
- * made before it begins, what tune_loader_next says of a row.
+/* tune_loader_more - micro-batches of the next step; 0 to stop; -1: a bad row, a row longer than max_length, or an epoch (or all
+ * of less than one) in which no row has a label.
  * Sets at->planned_steps; at->finished at the planned end and after at->early_stop, else at->stopped (and at->signal) where it
  * stops before.
- * A step all of whose rows are bad (and skipped) is left out: its rows are added to at->rows and at->epoch, and by --epochs the
- * plan is a step shorter. Other bad rows stay in their batch with length 0. */
+ * Rows at the end of an epoch that are all left out make no step: they are added to at->rows and at->epoch. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);
 
-/* tune_loader_next - the next micro-batch into *batch, borrowed until the next call; T is at least 1. -1: a bad row, a
- * row longer than max_length, or a whole step without a label (said at its last micro-batch, naming the rows). */
+/* tune_loader_next - the next micro-batch into *batch, borrowed until the next call. Every row has a label, so T is at least 2.
+ * -1: the step has no more of them. */
 int tune_loader_next(struct tune_loader *load, struct tune_batch *batch);
 
 /* tune_progress_step - a step is done: advance at by what the loader handed out for it. Once a step. */
@@ -89,6 +90,13 @@ double tune_loader_waited_s(const struct tune_loader *load);
 /* tune_loader_seek - go on behind at->step steps and at->rows rows, as the loader did that counted them; also with another
  * size of a step, from that row on. -1: the plan does not have so many rows. Limits of time begin anew. */
 int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
+
+/* tune_loader_rows_hash - what at->rows_hash is behind so many rows, by the data file as it is now: these rows are read once more.
+ * -1: the file was cut short. */
+int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash);
+
+/* tune_loader_failed - whether a row ended the steps: the error was of the data. */
+bool tune_loader_failed(struct tune_loader *load);
 
 /* tune_loader_rewind - begin again at the first row of epoch 0 (evaluation). */
 int tune_loader_rewind(struct tune_loader *load);

@@ -23,6 +23,13 @@ struct tune_walk {
     int64_t step, epoch, offset, used; /* offset: rows of this epoch before it; used: of all epochs */
 };
 
+/* A step that was made: a run of the epoch's order. Rows without a label are left out of its batches. */
+struct tune_made {
+    int64_t rows, kept;           /* rows it takes; of them in its batches */
+    int64_t bad, unlabelled, cut; /* left out: cannot be read, have no label, lost all labels to max_length */
+    uint64_t hash;                /* sum of the hashes of all its rows */
+};
+
 struct tune_loader {
     struct tune_dataset *data;
     struct tune_loader_options o;
@@ -35,16 +42,18 @@ struct tune_loader {
     int32_t *ids, *labels, *lengths; /* the batch */
     int64_t *batch_rows;
     struct tune_example *examples;   /* [TUNE_SEGMENTS][step_rows]; with packing one, of the row that is to be packed */
+    int64_t *places;                 /* [TUNE_SEGMENTS][step_rows]: which row of its step an example is; NULL with packing */
+    struct tune_made steps[TUNE_SEGMENTS];
     int32_t *positions, *starts;     /* of the batch, with packing; else NULL */
     struct tune_packs packs[TUNE_SEGMENTS];
     bool held;            /* the helper's side: the example is the next step's first row */
     /* the caller's side */
     struct tune_walk at;       /* its step */
     bool in_step;
-    int64_t now, given;   /* rows of this step; of them given out */
-    int64_t put;          /* packs of this step given out */
-    int64_t skipped;      /* steps left out: all their rows were bad */
-    int64_t skipped_in_a_row; /* rows of the latest of them */
+    int64_t now, given;   /* rows of this step; of them behind the micro-batches given out */
+    int64_t count, put;   /* kept rows, or packs, of this step; of them given out */
+    int64_t skipped;      /* steps left out: none of their rows was kept */
+    struct tune_made out; /* rows left out since the start, the step's own included */
     int64_t first, done;  /* steps behind which this loader began; steps begun since the run began */
     int64_t tokens, label_count, padded; /* of this step */
     double waited_s;      /* see tune_loader_waited_s */
@@ -56,10 +65,11 @@ struct tune_loader {
     /* shared */
     pthread_mutex_t lock;
     pthread_cond_t wake_caller, wake_helper;
-    int64_t made;         /* rows (with packing: steps) made since the first */
+    int64_t made;         /* steps made */
     int64_t wanted;       /* the caller sleeps until so many are */
     int64_t may;          /* the last step the helper may make */
-    bool quit, failed;    /* failed: error holds what row number made met */
+    bool quit, failed;    /* failed: error holds what step number made met */
+    bool interrupted;     /* a signal was noted while a step was made */
     struct tune_error error;
 };
 
@@ -79,10 +89,10 @@ static inline struct tune_packs *tune_packs_at(struct tune_loader *load, const s
     return &load->packs[w->step % TUNE_SEGMENTS];
 }
 
-/* Rows of the step at w, 0 behind the last; with packing of one that is made. */
-static inline int64_t tune_rows_at(const struct tune_loader *load, const struct tune_walk *w)
+/* The step at w, which is made. */
+static inline struct tune_made *tune_made_at(struct tune_loader *load, const struct tune_walk *w)
 {
-    return load->o.packing ? load->packs[w->step % TUNE_SEGMENTS].rows : tune_smaller(load->step_rows, tune_left_at(load, w));
+    return &load->steps[w->step % TUNE_SEGMENTS];
 }
 
 static inline struct tune_example *tune_loader_example(const struct tune_loader *load, int64_t step, int64_t i)
@@ -90,19 +100,24 @@ static inline struct tune_example *tune_loader_example(const struct tune_loader 
     return &load->examples[step % TUNE_SEGMENTS * load->step_rows + i];
 }
 
+/* What its place among the step's rows is. */
+static inline int64_t *tune_loader_place(const struct tune_loader *load, int64_t step, int64_t i)
+{
+    return &load->places[step % TUNE_SEGMENTS * load->step_rows + i];
+}
+
 /* tune_loader_order - the row that stands at this place of this epoch.  tune_loader_step_on - w to the next step.
  * tune_loader_too_long - the error of a row of so many tokens; -1. */
 int64_t tune_loader_order(const struct tune_loader *load, int64_t epoch, int64_t place);
-void tune_loader_step_on(const struct tune_loader *load, struct tune_walk *w);
+void tune_loader_step_on(struct tune_loader *load, struct tune_walk *w);
 int tune_loader_too_long(const struct tune_loader *load, int64_t row, int64_t tokens);
 
 /* tune_ahead_start - the helper, unless it runs.  tune_ahead_stop - waits for its end.
  * tune_ahead_allow - it may work up to two steps beyond the caller's, not beyond the last one wanted.
- * tune_ahead_ensure - the first n rows of the caller's step are there; with packing, where n is 1: its packs. -1: what the helper
- * (or we) met before that. */
+ * tune_ahead_ensure - the caller's step is made: 0. 1: a signal was noted before that. -1: what the helper (or we) met. */
 int tune_ahead_start(struct tune_loader *load);
 void tune_ahead_stop(struct tune_loader *load);
 void tune_ahead_allow(struct tune_loader *load);
-int tune_ahead_ensure(struct tune_loader *load, int64_t n);
+int tune_ahead_ensure(struct tune_loader *load);
 
 #endif

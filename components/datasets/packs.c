@@ -58,8 +58,8 @@ static void empty_packs(struct tune_packs *p)
 void tune_packs_clear(struct tune_packs *p)
 {
     empty_packs(p);
-    p->rows = p->empty = p->kept = p->tokens = 0;
-    p->readable = p->full = false;
+    p->kept = p->tokens = 0;
+    p->full = false;
 }
 
 /* The least room of any pack that is n at least; -1: none. */
@@ -129,7 +129,7 @@ static int more_rows(struct tune_packs *p)
     return 0;
 }
 
-/* A row with a token: 1, or 0 when the step is full without it. */
+/* A row in: 1, or 0 when the step is full without it. */
 static int put_in(struct tune_packs *p, const struct tune_example *x)
 {
     if (p->tokens + x->count > p->count * p->capacity)
@@ -152,23 +152,10 @@ static int put_in(struct tune_packs *p, const struct tune_example *x)
 
 int tune_packs_take(struct tune_packs *p, const struct tune_example *x)
 {
-    if (x->count > 0) {
-        int in = p->full ? 0 : put_in(p, x);
-        TRY(in);
-        p->full = in == 0;
-        if (p->full)
-            return 0;
-    } else {
-        p->empty++;
-    }
-    if (p->rows < TUNE_PACKS_NAMED) {
-        p->met[p->rows].count = x->count;
-        p->met[p->rows].full_count = x->full_count;
-        p->met[p->rows].bad = x->bad;
-    }
-    p->rows++;
-    p->readable |= !x->bad;
-    return 1;
+    int in = p->full ? 0 : put_in(p, x);
+    TRY(in);
+    p->full = in == 0;
+    return in;
 }
 
 void tune_packs_close(struct tune_packs *p)

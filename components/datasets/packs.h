@@ -15,8 +15,6 @@
 
 #include "datasets/dataset.h"
 
-enum { TUNE_PACKS_NAMED = 4 };
-
 struct tune_pack {
     int64_t rows, first; /* how many, and the first of them, when closed */
     int64_t next;        /* while rows are taken in: another pack with as much room; -1: none */
@@ -27,15 +25,12 @@ struct tune_packs {
     int64_t count;       /* packs there is room for */
     int capacity;        /* tokens of one */
     int64_t open;        /* with a token in them, the first ones */
-    int64_t rows;        /* taken in */
-    int64_t empty;       /* of them without a token: in no pack */
-    bool readable;       /* one at least was not bad */
     bool full;
     struct tune_pack *pack; /* [count] */
     int64_t tokens;      /* of all rows */
     int32_t *ids;        /* [count*capacity]; rows as they came */
     bool *trained;       /* [count*capacity] */
-    int64_t kept, most;  /* rows with a token; room for so many */
+    int64_t kept, most;  /* rows taken in; room for so many */
     struct tune_packed {
         int64_t at, pack, tried; /* where its tokens begin; its pack, and that in the packing that is tried */
         int64_t next;            /* of the same length, or when closed in the same pack; -1: the last */
@@ -44,10 +39,6 @@ struct tune_packs {
     int64_t *by_room;    /* [capacity+1] a pack with so many tokens left; -1: none */
     int64_t *by_length;  /* [capacity+1] a row of so many tokens; -1: none */
     uint64_t *rooms;     /* [capacity/64+1] bit r: by_room[r] is not -1 */
-    struct {
-        int64_t count, full_count;
-        bool bad;
-    } met[TUNE_PACKS_NAMED]; /* the first rows, for messages */
 };
 
 /* tune_packs_new - 0, or -1: no memory.  tune_packs_bytes - what it takes, of rows of 16 tokens and more. */
@@ -55,7 +46,7 @@ int tune_packs_new(struct tune_packs *p, int64_t count, int capacity);
 void tune_packs_free(struct tune_packs *p);
 int64_t tune_packs_bytes(int64_t count, int capacity);
 
-/* tune_packs_clear - a new step.  tune_packs_take - a row of at most capacity tokens in: 1; 0: it fits nowhere; -1: no memory.
+/* tune_packs_clear - a new step.  tune_packs_take - a row of 1 to capacity tokens in: 1; 0: it fits nowhere; -1: no memory.
  * tune_packs_close - no more rows: which are in which pack. */
 void tune_packs_clear(struct tune_packs *p);
 int tune_packs_take(struct tune_packs *p, const struct tune_example *x);

@@ -55,7 +55,7 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
             struct tune_tensor *hidden;
             TRY(tune_loader_next(e->load, &batch));
             labels += batch.label_count;
-            if (batch.label_count == 0 || !loss)
+            if (!loss)
                 continue;
             TRY(tune_model_infer(e->m, &batch, &hidden));
             TRY(tune_loss_forward(e->loss, hidden, &batch, &sum));
@@ -65,11 +65,6 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
     TRY(micros);
     if (at->signal)
         return 0;
-    if (labels == 0) {
-        tune_error_set("the rows to evaluate on%s%s have not one label; take more of them, or check --response-template and "
-                       "--max-length", e->options.data ? ", " : "", e->options.data ? e->options.path : "");
-        return -1;
-    }
     if (!loss)
         return 0;
     if (!isfinite(sum)) {
@@ -112,6 +107,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     if (!e->load || at->signal || at->stopped || at->step == 0 || at->eval_step == at->step)
         return 0;
     double loss = 0;
+    struct tune_progress before = *at;
     TRY(pass(e, &own, &loss));
     if (own.signal) { /* it is made again when the run goes on */
         at->signal = own.signal;
@@ -130,7 +126,10 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     if (better)
         at->patience_loss = at->eval_loss;
     at->early_stop = spent(e, at) && !at->finished;
-    return log ? tune_logger_evaluation(log, at) : 0;
+    if (!log || tune_logger_evaluation(log, at) == 0)
+        return 0;
+    *at = before; /* what is not in metrics.jsonl was not */
+    return -1;
 }
 
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)

@@ -47,7 +47,6 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
         .epochs = 1,
         .max_steps = -1,
         .stop_after_seconds = -1,
-        .unlabelled = true,
         .stop_signal = flags->stop_signal,
     };
     struct tune_loader *load = tune_loader_new(data, &options);

@@ -154,14 +154,14 @@ struct tune_flags {
      "default: the model's own behind answers, none in text and conversations"}, \
     {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
      "share of rows to train on; the others are held out for evaluation"}, \
-    {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted"}, \
+    {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted; a row that loses all its answer is left out"}, \
     {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch; with --packing: packs of rows"}, \
     {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step"}, \
     {"packing", TUNE_BOOL, &(f).packing, "false", "", "", \
      "several rows, none of which sees another, one behind the other in each row of a batch, up to --max-length tokens: next " \
      "to no padding; a step takes as many rows as fit, and the number of steps is an estimate"}, \
     {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch"}, \
-    {"skip-bad-rows", TUNE_BOOL, &(f).skip_bad_rows, "false", "", "", \
+    {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).skip_bad_rows, "false", "", "", \
      "leave rows out that cannot be read, and count them, instead of stopping"}, \
     {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
      "print that many rows as the model sees them, and stop"}, \
@@ -231,7 +231,7 @@ struct tune_flags {
     {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
      "what to write besides metrics.jsonl, separated by commas: csv, tensorboard"}, \
     {"save-every", TUNE_FREE(TUNE_INT), &(f).save_every, "0", "[0,inf)", "steps", \
-     "steps between checkpoints; 0: at the end only"}, \
+     "steps between checkpoints; 0: at the end only, and of --eval-every the best one"}, \
     {"save", TUNE_FREE(TUNE_BOOL), &(f).save, "true", "", "", \
      "a checkpoint where the run ends; --no-save: none there, for measurements; --save-every and --eval-every save as ever"}, \
     {"keep-last", TUNE_FREE(TUNE_INT), &(f).keep_last, "0", "[0,inf)", "checkpoints", \

@@ -31,6 +31,8 @@ static const char *program = "program";
 static volatile int stop_signal;
 static int (*tell_failure)(struct tune_logger *log, const char *why);
 static struct tune_logger *failing;
+static int (*save_work)(const struct tune_rescue *rescue, char *text, size_t size);
+static const struct tune_rescue *rescued;
 
 /* What was printed has arrived, or the program fails: a full disk behind `> help.txt` is not a success. */
 static void end_well(void)
@@ -164,7 +166,9 @@ static void say_part(const char *text)
     (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-/* A mapped file was cut short, or its disk failed: said, in place of "Bus error". */
+/* A mapped file was cut short, or its disk failed: said, in place of "Bus error". Nothing can be saved from here: the thread may hold
+ * a lock, or be in the middle of a step. Files that were cut short are found before each row is read (tune_rows_whole), and are an
+ * ordinary error; only a cut in the middle of one row comes here. */
 static void note_bus_error(int number, siginfo_t *info, void *context)
 {
     static char path[TUNE_PATH_MAX];
@@ -244,13 +248,20 @@ static void complain(const char *lead, const char *text)
 
 void tune_program_fail(void)
 {
-    const char *text = tune_error_message();
-    enum tune_error_kind kind = tune_error_kind();
+    struct tune_error why;
+    char saved[2 * TUNE_PATH_MAX + 256] = "";
+    tune_error_save(&why);
+    enum tune_error_kind kind = why.kind;
     fflush(stdout); /* in order, where both go to one place */
-    complain("", *text ? text : "failed without saying why, which is our own bug");
+    complain("", *why.text ? why.text : "failed without saying why, which is our own bug");
     if (kind == TUNE_ERROR_USAGE)
         fprintf(stderr, "%s: see %s --help\n", program, program);
-    if (tell_failure && tell_failure(failing, text) < 0) /* after what it is about was said */
+    if (save_work && save_work(rescued, saved, sizeof saved) < 0)
+        complain("and ", tune_error_message());
+    fflush(stdout);
+    if (*saved)
+        complain("", saved);
+    if (tell_failure && tell_failure(failing, why.text) < 0) /* after what it is about was said */
         complain("and ", tune_error_message());
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
 }
@@ -266,6 +277,12 @@ void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *wh
 {
     tell_failure = tell;
     failing = log;
+}
+
+void tune_program_rescue(int (*save)(const struct tune_rescue *rescue, char *text, size_t size), const struct tune_rescue *rescue)
+{
+    save_work = save;
+    rescued = rescue;
 }
 
 void tune_program_catch_signals(struct tune_flags *flags)

@@ -42,6 +42,11 @@ __attribute__((noreturn)) void tune_program_fail(void);
 struct tune_logger;
 void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *why), struct tune_logger *log);
 
+/* tune_program_rescue - what tune_program_fail calls before that, once: tune_checkpoint_rescue, so that an error behind the first
+ * step loses nothing of the run. rescue is kept, not copied. What was saved, and how to go on, is printed on stderr. */
+struct tune_rescue;
+void tune_program_rescue(int (*save)(const struct tune_rescue *rescue, char *text, size_t size), const struct tune_rescue *rescue);
+
 /* tune_program_catch_signals - SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) are noted where
  * flags->stop_signal points: finish the step, save, exit; a second one ends the program at once. A closed pipe behind stdout
  * becomes an error, as a file above `ulimit -f` is in every program; behind the first step the logger notes it there as SIGPIPE. */

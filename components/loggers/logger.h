@@ -87,7 +87,8 @@ const char *tune_logger_folder(const struct tune_logger *log);
 
 /* What else the run stands on: a `#` line each, and a member of run.json ("notes" {key: text}, "weights", "data", "eval_data").
  * Call them before the first step. folder and path as they were opened. In a run that is resumed, _weights, _data and _eval_data
- * compare with what it had (hash, rows, fingerprint, size, time of change), as tune_logger_changed; so does _device the number
+ * compare with what it had (hash, rows, fingerprint, size, time of change), as tune_logger_changed; of the training data's file all
+ * but its rows may differ until tune_logger_data_agrees; so does _device the number
  * of threads, which the order of sums depends on. Another processor or build of the program is a note that warns. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
 int tune_logger_device(struct tune_logger *log, int threads, const char *description);
@@ -105,6 +106,15 @@ int tune_logger_eval_data(struct tune_logger *log, const char *path, const struc
  *   a new run there is nothing to do. */
 int tune_logger_changed(struct tune_logger *log, const char *what, const char *was, const char *now);
 int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at);
+
+/* tune_logger_data_differs - in a run that is gone on with: the training data's file is not the one it had.
+ * tune_logger_data_agrees - then, before tune_logger_resume: the rows consumed are what they were (1), are not (0), or that is not
+ * known (-1). 0: noted where they are; else as tune_logger_changed. */
+bool tune_logger_data_differs(const struct tune_logger *log);
+int tune_logger_data_agrees(struct tune_logger *log, int64_t rows, int agrees);
+
+/* tune_logger_last_step - the last step that metrics.jsonl has. */
+int64_t tune_logger_last_step(const struct tune_logger *log);
 
 /* tune_logger_sync - what metrics.jsonl holds is on the disk: before a checkpoint that stands on it gets its name. */
 int tune_logger_sync(struct tune_logger *log);
@@ -145,8 +155,8 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
 /* tune_logger_step - every step finished since the last look at sums, through tune_logger_record; waits for the device. */
 int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_sums *sums);
 
-/* tune_logger_counts - what the data set met in this process: rows read, cut to max_length, with all trained tokens cut away,
- * bad and left out. A note, when the steps are done. -1 also where the data file was changed meanwhile. */
+/* tune_logger_counts - what the data set met in this process: rows read, cut to max_length, left out for one of three reasons
+ * (no trained token, all of them cut away, bad). A note, when the steps are done. -1 also where the data file was changed meanwhile. */
 int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data);
 
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */

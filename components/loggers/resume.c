@@ -68,6 +68,42 @@ int tune_logger_compare(struct tune_logger *log, const char *member, const char 
     return status;
 }
 
+static const struct {
+    const char *inner, *name;
+} of_file[] = {{"fingerprint", "fingerprint of its content"}, {"size", "size in bytes"}, {"modified", "time of last change"}};
+enum { OF_FILE = sizeof of_file / sizeof *of_file };
+
+int tune_logger_compare_file(struct tune_logger *log, const char *member, const char *option)
+{
+    char what[192];
+    for (int i = 0; i < OF_FILE; i++) {
+        snprintf(what, sizeof what, "the file of %s: its %s", option, of_file[i].name);
+        TRY(tune_logger_compare(log, member, of_file[i].inner, what));
+    }
+    return 0;
+}
+
+bool tune_logger_data_differs(const struct tune_logger *log)
+{
+    bool differs = false;
+    for (int i = 0; i < OF_FILE && log->before; i++) {
+        char *was = text_of(log->before, "data", of_file[i].inner), *now = text_of(log->run, "data", of_file[i].inner);
+        differs = differs || (was && (!now || strcmp(was, now)));
+        free(was);
+        free(now);
+    }
+    return differs;
+}
+
+int tune_logger_data_agrees(struct tune_logger *log, int64_t rows, int agrees)
+{
+    char text[128];
+    if (agrees <= 0)
+        return tune_logger_compare_file(log, "data", agrees < 0 ? "--dataset" : "--dataset (with rows changed that the run has read)");
+    snprintf(text, sizeof text, "the file was changed, but not in the %" PRId64 " rows that the run has read", rows);
+    return tune_logger_note(log, "data", text);
+}
+
 int tune_logger_warn_of(struct tune_logger *log, const char *member, const char *inner, const char *what)
 {
     char text[1024], key[160];

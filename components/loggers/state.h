@@ -76,6 +76,9 @@ void tune_logger_see_memory(struct tune_logger *log);
 int tune_logger_compare(struct tune_logger *log, const char *member, const char *inner, const char *what);
 int tune_logger_warn_of(struct tune_logger *log, const char *member, const char *inner, const char *what);
 
+/* tune_logger_compare_file - the same of a data file's fingerprint, size and time of change. option: what messages call it. */
+int tune_logger_compare_file(struct tune_logger *log, const char *member, const char *option);
+
 /* tune_logger_open_run - the folder of options->folder to go on in: metrics.jsonl held, run.json read. */
 int tune_logger_open_run(struct tune_logger *log);
 

@@ -39,9 +39,16 @@ int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data)
     TRY(tune_dataset_unchanged(data));
     struct tune_dataset_counts c = tune_dataset_counts(data);
     int n = snprintf(text, sizeof text, "%" PRId64 " read by this process, %" PRId64 " cut to the length", c.rows, c.truncated);
-    if (c.truncated_away > 0)
-        n += snprintf(text + n, sizeof text - (size_t)n, ", %" PRId64 " of them lost every trained token", c.truncated_away);
-    if (c.bad > 0)
-        snprintf(text + n, sizeof text - (size_t)n, ", %" PRId64 " bad and left out", c.bad);
+    const struct {
+        int64_t count;
+        const char *what;
+    } out[] = {{c.unlabelled, "without a token to train on"}, {c.truncated_away, "cut before the first token to train on"},
+               {c.bad, "bad"}};
+    const char *before = "; left out: ";
+    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
+        if (out[i].count > 0) {
+            n += snprintf(text + n, sizeof text - (size_t)n, "%s%" PRId64 " %s", before, out[i].count, out[i].what);
+            before = ", ";
+        }
     return tune_logger_note(log, "rows met", text);
 }

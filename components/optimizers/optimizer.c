@@ -22,6 +22,7 @@ struct tune_optimizer {
     float *moment[2];
     struct run *runs;
     int run_count;
+    bool half; /* a step began, and an error kept it from its end */
 };
 
 static void make_runs(struct tune_optimizer *opt)
@@ -124,6 +125,7 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
     float *g = gradients(opt);
     struct tune_update u = {.lr = lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum,
                             .updates = &scalars->updates};
+    opt->half = true;
     for (int i = 0; i < opt->run_count; i++) {
         const struct run *r = &opt->runs[i];
         float *m = opt->moment[0] ? opt->moment[0] + r->gradient : NULL;
@@ -134,6 +136,7 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
             TRY(tune_sgd(opt->dev, r->weight, g + r->gradient, m, r->count, &u, scale));
     }
     TRY(opt->dev->kernels->copy(opt->dev, opt->updates, &scalars->updates, sizeof *opt->updates));
+    opt->half = false;
     tune_sums_end(sums, lr);
     return 0;
 }
@@ -141,6 +144,10 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt)
 {
     double updates;
+    if (opt->half) {
+        tune_error_set("the optimizer's last step ended by an error, half of the weights are of it");
+        return -1;
+    }
     TRY(opt->dev->kernels->download(opt->dev, &updates, opt->updates, sizeof updates));
     TRY(opt->dev->kernels->sync(opt->dev));
     return (int64_t)updates;

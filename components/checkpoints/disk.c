@@ -1,0 +1,77 @@
+/* disk.c - a forecast of the disk that checkpoints take, from the table of parameters and the plan. */
+#include "checkpoints/disk.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/try.h"
+#include "loggers/logger.h"
+#include "models/companions.h"
+#include "models/lora.h"
+
+enum { ENTRY = 128, FILES = 4096 }; /* bytes: a tensor's entry in a header; small files of a checkpoint */
+
+int64_t tune_disk_plan_count(const struct tune_disk_plan *p)
+{
+    int64_t every = p->save_every > 0 ? p->steps / p->save_every - p->from / p->save_every : 0;
+    bool last = p->at_end && p->steps > p->from && !(p->save_every > 0 && p->steps % p->save_every == 0);
+    int64_t kept = every + last;
+    if (p->keep_last > 0 && kept > p->keep_last)
+        kept = p->keep_last + 1; /* the new one, before the oldest goes */
+    return kept + p->evaluates + (p->evaluates && !last); /* the best so far, and a new best before that one goes */
+}
+
+int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *opt, enum tune_dtype save_dtype, bool wide,
+                                   const char *source)
+{
+    const struct tune_parameters *p = tune_model_parameters(m);
+    int64_t bytes = FILES + tune_companions_bytes(source);
+    bool adapters = tune_model_lora(m) != NULL;
+    for (int i = 0; i < p->count; i++) {
+        const struct tune_parameter *at = &p->at[i];
+        if (adapters && !at->trainable)
+            continue;
+        enum tune_dtype as = save_dtype != TUNE_DTYPES ? save_dtype : adapters ? TUNE_F32 : at->read_dtype;
+        bytes += at->count * tune_dtype_bits(as) / 8 + ENTRY;
+        if (wide)
+            bytes += at->count * 4 + ENTRY;
+        for (int k = 0; k < 2 && opt && at->gradient >= 0; k++)
+            if (tune_optimizer_moment(opt, k))
+                bytes += at->count * 4 + ENTRY;
+    }
+    return bytes;
+}
+
+static const char *size_text(int64_t bytes, char text[32])
+{
+    static const char *const units[] = {"kB", "MB", "GB", "TB"};
+    double value = (double)bytes / 1000;
+    int unit = 0;
+    for (; value >= 1000 && unit < 3; unit++)
+        value /= 1000;
+    snprintf(text, 32, "%.1f %s", value, units[unit]);
+    return text;
+}
+
+int tune_disk_plan_tell(const struct tune_disk_plan *p, const char *folder, struct tune_logger *log)
+{
+    char text[256], one[32], all[32], left[32];
+    int64_t count = tune_disk_plan_count(p);
+    size_text(p->bytes, one);
+    size_text(count * p->bytes, all);
+    size_text(p->free, left);
+    if (p->bytes > p->free) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "not enough disk: a checkpoint takes about %s, and where %s lies %s are free; free "
+                            "some, give an --output elsewhere, or --save-dtype bfloat16", one, folder, left);
+        return -1;
+    }
+    int n = snprintf(text, sizeof text, "at most %" PRId64 " checkpoint%s of %s, %s in all", count, count == 1 ? "" : "s", one, all);
+    if (p->free < INT64_MAX && n < (int)sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, "; %s are free", left);
+    TRY(tune_logger_note(log, "disk", text));
+    if (count <= p->free / p->bytes)
+        return 0;
+    snprintf(text, sizeof text, "the disk has %s, all checkpoints take up to %s: the run may end before its end; --keep-last N or a "
+             "larger --save-every needs less", left, all);
+    return tune_logger_note(log, "warning: disk", text);
+}
