@@ -80,9 +80,12 @@ $(foreach p,$(PARTS),$(eval $(BUILD)/$(notdir $(patsubst %/,%,$(dir $(p)))): $(B
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
+# Only the tests know cmocka: the benches and their helpers build where it is not installed.
+$(TESTS:$(BUILD)/%=$(BUILD)/obj/%.o): CPPFLAGS += $(CMOCKA_CFLAGS)
+$(TESTS): CHECKS = $(CMOCKA_LIBS)
 $(TESTS) $(HELPERS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CMOCKA_LIBS) $(LIBS) -o $@
+	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CHECKS) $(LIBS) -o $@
 
 # Fuzz targets with a main that replays inputs; `make fuzz` builds them with libFuzzer's in its place.
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(REPLAY) $(LIBRARY)

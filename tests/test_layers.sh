@@ -90,6 +90,15 @@ for p in finetune_full tokenize make_stories init_model merge_adapter runs; do
 done
 none "a recipe loads no CUDA or MPI library until asked to" "$(readelf -d "$BUILD/finetune_full" | grep NEEDED | grep -iE 'cuda|cublas|cudnn|nccl|nvidia|mpi')"
 
+# ---- what `make bench` builds stands without cmocka ----
+# It is looked for in vain here: the tests ask for it, nothing else does. `make -n` prints the links and makes none.
+links() { make -n BUILD="$tmp/without" CC="$CC" CMOCKA_LIBS=-lno_cmocka "$@" 2>&1; }
+links bench >"$tmp/bench_links"
+is "make bench links its benches" grep -q -- '-o [^ ]*/without/tests/bench/bench_gemm' "$tmp/bench_links"
+none "none of them asks for cmocka" "$(grep -e -lno_cmocka "$tmp/bench_links")"
+is "a test does" eval 'links "$tmp/without/tests/test_core" | grep -q -e -lno_cmocka'
+none "nor do their sources" "$(grep -rnE '^ *# *include *["<](\.\./)?(cmocka|test|arrays)\.h' tests/bench tests/helpers)"
+
 # ---- recipes are for reading ----
 long() {
     for f in recipes/*.c; do
