@@ -249,10 +249,11 @@ static void pretrained_stories260K(void **state)
     snprintf(reference, sizeof reference, "%.3900s/reference_state.safetensors", folder);
     snprintf(steps, sizeof steps, "%.3900s/reference_fullft_5steps.safetensors", folder);
     /* observed: logits 1.7e-5, loss 1.6e-7, gradients 4.6e-6, AdamW losses 2.0e-7: by the own products and by OpenBLAS's kernels
-     * Prescott, Nehalem, Sandybridge, Haswell, Zen and SkylakeX. Without settle() 1.3e-5. */
+     * Prescott, Nehalem, Sandybridge, Haswell, Zen and SkylakeX; built without -march loss 6.8e-7, AdamW losses 1.6e-6. Without
+     * settle() the losses of the latter are off by 1.3e-5. */
     for (int checkpointing = 0; checkpointing < 2; checkpointing++)
         assert_within("stories260K", check(folder, reference, steps, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)),
-                      1e-4, 1e-6, 1e-4, 2e-6);
+                      1e-4, 1e-6, 1e-4, 5e-6);
 }
 
 static void every_family(void **state)
@@ -268,7 +269,7 @@ static void every_family(void **state)
         snprintf(reference, sizeof reference, "%.3900s/expected.safetensors", folder);
         if (e->d_name[0] == '.' || !tune_file_exists(reference))
             continue;
-        /* observed, worst of all families: logits 1.8e-5, loss 8.3e-8, gradients 3.2e-6, AdamW losses 1.0e-7 */
+        /* observed, worst of all families: logits 1.8e-5, loss 1.1e-7, gradients 3.2e-6, AdamW losses 1.5e-7 */
         for (int checkpointing = 0; checkpointing < 2; checkpointing++)
             assert_within(e->d_name, check(folder, reference, NULL, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)),
                           1e-4, 1e-6, 1e-4, 2e-6);

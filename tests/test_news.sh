@@ -6,7 +6,7 @@ source=$here/datasets/words.txt
 cd "$tmp" || exit 1
 
 is "--list names the family" eval '"$news" --list >list && [ "$(cut -d" " -f1 list | sort -u | wc -l)" = 12 ] && grep -qE "^news-tokens-16384plus-entries-4096 +4096 entries of +13688 words +351\.. MB$" list'
-is "a set of each kind" eval '"$news" news-tokens-16384plus-entries-5 && "$news" news-tokens-128kplus-entries-1 && for n in 512 1024 2048; do "$news" news-chars-$n-entries-256 || exit 1; done'
+is "a set of each kind" eval '"$news" news-tokens-16384plus-entries-5 && "$news" news-tokens-128kplus-entries-1 && (for n in 512 1024 2048; do "$news" news-chars-$n-entries-256 || exit 1; done)'
 
 # ---- the rules, by tools that know nothing of it ----
 tr -s '[:space:]' '\n' <"$source" | sed '/^$/d' >words
@@ -17,8 +17,8 @@ none "no '|' or backslash among the words" "$(grep '[|\]' "$source")"
 form='^{"output": "### Input:\\n [^\\]*\(\\"[^\\]*\)* \\n\\n### Response: .*[^ ]"}$'
 is "every line is an object of one text with prompt and response" eval '[ "$(cat news-tokens-*.jsonl | grep -c "$form")" = 6 ] && [ "$(cat news-tokens-*.jsonl | wc -l)" = 6 ]'
 plain() { read_back "$1" | sed -e 's/^### Input:| //' -e 's/ ||### Response:/ |/'; } # words, and a '|' before the response
-is "8 words ask, 13,680 answer" eval 'plain news-tokens-16384plus-entries-5.jsonl | awk "{ split(\$0, half, \" [|] \"); if (split(half[1], a, \" \") != 8 || split(half[2], a, \" \") != 13680) exit 1 }"'
-is "of 128kplus 109,440" eval 'plain news-tokens-128kplus-entries-1.jsonl | awk "{ exit !(NF == 8 + 1 + 109440) }"'
+is "8 words ask, 13,680 answer" eval 'plain news-tokens-16384plus-entries-5.jsonl | awk "{ split(\$0, half, \" [|] \"); if (split(half[1], a, \" \") != 8 || split(half[2], a, \" \") != 13680) bad = 1 } END { exit bad || NR != 5 }"'
+is "of 128kplus 109,440" eval 'plain news-tokens-128kplus-entries-1.jsonl | awk "NF != 8 + 1 + 109440 { bad = 1 } END { exit bad || NR != 1 }"'
 in_order() { plain "$1" | tr ' ' '\n' | grep -vx '|' >got && many | head -n "$(wc -l <got)" | cmp - got; }
 is "the words are the source's, in order, over its end and the entries'" in_order news-tokens-16384plus-entries-5.jsonl
 is "likewise the long ones" in_order news-tokens-128kplus-entries-1.jsonl
@@ -70,7 +70,7 @@ printf '%s\n' '{"output": "### Input:\n a\"b c\\d e f g\u0001\u007f\b \u00e9\u20
 cut_at() { head -c "$(($(wc -c <expected) - 1))" "$1"; echo; }
 is "white space and escapes are Unicode's and JSON's" eval '"$news" news-tokens-16384plus-entries-1 --words odd.txt --output odd.jsonl && cut_at odd.jsonl | cmp - expected'
 printf '\360\237\230\200\360\237\230\200\303\251\\ ' >wide.txt
-is "a pair of surrogates is one character, never torn" eval '"$news" news-chars-256-entries-9 --words wide.txt --output wide.jsonl && sed -e "s/\\\\ud83d\\\\ude00/x/g" -e "s/\\\\u00e9/x/g" -e "s/\\\\\\\\/x/g" -e "s/\\\\n/x/g" wide.jsonl | awk "length(\$0) != 256 + 14 || /u[0-9a-f][0-9a-f]/ { exit 1 }"'
+is "a pair of surrogates is one character, never torn" eval '"$news" news-chars-256-entries-9 --words wide.txt --output wide.jsonl && sed -e "s/\\\\ud83d\\\\ude00/x/g" -e "s/\\\\u00e9/x/g" -e "s/\\\\\\\\/x/g" -e "s/\\\\n/x/g" wide.jsonl | awk "length(\$0) != 256 + 14 || /u[0-9a-f][0-9a-f]/ { bad = 1 } END { exit bad || NR != 9 }"'
 : >none.txt
 printf 'fine \377' >latin.txt
 refused "words of an empty file" 1 "none.txt: not one word in it" "$news" news-chars-512-entries-1 --words none.txt
