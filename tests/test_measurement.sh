@@ -55,6 +55,7 @@ ends "it stops itself" failed "time limit" 'kill -STOP $$; report' --timeout 0.3
 ends "it reports, then hangs" failed "time limit" "report; sleep $long" --timeout 0.3
 ends "it starts 200 others in sessions of their own" measured "speed 1.5" "for i in \$(seq 200); do setsid sleep $long & done; report"
 is "... which end with it" gone
+ends "it goes to another folder: TUNE_OUTPUT is absolute" measured "speed 1.5" 'cd / && report'
 ends "it writes 300 MB" measured "speed 1.5" 'head -c 300000000 /dev/zero; report' --keep-runs
 is "... of which one is kept" eval 'find . -name "log-0.txt" -size +1000k | grep -q . && [ -z "$(find . -name "log-0.txt" -size +1100k)" ]'
 ends "it removes the folder of its measurement" failed "exit code 4" 'rm -r "${TUNE_OUTPUT%/*}"; exit 4'
@@ -101,7 +102,7 @@ space beside "0, 1, 2" 'if [ $TUNE_INPUT_A = 1 ] && [ ! -e at1 ]; then echo >at1
 sed 's/0, 1, 2/1/' beside.yaml >one.yaml
 "$sweep" beside.yaml $own --store beside --join all --filter unmeasured --share-cores >out1 2>&1 &
 until_is '[ -e at1 ]'
-"$sweep" one.yaml $own --store beside --share-cores >out2 2>&1
+"$sweep" one.yaml $own --store beside --share-cores --remeasure >out2 2>&1
 "$sweep" beside.yaml $own --store beside --join all --filter unmeasured --share-cores >out3 2>&1 &
 until_is 'grep -qs "measured .* a 2" out3'
 touch go1
@@ -154,6 +155,11 @@ is "... and with another tokenizer.json" known 1 0
 echo "{}" >a-model/config.json
 echo "{}" >a-model/tokenizer.json
 is "the one before is known" known 0 1
+space nowhere 1 ./no-model none.dat
+sed -i 's/: work$/: of-model/' nowhere.yaml
+rm -f made
+refused "a model that is not there" 1 "no-model" "$sweep" nowhere.yaml --experiments own/of-model.json --store nowhere
+is "... no data is made for it" eval '[ ! -e made ] && [ ! -e none.dat ]'
 rm -f ran
 space stopped 1 report gone.dat
 sed -i 's/0\.3$/600/' own/maker.sh
