@@ -171,6 +171,19 @@ wait $pid
 code=$?
 is "a signal while data is made: it ends, half of it is not left, nothing is measured" eval 'cat out; [ $code = 130 ] && grep -q "^# stopped  *0 measured" out && [ ! -e gone.dat ] && [ ! -e ran ]'
 
+# ---- a text and a number that are spelled the same ----
+sed 's/"identifier": "does", "default": "false"/"identifier": "size", "default": "none"/; s/"work"/"sized"/; s/work\.sh/of-model.sh/' own/work.json >own/sized.json
+sized() { # NAME VALUE
+    printf 'entitySpace: [{identifier: a, propertyDomain: {values: [1]}}, {identifier: size, propertyDomain: {values: [%s]}}]
+experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: sized}]\n' "$2" >"$1.yaml"
+}
+sized number 1 && sized text '"1"' && sized other '"2", x'
+sweep_sized() { "$sweep" "$1.yaml" --experiments own/sized.json --store sized >out 2>err && cat out err; }
+is "a number where any text may stand" eval 'sweep_sized number && grep -q "1 measured" out && [ ! -s err ]'
+is "the same as a text: its rows count, and that is told" eval 'sweep_sized text && grep -q "0 measured (0 failed), 1 known" out && grep -qE "^sweep: size is .1. here and 1 in space-[0-9a-f]{6}: " err'
+is "... by samples show, too, either way" eval '"$samples" show number.yaml --experiments own/sized.json --store sized --include matching 2>err && cat err && grep -qE "^samples: size is 1 here and .1. in space-" err'
+is "another text: nothing is told" eval 'sweep_sized other && grep -q "2 measured" out && [ ! -s err ]'
+
 # ---- surroundings ----
 space s 1 report
 wide=$(head -c 512 /dev/zero | tr '\000' X)
