@@ -55,6 +55,7 @@ ends "it stops itself" failed "time limit" 'kill -STOP $$; report' --timeout 0.3
 ends "it reports, then hangs" failed "time limit" "report; sleep $long" --timeout 0.3
 ends "it starts 200 others in sessions of their own" measured "speed 1.5" "for i in \$(seq 200); do setsid sleep $long & done; report"
 is "... which end with it" gone
+ends "it goes to another folder: TUNE_OUTPUT is absolute" measured "speed 1.5" 'cd / && report'
 ends "it writes 300 MB" measured "speed 1.5" 'head -c 300000000 /dev/zero; report' --keep-runs
 is "... of which one is kept" eval 'find . -name "log-0.txt" -size +1000k | grep -q . && [ -z "$(find . -name "log-0.txt" -size +1100k)" ]'
 ends "it removes the folder of its measurement" failed "exit code 4" 'rm -r "${TUNE_OUTPUT%/*}"; exit 4'
@@ -101,7 +102,7 @@ space beside "0, 1, 2" 'if [ $TUNE_INPUT_A = 1 ] && [ ! -e at1 ]; then echo >at1
 sed 's/0, 1, 2/1/' beside.yaml >one.yaml
 "$sweep" beside.yaml $own --store beside --join all --filter unmeasured --share-cores >out1 2>&1 &
 until_is '[ -e at1 ]'
-"$sweep" one.yaml $own --store beside --share-cores >out2 2>&1
+"$sweep" one.yaml $own --store beside --share-cores --remeasure >out2 2>&1
 "$sweep" beside.yaml $own --store beside --join all --filter unmeasured --share-cores >out3 2>&1 &
 until_is 'grep -qs "measured .* a 2" out3'
 touch go1
@@ -154,6 +155,11 @@ is "... and with another tokenizer.json" known 1 0
 echo "{}" >a-model/config.json
 echo "{}" >a-model/tokenizer.json
 is "the one before is known" known 0 1
+space nowhere 1 ./no-model none.dat
+sed -i 's/: work$/: of-model/' nowhere.yaml
+rm -f made
+refused "a model that is not there" 1 "no-model" "$sweep" nowhere.yaml --experiments own/of-model.json --store nowhere
+is "... no data is made for it" eval '[ ! -e made ] && [ ! -e none.dat ]'
 rm -f ran
 space stopped 1 report gone.dat
 sed -i 's/0\.3$/600/' own/maker.sh
@@ -164,6 +170,19 @@ kill -INT $pid
 wait $pid
 code=$?
 is "a signal while data is made: it ends, half of it is not left, nothing is measured" eval 'cat out; [ $code = 130 ] && grep -q "^# stopped  *0 measured" out && [ ! -e gone.dat ] && [ ! -e ran ]'
+
+# ---- a text and a number that are spelled the same ----
+sed 's/"identifier": "does", "default": "false"/"identifier": "size", "default": "none"/; s/"work"/"sized"/; s/work\.sh/of-model.sh/' own/work.json >own/sized.json
+sized() { # NAME VALUE
+    printf 'entitySpace: [{identifier: a, propertyDomain: {values: [1]}}, {identifier: size, propertyDomain: {values: [%s]}}]
+experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: sized}]\n' "$2" >"$1.yaml"
+}
+sized number 1 && sized text '"1"' && sized other '"2", x'
+sweep_sized() { "$sweep" "$1.yaml" --experiments own/sized.json --store sized >out 2>err && cat out err; }
+is "a number where any text may stand" eval 'sweep_sized number && grep -q "1 measured" out && [ ! -s err ]'
+is "the same as a text: its rows count, and that is told" eval 'sweep_sized text && grep -q "0 measured (0 failed), 1 known" out && grep -qE "^sweep: size is .1. here and 1 in space-[0-9a-f]{6}: " err'
+is "... by samples show, too, either way" eval '"$samples" show number.yaml --experiments own/sized.json --store sized --include matching 2>err && cat err && grep -qE "^samples: size is 1 here and .1. in space-" err'
+is "another text: nothing is told" eval 'sweep_sized other && grep -q "2 measured" out && [ ! -s err ]'
 
 # ---- surroundings ----
 space s 1 report

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/nearest.h"
+#include "discovery/confused.h"
 
 struct samples_flags my;
 struct samples samples;
@@ -214,6 +215,17 @@ int samples_open_space(const char *name)
     return set_until_stable();
 }
 
+static void tell_confused(void *context, const char *other, const char *input, const struct tune_value *own,
+                          const struct tune_value *theirs)
+{
+    char a[64], b[64];
+    (void)context;
+    tune_value_repr(own, a, sizeof a);
+    tune_value_repr(theirs, b, sizeof b);
+    fprintf(stderr, "samples: %s is %s here and %s in %s: programs are given both alike, so rows of the one count for the other\n",
+            input, a, b, other);
+}
+
 struct tune_view *samples_open_view(const char *const *columns, int count, bool valid)
 {
     static const char *const names[] = {"measured", "matching", "missing", "unmeasured", "sampled", "", "", "unsampled"};
@@ -233,6 +245,8 @@ struct tune_view *samples_open_view(const char *const *columns, int count, bool 
             return NULL;
         }
     }
+    if (tune_confused_find(samples.store, samples.space, samples.protocols, &samples.catalog, tell_confused, NULL) < 0)
+        return NULL;
     struct tune_view *v = tune_view_open(samples.store, samples.space, samples.protocols, &o);
     if (v && tune_view_strays(v) > 0)
         fprintf(stderr, "samples: %lld row%s of the store left out: they name no experiment, or have no uid; samples check --store %s "

@@ -21,6 +21,7 @@
 #include "core/json.h"
 #include "core/print.h"
 #include "core/version.h"
+#include "discovery/confused.h"
 #include "sweep/sweep.h"
 
 struct sweep_flags my;
@@ -421,6 +422,17 @@ static int read_inputs(void)
     return set_until_stable(sweep.record.until_stable);
 }
 
+static void tell_confused(void *context, const char *other, const char *input, const struct tune_value *own,
+                          const struct tune_value *theirs)
+{
+    char a[64], b[64];
+    (void)context;
+    tune_value_repr(own, a, sizeof a);
+    tune_value_repr(theirs, b, sizeof b);
+    fprintf(stderr, "sweep: %s is %s here and %s in %s: programs are given both alike, so rows of the one count for the other\n", input,
+            a, b, other);
+}
+
 static int prepare(void)
 {
     struct tune_jobs_options o;
@@ -431,6 +443,8 @@ static int prepare(void)
     if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.space->reference_count, sweep.record.id)))
         return -1;
     tune_known_before(sweep.known, sweep.host_class_before);
+    if (sweep.store)
+        TRY(tune_confused_find(sweep.store, sweep.space, sweep.protocols, &sweep.catalog, tell_confused, NULL));
     sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
                                           "explicit_grid_sample_generator", sweep.host.name};
     o = sweep.record.options;

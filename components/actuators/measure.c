@@ -96,13 +96,17 @@ static const char **environment_of(const struct tune_measurement *m, const char 
 
 static int begin_run(struct tune_measurement *m)
 {
-    char nonce[64], output[TUNE_PATH_MAX + 16];
+    char nonce[64], here[TUNE_PATH_MAX] = "", output[2 * TUNE_PATH_MAX + 16];
     TRY(tune_path(m->folder, "%s/run-%d", m->o.folder, m->run));
     TRY(tune_path(m->log, "%s/log-%d.txt", m->o.folder, m->run));
     TRY(tune_file_make_folder(m->o.experiment->output ? m->o.folder : m->folder)); /* a recipe makes its own output folder */
     TRY(draw_nonce(m->nonce));
     snprintf(nonce, sizeof nonce, "TUNE_NONCE=%s", m->nonce);
-    snprintf(output, sizeof output, "TUNE_OUTPUT=%s", m->folder);
+    if (m->folder[0] != '/' && !getcwd(here, sizeof here)) {
+        tune_error_set("cannot say where %s is: the current folder: %m", m->folder);
+        return -1;
+    }
+    snprintf(output, sizeof output, "TUNE_OUTPUT=%s%s%s", here, *here ? "/" : "", m->folder); /* programs go to other folders */
     const char **argv = argument_vector(m), **environment = environment_of(m, nonce, output);
     const struct tune_child_options child = {.argv = argv, .environment = environment, .log = m->log, .log_limit = m->o.log_limit,
         .limit_s = m->o.limit_s, .grace_s = m->o.grace_s, .cpus = m->o.cpus, .cpu_count = m->o.cpu_count,

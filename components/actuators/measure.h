@@ -30,7 +30,7 @@ struct tune_measure_options {
     const struct tune_command *command;   /* of these inputs */
     const char *program;                  /* a path with a '/' */
     const char *folder;                   /* of the measurement; made; must not be there */
-    const char *const *environment;       /* NULL at its end; TUNE_NONCE, TUNE_OUTPUT and the command's are added */
+    const char *const *environment;       /* NULL at its end; TUNE_NONCE, TUNE_OUTPUT (absolute), the command's are added */
     double limit_s, grace_s;              /* of one run; limit 0: none */
     int64_t log_limit;
     const int *cpus;                      /* [cpu_count] it may use; NULL: as we */

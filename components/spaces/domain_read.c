@@ -55,6 +55,30 @@ static int by_value(const void *a, const void *b)
     return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
+static int like_value(const void *a, const void *b)
+{
+    return tune_value_compare(((const struct item *)a)->value, ((const struct item *)b)->value);
+}
+
+/* A text that a program takes for another of the sorted items: nobody could tell their rows apart. */
+static int refuse_confused(const struct reader *r, const struct tune_domain *domain, const struct tune_node *list,
+                           const struct item *items, int place)
+{
+    const struct tune_value *text = &domain->values[place];
+    struct tune_value as;
+    char spelled[64], other[64];
+    if (text->type != TUNE_VALUE_TEXT || !tune_value_read_as(text->text, &as))
+        return 0;
+    const struct item key = {&as, 0}, *found = bsearch(&key, items, (size_t)domain->count, sizeof *items, like_value);
+    if (!found || !tune_value_confused(text, found->value))
+        return 0;
+    tune_value_repr(text, spelled, sizeof spelled);
+    tune_value_repr(found->value, other, sizeof other);
+    return tune_document_fail(r->document, list->items[place],
+                              "%s: %s, a text, and %s are the same to a program that is given them; keep one of them", r->what,
+                              spelled, other);
+}
+
 static int refuse_twice(const struct reader *r, const struct tune_domain *domain, const struct tune_node *list)
 {
     struct item *items = malloc((size_t)domain->count * sizeof *items);
@@ -74,6 +98,8 @@ static int refuse_twice(const struct reader *r, const struct tune_domain *domain
                 tune_document_fail(r->document, list->items[items[i].place],
                                    "%s: %s stands twice in values; name each value once (True is 1, and 1 is 1.0)", r->what, text);
         }
+    for (int i = 0; i < domain->count && status == 0; i++)
+        status = refuse_confused(r, domain, list, items, i);
     free(items);
     return status;
 }

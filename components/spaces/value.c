@@ -1,11 +1,13 @@
 /* value.c - values with Python's equality and Python's spelling. */
 #include "spaces/value.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/decimal.h"
 
@@ -126,6 +128,38 @@ bool tune_value_number(const struct tune_value *v, double *number)
         return false;
     *number = v->type == TUNE_VALUE_FLOAT ? v->number : (double)whole(v);
     return true;
+}
+
+/* ---- texts beside others ---- */
+
+bool tune_value_read_as(const char *text, struct tune_value *value)
+{
+    char *end;
+    if (!strcasecmp(text, "true") || !strcasecmp(text, "false")) {
+        *value = tune_value_bool(text[0] == 't' || text[0] == 'T');
+        return true;
+    }
+    if (!strcmp(text, "None")) {
+        *value = tune_value_none();
+        return true;
+    }
+    if (!*text || strspn(text, " \t\r\n\f\v"))
+        return false;
+    errno = 0;
+    *value = tune_value_int(strtoll(text, &end, 10));
+    if (!*end && errno == 0)
+        return true;
+    *value = tune_value_float(strtod(text, &end));
+    return !*end && !isnan(value->number);
+}
+
+bool tune_value_confused(const struct tune_value *a, const struct tune_value *b)
+{
+    const struct tune_value *text = a->type == TUNE_VALUE_TEXT ? a : b, *other = text == a ? b : a;
+    struct tune_value as;
+    if (text->type != TUNE_VALUE_TEXT || other->type == TUNE_VALUE_TEXT || !tune_value_read_as(text->text, &as))
+        return false;
+    return tune_value_equal(&as, other) && (as.type != TUNE_VALUE_BOOL || other->type == TUNE_VALUE_BOOL);
 }
 
 /* ---- spelling ---- */

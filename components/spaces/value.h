@@ -41,6 +41,11 @@ struct tune_value tune_value_text(const char *text);
 bool tune_value_equal(const struct tune_value *a, const struct tune_value *b);
 int tune_value_compare(const struct tune_value *a, const struct tune_value *b);
 
+/* tune_value_read_as - the number, boolean or None that a program may take the text for ("1", "1e3", "true"); false: none.
+ * tune_value_confused - one is a text, the other is not, and a program cannot tell them apart: "1" and 1, 1.0 or True. */
+bool tune_value_read_as(const char *text, struct tune_value *value);
+bool tune_value_confused(const struct tune_value *a, const struct tune_value *b);
+
 /* tune_value_number - true and *number where it is a boolean, an int or a float. */
 bool tune_value_number(const struct tune_value *v, double *number);
 

@@ -171,13 +171,13 @@ static int find_origin(const struct tune_protocol *p, const struct tune_value *i
     if (tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
         return 0; /* it is not run, so nothing is read */
     TRY(tune_experiment_command(p->experiment, inputs, words, sweep_words(p->experiment, words), &c));
+    if (c.weights) /* before data is made, which may take minutes: the model may not be there */
+        code = weights_hash(c.weights, o->weights);
     bool to_make = c.data && c.make_count > 0 && !tune_file_exists(c.data);
-    if (to_make && make) {
+    if (code == 0 && to_make && make) {
         code = make_data(p->experiment, &c);
         to_make = *my.tune.stop_signal != 0;
     }
-    if (code == 0 && c.weights)
-        code = weights_hash(c.weights, o->weights);
     if (code == 0 && c.data && !to_make)
         code = data_hash(c.data, o->data);
     tune_command_free(&c);
