@@ -510,6 +510,11 @@ const char *tune_dataset_about(const struct tune_dataset *d)
     return d->formatted ? d->about : NULL;
 }
 
+const struct tune_tokenizer *tune_dataset_tokenizer(const struct tune_dataset *d)
+{
+    return d->tok;
+}
+
 const char *tune_dataset_warning(const struct tune_dataset *d)
 {
     return *d->warning ? d->warning : NULL;
