@@ -36,6 +36,8 @@ cp -r model gone && rm gone/model.safetensors
 refused "no weights" 1 "model.safetensors" fit --model gone
 cp -r model toothless && rm toothless/tokenizer.json
 refused "no tokenizer" 1 "tokenizer.json" fit --model toothless
+cp -r model lying && sed -i 's/"id": 2, "content": "<|im_end|>"/"id": 77, "content": "<|im_end|>"/' lying/tokenizer.json
+is "an added token whose id lies is warned about" eval 'fit --model lying --output lying.run >lying.out && grep -q "warning: tokenizer.*im_end.* the id 77, but its id is 2" lying.out'
 cp -r model junk && echo junk >junk/config.json
 refused "config.json is no JSON" 1 "junk/config.json" fit --model junk
 for key in vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads model_type; do

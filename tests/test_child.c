@@ -535,7 +535,7 @@ static void processors(void **state)
     char expected[32];
     int one = 0, absent = CPU_SETSIZE + 100;
     assert_int_equal(sched_getaffinity(0, sizeof ours, &ours), 0);
-    while (one < CPU_SETSIZE && (!CPU_ISSET(one, &ours) || tune_child_cpus_taken(&one, 1)))
+    while (one < CPU_SETSIZE && (!CPU_ISSET(one, &ours) || tune_child_cpus_taken(&one, 1, NULL)))
         one++;
     if (one == CPU_SETSIZE)
         skip(); /* other programs measure on all of them */
@@ -568,12 +568,12 @@ static void own_processors(void **state)
     /* Of hardly any machine, and another program's are others: claims of other programs are not met here. */
     const int first = CPU_SETSIZE - 2 - 2 * (getpid() % 200), own[] = {first, first + 1};
     int claims[3];
-    assert_false(tune_child_cpus_taken(own, 2));
+    assert_false(tune_child_cpus_taken(own, 2, NULL));
     assert_true(tune_guard_claim(&own[1], 1, false, claims));
-    assert_true(tune_child_cpus_taken(own, 2));
+    assert_true(tune_child_cpus_taken(own, 2, NULL));
     assert_false(tune_guard_claim(own, 2, false, claims + 1)); /* all or none */
     assert_int_equal(errno, EADDRINUSE);
-    assert_false(tune_child_cpus_taken(own, 1));
+    assert_false(tune_child_cpus_taken(own, 1, NULL));
     struct tune_child_options o = options(PLAY("exit", "0"));
     o.cpus = own;
     o.cpu_count = 2;
@@ -613,14 +613,14 @@ static void own_processors_while_it_ends(void **state)
     o.grace_s = .5;
     pid_t parent = parent_of(&o);
     numbers("pids", 1, &pid);
-    assert_true(tune_child_cpus_taken(&one, 1));
+    assert_true(tune_child_cpus_taken(&one, 1, NULL));
     kill(parent, SIGKILL);
     waitpid(parent, NULL, 0);
     o.argv = PLAY("exit", "4");
     struct tune_child_end end = run(&o);
     ends(&end, TUNE_CHILD_EXITED, 4);
     assert_false(lives(pid));
-    assert_false(tune_child_cpus_taken(&one, 1));
+    assert_false(tune_child_cpus_taken(&one, 1, NULL));
 }
 
 static void folders(void **state)

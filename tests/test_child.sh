@@ -74,6 +74,23 @@ is "which is told" grep -q "^signalled 9: its guard was ended by signal 9" outco
 is "the guard is ended" killed guard TERM
 is "which ends the program first" grep -q "^stopped 137" outcome
 
+# both - the parent and the guard are killed at once: the kernel ends the program; what that had started nobody can end.
+both() {
+    rm -f there started
+    "$drive" drive 0 0.2 log sh -c 'echo $$ >program; sleep $1 & echo $! >started; echo 1 >there; while :; do sleep 0.05; done' sh "$long" >outcome &
+    parent=$!
+    until_there there || return 1
+    guard=$(for f in /proc/[0-9]*/stat; do sed 's/^\([0-9]*\) (.*) \(.*\)/\1 \2/' "$f" 2>/dev/null; done | awk -v p=$parent '$3 == p { print $1 }')
+    kill -STOP $parent && kill -KILL $guard $parent
+    wait $parent 2>/dev/null
+    i=0
+    while kill -0 "$(cat program)" 2>/dev/null && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
+    left=0 && kill -0 "$(cat program)" 2>/dev/null && left=1
+    kill -KILL "$(cat started)" 2>/dev/null # as the manual says, this one may be there
+    [ $left = 0 ]
+}
+is "both are killed: the program ends" both
+
 printf 'echo hello\n' >script
 refused "no program" 1 "no program of that name in PATH" "$drive" drive 0 1 log no-such-program
 refused "no file" 1 "No such file" "$drive" drive 0 1 log ./no-such-file

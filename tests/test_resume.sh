@@ -184,6 +184,15 @@ touch changing.jsonl
 wait $!
 is "a file of rows that changes during the run is an error at its end" sh -c "grep -q 'changing.jsonl was changed while it was read' changing.err && grep -q '\"failed\"' changing/run.json"
 is "with the weights saved" sh -c 'ls -d changing/checkpoint-[0-9]*'
+for skip in '' --skip-bad-rows; do
+    rm -rf short && cp rows.jsonl cut.jsonl
+    "$full" --model model --dataset cut.jsonl --max-length 48 --epochs 100000 --output short $skip >/dev/null 2>short.err &
+    pid=$!
+    until [ -s short/metrics.jsonl ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+    truncate -s 100 cut.jsonl
+    wait $pid && code=0 || code=$?
+    is "one that is cut short is an error, exit code 1 $skip" eval 'cat short.err; [ $code = 1 ] && grep -q "cut.jsonl was cut .* while it was being read" short.err && ! grep -q "bad rows" short.err'
+done
 refused "--max-steps 0" 2 "--max-steps 0 would train nothing" "$full" --model model --dataset rows.jsonl --max-length 48 --max-steps 0 --output none
 
 # ---- signals ----
@@ -208,6 +217,21 @@ mkdir -p "$BUILD/tests" && $CC -std=c11 -D_GNU_SOURCE -O1 -o "$BUILD/tests/fault
 code=$?
 [ $code = 77 ] && skip "SIGTERM before the first step" "this system does not let programs be traced" ||
     is "SIGTERM before the first step: nothing to go on from, it says" eval '[ $code = 143 ] && grep -q "^# stopped  *SIGTERM at step 0 of [0-9]*; nothing was trained, so nothing saved: start it again with --overwrite" none.out && [ ! -s none/metrics.jsonl ]'
+# A template that takes minutes over the first rows, before there is a run folder: one signal is enough.
+words=$(yes ab | head -n 300 | tr '\n' ' ')
+for i in $(seq 200); do echo "{\"messages\":[{\"role\":\"user\",\"content\":\"$i\"},{\"role\":\"assistant\",\"content\":\"$words\"}]}"; done >chat.jsonl
+echo "{% for m in messages %}{% for i in range(30000) %}{% set x = m['content'] | replace('a', 'b') %}{% endfor %}{{ m['content'] }}{% endfor %}" >slow.jinja
+for signal in TERM:143 INT:130 HUP:129; do
+    rm -rf early.* && { "$full" --model model --dataset chat.jsonl --chat-template ./slow.jinja --skip-bad-rows --max-length 48 --max-steps 1 --output early.out >early.said 2>&1 & }
+    pid=$! tries=0
+    until grep -q chat.jsonl /proc/$pid/maps 2>/dev/null || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+    kill -${signal%:*} $pid
+    (sleep 20 && kill -9 $pid) 2>/dev/null &
+    killer=$!
+    wait $pid && code=0 || code=$?
+    kill $killer 2>/dev/null
+    is "SIG${signal%:*} while rows are looked at: one ends it, nothing is made" eval '[ $code = ${signal#*:} ] && grep -q "ended by a signal before the run began" early.said && [ ! -e early.out ]'
+done
 slow() { # NAME OPTION...: an evaluation after each step that takes a second or more
     who=$1
     shift

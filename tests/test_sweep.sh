@@ -246,6 +246,23 @@ for i in 3 4; do "$sweep" turns.yaml --experiments own/turns.json --store turns.
 wait
 is "... or not, where asked" eval '[ $(grep -c begin log.turns) = 8 ] && ! grep -q "take turns" turns.out.3 turns.out.4'
 
+# Any program can have a core's socket: who has it, and what to do, is said. (The sweep is ended: it would wait for ever.)
+core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
+held() { # NAME WHAT TEXT [COMMAND...]: the sweep says TEXT of the holder $pid that COMMAND starts, waits, and goes on when it ends
+    held_name=$1 what=$2 text=$3
+    shift 3
+    rm -rf st.held held.* && { exec "$@" "$BUILD/tests/helpers/hold_cpu" "$what" >held.said & }
+    pid=$!
+    until [ -s held.said ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+    timeout 60 "$sweep" turns.yaml --experiments own/turns.json --store st.held --time-limit 30 >held.out 2>&1 &
+    sweeping=$!
+    until grep -q "holds core" held.out || ! kill -0 $sweeping 2>/dev/null; do sleep 0.05; done
+    kill $pid
+    wait $sweeping
+    is "$held_name" eval 'cat held.out; grep -q "^# $(eval echo "$text")" held.out && grep -q "4 measured" held.out'
+}
+held "a core held by no sweep: the process is named, and what to do" "$core" 'process $pid (hold_cpu) of user $(id -un), which is no sweep, holds core $core .*--share-cores'
+held "... also the place of who is next" "$core/next" 'process $pid (hold_cpu) of user $(id -un), which is no sweep, holds core $core .*--share-cores'
 rm -f log
 for i in 1 2 3; do "$sweep" long.yaml $own --store joined --join all --share-cores >joined.$i 2>&1 & done
 wait

@@ -347,6 +347,45 @@ static void patterns(void **state)
     tune_file_remove_folder(folder);
 }
 
+/* Ids of added tokens: what Hugging Face's reader refuses is refused, what it numbers anew is numbered so and said. The ids were
+ * taken from tokenizers 0.23. */
+static void added_ids(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *added;
+        int32_t x, y;
+        const char *warning; /* NULL: none */
+    } taken[] = {
+        {"{\"id\":6,\"content\":\"<x>\"},{\"id\":7,\"content\":\"<y>\"}", 6, 7, NULL},
+        {"{\"content\":\"<x>\"}", 6, -1, NULL},
+        {"{\"id\":1,\"content\":\"b\"},{\"id\":6,\"content\":\"<x>\"}", 6, -1, NULL},
+        {"{\"id\":6,\"content\":\"<x>\"},{\"id\":99999999,\"content\":\"<y>\"}", 6, 7, "\"<y>\" the id 99999999, but its id is 7"},
+        {"{\"id\":7,\"content\":\"<x>\"},{\"id\":6,\"content\":\"<y>\"}", 6, 7, "\"<x>\" the id 7, but its id is 6"},
+        {"{\"id\":6,\"content\":\"<x>\"},{\"id\":6,\"content\":\"<y>\"}", 6, 7, "\"<y>\" the id 6, but its id is 7"},
+        {"{\"id\":0,\"content\":\"<x>\"}", 6, -1, "\"<x>\" the id 0, but its id is 6"},
+        {"{\"id\":4294967295,\"content\":\"b\"}", -1, -1, "\"b\" the id 4294967295, but its id is 1"},
+    };
+    static const char *const refused[] = {"-7", "4294967296", "6.0", "\"6\"", "null", "1e1"};
+    const char *folder = test_folder();
+    char text[4096];
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        snprintf(text, sizeof text, HEAD "\"added_tokens\":[%s]," GPT2_STAGES MODEL, taken[i].added);
+        struct tune_tokenizer *t = open_text(folder, text, strlen(text));
+        assert_got(t);
+        assert_int_equal(tune_tokenizer_id(t, "<x>"), taken[i].x);
+        assert_int_equal(tune_tokenizer_id(t, "<y>"), taken[i].y);
+        const char *warning = tune_tokenizer_warning(t);
+        assert_true(taken[i].warning ? warning && strstr(warning, taken[i].warning) : !warning);
+        tune_tokenizer_free(t);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        snprintf(text, sizeof text, HEAD "\"added_tokens\":[{\"id\":%s,\"content\":\"<x>\"}]," GPT2_STAGES MODEL, refused[i]);
+        assert_null(open_text(folder, text, strlen(text)));
+    }
+    tune_file_remove_folder(folder);
+}
+
 static void added_tokens(void **state)
 {
     (void)state;
@@ -363,6 +402,8 @@ static void added_tokens(void **state)
     assert_got(t);
     assert_int_equal(tune_tokenizer_size(t), 10);
     assert_int_equal(tune_tokenizer_id(t, "<x><y>"), 7);
+    assert_non_null(tune_tokenizer_warning(t)); /* the first of those whose id is another: its name, both ids */
+    assert_non_null(strstr(tune_tokenizer_warning(t), "\"<x>\" the id 77, but its id is 6"));
     expect(t, "a<x>b", 0, "0 6 1");
     expect(t, "<x><y><x><x>", 0, "7 6 6");         /* leftmost, then longest */
     expect(t, "ab b ab", 0, "4 3 1 3 4");          /* single_word */
@@ -751,7 +792,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_cases), cmocka_unit_test(real_tokenizers), cmocka_unit_test(unicode_facts),
         cmocka_unit_test(merging),        cmocka_unit_test(patterns),
-        cmocka_unit_test(added_tokens),    cmocka_unit_test(offsets),
+        cmocka_unit_test(added_ids),       cmocka_unit_test(added_tokens),    cmocka_unit_test(offsets),
         cmocka_unit_test(refused_files),  cmocka_unit_test(decoders_that_grow),  cmocka_unit_test(damaged_files),   cmocka_unit_test(training),
         cmocka_unit_test(long_words),     cmocka_unit_test(threads),         cmocka_unit_test(getter),
     };

@@ -24,6 +24,7 @@ if [ "$1" = test ]; then
     need python3 command -v python3
     need hdf5-tools command -v h5dump
     if [ -e /etc/debian_version ]; then # the library is tested under both of Debian's threaded builds
+        need musl-tools command -v musl-gcc # the sources are checked against another C library
         need libopenblas0-pthread sh -c 'ls /usr/lib/*/openblas-pthread/libopenblas.so.0'
         need libopenblas0-openmp sh -c 'ls /usr/lib/*/openblas-openmp/libopenblas.so.0'
     fi

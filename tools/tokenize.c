@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/print.h"
 #include "flags/program.h"
 #include "tokenizers/tokenizer.h"
 
@@ -135,6 +136,11 @@ int main(int argc, char **argv)
 {
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "text to token ids and back, JSON lines on stdin");
     struct tune_tokenizer *t = GET(tune_get_tokenizer(&my.tune));
+    if (tune_tokenizer_warning(t)) {
+        fputs("tokenize: warning: ", stderr);
+        tune_print_line_of(stderr, tune_tokenizer_warning(t)); /* it has what the file spells */
+        fputc('\n', stderr);
+    }
     struct tune_encoding e = {0};
     char *text = NULL;
     size_t room = 0;

@@ -223,16 +223,6 @@ static int start(struct tune_child *c, const struct tune_guard_plan *plan, int s
     return 0;
 }
 
-bool tune_child_cpus_taken(const int *cpus, int count)
-{
-    int *claims = malloc((size_t)count * sizeof *claims);
-    bool taken = claims && !tune_guard_claim(cpus, count, false, claims);
-    if (claims && !taken)
-        tune_guard_release(claims, count);
-    free(claims);
-    return taken;
-}
-
 struct tune_child *tune_child_start(const struct tune_child_options *o)
 {
     char program[TUNE_PATH_MAX];

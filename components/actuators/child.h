@@ -63,8 +63,18 @@ int tune_child_guard(int argc, char **argv);
 /* tune_child_find - the file that argv[0] names, with a '/' in it: 0, or an errno: it is not there, no file, not executable. */
 int tune_child_find(const char *name, char path[TUNE_PATH_MAX]);
 
-/* tune_child_cpus_taken - whether somebody has one of cpus[count] as his own now: a child with own_cpus would wait. */
-bool tune_child_cpus_taken(const int *cpus, int count);
+/* Who has a processor as his own. Any program of this machine can have the sockets that stand for processors. */
+struct tune_child_holder {
+    int cpu;
+    long pid;      /* 0: no process that we may look into (another user's, another container's) */
+    long uid;      /* of its user; -1: unknown */
+    char name[32]; /* of the process, "" where pid is 0 */
+    bool guard;    /* it is a guard of this library, so it will let go */
+};
+
+/* tune_child_cpus_taken - whether somebody has one of cpus[count] as his own now: a child with own_cpus would wait. Then *holder
+ * is who (NULL: not asked). */
+bool tune_child_cpus_taken(const int *cpus, int count, struct tune_child_holder *holder);
 
 /* tune_child_start - NULL with an error: no such program, no permission, no process. What the kernel refuses later (a file
  * that is no program) is NOT_STARTED. tune_child_descriptor - readable when it has ended. tune_child_stop - end it as above,

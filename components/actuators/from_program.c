@@ -2,6 +2,7 @@
 #include "actuators/from_program.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,7 +200,7 @@ static cJSON *ask(const char *program)
     cJSON *json = NULL;
     int fd = mkstemp(log);
     if (fd < 0 || tune_path(path, "%s", program) < 0) {
-        tune_error_set("cannot make a temporary file: %m");
+        tune_error_set("cannot make a temporary file: %s", strerror(errno));
         return NULL;
     }
     close(fd);

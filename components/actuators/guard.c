@@ -485,7 +485,7 @@ int tune_child_guard(int argc, char **argv)
     if (argc < 2 || strcmp(argv[1], TUNE_GUARD_WORD))
         return -1;
     struct guard g = {.socket = TUNE_GUARD_SOCKET, .output = -1, .self = getpid()};
-    prctl(PR_SET_NAME, "tune-guard"); /* for those who list processes: the name would be "exe" */
+    prctl(PR_SET_NAME, TUNE_GUARD_NAME); /* else it would be "exe" */
     close_others();
     int code = serve(&g);
     free(g.argv);

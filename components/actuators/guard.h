@@ -27,6 +27,8 @@ struct tune_guard_plan {
     int argc, variable_count, cpu_count, own_cpus;
 };
 
+#define TUNE_GUARD_NAME "tune-guard" /* of the process, for those who list them */
+
 /* A process as /proc/<pid>/stat has it. */
 struct tune_process {
     pid_t pid, parent, group, session;

@@ -2,6 +2,7 @@
 #include "actuators/measure.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static int draw_nonce(char text[33])
 {
     unsigned char bytes[16];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        tune_error_set("no random bytes from the kernel: %m");
+        tune_error_set("no random bytes from the kernel: %s", strerror(errno));
         return -1;
     }
     for (int i = 0; i < 16; i++)

@@ -1,4 +1,5 @@
 /* safetensors_writer.c - the writer: the header is complete before the first byte of data, so nothing is held. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -190,7 +191,7 @@ int tune_safetensors_writer_write(struct tune_safetensors_writer *w, const void 
         return -1;
     }
     if (bytes && fwrite(data, 1, (size_t)bytes, w->to.file) != (size_t)bytes) {
-        tune_error_set("%s: cannot write: %m", w->to.path);
+        tune_error_set("%s: cannot write: %s", w->to.path, strerror(errno));
         return -1;
     }
     w->written += bytes;

@@ -165,7 +165,7 @@ int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_p
     p->count = 0;
     if (!d->formatted)
         return 0;
-    TRY(tune_rows_whole(&d->rows));
+    TRY(tune_rows_uncut(&d->rows));
     struct tune_row at = tune_rows_get(&d->rows, row);
     TRY(tune_text_rows_check(&d->text, &at));
     return tune_format_pieces(&d->format, &d->rows, &d->columns, &at, p);
@@ -195,7 +195,7 @@ static uint64_t hash_row(const struct tune_dataset *d, const struct tune_row *ro
 
 static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
 {
-    TRY(tune_rows_whole(&d->rows));
+    TRY(tune_rows_uncut(&d->rows));
     struct scratch s = {0};
     struct tune_row row = tune_rows_get(&d->rows, i);
     found->touched = TOUCHED_ROW + row.size;
@@ -233,6 +233,12 @@ static int check_callback(struct tune_dataset *d, int64_t row, struct tune_examp
     return 0;
 }
 
+/* Whether what failed is a row, which --skip-bad-rows leaves out: not the memory, not a file that was cut. */
+static bool is_bad_row(const struct tune_dataset *d)
+{
+    return tune_error_kind() != TUNE_ERROR_CANNOT && (d->get || tune_rows_uncut(&d->rows) == 0);
+}
+
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x)
 {
     struct found found = {0};
@@ -251,7 +257,7 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     } else {
         status = read_row(d, row, x, &found);
     }
-    if (status < 0 && d->skip_bad_rows && tune_error_kind() != TUNE_ERROR_CANNOT) {
+    if (status < 0 && d->skip_bad_rows && is_bad_row(d)) {
         tune_error_clear();
         x->bad = true;
         status = 0;
@@ -333,8 +339,7 @@ static int probe_formatted(struct tune_dataset *d)
         struct found found = {0};
         status = read_row(d, i, &x, &found);
         label = status == 0 && tune_example_has_label(&x);
-        if (status < 0 && (i > 0 || d->skip_bad_rows) && tune_error_kind() != TUNE_ERROR_CANNOT &&
-            (!d->skip_bad_rows || i + 1 < rows)) {
+        if (status < 0 && (i > 0 || d->skip_bad_rows) && (!d->skip_bad_rows || i + 1 < rows) && is_bad_row(d)) {
             bad++;
             status = 0; /* it is said, or counted, when it is met */
         }
@@ -525,6 +530,11 @@ const char *tune_dataset_about(const struct tune_dataset *d)
     return d->formatted ? d->about : NULL;
 }
 
+const struct tune_tokenizer *tune_dataset_tokenizer(const struct tune_dataset *d)
+{
+    return d->tok;
+}
+
 const char *tune_dataset_warning(const struct tune_dataset *d)
 {
     return *d->warning ? d->warning : NULL;
@@ -547,7 +557,7 @@ uint64_t tune_dataset_chat_hash(const struct tune_dataset *d)
 
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size)
 {
-    if (d->get || row < 0 || row >= d->count || tune_rows_whole(&d->rows) < 0)
+    if (d->get || row < 0 || row >= d->count || tune_rows_uncut(&d->rows) < 0)
         snprintf(text, (size_t)size, "row %lld", (long long)row);
     else
         snprintf(text, (size_t)size, "%s:%lld", d->rows.path, (long long)tune_rows_get(&d->rows, row).line);
@@ -594,7 +604,7 @@ int tune_dataset_unchanged(const struct tune_dataset *d)
 
 int tune_dataset_whole(const struct tune_dataset *d)
 {
-    return d->get ? 0 : tune_rows_whole(&d->rows);
+    return d->get ? 0 : tune_rows_uncut(&d->rows);
 }
 
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share)

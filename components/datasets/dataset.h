@@ -121,6 +121,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * NULL for rows of text.
  * tune_dataset_warning - what the user should know of the template, of special tokens in it that the tokenizer does not have;
  * NULL: nothing.
+ * tune_dataset_tokenizer - the one it was opened with; NULL for callbacks.
  * tune_dataset_prompt_hash, tune_dataset_chat_hash - of the content of the prompt template, of the chat template; 0: there is none.
  * tune_dataset_row_bytes - about what reading the longest row takes of memory beside its tokens that are kept; 0 where that is
  * little, and for callbacks.
@@ -135,6 +136,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);
+const struct tune_tokenizer *tune_dataset_tokenizer(const struct tune_dataset *d);
 int64_t tune_dataset_row_bytes(const struct tune_dataset *d);
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d);
 uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);

@@ -110,6 +110,11 @@ int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n,
     int status = 0;
     if (tune_dataset_about(d))
         fprintf(stream, "format: %s\n", tune_dataset_about(d));
+    if (tune_tokenizer_warning(tok)) {
+        fputs("warning: ", stream);
+        tune_print_line_of(stream, tune_tokenizer_warning(tok));
+        fputc('\n', stream);
+    }
     if (tune_dataset_warning(d)) {
         fputs("warning: ", stream);
         tune_print_line_of(stream, tune_dataset_warning(d)); /* it has what a template spells */

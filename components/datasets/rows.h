@@ -47,9 +47,9 @@ void tune_rows_close(struct tune_rows *rows);
 /* tune_rows_get - row i (0 <= i < count), borrowed until close. Any number of threads. */
 struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i);
 
-/* tune_rows_whole - 0, or -1: the file has been cut short since it was opened, and reading the mapping could end the
+/* tune_rows_uncut - 0, or -1: the file has been cut short since it was opened, and reading the mapping could end the
  * program (SIGBUS). Asked before a row is read. */
-int tune_rows_whole(const struct tune_rows *rows);
+int tune_rows_uncut(const struct tune_rows *rows);
 
 /* tune_rows_release - tell the system that no page of the mapping is needed now; they come back when touched. */
 void tune_rows_release(const struct tune_rows *rows);

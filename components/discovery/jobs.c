@@ -46,9 +46,10 @@ static struct tune_value *copy(const struct tune_value *values, int count)
     size_t room = (size_t)count + 1;
     for (int i = 0; i < count; i++)
         room += values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count : 0;
-    struct tune_value *all = malloc(room * sizeof *all), *items = all + count;
+    struct tune_value *all = malloc(room * sizeof *all);
     if (!all)
         return NULL;
+    struct tune_value *items = all + count;
     memcpy(all, values, (size_t)count * sizeof *all);
     for (int i = 0; i < count; i++)
         if (values[i].type == TUNE_VALUE_LIST) {

@@ -2,6 +2,7 @@
 #include "discovery/results.h"
 #include "discovery/uids.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static int draw_uid(uint8_t uid[16])
 {
     if (getrandom(uid, 16, 0) == 16)
         return 0;
-    tune_error_set("no random bytes from the kernel: %m");
+    tune_error_set("no random bytes from the kernel: %s", strerror(errno));
     return -1;
 }
 

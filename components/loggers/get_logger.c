@@ -19,6 +19,7 @@
 #include "models/lora.h"
 #include "loggers/progress_line.h"
 #include "loggers/run_folder.h"
+#include "tokenizers/tokenizer.h"
 #include "models/model.h"
 
 /* argv, the line that repeats the run, every option and where its value came from. */
@@ -161,6 +162,8 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
     if (!json)
         return NULL;
     options.settings = json;
+    if (flags->run_began)
+        *flags->run_began = 1;
     struct tune_logger *log = tune_logger_new(&options);
     cJSON_Delete(json);
     if (log && (show_settings(flags, stdout) < 0 || note_changes(log, flags) < 0)) {
@@ -216,6 +219,9 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_logger_note(log, "rows", text));
     if (about)
         TRY(tune_logger_note(log, "format", about));
+    const struct tune_tokenizer *tok = tune_dataset_tokenizer(data);
+    if (tok && tune_tokenizer_warning(tok))
+        TRY(tune_logger_note(log, "warning: tokenizer", tune_tokenizer_warning(tok)));
     if (tune_dataset_warning(data))
         TRY(tune_logger_note(log, "warning: template", tune_dataset_warning(data)));
     TRY(tune_logger_planned(log, tune_loader_planned_steps(load)));

@@ -17,7 +17,10 @@ const char *const tune_phase_names[TUNE_PHASES] = {"data", "forward", "loss",   
 /* More than the last cache holds; what a virtual machine says of its cache may be its host's. */
 static int64_t ceiling_bytes(void)
 {
-    int64_t bytes = 2 * (int64_t)sysconf(_SC_LEVEL3_CACHE_SIZE), least = 64 << 20, most = 256 << 20;
+    int64_t bytes = 0, least = 64 << 20, most = 256 << 20;
+#ifdef _SC_LEVEL3_CACHE_SIZE /* not every C library knows it */
+    bytes = 2 * (int64_t)sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
     return bytes < least ? least : bytes > most ? most : bytes;
 }
 

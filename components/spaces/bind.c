@@ -1,6 +1,7 @@
 /* bind.c - a space's experiments found in the catalogue and fitted to its dimensions; all that can be wrong is said before
  * anything runs. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ static int add_folder(struct tune_catalog *c, const char *folder)
     struct dirent **entries;
     int code = 0, count = scandir(folder, &entries, is_experiment, alphasort);
     if (count < 0) {
-        tune_error_set("%s: cannot read this folder of experiments: %m", folder);
+        tune_error_set("%s: cannot read this folder of experiments: %s", folder, strerror(errno));
         return -1;
     }
     for (int i = 0; i < count; i++) {

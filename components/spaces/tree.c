@@ -95,11 +95,12 @@ int tune_tree_map(struct tune_tree *t, struct tune_node *node, size_t from, size
 {
     size_t count = (t->used - from) / 2, merged = count - own;
     struct pair *pairs = malloc((count + 1) * sizeof *pairs);
-    const struct tune_node **keys = tune_document_take(t->document, 2 * count * sizeof *keys), **items = keys + count;
+    const struct tune_node **keys = tune_document_take(t->document, 2 * count * sizeof *keys);
     if (!pairs || !keys) {
         free(pairs);
         return no_memory(t);
     }
+    const struct tune_node **items = keys + count;
     for (size_t i = 0; i < count; i++)
         pairs[i] = (struct pair){t->stack[from + 2 * i], t->stack[from + 2 * i + 1], i < own ? merged + i : i - own};
     qsort(pairs, count, sizeof *pairs, by_key);

@@ -316,7 +316,7 @@ static int place(const struct tune_chat_template *t, const struct tune_chat_mess
 {
     const struct tune_jinja_turn *turn = &full->told[i].turn;
     struct rendered before;
-    size_t begin, end = turn->end, data = turn->begin;
+    size_t begin = 0, end = turn->end, data = turn->begin;
     if (turn->times == 0) {
         TRY(between(t, messages, i, full, span));
         span->end = without_space(full, span->begin, span->end);

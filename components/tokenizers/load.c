@@ -259,6 +259,7 @@ static int read_added(struct tune_json *j, struct tune_added *a)
     struct tune_text key, s;
     int got;
     a->normalized = true;
+    a->said = -1;
     TRY(tune_json_object(j));
     while ((got = tune_json_key(j, &key)) == 1) {
         bool *flag = tune_text_equal(key, "single_word") ? &a->single_word : tune_text_equal(key, "lstrip") ? &a->lstrip
@@ -277,8 +278,14 @@ static int read_added(struct tune_json *j, struct tune_added *a)
                 return tune_no_memory("an added token", s.size);
             memcpy(copy, s.data, s.size + 1);
             a->content = a->match = (struct tune_text){copy, s.size};
+        } else if (tune_text_equal(key, "id")) { /* it does not place a token; see place_added */
+            uint64_t id;
+            TRY(tune_json_u64(j, &id));
+            if (id > UINT32_MAX)
+                return tune_json_fail(j, "the added token's id is %llu, expected at most %u", (unsigned long long)id, UINT32_MAX);
+            a->said = (int64_t)id;
         } else {
-            TRY(tune_json_skip(j)); /* the stored id among them: it does not place a token */
+            TRY(tune_json_skip(j));
         }
     }
     TRY(got);
@@ -295,6 +302,17 @@ static int find_added(const struct tune_tokenizer *t, struct tune_text content, 
     }
 }
 
+/* Names the first token whose id in the file is not the one it has. */
+static void compare_ids(struct tune_tokenizer *t, const struct tune_added *a)
+{
+    if (a->said < 0 || a->said == a->id || t->lies++ > 0)
+        return;
+    snprintf(t->warning, sizeof t->warning, "%.300s gives the added token \"%.100s\" the id %lld, but its id is %d: tokens that the "
+             "model's vocabulary lacks are numbered on from it, as Hugging Face's tokenizers do. If the model was trained with the "
+             "other id, that token will train another row of the embedding: mend the file", t->path, a->content.data,
+             (long long)a->said, (int)a->id);
+}
+
 /* One token by the reference's rules: a content of the vocabulary keeps that id; others are numbered on from the
  * number of the vocabulary's entries, in file order; a content listed again takes the later properties; special stays. */
 static void place_added(struct tune_tokenizer *t, struct tune_added *a, uint64_t mask, int32_t *slots, int32_t *next)
@@ -305,6 +323,7 @@ static void place_added(struct tune_tokenizer *t, struct tune_added *a, uint64_t
         struct tune_added *old = &t->added[k];
         a->special |= old->special;
         a->id = old->id;
+        compare_ids(t, a);
         free((char *)a->content.data);
         a->content = a->match = old->content;
         *old = *a;
@@ -313,6 +332,7 @@ static void place_added(struct tune_tokenizer *t, struct tune_added *a, uint64_t
     a->id = tune_vocab_find(t, a->content.data, a->content.size);
     if (a->id < 0)
         a->id = (*next)++;
+    compare_ids(t, a);
     slots[at] = t->added_count;
     t->added[t->added_count++] = *a;
 }

@@ -38,6 +38,7 @@ struct tune_added {
     struct tune_text content;
     struct tune_text match;  /* as the normalizer leaves it, where normalized: looked for in text, given by decode */
     int32_t id;
+    int64_t said;            /* the id that the file gives it; -1: none */
     bool single_word, lstrip, rstrip, normalized, special;
 };
 
@@ -74,6 +75,8 @@ struct tune_word {
 
 struct tune_tokenizer {
     char *path;              /* the file, for messages */
+    char warning[768];       /* of ids that the file gives to added tokens, which they do not have; "": none */
+    int lies;                /* how many */
     uint64_t seed;           /* of the hash tables: not known to who writes a file */
     /* model */
     char *spellings;         /* arena of the vocabulary's */

@@ -64,6 +64,11 @@ fail:
     return NULL;
 }
 
+const char *tune_tokenizer_warning(const struct tune_tokenizer *t)
+{
+    return *t->warning ? t->warning : NULL;
+}
+
 void tune_tokenizer_free(struct tune_tokenizer *t)
 {
     if (!t)

@@ -45,6 +45,10 @@ enum { TUNE_ADD_SPECIAL = 1,   /* what the post-processor's template adds: BOS a
 struct tune_tokenizer *tune_tokenizer_open(const char *path);
 void tune_tokenizer_free(struct tune_tokenizer *t);
 
+/* tune_tokenizer_warning - what the user should know of the file: an added token whose id there is not the one it has (as in
+ * Hugging Face's, which warn of it too). NULL: nothing. */
+const char *tune_tokenizer_warning(const struct tune_tokenizer *t);
+
 /* tune_tokenizer_encode - size bytes of text (valid UTF-8, at most 512 MiB; may hold NUL) into *e, which is emptied first.
  * Starts and ends are of the caller's text: a byte-level token may begin inside a character; where a normalizer
  * changed the text they are those of the characters it came from; an added token's hold the white space it took.

@@ -1,10 +1,12 @@
 /* operate.c - the loop: jobs into slots, ends into rows. */
 #include <errno.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/print.h"
 #include "sweep.h"
 
 /* ---- one measurement ---- */
@@ -18,12 +20,54 @@ static void clean_slot(struct slot *slot)
     slot->busy = false;
 }
 
-static void tell_of_cpus(void)
+/* "process 123 (nc) of user bob", "a process of user bob", "a process that we may not see" */
+static const char *holder_text(const struct tune_child_holder *h, char *text, size_t size)
 {
+    const struct passwd *p = h->uid >= 0 ? getpwuid((uid_t)h->uid) : NULL;
+    char user[64] = "", number[32];
+    snprintf(number, sizeof number, "%ld", h->uid);
+    if (h->uid >= 0)
+        snprintf(user, sizeof user, " of user %.40s", p ? p->pw_name : number);
+    if (h->pid > 0)
+        snprintf(text, size, "process %ld (%.31s)%s", h->pid, h->name, user);
+    else
+        snprintf(text, size, "a process%s", *user ? user : " that we may not see");
+    return text;
+}
+
+/* h NULL: it has let go already. */
+static void tell_of_cpus(const struct tune_child_holder *h)
+{
+    char text[160];
+    bool stranger = h && !h->guard;
+    if (sweep.told_of_cpus && (!stranger || sweep.told_of_stranger))
+        return;
     sweep.told_of_cpus = true;
+    sweep.told_of_stranger |= stranger;
     sweep_clear_status();
-    printf("# another sweep measures on these cores: its measurements and ours take turns (--share-cores: at the same time)\n");
+    if (!stranger)
+        printf("# another sweep measures on these cores: its measurements and ours take turns (--share-cores: at the same time)\n");
+    else if (h->pid > 0) {
+        fputs("# ", stdout);
+        tune_print_line_of(stdout, holder_text(h, text, sizeof text));
+        printf(", which is no sweep, holds core %d (the socket @tune.c/cpu/%d): we wait until it ends; end it, take other cores "
+               "(taskset), or give --share-cores\n", h->cpu, h->cpu);
+    } else
+        printf("# %s holds core %d (the socket @tune.c/cpu/%d), maybe for a sweep: we wait until it lets go; ask its user, take other "
+               "cores (taskset), or give --share-cores\n", holder_text(h, text, sizeof text), h->cpu, h->cpu);
     fflush(stdout);
+}
+
+/* Who hinders us is looked for now and then: it takes some milliseconds of the cores that another one measures on. */
+static void look_at_cpus(const struct slot *slot)
+{
+    struct tune_child_holder holder;
+    double now = tune_clock_s();
+    if (sweep.told_of_cpus && (sweep.told_of_stranger || now - sweep.looked_s < 10))
+        return;
+    sweep.looked_s = now;
+    if (tune_child_cpus_taken(slot->cpus, slot->cpu_count, &holder))
+        tell_of_cpus(&holder);
 }
 
 static int start_measurement(struct slot *slot)
@@ -39,8 +83,8 @@ static int start_measurement(struct slot *slot)
         .program = sweep.programs[slot->job.protocol].path, .folder = slot->folder,
         .environment = (const char *const *)sweep.environment, .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT,
         .cpus = slot->cpus, .cpu_count = slot->cpu_count, .own_cpus = !my.share_cores};
-    if (o.own_cpus && !sweep.told_of_cpus && tune_child_cpus_taken(o.cpus, o.cpu_count))
-        tell_of_cpus();
+    if (o.own_cpus)
+        look_at_cpus(slot);
     slot->begin_s = tune_clock_s();
     slot->measurement = tune_measurement_start(&o);
     return slot->measurement ? 0 : -1;
@@ -175,8 +219,8 @@ static int ended(struct slot *slot)
     int over = tune_measurement_next(slot->measurement, &result);
     if (over <= 0)
         return over;
-    if (result.waited_s > .05 && !sweep.told_of_cpus)
-        tell_of_cpus();
+    if (result.waited_s > .05)
+        tell_of_cpus(NULL);
     if (result.status == TUNE_STOPPED)
         return end_slot(slot);
     if (result.status != TUNE_FAILED && sweep_origin_changed(&slot->job, result.reason, sizeof result.reason)) {

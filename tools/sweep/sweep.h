@@ -66,7 +66,8 @@ struct sweep {
     int64_t done;
     double begin_s, measured_s; /* measured_s: seconds of measurements that ended */
     int64_t measured;
-    bool terminal, status_drawn, more, told_of_cpus;
+    bool terminal, status_drawn, more, told_of_cpus, told_of_stranger;
+    double looked_s; /* when it was last looked who has our cores */
 };
 
 extern struct sweep_flags my;
