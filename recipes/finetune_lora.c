@@ -106,5 +106,5 @@ int main(int argc, char **argv)
     tune_dataset_free(data);
     tune_tokenizer_free(tok);
     tune_flags_free(&my.tune);
-    return tune_program_exit(&at); /* 0; 129, 130 or 143 after a signal */
+    return tune_program_exit(&at); /* 0; 1: diverged; 129, 130 or 143 after a signal */
 }

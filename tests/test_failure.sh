@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_failure.sh - a run that ends by an error behind its first step: what it did is saved, and it goes on from there when the
-# cause is gone, to the bits of the run that had no error.
+# cause is gone, to the bits of the run that had no error. And a run whose loss rose, which is none that finished.
 . tests/tap.sh
 head -60 datasets/stories.jsonl >"$tmp/rows.jsonl"
 cd "$tmp" || exit 1
@@ -81,4 +81,14 @@ prlimit --pid "$pid" --fsize=16384 2>/dev/null
 wait $job
 is "where saving is what failed: the checkpoints before stand" eval 'last=$(ls -d full/checkpoint-* | sed "s/.*-//" | sort -n | tail -1) && [ "$(grep -c "File too large" full.err)" = 1 ] && grep -q "the newest checkpoint is full/checkpoint-$last; to go on: --resume full$" full.err && ! ls full | grep tmp'
 is "and it goes on from the newest" more full --stop-at-step $((last + 2))
+
+# ---- a loss that rose ----
+rise() { who=$1; shift; run "$who" kept.jsonl --epochs 3 --lr 3 --clip-norm 0 --schedule constant --warmup-steps 25 "$@"; }
+is "a loss that rose: the run goes to its end, is saved, and exits 1" eval '! rise rose && [ $code = 1 ] && [ "$(steps rose)" = 60 ] && [ -d rose/checkpoint-final ] && [ -s rose/report.json ]'
+is "it says diverged" eval 'says rose "\"status\":.*\"diverged\"" && says rose "\"reason\":.*the loss rose: its mean was" && grep -q "^# diverged  *the loss rose" rose.out && grep -q "the run diverged" rose.err'
+is "runs list has that state" eval '"$BUILD/runs" list --state diverged . >list.txt && grep -q "rose" list.txt && ! grep -q straight list.txt'
+is "of all steps of a run that was resumed" eval 'rise again --stop-at-step 45 && [ $code = 0 ] && says again stopped && ! more again && [ $code = 1 ] && says again "\"status\":.*diverged" && same_run rose again'
+is "there is nothing left to do then" eval '"$BUILD/finetune_full" --resume rose | grep -q "nothing left to do"'
+is "measurements of speed are exempt" eval 'rise fast --no-save && [ $code = 0 ] && says fast finished'
+is "and runs too short to say" eval 'run brief kept.jsonl --max-steps 39 --lr 3 --clip-norm 0 --schedule constant --warmup-steps 25 && says brief finished'
 finish

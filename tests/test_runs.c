@@ -70,8 +70,8 @@ static void a_run(void **state)
 static void states(void **state)
 {
     (void)state;
-    static const char *const ended[] = {"finished", "stopped", "failed", "unfinished"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const ended[] = {"finished", "stopped", "failed", "unfinished", "diverged"};
+    for (int i = 0; i < 5; i++) {
         make("runs/e", ended[i], metrics);
         tune_run_free(opened("runs/e", (enum tune_run_state)(TUNE_RUN_FINISHED + i), ""));
     }

@@ -41,7 +41,7 @@ static const struct tune_option my_options[] = {
      "by what, ascending"},
     {"reverse", TUNE_BOOL, &my.reverse, "false", "", "", "the other way round"},
     {"state", TUNE_STRING, &my.state, NULL, "", "",
-     "only runs in these states, separated by commas: running, finished, stopped, failed, unfinished, dead, broken"},
+     "only runs in these states, separated by commas: running, finished, stopped, failed, diverged, unfinished, dead, broken"},
     TUNE_OPTION_GROUP("plot"),
     {"metric", TUNE_STRING, &my.metric, "loss,eval_loss", "", "",
      "which numbers of metrics.jsonl, separated by commas; loss and eval_loss share one plot, others have one each"},
@@ -198,7 +198,7 @@ static int by_state(struct tune_run **runs, int count)
         int state = tune_run_state_from(at, n);
         if (state < 0) {
             tune_error_set_kind(TUNE_ERROR_USAGE, "--state: \"%.*s\" is no state; expected running, finished, stopped, failed, "
-                                "unfinished, dead or broken", (int)n, at);
+                                "diverged, unfinished, dead or broken", (int)n, at);
             tune_program_fail();
         }
         wanted |= 1u << state;

@@ -235,7 +235,8 @@ struct tune_flags {
     {"save-every", TUNE_FREE(TUNE_INT), &(f).save_every, "0", "[0,inf)", "steps", \
      "steps between checkpoints; 0: at the end only, and of --eval-every the best one"}, \
     {"save", TUNE_FREE(TUNE_BOOL), &(f).save, "true", "", "", \
-     "a checkpoint where the run ends; --no-save: none there, for measurements; --save-every and --eval-every save as ever"}, \
+     "a checkpoint where the run ends; --no-save: none there, for measurements, which may diverge too; --save-every and " \
+     "--eval-every save as ever"}, \
     {"keep-last", TUNE_FREE(TUNE_INT), &(f).keep_last, "0", "[0,inf)", "checkpoints", \
      "keep that many newest ones, and the best and the final one; 0: all"}, \
     {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \

@@ -312,5 +312,7 @@ int tune_program_exit(const struct tune_progress *at)
                 at->signal == SIGPIPE ? "a closed pipe or a full disk; the run stopped there as after a signal" : strerror(errno));
         return 1;
     }
-    return at->signal ? 128 + at->signal : 0;
+    if (at->diverged)
+        fprintf(stderr, "%s: the run diverged: it came to its end and was saved, but its loss rose; lower --lr\n", program);
+    return at->signal ? 128 + at->signal : at->diverged;
 }

@@ -54,7 +54,7 @@ void tune_program_rescue(int (*save)(const struct tune_rescue *rescue, char *tex
 void tune_program_catch_signals(struct tune_flags *flags);
 
 /* tune_program_exit - the exit code of a run that came this far: 0, or 128 + the signal that ended it; 1 where standard output was
- * lost, which it says. */
+ * lost or the run diverged, which it says. */
 int tune_program_exit(const struct tune_progress *at);
 
 #endif

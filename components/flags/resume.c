@@ -132,7 +132,8 @@ int tune_flags_from_run(struct tune_flags *flags)
     if (output >= 0)
         TRY(tune_flags_set(state, output, run.folder, TUNE_FROM_RUN, "--output"));
     TRY(tune_path(path, "%s/checkpoint-final", run.folder)); /* not there: the end was not saved */
-    flags->resume_finished = run.step == run.newest && !strcmp(about.status, "finished") && tune_file_exists(path);
+    bool ended = !strcmp(about.status, "finished") || !strcmp(about.status, "diverged");
+    flags->resume_finished = run.step == run.newest && ended && tune_file_exists(path);
     flags->resume_step = run.step == run.newest ? run.step : 0;
     flags->resume_checkpoint = state->resume_checkpoint = strdup(run.checkpoint);
     return state->resume_checkpoint ? 0 : no_memory();

@@ -328,6 +328,7 @@ static void count(struct tune_logger *log, const struct tune_step_record *r, dou
     log->end = r->end;
     log->last_step = r->step;
     log->loss_last = loss;
+    tune_trend_add(&log->trend, loss);
     log->rows += r->rows;
     log->tokens += r->tokens;
     log->padded_tokens += r->padded_tokens;

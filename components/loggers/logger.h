@@ -179,11 +179,12 @@ void tune_logger_flops(struct tune_logger *log, double per_token, double per_len
 int tune_logger_property(struct tune_logger *log, const char *name, double value);
 
 /* tune_logger_report - the standard training properties this logger knows (those the program declares), report.json,
- * the closing lines, and run.json's status: "finished" (with a reason where it was an early stop), or "stopped", why and
- * where. Figures of a resumed run are of all its steps, those of earlier processes as metrics.jsonl has them; the time between
+ * the closing lines, and run.json's status: "finished" (with a reason where it was an early stop), "stopped", why and where, or
+ * "diverged": the run came to its end, and the losses of its steps rose (trend.h). Then at->diverged is set. Runs whose end is
+ * not saved (options.unsaved) are measurements of speed and never that. Figures of a resumed run are of all its steps, those of earlier processes as metrics.jsonl has them; the time between
  * processes does not count, and what is measured of a process (its memory, its processor time) is this one's. Properties set through
  * tune_logger_property stand as they were set; declared ones without a value are left out. */
-int tune_logger_report(struct tune_logger *log, const struct tune_progress *at);
+int tune_logger_report(struct tune_logger *log, struct tune_progress *at);
 
 /* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds, --until-stable, --save, --resume,
  * --allow-changed; run.json

@@ -174,9 +174,16 @@ static int write_report(struct tune_logger *log)
 }
 
 /* How the run ended: run.json's status and reason, and the word for the screen. */
-static const char *ended(const struct tune_progress *at, char *reason, size_t size)
+static const char *ended(const struct tune_logger *log, struct tune_progress *at, char *reason, size_t size)
 {
+    double first, last;
     *reason = 0;
+    at->diverged = at->finished && !log->options.unsaved && tune_trend_rose(&log->trend, &first, &last);
+    if (at->diverged) {
+        snprintf(reason, size, "the loss rose: its mean was %.4f in the first %d steps and %.4f in the last; lower --lr", first,
+                 TUNE_TREND_STEPS, last);
+        return "diverged";
+    }
     if (at->stopped) {
         snprintf(reason, size, "%s at step %" PRId64 " of %" PRId64, at->stopped, at->step, at->planned_steps);
         return "stopped";
@@ -207,11 +214,11 @@ static int show_stop(struct tune_logger *log, const struct tune_progress *at, co
                            at->stopped && !log->options.unsaved ? log->folder : "");
 }
 
-int tune_logger_report(struct tune_logger *log, const struct tune_progress *at)
+int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
 {
     double s = tune_logger_elapsed(log);
     char why[160];
-    const char *status = ended(at, why, sizeof why);
+    const char *status = ended(log, at, why, sizeof why);
     know_standard(log, at);
     if (at->planned_rows > 0) /* an estimate before */
         TRY(tune_logger_planned(log, at->planned_steps));

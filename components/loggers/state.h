@@ -11,6 +11,7 @@
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
 #include "loggers/stable.h"
+#include "loggers/trend.h"
 #include "loggers/writers.h"
 
 struct tune_logger {
@@ -32,6 +33,7 @@ struct tune_logger {
     int64_t steps, rows, tokens, padded_tokens, last_step;
     double past_s;        /* of the sessions before, from their first steps' begins to their last ones' ends */
     double loss_first, loss_last;
+    struct tune_trend trend;
     /* of this session */
     int64_t own_steps;
     struct tune_stable stable;

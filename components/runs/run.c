@@ -38,7 +38,7 @@ bool tune_run_held(const char *folder)
     return held;
 }
 
-static const char *const state_names[] = {"running", "finished", "stopped", "failed", "unfinished", "dead", "broken"};
+static const char *const state_names[] = {"running", "finished", "stopped", "failed", "unfinished", "diverged", "dead", "broken"};
 
 const char *tune_run_state_name(enum tune_run_state state)
 {

@@ -28,6 +28,7 @@ enum tune_run_state {
     TUNE_RUN_STOPPED,    /* ended before that because somebody asked for it; can go on */
     TUNE_RUN_FAILED,     /* ended by an error, which reason tells */
     TUNE_RUN_UNFINISHED, /* its program ended without saying how */
+    TUNE_RUN_DIVERGED,   /* came to its end with a loss far above that of its begin */
     TUNE_RUN_DEAD,       /* run.json says it runs, but no process does: killed, or the machine went down */
     TUNE_RUN_BROKEN,     /* its files do not make sense; reason says which and where */
     TUNE_RUN_STATES,
