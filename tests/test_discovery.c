@@ -157,6 +157,12 @@ static const char rest[] =
     "\"output\": null,"
     "\"inputs\": [{\"identifier\": \"a\", \"required\": true, \"domain\": {\"domainRange\": [0, 1000], \"interval\": 1}}],"
     "\"targets\": [{\"identifier\": \"heat\", \"unit\": \"K\"}]}";
+static const char nap[] = /* as rest, but for its name */
+    "{\"identifier\": \"nap\", \"actuator\": \"custom_experiments\", \"description\": \"\", \"program\": \"./rest.sh\", "
+    "\"output\": null,"
+    "\"inputs\": [{\"identifier\": \"a\", \"required\": true, \"domain\": {\"domainRange\": [0, 1000], \"interval\": 1}}],"
+    "\"targets\": [{\"identifier\": \"heat\", \"unit\": \"K\"}]}";
+#define NAP "{actuatorIdentifier: custom_experiments, experimentIdentifier: nap}"
 #define WORK "{actuatorIdentifier: custom_experiments, experimentIdentifier: work}"
 #define REST "{actuatorIdentifier: custom_experiments, experimentIdentifier: rest}"
 
@@ -180,6 +186,7 @@ static int begin(void **state)
         return -1;
     test_write("experiments", "work.json", work, sizeof work - 1);
     test_write("experiments", "rest.json", rest, sizeof rest - 1);
+    test_write("experiments", "nap.json", nap, sizeof nap - 1);
     store = tune_store_open("st", true);
     return store ? tune_catalog_read(&catalog, paths, 1) : -1;
 }
@@ -307,6 +314,67 @@ static void known_of_others(void **state)
     assert_int_equal(accept, 0);
     assert_int_equal(tune_accept_read("any-host,any", &accept), -1);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+}
+
+/* What one experiment measured is none of another's, whatever else they share; and the order of rows outlasts a growing table. */
+static void known_apart(void **state)
+{
+    (void)state;
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments: [" REST ", " NAP "]");
+    measure("op", 0, 0, TUNE_VALID, 1, 0, "b");
+    struct tune_known *k = tune_known_read(store, protocols, 2, NULL);
+    struct tune_value a = tune_value_int(1), other = tune_value_int(2);
+    const struct tune_known_row *rows;
+    char names[3][33];
+    assert_got(k);
+    assert_int_equal(tune_known_find(k, 0, &a, NULL, 0, &rows), 1);
+    assert_int_equal(tune_known_find(k, 1, &a, NULL, 0, &rows), 0);
+    assert_ok(tune_known_name(k, 0, &a, names[0]));
+    assert_ok(tune_known_name(k, 1, &a, names[1]));
+    struct tune_experiment elsewhere = *protocols[1].experiment;
+    elsewhere.actuator = "another";
+    struct tune_protocol moved = protocols[1];
+    moved.experiment = &elsewhere;
+    struct tune_known *of_another = tune_known_read(NULL, &moved, 1, NULL);
+    assert_got(of_another);
+    assert_ok(tune_known_name(of_another, 0, &a, names[2]));
+    assert_true(strcmp(names[0], names[1]) && strcmp(names[1], names[2]));
+    tune_known_free(of_another);
+    for (int i = 0; i < 1000; i++)
+        assert_ok(tune_known_add(k, 1, i % 2 ? &a : &other, &(struct tune_origin){"EPYC", "b", "", ""},
+                                 &(struct tune_known_row){.seconds = (float)i}));
+    assert_int_equal(tune_known_find(k, 1, &a, NULL, 0, &rows), 500);
+    for (int i = 0; i < 500; i++)
+        assert_true(rows[i].seconds == (float)(2 * i + 1));
+    tune_known_free(k);
+
+    /* a row of an actuator that is not ours; one result that was handed out again, twice */
+    struct tune_protocol foreign[2] = {protocols[0], protocols[1]};
+    snprintf(foreign[0].full_identifier, sizeof foreign[0].full_identifier, "another.rest");
+    results.protocols = foreign;
+    measure("op", 1, 0, TUNE_VALID, 1, 0, "b");
+    results.protocols = protocols;
+    assert_got(k = tune_known_read(store, protocols, 2, NULL));
+    assert_int_equal(tune_known_find(k, 0, &other, NULL, 0, &rows), 0);
+    assert_int_equal(tune_known_find(k, 0, &a, NULL, 0, &rows), 1);
+    struct tune_known_row twice[2] = {rows[0], rows[0]};
+    results.operation = "again";
+    assert_ok(tune_results_replayed(&results, &(struct tune_job){.entity = &a, .rows = twice, .row_count = 2}));
+    tune_known_free(k);
+    assert_true(tune_store_refresh(store) >= 0);
+    assert_got(k = tune_known_read(store, protocols, 2, "again"));
+    for (int repeat = 0; repeat < 3; repeat++)
+        assert_int_equal(tune_known_answered(k, 0, &a, tune_entity_hash("a.1", 3), repeat), repeat < 2);
+    tune_known_free(k);
+
+    /* one experiment under two names: its rows are read once */
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments: [{actuatorIdentifier: custom_experiments, "
+        "experimentIdentifier: work, parameterization: [{property: {identifier: kind}, value: odd}]}, " WORK "]");
+    measure("op", 0, 0, TUNE_VALID, 1, 0, "b");
+    struct tune_value inputs[] = {a, tune_value_float(0.5), tune_value_text("odd")};
+    assert_got(k = tune_known_read(store, protocols, 2, NULL));
+    assert_int_equal(tune_known_find(k, 0, inputs, NULL, 0, &rows), 1);
+    tune_known_free(k);
 }
 
 /* ---- rows a space sees ---- */
@@ -560,6 +628,7 @@ int main(void)
         cmocka_unit_test(csv_values),
         cmocka_unit_test_setup_teardown(known_rows, begin, end),
         cmocka_unit_test_setup_teardown(known_of_others, begin, end),
+        cmocka_unit_test_setup_teardown(known_apart, begin, end),
         cmocka_unit_test_setup_teardown(matching_rows, begin, end),
         cmocka_unit_test_setup_teardown(matching_shared, begin, end),
         cmocka_unit_test_setup_teardown(four_views, begin, end),
