@@ -367,6 +367,17 @@ static void known_apart(void **state)
         assert_int_equal(tune_known_answered(k, 0, &a, tune_entity_hash("a.1", 3), repeat), repeat < 2);
     tune_known_free(k);
 
+    /* a store that is read again is not read twice, also when the table grows */
+    struct tune_store *theirs = tune_store_open("st", false);
+    assert_got(k = tune_known_read(theirs, protocols, 2, NULL));
+    measure("op", 0, 0, TUNE_VALID, 3, 0, "b");
+    assert_int_equal(tune_known_refresh(k), 1);
+    for (int i = 0; i < 300; i++)
+        assert_ok(tune_known_add(k, 1, &other, &(struct tune_origin){"EPYC", "b", "", ""}, &(struct tune_known_row){.seconds = 1}));
+    assert_int_equal(tune_known_find(k, 0, &a, NULL, 0, &rows), 2);
+    tune_known_free(k);
+    tune_store_free(theirs);
+
     /* one experiment under two names: its rows are read once */
     use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments: [{actuatorIdentifier: custom_experiments, "
         "experimentIdentifier: work, parameterization: [{property: {identifier: kind}, value: odd}]}, " WORK "]");
@@ -420,6 +431,16 @@ static void matching_rows(void **state)
     use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2, 3]}}, {identifier: x, propertyDomain: {values: [1, 2.5]}}]\n"
         "experiments: [" WORK "]\nconstraints: ['a * x < 5']");
     assert_string_equal(matching(), "a.1-x.1 a.2-x.1 0/0 1/-1 0/0");
+    /* 0.0 and -0.0 are one value */
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, propertyDomain: {values: [-0.0]}}]\n"
+        "experiments: [" WORK "]");
+    measure("op", 0, 0, TUNE_VALID, 1, 1, "b");
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, propertyDomain: {values: [0.0]}}]\n"
+        "experiments: [" WORK "]");
+    measure("op", 0, 0, TUNE_VALID, 1, 1, "b");
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, propertyDomain: {domainRange: [0, 1]}}]\n"
+        "experiments: [" WORK "]");
+    assert_non_null(strstr(matching(), " 0/0 0/0"));
 }
 
 /* An experiment that takes only some of the dimensions. */
@@ -434,6 +455,11 @@ static void matching_shared(void **state)
     use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}, {identifier: x, propertyDomain: {domainRange: [0, 9]}}]\n"
         "experiments: [" REST ", " WORK "]"); /* not to be counted: of those only that other rows name */
     assert_string_equal(matching(), "a.2-x.2.0 0/1 0/0");
+    /* two dimensions that it does not take: every pair of their values */
+    use("entitySpace: [{identifier: x, propertyDomain: {values: [1, 2.5]}}, {identifier: kind, propertyDomain: {values: [plain, odd]}},\n"
+        "  {identifier: a, propertyDomain: {values: [77, 78]}}]\nexperiments: [" REST ", " WORK "]");
+    measure("op", 1, 0, TUNE_VALID, 1, 1, "b");
+    assert_string_equal(matching(), "x.1-kind.plain-a.78 x.1-kind.odd-a.78 x.2.5-kind.plain-a.78 x.2.5-kind.odd-a.78 0/0 1/0 2/0 3/0");
 }
 
 /* ---- views ---- */
