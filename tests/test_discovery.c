@@ -645,6 +645,71 @@ static void made(void **state)
     assert_error_has("in.csv:1: a second column a");
 }
 
+/* ---- rows and records as they were told ---- */
+
+/* What a measurement's row says of where it comes from; what a refused one has of targets: nothing. */
+static void told(void **state)
+{
+    (void)state;
+    enum { NAMES = 7 };
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments: [" WORK "]");
+    struct tune_value a = tune_value_int(2), inputs[] = {a, tune_value_float(0.5), tune_value_text("odd")};
+    double targets[2] = {7, 8};
+    struct tune_result result = {.status = TUNE_VALID, .targets = targets, .started_s = 1.5e9, .seconds = 3};
+    struct tune_job job = {.protocol = 0, .index = 1, .repeat = 4, .entity = &a, .inputs = inputs, .origin = {"h", "b", "w", "d"},
+                           .why = "no room"};
+    uint8_t uid[16];
+    results.operation = "op";
+    assert_ok(tune_results_measured(&results, &job, &result, true, uid));
+    assert_ok(tune_results_refused(&results, &job, uid));
+    assert_true(tune_store_refresh(store) >= 0);
+    static const enum tune_key keys[4] = {TUNE_KEY_WEIGHTS, TUNE_KEY_DATA, TUNE_KEY_BUILD, TUNE_KEY_HOST_CLASS};
+    const char *names[NAMES] = {"speed", "steps", "a"};
+    for (int i = 0; i < 4; i++)
+        names[3 + i] = tune_key_column(keys[i])->name;
+    const struct tune_cell *c;
+    struct tune_scan *scan = tune_scan_open(store, "work", names, NAMES);
+    assert_got(scan);
+    for (int row = 0; row < 2; row++) {
+        assert_int_equal(tune_scan_next(scan, &c), 1);
+        for (int i = 0; i < 4; i++)
+            assert_string_equal(c[3 + i].text, ((const char *[]){"w", "d", "b", "h"})[i]);
+        assert_int_equal(c[2].whole, 2);
+        if (row == 0)
+            assert_true(c[0].number == 7 && c[1].number == 8);
+        else
+            assert_true(c[0].absent && c[1].absent);
+    }
+    tune_scan_free(scan);
+}
+
+/* An operation's record is read as it was written; one under another's name is refused. */
+static void recorded(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    struct tune_operation_record r = {.id = "op-a", .space = "space-1", .status = "stopped", .started_s = 1.5e9, .ended_s = 1.6e9,
+                                      .planned = 10, .measured = 1, .replayed = 2, .refused = 3, .failed = 4, .invalid = 5,
+                                      .retries = 6, .until_stable = 7.5,
+                                      .options = {.order = {.mode = TUNE_ORDER_SOBOL, .seed = 8, .limit = 9}, .selector = true,
+                                                  .filter = TUNE_FILTER_PARTIAL, .repeat = 11, .accept = 15}}, read;
+    assert_ok(tune_operation_record_write(store, &r));
+    assert_ok(tune_operation_record_read(store, "op-a", &read));
+    assert_true(!strcmp(read.id, "op-a") && !strcmp(read.space, "space-1") && !strcmp(read.status, "stopped"));
+    assert_true(read.started_s == 1.5e9 && read.ended_s == 1.6e9 && read.planned == 10 && read.measured == 1 && read.replayed == 2);
+    assert_true(read.refused == 3 && read.failed == 4 && read.invalid == 5 && read.retries == 6 && read.until_stable == 7.5);
+    assert_true(read.options.order.mode == TUNE_ORDER_SOBOL && read.options.order.seed == 8 && read.options.order.limit == 9);
+    assert_true(read.options.selector && !read.options.memoize && read.options.filter == TUNE_FILTER_PARTIAL);
+    assert_true(read.options.repeat == 11 && read.options.accept == 15);
+    tune_operation_record_free(&read);
+    assert_ok(tune_file_read("st/operations/op-a.json", 1 << 16, &text, &size));
+    test_write("st/operations", "op-b.json", text, size);
+    free(text);
+    assert_int_equal(tune_operation_record_read(store, "op-b", &read), -1);
+    assert_error_has("makes no sense at \"operation\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -655,6 +720,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(known_rows, begin, end),
         cmocka_unit_test_setup_teardown(known_of_others, begin, end),
         cmocka_unit_test_setup_teardown(known_apart, begin, end),
+        cmocka_unit_test_setup_teardown(told, begin, end), cmocka_unit_test_setup_teardown(recorded, begin, end),
         cmocka_unit_test_setup_teardown(matching_rows, begin, end),
         cmocka_unit_test_setup_teardown(matching_shared, begin, end),
         cmocka_unit_test_setup_teardown(four_views, begin, end),
