@@ -681,6 +681,15 @@ static void told(void **state)
             assert_true(c[0].absent && c[1].absent);
     }
     tune_scan_free(scan);
+    names[0] = tune_request_column(TUNE_REQUEST_INDEX)->name;
+    names[1] = tune_request_column(TUNE_REQUEST_TYPE)->name;
+    assert_got(scan = tune_scan_open(store, TUNE_STORE_REQUESTS, names, 2));
+    for (int row = 0; row < 2; row++) {
+        assert_int_equal(tune_scan_next(scan, &c), 1);
+        assert_int_equal(c[0].whole, 1);
+        assert_string_equal(c[1].text, "measured");
+    }
+    tune_scan_free(scan);
 }
 
 /* An operation's record is read as it was written; one under another's name is refused. */

@@ -500,13 +500,28 @@ static void sub_domains(void **state)
     assert_true(within("element_domain: {values: [1]}, number_elements: 2", "values: [[1, 1], a]"));
 }
 
+/* Steps smaller than the tenth decimal are rounded onto each other: a value has the first of their numbers. */
+static void steps_that_meet(void **state)
+{
+    (void)state;
+    struct tune_domain d = domain("{domainRange: [0, 1.0e-9], interval: 4.0e-11}");
+    struct tune_value v = tune_value_float(2e-10), there;
+    tune_index i;
+    assert_int_equal(tune_domain_find(&d, &v, &i), 1);
+    assert_true(i == 4);
+    tune_domain_value(&d, 4, &there, NULL);
+    assert_true(tune_value_equal(&there, &v));
+    tune_domain_value(&d, 5, &there, NULL);
+    assert_true(tune_value_equal(&there, &v));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types),       cmocka_unit_test(enumerated),    cmocka_unit_test(membership),
         cmocka_unit_test(large),       cmocka_unit_test(float_ranges),  cmocka_unit_test(last_bits), cmocka_unit_test(refused),
         cmocka_unit_test(many_values), cmocka_unit_test(uniform_draws), cmocka_unit_test(normal_draws),
-        cmocka_unit_test(sub_domains),
+        cmocka_unit_test(sub_domains), cmocka_unit_test(steps_that_meet),
     };
     return cmocka_run_group_tests(tests, NULL, done);
 }
