@@ -493,6 +493,8 @@ static void sub_domains(void **state)
     assert_false(within("values: [0, 1, 2]", binary) || within("values: [2]", binary) || within("values: [a]", binary) ||
                  within(range, binary));
     /* vectors */
+    assert_false(within("element_domain: {values: [1]}, number_elements: 2", "element_domain: {values: [1, 2]}, number_elements: 3") ||
+                 within("element_domain: {values: [1]}, number_elements: 3", "element_domain: {values: [1, 2]}, number_elements: 2"));
     const char *two = "element_domain: {values: [1, 2, 3]}, number_elements: 2";
     assert_true(within("element_domain: {values: [1, 3]}, number_elements: 2", two) && within("values: [[1, 2], [3, 3]]", two));
     assert_false(within("element_domain: {values: [1, 4]}, number_elements: 2", two) || within("values: [[1, 2, 3]]", two) ||
@@ -517,6 +519,9 @@ static void normal_fractions(void **state)
     assert_int_equal(v.integer, 1);
     assert_ok(tune_domain_draw(&d, 0.4999, &v));
     assert_int_equal(v.integer, -1);
+    d = domain("{domainRange: [35, 36], probabilityFunction: {identifier: normal, parameters: {mean: 0, std: 1}}}");
+    assert_int_equal(tune_domain_draw(&d, 0.5, &v), -1);
+    assert_error_has("has nothing in its domain");
     d = domain("{domainRange: [0, 100000], interval: 1, probabilityFunction: {identifier: normal, "
                "parameters: {mean: 50000, std: 5}}}"); /* of a long range only what lies near the mean is looked at */
     assert_ok(tune_domain_weigh(&d, document));
