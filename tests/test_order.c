@@ -505,6 +505,16 @@ static void failing(void **state)
     tune_space_free(s);
 }
 
+/* A grid has an end: however many entities the constraints refuse in a row, what they allow is found. */
+static void rare(void **state)
+{
+    (void)state;
+    struct tune_space *s = space("entitySpace:\n" RANGE("a", 1200) RANGE("b", 1000) "constraints: ['a == 7 and b == 13']\n");
+    assert_int_equal(take(s, TUNE_ORDER_RANDOM, 1, -1, NULL), 1);
+    assert_int_equal(taken[0], 7 * 1000 + 13);
+    tune_space_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +525,7 @@ int main(void)
         cmocka_unit_test(latin),        cmocka_unit_test(sobol_points),
         cmocka_unit_test(continuous),   cmocka_unit_test(weighted),
         cmocka_unit_test(refused),      cmocka_unit_test(failing),
+        cmocka_unit_test(rare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
