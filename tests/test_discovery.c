@@ -645,6 +645,80 @@ static void made(void **state)
     assert_error_has("in.csv:1: a second column a");
 }
 
+struct hashed {
+    uint32_t hash;
+    int number;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct hashed *x = a, *y = b;
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : x->number - y->number;
+}
+
+/* Two indices, or (values) two 65536ths that a second dimension has behind 5, whose entities have one hash of 32 bits. */
+static void find_twins(bool values, int twins[2])
+{
+    enum { NUMBERS = 400000 };
+    struct hashed *all = malloc(NUMBERS * sizeof *all);
+    const double five = 5;
+    twins[0] = -1;
+    for (int i = 0; i < NUMBERS; i++) {
+        tune_index index = (tune_index)i;
+        double x = (double)i / 65536;
+        uint64_t hash = values ? tune_hash64(&x, sizeof x, tune_hash64(&five, sizeof five, 7)) : tune_hash64(&index, sizeof index, 7);
+        all[i] = (struct hashed){(uint32_t)hash, i};
+    }
+    qsort(all, NUMBERS, sizeof *all, by_hash);
+    for (int i = 1; i < NUMBERS && twins[0] < 0; i++)
+        if (all[i].hash == all[i - 1].hash)
+            twins[0] = all[i - 1].number, twins[1] = all[i].number;
+    free(all);
+    assert_true(twins[0] >= 0);
+}
+
+/* Entities that have one hash are two all the same: by their numbers, and where there are none by all their values. */
+static void one_hash(void **state)
+{
+    (void)state;
+    int twins[2] = {0};
+    char yaml[512];
+    find_twins(false, twins);
+    use("entitySpace: [{identifier: a, propertyDomain: {domainRange: [0, 1000], interval: 1}}, {identifier: x, propertyDomain: "
+        "{domainRange: [0, 10], interval: 0.01}}]\nexperiments: [" WORK "]");
+    measure("op", (tune_index)twins[0], 0, TUNE_VALID, 1, 1, "b");
+    measure("op", (tune_index)twins[1], 0, TUNE_VALID, 1, 1, "b");
+    assert_non_null(strstr(matching(), " 0/0 1/0"));
+    find_twins(true, twins);
+    snprintf(yaml, sizeof yaml, "entitySpace: [{identifier: a, propertyDomain: {values: [5]}}, {identifier: x, propertyDomain: "
+             "{values: [%.17g, %.17g]}}]\nexperiments: [" WORK "]", twins[0] / 65536.0, twins[1] / 65536.0);
+    use(yaml);
+    measure("op", 0, 0, TUNE_VALID, 1, 1, "b");
+    measure("op", 1, 0, TUNE_VALID, 1, 1, "b");
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [5]}}, {identifier: x, propertyDomain: {domainRange: [0, 10]}}]\n"
+        "experiments: [" WORK "]");
+    assert_non_null(strstr(matching(), " 0/0 1/0"));
+}
+
+/* A fixed boolean is that of imported rows too, which spell it 1. */
+static void imported_boolean(void **state)
+{
+    (void)state;
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [3]}}]\nexperiments: [{actuatorIdentifier: custom_experiments, "
+        "experimentIdentifier: work, parameterization: [{property: {identifier: kind}, value: true}]}]");
+    struct tune_value a = tune_value_int(3), inputs[] = {a, tune_value_float(0.5), tune_value_text("1")};
+    double targets[2] = {1, 1};
+    uint8_t uid[16];
+    results.operation = "op";
+    for (int i = 0; i < 2; i++) {
+        inputs[2].text = i ? "0" : "1";
+        assert_ok(tune_results_measured(&results, &(struct tune_job){.entity = &a, .inputs = inputs},
+                                        &(struct tune_result){.status = TUNE_VALID, .targets = targets}, true, uid));
+    }
+    assert_true(tune_store_refresh(store) >= 0);
+    assert_string_equal(matching(), "a.3 0/0 0/-1");
+}
+
 /* ---- rows and records as they were told ---- */
 
 /* What a measurement's row says of where it comes from; what a refused one has of targets: nothing. */
@@ -729,6 +803,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(known_rows, begin, end),
         cmocka_unit_test_setup_teardown(known_of_others, begin, end),
         cmocka_unit_test_setup_teardown(known_apart, begin, end),
+        cmocka_unit_test_setup_teardown(one_hash, begin, end), cmocka_unit_test_setup_teardown(imported_boolean, begin, end),
         cmocka_unit_test_setup_teardown(told, begin, end), cmocka_unit_test_setup_teardown(recorded, begin, end),
         cmocka_unit_test_setup_teardown(matching_rows, begin, end),
         cmocka_unit_test_setup_teardown(matching_shared, begin, end),

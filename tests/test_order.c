@@ -515,6 +515,16 @@ static void rare(void **state)
     tune_space_free(s);
 }
 
+/* One more than there are: they come, and that is the end. */
+static void one_too_many(void **state)
+{
+    (void)state;
+    struct tune_space *s = space("entitySpace:\n" RANGE("a", 2) RANGE("b", 2) "constraints: ['a + b < 2']\n");
+    assert_int_equal(take(s, TUNE_ORDER_LHS, 1, 4, NULL), 3);
+    assert_int_equal(take(s, TUNE_ORDER_SOBOL, 1, 4, NULL), 3);
+    tune_space_free(s);
+}
+
 /* A point of lhs lies anywhere in its part, not in the middle. */
 static void anywhere(void **state)
 {
@@ -546,7 +556,7 @@ int main(void)
         cmocka_unit_test(latin),        cmocka_unit_test(sobol_points),
         cmocka_unit_test(continuous),   cmocka_unit_test(weighted),
         cmocka_unit_test(refused),      cmocka_unit_test(failing),
-        cmocka_unit_test(rare),         cmocka_unit_test(anywhere),
+        cmocka_unit_test(rare),         cmocka_unit_test(anywhere), cmocka_unit_test(one_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
