@@ -157,6 +157,12 @@ static const char rest[] =
     "\"output\": null,"
     "\"inputs\": [{\"identifier\": \"a\", \"required\": true, \"domain\": {\"domainRange\": [0, 1000], \"interval\": 1}}],"
     "\"targets\": [{\"identifier\": \"heat\", \"unit\": \"K\"}]}";
+static const char nap[] = /* as rest, but for its name */
+    "{\"identifier\": \"nap\", \"actuator\": \"custom_experiments\", \"description\": \"\", \"program\": \"./rest.sh\", "
+    "\"output\": null,"
+    "\"inputs\": [{\"identifier\": \"a\", \"required\": true, \"domain\": {\"domainRange\": [0, 1000], \"interval\": 1}}],"
+    "\"targets\": [{\"identifier\": \"heat\", \"unit\": \"K\"}]}";
+#define NAP "{actuatorIdentifier: custom_experiments, experimentIdentifier: nap}"
 #define WORK "{actuatorIdentifier: custom_experiments, experimentIdentifier: work}"
 #define REST "{actuatorIdentifier: custom_experiments, experimentIdentifier: rest}"
 
@@ -180,6 +186,7 @@ static int begin(void **state)
         return -1;
     test_write("experiments", "work.json", work, sizeof work - 1);
     test_write("experiments", "rest.json", rest, sizeof rest - 1);
+    test_write("experiments", "nap.json", nap, sizeof nap - 1);
     store = tune_store_open("st", true);
     return store ? tune_catalog_read(&catalog, paths, 1) : -1;
 }
@@ -345,6 +352,78 @@ static void known_of_others(void **state)
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
 }
 
+/* What one experiment measured is none of another's, whatever else they share; and the order of rows outlasts a growing table. */
+static void known_apart(void **state)
+{
+    (void)state;
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments: [" REST ", " NAP "]");
+    measure("op", 0, 0, TUNE_VALID, 1, 0, "b");
+    struct tune_known *k = tune_known_read(store, protocols, 2, NULL);
+    struct tune_value a = tune_value_int(1), other = tune_value_int(2);
+    const struct tune_known_row *rows;
+    char names[3][33];
+    assert_got(k);
+    assert_int_equal(tune_known_find(k, 0, &a, NULL, 0, &rows), 1);
+    assert_int_equal(tune_known_find(k, 1, &a, NULL, 0, &rows), 0);
+    assert_ok(tune_known_name(k, 0, &a, names[0]));
+    assert_ok(tune_known_name(k, 1, &a, names[1]));
+    struct tune_experiment elsewhere = *protocols[1].experiment;
+    elsewhere.actuator = "another";
+    struct tune_protocol moved = protocols[1];
+    moved.experiment = &elsewhere;
+    struct tune_known *of_another = tune_known_read(NULL, &moved, 1, NULL);
+    assert_got(of_another);
+    assert_ok(tune_known_name(of_another, 0, &a, names[2]));
+    assert_true(strcmp(names[0], names[1]) && strcmp(names[1], names[2]));
+    tune_known_free(of_another);
+    for (int i = 0; i < 1000; i++)
+        assert_ok(tune_known_add(k, 1, i % 2 ? &a : &other, &(struct tune_origin){"EPYC", "b", "", ""},
+                                 &(struct tune_known_row){.seconds = (float)i}));
+    assert_int_equal(tune_known_find(k, 1, &a, NULL, 0, &rows), 500);
+    for (int i = 0; i < 500; i++)
+        assert_true(rows[i].seconds == (float)(2 * i + 1));
+    tune_known_free(k);
+
+    /* a row of an actuator that is not ours; one result that was handed out again, twice */
+    struct tune_protocol foreign[2] = {protocols[0], protocols[1]};
+    snprintf(foreign[0].full_identifier, sizeof foreign[0].full_identifier, "another.rest");
+    results.protocols = foreign;
+    measure("op", 1, 0, TUNE_VALID, 1, 0, "b");
+    results.protocols = protocols;
+    assert_got(k = tune_known_read(store, protocols, 2, NULL));
+    assert_int_equal(tune_known_find(k, 0, &other, NULL, 0, &rows), 0);
+    assert_int_equal(tune_known_find(k, 0, &a, NULL, 0, &rows), 1);
+    struct tune_known_row twice[2] = {rows[0], rows[0]};
+    results.operation = "again";
+    assert_ok(tune_results_replayed(&results, &(struct tune_job){.entity = &a, .rows = twice, .row_count = 2}));
+    tune_known_free(k);
+    assert_true(tune_store_refresh(store) >= 0);
+    assert_got(k = tune_known_read(store, protocols, 2, "again"));
+    for (int repeat = 0; repeat < 3; repeat++)
+        assert_int_equal(tune_known_answered(k, 0, &a, tune_entity_hash("a.1", 3), repeat), repeat < 2);
+    tune_known_free(k);
+
+    /* a store that is read again is not read twice, also when the table grows */
+    struct tune_store *theirs = tune_store_open("st", false);
+    assert_got(k = tune_known_read(theirs, protocols, 2, NULL));
+    measure("op", 0, 0, TUNE_VALID, 3, 0, "b");
+    assert_int_equal(tune_known_refresh(k), 1);
+    for (int i = 0; i < 300; i++)
+        assert_ok(tune_known_add(k, 1, &other, &(struct tune_origin){"EPYC", "b", "", ""}, &(struct tune_known_row){.seconds = 1}));
+    assert_int_equal(tune_known_find(k, 0, &a, NULL, 0, &rows), 2);
+    tune_known_free(k);
+    tune_store_free(theirs);
+
+    /* one experiment under two names: its rows are read once */
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments: [{actuatorIdentifier: custom_experiments, "
+        "experimentIdentifier: work, parameterization: [{property: {identifier: kind}, value: odd}]}, " WORK "]");
+    measure("op", 0, 0, TUNE_VALID, 1, 0, "b");
+    struct tune_value inputs[] = {a, tune_value_float(0.5), tune_value_text("odd")};
+    assert_got(k = tune_known_read(store, protocols, 2, NULL));
+    assert_int_equal(tune_known_find(k, 0, inputs, NULL, 0, &rows), 1);
+    tune_known_free(k);
+}
+
 /* ---- rows a space sees ---- */
 
 /* The matching's entities, then its rows as "entity/protocol". */
@@ -388,6 +467,16 @@ static void matching_rows(void **state)
     use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2, 3]}}, {identifier: x, propertyDomain: {values: [1, 2.5]}}]\n"
         "experiments: [" WORK "]\nconstraints: ['a * x < 5']");
     assert_string_equal(matching(), "a.1-x.1 a.2-x.1 0/0 1/-1 0/0");
+    /* 0.0 and -0.0 are one value */
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, propertyDomain: {values: [-0.0]}}]\n"
+        "experiments: [" WORK "]");
+    measure("op", 0, 0, TUNE_VALID, 1, 1, "b");
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, propertyDomain: {values: [0.0]}}]\n"
+        "experiments: [" WORK "]");
+    measure("op", 0, 0, TUNE_VALID, 1, 1, "b");
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, propertyDomain: {domainRange: [0, 1]}}]\n"
+        "experiments: [" WORK "]");
+    assert_non_null(strstr(matching(), " 0/0 0/0"));
 }
 
 /* An experiment that takes only some of the dimensions. */
@@ -402,6 +491,11 @@ static void matching_shared(void **state)
     use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}, {identifier: x, propertyDomain: {domainRange: [0, 9]}}]\n"
         "experiments: [" REST ", " WORK "]"); /* not to be counted: of those only that other rows name */
     assert_string_equal(matching(), "a.2-x.2.0 0/1 0/0");
+    /* two dimensions that it does not take: every pair of their values */
+    use("entitySpace: [{identifier: x, propertyDomain: {values: [1, 2.5]}}, {identifier: kind, propertyDomain: {values: [plain, odd]}},\n"
+        "  {identifier: a, propertyDomain: {values: [77, 78]}}]\nexperiments: [" REST ", " WORK "]");
+    measure("op", 1, 0, TUNE_VALID, 1, 1, "b");
+    assert_string_equal(matching(), "x.1-kind.plain-a.78 x.1-kind.odd-a.78 x.2.5-kind.plain-a.78 x.2.5-kind.odd-a.78 0/0 1/0 2/0 3/0");
 }
 
 /* Rows that name no experiment, or none of their table's, are counted, not dropped without a word. */
@@ -611,6 +705,154 @@ static void made(void **state)
     assert_error_has("in.csv:1: a second column a");
 }
 
+struct hashed {
+    uint32_t hash;
+    int number;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct hashed *x = a, *y = b;
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : x->number - y->number;
+}
+
+/* Two indices, or (values) two 65536ths that a second dimension has behind 5, whose entities have one hash of 32 bits. */
+static void find_twins(bool values, int twins[2])
+{
+    enum { NUMBERS = 400000 };
+    struct hashed *all = malloc(NUMBERS * sizeof *all);
+    const double five = 5;
+    twins[0] = -1;
+    for (int i = 0; i < NUMBERS; i++) {
+        tune_index index = (tune_index)i;
+        double x = (double)i / 65536;
+        uint64_t hash = values ? tune_hash64(&x, sizeof x, tune_hash64(&five, sizeof five, 7)) : tune_hash64(&index, sizeof index, 7);
+        all[i] = (struct hashed){(uint32_t)hash, i};
+    }
+    qsort(all, NUMBERS, sizeof *all, by_hash);
+    for (int i = 1; i < NUMBERS && twins[0] < 0; i++)
+        if (all[i].hash == all[i - 1].hash)
+            twins[0] = all[i - 1].number, twins[1] = all[i].number;
+    free(all);
+    assert_true(twins[0] >= 0);
+}
+
+/* Entities that have one hash are two all the same: by their numbers, and where there are none by all their values. */
+static void one_hash(void **state)
+{
+    (void)state;
+    int twins[2] = {0};
+    char yaml[512];
+    find_twins(false, twins);
+    use("entitySpace: [{identifier: a, propertyDomain: {domainRange: [0, 1000], interval: 1}}, {identifier: x, propertyDomain: "
+        "{domainRange: [0, 10], interval: 0.01}}]\nexperiments: [" WORK "]");
+    measure("op", (tune_index)twins[0], 0, TUNE_VALID, 1, 1, "b");
+    measure("op", (tune_index)twins[1], 0, TUNE_VALID, 1, 1, "b");
+    assert_non_null(strstr(matching(), " 0/0 1/0"));
+    find_twins(true, twins);
+    snprintf(yaml, sizeof yaml, "entitySpace: [{identifier: a, propertyDomain: {values: [5]}}, {identifier: x, propertyDomain: "
+             "{values: [%.17g, %.17g]}}]\nexperiments: [" WORK "]", twins[0] / 65536.0, twins[1] / 65536.0);
+    use(yaml);
+    measure("op", 0, 0, TUNE_VALID, 1, 1, "b");
+    measure("op", 1, 0, TUNE_VALID, 1, 1, "b");
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [5]}}, {identifier: x, propertyDomain: {domainRange: [0, 10]}}]\n"
+        "experiments: [" WORK "]");
+    assert_non_null(strstr(matching(), " 0/0 1/0"));
+}
+
+/* A fixed boolean is that of imported rows too, which spell it 1. */
+static void imported_boolean(void **state)
+{
+    (void)state;
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [3]}}]\nexperiments: [{actuatorIdentifier: custom_experiments, "
+        "experimentIdentifier: work, parameterization: [{property: {identifier: kind}, value: true}]}]");
+    struct tune_value a = tune_value_int(3), inputs[] = {a, tune_value_float(0.5), tune_value_text("1")};
+    double targets[2] = {1, 1};
+    uint8_t uid[16];
+    results.operation = "op";
+    for (int i = 0; i < 2; i++) {
+        inputs[2].text = i ? "0" : "1";
+        assert_ok(tune_results_measured(&results, &(struct tune_job){.entity = &a, .inputs = inputs},
+                                        &(struct tune_result){.status = TUNE_VALID, .targets = targets}, true, uid));
+    }
+    assert_true(tune_store_refresh(store) >= 0);
+    assert_string_equal(matching(), "a.3 0/0 0/-1");
+}
+
+/* ---- rows and records as they were told ---- */
+
+/* What a measurement's row says of where it comes from; what a refused one has of targets: nothing. */
+static void told(void **state)
+{
+    (void)state;
+    enum { NAMES = 7 };
+    use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments: [" WORK "]");
+    struct tune_value a = tune_value_int(2), inputs[] = {a, tune_value_float(0.5), tune_value_text("odd")};
+    double targets[2] = {7, 8};
+    struct tune_result result = {.status = TUNE_VALID, .targets = targets, .started_s = 1.5e9, .seconds = 3};
+    struct tune_job job = {.protocol = 0, .index = 1, .repeat = 4, .entity = &a, .inputs = inputs, .origin = {"h", "b", "w", "d"},
+                           .why = "no room"};
+    uint8_t uid[16];
+    results.operation = "op";
+    assert_ok(tune_results_measured(&results, &job, &result, true, uid));
+    assert_ok(tune_results_refused(&results, &job, uid));
+    assert_true(tune_store_refresh(store) >= 0);
+    static const enum tune_key keys[4] = {TUNE_KEY_WEIGHTS, TUNE_KEY_DATA, TUNE_KEY_BUILD, TUNE_KEY_HOST_CLASS};
+    const char *names[NAMES] = {"speed", "steps", "a"};
+    for (int i = 0; i < 4; i++)
+        names[3 + i] = tune_key_column(keys[i])->name;
+    const struct tune_cell *c;
+    struct tune_scan *scan = tune_scan_open(store, "work", names, NAMES);
+    assert_got(scan);
+    for (int row = 0; row < 2; row++) {
+        assert_int_equal(tune_scan_next(scan, &c), 1);
+        for (int i = 0; i < 4; i++)
+            assert_string_equal(c[3 + i].text, ((const char *[]){"w", "d", "b", "h"})[i]);
+        assert_int_equal(c[2].whole, 2);
+        if (row == 0)
+            assert_true(c[0].number == 7 && c[1].number == 8);
+        else
+            assert_true(c[0].absent && c[1].absent);
+    }
+    tune_scan_free(scan);
+    names[0] = tune_request_column(TUNE_REQUEST_INDEX)->name;
+    names[1] = tune_request_column(TUNE_REQUEST_TYPE)->name;
+    assert_got(scan = tune_scan_open(store, TUNE_STORE_REQUESTS, names, 2));
+    for (int row = 0; row < 2; row++) {
+        assert_int_equal(tune_scan_next(scan, &c), 1);
+        assert_int_equal(c[0].whole, 1);
+        assert_string_equal(c[1].text, "measured");
+    }
+    tune_scan_free(scan);
+}
+
+/* An operation's record is read as it was written; one under another's name is refused. */
+static void recorded(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    struct tune_operation_record r = {.id = "op-a", .space = "space-1", .status = "stopped", .started_s = 1.5e9, .ended_s = 1.6e9,
+                                      .planned = 10, .measured = 1, .replayed = 2, .refused = 3, .failed = 4, .invalid = 5,
+                                      .retries = 6, .until_stable = 7.5,
+                                      .options = {.order = {.mode = TUNE_ORDER_SOBOL, .seed = 8, .limit = 9}, .selector = true,
+                                                  .filter = TUNE_FILTER_PARTIAL, .repeat = 11, .accept = 15}}, read;
+    assert_ok(tune_operation_record_write(store, &r));
+    assert_ok(tune_operation_record_read(store, "op-a", &read));
+    assert_true(!strcmp(read.id, "op-a") && !strcmp(read.space, "space-1") && !strcmp(read.status, "stopped"));
+    assert_true(read.started_s == 1.5e9 && read.ended_s == 1.6e9 && read.planned == 10 && read.measured == 1 && read.replayed == 2);
+    assert_true(read.refused == 3 && read.failed == 4 && read.invalid == 5 && read.retries == 6 && read.until_stable == 7.5);
+    assert_true(read.options.order.mode == TUNE_ORDER_SOBOL && read.options.order.seed == 8 && read.options.order.limit == 9);
+    assert_true(read.options.selector && !read.options.memoize && read.options.filter == TUNE_FILTER_PARTIAL);
+    assert_true(read.options.repeat == 11 && read.options.accept == 15);
+    tune_operation_record_free(&read);
+    assert_ok(tune_file_read("st/operations/op-a.json", 1 << 16, &text, &size));
+    test_write("st/operations", "op-b.json", text, size);
+    free(text);
+    assert_int_equal(tune_operation_record_read(store, "op-b", &read), -1);
+    assert_error_has("makes no sense at \"operation\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -621,6 +863,9 @@ int main(void)
         cmocka_unit_test(csv_written),
         cmocka_unit_test_setup_teardown(known_rows, begin, end),
         cmocka_unit_test_setup_teardown(known_of_others, begin, end),
+        cmocka_unit_test_setup_teardown(known_apart, begin, end),
+        cmocka_unit_test_setup_teardown(one_hash, begin, end), cmocka_unit_test_setup_teardown(imported_boolean, begin, end),
+        cmocka_unit_test_setup_teardown(told, begin, end), cmocka_unit_test_setup_teardown(recorded, begin, end),
         cmocka_unit_test_setup_teardown(matching_rows, begin, end),
         cmocka_unit_test_setup_teardown(matching_shared, begin, end),
         cmocka_unit_test_setup_teardown(strays, begin, end),

@@ -501,11 +501,40 @@ static void sub_domains(void **state)
     assert_false(within("values: [0, 1, 2]", binary) || within("values: [2]", binary) || within("values: [a]", binary) ||
                  within(range, binary));
     /* vectors */
+    assert_false(within("element_domain: {values: [1]}, number_elements: 2", "element_domain: {values: [1, 2]}, number_elements: 3") ||
+                 within("element_domain: {values: [1]}, number_elements: 3", "element_domain: {values: [1, 2]}, number_elements: 2"));
     const char *two = "element_domain: {values: [1, 2, 3]}, number_elements: 2";
     assert_true(within("element_domain: {values: [1, 3]}, number_elements: 2", two) && within("values: [[1, 2], [3, 3]]", two));
     assert_false(within("element_domain: {values: [1, 4]}, number_elements: 2", two) || within("values: [[1, 2, 3]]", two) ||
                  within("element_domain: {values: [1]}, number_elements: 3", two) || within("values: [1]", two));
     assert_true(within("element_domain: {values: [1]}, number_elements: 2", "values: [[1, 1], a]"));
+}
+
+/* Fractions of what a normal distribution has between two ends; of two values of one weight, 0.5 is the second. */
+static void normal_fractions(void **state)
+{
+    (void)state;
+    struct tune_domain d = domain("{domainRange: [-0.5, 2], probabilityFunction: {identifier: normal, parameters: {mean: 0, std: 1}}}");
+    struct tune_value v;
+    const double low = erf(-0.5 / sqrt(2)), high = erf(2 / sqrt(2));
+    for (double u = 0.05; u < 1; u += 0.1) {
+        assert_ok(tune_domain_draw(&d, u, &v));
+        assert_true(fabs((erf(v.number / sqrt(2)) - low) / (high - low) - u) < 1e-9);
+    }
+    d = domain("{values: [-1, 1], probabilityFunction: {identifier: normal, parameters: {mean: 0, std: 1}}}");
+    assert_ok(tune_domain_weigh(&d, document));
+    assert_ok(tune_domain_draw(&d, 0.5, &v));
+    assert_int_equal(v.integer, 1);
+    assert_ok(tune_domain_draw(&d, 0.4999, &v));
+    assert_int_equal(v.integer, -1);
+    d = domain("{domainRange: [35, 36], probabilityFunction: {identifier: normal, parameters: {mean: 0, std: 1}}}");
+    assert_int_equal(tune_domain_draw(&d, 0.5, &v), -1);
+    assert_error_has("has nothing in its domain");
+    d = domain("{domainRange: [0, 100000], interval: 1, probabilityFunction: {identifier: normal, "
+               "parameters: {mean: 50000, std: 5}}}"); /* of a long range only what lies near the mean is looked at */
+    assert_ok(tune_domain_weigh(&d, document));
+    assert_ok(tune_domain_draw(&d, 0.5, &v));
+    assert_int_equal(v.integer, 50000);
 }
 
 int main(void)
@@ -514,7 +543,7 @@ int main(void)
         cmocka_unit_test(types),       cmocka_unit_test(enumerated),    cmocka_unit_test(membership),
         cmocka_unit_test(large),       cmocka_unit_test(float_ranges),  cmocka_unit_test(last_bits), cmocka_unit_test(refused),
         cmocka_unit_test(many_values), cmocka_unit_test(uniform_draws), cmocka_unit_test(normal_draws),
-        cmocka_unit_test(sub_domains),
+        cmocka_unit_test(sub_domains), cmocka_unit_test(normal_fractions),
     };
     return cmocka_run_group_tests(tests, NULL, done);
 }

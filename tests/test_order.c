@@ -505,6 +505,47 @@ static void failing(void **state)
     tune_space_free(s);
 }
 
+/* A grid has an end: however many entities the constraints refuse in a row, what they allow is found. */
+static void rare(void **state)
+{
+    (void)state;
+    struct tune_space *s = space("entitySpace:\n" RANGE("a", 1200) RANGE("b", 1000) "constraints: ['a == 7 and b == 13']\n");
+    assert_int_equal(take(s, TUNE_ORDER_RANDOM, 1, -1, NULL), 1);
+    assert_int_equal(taken[0], 7 * 1000 + 13);
+    tune_space_free(s);
+}
+
+/* One more than there are: they come, and that is the end. */
+static void one_too_many(void **state)
+{
+    (void)state;
+    struct tune_space *s = space("entitySpace:\n" RANGE("a", 2) RANGE("b", 2) "constraints: ['a + b < 2']\n");
+    assert_int_equal(take(s, TUNE_ORDER_LHS, 1, 4, NULL), 3);
+    assert_int_equal(take(s, TUNE_ORDER_SOBOL, 1, 4, NULL), 3);
+    tune_space_free(s);
+}
+
+/* A point of lhs lies anywhere in its part, not in the middle. */
+static void anywhere(void **state)
+{
+    (void)state;
+    enum { POINTS = 200 };
+    struct tune_space *s = space("entitySpace:\n- {identifier: x, propertyDomain: {domainRange: [0, 1]}}\n");
+    struct tune_order *order = tune_order_new(s, &(struct tune_order_options){.mode = TUNE_ORDER_LHS, .seed = 3, .limit = POINTS});
+    const struct tune_value *v;
+    double least = 1, most = 0;
+    assert_got(order);
+    for (int i = 0; i < POINTS; i++) {
+        assert_int_equal(tune_order_next(order, &v), 1);
+        double inside = v[0].number * POINTS - floor(v[0].number * POINTS);
+        least = fmin(least, inside);
+        most = fmax(most, inside);
+    }
+    assert_true(least < 0.1 && most > 0.9);
+    tune_order_free(order);
+    tune_space_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +556,7 @@ int main(void)
         cmocka_unit_test(latin),        cmocka_unit_test(sobol_points),
         cmocka_unit_test(continuous),   cmocka_unit_test(weighted),
         cmocka_unit_test(refused),      cmocka_unit_test(failing),
+        cmocka_unit_test(rare),         cmocka_unit_test(anywhere), cmocka_unit_test(one_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

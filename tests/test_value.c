@@ -145,10 +145,24 @@ static void numbers(void **state)
     assert_true(d == 2.5);
 }
 
+/* What does not fit is left out, and nothing behind the end is touched; control characters are escaped, to the last. */
+static void edges(void **state)
+{
+    (void)state;
+    char text[16];
+    struct tune_value v = tune_value_text("abcdefgh");
+    memset(text, '#', sizeof text);
+    assert_int_equal(tune_value_str(&v, text, 4), 8);
+    assert_memory_equal(text, "abc\0####", 8);
+    v = tune_value_text("\x1f ");
+    assert_int_equal(tune_value_json(&v, text, sizeof text), 9);
+    assert_string_equal(text, "\"\\u001f \"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spelled), cmocka_unit_test(cut), cmocka_unit_test(equality), cmocka_unit_test(numbers),
+        cmocka_unit_test(spelled), cmocka_unit_test(cut), cmocka_unit_test(equality), cmocka_unit_test(numbers), cmocka_unit_test(edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }
