@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [test|fuzz|valgrind] - install what building needs (and what the tests, fuzzing or valgrind need besides): by
-# apt as root or through sudo, else print the exact list.
+# setup.sh [test|fuzz|valgrind|aarch64] - install what building needs (and what the tests, fuzzing, valgrind or the emulated
+# tests need besides): by apt as root or through sudo, else print the exact list.
 CC=${CC:-cc}
 missing=
 need() { # package, then a command that succeeds when it is there
