@@ -173,8 +173,9 @@ mutants: setup-test
 # Time figures; nothing here passes or fails.
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(HELPERS)
-	@for b in $(BENCHES); do echo "== $$(basename $$b)"; $$b || exit 1; done
-	@for b in tests/bench/*.sh; do echo "== $$(basename $$b)"; BUILD=$(BUILD) sh $$b || exit 1; done
+	@export TUNE_DEFAULTS=$${TUNE_DEFAULTS:-$(CURDIR)/defaults} BUILD=$(BUILD); \
+	for b in $(BENCHES); do echo "== $$(basename $$b)"; $$b || exit 1; done; \
+	for b in tests/bench/*.sh; do echo "== $$(basename $$b)"; sh $$b || exit 1; done
 
 # The same work by the field's libraries, side by side, in the environment of test-peers (tests/peers.sh makes it).
 bench-peers: setup-test
@@ -202,6 +203,18 @@ test-valgrind: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/valgrind OPT=-O1 $(if $(filter x86_64,$(shell uname -m)),ARCH=-march=x86-64-v3) all
 	@BUILD=$(BUILD)/valgrind sh tests/run.sh tests/valgrind.sh
 
+# The unit tests as an aarch64 machine runs them, emulated (see tests/aarch64.sh). Its libraries lie in a folder of their own.
+AARCH64_ROOT ?= $(HOME)/.cache/tune.c/aarch64
+AARCH64_LIB   = $(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu
+test-aarch64:
+	@sh tools/setup.sh aarch64 && sh tools/aarch64.sh $(AARCH64_ROOT) || echo "# without them this is skipped"
+	@[ ! -e $(AARCH64_ROOT)/packages ] || ! command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || \
+	    PKG_CONFIG_LIBDIR=$(AARCH64_LIB)/pkgconfig:$(AARCH64_LIB)/openblas-pthread/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(AARCH64_ROOT) \
+	    $(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/aarch64 CC="aarch64-linux-gnu-gcc --sysroot=$(AARCH64_ROOT)" \
+	    AR=aarch64-linux-gnu-ar ARCH= $(BUILD)/aarch64/finetune_full aarch64-tests
+	@AARCH64_ROOT=$(AARCH64_ROOT) BUILD=$(BUILD)/aarch64 sh tests/aarch64.sh
+aarch64-tests: $(TESTS)
+
 tests: $(TESTS) $(HELPERS) $(FUZZERS)
 
 fuzzers: $(FUZZERS)
@@ -228,5 +241,5 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers faults mutants bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind clean help
+.PHONY: all quickstart found install uninstall setup setup-test test test-peers faults mutants bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
 .SECONDARY:

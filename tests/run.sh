@@ -2,6 +2,7 @@
 # run.sh PROGRAM... - run each test program (TAP on stdout, exit 0 pass, 1 fail, 77 skip), one line and its time for
 # each, the full output of those that fail, and one closing line. Exit 1 if anything failed.
 # A program is an executable, a .sh or a .py (run by $TUNE_PYTHON).
+# TUNE_TEST_WRAPPER: a command that runs the executables, such as an emulator.
 # TUNE_TEST_TIMEOUT: seconds for one program (default 900). TUNE_TEST_TOTALS: file the three counts are added to.
 passed=0 failed=0 skipped=0
 # Threads that wait asleep: tests keep their pace on a machine that is busy with something else.
@@ -14,7 +15,7 @@ for t in "$@"; do
     [ -x "$t" ] || case $t in *.sh | *.py) ;; *) continue ;; esac
     case $t in *.d) continue ;; esac
     begin=$(date +%s)
-    case $t in *.sh) set -- sh "$t" ;; *.py) set -- "${TUNE_PYTHON:-python3}" "$t" ;; *) set -- "$t" ;; esac
+    case $t in *.sh) set -- sh "$t" ;; *.py) set -- "${TUNE_PYTHON:-python3}" "$t" ;; *) set -- $TUNE_TEST_WRAPPER "$t" ;; esac
     CMOCKA_MESSAGE_OUTPUT=TAP timeout "${TUNE_TEST_TIMEOUT:-900}" "$@" >"$log" 2>&1 </dev/null
     code=$?
     p=$(grep -c '^ok ' "$log")

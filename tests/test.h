@@ -5,6 +5,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -84,6 +85,12 @@ static inline const char *test_shared(void)
     if (!folder)
         folder = "../shared/data";
     return access(folder, R_OK) == 0 ? folder : NULL;
+}
+
+/* Under an emulator of another processor (tests/aarch64.sh): slow, and not all of the kernel's doings are emulated. */
+static inline bool emulated(void)
+{
+    return getenv("TUNE_TEST_EMULATED") != NULL;
 }
 
 /* The larger of two errors; one that is no number is the largest, which fmax would pass over. */

@@ -136,6 +136,10 @@ static void out_of_sight(void **state)
 static void many_processes(void **state)
 {
     (void)state;
+    if (emulated()) { /* its /proc/self/stat has another start time than others see */
+        print_message("# the emulator does not show when a process began\n");
+        skip();
+    }
     enum { PROCESSES = 8, CLAIMS = 60 };
     for (int stale = 0; stale < 2; stale++) {
         int ends[2];

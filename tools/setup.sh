@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [test|fuzz|valgrind] - install what building needs (and what the tests, fuzzing or valgrind need besides): by
-# apt as root or through sudo, else print the exact list.
+# setup.sh [test|fuzz|valgrind|aarch64] - install what building needs (and what the tests, fuzzing, valgrind or the emulated
+# tests need besides): by apt as root or through sudo, else print the exact list.
 CC=${CC:-cc}
 missing=
 need() { # package, then a command that succeeds when it is there
@@ -23,13 +23,19 @@ if [ "$1" = test ]; then
     need curl command -v curl
     need python3 command -v python3
     need hdf5-tools command -v h5dump
-    if [ -e /etc/debian_version ]; then # the library is tested under both of Debian's threaded builds
+    if [ -e /etc/debian_version ]; then # the library is tested under each of Debian's builds
         need musl-tools command -v musl-gcc # the sources are checked against another C library
         need libopenblas0-pthread sh -c 'ls /usr/lib/*/openblas-pthread/libopenblas.so.0'
         need libopenblas0-openmp sh -c 'ls /usr/lib/*/openblas-openmp/libopenblas.so.0'
+        need libopenblas0-serial sh -c 'ls /usr/lib/*/openblas-serial/libopenblas.so.0'
     fi
 fi
 [ "$1" != valgrind ] || need valgrind command -v valgrind
+if [ "$1" = aarch64 ]; then
+    need gcc-aarch64-linux-gnu command -v aarch64-linux-gnu-gcc
+    need libc6-dev-arm64-cross sh -c 'echo "#include <stdio.h>" | aarch64-linux-gnu-gcc -E -'
+    need qemu-user command -v qemu-aarch64
+fi
 if [ "$1" = fuzz ]; then
     need clang command -v clang
     need libclang-rt-dev sh -c 'echo "int LLVMFuzzerTestOneInput(void) { return 0; }" | clang -fsanitize=fuzzer,address -x c - -o /dev/null'

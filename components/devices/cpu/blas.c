@@ -81,6 +81,10 @@ void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size)
     choose_kernel(dev);
     if (parallel == 1)
         openblas_set_num_threads(1);
+    if (parallel == 0 && dev->threads > 1)
+        snprintf(dev->warning, sizeof dev->warning,
+                 "OpenBLAS is its serial build, which several threads must not call at once: products take one thread; install "
+                 "its pthread or OpenMP build");
     snprintf(text, size, "OpenBLAS %s (%s)", openblas_get_corename(), pools[parallel]);
 }
 
@@ -161,7 +165,9 @@ int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const str
         return 0;
     if (mixed && tune_cpu_reserve(dev, tune_cpu_blas_floats()) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
+    /* The serial build shares its working memory between callers without a lock: two at once get wrong numbers. */
+    int threads = openblas_get_parallel() == 0 ? 1 : dev->threads;
+#pragma omp parallel num_threads(threads)
     {
         omp_set_num_threads(1); /* of this implicit task: OpenBLAS's OpenMP build asks for it */
         int64_t r0 = 0, r1 = p.M, c0 = 0, c1 = p.N;
