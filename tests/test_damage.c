@@ -316,9 +316,26 @@ static void bad_rows(void **state)
     free(data);
 }
 
+/* Texts that another program may leave: half a status, bytes that are no UTF-8. */
+static void bad_texts(void **state)
+{
+    (void)state;
+    char *data = old_file();
+    char *status = memmem(data, STORE_WITHOUT_CHECKSUMS, "invalid\0\1\0\0\0\0\0\0\0", 16);
+    char *class = memmem(data, STORE_WITHOUT_CHECKSUMS, "a CPU of 2 cores", 16);
+    assert_true(status && class);
+    memset(status + 3, 0, 4); /* "inv" */
+    class[3] = '\xff';
+    put_store("texts", data, STORE_WITHOUT_CHECKSUMS);
+    const char *said = checked("texts");
+    assert_non_null(strstr(said, "its status is \"inv\""));
+    assert_non_null(strstr(said, "is no UTF-8"));
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(corrupted), cmocka_unit_test(every_byte), cmocka_unit_test(old_files),
-                                       cmocka_unit_test(bad_rows)};
+                                       cmocka_unit_test(bad_rows),  cmocka_unit_test(bad_texts)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

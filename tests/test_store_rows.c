@@ -428,43 +428,12 @@ static void merged_in_part(void **state)
     tune_store_free(into);
 }
 
-static void note(void *text, const char *file, const char *what)
-{
-    (void)file;
-    snprintf((char *)text + strlen(text), 4096 - strlen(text), "%s\n", what);
-}
-
-/* Texts that another program left: half a status, bytes that are no UTF-8. */
-static void checked(void **state)
-{
-    (void)state;
-    char path[TUNE_PATH_MAX], *data, said[4096] = "";
-    size_t size;
-    int64_t largest;
-    struct tune_store *s = open_store("checked");
-    append(s, "exp", 1, 7);
-    tune_store_free(s);
-    assert_int_equal(files("checked", &largest, path), 1);
-    assert_ok(tune_file_read(path, 1 << 20, &data, &size));
-    char *text = memmem(data, size, "xxxxxxx", 7), *status = memmem(data, size, "valid\0\0\0", 8);
-    assert_true(text && status);
-    text[3] = '\xff';
-    status[3] = status[4] = 0; /* "val" */
-    assert_ok(tune_file_write(path, data, size));
-    free(data);
-    assert_got(s = tune_store_open("checked", false));
-    assert_true(tune_store_check(s, note, said) >= 2);
-    assert_non_null(strstr(said, "is no UTF-8"));
-    assert_non_null(strstr(said, "status is \"val\""));
-    tune_store_free(s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_files),     cmocka_unit_test(ended_texts),   cmocka_unit_test(same_bytes),
         cmocka_unit_test(after_a_failure), cmocka_unit_test(other_columns), cmocka_unit_test(replaced),
-        cmocka_unit_test(merged),          cmocka_unit_test(merged_in_part), cmocka_unit_test(checked),
+        cmocka_unit_test(merged),          cmocka_unit_test(merged_in_part),
         cmocka_unit_test(unfinished),      cmocka_unit_test(full_files),    cmocka_unit_test(batch_that_failed),
         cmocka_unit_test(refused_request)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
