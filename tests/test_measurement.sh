@@ -160,6 +160,7 @@ sed -i 's/: work$/: of-model/' nowhere.yaml
 rm -f made
 refused "a model that is not there" 1 "no-model" "$sweep" nowhere.yaml --experiments own/of-model.json --store nowhere
 is "... no data is made for it" eval '[ ! -e made ] && [ ! -e none.dat ]'
+rm -f made none.dat
 rm -f ran
 space stopped 1 report gone.dat
 sed -i 's/0\.3$/600/' own/maker.sh
