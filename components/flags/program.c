@@ -28,7 +28,7 @@ extern void omp_get_place_proc_ids(int place, int *ids) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 
 static const char *program = "program";
-static volatile int stop_signal, run_began;
+static volatile int stop_signal, starting;
 static int (*tell_failure)(struct tune_logger *log, const char *why);
 static struct tune_logger *failing;
 
@@ -259,7 +259,7 @@ static void note_signal(int number)
 {
     if (stop_signal && stop_signal != SIGPIPE) /* that one is the logger's, see tune_program_catch_signals */
         _exit(128 + number);
-    if (!run_began) {
+    if (starting) {
         say_part(program);
         say_part(": ended by a signal before the run began; nothing was made\n");
         _exit(128 + number);
@@ -271,7 +271,6 @@ void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *wh
 {
     tell_failure = tell;
     failing = log;
-    run_began = 1;
 }
 
 void tune_program_catch_signals(struct tune_flags *flags)
@@ -285,7 +284,7 @@ void tune_program_catch_signals(struct tune_flags *flags)
         sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* `| head`: an error of the write, which the logger notes as that signal */
     flags->stop_signal = &stop_signal;
-    flags->run_began = &run_began;
+    flags->starting = &starting;
 }
 
 int tune_program_exit(const struct tune_progress *at)
