@@ -72,6 +72,8 @@ struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tun
                             "object a line), .json (an array of objects), .csv, .tsv or .txt (paragraphs)");
         return NULL;
     }
+    if (flags->starting)
+        *flags->starting = 1;
     return open_file(flags, flags->dataset, tok);
 }
 

@@ -20,6 +20,7 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
         .stable = flags->stable,
         .stop_at_step = flags->stop_at_step,
         .stop_signal = flags->stop_signal,
+        .starting = flags->starting,
         .ahead = true,
     };
 }

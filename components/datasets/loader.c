@@ -382,6 +382,8 @@ static void consume(const struct tune_loader *load, struct tune_progress *at)
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
 {
     bool up = time_is_up(load);
+    if (load->o.starting)
+        *load->o.starting = 0;
     at->planned_steps = load->planned;
     if (load->in_step)
         tune_loader_step_on(load, &load->at);

@@ -50,6 +50,7 @@ struct tune_loader_options {
                                   after one step at least; -1: never */
     const bool *stable;        /* NULL, or where the logger notes that --until-stable is reached: stop there */
     int64_t stop_at_step;      /* stop when at->step is there, as if by a signal; 0: never */
+    volatile int *starting;    /* NULL, or what the first tune_loader_more sets to 0: from then on there is work to save */
     const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught */
     bool packing;              /* several rows to a row of the batch, see above */
     bool ahead;                /* tokenise in a helper thread; otherwise in the calls themselves */

@@ -108,8 +108,9 @@ struct tune_flags {
     size_t source_size;
     double started_s;                        /* monotonic clock at program start */
     volatile int *stop_signal;               /* where the program's handler notes the signal that shall end the run */
-    volatile int *run_began;                 /* tune_get_logger sets it to 1 before it makes the run folder: until then
-                                                nothing is there to save, and the handler ends the program at once */
+    volatile int *starting;                  /* 1 from tune_get_dataset until tune_get_logger makes the run folder (or until the
+                                                first tune_loader_more): there is nothing to save, and the handler ends
+                                                the program at once */
 };
 
 /* Options between TUNE_OPTION_GROUP("name") and the next one stand under that heading; "": the program's own. */

@@ -28,7 +28,7 @@ extern void omp_get_place_proc_ids(int place, int *ids) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 
 static const char *program = "program";
-static volatile int stop_signal, run_began;
+static volatile int stop_signal, starting;
 static int (*tell_failure)(struct tune_logger *log, const char *why);
 static struct tune_logger *failing;
 static int (*save_work)(const struct tune_rescue *rescue, char *text, size_t size);
@@ -270,7 +270,7 @@ static void note_signal(int number)
 {
     if (stop_signal && stop_signal != SIGPIPE) /* that one is the logger's, see tune_program_catch_signals */
         _exit(128 + number);
-    if (!run_began) {
+    if (starting) {
         say_part(program);
         say_part(": ended by a signal before the run began; nothing was made\n");
         _exit(128 + number);
@@ -282,7 +282,6 @@ void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *wh
 {
     tell_failure = tell;
     failing = log;
-    run_began = 1;
 }
 
 void tune_program_rescue(int (*save)(const struct tune_rescue *rescue, char *text, size_t size), const struct tune_rescue *rescue)
@@ -302,7 +301,7 @@ void tune_program_catch_signals(struct tune_flags *flags)
         sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* `| head`: an error of the write, which the logger notes as that signal */
     flags->stop_signal = &stop_signal;
-    flags->run_began = &run_began;
+    flags->starting = &starting;
 }
 
 int tune_program_exit(const struct tune_progress *at)

@@ -48,8 +48,8 @@ struct tune_rescue;
 void tune_program_rescue(int (*save)(const struct tune_rescue *rescue, char *text, size_t size), const struct tune_rescue *rescue);
 
 /* tune_program_catch_signals - SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) are noted where
- * flags->stop_signal points: finish the step, save, exit; a second one ends the program at once. So does the first one before
- * tune_get_logger makes the run folder: there is nothing to save yet. A closed pipe behind stdout
+ * flags->stop_signal points: finish the step, save, exit; a second one ends the program at once. So does the first one between
+ * tune_get_dataset and tune_get_logger, which makes the run folder: there is nothing to save yet. A closed pipe behind stdout
  * becomes an error, as a file above `ulimit -f` is in every program; behind the first step the logger notes it there as SIGPIPE. */
 void tune_program_catch_signals(struct tune_flags *flags);
 

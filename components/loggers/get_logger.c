@@ -162,8 +162,8 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
     if (!json)
         return NULL;
     options.settings = json;
-    if (flags->run_began)
-        *flags->run_began = 1;
+    if (flags->starting)
+        *flags->starting = 0;
     struct tune_logger *log = tune_logger_new(&options);
     cJSON_Delete(json);
     if (log && (show_settings(flags, stdout) < 0 || note_changes(log, flags) < 0)) {
