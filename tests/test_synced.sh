@@ -20,8 +20,12 @@ function check_synced(folder, to,    p) {
 expected && !($1 == "sync" && $2 == expected) { print "folder " expected " was not synced at once after " renamed " had its name" }
 { expected = "" }
 $1 == "write" || $1 == "truncate" { written[$2] }
-$1 == "mkdir" { entries[parent($2)] }
-$1 == "sync" { delete written[$2]; delete entries[$2] }
+$1 == "mkdir" { entries[parent($2)]; made[$2] = $2 }
+$1 == "sync" {
+    delete written[$2]
+    delete entries[$2]
+    for (p in made) if (parent(p) == $2) delete made[p]
+}
 $1 == "rename" {
     check_synced($2, $3)
     if ($3 ~ /\/checkpoint-[0-9]+$/ && (parent($3) "/metrics.jsonl") in written)
@@ -33,6 +37,7 @@ $1 == "rename" {
 END {
     if (expected) print "folder " expected " was not synced after the last rename"
     for (p in written) if (p ~ /\/metrics\.jsonl$|\.h5/) print p " was not synced at the end"
+    for (p in made) if (made[p] !~ /\.tmp-[0-9]/) print "folder " p " was made, and the folder it lies in was not synced"
 }
 AWK
 unsynced() { awk -f order.awk "$1"; }

@@ -104,7 +104,7 @@ static int begin_run(struct tune_measurement *m)
     TRY(draw_nonce(m->nonce));
     snprintf(nonce, sizeof nonce, "TUNE_NONCE=%s", m->nonce);
     if (m->folder[0] != '/' && !getcwd(here, sizeof here)) {
-        tune_error_set("cannot say where %s is: the current folder: %m", m->folder);
+        tune_error_set("cannot say where %s is: the current folder: %s", m->folder, strerror(errno));
         return -1;
     }
     snprintf(output, sizeof output, "TUNE_OUTPUT=%s%s%s", here, *here ? "/" : "", m->folder); /* programs go to other folders */

@@ -149,7 +149,9 @@ int tune_file_make_folder(const char *path)
             continue;
         char c = *p;
         *p = 0;
-        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+        if (mkdir(part, 0777) == 0)
+            TRY(tune_file_sync_name(part));
+        else if (errno != EEXIST)
             return fail("make folder", part);
         *p = c;
         if (c == 0)
@@ -164,7 +166,7 @@ int tune_file_make_folder(const char *path)
 
 int tune_file_new_folder(const char *path)
 {
-    return mkdir(path, 0777) < 0 ? fail("make folder", path) : 0;
+    return mkdir(path, 0777) < 0 ? fail("make folder", path) : tune_file_sync_name(path);
 }
 
 /* Remove the entries of a folder that are meant. */
@@ -219,6 +221,13 @@ int tune_file_parent(char folder[TUNE_PATH_MAX], const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? tune_path(folder, "%.*s", slash == path ? 1 : (int)(slash - path), path) : tune_path(folder, ".");
+}
+
+int tune_file_sync_name(const char *path)
+{
+    char folder[TUNE_PATH_MAX];
+    TRY(tune_file_parent(folder, path));
+    return access(folder, R_OK) < 0 ? 0 : tune_file_sync_folder(folder);
 }
 
 /* begin, for a file of at most these permissions, whatever a dead process left under the temporary name. */

@@ -45,8 +45,9 @@ int tune_file_read_open(int fd, const char *path, size_t size, size_t limit, cha
 bool tune_file_exists(const char *path);
 bool tune_file_is_folder(const char *path);
 
-/* tune_file_make_folder - the folder and those above it; there already is fine.
- * tune_file_new_folder - the folder alone: what it lies in must be there, and it must not. */
+/* tune_file_make_folder - make the folder and those above it; a folder that is there already is fine.
+ * tune_file_new_folder - make the folder alone: its parent must exist, and it must not.
+ * Both sync the parent of each folder they make (tune_file_sync_name). */
 int tune_file_make_folder(const char *path);
 int tune_file_new_folder(const char *path);
 
@@ -104,8 +105,11 @@ int tune_file_parent(char folder[TUNE_PATH_MAX], const char *path);
 /* tune_file_link - make (or replace, by rename) the symbolic link path -> target, and fsync its folder. */
 int tune_file_link(const char *path, const char *target);
 
-/* tune_file_sync_folder - fsync a folder, so that renames in it last. */
+/* tune_file_sync_folder - fsync a folder, so that renames in it last.
+ * tune_file_sync_name - fsync the folder that path lies in, so that the new name lasts. A folder that may not be read cannot be
+ * synced; then nothing is done. */
 int tune_file_sync_folder(const char *path);
+int tune_file_sync_name(const char *path);
 
 /* tune_file_free_space - bytes that may still be written where the folder lies, 2^63 - 1 where the system does not say. Quotas are
  * not known. */

@@ -42,7 +42,7 @@ static int make_dated(char path[TUNE_PATH_MAX], const char *program)
         if (i == 1)
             TRY(make_parent(path));
         if (mkdir(path, 0777) == 0)
-            return 0;
+            return tune_file_sync_name(path);
         if (errno != EEXIST)
             break;
     }
@@ -142,7 +142,7 @@ static int make_named(const char *path, bool overwrite)
 {
     for (int i = 0; i < 100; i++) {
         if (mkdir(path, 0777) == 0)
-            return 0;
+            return tune_file_sync_name(path);
         if (errno != EEXIST)
             return fail(path);
         if (!overwrite) {
