@@ -103,8 +103,8 @@ int tune_file_link(const char *path, const char *target);
 /* tune_file_sync_folder - fsync a folder, so that renames in it last. */
 int tune_file_sync_folder(const char *path);
 
-/* tune_file_free_space - bytes that may still be written where the folder lies, 2^63 - 1 where the system does not say. Quotas are
- * not known. */
+/* tune_file_free_space - bytes that may still be written where the folder lies, 2^63 - 1 where the
+ * system does not say. Quotas are not known. */
 int64_t tune_file_free_space(const char *folder);
 
 /* tune_path - printf into path[TUNE_PATH_MAX]; -1 with an error if it does not fit. */
