@@ -59,7 +59,8 @@ int main(int argc, char **argv)
     struct tune_progress at = {0};
     int micros;
     MUST(tune_checkpoint_resume(ckpt, model, opt, load, &at)); /* --resume: goes on from there; else nothing */
-    tune_program_rescue(tune_checkpoint_rescue, &(struct tune_rescue){ckpt, log, model, opt, load, sums, &at}); /* errors save first */
+    struct tune_rescue rescue = {ckpt, log, model, opt, load, sums, &at};
+    tune_program_rescue(tune_checkpoint_rescue, &rescue); /* from here on an error saves first */
     MUST(tune_evaluator_resume(eval, log, &at));               /* an evaluation that a signal cut off there */
     if (at.best)
         MUST(tune_checkpoint_save(ckpt, model, opt, &at));

@@ -367,6 +367,59 @@ static void adapters_go_on_bit_for_bit(void **state)
         }
 }
 
+static int updates;
+static const struct tune_kernels *whole;
+
+/* The second run of weights cannot be updated. */
+static int broken_adamw(struct tune_device *d, float *w, const float *g, float *m, float *v, int64_t n,
+                        const struct tune_update *update, const double *gradient_scale)
+{
+    if (++updates == 1)
+        return whole->adamw(d, w, g, m, v, n, update, gradient_scale);
+    tune_error_set("the device is gone");
+    return -1;
+}
+
+/* An error in the middle of an update: half of the weights are of the next step, and nothing of it may be saved. */
+static void half_a_step(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder(), *folder = "tests/reference/llama-tied";
+    char path[TUNE_PATH_MAX];
+    struct trainer t = open_trainer(folder, TUNE_ADAMW);
+    struct tune_checkpoint *c = checkpoints(tmp, folder);
+    assert_got(c);
+    train(&t, 1);
+    assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+    train(&t, 1);
+    struct tune_batch batch;
+    struct tune_tensor *hidden, *dhidden;
+    assert_int_equal(tune_loader_more(t.load, &t.at), 1);
+    assert_ok(tune_loader_next(t.load, &batch));
+    assert_ok(tune_model_zero_grad(t.m, t.sums));
+    assert_ok(tune_model_forward(t.m, &batch, &hidden));
+    assert_ok(tune_loss_forward_backward(t.loss, hidden, &batch, t.sums, &dhidden));
+    assert_ok(tune_model_backward(t.m, &batch, dhidden));
+    assert_ok(tune_optimizer_clip(t.opt, 1, t.sums));
+    struct tune_kernels broken = *dev->kernels;
+    broken.adamw = broken_adamw;
+    whole = dev->kernels;
+    dev->kernels = &broken;
+    int status = tune_optimizer_step(t.opt, 1e-3, t.sums);
+    dev->kernels = whole;
+    assert_int_equal(status, -1);
+    assert_int_equal(updates, 2);
+    assert_int_equal(tune_checkpoint_save(c, t.m, t.opt, &t.at), -1);
+    assert_error_has("half of the weights");
+    assert_ok(tune_path(path, "%s/checkpoint-2", tmp));
+    assert_false(tune_file_exists(path));
+    assert_ok(tune_path(path, "%s/checkpoint-1/state/progress.json", tmp));
+    assert_true(tune_file_exists(path));
+    tune_checkpoint_free(c);
+    close_trainer(&t);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
 static void failed_save(void **state)
 {
     (void)state;
@@ -631,6 +684,7 @@ int main(void)
         cmocka_unit_test(one_tensor_in_two_files),
         cmocka_unit_test(goes_on_bit_for_bit),
         cmocka_unit_test(adapters_go_on_bit_for_bit),
+        cmocka_unit_test(half_a_step),
         cmocka_unit_test(failed_save),
         cmocka_unit_test(needs_no_source),
         cmocka_unit_test(keeps_the_last),

@@ -365,7 +365,8 @@ static int begin(struct tune_checkpoint *c, struct tune_model *m)
     return status;
 }
 
-/* What disk the checkpoints from behind that step will take: a line, and a warning or an error where it is not there. */
+/* What disk the checkpoints from behind that step will take: a line, and a warning or an error
+ * where it is not there. */
 static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_loader *load,
                     int64_t step)
 {

@@ -61,18 +61,20 @@ void tune_checkpoint_free(struct tune_checkpoint *c);
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at);
 
-/* tune_checkpoint_resume - first says, through the log, what disk the checkpoints will take at most. -1 with kind CANNOT: not
- * even one fits. Then, without options.resume: the numbers of options.adapter, if there is one, to m, which has such adapters.
- * Where options.resume names a checkpoint: its weights and moments to m and opt (NULL: none), load to
- * its place, *at as it was; the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
- * removed. A data file that was changed is taken if the rows consumed are what they were. -1, with nothing in the folder
- * changed: a file is missing, not of this model or not of this step, config.json,
- * tokenizer or the number of steps planned are others (tune_logger_changed), there are
- * newer checkpoints and overwrite is false, metrics.jsonl does not reach there. */
+/* tune_checkpoint_resume - first says, through the log, what disk the checkpoints will take at
+ * most. -1 with kind CANNOT: not even one fits. Then, without options.resume: the numbers of
+ * options.adapter, if there is one, to m, which has such adapters. Where options.resume names a
+ * checkpoint: its weights and moments to m and opt (NULL: none), load to its place, *at as it was;
+ * the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
+ * removed. A data file that was changed is taken if the rows consumed are what they were. -1, with
+ * nothing in the folder changed: a file is missing, not of this model or not of this step,
+ * config.json, tokenizer or the number of steps planned are others (tune_logger_changed), there
+ * are newer checkpoints and overwrite is false, metrics.jsonl does not reach there. */
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_progress *at);
 
-/* What an error leaves behind: everything that saving the run needs. All borrowed; optimizer NULL: no moments. */
+/* What an error leaves behind: everything that saving the run needs. All borrowed; optimizer NULL:
+ * no moments. */
 struct tune_rescue {
     struct tune_checkpoint *checkpoint;
     struct tune_logger *log;
@@ -83,10 +85,11 @@ struct tune_rescue {
     const struct tune_progress *at;
 };
 
-/* tune_checkpoint_rescue - after an error: the finished steps that were not logged go to metrics.jsonl, then the last finished step
- * is saved as after a signal. What the step at hand had done is dropped. Nothing is saved where a step was not finite, where lines
- * of metrics.jsonl are missing, or where saving was what failed. text: what was saved and how to go on, "" where there is nothing
- * to go on from. -1: that failed too. */
+/* tune_checkpoint_rescue - after an error: the finished steps that were not logged go to
+ * metrics.jsonl, then the last finished step is saved as after a signal. What the step at hand had
+ * done is dropped. Nothing is saved where a step was not finite, where lines of metrics.jsonl are
+ * missing, or where saving was what failed. text: what was saved and how to go on, "" where there
+ * is nothing to go on from. -1: that failed too. */
 int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size);
 
 /* tune_checkpoint_write_model - the model alone as a Hugging Face folder (config and tokenizer files from source).

@@ -111,8 +111,8 @@ int tune_file_link(const char *path, const char *target);
 int tune_file_sync_folder(const char *path);
 int tune_file_sync_name(const char *path);
 
-/* tune_file_free_space - bytes that may still be written where the folder lies, 2^63 - 1 where the system does not say. Quotas are
- * not known. */
+/* tune_file_free_space - bytes that may still be written where the folder lies, 2^63 - 1 where the
+ * system does not say. Quotas are not known. */
 int64_t tune_file_free_space(const char *folder);
 
 /* tune_path - printf into path[TUNE_PATH_MAX]; -1 with an error if it does not fit. */

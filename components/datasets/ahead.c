@@ -25,7 +25,8 @@ static int hand_over(struct tune_loader *load, int status)
     return stop;
 }
 
-/* There may be a million rows to leave out before a step is full: the end of the run does not wait for them. */
+/* There may be a million rows to leave out before a step is full: the end of the run does not wait
+ * for them. */
 static bool interrupted(struct tune_loader *load)
 {
     pthread_mutex_lock(&load->lock);
@@ -41,7 +42,8 @@ static void leave_out(struct tune_made *s, const struct tune_example *x)
     s->unlabelled += !x->bad && !x->cut_away;
 }
 
-/* The next rows of the epoch, until the step at w has all the rows with a label that it has room for. 1: interrupted. */
+/* The next rows of the epoch, until the step at w has all the rows with a label that it has room
+ * for. 1: interrupted. */
 static int make_step(struct tune_loader *load, const struct tune_walk *w)
 {
     struct tune_made *s = tune_made_at(load, w);

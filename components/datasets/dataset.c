@@ -327,8 +327,9 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
     return -1;
 }
 
-/* Looks for a row to train on among the first ones. A set that has none is refused now, not after the model is loaded. Where
- * later rows may have some, it is a warning: rows without any are left out. */
+/* Looks for a row to train on among the first ones. A set that has none is refused now, not after
+ * the model is loaded. Where later rows may have some, it is a warning: rows without any are left
+ * out. */
 static int probe_formatted(struct tune_dataset *d)
 {
     int64_t rows = d->count < PROBED_ROWS ? d->count : PROBED_ROWS, bad = 0;

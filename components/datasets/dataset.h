@@ -129,7 +129,8 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
  * tune_dataset_hash - the fingerprint, and of a set with templates theirs with it: what rows become by another template is
  * another set.
- * tune_dataset_row_hash - hash of a row's bytes in the file, of its number, and of what names a CSV file's columns; 0 for callbacks.
+ * tune_dataset_row_hash - hash of a row's bytes in the file, of its number, and of the first record
+ * of CSV; 0 for callbacks.
  * tune_dataset_stamp - the file's size and time of change when it was opened; NULL for callbacks.
  * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened.
  * tune_dataset_whole - 0, or -1: the file was cut short since it was opened. Asked before tune_dataset_row_hash. */

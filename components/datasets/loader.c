@@ -352,8 +352,8 @@ static int begin_step(struct tune_loader *load)
     return 0;
 }
 
-/* By epochs: the plan after the steps begun and so many rows. Rows not met yet count as rows to train on. With packing also where
- * the run stands before the step at hand. */
+/* By epochs: the plan after the steps begun and so many rows. Rows not met yet count as rows to
+ * train on. With packing also where the run stands before the step at hand. */
 static void plan_by_rows(struct tune_loader *load, struct tune_progress *at, int64_t rows)
 {
     const struct tune_walk here = {.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows};

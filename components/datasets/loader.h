@@ -71,15 +71,15 @@ int64_t tune_loader_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 
-/* tune_loader_more - micro-batches of the next step; 0 to stop; -1: a bad row, a row longer than max_length, or an epoch (or all
- * of less than one) in which no row has a label.
- * Sets at->planned_steps; at->finished at the planned end and after at->early_stop, else at->stopped (and at->signal) where it
- * stops before.
- * Rows at the end of an epoch that are all left out make no step: they are added to at->rows and at->epoch. */
+/* tune_loader_more - micro-batches of the next step; 0 to stop; -1: a bad row, a row longer than
+ * max_length, or an epoch (or all of less than one) in which no row has a label. Sets
+ * at->planned_steps; at->finished at the planned end and after at->early_stop, else at->stopped
+ * (and at->signal) where it stops before. Rows at the end of an epoch that are all left out make
+ * no step: they are added to at->rows and at->epoch. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);
 
-/* tune_loader_next - the next micro-batch into *batch, borrowed until the next call. Every row has a label, so T is at least 2.
- * -1: the step has no more of them. */
+/* tune_loader_next - the next micro-batch into *batch, borrowed until the next call. Every row has
+ * a label, so T is at least 2. -1: the step has no more of them. */
 int tune_loader_next(struct tune_loader *load, struct tune_batch *batch);
 
 /* tune_progress_step - a step is done: advance at by what the loader handed out for it. Once a step. */
@@ -92,8 +92,8 @@ double tune_loader_waited_s(const struct tune_loader *load);
  * size of a step, from that row on. -1: the plan does not have so many rows. Limits of time begin anew. */
 int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
 
-/* tune_loader_rows_hash - what at->rows_hash is behind so many rows, by the data file as it is now: these rows are read once more.
- * -1: the file was cut short. */
+/* tune_loader_rows_hash - what at->rows_hash is behind so many rows, by the data file as it is
+ * now: these rows are read once more. -1: the file was cut short. */
 int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash);
 
 /* tune_loader_failed - whether a row ended the steps: the error was of the data. */

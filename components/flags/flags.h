@@ -157,7 +157,8 @@ struct tune_flags {
      "default: the model's own behind answers, none in text and conversations"}, \
     {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
      "share of rows to train on; the others are held out for evaluation"}, \
-    {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", "longer rows are cut and counted; a row that loses all its answer is left out"}, \
+    {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", \
+     "longer rows are cut and counted; a row that loses all its answer is left out"}, \
     {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch; with --packing: packs of rows"}, \
     {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step"}, \
     {"packing", TUNE_BOOL, &(f).packing, "false", "", "", \

@@ -166,9 +166,10 @@ static void say_part(const char *text)
     (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-/* A mapped file was cut short, or its disk failed: said, in place of "Bus error". Nothing can be saved from here: the thread may hold
- * a lock, or be in the middle of a step. Files that were cut short are found before each row is read (tune_rows_uncut), and are an
- * ordinary error; only a cut in the middle of one row comes here. */
+/* A mapped file was cut short, or its disk failed: said, in place of "Bus error". Nothing can be
+ * saved from here: the thread may hold a lock, or be in the middle of a step. Files that were cut
+ * short are found before each row is read (tune_rows_uncut), and are an ordinary error; only a cut
+ * in the middle of one row comes here. */
 static void note_bus_error(int number, siginfo_t *info, void *context)
 {
     static char path[TUNE_PATH_MAX];

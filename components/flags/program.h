@@ -42,8 +42,9 @@ __attribute__((noreturn)) void tune_program_fail(void);
 struct tune_logger;
 void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *why), struct tune_logger *log);
 
-/* tune_program_rescue - what tune_program_fail calls before that, once: tune_checkpoint_rescue, so that an error behind the first
- * step loses nothing of the run. rescue is kept, not copied. What was saved, and how to go on, is printed on stderr. */
+/* tune_program_rescue - what tune_program_fail calls before that, once: tune_checkpoint_rescue, so
+ * that an error behind the first step loses nothing of the run. rescue is kept, not copied. What
+ * was saved, and how to go on, is printed on stderr. */
 struct tune_rescue;
 void tune_program_rescue(int (*save)(const struct tune_rescue *rescue, char *text, size_t size), const struct tune_rescue *rescue);
 

@@ -140,7 +140,7 @@ int tune_logger_held(const struct tune_logger *log)
 
 int64_t tune_logger_last_step(const struct tune_logger *log)
 {
-    return log->last_step;
+    return log->written_step;
 }
 
 const char *tune_logger_folder(const struct tune_logger *log)
@@ -188,8 +188,9 @@ int tune_logger_weights(struct tune_logger *log, const char *folder, const struc
     return tune_logger_header(log, "weights", text);
 }
 
-/* It must be what it was: other rows are other steps, and a file that was touched may hold other rows. What the training data's file
- * holds is asked later, by tune_logger_data_agrees: the rows not read yet may be others. */
+/* It must be what it was: other rows are other steps, and a file that was touched may hold other
+ * rows. What the training data's file holds is asked later, by tune_logger_data_agrees: the rows
+ * not read yet may be others. */
 static int compare_data(struct tune_logger *log, const char *member, const char *option)
 {
     char what[128];
@@ -389,6 +390,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
                 tune_cjson_put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
                 tune_cjson_put_number(json, "epoch", r->epoch);
     TRY(write_metrics(log, json, good));
+    log->written_step = r->step;
     look_at_speed(log);
     return at->step == r->step ? show(log, at, r, loss) : 0;
 }

@@ -107,9 +107,10 @@ int tune_logger_eval_data(struct tune_logger *log, const char *path, const struc
 int tune_logger_changed(struct tune_logger *log, const char *what, const char *was, const char *now);
 int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_logger_data_differs - in a run that is gone on with: the training data's file is not the one it had.
- * tune_logger_data_agrees - then, before tune_logger_resume: the rows consumed are what they were (1), are not (0), or that is not
- * known (-1). 0: noted where they are; else as tune_logger_changed. */
+/* tune_logger_data_differs - in a run that is gone on with: the training data's file is not the
+ * one it had. tune_logger_data_agrees - then, before tune_logger_resume: the rows consumed are
+ * what they were (1), are not (0), or that is not known (-1). 0: noted where they are; else as
+ * tune_logger_changed. */
 bool tune_logger_data_differs(const struct tune_logger *log);
 int tune_logger_data_agrees(struct tune_logger *log, int64_t rows, int agrees);
 
@@ -155,8 +156,9 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
 /* tune_logger_step - every step finished since the last look at sums, through tune_logger_record; waits for the device. */
 int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_sums *sums);
 
-/* tune_logger_counts - what the data set met in this process: rows read, cut to max_length, left out for one of three reasons
- * (no trained token, all of them cut away, bad). A note, when the steps are done. -1 also where the data file was changed meanwhile. */
+/* tune_logger_counts - what the data set met in this process: rows read, cut to max_length, left
+ * out for one of three reasons (no trained token, all of them cut away, bad). A note, when the
+ * steps are done. -1 also where the data file was changed meanwhile. */
 int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data);
 
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
@@ -178,12 +180,15 @@ void tune_logger_flops(struct tune_logger *log, double per_token, double per_len
  * -1: not declared in the program's table, or not finite. */
 int tune_logger_property(struct tune_logger *log, const char *name, double value);
 
-/* tune_logger_report - the standard training properties this logger knows (those the program declares), report.json,
- * the closing lines, and run.json's status: "finished" (with a reason where it was an early stop), "stopped", why and where, or
- * "diverged": the run came to its end, and the losses of its steps rose (trend.h). Then at->diverged is set. Runs whose end is
- * not saved (options.unsaved) are measurements of speed and never that. Figures of a resumed run are of all its steps, those of earlier processes as metrics.jsonl has them; the time between
- * processes does not count, and what is measured of a process (its memory, its processor time) is this one's. Properties set through
- * tune_logger_property stand as they were set; declared ones without a value are left out. */
+/* tune_logger_report - the standard training properties this logger knows (those the program
+ * declares), report.json, the closing lines, and run.json's status: "finished" (with a reason
+ * where it was an early stop), "stopped", why and where, or "diverged": the run came to its end,
+ * and the losses of its steps rose (trend.h). Then at->diverged is set. Runs whose end is not
+ * saved (options.unsaved) are measurements of speed and never that. Figures of a resumed run are
+ * of all its steps, those of earlier processes as metrics.jsonl has them; the time between
+ * processes does not count, and what is measured of a process (its memory, its processor time) is
+ * this one's. Properties set through tune_logger_property stand as they were set; declared ones
+ * without a value are left out. */
 int tune_logger_report(struct tune_logger *log, struct tune_progress *at);
 
 /* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds, --until-stable, --save, --resume,

@@ -150,7 +150,7 @@ static void add_step(struct past *p, const struct tune_metric *m, int n, int64_t
         log->loss_first = number(m, n, "loss");
     log->loss_last = number(m, n, "loss");
     tune_trend_add(&log->trend, log->loss_last);
-    log->last_step = step;
+    log->last_step = log->written_step = step;
     log->rows += (int64_t)number(m, n, "rows");
     log->tokens += (int64_t)number(m, n, "tokens");
     log->padded_tokens += (int64_t)number(m, n, "padded_tokens");

@@ -31,6 +31,7 @@ struct tune_logger {
 
     /* finished steps of all sessions */
     int64_t steps, rows, tokens, padded_tokens, last_step;
+    int64_t written_step; /* the last one whose line is in metrics.jsonl */
     double past_s;        /* of the sessions before, from their first steps' begins to their last ones' ends */
     double loss_first, loss_last;
     struct tune_trend trend;
@@ -78,7 +79,8 @@ void tune_logger_see_memory(struct tune_logger *log);
 int tune_logger_compare(struct tune_logger *log, const char *member, const char *inner, const char *what);
 int tune_logger_warn_of(struct tune_logger *log, const char *member, const char *inner, const char *what);
 
-/* tune_logger_compare_file - the same of a data file's fingerprint, size and time of change. option: what messages call it. */
+/* tune_logger_compare_file - the same of a data file's fingerprint, size and time of change.
+ * option: what messages call it. */
 int tune_logger_compare_file(struct tune_logger *log, const char *member, const char *option);
 
 /* tune_logger_open_run - the folder of options->folder to go on in: metrics.jsonl held, run.json read. */

@@ -16,8 +16,8 @@ struct tune_trend {
 
 void tune_trend_add(struct tune_trend *t, double loss);
 
-/* tune_trend_rose - the mean of the last 20 losses is above 3 times that of the first 20, and more than 2 nats above it. Both means
- * into *first and *last. Of fewer than 40 steps it is not said. */
+/* tune_trend_rose - the mean of the last 20 losses is above 3 times that of the first 20, and more
+ * than 2 nats above it. Both means into *first and *last. Of fewer than 40 steps it is not said. */
 bool tune_trend_rose(const struct tune_trend *t, double *first, double *last);
 
 #endif
