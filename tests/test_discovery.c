@@ -467,16 +467,21 @@ static void matching_rows(void **state)
     use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2, 3]}}, {identifier: x, propertyDomain: {values: [1, 2.5]}}]\n"
         "experiments: [" WORK "]\nconstraints: ['a * x < 5']");
     assert_string_equal(matching(), "a.1-x.1 a.2-x.1 0/0 1/-1 0/0");
-    /* 0.0 and -0.0 are one value */
-    use("entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, propertyDomain: {values: [-0.0]}}]\n"
-        "experiments: [" WORK "]");
-    measure("op", 0, 0, TUNE_VALID, 1, 1, "b");
-    use("entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, propertyDomain: {values: [0.0]}}]\n"
-        "experiments: [" WORK "]");
-    measure("op", 0, 0, TUNE_VALID, 1, 1, "b");
+    /* 0.0 and -0.0 are one value, also where another one has taken their place among those that were seen */
+    double values[] = {-0.0, 0, 0}, none = 0;
+    char yaml[512];
+    do
+        values[1] += 1.0 / 4096;
+    while (tune_hash64(&values[1], sizeof none, 4) % 256 != tune_hash64(&none, sizeof none, 4) % 256);
+    for (int i = 0; i < 3; i++) {
+        snprintf(yaml, sizeof yaml, "entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, "
+                 "propertyDomain: {values: [%.17f]}}]\nexperiments: [" WORK "]", values[i]);
+        use(yaml);
+        measure("op", 0, 0, TUNE_VALID, 1, 1, "b");
+    }
     use("entitySpace: [{identifier: a, propertyDomain: {values: [9]}}, {identifier: x, propertyDomain: {domainRange: [0, 1]}}]\n"
         "experiments: [" WORK "]");
-    assert_non_null(strstr(matching(), " 0/0 0/0"));
+    assert_non_null(strstr(matching(), " 0/0 1/0 0/0"));
 }
 
 /* An experiment that takes only some of the dimensions. */
