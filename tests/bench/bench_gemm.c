@@ -4,12 +4,18 @@
  *
  * The list is smollm2-135m's: length 512, batch 1, forward, and backward to inputs and weights, 30 layers and the output
  * projection in the loss's chunks. With a rank the list is that of a step with adapters of that rank on all linear layers: no
- * gradient of a weight but the adapters', whose A's of one product are one matrix. OpenBLAS runs with the kernel (OPENBLAS_CORETYPE) that was fastest over the whole list in a
- * short try of each, unless that variable is set. Rounds of ours and OpenBLAS's take turns; each product's fastest round
- * counts. The last line: total FLOPs / total time of each, and their ratio. */
+ * gradient of a weight but the adapters', whose A's of one product are one matrix.
+ *
+ * OpenBLAS runs at its best: every kernel it may have for this kind of processor is tried over the whole list for TRY_S seconds,
+ * in a process of its own, and the fastest one once more with OpenBLAS's own threads in the place of ours. A kernel that the
+ * processor cannot run ends that process, one that OpenBLAS does not have is passed over. What was tried is printed. With
+ * OPENBLAS_CORETYPE set there is no choice. Rounds of ours and OpenBLAS's take turns; each product's fastest round counts. The
+ * last line: total FLOPs / total time of each, and their ratio. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,9 +42,17 @@ static struct shape shapes[16] = {
 };
 enum { BASE = 5 };
 static int count = BASE;
-static const char *const cores[] = {"SKYLAKEX", "COOPERLAKE", "SAPPHIRERAPIDS", "HASWELL", "ZEN", "SANDYBRIDGE", "NEOVERSEN1",
-                                    "ARMV8"};
-enum { CORES = sizeof cores / sizeof *cores };
+enum { TRY_S = 2 };
+
+/* As OpenBLAS spells them: those of x86-64 from AVX on, those of aarch64. */
+static const char *const cores[] = {
+#if defined(__x86_64__)
+    "SkylakeX", "Cooperlake", "SapphireRapids", "Haswell", "Zen", "Excavator", "Sandybridge",
+#elif defined(__aarch64__)
+    "armv8", "armv8sve", "neoversen1", "neoversen2", "neoversev1", "a64fx", "cortexa57", "cortexa72", "cortexx1", "thunderx2t99",
+    "thunderx3t110", "tsv110", "emag8180", "falkor", "vortex",
+#endif
+    NULL};
 
 static int fail(void)
 {
@@ -120,15 +134,26 @@ static double ceiling(struct tune_device *dev, float *zeros, int64_t n)
     return c.flops_all / 1e9;
 }
 
-static void measure(double seconds, int threads, bool both)
+/* One thread of ours calls OpenBLAS, which then has all of its own. */
+static void use_own_threads(int threads)
+{
+    void (*set)(int);
+    *(void **)&set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
+    if (set)
+        set(threads);
+}
+
+static void measure(double seconds, int threads, bool both, bool own)
 {
     struct tune_device *dev[2];
     for (int who = 0; who < 2; who++) {
         setenv("TUNE_MATMUL", who == 0 ? "openblas" : "own", 1);
-        dev[who] = tune_device_open("cpu", threads);
+        dev[who] = tune_device_open("cpu", who == 0 && own ? 1 : threads);
         if (!dev[who])
             fail();
     }
+    if (own)
+        use_own_threads(dev[1]->threads);
     int64_t big = (int64_t)T / CHUNKS * V > (int64_t)T * 2 * F ? (int64_t)T / CHUNKS * V : (int64_t)T * 2 * F, weights = 2 * (int64_t)V * C;
     float *x = tune_device_alloc(dev[0], (int64_t)T * F * 4, "x"), *y = tune_device_alloc(dev[0], big * 4, "y"),
           *w = tune_device_alloc(dev[0], weights * 4, "w");
@@ -141,7 +166,7 @@ static void measure(double seconds, int threads, bool both)
                 round_of(dev[who], who, x, y, w, weights, which);
     while (tune_moment_now().wall_s < end);
     if (both)
-        printf("# %s\n# %s\n", dev[0]->description, dev[1]->description);
+        printf("# %s%s\n# %s\n", dev[0]->description, own ? ", its own threads" : "", dev[1]->description);
     if (both) {
         memset(w, 0, (size_t)weights * 4);
         printf("# FMA peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
@@ -153,23 +178,51 @@ static void measure(double seconds, int threads, bool both)
     tune_device_close(dev[0]);
 }
 
-/* The fastest OpenBLAS kernel by a short try of each in a process of its own, which prints its rate. */
-static void choose_core(const char *self, const char *threads, const char *rank)
+/* What the environment says to processes of ours: use OpenBLAS's own threads; what was tried. */
+static const char own_threads[] = "BENCH_GEMM_OWN_THREADS", tried[] = "BENCH_GEMM_TRIED";
+
+/* The rate of one kernel in a process of its own, 0 if it does not run here. */
+static double rate_of(const char *core, bool own, const char *self, const char *threads, const char *rank)
 {
     char command[512], line[64];
+    snprintf(command, sizeof command, "%s=%d OPENBLAS_CORETYPE=%s '%s' try %s %s 2>/dev/null", own_threads, own, core, self,
+             threads, rank);
+    FILE *f = popen(command, "r");
+    bool got = f && fgets(line, sizeof line, f);
+    return f && pclose(f) == 0 && got ? atof(line) : 0;
+}
+
+/* Sets the environment to the fastest way. */
+static void choose_core(const char *self, const char *threads, const char *rank)
+{
+    char text[1024];
+    const char *chosen = NULL;
     double best = 0;
-    int chosen = -1;
-    for (int i = 0; i < CORES; i++) {
-        snprintf(command, sizeof command, "OPENBLAS_CORETYPE=%s '%s' try %s %s 2>/dev/null", cores[i], self, threads, rank);
-        FILE *f = popen(command, "r");
-        bool got = f && fgets(line, sizeof line, f);
-        if (f && pclose(f) == 0 && got && atof(line) > best) {
-            best = atof(line);
-            chosen = i;
+    int at = snprintf(text, sizeof text, "OpenBLAS kernels tried, GFLOP/s:");
+    for (int i = 0; cores[i]; i++) {
+        double rate = rate_of(cores[i], false, self, threads, rank);
+        if (rate > 0)
+            at += snprintf(text + at, sizeof text - (size_t)at, " %s %.1f,", cores[i], rate);
+        if (rate > best) {
+            best = rate;
+            chosen = cores[i];
         }
     }
-    if (chosen >= 0)
-        setenv("OPENBLAS_CORETYPE", cores[chosen], 1);
+    if (!chosen)
+        return;
+    double rate = rate_of(chosen, true, self, threads, rank);
+    snprintf(text + at, sizeof text - (size_t)at, " %s with its own threads %.1f", chosen, rate);
+    setenv("OPENBLAS_CORETYPE", chosen, 1);
+    setenv(own_threads, rate > best ? "1" : "0", 1);
+    setenv(tried, text, 1);
+}
+
+/* Of a process that tries one kernel: whether OpenBLAS took it. */
+static bool has_core(const char *core)
+{
+    char *(*name)(void);
+    *(void **)&name = dlsym(RTLD_DEFAULT, "openblas_get_corename");
+    return !name || strcasecmp(name(), core) == 0;
 }
 
 int main(int argc, char **argv)
@@ -185,7 +238,12 @@ int main(int argc, char **argv)
         if (getenv("OPENBLAS_CORETYPE"))
             execv(argv[0], argv); /* OpenBLAS reads it when it is loaded */
     }
-    measure(try ? 1 : argc > 1 ? atof(argv[1]) : 20, threads, !try);
+    const char *core = getenv("OPENBLAS_CORETYPE"), *own = getenv(own_threads);
+    if (try && (!core || !has_core(core)))
+        return 1;
+    if (!try && getenv(tried))
+        printf("# %s\n", getenv(tried));
+    measure(try ? TRY_S : argc > 1 ? atof(argv[1]) : 20, threads, !try, own && atoi(own));
     if (try) {
         total(0, &work, &time[0]);
         printf("%.3f\n", work / time[0] / 1e9);
