@@ -58,6 +58,10 @@ static void files(void **state)
     assert_ok(tune_file_begin_folder(&w, "c"));
     assert_ok(tune_file_commit_folder(&w));
     assert_string_equal(seen(), "drd");
+    assert_ok(tune_file_make_folder("d/e"));
+    assert_string_equal(seen(), "dd");
+    assert_ok(tune_file_make_folder("d/e"));
+    assert_string_equal(seen(), "");
 }
 
 static void stores(void **state)
@@ -72,14 +76,14 @@ static void stores(void **state)
     assert_string_equal(seen(), "l");
     struct tune_store *s = tune_store_open("store", true);
     assert_got(s);
-    assert_string_equal(seen(), "fld"); /* its identity, which other processes rely on */
+    assert_string_equal(seen(), "dfld"); /* its folder, and its identity, which other processes rely on */
     struct tune_cell request[TUNE_REQUEST_KEYS];
     for (int i = 0; i < TUNE_REQUEST_KEYS; i++)
         request[i] = (struct tune_cell){.text = "x"};
     assert_ok(tune_store_request(s, request));
     assert_string_equal(seen(), "frd"); /* a row that was appended stays */
     assert_ok(tune_store_record(s, "spaces", "a.yaml", "x", 1));
-    assert_string_equal(seen(), "frd");
+    assert_string_equal(seen(), "dfrd");
     tune_store_free(s);
 }
 

@@ -100,7 +100,7 @@ static int begin_run(struct tune_measurement *m)
     char nonce[64], here[TUNE_PATH_MAX] = "", output[2 * TUNE_PATH_MAX + 16];
     TRY(tune_path(m->folder, "%s/run-%d", m->o.folder, m->run));
     TRY(tune_path(m->log, "%s/log-%d.txt", m->o.folder, m->run));
-    TRY(tune_file_make_folder(m->o.experiment->output ? m->o.folder : m->folder)); /* a recipe makes its own output folder */
+    TRY(m->o.experiment->output ? 0 : tune_file_new_folder(m->folder)); /* a recipe makes its own output folder */
     TRY(draw_nonce(m->nonce));
     snprintf(nonce, sizeof nonce, "TUNE_NONCE=%s", m->nonce);
     if (m->folder[0] != '/' && !getcwd(here, sizeof here)) {

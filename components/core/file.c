@@ -166,7 +166,7 @@ int tune_file_make_folder(const char *path)
 
 int tune_file_new_folder(const char *path)
 {
-    return mkdir(path, 0777) < 0 ? fail("make folder", path) : tune_file_sync_name(path);
+    return mkdir(path, 0777) < 0 ? fail("make folder", path) : 0;
 }
 
 /* Remove the entries of a folder that are meant. */

@@ -45,9 +45,9 @@ int tune_file_read_open(int fd, const char *path, size_t size, size_t limit, cha
 bool tune_file_exists(const char *path);
 bool tune_file_is_folder(const char *path);
 
-/* tune_file_make_folder - make the folder and those above it; a folder that is there already is fine.
- * tune_file_new_folder - make the folder alone: its parent must exist, and it must not.
- * Both sync the parent of each folder they make (tune_file_sync_name). */
+/* tune_file_make_folder - make the folder and those above it, and sync their names (tune_file_sync_name). A folder that is there
+ * already is fine.
+ * tune_file_new_folder - make the folder alone: its parent must exist, and it must not. Its name is not synced. */
 int tune_file_make_folder(const char *path);
 int tune_file_new_folder(const char *path);
 
