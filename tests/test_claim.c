@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include "stores/claim.h"
+#include "stores/store.h"
 
 static char who[128];
 
@@ -176,9 +177,35 @@ static void many_processes(void **state)
     }
 }
 
+/* Points: of two holders of one store one has a point, and no other point is held with it. */
+static void points(void **state)
+{
+    (void)state;
+    int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(before);
+    struct tune_store *a = tune_store_open("points", true), *b = tune_store_open("points", false);
+    assert_true(a && b);
+    assert_int_equal(tune_store_hold(a, 1 << 20), 1);
+    assert_int_equal(tune_store_hold(a, 1 << 20), 1); /* ours already */
+    assert_int_equal(tune_store_hold(b, 1 << 20), 0);
+    assert_int_equal(tune_store_hold(b, 2 << 20), 1);
+    assert_int_equal(tune_store_hold(a, UINT64_MAX), 1);
+    assert_int_equal(tune_store_hold(b, UINT64_MAX), 0);
+    tune_store_release(a, 1 << 20);
+    assert_int_equal(tune_store_hold(b, 1 << 20), 1);
+    assert_int_equal(tune_store_hold(a, 1 << 20), 0);
+    tune_store_free(b); /* and with it what it held */
+    assert_int_equal(tune_store_hold(a, 1 << 20), 1);
+    assert_int_equal(tune_store_hold(a, 2 << 20), 1);
+    tune_store_free(a);
+    int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(after, before); /* no file is left open */
+    close(after);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_process), cmocka_unit_test(dead_owners), cmocka_unit_test(out_of_sight),
-                                       cmocka_unit_test(many_processes)};
+                                       cmocka_unit_test(many_processes), cmocka_unit_test(points)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

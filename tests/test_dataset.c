@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 #include "datasets/dataset.h"
+#include "datasets/loader.h"
 #include "flags/flags.h"
 #include "test.h"
 #include "tokenizers/tokenizer.h"
@@ -755,6 +756,40 @@ static void by_flags(void **state)
     tune_dataset_free(d);
 }
 
+/* The hash that progress keeps is the one that the file has, step for step; of left-out rows too. */
+static void rows_hash(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"text\": \"one\"}\n{\"text\": \"\"}\nbroken\n{\"text\": \"one\"}\n"
+                               "{\"text\": \"\"}\n{\"text\": \"two\"}\n{\"text\": \"three\"}\n";
+    for (int k = 0; k < 12; k++) {
+        struct tune_loader_options o = {.part = TUNE_ALL, .batch_size = 1 + k % 3, .accumulate = 1, .max_length = 16,
+                                        .epochs = 2.5, .max_steps = -1, .stop_after_seconds = -1, .shuffle = k / 3 & 1,
+                                        .packing = k / 6 & 1};
+        struct tune_dataset *d = OPEN_AS("hash.jsonl", text, .max_length = 16, .skip_bad_rows = true);
+        assert_got(d);
+        struct tune_loader *load = tune_loader_new(d, &o);
+        assert_got(load);
+        struct tune_progress at = {0};
+        struct tune_batch batch;
+        uint64_t hash, before = 0;
+        for (int micros; (micros = tune_loader_more(load, &at)) > 0;) {
+            while (micros-- > 0)
+                assert_ok(tune_loader_next(load, &batch));
+            tune_progress_step(&at, load);
+            assert_ok(tune_loader_rows_hash(load, at.rows, &hash));
+            assert_true(at.rows_hash == hash && hash != before);
+            before = hash;
+        }
+        assert_true(at.finished && at.rows == 18);
+        assert_ok(tune_loader_rows_hash(load, 18, &hash));
+        assert_true(at.rows_hash == hash);
+        assert_true(tune_dataset_row_hash(d, 0) != tune_dataset_row_hash(d, 3)); /* the same text, elsewhere */
+        tune_loader_free(load);
+        tune_dataset_free(d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -763,7 +798,7 @@ int main(void)
         cmocka_unit_test(giant_line), cmocka_unit_test(cuts), cmocka_unit_test(response_template),
         cmocka_unit_test(append_token), cmocka_unit_test(callbacks), cmocka_unit_test(held_out), cmocka_unit_test(show),
         cmocka_unit_test(real_mask), cmocka_unit_test(real_begin), cmocka_unit_test(threads), cmocka_unit_test(damaged),
-        cmocka_unit_test(cut_short), cmocka_unit_test(fingerprint), cmocka_unit_test(by_flags),
+        cmocka_unit_test(cut_short), cmocka_unit_test(fingerprint), cmocka_unit_test(by_flags), cmocka_unit_test(rows_hash),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

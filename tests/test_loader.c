@@ -18,6 +18,7 @@ struct own {
     int64_t fails, unlabelled; /* a row that fails, one without labels; -1: none */
     int length;                /* of every row; 0: 2 + i % 7 */
     int64_t empty;             /* every so many-th row has no token; 0: none */
+    int64_t prompt;            /* tokens at the begin of each row that are not trained */
     int64_t mute;              /* the row before it, at this period, has tokens and no label; 0: none */
     _Atomic int64_t calls;
     volatile int *catch;       /* NULL, or where reading row 1000 notes SIGTERM */
@@ -66,7 +67,7 @@ static int own_row(void *context, int64_t row, struct tune_example *x)
         return -1;
     for (int64_t t = 0; t < n; t++) {
         x->ids[t] = (int32_t)(100 * (row % 1000000) + t); /* whatever the row, an id */
-        x->trained[t] = labelled(own, row);
+        x->trained[t] = t >= own->prompt && labelled(own, row);
     }
     x->count = n;
     return 0;
@@ -670,7 +671,9 @@ static void no_labels(void **state)
         o.max_length = 1; /* cut away */
         load = loader_of(&own, 8, o, &d);
         assert_int_equal(tune_loader_more(load, &at), -1);
-        assert_error_has(kind & 4 ? "4 lost theirs to max_length 1" : "8 lost theirs to max_length 1");
+        assert_error_has(kind & 4 ? "4 rows has a token" : "8 rows has a token");
+        assert_error_has(kind & 4 ? "on, 4 lost theirs to max_length 1" : "on, 8 lost theirs to max_length 1");
+        assert_error_has("0 cannot be read, 0 have no text");
         done(load, d);
     }
 }
@@ -1339,6 +1342,28 @@ static void packed_ones(void **state)
     tune_packs_free(&p);
 }
 
+/* Labels begin where the answer does. */
+static void prompts(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        struct own own = own_new();
+        struct tune_dataset *d;
+        struct tune_progress at = {0};
+        struct tune_batch batch;
+        struct tune_loader_options o = options();
+        own.length = 5, own.prompt = 3;
+        o.packing = kind;
+        struct tune_loader *load = loader_of(&own, 4, o, &d);
+        assert_true(tune_loader_more(load, &at) > 0);
+        assert_ok(tune_loader_next(load, &batch));
+        for (int t = 0; t < 5; t++)
+            assert_int_equal(batch.labels[t], t == 2 || t == 3 ? batch.ids[t + 1] : NO);
+        assert_int_equal(batch.label_count, 2 * batch.row_count);
+        done(load, d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1348,7 +1373,7 @@ int main(void)
         cmocka_unit_test(max_steps), cmocka_unit_test(stops), cmocka_unit_test(parts),
         cmocka_unit_test(exact_share), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(left_out), cmocka_unit_test(interrupted),
-        cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels),
+        cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels), cmocka_unit_test(prompts),
         cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense),
         cmocka_unit_test(huge), cmocka_unit_test(by_flags),  cmocka_unit_test(sizes), cmocka_unit_test(packed_ones),
     };
