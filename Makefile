@@ -211,9 +211,9 @@ test-aarch64:
 	@[ ! -e $(AARCH64_ROOT)/packages ] || ! command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || \
 	    PKG_CONFIG_LIBDIR=$(AARCH64_LIB)/pkgconfig:$(AARCH64_LIB)/openblas-pthread/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(AARCH64_ROOT) \
 	    $(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/aarch64 CC="aarch64-linux-gnu-gcc --sysroot=$(AARCH64_ROOT)" \
-	    AR=aarch64-linux-gnu-ar ARCH= $(BUILD)/aarch64/finetune_full aarch64-tests
+	    AR=aarch64-linux-gnu-ar ARCH= aarch64-tests
 	@AARCH64_ROOT=$(AARCH64_ROOT) BUILD=$(BUILD)/aarch64 sh tests/aarch64.sh
-aarch64-tests: $(TESTS)
+aarch64-tests: $(RECIPES) $(TESTS)
 
 tests: $(TESTS) $(HELPERS) $(FUZZERS)
 

@@ -51,9 +51,10 @@ static struct tune_catalog shipped(void)
 
 static cJSON *describe(const char *program)
 {
-    const char *build = getenv("BUILD");
+    const char *build = getenv("BUILD"), *wrapper = getenv("TUNE_TEST_WRAPPER"); /* tests/run.sh */
     char command[TUNE_PATH_MAX + 32], *text = calloc(1, 1 << 20);
-    snprintf(command, sizeof command, "%s/%s --describe", build ? build : "build", program);
+    snprintf(command, sizeof command, "%s %s/%s --describe", wrapper ? wrapper : "", build ? build : "build",
+             program);
     FILE *f = popen(command, "r");
     assert_non_null(f);
     size_t size = fread(text, 1, (1 << 20) - 1, f);
