@@ -276,6 +276,13 @@ kill -9 $p2
 wait $p1 $p3
 wait $p2 2>/dev/null
 is "one of three killed: the others take over what it had, and measure nothing twice" eval '[ $(wc -l <log) -le 17 ] && "$samples" rows custom_experiments.work $own --store killed2 --columns entity,repeat --output-format csv | tail -n +2 | sort >pairs && [ $(wc -l <pairs) = 16 ] && [ $(sort -u pairs | wc -l) = 16 ] && grep -q "^# finished" joined.1 && grep -q "^# finished" joined.3'
+rm -f log
+space overtaken.yaml "1, 2, 3, 4" 1 fine 0.3
+"$sweep" overtaken.yaml $own --store overtaken --name ahead --share-cores >joined.1 2>&1 & first=$!
+until [ -s log ] || ! kill -0 $first; do sleep 0.05; done
+"$sweep" --resume ahead $own --store overtaken --share-cores >joined.2 2>&1 & second=$!
+is "--resume of an operation that goes on: both come to their end, whichever is first" eval 'wait $first && wait $second; code=$?; cat joined.?; [ $code = 0 ] && [ $(wc -l <log) = 4 ] && "$samples" stats ahead --store overtaken | grep -qw finished'
+is "... and the last one leaves no claims" test ! -e overtaken/claims/ahead
 # ---- plain sweeps at once, each an operation of its own ----
 rm -f log
 space twin.yaml "1, 2, 3, 4" 1 fine 0.3
