@@ -1,4 +1,4 @@
-/* folder.c - opens a file of a folder, then looks where the open file lies: no link can change between the two. */
+/* folder.c - opens a folder and a file of it, then looks where both lie: no link can change between the two. */
 #include "core/folder.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ static int cannot_open(const char *path)
     return -1;
 }
 
-/* Where the open file lies, by the kernel's word. */
+/* Where an open file or folder lies, by the kernel's word. */
 static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
 {
     char link[64];
@@ -96,12 +96,11 @@ static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
     return 0;
 }
 
-static int check_place(int fd, const char *folder, const char *path)
+static int check_place(int fd, int folder, const char *path)
 {
-    char real[TUNE_PATH_MAX], home[PATH_MAX];
+    char real[TUNE_PATH_MAX], home[TUNE_PATH_MAX];
     TRY(real_path(fd, path, real));
-    if (!realpath(folder, home))
-        return cannot_open(folder);
+    TRY(real_path(folder, path, home));
     if (below(real, home, strlen(home)) || in_own_blobs(real, home) || in_cache_blobs(real))
         return 0;
     tune_error_set("%.500s leads to %.500s, which is outside its folder; links may lead only inside the folder or into the Hub "
@@ -110,7 +109,7 @@ static int check_place(int fd, const char *folder, const char *path)
     return -1;
 }
 
-static int check(int fd, const char *folder, struct tune_folder_file *f)
+static int check(int fd, int folder, struct tune_folder_file *f)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
@@ -125,12 +124,10 @@ static int check(int fd, const char *folder, struct tune_folder_file *f)
 }
 
 /* First a descriptor that only names the file (O_PATH): a pipe or device is not touched. Then that very file to read. */
-int tune_folder_open(struct tune_folder_file *f, const char *folder, const char *name)
+static int open_in(int folder, const char *name, struct tune_folder_file *f)
 {
     char again[64];
-    f->fd = -1;
-    TRY(tune_path(f->path, "%s/%s", folder, name));
-    int place = open(f->path, O_PATH | O_CLOEXEC);
+    int place = openat(folder, name, O_PATH | O_CLOEXEC);
     if (place < 0)
         return cannot_open(f->path);
     int status = check(place, folder, f);
@@ -138,6 +135,19 @@ int tune_folder_open(struct tune_folder_file *f, const char *folder, const char 
     if (status == 0 && (f->fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         status = cannot_open(f->path);
     close(place);
+    return status;
+}
+
+/* The folder is looked up once: its name may lead elsewhere a moment later. */
+int tune_folder_open(struct tune_folder_file *f, const char *folder, const char *name)
+{
+    f->fd = -1;
+    TRY(tune_path(f->path, "%s/%s", folder, name));
+    int home = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (home < 0)
+        return cannot_open(f->path);
+    int status = open_in(home, name, f);
+    close(home);
     return status;
 }
 
