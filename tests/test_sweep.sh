@@ -299,6 +299,9 @@ for i in 1 2; do "$sweep" twin.yaml $own --store twin --remeasure >twin.$i 2>&1 
 wait
 is "... not with --remeasure" eval '[ $(wc -l <log) = 8 ]'
 is "claims and locks leave nothing behind" eval '[ -d twin/claims ] && [ -z "$(find twin/claims -type f)" ] && [ -e twin/points.lock ] && [ ! -s twin/points.lock ]'
+space mine.yaml "1, 2" 1
+(umask 022 && "$sweep" mine.yaml $own --store ours --entities 1 >/dev/null 2>&1; chmod 775 ours; rm ours/points.lock; "$sweep" mine.yaml $own --store ours >/dev/null 2>&1)
+is "who may write in the store may lock, whatever the umask of who was first" eval 'stat -c %a ours/points.lock && [ $(stat -c %a ours/points.lock) = 664 ]'
 
 # ---- what was killed ----
 state() { "$samples" stats --store twin | grep -w -- "$1" | grep -cw -- "$2"; }
