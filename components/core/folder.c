@@ -96,16 +96,25 @@ static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
     return 0;
 }
 
+/* Of a clone: .git/config may hold the user's token. What git-annex and git-lfs keep there is the model's. */
+static bool is_private_of_git(const char *path)
+{
+    const char *git = strncmp(path, ".git/", 5) == 0 ? path : strstr(path, "/.git/");
+    const char *inner = git ? strchr(git + 1, '/') + 1 : NULL;
+    return inner && strncmp(inner, "annex/objects/", 14) != 0 && strncmp(inner, "lfs/objects/", 12) != 0;
+}
+
 static int check_place(int fd, int folder, const char *path)
 {
     char real[TUNE_PATH_MAX], home[TUNE_PATH_MAX];
     TRY(real_path(fd, path, real));
     TRY(real_path(folder, path, home));
-    if (below(real, home, strlen(home)) || in_own_blobs(real, home) || in_cache_blobs(real))
+    const char *inside = below(real, home, strlen(home));
+    if (inside ? !is_private_of_git(inside) : in_own_blobs(real, home) || in_cache_blobs(real))
         return 0;
-    tune_error_set("%.500s leads to %.500s, which is outside its folder; links may lead only inside the folder or into the Hub "
+    tune_error_set("%.500s leads to %.500s, which is %s; links may lead only inside the folder or into the Hub "
                    "cache's blobs, so that a stranger's folder cannot take your files along. If you trust it, copy the file: "
-                   "cp --remove-destination %.200s %.200s", path, real, real, path);
+                   "cp --remove-destination %.200s %.200s", path, real, inside ? "git's own" : "outside its folder", real, path);
     return -1;
 }
 
