@@ -295,6 +295,10 @@ for i in 1 2; do "$sweep" twin.yaml $own --store twin2 --share-cores --in-flight
 wait
 is "... also on shared cores, two at a time" eval 'cat twin.?; [ $(wc -l <log) = 4 ] && [ $(sort -u log | wc -l) = 4 ]'
 rm -f log
+for i in 1 2 3; do "$sweep" twin.yaml $own --store twin3 --share-cores --repeat 2 >twin.$i 2>&1 & done
+wait
+is "... with --repeat 2, twice" eval 'cat twin.?; [ $(wc -l <log) = 8 ] && [ $(sort -u log | wc -l) = 4 ]'
+rm -f log
 for i in 1 2; do "$sweep" twin.yaml $own --store twin --remeasure >twin.$i 2>&1 & done
 wait
 is "... not with --remeasure" eval '[ $(wc -l <log) = 8 ]'
