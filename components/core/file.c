@@ -52,7 +52,7 @@ int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, siz
         if (got < 0)
             return fail("read", path);
         if (got == 0) {
-            tune_error_set("%s was cut to %llu bytes while it was being read; start again with the file as it shall be", path,
+            tune_error_set("%s was cut to %llu bytes while it was being read; put the whole file there and start again", path,
                            (unsigned long long)(offset + done));
             return -1;
         }
