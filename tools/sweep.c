@@ -470,7 +470,6 @@ static int prepare(void)
 static int tidy(void)
 {
     char folder[TUNE_PATH_MAX];
-    TRY(tune_claim_drop(&sweep.own));
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
     int alive = tune_claim_alive(folder, TUNE_OPERATION_CLAIM);
     if (alive != 0)
@@ -514,6 +513,7 @@ int main(int argc, char **argv)
             give_up();
         end_record(stopped ? "stopped" : "finished");
         MUST(tune_operation_record_write(sweep.store, &sweep.record));
+        MUST(tune_claim_drop(&sweep.own));
         if (!stopped && !my.join)
             MUST(tidy());
         sweep_summary(stopped);
