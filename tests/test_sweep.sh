@@ -303,6 +303,12 @@ for i in 1 2; do "$sweep" twin.yaml $own --store twin --remeasure >twin.$i 2>&1 
 wait
 is "... not with --remeasure" eval '[ $(wc -l <log) = 8 ]'
 is "claims and locks leave nothing behind" eval '[ -d twin/claims ] && [ -z "$(find twin/claims -type f)" ] && [ -e twin/points.lock ] && [ ! -s twin/points.lock ]'
+rm -f log
+space alone.yaml 1 1 fine 1
+"$sweep" alone.yaml $own --store alone --share-cores >twin.1 2>&1 & first=$!
+until [ -s log ] || ! kill -0 $first; do sleep 0.02; done
+is "who waits for another's result says so" says "^# other sweeps measure what is left \(1\): we wait" "$sweep" alone.yaml $own --store alone --share-cores
+wait $first
 space mine.yaml "1, 2" 1
 (umask 022 && "$sweep" mine.yaml $own --store ours --entities 1 >/dev/null 2>&1; chmod 775 ours; rm ours/points.lock; "$sweep" mine.yaml $own --store ours >/dev/null 2>&1)
 is "who may write in the store may lock, whatever the umask of who was first" eval 'stat -c %a ours/points.lock && [ $(stat -c %a ours/points.lock) = 664 ]'
