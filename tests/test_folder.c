@@ -1,4 +1,5 @@
-/* test_folder.c - a file of a folder whose own name changes: another process turns the folder's link to and fro meanwhile. */
+/* test_folder.c - files of a folder whose own name changes: another process turns its link to and
+ * fro meanwhile. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -7,7 +8,8 @@
 
 #include "core/folder.h"
 
-/* "model" is by turns a link to the stranger's folder and to the private one, until the process is killed. */
+/* "model" is by turns a link to the stranger's folder and to the private one, until the process is
+ * killed. */
 static void turn(void)
 {
     for (int i = 0;; i++)

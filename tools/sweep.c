@@ -466,7 +466,8 @@ static int prepare(void)
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 
-/* An operation that is all answered needs no claims any more, and no empty folder of runs. Another process may still work at it. */
+/* An operation that is all answered needs no claims any more, and no empty folder of runs. But other
+ * processes may still work at it. */
 static int tidy(void)
 {
     char folder[TUNE_PATH_MAX];

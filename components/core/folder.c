@@ -1,4 +1,5 @@
-/* folder.c - opens a folder and a file of it, then looks where both lie: no link can change between the two. */
+/* folder.c - opens a folder and a file of it, then looks where the two open ones lie: no link can
+ * change in between. */
 #include "core/folder.h"
 
 #include <errno.h>
@@ -96,12 +97,14 @@ static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
     return 0;
 }
 
-/* Of a clone: .git/config may hold the user's token. What git-annex and git-lfs keep there is the model's. */
+/* A clone's .git/config may hold the user's token. What git-annex and git-lfs keep in .git is the
+ * model's. */
 static bool is_private_of_git(const char *path)
 {
     const char *git = strncmp(path, ".git/", 5) == 0 ? path : strstr(path, "/.git/");
     const char *inner = git ? strchr(git + 1, '/') + 1 : NULL;
-    return inner && strncmp(inner, "annex/objects/", 14) != 0 && strncmp(inner, "lfs/objects/", 12) != 0;
+    return inner && strncmp(inner, "annex/objects/", 14) != 0 &&
+           strncmp(inner, "lfs/objects/", 12) != 0;
 }
 
 static int check_place(int fd, int folder, const char *path)
@@ -114,7 +117,8 @@ static int check_place(int fd, int folder, const char *path)
         return 0;
     tune_error_set("%.500s leads to %.500s, which is %s; links may lead only inside the folder or into the Hub "
                    "cache's blobs, so that a stranger's folder cannot take your files along. If you trust it, copy the file: "
-                   "cp --remove-destination %.200s %.200s", path, real, inside ? "git's own" : "outside its folder", real, path);
+                   "cp --remove-destination %.200s %.200s", path, real,
+                   inside ? "git's own" : "outside its folder", real, path);
     return -1;
 }
 

@@ -166,7 +166,7 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
     if (found > 0 && !(job->rows = malloc((size_t)found * sizeof *job->rows)))
         return no_memory();
     for (int i = 0; i < found; i++)
-        if (rows[i].entity == job->hash) /* its own other repeats are no replays of this one: those before it took none */
+        if (rows[i].entity == job->hash) /* its own other repeats are no replays, and took none */
             at -= rows[i].repeat < job->repeat && at > 0;
         else if (rows[i].status != TUNE_FAILED)
             job->rows[count++] = rows[i];
