@@ -41,6 +41,11 @@ fresh && ln -s ../private odd/sub && ln -sf sub/secret.json odd/added_tokens.jso
 refused "through a folder's link" 1 "odd/added_tokens.json leads to" fit odd out
 fresh && ln -sf inner odd/added_tokens.json && ln -s ../private/secret.json odd/inner
 refused "a chain that ends outside" 1 "odd/added_tokens.json leads to" fit odd out
+fresh && mkdir odd/.git && echo 'url = https://me:hf_PRIVATE@huggingface.co' >odd/.git/config && ln -s .git/config odd/merges.txt
+refused "the clone's .git/config, which may hold a token" 1 "$(realpath odd)/.git/config, which is git's own" fit odd out
+is "... it is not in the run" sh -c '! grep -rqs hf_PRIVATE out'
+fresh && mkdir -p odd/.git/annex/objects && echo '#version: 0.2' >odd/.git/annex/objects/key && ln -s .git/annex/objects/key odd/merges.txt
+is "what git-annex keeps there is the model's" fit odd out
 fresh && ln -s /nowhere odd/added_tokens.json
 refused "a link to nothing is named with its target" 1 "odd/added_tokens.json, a link to /nowhere" fit odd out
 fresh && ln -s "$tmp/odd-secret" odd/added_tokens.json && echo '{}' >odd-secret

@@ -214,6 +214,7 @@ is "... rows of before, with the value itself, are known" eval 'environment 1 0 
 for name in HF_TOKEN aws_Secret_access WANDB_API_KEY PGPASSWORD=x keyboard; do
     refused "a name that sounds like a secret: $name" 2 "sounds like a secret" env HF_TOKEN=hf_x "$sweep" env.yaml $own --store env --env "SETTING=1,$name"
 done
+refused "a value without a name" 2 "a value without a name" "$sweep" env.yaml $own --store env --env SETTING=1,=hidden
 is "... is passed where that is forced, and hashed" eval 'HF_TOKEN=hf_very "$sweep" env.yaml $own --store env --env HF_TOKEN --env-secrets >out && grep -q "HF_TOKEN=#" out && ! grep -rlaF hf_very env out'
 echo nonsense >config/tune.c/env.key
 refused "a key that is none" 1 "config/tune.c/env.key: expected one line of 32 hexadecimal digits" "$sweep" env.yaml $own --store env --env A=1

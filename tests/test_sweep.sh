@@ -276,6 +276,13 @@ kill -9 $p2
 wait $p1 $p3
 wait $p2 2>/dev/null
 is "one of three killed: the others take over what it had, and measure nothing twice" eval '[ $(wc -l <log) -le 17 ] && "$samples" rows custom_experiments.work $own --store killed2 --columns entity,repeat --output-format csv | tail -n +2 | sort >pairs && [ $(wc -l <pairs) = 16 ] && [ $(sort -u pairs | wc -l) = 16 ] && grep -q "^# finished" joined.1 && grep -q "^# finished" joined.3'
+rm -f log
+space overtaken.yaml "1, 2, 3, 4" 1 fine 0.3
+"$sweep" overtaken.yaml $own --store overtaken --name ahead --share-cores >joined.1 2>&1 & first=$!
+until [ -s log ] || ! kill -0 $first; do sleep 0.05; done
+"$sweep" --resume ahead $own --store overtaken --share-cores >joined.2 2>&1 & second=$!
+is "--resume of an operation that goes on: both come to their end, whichever is first" eval 'wait $first && wait $second; code=$?; cat joined.?; [ $code = 0 ] && [ $(wc -l <log) = 4 ] && "$samples" stats ahead --store overtaken | grep -qw finished'
+is "... and the last one leaves no claims" test ! -e overtaken/claims/ahead
 # ---- plain sweeps at once, each an operation of its own ----
 rm -f log
 space twin.yaml "1, 2, 3, 4" 1 fine 0.3
@@ -288,10 +295,23 @@ for i in 1 2; do "$sweep" twin.yaml $own --store twin2 --share-cores --in-flight
 wait
 is "... also on shared cores, two at a time" eval 'cat twin.?; [ $(wc -l <log) = 4 ] && [ $(sort -u log | wc -l) = 4 ]'
 rm -f log
+for i in 1 2 3; do "$sweep" twin.yaml $own --store twin3 --share-cores --repeat 2 >twin.$i 2>&1 & done
+wait
+is "... with --repeat 2, twice" eval 'cat twin.?; [ $(wc -l <log) = 8 ] && [ $(sort -u log | wc -l) = 4 ]'
+rm -f log
 for i in 1 2; do "$sweep" twin.yaml $own --store twin --remeasure >twin.$i 2>&1 & done
 wait
 is "... not with --remeasure" eval '[ $(wc -l <log) = 8 ]'
 is "claims and locks leave nothing behind" eval '[ -d twin/claims ] && [ -z "$(find twin/claims -type f)" ] && [ -e twin/points.lock ] && [ ! -s twin/points.lock ]'
+rm -f log
+space alone.yaml 1 1 fine 1
+"$sweep" alone.yaml $own --store alone --share-cores >twin.1 2>&1 & first=$!
+until [ -s log ] || ! kill -0 $first; do sleep 0.02; done
+is "who waits for another's result says so" says "^# other sweeps measure what is left \(1\): we wait" "$sweep" alone.yaml $own --store alone --share-cores
+wait $first
+space mine.yaml "1, 2" 1
+(umask 022 && "$sweep" mine.yaml $own --store ours --entities 1 >/dev/null 2>&1; chmod 775 ours; rm ours/points.lock; "$sweep" mine.yaml $own --store ours >/dev/null 2>&1)
+is "who may write in the store may lock, whatever the umask of who was first" eval 'stat -c %a ours/points.lock && [ $(stat -c %a ours/points.lock) = 664 ]'
 
 # ---- what was killed ----
 state() { "$samples" stats --store twin | grep -w -- "$1" | grep -cw -- "$2"; }

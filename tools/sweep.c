@@ -466,15 +466,19 @@ static int prepare(void)
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 
-/* What an operation that is nobody else's, and all answered, needs no more: its claims, and the folder of its runs if it
- * is empty. */
+/* An operation that is all answered needs no claims any more, and no empty folder of runs. But other
+ * processes may still work at it. */
 static int tidy(void)
 {
     char folder[TUNE_PATH_MAX];
+    TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
+    int alive = tune_claim_alive(folder, TUNE_OPERATION_CLAIM);
+    if (alive != 0)
+        return alive < 0 ? -1 : 0;
+    TRY(tune_file_remove_folder(folder));
     TRY(tune_path(folder, "%s/runs/%s", tune_store_folder(sweep.store), sweep.record.id));
     rmdir(folder);
-    TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
-    return tune_file_remove_folder(folder);
+    return 0;
 }
 
 static int describe(void)
@@ -510,6 +514,7 @@ int main(int argc, char **argv)
             give_up();
         end_record(stopped ? "stopped" : "finished");
         MUST(tune_operation_record_write(sweep.store, &sweep.record));
+        MUST(tune_claim_drop(&sweep.own));
         if (!stopped && !my.join)
             MUST(tidy());
         sweep_summary(stopped);

@@ -52,7 +52,7 @@ int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, siz
         if (got < 0)
             return fail("read", path);
         if (got == 0) {
-            tune_error_set("%s was cut to %llu bytes while it was being read; start again with the file as it shall be", path,
+            tune_error_set("%s was cut to %llu bytes while it was being read; put the whole file there and start again", path,
                            (unsigned long long)(offset + done));
             return -1;
         }
@@ -174,7 +174,7 @@ static int remove_entries(const char *path, bool (*meant)(const char *name))
 {
     DIR *folder = opendir(path);
     if (!folder)
-        return fail("open folder", path);
+        return errno == ENOENT ? 0 : fail("open folder", path);
     struct dirent *entry;
     int status = 0;
     while (status == 0 && (entry = readdir(folder))) {
@@ -200,9 +200,10 @@ int tune_file_remove_folder(const char *path)
     if (lstat(path, &st) < 0)
         return errno == ENOENT ? 0 : fail("examine", path);
     if (!S_ISDIR(st.st_mode))
-        return unlink(path) < 0 ? fail("remove", path) : 0;
+        return unlink(path) < 0 && errno != ENOENT ? fail("remove", path) : 0;
     int status = remove_entries(path, is_inside);
-    for (int i = 0; status == 0 && rmdir(path) < 0; i++) /* another process may have put something there meanwhile */
+    /* another process may have put something there meanwhile, or removed it too */
+    for (int i = 0; status == 0 && rmdir(path) < 0 && errno != ENOENT; i++)
         status = (errno == ENOTEMPTY || errno == EEXIST) && i < 10 ? remove_entries(path, is_inside) : fail("remove folder", path);
     return status;
 }

@@ -1,4 +1,5 @@
-/* folder.c - opens a file of a folder, then looks where the open file lies: no link can change between the two. */
+/* folder.c - opens a folder and a file of it, then looks where the two open ones lie: no link can
+ * change in between. */
 #include "core/folder.h"
 
 #include <errno.h>
@@ -81,7 +82,7 @@ static int cannot_open(const char *path)
     return -1;
 }
 
-/* Where the open file lies, by the kernel's word. */
+/* Where an open file or folder lies, by the kernel's word. */
 static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
 {
     char link[64];
@@ -96,21 +97,32 @@ static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
     return 0;
 }
 
-static int check_place(int fd, const char *folder, const char *path)
+/* A clone's .git/config may hold the user's token. What git-annex and git-lfs keep in .git is the
+ * model's. */
+static bool is_private_of_git(const char *path)
 {
-    char real[TUNE_PATH_MAX], home[PATH_MAX];
+    const char *git = strncmp(path, ".git/", 5) == 0 ? path : strstr(path, "/.git/");
+    const char *inner = git ? strchr(git + 1, '/') + 1 : NULL;
+    return inner && strncmp(inner, "annex/objects/", 14) != 0 &&
+           strncmp(inner, "lfs/objects/", 12) != 0;
+}
+
+static int check_place(int fd, int folder, const char *path)
+{
+    char real[TUNE_PATH_MAX], home[TUNE_PATH_MAX];
     TRY(real_path(fd, path, real));
-    if (!realpath(folder, home))
-        return cannot_open(folder);
-    if (below(real, home, strlen(home)) || in_own_blobs(real, home) || in_cache_blobs(real))
+    TRY(real_path(folder, path, home));
+    const char *inside = below(real, home, strlen(home));
+    if (inside ? !is_private_of_git(inside) : in_own_blobs(real, home) || in_cache_blobs(real))
         return 0;
-    tune_error_set("%.500s leads to %.500s, which is outside its folder; links may lead only inside the folder or into the Hub "
+    tune_error_set("%.500s leads to %.500s, which is %s; links may lead only inside the folder or into the Hub "
                    "cache's blobs, so that a stranger's folder cannot take your files along. If you trust it, copy the file: "
-                   "cp --remove-destination %.200s %.200s", path, real, real, path);
+                   "cp --remove-destination %.200s %.200s", path, real,
+                   inside ? "git's own" : "outside its folder", real, path);
     return -1;
 }
 
-static int check(int fd, const char *folder, struct tune_folder_file *f)
+static int check(int fd, int folder, struct tune_folder_file *f)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
@@ -125,12 +137,10 @@ static int check(int fd, const char *folder, struct tune_folder_file *f)
 }
 
 /* First a descriptor that only names the file (O_PATH): a pipe or device is not touched. Then that very file to read. */
-int tune_folder_open(struct tune_folder_file *f, const char *folder, const char *name)
+static int open_in(int folder, const char *name, struct tune_folder_file *f)
 {
     char again[64];
-    f->fd = -1;
-    TRY(tune_path(f->path, "%s/%s", folder, name));
-    int place = open(f->path, O_PATH | O_CLOEXEC);
+    int place = openat(folder, name, O_PATH | O_CLOEXEC);
     if (place < 0)
         return cannot_open(f->path);
     int status = check(place, folder, f);
@@ -138,6 +148,19 @@ int tune_folder_open(struct tune_folder_file *f, const char *folder, const char 
     if (status == 0 && (f->fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         status = cannot_open(f->path);
     close(place);
+    return status;
+}
+
+/* The folder is looked up once: its name may lead elsewhere a moment later. */
+int tune_folder_open(struct tune_folder_file *f, const char *folder, const char *name)
+{
+    f->fd = -1;
+    TRY(tune_path(f->path, "%s/%s", folder, name));
+    int home = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (home < 0)
+        return cannot_open(f->path);
+    int status = open_in(home, name, f);
+    close(home);
     return status;
 }
 

@@ -3,7 +3,8 @@
  * Such a folder comes by git, tar or rsync, with links in it. A link to ~/.ssh or /etc would copy private files into every
  * checkpoint. So a file is opened first. Then its real path must lie inside the folder, or be a blob of the Hub cache:
  *
- *     <folder>/...                              the folder's own path may be or hold links: the user named it
+ *     <folder>/...                              the folder's own path may be or hold links: the user named it.
+ *                                               Not .git/, but for .git/annex/objects/ and .git/lfs/objects/
  *     <repository>/blobs/<hash>                 where the folder is <repository>/snapshots/<commit>, or lies in it
  *     <Hub cache>/models--ORG--NAME/blobs/<hash>
  *

@@ -151,7 +151,7 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
 {
     const struct tune_protocol *p = &j->o.protocols[job->protocol];
     const struct tune_known_row *rows;
-    int count = 0, answered, refused;
+    int count = 0, at = job->repeat, answered, refused;
     free(job->rows);
     job->rows = NULL;
     job->row_count = 0;
@@ -165,14 +165,16 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
     TRY(found);
     if (found > 0 && !(job->rows = malloc((size_t)found * sizeof *job->rows)))
         return no_memory();
-    for (int i = 0; i < found; i++) /* its own other repeats are no replays of this one */
-        if (rows[i].status != TUNE_FAILED && rows[i].entity != job->hash)
+    for (int i = 0; i < found; i++)
+        if (rows[i].entity == job->hash) /* its own other repeats are no replays, and took none */
+            at -= rows[i].repeat < job->repeat && at > 0;
+        else if (rows[i].status != TUNE_FAILED)
             job->rows[count++] = rows[i];
-    if (count > job->repeat) {
+    if (count > at) {
         /* each result once: the last repeat takes all that are left */
         job->kind = TUNE_JOB_REPLAY;
-        job->row_count = job->repeat + 1 < j->o.repeat ? 1 : count - job->repeat;
-        memmove(job->rows, job->rows + job->repeat, (size_t)job->row_count * sizeof *job->rows);
+        job->row_count = job->repeat + 1 < j->o.repeat ? 1 : count - at;
+        memmove(job->rows, job->rows + at, (size_t)job->row_count * sizeof *job->rows);
         return 0;
     }
     TRY(refused = tune_experiment_refuses(p->experiment, job->inputs, job->why, sizeof job->why));

@@ -179,7 +179,7 @@ static void note_bus_error(int number, siginfo_t *info, void *context)
     if (mapped_file((uintptr_t)info->si_addr, path)) {
         say_part(": ");
         say_part(path);
-        say_part(" was cut short while it was being read, or its disk failed; start again with the file as it shall be\n");
+        say_part(" was cut short while it was being read, or its disk failed; put the whole file there and start again\n");
     } else {
         say_part(": bus error\n");
     }

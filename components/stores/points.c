@@ -4,22 +4,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/try.h"
 #include "stores/store_parts.h"
 
+/* Whoever may write in the store may lock, whatever the umask of the user who was here first. */
 static int open_points(struct tune_store *s)
 {
     char path[TUNE_PATH_MAX];
+    struct stat folder, file;
     if (s->points >= 0)
         return 0;
     TRY(tune_store_path(s, path, "points.lock"));
     s->points = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (s->points >= 0)
-        return 0;
-    tune_error_set("cannot open %s: %s", path, strerror(errno));
-    return -1;
+    if (s->points < 0) {
+        tune_error_set("cannot open %s: %s; who measures into this store must be able to write that "
+                       "file: its owner can chmod it", path, strerror(errno));
+        return -1;
+    }
+    /* where that fails, others are told the above */
+    if (stat(s->folder, &folder) == 0 && fstat(s->points, &file) == 0 && file.st_uid == geteuid())
+        (void)fchmod(s->points, (file.st_mode | folder.st_mode) & 0666);
+    return 0;
 }
 
 static int lock(struct tune_store *s, uint64_t point, short type)

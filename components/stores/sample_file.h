@@ -12,10 +12,10 @@
  *     /requests                    the same
  *     /reasons                     fixed strings, the first empty: what `reason` numbers
  *
- * Each chunk of rows has two checksums. HDF5's Fletcher-32 (the filter fletcher32) is for other readers. It takes a word of
- * zeros for one of ones, which rows are full of. So the attribute row_hashes has a hash of 64 bits for each chunk, and lies
- * under the checksum of what describes the table. It is checked whenever rows are read; a file without it goes by Fletcher-32,
- * if it has that. Files of before have neither; they are read too. Who edits rows in a file deletes row_hashes. */
+ * Each chunk of rows has two checksums. HDF5's Fletcher-32 (the filter fletcher32) is for other readers. It does not see a word
+ * 0x0000 that becomes 0xffff, and rows have many zeros. So the attribute row_hashes has a hash of 64 bits for each chunk. HDF5
+ * guards the attribute by a checksum of its own. The hashes are checked whenever rows are read; a file without them goes by
+ * Fletcher-32, if it has that. Older files have neither, and are read unchecked. Who edits rows in a file deletes row_hashes. */
 #ifndef TUNE_STORES_SAMPLE_FILE_H
 #define TUNE_STORES_SAMPLE_FILE_H
 

@@ -92,6 +92,9 @@ static int check_name(const char *asked)
     static const char *const secrets[] = {"TOKEN", "KEY", "SECRET", "PASSWORD"};
     char name[256];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(asked, "="), asked);
+    if (!*name)
+        return sweep_fail(TUNE_ERROR_USAGE, "--env: a value without a name; expected NAME=value or NAME, "
+                                            "separated by commas");
     for (int i = 0; i < 4 && !my.env_secrets; i++)
         if (strcasestr(name, secrets[i])) {
             tune_error_set_kind(TUNE_ERROR_USAGE, "--env: %.100s sounds like a secret (%s): what is measured would see it and might "

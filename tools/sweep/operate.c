@@ -307,6 +307,16 @@ static int fill_slots(void)
     return tune_store_commit(sweep.store);
 }
 
+static void tell_of_waiting(void)
+{
+    if (sweep.told_of_waiting)
+        return;
+    sweep.told_of_waiting = true;
+    sweep_clear_status();
+    printf("# other sweeps measure what is left (%d): we wait for their results\n", sweep.waiting_count);
+    fflush(stdout);
+}
+
 static int wait_for_one(bool stopping)
 {
     struct pollfd fds[1024];
@@ -316,6 +326,8 @@ static int wait_for_one(bool stopping)
             fds[n] = (struct pollfd){.fd = tune_measurement_descriptor(sweep.slots[i].measurement), .events = POLLIN};
             at[n++] = i;
         }
+    if (n == 0 && sweep.waiting_count > 0)
+        tell_of_waiting();
     sweep_draw_status();
     double left = my.time_limit > 0 && !stopping ? my.time_limit - (tune_clock_s() - sweep.begin_s) : 1;
     double most = n > 0 ? 1 : .1; /* nothing tells when others are done */

@@ -66,7 +66,7 @@ struct sweep {
     int64_t done;
     double begin_s, measured_s; /* measured_s: seconds of measurements that ended */
     int64_t measured;
-    bool terminal, status_drawn, more, told_of_cpus, told_of_stranger;
+    bool terminal, status_drawn, more, told_of_cpus, told_of_stranger, told_of_waiting;
     double looked_s; /* when it was last looked who has our cores */
 };
 
