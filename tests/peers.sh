@@ -55,6 +55,12 @@ compare() {
     shift
     why=
     if right "$@" >/dev/null 2>&1 || make "$@"; then
+        isa=
+        [ "$2" = tests/requirements-ado.txt ] || isa=$("$1/bin/python" tests/peers/onednn.py)
+        if [ -n "$isa" ]; then
+            echo "# PyTorch's AMX products end with an illegal instruction on this machine: ONEDNN_MAX_CPU_ISA=$isa"
+            export ONEDNN_MAX_CPU_ISA="$isa"
+        fi
         # shellcheck disable=SC2086 # one word each
         TUNE_TEST_TOTALS=$totals TUNE_PYTHON=$1/bin/python sh tests/run.sh $scripts || failed=1
         return

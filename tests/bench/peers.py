@@ -1,6 +1,9 @@
 """peers.py - what the benches beside PyTorch share: a program watched from outside, rows, their ids, the command line's ends."""
 import ctypes, json, os, shutil, subprocess, sys, tempfile, threading, time
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "peers"))
+import onednn
+
 BUILD = os.environ.get("BUILD", "build")
 THREADS = len(os.sched_getaffinity(0))
 
@@ -21,7 +24,10 @@ def vendor():
 def ways(tmp, brake):
     """The ways in which the peers run, name to environment: as they come, and at their best. brake: auto, or both to release
     MKL's brake on an Intel CPU too, where it changes nothing."""
-    name = vendor()
+    name, isa = vendor(), onednn.needed()
+    if isa:
+        print(f"# PyTorch's AMX products end with an illegal instruction on this machine: ONEDNN_MAX_CPU_ISA={isa}", flush=True)
+        os.environ["ONEDNN_MAX_CPU_ISA"] = isa
     if name and (name != "GenuineIntel" or brake == "both"):
         library = os.path.join(tmp, "release.so")
         subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-x", "c", "-", "-o", library], check=True, text=True,
