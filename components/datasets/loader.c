@@ -334,9 +334,7 @@ static int nothing(const struct tune_loader *load)
 static int begin_step(struct tune_loader *load)
 {
     load->given = load->put = load->tokens = load->label_count = load->padded = 0;
-    if (load->interrupted)
-        tune_ahead_stop(load);
-    load->interrupted = load->quit = false;
+    tune_ahead_again(load);
     tune_ahead_allow(load);
     if (load->o.ahead && !load->running)
         TRY(tune_ahead_start(load));
