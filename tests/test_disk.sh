@@ -43,6 +43,8 @@ asked() {
 is "--save-every asks for more" asked
 is "as the header says" test "$(count more)" = 5
 is "--keep-last keeps so many" eval 'run last --keep-last 3 && set -- $(left last) && [ $# -le 5 ]'
+is "and the header counts those of evaluations" eval 'run evaluated --eval-every 1 --keep-last 5 && set -- $(left evaluated) && [ $# -ge 5 ] && [ $# -le "$(count evaluated)" ] && [ "$(count evaluated)" = 7 ]'
+is "as many steps as a number holds" eval 'run endless --max-steps 9223372036854775807 --save-every 1 --eval-every 1 --stop-at-step 2 && grep -q "^# disk  *at most [1-9][0-9]* checkpoints of [0-9.]* MB, [1-9][0-9.]* TB in all" endless.out'
 is "without evaluations, one" eval 'run none --eval-every 0 && [ "$(count none)" = 1 ] && [ "$(left none)" = "34 " ] && close none'
 is "with --no-save and evaluations, the best" eval 'run unsaved --no-save && [ "$(left unsaved)" = "$(best unsaved) " ] && [ "$(count unsaved)" = 2 ]'
 is "with --no-save and none, nothing" eval 'run nothing --no-save --eval-every 0 && ! grep -q "^# disk" nothing.out'
@@ -71,7 +73,9 @@ else
     is "less than one checkpoint: refused, exit code 3, before the first step" eval '! less $((one * 9 / 10)) small && [ "$(less $((one * 9 / 10)) smaller >/dev/null; tail -n1 smaller.err)" ] && grep -q "not enough disk: a checkpoint takes about .* are free" small.err && [ ! -s small/metrics.jsonl ] && grep -q failed small/run.json'
     less $((one * 9 / 10)) small --overwrite >/dev/null
     is "its exit code" test $? = 3
-    is "less than all of them: a warning" eval 'less $((one * 3 / 2)) tight && grep -q "^# warning: disk  *the disk has .*--keep-last" tight.out'
+    is "less than all of them: a warning" eval 'less $((one * 3 / 2)) tight --save-every 10 && grep -q "^# warning: disk  *the disk has .*--keep-last" tight.out'
+    is "without --save-every there is nothing to advise" eval 'less $((one * 3 / 2)) bare && grep -q "^# warning: disk  *the disk has .* before the run ends$" bare.out'
+    is "resumed: --output is no advice" eval 'run full --stop-at-step 7 && ! (FREE=$((one * 9 / 10)) LD_PRELOAD=$tmp/small.so; export FREE LD_PRELOAD; "$BUILD/finetune_full" --resume full) 2>full.err && grep -q "not enough disk: .* copy that folder to a larger disk and resume the copy" full.err'
     is "enough: none" eval 'less $((one * 21 / 10)) room && ! grep -q "warning: disk" room.out'
 fi
 finish

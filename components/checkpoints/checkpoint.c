@@ -376,7 +376,7 @@ static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune
         .from = step,
         .save_every = o->save_every,
         .keep_last = o->keep_last,
-        .evaluates = o->evaluates,
+        .eval_every = o->eval_every,
         .at_end = !o->unsaved,
     };
     if (!o->log || tune_disk_plan_count(&plan) == 0)
