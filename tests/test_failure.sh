@@ -89,6 +89,14 @@ is "it says diverged" eval 'says rose "\"status\":.*\"diverged\"" && says rose "
 is "runs list has that state" eval '"$BUILD/runs" list --state diverged . >list.txt && grep -q "rose" list.txt && ! grep -q straight list.txt'
 is "of all steps of a run that was resumed" eval 'rise again --stop-at-step 45 && [ $code = 0 ] && says again stopped && ! more again && [ $code = 1 ] && says again "\"status\":.*diverged" && same_run rose again'
 is "there is nothing left to do then" eval '"$BUILD/finetune_full" --resume rose | grep -q "nothing left to do"'
+for i in $(seq 200); do cat kept.jsonl; done >many.jsonl # its evaluation takes seconds
+rise cut_off --eval-dataset many.jsonl >/dev/null 2>&1 &
+job=$!
+reached cut_off/checkpoint-final $job
+kill -TERM "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' cut_off/run.json | head -n 1)"
+wait $job
+is "a signal in its last evaluation: stopped" eval 'says cut_off "\"status\":.*\"stopped\"" && ! grep -q eval_loss cut_off/metrics.jsonl'
+is "resumed, it is evaluated, and diverged" eval '! more cut_off && [ $code = 1 ] && says cut_off "\"status\":.*\"diverged\"" && [ "$(grep -c eval_loss cut_off/metrics.jsonl)" = 1 ]'
 is "measurements of speed are exempt" eval 'rise fast --no-save && [ $code = 0 ] && says fast finished'
 is "and runs too short to say" eval 'run brief kept.jsonl --max-steps 39 --lr 3 --clip-norm 0 --schedule constant --warmup-steps 25 && says brief finished'
 finish

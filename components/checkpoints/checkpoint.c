@@ -227,7 +227,8 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
     int64_t before = linked(c, "checkpoint-best");
     if (at->best)
         TRY(set_link(c, "checkpoint-best", at->step));
-    bool wanted = c->options.keep_last > 0 || tune_every(before, c->options.save_every); /* else it was kept for being the best */
+    bool wanted = c->options.keep_last > 0 || tune_every(before, c->options.save_every) ||
+                  before == linked(c, "checkpoint-final"); /* else it was kept for being the best */
     if (at->best && before > 0 && before != at->step && !wanted)
         TRY(remove_one(c, before)); /* only now: the new one is whole, and the link is its */
     if (at->finished)

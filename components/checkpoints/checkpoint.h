@@ -35,7 +35,7 @@ struct tune_checkpoint_options {
     enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16, or TUNE_DTYPES: as they were read */
     int keep_last;              /* keep that many newest ones, and those the links point at; 0: all */
     int64_t save_every;         /* steps between the checkpoints that are wanted; one at another step that was the best so far is
-                                   removed when a better one is there. 0: none are */
+                                   removed when a better one is there, unless checkpoint-final points at it. 0: none are */
     int64_t eval_every;         /* steps between evaluations, 0: none; for the forecast of disk */
     const char *resume;         /* the checkpoint to go on from; NULL: none */
     const char *adapter;        /* a PEFT folder whose adapter a run that is not gone on with begins from; NULL: none */
