@@ -251,6 +251,7 @@ int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size)
     *text = 0;
     if (at.step == 0)
         return 0;
+    bool bad_row = tune_loader_bad_row(r->load); /* before another error takes the place of its own */
     int status = tune_logger_step(r->log, &at, r->sums);
     if (!at.finished)
         at.stopped = "an error";
@@ -259,7 +260,7 @@ int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size)
     if (c->saved_step > 0)
         snprintf(text, size, "%s %s/checkpoint-%" PRId64 "; to go on: --resume %s%s",
                  c->saved_step == at.step ? "saved" : "the newest checkpoint is", c->run, c->saved_step, c->run,
-                 tune_loader_failed(r->load) ? " (over a bad row: with --skip-bad-rows, or with the row mended in its place)" : "");
+                 bad_row ? " with --skip-bad-rows, or after mending the row in its place" : "");
     return status;
 }
 

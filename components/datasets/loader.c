@@ -478,12 +478,12 @@ int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash
     return 0;
 }
 
-bool tune_loader_failed(struct tune_loader *load)
+bool tune_loader_bad_row(struct tune_loader *load)
 {
     pthread_mutex_lock(&load->lock);
-    bool failed = load->failed;
+    bool bad = load->failed && load->error.kind != TUNE_ERROR_CANNOT;
     pthread_mutex_unlock(&load->lock);
-    return failed;
+    return bad && tune_dataset_whole(load->data) == 0;
 }
 
 int tune_loader_rewind(struct tune_loader *load)
