@@ -55,6 +55,7 @@ is "adapters" eval '"$BUILD/finetune_lora" --model model --dataset rows.jsonl --
 # ---- interrupted ----
 is "stopped, and gone on with: the best of before goes when there is a better one" eval 'run stop --stop-at-step 7 && [ "$(left stop)" = "6 7 " ] && "$BUILD/finetune_full" --resume stop >/dev/null && [ "$(best stop)" = "$(best plain)" ] && [ ! -d stop/checkpoint-6 ]'
 is "to the bits of the run that was not" eval 'same_run plain stop'
+is "killed before checkpoint-best was moved on: what it pointed at goes on resuming" eval 'run between --stop-at-step 7 && [ "$(best between)" = 6 ] && cp -r between/checkpoint-6 between/checkpoint-4 && ln -sfn checkpoint-4 between/checkpoint-best && "$BUILD/finetune_full" --resume between --eval-every 100 --stop-at-step 8 && [ "$(left between)" = "6 7 8 " ] && [ "$(best between)" = 6 ]'
 is "a run that ended and goes on: checkpoint-final stays whole" eval '"$BUILD/finetune_full" --resume plain --epochs 3 --allow-changed --stop-at-step 38 && [ "$(best plain)" -gt 34 ] && [ "$(final plain)" = 34 ] && [ -d plain/checkpoint-final/state ]'
 run killed --epochs 4000 --eval-every 1 >/dev/null 2>&1 &
 job=$!
