@@ -44,7 +44,9 @@ is "--save-every asks for more" asked
 is "as the header says" test "$(count more)" = 5
 is "--keep-last keeps so many" eval 'run last --keep-last 3 && set -- $(left last) && [ $# -le 5 ]'
 is "and the header counts those of evaluations" eval 'run evaluated --eval-every 1 --keep-last 5 && set -- $(left evaluated) && [ $# -ge 5 ] && [ $# -le "$(count evaluated)" ] && [ "$(count evaluated)" = 7 ]'
-is "as many steps as a number holds" eval 'run endless --max-steps 9223372036854775807 --save-every 1 --eval-every 1 --stop-at-step 2 && grep -q "^# disk  *at most [1-9][0-9]* checkpoints of [0-9.]* MB, [1-9][0-9.]* TB in all" endless.out'
+refused "more steps than progress.json can say" 2 '--max-steps: "9007199254740992" is outside its range' "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-steps 9007199254740992 --output none
+is "the most steps there can be" eval 'run endless --max-steps 1000000000000000 --save-every 1 --eval-every 1 --stop-at-step 2 && grep -q "^# disk  *at most [1-9][0-9]* checkpoints of [0-9.]* MB, [1-9][0-9.]* TB in all" endless.out'
+is "can be gone on with" eval '"$BUILD/finetune_full" --resume endless --stop-at-step 3 >endless.out && [ -d endless/checkpoint-3 ]'
 is "without evaluations, one" eval 'run none --eval-every 0 && [ "$(count none)" = 1 ] && [ "$(left none)" = "34 " ] && close none'
 is "with --no-save and evaluations, the best" eval 'run unsaved --no-save && [ "$(left unsaved)" = "$(best unsaved) " ] && [ "$(count unsaved)" = 2 ]'
 is "with --no-save and none, nothing" eval 'run nothing --no-save --eval-every 0 && ! grep -q "^# disk" nothing.out'
