@@ -259,8 +259,11 @@ int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size)
         return 0;
     bool bad_row = tune_loader_bad_row(r->load); /* before another error takes the place of its own */
     int status = tune_logger_step(r->log, &at, r->sums);
-    if (!at.finished)
+    if (!at.finished) {
         at.stopped = "an error";
+        TRY(tune_loader_seek(r->load, &at)); /* the plan there, without the step at hand, as resuming computes it */
+        at.planned_steps = tune_loader_planned_steps(r->load);
+    }
     if (status == 0 && !c->failed && tune_logger_last_step(r->log) == at.step)
         status = tune_checkpoint_save(c, r->model, r->optimizer, &at);
     if (c->saved_step > 0)
