@@ -154,8 +154,8 @@ static int prune(struct tune_checkpoint *c)
     return status;
 }
 
-/* checkpoint-best points at that step's checkpoint, which is whole. The one it pointed at before is removed if it was kept for
- * being the best only. */
+/* checkpoint-best points at that step's checkpoint, which is whole. The one it pointed at before is
+ * removed if it was kept only because it was the best. */
 static int set_best(struct tune_checkpoint *c, int64_t step)
 {
     int64_t before = linked(c, "checkpoint-best");
