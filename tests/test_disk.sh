@@ -43,6 +43,10 @@ asked() {
 is "--save-every asks for more" asked
 is "as the header says" test "$(count more)" = 5
 is "--keep-last keeps so many" eval 'run last --keep-last 3 && set -- $(left last) && [ $# -le 5 ]'
+is "and the header counts those of evaluations" eval 'run evaluated --eval-every 1 --keep-last 5 && set -- $(left evaluated) && [ $# -ge 5 ] && [ $# -le "$(count evaluated)" ] && [ "$(count evaluated)" = 7 ]'
+refused "more steps than progress.json can say" 2 '--max-steps: "9007199254740992" is outside its range' "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-steps 9007199254740992 --output none
+is "the most steps there can be" eval 'run endless --max-steps 1000000000000000 --save-every 1 --eval-every 1 --stop-at-step 2 && grep -q "^# disk  *at most [1-9][0-9]* checkpoints of [0-9.]* MB, [1-9][0-9.]* TB in all" endless.out'
+is "can be gone on with" eval '"$BUILD/finetune_full" --resume endless --stop-at-step 3 >endless.out && [ -d endless/checkpoint-3 ]'
 is "without evaluations, one" eval 'run none --eval-every 0 && [ "$(count none)" = 1 ] && [ "$(left none)" = "34 " ] && close none'
 is "with --no-save and evaluations, the best" eval 'run unsaved --no-save && [ "$(left unsaved)" = "$(best unsaved) " ] && [ "$(count unsaved)" = 2 ]'
 is "with --no-save and none, nothing" eval 'run nothing --no-save --eval-every 0 && ! grep -q "^# disk" nothing.out'
@@ -53,6 +57,8 @@ is "adapters" eval '"$BUILD/finetune_lora" --model model --dataset rows.jsonl --
 # ---- interrupted ----
 is "stopped, and gone on with: the best of before goes when there is a better one" eval 'run stop --stop-at-step 7 && [ "$(left stop)" = "6 7 " ] && "$BUILD/finetune_full" --resume stop >/dev/null && [ "$(best stop)" = "$(best plain)" ] && [ ! -d stop/checkpoint-6 ]'
 is "to the bits of the run that was not" eval 'same_run plain stop'
+is "killed before checkpoint-best was moved on: what it pointed at goes on resuming" eval 'run between --stop-at-step 7 && [ "$(best between)" = 6 ] && cp -r between/checkpoint-6 between/checkpoint-4 && ln -sfn checkpoint-4 between/checkpoint-best && "$BUILD/finetune_full" --resume between --eval-every 100 --stop-at-step 8 && [ "$(left between)" = "6 7 8 " ] && [ "$(best between)" = 6 ]'
+is "a run that ended and goes on: checkpoint-final stays whole" eval '"$BUILD/finetune_full" --resume plain --epochs 3 --allow-changed --stop-at-step 38 && [ "$(best plain)" -gt 34 ] && [ "$(final plain)" = 34 ] && [ -d plain/checkpoint-final/state ]'
 run killed --epochs 4000 --eval-every 1 >/dev/null 2>&1 &
 job=$!
 reached killed/checkpoint-best $job
@@ -71,7 +77,9 @@ else
     is "less than one checkpoint: refused, exit code 3, before the first step" eval '! less $((one * 9 / 10)) small && [ "$(less $((one * 9 / 10)) smaller >/dev/null; tail -n1 smaller.err)" ] && grep -q "not enough disk: a checkpoint takes about .* are free" small.err && [ ! -s small/metrics.jsonl ] && grep -q failed small/run.json'
     less $((one * 9 / 10)) small --overwrite >/dev/null
     is "its exit code" test $? = 3
-    is "less than all of them: a warning" eval 'less $((one * 3 / 2)) tight && grep -q "^# warning: disk  *the disk has .*--keep-last" tight.out'
+    is "less than all of them: a warning" eval 'less $((one * 3 / 2)) tight --save-every 10 && grep -q "^# warning: disk  *the disk has .*--keep-last" tight.out'
+    is "without --save-every there is nothing to advise" eval 'less $((one * 3 / 2)) bare && grep -q "^# warning: disk  *the disk has .* before the run ends$" bare.out'
+    is "resumed: --output is no advice" eval 'run full --stop-at-step 7 && ! (FREE=$((one * 9 / 10)) LD_PRELOAD=$tmp/small.so; export FREE LD_PRELOAD; "$BUILD/finetune_full" --resume full) 2>full.err && grep -q "not enough disk: .* copy that folder to a larger disk and resume the copy" full.err'
     is "enough: none" eval 'less $((one * 21 / 10)) room && ! grep -q "warning: disk" room.out'
 fi
 finish

@@ -21,7 +21,7 @@ same() { numbers "$1" >a.txt && numbers "$2" | diff a.txt - && cmp "$1/checkpoin
 steps() { grep -c '"loss"' "$1/metrics.jsonl"; }
 stands() { # NAME STEP: failed there, with all steps before it in the log and saved
     says "$1" '"failed"' && [ "$(steps "$1")" = "$2" ] && [ "$(ls -d "$1"/checkpoint-*)" = "$1/checkpoint-$2" ] &&
-        grep -q "finetune_full: saved $1/checkpoint-$2; to go on: --resume $1 " "$1.err"
+        grep -q "finetune_full: saved $1/checkpoint-$2; to go on: --resume $1 with --skip-bad-rows, or after mending the row in its place$" "$1.err"
 }
 
 # ---- a bad row late in the file ----
@@ -38,7 +38,7 @@ is "the row mended in its place" eval 'cp -r bad mended && cp bad.jsonl was.json
 is "is noted" grep -q '^# data  *the file was changed, but not in the 48 rows that the run has read' mended.out
 is "to the bits of the run without an error" same straight mended
 sed '3s/e/E/' rows.jsonl >bad.jsonl
-refused "a changed row before the stop" 2 "--dataset (with rows changed that the run has read): its fingerprint" "$BUILD/finetune_full" --resume bad
+refused "a changed row before the stop" 2 "the file of --dataset, in rows that the run has read: its fingerprint: was" "$BUILD/finetune_full" --resume bad
 is "--allow-changed takes it" eval 'cp -r bad allowed && more allowed --allow-changed --stop-at-step 17'
 head -59 rows.jsonl >bad.jsonl
 refused "a row less" 2 "its number of rows: was 60 in that run, is 59 now" "$BUILD/finetune_full" --resume bad
@@ -51,7 +51,7 @@ is "shuffled, in the second epoch, in a part of the file" eval 'run sh rows.json
 for n in 1 2 3 4 5 6 7 8; do # every row that is trained on was read: whatever is changed is found, but in the held-out part
     sed "${n}s/the/THE/" kept.jsonl >rows.jsonl
     cp -r sh sh$n
-    more sh$n --stop-at-step 24 >/dev/null 2>&1 || grep -q 'rows changed that the run has read' sh$n.err && found=$((found + 1))
+    more sh$n --stop-at-step 24 >/dev/null 2>&1 || grep -q 'in rows that the run has read' sh$n.err && found=$((found + 1))
 done
 is "finds changed rows ($found)" test "${found:-0}" -ge 3
 cp kept.jsonl rows.jsonl
@@ -70,7 +70,7 @@ while ! grep -q '^# data' cut.out 2>/dev/null; do sleep 0.02; done
 sleep 0.3
 head -c 900 kept.jsonl >short.jsonl # in its place: the mapping is of this very file
 wait $job
-is "a file that is cut short while it is read: saved" eval 'last=$(steps cut) && [ "$last" -gt 0 ] && [ -d cut/checkpoint-$last ] && grep -q "saved cut/checkpoint-$last" cut.err && says cut failed'
+is "a file that is cut short while it is read: saved" eval 'last=$(steps cut) && [ "$last" -gt 0 ] && [ -d cut/checkpoint-$last ] && grep -q "saved cut/checkpoint-$last; to go on: --resume cut$" cut.err && grep -q "put the whole file back" cut.err && says cut failed'
 is "it goes on when the file is back" eval 'cat kept.jsonl >short.jsonl && more cut --stop-at-step $((last + 2))'
 run full kept.jsonl --epochs 4000 --save-every 1 >/dev/null 2>&1 & # no room for a file above 16 KiB from now on
 job=$!
@@ -89,6 +89,14 @@ is "it says diverged" eval 'says rose "\"status\":.*\"diverged\"" && says rose "
 is "runs list has that state" eval '"$BUILD/runs" list --state diverged . >list.txt && grep -q "rose" list.txt && ! grep -q straight list.txt'
 is "of all steps of a run that was resumed" eval 'rise again --stop-at-step 45 && [ $code = 0 ] && says again stopped && ! more again && [ $code = 1 ] && says again "\"status\":.*diverged" && same_run rose again'
 is "there is nothing left to do then" eval '"$BUILD/finetune_full" --resume rose | grep -q "nothing left to do"'
+for i in $(seq 200); do cat kept.jsonl; done >many.jsonl # its evaluation takes seconds
+rise cut_off --eval-dataset many.jsonl >/dev/null 2>&1 &
+job=$!
+reached cut_off/checkpoint-final $job
+kill -TERM "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' cut_off/run.json | head -n 1)"
+wait $job
+is "a signal in its last evaluation: stopped" eval 'says cut_off "\"status\":.*\"stopped\"" && ! grep -q eval_loss cut_off/metrics.jsonl'
+is "resumed, it is evaluated, and diverged" eval '! more cut_off && [ $code = 1 ] && says cut_off "\"status\":.*\"diverged\"" && [ "$(grep -c eval_loss cut_off/metrics.jsonl)" = 1 ]'
 is "measurements of speed are exempt" eval 'rise fast --no-save && [ $code = 0 ] && says fast finished'
 is "and runs too short to say" eval 'run brief kept.jsonl --max-steps 39 --lr 3 --clip-norm 0 --schedule constant --warmup-steps 25 && says brief finished'
 finish

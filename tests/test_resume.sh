@@ -120,7 +120,7 @@ no "another model" 2 "the weights of --model (their hash)" --model other
 head -59 rows.jsonl >fewer.jsonl
 no "another file of rows" 2 "--dataset: its number of rows: was 60 in that run, is 59 now" --dataset fewer.jsonl
 sed 's/e/E/' rows.jsonl >edited.jsonl
-no "edited rows" 2 "--dataset (with rows changed that the run has read): its fingerprint" --dataset edited.jsonl
+no "edited rows" 2 "--dataset, in rows that the run has read: its fingerprint: was" --dataset edited.jsonl
 no "another output" 2 "--output" --output elsewhere
 cp -r model tampered && sed -i 's/"rope_theta":[^,]*/"rope_theta": 7/; s/"rms_norm_eps":[^,]*/"rms_norm_eps": 0.5/' tampered/config.json
 no "the same weights with another config.json" 2 "config.json of --model" --model tampered

@@ -154,6 +154,17 @@ static int prune(struct tune_checkpoint *c)
     return status;
 }
 
+/* checkpoint-best points at that step's checkpoint, which is whole. The one it pointed at before is
+ * removed if it was kept only because it was the best. */
+static int set_best(struct tune_checkpoint *c, int64_t step)
+{
+    int64_t before = linked(c, "checkpoint-best");
+    TRY(set_link(c, "checkpoint-best", step));
+    bool wanted = c->options.keep_last > 0 || tune_every(before, c->options.save_every) || before == c->saved_step ||
+                  before == linked(c, "checkpoint-final");
+    return step == 0 || before == 0 || before == step || wanted ? 0 : remove_one(c, before);
+}
+
 /* ---- saving ---- */
 
 /* Whether some weight is saved in less than it is trained in, or not at all. */
@@ -224,12 +235,8 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
         return -1;
     }
     c->saved_step = at->step;
-    int64_t before = linked(c, "checkpoint-best");
     if (at->best)
-        TRY(set_link(c, "checkpoint-best", at->step));
-    bool wanted = c->options.keep_last > 0 || tune_every(before, c->options.save_every); /* else it was kept for being the best */
-    if (at->best && before > 0 && before != at->step && !wanted)
-        TRY(remove_one(c, before)); /* only now: the new one is whole, and the link is its */
+        TRY(set_best(c, at->step));
     if (at->finished)
         TRY(set_link(c, "checkpoint-final", at->step));
     return prune(c);
@@ -250,15 +257,19 @@ int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size)
     *text = 0;
     if (at.step == 0)
         return 0;
+    bool bad_row = tune_loader_bad_row(r->load); /* before another error takes the place of its own */
     int status = tune_logger_step(r->log, &at, r->sums);
-    if (!at.finished)
+    if (!at.finished) {
         at.stopped = "an error";
+        TRY(tune_loader_seek(r->load, &at)); /* the plan there, without the step at hand, as resuming computes it */
+        at.planned_steps = tune_loader_planned_steps(r->load);
+    }
     if (status == 0 && !c->failed && tune_logger_last_step(r->log) == at.step)
         status = tune_checkpoint_save(c, r->model, r->optimizer, &at);
     if (c->saved_step > 0)
         snprintf(text, size, "%s %s/checkpoint-%" PRId64 "; to go on: --resume %s%s",
                  c->saved_step == at.step ? "saved" : "the newest checkpoint is", c->run, c->saved_step, c->run,
-                 tune_loader_failed(r->load) ? " (over a bad row: with --skip-bad-rows, or with the row mended in its place)" : "");
+                 bad_row ? " with --skip-bad-rows, or after mending the row in its place" : "");
     return status;
 }
 
@@ -312,7 +323,7 @@ static int set_links(struct tune_checkpoint *c, const struct tune_progress *at, 
 {
     char path[TUNE_PATH_MAX];
     TRY(name_of(c, at->best_step, path));
-    TRY(set_link(c, "checkpoint-best", at->best_step > 0 && tune_file_is_folder(path) ? at->best_step : 0));
+    TRY(set_best(c, at->best_step > 0 && tune_file_is_folder(path) ? at->best_step : 0));
     return set_link(c, "checkpoint-final", finished ? at->step : 0);
 }
 
@@ -376,7 +387,7 @@ static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune
         .from = step,
         .save_every = o->save_every,
         .keep_last = o->keep_last,
-        .evaluates = o->evaluates,
+        .eval_every = o->eval_every,
         .at_end = !o->unsaved,
     };
     if (!o->log || tune_disk_plan_count(&plan) == 0)
@@ -411,9 +422,9 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
         TRY(tune_logger_resume(c->options.log, &then)); /* up to here nothing was changed */
     TRY(tune_file_remove_leftovers(state));
     TRY(remove_newer(c, then.step, true));
+    c->saved_step = then.step;
     TRY(set_links(c, &then, finished));
     tune_model_set_step(m, then.step);
-    c->saved_step = then.step;
     *at = then;
     return 0;
 }

@@ -35,8 +35,8 @@ struct tune_checkpoint_options {
     enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16, or TUNE_DTYPES: as they were read */
     int keep_last;              /* keep that many newest ones, and those the links point at; 0: all */
     int64_t save_every;         /* steps between the checkpoints that are wanted; one at another step that was the best so far is
-                                   removed when a better one is there. 0: none are */
-    bool evaluates;             /* there may be a best one before the end: for the forecast of disk */
+                                   removed when a better one is there, unless checkpoint-final points at it. 0: none are */
+    int64_t eval_every;         /* steps between evaluations, 0: none; for the forecast of disk */
     const char *resume;         /* the checkpoint to go on from; NULL: none */
     const char *adapter;        /* a PEFT folder whose adapter a run that is not gone on with begins from; NULL: none */
     bool overwrite;             /* going on from it may remove newer ones */
@@ -87,7 +87,7 @@ struct tune_rescue {
 
 /* tune_checkpoint_rescue - after an error: the finished steps that were not logged go to
  * metrics.jsonl, then the last finished step is saved as after a signal. What the step at hand had
- * done is dropped. Nothing is saved where a step was not finite, where lines of metrics.jsonl are
+ * done is dropped, and the loader goes back to where that step began. Nothing is saved where a step was not finite, where lines of metrics.jsonl are
  * missing, or where saving was what failed. text: what was saved and how to go on, "" where there
  * is nothing to go on from. -1: that failed too. */
 int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size);

@@ -10,15 +10,25 @@
 #include "models/lora.h"
 
 enum { ENTRY = 128, FILES = 4096 }; /* bytes: a tensor's entry in a header; small files of a checkpoint */
+#define MANY ((int64_t)1 << 40) /* checkpoints: no disk holds more */
+
+/* Steps still to come that n divides. */
+static int64_t times(const struct tune_disk_plan *p, int64_t n)
+{
+    int64_t count = n > 0 ? p->steps / n - p->from / n : 0;
+    return count < MANY ? count : MANY;
+}
 
 int64_t tune_disk_plan_count(const struct tune_disk_plan *p)
 {
-    int64_t every = p->save_every > 0 ? p->steps / p->save_every - p->from / p->save_every : 0;
+    int64_t evaluations = times(p, p->eval_every), every = times(p, p->save_every);
     bool last = p->at_end && p->steps > p->from && !(p->save_every > 0 && p->steps % p->save_every == 0);
-    int64_t kept = every + last;
-    if (p->keep_last > 0 && kept > p->keep_last)
-        kept = p->keep_last + 1; /* the new one, before the oldest goes */
-    return kept + p->evaluates + (p->evaluates && !last); /* the best so far, and a new best before that one goes */
+    if (p->keep_last > 0) { /* the newest, the new one before the oldest of them goes, the best */
+        int64_t saved = every + last + evaluations, most = (int64_t)p->keep_last + 1 + (evaluations > 0);
+        return saved < most ? saved : most;
+    }
+    int64_t best = last ? 1 : 2; /* the best so far, and a new best before that one goes */
+    return every + last + (evaluations < best ? evaluations : best);
 }
 
 int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *opt, enum tune_dtype save_dtype, bool wide,
@@ -42,10 +52,10 @@ int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *
     return bytes;
 }
 
-static const char *size_text(int64_t bytes, char text[32])
+static const char *size_text(double bytes, char text[32])
 {
     static const char *const units[] = {"kB", "MB", "GB", "TB"};
-    double value = (double)bytes / 1000;
+    double value = bytes / 1000;
     int unit = 0;
     for (; value >= 1000 && unit < 3; unit++)
         value /= 1000;
@@ -57,12 +67,13 @@ int tune_disk_plan_tell(const struct tune_disk_plan *p, const char *folder, stru
 {
     char text[256], one[32], all[32], left[32];
     int64_t count = tune_disk_plan_count(p);
-    size_text(p->bytes, one);
-    size_text(count * p->bytes, all);
-    size_text(p->free, left);
+    size_text((double)p->bytes, one);
+    size_text((double)count * (double)p->bytes, all);
+    size_text((double)p->free, left);
     if (p->bytes > p->free) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "not enough disk: a checkpoint takes about %s, and where %s lies %s are free; free "
-                            "some, give an --output elsewhere, or --save-dtype bfloat16", one, folder, left);
+                            "some, %s", one, folder, left, p->from > 0 ? "or copy that folder to a larger disk and resume the copy"
+                            : "give an --output elsewhere, or --save-dtype bfloat16");
         return -1;
     }
     int n = snprintf(text, sizeof text, "at most %" PRId64 " checkpoint%s of %s, %s in all", count, count == 1 ? "" : "s", one, all);
@@ -71,7 +82,7 @@ int tune_disk_plan_tell(const struct tune_disk_plan *p, const char *folder, stru
     TRY(tune_logger_note(log, "disk", text));
     if (count <= p->free / p->bytes)
         return 0;
-    snprintf(text, sizeof text, "the disk has %s, all checkpoints take up to %s: the run may end before its end; --keep-last N or a "
-             "larger --save-every needs less", left, all);
+    snprintf(text, sizeof text, "the disk has %s, all checkpoints take up to %s: it may be full before the run ends%s", left, all,
+             p->save_every > 0 ? "; --keep-last N or a larger --save-every needs less" : "");
     return tune_logger_note(log, "warning: disk", text);
 }

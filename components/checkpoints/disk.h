@@ -9,8 +9,8 @@ struct tune_logger;
 struct tune_disk_plan {
     int64_t steps, from;  /* planned in all; done before */
     int64_t save_every;   /* steps; 0: never */
+    int64_t eval_every;   /* steps; 0: never. Each evaluation may be the best so far, which is saved */
     int keep_last;        /* checkpoints; 0: all */
-    bool evaluates;       /* there may be a best one at any step */
     bool at_end;          /* one is saved where the run ends */
     int64_t bytes, free;  /* of one checkpoint; of the disk */
 };

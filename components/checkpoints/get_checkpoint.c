@@ -18,7 +18,7 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
         .save_dtype = as_read ? TUNE_DTYPES : (enum tune_dtype)tune_dtype_from(flags->save_dtype),
         .keep_last = flags->keep_last,
         .save_every = flags->save_every,
-        .evaluates = flags->eval_every > 0,
+        .eval_every = flags->eval_every,
         .resume = flags->resume_checkpoint,
         .adapter = flags->adapter,
         .overwrite = flags->overwrite,

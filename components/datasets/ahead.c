@@ -125,6 +125,17 @@ void tune_ahead_stop(struct tune_loader *load)
     load->running = false;
 }
 
+void tune_ahead_again(struct tune_loader *load)
+{
+    pthread_mutex_lock(&load->lock);
+    bool ended = load->interrupted;
+    pthread_mutex_unlock(&load->lock);
+    if (!ended)
+        return; /* a helper that ends from here on is found by tune_ahead_ensure */
+    tune_ahead_stop(load);
+    load->interrupted = load->quit = false;
+}
+
 int tune_ahead_ensure(struct tune_loader *load)
 {
     int64_t need = load->at.step + 1;

@@ -334,9 +334,7 @@ static int nothing(const struct tune_loader *load)
 static int begin_step(struct tune_loader *load)
 {
     load->given = load->put = load->tokens = load->label_count = load->padded = 0;
-    if (load->interrupted)
-        tune_ahead_stop(load);
-    load->interrupted = load->quit = false;
+    tune_ahead_again(load);
     tune_ahead_allow(load);
     if (load->o.ahead && !load->running)
         TRY(tune_ahead_start(load));
@@ -480,12 +478,12 @@ int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash
     return 0;
 }
 
-bool tune_loader_failed(struct tune_loader *load)
+bool tune_loader_bad_row(struct tune_loader *load)
 {
     pthread_mutex_lock(&load->lock);
-    bool failed = load->failed;
+    bool bad = load->failed && load->error.kind != TUNE_ERROR_CANNOT;
     pthread_mutex_unlock(&load->lock);
-    return failed;
+    return bad && tune_dataset_whole(load->data) == 0;
 }
 
 int tune_loader_rewind(struct tune_loader *load)

@@ -96,8 +96,9 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
  * now: these rows are read once more. -1: the file was cut short. */
 int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash);
 
-/* tune_loader_failed - whether a row ended the steps: the error was of the data. */
-bool tune_loader_failed(struct tune_loader *load);
+/* tune_loader_bad_row - whether the steps ended at a row that cannot be read. Want of memory and a
+ * file that was cut short are other errors. */
+bool tune_loader_bad_row(struct tune_loader *load);
 
 /* tune_loader_rewind - begin again at the first row of epoch 0 (evaluation). */
 int tune_loader_rewind(struct tune_loader *load);

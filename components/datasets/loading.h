@@ -113,10 +113,12 @@ void tune_loader_step_on(struct tune_loader *load, struct tune_walk *w);
 int tune_loader_too_long(const struct tune_loader *load, int64_t row, int64_t tokens);
 
 /* tune_ahead_start - the helper, unless it runs.  tune_ahead_stop - waits for its end.
+ * tune_ahead_again - where a signal ended the helper, a new one may begin.
  * tune_ahead_allow - it may work up to two steps beyond the caller's, not beyond the last one wanted.
  * tune_ahead_ensure - the caller's step is made: 0. 1: a signal was noted before that. -1: what the helper (or we) met. */
 int tune_ahead_start(struct tune_loader *load);
 void tune_ahead_stop(struct tune_loader *load);
+void tune_ahead_again(struct tune_loader *load);
 void tune_ahead_allow(struct tune_loader *load);
 int tune_ahead_ensure(struct tune_loader *load);
 

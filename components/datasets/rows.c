@@ -352,7 +352,7 @@ int tune_rows_uncut(const struct tune_rows *rows)
     struct stat st;
     if (stat(rows->path, &st) < 0 || (size_t)st.st_size >= rows->file.size)
         return 0; /* removed or replaced whole: the mapping keeps the old file */
-    tune_error_set("%s was cut from %zu to %lld bytes while it was being read; put the whole file there and start again",
+    tune_error_set("%s was cut from %zu to %lld bytes while it was being read; put the whole file back",
                    rows->path, rows->file.size, (long long)st.st_size);
     return -1;
 }

@@ -210,7 +210,7 @@ struct tune_flags {
     {"clip-norm", TUNE_DOUBLE, &(f).clip_norm, "1", "[0,inf]", "", \
      "largest gradient norm over all parameters; 0: no clipping"}, \
     {"epochs", TUNE_DOUBLE, &(f).epochs, "1", "(0,inf)", "epochs", "passes over the training rows"}, \
-    {"max-steps", TUNE_INT64, &(f).max_steps, "-1", "[-1,inf)", "steps", \
+    {"max-steps", TUNE_INT64, &(f).max_steps, "-1", "[-1,1e15]", "steps", \
      "end after that many steps instead, -1: by --epochs"}, \
     {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).stop_at_step, "0", "[0,inf)", "steps", \
      "save and stop when that many are done, as after a signal: the schedule is untouched, no last evaluation; 0: never"}, \

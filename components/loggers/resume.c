@@ -70,7 +70,7 @@ int tune_logger_compare(struct tune_logger *log, const char *member, const char 
 
 static const struct {
     const char *inner, *name;
-} of_file[] = {{"fingerprint", "fingerprint of its content"}, {"size", "size in bytes"}, {"modified", "time of last change"}};
+} of_file[] = {{"fingerprint", "fingerprint"}, {"size", "size in bytes"}, {"modified", "time of last change"}};
 enum { OF_FILE = sizeof of_file / sizeof *of_file };
 
 int tune_logger_compare_file(struct tune_logger *log, const char *member, const char *option)
@@ -99,7 +99,7 @@ int tune_logger_data_agrees(struct tune_logger *log, int64_t rows, int agrees)
 {
     char text[128];
     if (agrees <= 0)
-        return tune_logger_compare_file(log, "data", agrees < 0 ? "--dataset" : "--dataset (with rows changed that the run has read)");
+        return tune_logger_compare_file(log, "data", agrees < 0 ? "--dataset" : "--dataset, in rows that the run has read");
     snprintf(text, sizeof text, "the file was changed, but not in the %" PRId64 " rows that the run has read", rows);
     return tune_logger_note(log, "data", text);
 }
