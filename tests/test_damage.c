@@ -2,6 +2,8 @@
  * before or its file is refused by name. And sample files of before there were checksums: they are read, and merged into
  * files that have them. */
 #include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -333,9 +335,88 @@ static void bad_texts(void **state)
     free(data);
 }
 
+/* ---- pieces ---- */
+
+/* HDF5's Fletcher-32 word by word, as its specification has it. */
+static uint32_t plain_fletcher(const unsigned char *data, size_t size)
+{
+    uint32_t one = 0, two = 0;
+    for (size_t i = 0; i < size; i += 2) {
+        one += (uint32_t)data[i] << 8 | (i + 1 < size ? data[i + 1] : 0u);
+        one = (one & 0xffff) + (one >> 16);
+        two += one;
+        two = (two & 0xffff) + (two >> 16);
+    }
+    return two << 16 | one;
+}
+
+enum { NO_SUMS, FLETCHER, HASHES, BOTH };
+
+/* Rows in pieces that lie apart, last piece first: each is found, whatever is read at once; a changed byte is not. */
+static void read_pieces(int kind, int64_t rows, int64_t row_bytes, int64_t piece_rows, bool ones)
+{
+    enum { APART = 3 };
+    int64_t count = (rows + piece_rows - 1) / piece_rows, bytes = piece_rows * row_bytes, gap = bytes + 4 + APART;
+    size_t size = (size_t)(count * gap);
+    unsigned char *data = malloc(size);
+    uint64_t *at = calloc((size_t)count, sizeof *at), *hashes = calloc((size_t)count, sizeof *hashes);
+    assert_true(data && at && hashes);
+    for (size_t i = 0; i < size; i++)
+        data[i] = ones ? 255 : (unsigned char)drawn(kind, i, 256);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t here = rows - i * piece_rows < piece_rows ? rows - i * piece_rows : piece_rows;
+        at[i] = (uint64_t)((count - 1 - i) * gap + APART);
+        uint32_t sum = plain_fletcher(data + at[i], (size_t)bytes);
+        for (int k = 0; k < 4 && (kind & FLETCHER); k++)
+            data[at[i] + (uint64_t)(bytes + k)] = (unsigned char)(sum >> 8 * k);
+        hashes[i] = tune_hash64(data + at[i], (size_t)(here * row_bytes), 0);
+    }
+    struct tune_sample_extent x = {rows, row_bytes, piece_rows, at, kind & FLETCHER, kind & HASHES ? hashes : NULL};
+    struct tune_sample_block block = {0};
+    test_write(".", "pieces", data, size);
+    int fd = open("pieces", O_RDWR | O_CLOEXEC);
+    for (int64_t most = 1; most <= 2 * rows * row_bytes; most *= 3)
+        for (int64_t k = 0; k < rows; k++) {
+            int64_t row = k * 7 % rows; /* here and there */
+            assert_ok(tune_sample_load(fd, "pieces", "exp", &x, row, most, &block));
+            assert_true(row >= block.first && row < block.first + block.rows && block.first + block.rows <= rows);
+            for (int64_t r = block.first; r < block.first + block.rows; r++)
+                assert_memory_equal(block.data + (r - block.first) * row_bytes,
+                                    data + at[r / piece_rows] + r % piece_rows * row_bytes, (size_t)row_bytes);
+        }
+    unsigned char wrong = (unsigned char)~data[at[count - 1]];
+    wrong ^= 1; /* not one of ones for one of zeros, which are the same to Fletcher-32 */
+    assert_int_equal(pwrite(fd, &wrong, 1, (off_t)at[count - 1]), 1);
+    block.rows = 0;
+    int status = tune_sample_load(fd, "pieces", "exp", &x, rows - 1, 1, &block);
+    assert_int_equal(status, kind == NO_SUMS ? 0 : -1);
+    if (kind != NO_SUMS) {
+        assert_error_has("pieces: damaged: table exp: its rows ");
+        assert_int_equal(tune_sample_load(fd, "pieces", "exp", &x, rows - 1, 1, &block), -1); /* no row is there */
+        if (count > 1)
+            assert_ok(tune_sample_load(fd, "pieces", "exp", &x, 0, 1, &block));
+    }
+    close(fd);
+    free(block.data);
+    free(hashes);
+    free(at);
+    free(data);
+}
+
+static void pieces(void **state)
+{
+    (void)state;
+    for (int kind = NO_SUMS; kind <= BOTH; kind++) {
+        read_pieces(kind, 23, 24, 5, false);
+        read_pieces(kind, 20, 3, 5, false); /* pieces of an odd size */
+        read_pieces(kind, 4, 4096, 4, true); /* the largest sums */
+        read_pieces(kind, 1, 1, 1, false);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(corrupted), cmocka_unit_test(every_byte), cmocka_unit_test(old_files),
-                                       cmocka_unit_test(bad_rows),  cmocka_unit_test(bad_texts)};
+                                       cmocka_unit_test(bad_rows),  cmocka_unit_test(bad_texts),  cmocka_unit_test(pieces)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }
