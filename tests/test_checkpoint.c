@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "checkpoints/checkpoint.h"
+#include "checkpoints/disk.h"
 #include "core/safetensors.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
@@ -675,6 +676,32 @@ static void narrow_dtypes_hold_the_weights(void **state)
     assert_ok(tune_file_remove_folder(tmp));
 }
 
+/* How many checkpoints lie on the disk at once, by the plan. */
+static void disk_plans(void **state)
+{
+    (void)state;
+    static const struct {
+        struct tune_disk_plan plan;
+        int64_t count;
+    } cases[] = {
+        {{.steps = 34, .at_end = true}, 1},
+        {{.steps = 34, .at_end = true, .evaluates = true}, 2},
+        {{.steps = 34, .evaluates = true}, 2},
+        {{.steps = 34}, 0},
+        {{.steps = 34, .from = 34, .save_every = 10, .at_end = true}, 0},
+        {{.steps = 34, .save_every = 10, .at_end = true}, 4},
+        {{.steps = 34, .save_every = 10}, 3},
+        {{.steps = 34, .save_every = 10, .at_end = true, .evaluates = true}, 5}, /* the last one has room for a new best */
+        {{.steps = 30, .save_every = 10, .at_end = true}, 3}, /* the last one is one of them */
+        {{.steps = 30, .save_every = 10, .at_end = true, .evaluates = true}, 5},
+        {{.steps = 34, .from = 15, .save_every = 10, .at_end = true}, 3},
+        {{.steps = 34, .save_every = 10, .keep_last = 2, .at_end = true}, 3}, /* and the new one, before the oldest goes */
+        {{.steps = 34, .save_every = 10, .keep_last = 4, .at_end = true}, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(tune_disk_plan_count(&cases[i].plan), cases[i].count);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -684,7 +711,7 @@ int main(void)
         cmocka_unit_test(one_tensor_in_two_files),
         cmocka_unit_test(goes_on_bit_for_bit),
         cmocka_unit_test(adapters_go_on_bit_for_bit),
-        cmocka_unit_test(half_a_step),
+        cmocka_unit_test(half_a_step), cmocka_unit_test(disk_plans),
         cmocka_unit_test(failed_save),
         cmocka_unit_test(needs_no_source),
         cmocka_unit_test(keeps_the_last),
