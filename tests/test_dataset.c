@@ -786,6 +786,16 @@ static void rows_hash(void **state)
         assert_true(at.rows_hash == hash);
         assert_true(tune_dataset_row_hash(d, 0) != tune_dataset_row_hash(d, 3)); /* the same text, elsewhere */
         tune_loader_free(load);
+        load = tune_loader_new(d, &o); /* goes on from where no hash was kept: it stays unknown */
+        assert_got(load);
+        at = (struct tune_progress){.step = 1, .rows = 7};
+        assert_ok(tune_loader_seek(load, &at));
+        for (int steps = 0; tune_loader_more(load, &at) > 0; steps++) {
+            assert_true(steps < 18);
+            tune_progress_step(&at, load);
+            assert_true(at.rows > 7 && at.rows_hash == 0);
+        }
+        tune_loader_free(load);
         tune_dataset_free(d);
     }
 }
