@@ -203,9 +203,31 @@ static void points(void **state)
     close(after);
 }
 
+/* Whether a process of this sort is at work: its claim is held, and begins so. */
+static void alive(void **state)
+{
+    (void)state;
+    struct tune_claim c;
+    assert_int_equal(tune_claim_alive("nowhere", "sweep-"), 0);
+    assert_ok(tune_file_make_folder("work"));
+    assert_int_equal(tune_claim_alive("work", "sweep-"), 0);
+    assert_int_equal(tune_claim_take(&c, "work", "sweep-1", who, sizeof who), 1);
+    assert_int_equal(tune_claim_alive("work", "sweep-"), 1);
+    assert_int_equal(tune_claim_alive("work", "other-"), 0);
+    assert_ok(tune_claim_drop(&c));
+    assert_int_equal(tune_claim_alive("work", "sweep-"), 0);
+    assert_int_equal(tune_claim_take(&c, "work", "sweep-1", who, sizeof who), 1);
+    assert_int_equal(tune_claim_alive("work", "sweep-"), 1);
+    assert_ok(tune_claim_done(&c));
+    assert_int_equal(tune_claim_alive("work", "sweep-"), 0);
+    test_write(".", "file", "x", 1);
+    assert_int_equal(tune_claim_alive("file", "sweep-"), -1);
+    assert_error_has("cannot open folder file");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_process), cmocka_unit_test(dead_owners), cmocka_unit_test(out_of_sight),
-                                       cmocka_unit_test(many_processes), cmocka_unit_test(points)};
+                                       cmocka_unit_test(many_processes), cmocka_unit_test(points), cmocka_unit_test(alive)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

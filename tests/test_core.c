@@ -6,11 +6,14 @@
 
 #include <pthread.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/arena.h"
 #include "core/checkpoint_names.h"
+#include "core/cpus.h"
 #include "core/csv.h"
 #include "core/float16.h"
+#include "core/folder.h"
 #include "core/hash.h"
 #include "core/host.h"
 #include "core/json.h"
@@ -536,6 +539,149 @@ static void a_hash_with_a_key(void **state)
     assert_true(tune_siphash(bytes, 63, bytes) == 0x958a324ceb064572);
 }
 
+static void threads_by_wish(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set;
+        int threads;
+    } cases[] = {{"3", 3},        {"4,2", 4},   {"2, 100", 2}, {" 2 , 1 ", 2}, {"1,4097", 1}, {"4096", 4096}, {"0", -1}, {"4097", -1},
+                 {"5000,1", -1}, {"4;2", -1}, {"4,", -1},    {"4,0", -1},   {"x", -1},      {"-1", -1},     {",4", -1},
+                 {"99999999999999999999", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(setenv("OMP_NUM_THREADS", cases[i].set, 1), 0);
+        int threads = tune_cpus_threads(0);
+        if (threads != cases[i].threads)
+            fail_msg("OMP_NUM_THREADS=%s: %d threads, expected %d", cases[i].set, threads, cases[i].threads);
+        if (threads < 0) {
+            assert_error_has("expected a number of threads in [1,4096]");
+            assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+        }
+        assert_int_equal(tune_cpus_threads(7), 7); /* what is asked for comes first */
+    }
+    assert_int_equal(setenv("OMP_NUM_THREADS", "", 1), 0);
+    assert_int_equal(tune_cpus_threads(0), tune_cpus_usable());
+    assert_int_equal(unsetenv("OMP_NUM_THREADS"), 0);
+    assert_int_equal(tune_cpus_threads(0), tune_cpus_usable());
+    assert_int_equal(tune_cpus_threads(4096), 4096);
+    assert_int_equal(tune_cpus_threads(4097), -1);
+    assert_error_has("4097 threads");
+}
+
+/* ---- links in folders of others ---- */
+
+static char home[TUNE_PATH_MAX];
+
+static const char *in_home(const char *name)
+{
+    static char paths[4][TUNE_PATH_MAX];
+    static int turn;
+    char *path = paths[turn++ % 4];
+    assert_ok(tune_path(path, "%.2000s/%s", home, name));
+    return path;
+}
+
+/* A link, in folders that are made, to target: a path below home, or as it is where it begins with a dot. */
+static void link_to(const char *name, const char *target)
+{
+    char folder[TUNE_PATH_MAX];
+    assert_ok(tune_file_parent(folder, in_home(name)));
+    assert_ok(tune_file_make_folder(folder));
+    assert_int_equal(symlink(*target == '.' ? target : in_home(target), in_home(name)), 0);
+}
+
+static void put(const char *name)
+{
+    char folder[TUNE_PATH_MAX];
+    assert_ok(tune_file_parent(folder, in_home(name)));
+    assert_ok(tune_file_make_folder(folder));
+    assert_ok(tune_file_write(in_home(name), name, strlen(name)));
+}
+
+/* What the folder's entry "it" leads to is read, or refused with this text. */
+static void leads(const char *folder, const char *target, const char *refusal)
+{
+    char name[TUNE_PATH_MAX], *text = NULL;
+    size_t size;
+    assert_ok(tune_path(name, "%s/it", folder));
+    link_to(name, target);
+    int status = tune_folder_read(in_home(folder), "it", 4096, &text, &size);
+    if (refusal) {
+        assert_int_equal(status, -1);
+        assert_error_has(refusal);
+    } else {
+        assert_ok(status);
+        assert_int_equal(text[size], 0);
+    }
+    if (*target != '.' && !refusal)
+        assert_string_equal(text, target);
+    free(text);
+    assert_int_equal(unlink(in_home(name)), 0);
+}
+
+static void links_stay_inside(void **state)
+{
+    (void)state;
+    static const char outside[] = "which is outside its folder", *const variables[] = {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"};
+    static const char blob[] = "hub/models--a--b/blobs/abc";
+    struct tune_folder_file f;
+    char cache[TUNE_PATH_MAX];
+    assert_true(realpath(test_folder(), home) != NULL);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(setenv(variables[i], "", 1), 0); /* empty is not set */
+    assert_int_equal(setenv("HF_HOME", in_home("absent"), 1), 0);
+    tune_hub_cache(cache);
+    assert_string_equal(cache, in_home("absent/hub"));
+    put(blob);
+    put("hub/models--a--b/blobs/deep/abc");
+    put("hub/models--a--b/other/abc");
+    put("hub/datasets--a--b/blobs/abc");
+    put("model/sub/x");
+    put("model-secret/key");
+    /* inside the folder, and beside it */
+    leads("model", "model/sub/x", NULL);
+    leads("model", "./sub/x", NULL);
+    leads("model", "model-secret/key", outside);
+    leads("model", "../model-secret/key", outside);
+    leads("model", blob, outside); /* no cache is there */
+    /* a snapshot and the blobs of its repository */
+    leads("hub/models--a--b/snapshots/1", blob, NULL);
+    leads("hub/models--a--b/snapshots/1/sub", blob, NULL);
+    leads("hub/models--a--b/snapshots/1", "hub/models--a--b/blobs/deep/abc", outside);
+    leads("hub/models--a--b/snapshots/1", "hub/models--a--b/other/abc", outside);
+    leads("hub/models--c--d/snapshots/1", blob, outside);
+    put("snapshots/models--a--b/blobs/abc");
+    leads("snapshots/models--a--b/snapshots/1", "snapshots/models--a--b/blobs/abc", NULL); /* the last of these names counts too */
+    /* the user's cache */
+    assert_int_equal(setenv("HF_HUB_CACHE", in_home("hub"), 1), 0);
+    leads("model", blob, NULL);
+    leads("model", "hub/models--a--b/blobs/deep/abc", outside);
+    leads("model", "hub/models--a--b/other/abc", outside);
+    leads("model", "hub/datasets--a--b/blobs/abc", outside);
+    leads("model", "model-secret/key", outside);
+    /* no files */
+    assert_int_equal(mkfifo(in_home("model/pipe"), 0666), 0);
+    leads("model", "./pipe", "is not a regular file");
+    leads("model", "./sub", "is a folder");
+    leads("model", "./nowhere", "a link to ./nowhere");
+    link_to("model/loose", "./nowhere");
+    assert_true(tune_folder_has(in_home("model"), "loose") && !tune_folder_has(in_home("model"), "nowhere"));
+    /* permissions are told, and a copy has no more */
+    assert_int_equal(chmod(in_home("model/sub/x"), 0640), 0);
+    assert_ok(tune_folder_open(&f, in_home("model"), "sub/x"));
+    assert_true(f.mode == 0640 && f.size == 11);
+    close(f.fd);
+    struct stat st;
+    char left[TUNE_PATH_MAX];
+    assert_ok(tune_path(left, "%.2000s/copy.tmp-%ld", home, (long)getpid()));
+    assert_ok(tune_file_write(left, "", 0)); /* what a dead process of our number left */
+    assert_int_equal(chmod(left, 0666), 0);
+    assert_ok(tune_file_write_as(in_home("copy"), "x", 1, 0600));
+    assert_int_equal(stat(in_home("copy"), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_ok(tune_file_remove_folder(home));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,7 +694,8 @@ int main(void)
         cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),
         cmocka_unit_test(control_characters_are_blanked), cmocka_unit_test(host_classes_differ),
         cmocka_unit_test(lost_writes_are_errors),   cmocka_unit_test(csv_round_trip),
-        cmocka_unit_test(a_hash_with_a_key),
+        cmocka_unit_test(a_hash_with_a_key),        cmocka_unit_test(threads_by_wish),
+        cmocka_unit_test(links_stay_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

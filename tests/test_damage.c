@@ -414,9 +414,32 @@ static void pieces(void **state)
     }
 }
 
+/* A file is under checksums when each of its tables is, and its reasons; a table without rows needs none. */
+static void all_checked(void **state)
+{
+    (void)state;
+    uint64_t hash = 0;
+    const struct tune_sample_extent none = {.rows = 0}, bare = {.rows = 1}, fletcher = {.rows = 1, .fletcher = true},
+                                    hashed = {.rows = 1, .hashes = &hash};
+    struct tune_sample_table tables[3] = {{.at = none}, {.at = fletcher}, {.at = hashed}};
+    struct tune_sample_file f = {.tables = tables, .table_count = 3, .reasons = none};
+    assert_true(tune_sample_checked(&f));
+    f.reasons = bare;
+    assert_false(tune_sample_checked(&f));
+    f.reasons = hashed;
+    assert_true(tune_sample_checked(&f));
+    for (int i = 0; i < 3; i++) {
+        struct tune_sample_table kept = tables[i];
+        tables[i].at = bare;
+        assert_false(tune_sample_checked(&f));
+        tables[i] = kept;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(corrupted), cmocka_unit_test(every_byte), cmocka_unit_test(old_files),
-                                       cmocka_unit_test(bad_rows),  cmocka_unit_test(bad_texts),  cmocka_unit_test(pieces)};
+                                       cmocka_unit_test(bad_rows),  cmocka_unit_test(bad_texts),  cmocka_unit_test(pieces),
+                                       cmocka_unit_test(all_checked)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }
