@@ -3,6 +3,7 @@
  * files that have them. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -393,8 +394,16 @@ static void read_pieces(int kind, int64_t rows, int64_t row_bytes, int64_t piece
     if (kind != NO_SUMS) {
         assert_error_has("pieces: damaged: table exp: its rows ");
         assert_int_equal(tune_sample_load(fd, "pieces", "exp", &x, rows - 1, 1, &block), -1); /* no row is there */
+        assert_int_equal(tune_sample_load(fd, "pieces", "exp", &x, 0, 1, &block), count > 1 ? 0 : -1);
+        assert_int_equal(tune_sample_load(fd, "pieces", "exp", &x, rows - 1, 1, &block), -1); /* and what was there is gone */
+        assert_int_equal(tune_sample_load(fd, "pieces", "exp", &x, 0, 1, &block), count > 1 ? 0 : -1);
         if (count > 1)
-            assert_ok(tune_sample_load(fd, "pieces", "exp", &x, 0, 1, &block));
+            assert_memory_equal(block.data, data + at[0], (size_t)row_bytes);
+        unsigned char *zeros = calloc(1, (size_t)bytes + 4); /* a wiped part of the file: its sum is 0 too */
+        assert_non_null(zeros);
+        assert_int_equal(pwrite(fd, zeros, (size_t)bytes + 4, (off_t)at[count - 1]), bytes + 4);
+        assert_int_equal(tune_sample_load(fd, "pieces", "exp", &x, rows - 1, 1, &block), -1);
+        free(zeros);
     }
     close(fd);
     free(block.data);
@@ -409,6 +418,7 @@ static void pieces(void **state)
     for (int kind = NO_SUMS; kind <= BOTH; kind++) {
         read_pieces(kind, 23, 24, 5, false);
         read_pieces(kind, 20, 3, 5, false); /* pieces of an odd size */
+        read_pieces(kind, 7, 600, 2, false);
         read_pieces(kind, 4, 4096, 4, true); /* the largest sums */
         read_pieces(kind, 1, 1, 1, false);
     }
@@ -436,10 +446,46 @@ static void all_checked(void **state)
     }
 }
 
+/* What is written has both sums, and zeros behind the last row, whatever the memory held. */
+static void written_sums(void **state)
+{
+    (void)state;
+    char path[TUNE_PATH_MAX] = "";
+    int fd;
+#ifdef M_PERTURB
+    assert_int_equal(mallopt(M_PERTURB, 0x55), 1);
+#endif
+    fill("sums", 0, 400);
+    DIR *d = opendir("sums");
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (strstr(e->d_name, ".h5"))
+            snprintf(path, sizeof path, "sums/%s", e->d_name);
+    closedir(d);
+    struct tune_sample_file *f = tune_sample_open(path, &fd);
+    assert_got(f);
+    assert_true(tune_sample_checked(f) && f->table_count == 3);
+    for (int i = 0; i < f->table_count; i++) {
+        const struct tune_sample_extent *x = &f->tables[i].at;
+        int64_t last = (x->rows - 1) / x->piece_rows, rows = x->rows - last * x->piece_rows;
+        size_t size = (size_t)((x->piece_rows - rows) * x->row_bytes);
+        unsigned char *behind = malloc(size + 1);
+        assert_true(x->fletcher && x->hashes && behind);
+        assert_ok(tune_file_read_at(fd, path, x->pieces[last] + (uint64_t)(rows * x->row_bytes), behind, size));
+        for (size_t k = 0; k < size; k++)
+            assert_int_equal(behind[k], 0);
+        free(behind);
+    }
+    tune_sample_free(f);
+    close(fd);
+#ifdef M_PERTURB
+    mallopt(M_PERTURB, 0);
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(corrupted), cmocka_unit_test(every_byte), cmocka_unit_test(old_files),
                                        cmocka_unit_test(bad_rows),  cmocka_unit_test(bad_texts),  cmocka_unit_test(pieces),
-                                       cmocka_unit_test(all_checked)};
+                                       cmocka_unit_test(all_checked), cmocka_unit_test(written_sums)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -96,6 +96,7 @@ static void enumerated(void **state)
     } cases[] = {
         {"values: [3, 1, 2.0]", "3 1 2.0"},
         {"values: [b, 'yes', yes, null, [1, a]]", "'b' 'yes' True None [1, 'a']"},
+        {"values: [1, \"true\", \"x\"]", "1 'true' 'x'"}, /* no program reads 1 from true */
         {"variableType: BINARY_VARIABLE_TYPE", "False True"},
         {"{variableType: BINARY_VARIABLE_TYPE, values: [true, false]}", "False True"},
         {"{domainRange: [0, 10], interval: 3}", "0 3 6 9"},

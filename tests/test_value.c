@@ -6,6 +6,7 @@
 #define INT(i) tune_value_int(i)
 #define FLOAT(d) tune_value_float(d)
 #define TEXT(t) tune_value_text(t)
+#define TEXT_OF(t) ((struct tune_value){.type = TUNE_VALUE_TEXT, .text = (t)})
 #define BOOL(b) tune_value_bool(b)
 #define NONE tune_value_none()
 #define LIST(...)                                                                                            \
@@ -159,10 +160,39 @@ static void edges(void **state)
     assert_string_equal(text, "\"\\u001f \"");
 }
 
+/* What a program may take a text for; and which values it cannot tell from the text. */
+static void texts_as_values(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text;
+        struct tune_value as;
+    } rows[] = {{"1", INT(1)},          {"-07", INT(-7)},     {"1e3", FLOAT(1000)},
+                {"1.0", FLOAT(1)},      {"inf", FLOAT(HUGE_VAL)}, {"99999999999999999999", FLOAT(1e20)},
+                {"true", BOOL(true)},   {"TRUE", BOOL(true)}, {"False", BOOL(false)},
+                {"None", NONE}};
+    struct tune_value as;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_true(tune_value_read_as(rows[i].text, &as));
+        assert_true(as.type == rows[i].as.type && tune_value_equal(&as, &rows[i].as));
+        assert_true(tune_value_confused(&TEXT_OF(rows[i].text), &rows[i].as));
+        assert_true(tune_value_confused(&rows[i].as, &TEXT_OF(rows[i].text)));
+    }
+    static const char *const none[] = {"", " 1", "1 ", "\n1", "nan", "none", "1x", "0x", "truer", "--1"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(tune_value_read_as(none[i], &as));
+    const struct tune_value one = INT(1), yes = BOOL(true), two = INT(2), text = TEXT("1");
+    assert_true(tune_value_confused(&TEXT_OF("1"), &yes) && tune_value_confused(&TEXT_OF("1.0"), &one));
+    assert_false(tune_value_confused(&TEXT_OF("true"), &one)); /* no program reads 1 from it */
+    assert_false(tune_value_confused(&TEXT_OF("1"), &two) || tune_value_confused(&one, &one));
+    assert_false(tune_value_confused(&text, &text) || tune_value_confused(&TEXT_OF("1.0"), &text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spelled), cmocka_unit_test(cut), cmocka_unit_test(equality), cmocka_unit_test(numbers), cmocka_unit_test(edges),
+        cmocka_unit_test(texts_as_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }
