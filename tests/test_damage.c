@@ -208,6 +208,17 @@ static void every_byte(void **state)
             assert_error_has("hurt/x.h5: ");
         free(after);
     }
+    for (char version = 0; version < 5; version++) {
+        char was = data[8]; /* of the superblock: 3 has checksums, those before have none */
+        data[8] = version;
+        put_store("hurt", data, size);
+        data[8] = was;
+        char *after = dump("hurt");
+        if (!after)
+            assert_error_has("it is an HDF5 file of the superblock version ");
+        assert_int_equal(after != NULL, version == 3);
+        free(after);
+    }
     for (size_t n = 0; n < size; n += n < 64 ? 1 : 97) {
         put_store("hurt", data, n);
         assert_null(dump("hurt"));
@@ -262,6 +273,11 @@ static void old_files(void **state)
     (void)state;
     char *data = old_file(), *rows, *merged;
     put_store("old", data, STORE_WITHOUT_CHECKSUMS);
+    test_write("old", "y.h5", "no sample file", 14); /* it does not keep the other from being told */
+    const char *said = checked("old");
+    if (!strstr(said, "\n.h5 2 0\n") || strncmp(said, "old/y.h5: ", 10) != 0)
+        fail_msg("the check says:\n%s", said);
+    assert_ok(tune_file_remove_folder("old/y.h5"));
     assert_got(rows = dump("old"));
     static const char *const parts[] = {"table test-experiment-v1.0.0\n", "00000001000000000000000000000002|", "|out of memory, kind 2|",
                                         "00000001000000000000000000000003|", "|out of memory, kind 3|", "|a CPU of 2 cores|"};

@@ -481,6 +481,8 @@ static int own_row(void *context, int64_t row, struct tune_example *x)
         x->bad = true;
         return 0;
     }
+    if (mistake == 5)
+        n = 5;
     if (tune_example_reserve(x, n) < 0)
         return -1;
     for (int64_t i = 0; i < n; i++) {
@@ -490,6 +492,8 @@ static int own_row(void *context, int64_t row, struct tune_example *x)
     x->count = n;
     if (row == 1 && mistake == 3)
         x->count = x->room + 1;
+    if (row == 1 && mistake == 5)
+        x->bad = true; /* and what it holds would lose its label */
     if (row == 1 && mistake == 4)
         x->ids[1] = -1;
     return 0;
@@ -517,6 +521,10 @@ static void callbacks(void **state)
     assert_ok(tune_dataset_get(d, 1, &x));
     assert_true(x.bad);
     assert_int_equal(x.count, 0);
+    mistake = 5;
+    assert_ok(tune_dataset_get(d, 1, &x));
+    assert_true(x.bad && x.count == 0 && !x.cut_away);
+    assert_true(tune_dataset_counts(d).truncated_away == 1 && tune_dataset_counts(d).unlabelled == 0);
     mistake = 3;
     assert_row_fails(d, 1, "made room for");
     mistake = 4;
@@ -756,6 +764,26 @@ static void by_flags(void **state)
     tune_dataset_free(d);
 }
 
+/* A row's hash is of all its bytes, its number, and the header. */
+static void row_hash(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"text,note\na long row,x\nb,y\n", "text,note\na long row,z\nb,y\n", "text,mark\na long row,x\nb,y\n",
+                                        "text,note\nA long row,x\nb,y\n", "text,note\nb,y\na long row,x\n"};
+    uint64_t hash[5][2];
+    for (int i = 0; i < 5; i++) {
+        struct tune_dataset *d = open_with("row.csv", files[i], strlen(files[i]), (struct tune_dataset_options){.text_field = "text"});
+        assert_got(d);
+        for (int r = 0; r < 2; r++)
+            hash[i][r] = tune_dataset_row_hash(d, r);
+        tune_dataset_free(d);
+        for (int k = 0; k < i; k++)
+            assert_true(hash[k][0] != hash[i][0]);
+        assert_true((hash[0][1] == hash[i][1]) == (i == 0 || i == 1 || i == 3));
+    }
+    assert_true(hash[0][0] != hash[4][1]); /* the same row elsewhere */
+}
+
 /* The hash that progress keeps is the one that the file has, step for step; of left-out rows too. */
 static void rows_hash(void **state)
 {
@@ -808,7 +836,7 @@ int main(void)
         cmocka_unit_test(giant_line), cmocka_unit_test(cuts), cmocka_unit_test(response_template),
         cmocka_unit_test(append_token), cmocka_unit_test(callbacks), cmocka_unit_test(held_out), cmocka_unit_test(show),
         cmocka_unit_test(real_mask), cmocka_unit_test(real_begin), cmocka_unit_test(threads), cmocka_unit_test(damaged),
-        cmocka_unit_test(cut_short), cmocka_unit_test(fingerprint), cmocka_unit_test(by_flags), cmocka_unit_test(rows_hash),
+        cmocka_unit_test(cut_short), cmocka_unit_test(fingerprint), cmocka_unit_test(by_flags), cmocka_unit_test(rows_hash), cmocka_unit_test(row_hash),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

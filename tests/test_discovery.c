@@ -281,6 +281,12 @@ static void known_rows(void **state)
     assert_int_equal(known(k, 0, 1, one, "plain", "EPYC", "b3", TUNE_ACCEPT_BUILD), 3);
     assert_int_equal(known(k, 0, 1, one, "plain", "Xeon", "b1", TUNE_ACCEPT_BUILD), 0);
     assert_int_equal(known(k, 0, 1, one, "plain", "Xeon", "b1", TUNE_ACCEPT_HOST), 2);
+    tune_known_before(k, "EPYC"); /* what Xeon was called before */
+    assert_int_equal(known(k, 0, 1, one, "plain", "Xeon", "b1", 0), 2);
+    tune_known_before(k, "another");
+    assert_int_equal(known(k, 0, 1, one, "plain", "Xeon", "b1", 0), 0);
+    tune_known_before(k, "");
+    assert_int_equal(known(k, 0, 1, one, "plain", "Xeon", "b1", 0), 0);
     assert_int_equal(known(k, 0, 1, one, "odd", "EPYC", "b1", 0), 0);
     assert_int_equal(known(k, 0, 1, zero, "plain", "EPYC", "b1", 0), 0);
     assert_int_equal(known(k, 0, 1, tune_value_float(2.5), "plain", "EPYC", "b1", 0), 1); /* failed ones are known, too */
@@ -508,21 +514,22 @@ static void strays(void **state)
 {
     (void)state;
     static const char *const experiments[] = {"", "work", "custom_experiments.", "custom_experiments.other", "custom_experiments.work",
-                                              "elsewhere.work-kind.odd"};
+                                              "elsewhere.work-kind.odd", "custom_experiments.workshop", "custom_experiments.work"};
     use("entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}]\nexperiments: [" WORK "]");
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 8; i++) {
         struct tune_cell cells[TUNE_KEYS + 5] = {[TUNE_KEY_UID] = {.text = "0123456789abcdef0123456789abcdef"}};
         for (int c = 0; c < TUNE_KEYS; c++)
             cells[c].absent = tune_key_column((enum tune_key)c)->type == TUNE_CELL_TEXT && !cells[c].text;
         cells[TUNE_KEY_EXPERIMENT] = (struct tune_cell){.absent = !*experiments[i], .text = experiments[i]};
         cells[TUNE_KEYS] = (struct tune_cell){.whole = 1, .number = 1};
         cells[TUNE_KEYS + 2].text = "plain";
+        cells[TUNE_KEY_UID].absent = i == 7;
         assert_ok(tune_store_append(store, "work", cells, NULL));
     }
     assert_true(tune_store_refresh(store) >= 0);
     struct tune_matching m;
     assert_ok(tune_matching_read(&m, store, space, protocols, 1, NULL, 0));
-    assert_int_equal(m.strays, 4); /* the last one is of another actuator's experiment, the one before of this one */
+    assert_int_equal(m.strays, 6); /* "elsewhere" is another actuator's experiment, the one before is of this one */
     assert_int_equal(m.row_count, 1);
     tune_matching_free(&m);
 }
@@ -858,6 +865,34 @@ static void recorded(void **state)
     assert_error_has("makes no sense at \"operation\"");
 }
 
+/* Nobody writes that a process was killed: an operation that runs has a claim, without one it is dead. */
+static void dead(void **state)
+{
+    (void)state;
+    struct tune_operation_record r = {.id = "op-d", .space = "space-1", .status = "running", .started_s = 1, .options = {.repeat = 1}}, read;
+    struct tune_claim claim;
+    static const char *const expected[] = {"dead", "running", "dead"};
+    assert_ok(tune_operation_record_write(store, &r));
+    for (int i = 0; i < 3; i++) {
+        if (i == 1)
+            assert_ok(tune_operation_begin(store, "op-d", &claim));
+        if (i == 2)
+            assert_ok(tune_claim_drop(&claim));
+        assert_ok(tune_operation_record_read(store, "op-d", &read));
+        assert_string_equal(read.status, expected[i]);
+        tune_operation_record_free(&read);
+    }
+    strcpy(r.id, "op-e");
+    assert_ok(tune_operation_record_write(store, &r));
+    test_write("st/claims", "op-e", "x", 1); /* no folder: nobody can say */
+    assert_int_equal(tune_operation_record_read(store, "op-e", &read), -1);
+    assert_error_has("cannot open folder");
+    strcpy(r.status, "finished");
+    assert_ok(tune_operation_record_write(store, &r));
+    assert_ok(tune_operation_record_read(store, "op-e", &read)); /* and nobody is asked */
+    tune_operation_record_free(&read);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -871,6 +906,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(known_apart, begin, end),
         cmocka_unit_test_setup_teardown(one_hash, begin, end), cmocka_unit_test_setup_teardown(imported_boolean, begin, end),
         cmocka_unit_test_setup_teardown(told, begin, end), cmocka_unit_test_setup_teardown(recorded, begin, end),
+        cmocka_unit_test_setup_teardown(dead, begin, end),
         cmocka_unit_test_setup_teardown(matching_rows, begin, end),
         cmocka_unit_test_setup_teardown(matching_shared, begin, end),
         cmocka_unit_test_setup_teardown(strays, begin, end),
