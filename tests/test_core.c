@@ -547,7 +547,7 @@ static void threads_by_wish(void **state)
         int threads;
     } cases[] = {{"3", 3},        {"4,2", 4},   {"2, 100", 2}, {" 2 , 1 ", 2}, {"1,4097", 1}, {"4096", 4096}, {"0", -1}, {"4097", -1},
                  {"5000,1", -1}, {"4;2", -1}, {"4,", -1},    {"4,0", -1},   {"x", -1},      {"-1", -1},     {",4", -1},
-                 {"99999999999999999999", -1}};
+                 {"99999999999999999999", -1}, {"4294967297", -1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(setenv("OMP_NUM_THREADS", cases[i].set, 1), 0);
         int threads = tune_cpus_threads(0);
