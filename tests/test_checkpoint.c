@@ -685,15 +685,15 @@ static void disk_plans(void **state)
         int64_t count;
     } cases[] = {
         {{.steps = 34, .at_end = true}, 1},
-        {{.steps = 34, .at_end = true, .evaluates = true}, 2},
-        {{.steps = 34, .evaluates = true}, 2},
+        {{.steps = 34, .at_end = true, .eval_every = 4}, 2},
+        {{.steps = 34, .eval_every = 4}, 2},
         {{.steps = 34}, 0},
         {{.steps = 34, .from = 34, .save_every = 10, .at_end = true}, 0},
         {{.steps = 34, .save_every = 10, .at_end = true}, 4},
         {{.steps = 34, .save_every = 10}, 3},
-        {{.steps = 34, .save_every = 10, .at_end = true, .evaluates = true}, 5}, /* the last one has room for a new best */
+        {{.steps = 34, .save_every = 10, .at_end = true, .eval_every = 4}, 5}, /* the last one has room for a new best */
         {{.steps = 30, .save_every = 10, .at_end = true}, 3}, /* the last one is one of them */
-        {{.steps = 30, .save_every = 10, .at_end = true, .evaluates = true}, 5},
+        {{.steps = 30, .save_every = 10, .at_end = true, .eval_every = 4}, 5},
         {{.steps = 34, .from = 15, .save_every = 10, .at_end = true}, 3},
         {{.steps = 34, .save_every = 10, .keep_last = 2, .at_end = true}, 3}, /* and the new one, before the oldest goes */
         {{.steps = 34, .save_every = 10, .keep_last = 4, .at_end = true}, 4},
