@@ -203,7 +203,7 @@ static void points(void **state)
     close(after);
 }
 
-/* Whether a process of this sort is at work: its claim is held, and begins so. */
+/* A process is at work while a claim whose name begins so is held. */
 static void alive(void **state)
 {
     (void)state;

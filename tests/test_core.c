@@ -465,7 +465,7 @@ static void host_classes_differ(void **state)
     assert_string_not_equal(tune_host_class(&h, 1, text[1], sizeof text[1]), text[0]);
 }
 
-/* What is written to a file and lost is an error, whenever it was lost. */
+/* A lost write is an error, whenever it is noticed. */
 static void lost_writes_are_errors(void **state)
 {
     (void)state;
@@ -497,7 +497,7 @@ static void lost_writes_are_errors(void **state)
     assert_ok(tune_file_remove_folder(folder));
 }
 
-/* What is put into a row of CSV is what is read of it. */
+/* CSV fields read back as they were written. */
 static void csv_round_trip(void **state)
 {
     (void)state;
@@ -598,7 +598,7 @@ static void put(const char *name)
     assert_ok(tune_file_write(in_home(name), name, strlen(name)));
 }
 
-/* What the folder's entry "it" leads to is read, or refused with this text. */
+/* The folder's entry "it" is read through its link, or refused with this text. */
 static void leads(const char *folder, const char *target, const char *refusal)
 {
     char name[TUNE_PATH_MAX], *text = NULL;

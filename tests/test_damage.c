@@ -157,7 +157,7 @@ static const char *corrupt(int n, char *data, size_t *size)
     }
 }
 
-/* What the corrupted store says is what the whole one says, or a refusal with the file's name. */
+/* A corrupted store shows the same rows as the whole one, or is refused with the file's name. */
 static void corrupted(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void note_problem(void *said, const char *file, const char *what)
     snprintf((char *)said + strlen(said), PART - strlen(said), "%s: %s\n", file, what);
 }
 
-/* What the check says of a store: a line for each file that opens, then one for each problem. */
+/* The output of the check: a line for each file that opens, then one for each problem. */
 static const char *checked(const char *folder)
 {
     static char said[PART];
@@ -462,7 +462,7 @@ static void all_checked(void **state)
     }
 }
 
-/* What is written has both sums, and zeros behind the last row, whatever the memory held. */
+/* Written pieces have both checksums, and zeros after the last row. */
 static void written_sums(void **state)
 {
     (void)state;

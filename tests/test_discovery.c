@@ -220,7 +220,7 @@ static void measure(const char *op, tune_index index, int p, enum tune_status st
     assert_true(tune_store_refresh(store) >= 0);
 }
 
-/* What is written is read again as it was: alone in its row, first, last and between others. */
+/* A CSV field reads back as it was written: alone in its row, first, last and between others. */
 static void csv_written(void **state)
 {
     (void)state;
@@ -358,7 +358,7 @@ static void known_of_others(void **state)
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
 }
 
-/* What one experiment measured is none of another's, whatever else they share; and the order of rows outlasts a growing table. */
+/* Two experiments never share rows. A growing table keeps the order of its rows. */
 static void known_apart(void **state)
 {
     (void)state;
@@ -793,7 +793,7 @@ static void imported_boolean(void **state)
 
 /* ---- rows and records as they were told ---- */
 
-/* What a measurement's row says of where it comes from; what a refused one has of targets: nothing. */
+/* A measured row says where it was measured. A refused row has no targets. */
 static void told(void **state)
 {
     (void)state;

@@ -119,7 +119,7 @@ static int read_merged(void *model, const struct tune_parameter *p, int64_t at, 
     return -1;
 }
 
-/* What a model with adapters infers, it infers with its merged weights too; and then as before. */
+/* A model with adapters infers the same with merged weights, and afterwards without them again. */
 static void by_tiles(void **state)
 {
     (void)state;

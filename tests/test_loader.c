@@ -33,7 +33,7 @@ static int64_t length_of(const struct own *own, int64_t row)
     return own->length ? own->length : 2 + row % 7;
 }
 
-/* Whether a row of two tokens or more has labels. */
+/* True if that row, of two tokens or more, has labels. */
 static bool labelled(const struct own *own, int64_t row)
 {
     return row != own->unlabelled && !(own->mute > 0 && row % own->mute == own->mute - 1);
@@ -1280,7 +1280,7 @@ static void packed_stream(void **state)
     }
 }
 
-/* What a batch says of itself, where the one before it was longer; and the plan of a product that floats make too large. */
+/* A batch's own sizes after a longer batch; a plan whose product rounds up to too many rows. */
 static void sizes(void **state)
 {
     (void)state;

@@ -363,7 +363,7 @@ static int parse(struct tune_model_config *c, const char *family, int heads, int
     return status;
 }
 
-/* What the families' classes take where a config says nothing, and what they do not look at. */
+/* Defaults of each family's config class, and the keys it ignores. */
 static void family_defaults(void **state)
 {
     (void)state;

@@ -407,7 +407,7 @@ static void merged(void **state)
     tune_store_free(into);
 }
 
-/* Where a table cannot be merged, the rows before it have come. */
+/* If one table cannot be merged, the rows of the tables before it are there. */
 static void merged_in_part(void **state)
 {
     (void)state;

@@ -889,7 +889,7 @@ static void steps(void **state)
     }
 }
 
-/* What a step says that it was handed: rows of the data set, tokens, positions, labels, of all its batches. */
+/* A step's counts (rows, tokens, positions, labels) are the sums over its batches. */
 static void step_sums(void **state)
 {
     (void)state;

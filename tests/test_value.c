@@ -146,7 +146,7 @@ static void numbers(void **state)
     assert_true(d == 2.5);
 }
 
-/* What does not fit is left out, and nothing behind the end is touched; control characters are escaped, to the last. */
+/* A text is cut at the end of the buffer, and nothing is written past it. All control characters are escaped. */
 static void edges(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void edges(void **state)
     assert_string_equal(text, "\"\\u001f \"");
 }
 
-/* What a program may take a text for; and which values it cannot tell from the text. */
+/* The values that a program may read a text as, and so cannot tell from it. */
 static void texts_as_values(void **state)
 {
     (void)state;

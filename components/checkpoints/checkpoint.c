@@ -346,7 +346,7 @@ static int same_plan(struct tune_checkpoint *c, const struct tune_loader *load, 
     return c->options.log && strcmp(was, now) ? tune_logger_changed(c->options.log, "the number of steps planned", was, now) : 0;
 }
 
-/* Where the data file is another: whether the rows that the run has consumed are what they were. */
+/* If the data file changed, check that the rows the run has trained on are still the same. */
 static int same_rows(struct tune_checkpoint *c, struct tune_loader *load, const struct tune_progress *then)
 {
     uint64_t now = 0;
@@ -376,8 +376,8 @@ static int begin(struct tune_checkpoint *c, struct tune_model *m)
     return status;
 }
 
-/* What disk the checkpoints from behind that step will take: a line, and a warning or an error
- * where it is not there. */
+/* Tell how much disk the checkpoints after that step will take. Too little is a warning or an
+ * error. */
 static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_loader *load,
                     int64_t step)
 {

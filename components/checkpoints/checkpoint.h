@@ -73,8 +73,7 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_progress *at);
 
-/* What an error leaves behind: everything that saving the run needs. All borrowed; optimizer NULL:
- * no moments. */
+/* Everything that saving a run after an error needs. All borrowed; optimizer NULL: no moments. */
 struct tune_rescue {
     struct tune_checkpoint *checkpoint;
     struct tune_logger *log;

@@ -32,7 +32,7 @@ void tune_hub_cache(char folder[TUNE_PATH_MAX])
     }
 }
 
-/* What of path comes after "<folder>/"; NULL: it lies elsewhere. Both are absolute, without links. */
+/* The part of path after "<folder>/", or NULL if it lies elsewhere. Both are absolute, without links. */
 static const char *below(const char *path, const char *folder, size_t n)
 {
     while (n > 0 && folder[n - 1] == '/')
@@ -82,7 +82,7 @@ static int cannot_open(const char *path)
     return -1;
 }
 
-/* Where an open file or folder lies, by the kernel's word. */
+/* Ask the kernel where an open file or folder lies. */
 static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
 {
     char link[64];

@@ -233,7 +233,7 @@ static int check_callback(struct tune_dataset *d, int64_t row, struct tune_examp
     return 0;
 }
 
-/* Whether what failed is a row, which --skip-bad-rows leaves out: not the memory, not a file that was cut. */
+/* True if the error is about a row. Lack of memory and a file cut short are not. */
 static bool is_bad_row(const struct tune_dataset *d)
 {
     return tune_error_kind() != TUNE_ERROR_CANNOT && (d->get || tune_rows_uncut(&d->rows) == 0);

@@ -100,7 +100,7 @@ static inline struct tune_example *tune_loader_example(const struct tune_loader 
     return &load->examples[step % TUNE_SEGMENTS * load->step_rows + i];
 }
 
-/* What its place among the step's rows is. */
+/* The place of kept row i among all rows of the step. */
 static inline int64_t *tune_loader_place(const struct tune_loader *load, int64_t step, int64_t i)
 {
     return &load->places[step % TUNE_SEGMENTS * load->step_rows + i];

@@ -53,7 +53,7 @@ static char *pack(const char *const *texts, size_t count, size_t *room)
     return data;
 }
 
-/* How an object is made that keeps no time of its making: the same rows make the same bytes. */
+/* A property list without creation times, so that the same rows make the same bytes. */
 static hid_t without_times(hid_t kind)
 {
     hid_t plist = H5Pcreate(kind);
@@ -125,7 +125,7 @@ static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
 
 /* ---- tables ---- */
 
-/* What tells a damaged piece of rows; TUNE_SAMPLE_HASHES. */
+/* Store a hash of each piece of rows (TUNE_SAMPLE_HASHES). */
 static int put_hashes(hid_t dataset, const char *data, size_t rows, size_t row_bytes, size_t piece_rows)
 {
     size_t count = (rows + piece_rows - 1) / piece_rows;

@@ -55,8 +55,8 @@ static uint32_t fletcher32(const unsigned char *data, size_t size)
     return (uint32_t)(two << 16 | one);
 }
 
-/* Whether a piece matches the Fletcher-32 behind it. A sum of 0 is one of zeros alone, as a wiped part of a file has them; no
- * piece with rows in it has that. */
+/* True if a piece matches the Fletcher-32 after it. Only zeros have the sum 0; a piece with rows never does, so that is a
+ * wiped part of a file. */
 static bool matches_fletcher(const char *data, size_t bytes)
 {
     const unsigned char *sum = (const unsigned char *)data + bytes;
@@ -64,7 +64,7 @@ static bool matches_fletcher(const char *data, size_t bytes)
     return stored != 0 && stored == fletcher32((const unsigned char *)data, bytes);
 }
 
-/* What is read, and what it is called in messages. */
+/* The open file, and its name in messages. */
 struct source {
     int fd;
     const char *path, *table;

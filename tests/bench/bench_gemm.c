@@ -178,7 +178,7 @@ static void measure(double seconds, int threads, bool both, bool own)
     tune_device_close(dev[0]);
 }
 
-/* What the environment says to processes of ours: use OpenBLAS's own threads; what was tried. */
+/* Environment variables for our own child processes: use OpenBLAS's threads; the kernels tried. */
 static const char own_threads[] = "BENCH_GEMM_OWN_THREADS", tried[] = "BENCH_GEMM_TRIED";
 
 /* The rate of one kernel in a process of its own, 0 if it does not run here. */
@@ -217,7 +217,7 @@ static void choose_core(const char *self, const char *threads, const char *rank)
     setenv(tried, text, 1);
 }
 
-/* Of a process that tries one kernel: whether OpenBLAS took it. */
+/* True if OpenBLAS runs with that kernel in this process. */
 static bool has_core(const char *core)
 {
     char *(*name)(void);

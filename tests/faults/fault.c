@@ -138,7 +138,7 @@ static void flip_last(const struct call *s)
 
 enum { PATH = 4096 };
 
-/* Where a link of the program's /proc folder leads. */
+/* The target of a link in the program's /proc folder. */
 static const char *leads_to(pid_t id, const char *link, char *path)
 {
     char name[64];

@@ -153,7 +153,7 @@ static int add_asked(const char *const *asked, int count)
     return 0;
 }
 
-/* What would change the speed of what is measured is asked for with --env; of the rest it sees this and nothing else. */
+/* A measured program sees these variables and those that --env names, and no others. */
 int sweep_set_environment(void)
 {
     static const char *const passed[] = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",

@@ -58,7 +58,7 @@ static void tell_of_cpus(const struct tune_child_holder *h)
     fflush(stdout);
 }
 
-/* Who hinders us is looked for now and then: it takes some milliseconds of the cores that another one measures on. */
+/* Look now and then for the process that holds our cores. A look costs milliseconds on cores that another sweep measures on. */
 static void look_at_cpus(const struct slot *slot)
 {
     struct tune_child_holder holder;
@@ -146,8 +146,8 @@ static int wait_for_other(struct tune_job *job)
     return 0;
 }
 
-/* What is measured, and where: other operations that would measure the same wait for it, and then know it. With --remeasure
- * it is meant to be measured again. */
+/* Lock the point: the experiment, its inputs, host class, build, weights and data. Other operations wait for its result. With
+ * --remeasure nothing is locked. 0: another operation has it. */
 static int hold(struct slot *slot, const struct tune_job *job)
 {
     const struct tune_origin *o = &job->origin;
@@ -165,7 +165,7 @@ static int hold(struct slot *slot, const struct tune_job *job)
     return held;
 }
 
-/* What the slot had is free for others. */
+/* Free the slot's cores and point for others. */
 static int let_go(struct slot *slot)
 {
     if (slot->held)
