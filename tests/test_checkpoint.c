@@ -535,6 +535,16 @@ static void keeps_the_last(void **state)
     assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
     assert_true(there(tmp, 6) && there(tmp, 5));
     tune_checkpoint_free(c);
+    assert_got(c = tune_checkpoint_new(&(struct tune_checkpoint_options){
+        .run_folder = tmp, .source = folder, .save_dtype = TUNE_DTYPES, .keep_last = 1}));
+    for (int i = 7; i <= 9; i++) { /* the end of a plan, and steps behind it */
+        train(&t, 1);
+        t.at.finished = i == 7;
+        assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+    }
+    assert_link(tmp, "checkpoint-final", "checkpoint-7");
+    assert_true(there(tmp, 2) && there(tmp, 7) && !there(tmp, 6) && !there(tmp, 8) && there(tmp, 9));
+    tune_checkpoint_free(c);
     close_trainer(&t);
     assert_ok(tune_file_remove_folder(tmp));
 }
@@ -585,7 +595,7 @@ static void refuses_what_is_broken(void **state)
     (void)state;
     const char *tmp = test_folder(), *folder = "tests/reference/llama-untied";
     static const struct {
-        const char *file, *text, *message; /* text NULL: the file is cut in half */
+        const char *file, *text, *message; /* text NULL: the file is cut in half, "": its last byte is another */
     } cases[] = {
         {"config.json", "{}", "config.json is not what it was"},
         {"state/progress.json", "{}", "\"step\" is missing"},
@@ -596,6 +606,8 @@ static void refuses_what_is_broken(void **state)
         {"state/progress.json", PROGRESS("2", "3"), "\"step\" in its state/progress.json is 2"},
         {"state/weights.safetensors", NULL, "weights.safetensors"},
         {"state/optimizer.safetensors", NULL, "optimizer.safetensors"},
+        {"state/weights.safetensors", "", "weights.safetensors is not the file that was saved with"},
+        {"state/optimizer.safetensors", "", "optimizer.safetensors is not the file that was saved with"},
         {"state/optimizer.safetensors", "\10\0\0\0\0\0\0\0{}      ", "tensor m.model.embed_tokens.weight is missing"},
     };
     struct trainer t = open_trainer(folder, TUNE_ADAMW);
@@ -609,8 +621,10 @@ static void refuses_what_is_broken(void **state)
         tune_checkpoint_free(c);
         assert_ok(tune_path(path, "%s/checkpoint-1/%s", tmp, cases[i].file));
         assert_ok(tune_file_read(path, 1 << 24, &whole, &size));
-        size_t written = !cases[i].text ? size / 2 : *cases[i].text == 8 ? 16 : strlen(cases[i].text);
-        assert_ok(tune_file_write(path, cases[i].text ? cases[i].text : whole, written));
+        const char *text = cases[i].text && *cases[i].text ? cases[i].text : whole;
+        size_t written = !cases[i].text ? size / 2 : text == whole ? size : *text == 8 ? 16 : strlen(text);
+        whole[size - 1] ^= 1;
+        assert_ok(tune_file_write(path, text, written));
         assert_ok(tune_path(path, "%s/checkpoint-1", tmp));
         assert_got(c = going_on(tmp, folder, path, false));
         struct tune_progress at = {.step = 77};
