@@ -34,11 +34,14 @@ is "resumed as it is: the same error, nothing lost" eval 'cp -r bad twice && ! m
 is "--skip-bad-rows goes on" eval 'cp -r bad skip && more skip --skip-bad-rows && says skip "finished"'
 is "to the bits of the run that had it from the start" eval 'run skipped bad.jsonl --skip-bad-rows && same skipped skip'
 is "packed too" eval 'more packed --skip-bad-rows && run pskipped bad.jsonl --packing --batch-size 1 --skip-bad-rows && same pskipped packed'
-is "the row mended in its place" eval 'cp -r bad mended && cp bad.jsonl was.jsonl && cp rows.jsonl bad.jsonl && more mended'
+is "the row mended in its place" eval 'cp -r bad mended && cp -p bad.jsonl was.jsonl && cp rows.jsonl bad.jsonl && more mended'
 is "is noted" grep -q '^# data  *the file was changed, but not in the 48 rows that the run has read' mended.out
 is "to the bits of the run without an error" same straight mended
-sed '3s/e/E/' rows.jsonl >bad.jsonl
+sed '3s/e/E/; 50s/.*/{"text": 7}/' rows.jsonl >bad.jsonl
 refused "a changed row before the stop" 2 "the file of --dataset, in rows that the run has read: its fingerprint: was" "$BUILD/finetune_full" --resume bad
+touch -r was.jsonl bad.jsonl # nothing but the content tells now
+refused "... also where size and time are as they were" 2 "the file of --dataset, in rows that the run has read: its fingerprint: was" "$BUILD/finetune_full" --resume bad
+sed '3s/e/E/' rows.jsonl >bad.jsonl
 is "--allow-changed takes it" eval 'cp -r bad allowed && more allowed --allow-changed --stop-at-step 17'
 head -59 rows.jsonl >bad.jsonl
 refused "a row less" 2 "its number of rows: was 60 in that run, is 59 now" "$BUILD/finetune_full" --resume bad
