@@ -1364,6 +1364,23 @@ static void prompts(void **state)
     }
 }
 
+/* Half an epoch whose rows have no label, behind a whole one: left out, no error. */
+static void no_labels_at_the_end(void **state)
+{
+    (void)state;
+    struct own own = own_new();
+    struct tune_dataset *d;
+    struct tune_progress at = {0};
+    struct tune_loader_options o = options();
+    int64_t rows[20];
+    own.bad_to = 10;
+    o.epochs = 1.5;
+    struct tune_loader *load = loader_of(&own, 20, o, &d);
+    assert_int_equal(run(load, &at, rows, 20), 10);
+    assert_true(rows[0] == 10 && at.finished && at.rows == 30 && at.planned_steps == at.step && at.fraction == 1);
+    done(load, d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1373,7 +1390,7 @@ int main(void)
         cmocka_unit_test(max_steps), cmocka_unit_test(stops), cmocka_unit_test(parts),
         cmocka_unit_test(exact_share), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(left_out), cmocka_unit_test(interrupted),
-        cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels), cmocka_unit_test(prompts),
+        cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels), cmocka_unit_test(prompts), cmocka_unit_test(no_labels_at_the_end),
         cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense),
         cmocka_unit_test(huge), cmocka_unit_test(by_flags),  cmocka_unit_test(sizes), cmocka_unit_test(packed_ones),
     };
