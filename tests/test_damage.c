@@ -469,7 +469,7 @@ static void written_sums(void **state)
     char path[TUNE_PATH_MAX] = "";
     int fd;
 #ifdef M_PERTURB
-    assert_int_equal(mallopt(M_PERTURB, 0x55), 1);
+    (void)mallopt(M_PERTURB, 0x55); /* new memory is not zero; under a sanitizer it never is */
 #endif
     fill("sums", 0, 400);
     DIR *d = opendir("sums");
