@@ -685,18 +685,19 @@ static void first_values(void **state)
         const struct tune_parameter *p = &m->parameters.at[i];
         const float *w = tune_model_weight(m, p);
         bool a = strstr(p->name, "lora_A") != NULL;
-        for (int64_t k = 0; k < p->count; k++)
-            if (!a)
-                assert_true(w[k] == 0);
-            else if (n < MOST)
-                u[n++] = .5 + .5 * w[k] * sqrt((double)p->shape[1]); /* in [0, 1) */
+        for (int64_t k = 0; !a && k < p->count; k++)
+            assert_true(w[k] == 0);
+        for (int64_t k = 0; a && k < p->count && n < MOST; k++)
+            u[n++] = .5 + .5 * w[k] * sqrt((double)p->shape[1]); /* in [0, 1) */
     }
     assert_true(n > 3000);
     for (int i = 0; i + 1 < n; i += 2)
         product += 24 * (u[i] - .5) * (u[i + 1] - .5) / n; /* neighbours have nothing to do with one another */
     qsort(u, (size_t)n, sizeof *u, ascending);
-    for (int i = 0; i < n; i++) /* Kolmogorov and Smirnov's distance */
-        apart = fmax(apart, fabs(u[i] - (double)i / n));
+    for (int i = 0; i < n; i++) { /* Kolmogorov and Smirnov's distance */
+        double distance = fabs(u[i] - (double)i / n);
+        apart = distance > apart ? distance : apart;
+    }
     print_message("# %d first values: %.5f to %.5f of the range, %.4f from uniform, neighbours %.4f\n", n, u[0], u[n - 1], apart,
                   product);
     assert_true(u[0] >= 0 && u[0] < 5. / n && u[n - 1] <= 1 && u[n - 1] > 1 - 5. / n);
