@@ -97,7 +97,6 @@ flips() {
     [ "$noticed" -ge 2 ]
 }
 if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
-    export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" # that wants to trace, too
     small ./fault COUNT 0 9>calls
     case $? in
     0) is "a save that is not what was trained ends the run" flips ;;

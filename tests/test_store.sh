@@ -81,7 +81,7 @@ walk() {
     n=1
     while [ $n -le "$calls" ]; do
         rm -rf walk
-        ASAN_OPTIONS=detect_leaks=0 "$tmp/fault" "$1" $n "$store" write walk 1 0 3 >walk.said 2>walk.err
+        "$tmp/fault" "$1" $n "$store" write walk 1 0 3 >walk.said 2>walk.err
         code=$?
         case $1 in
         KILL) [ $code = 137 ] || [ $code = 0 ] ;;
@@ -94,7 +94,7 @@ walk() {
     done
 }
 if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
-    ASAN_OPTIONS=detect_leaks=0 ./fault COUNT 0 "$store" write counted 1 0 3 9>count >/dev/null
+    ./fault COUNT 0 "$store" write counted 1 0 3 9>count >/dev/null
     case $? in
     0)
         calls=$(cat count)

@@ -226,6 +226,15 @@ static void at_call(pid_t id)
         fail(id);
 }
 
+/* A sanitizer's search for leaks wants to trace the program itself, which is traced already. */
+static void without_leak_search(void)
+{
+    char options[4096];
+    const char *given = getenv("ASAN_OPTIONS");
+    snprintf(options, sizeof options, "%s%sdetect_leaks=0", given ? given : "", given ? ":" : "");
+    setenv("ASAN_OPTIONS", options, 1);
+}
+
 static void understand(const char *what)
 {
     static const struct {
@@ -264,6 +273,7 @@ int main(int argc, char **argv)
         raise(SIGSTOP);
         if (!stop_at_traced())
             _exit(SKIP);
+        without_leak_search();
         execv(argv[3], argv + 3);
         _exit(127);
     }
