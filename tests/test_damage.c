@@ -469,7 +469,7 @@ static void written_sums(void **state)
     char path[TUNE_PATH_MAX] = "";
     int fd;
 #ifdef M_PERTURB
-    (void)mallopt(M_PERTURB, 0x55); /* new memory is not zero; under a sanitizer it never is */
+    (void)mallopt(M_PERTURB, 0x55); /* new memory is not zero; sanitizers refuse the setting */
 #endif
     fill("sums", 0, 400);
     DIR *d = opendir("sums");

@@ -9,7 +9,7 @@ command -v apt-get >/dev/null 2>&1 || { echo "aarch64.sh: only Debian's apt can 
 case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
 new=$folder.new
 rm -rf "$new" "$folder"
-mkdir -p "$new/root" "$new/lists/partial" "$new/cache/archives/partial" && : >"$new/status" || exit 1
+mkdir -p "$new/tree" "$new/lists/partial" "$new/cache/archives/partial" && : >"$new/status" || exit 1
 apt() {
     apt-get -q -o Dir::State="$new" -o Dir::State::Lists="$new/lists" -o Dir::State::status="$new/status" -o Dir::Cache="$new/cache" \
         -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Acquire::Languages=none -o APT::Sandbox::User="$(id -un)" \
@@ -17,8 +17,8 @@ apt() {
 }
 # shellcheck disable=SC2086 # one word each
 apt update && apt install -y --download-only --no-install-recommends $packages || { tail -n 5 "$new/log" >&2; exit 1; }
-for package in "$new"/cache/archives/*.deb; do dpkg -x "$package" "$new/root" || exit 1; done
-echo "$packages" >"$new/root/packages"
-mv "$new/root" "$folder" && rm -rf "$new" || exit 1
+for package in "$new"/cache/archives/*.deb; do dpkg -x "$package" "$new/tree" || exit 1; done
+echo "$packages" >"$new/tree/packages"
+mv "$new/tree" "$folder" && rm -rf "$new" || exit 1
 # Links with a whole path lead out of the folder.
 find "$folder" -type l -lname '/*' | while read -r link; do ln -sfn "$folder$(readlink "$link")" "$link"; done

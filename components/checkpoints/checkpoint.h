@@ -85,10 +85,10 @@ struct tune_rescue {
 };
 
 /* tune_checkpoint_rescue - after an error: the finished steps that were not logged go to
- * metrics.jsonl, then the last finished step is saved as after a signal. What the step at hand had
- * done is dropped, and the loader goes back to where that step began. Nothing is saved where a step was not finite, where lines of metrics.jsonl are
- * missing, or where saving was what failed. text: what was saved and how to go on, "" where there
- * is nothing to go on from. -1: that failed too. */
+ * metrics.jsonl, then the last finished step is saved as after a signal. The work of the unfinished
+ * step is dropped, and the loader goes back to its beginning. Nothing is saved after a step that was
+ * not finite, when lines of metrics.jsonl are missing, or when saving itself failed. text: what was
+ * saved and how to go on; "" if there is nothing to go on from. -1: that failed too. */
 int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size);
 
 /* tune_checkpoint_write_model - the model alone as a Hugging Face folder (config and tokenizer files from source).
