@@ -32,7 +32,7 @@ static bool interrupted(struct tune_loader *load)
     pthread_mutex_lock(&load->lock);
     bool quit = load->quit;
     pthread_mutex_unlock(&load->lock);
-    return quit || (load->o.stop_signal && *load->o.stop_signal);
+    return quit || (load->o.stop_signal && __atomic_load_n(load->o.stop_signal, __ATOMIC_RELAXED));
 }
 
 static void leave_out(struct tune_made *s, const struct tune_example *x)

@@ -51,7 +51,8 @@ struct tune_loader_options {
     const bool *stable;        /* NULL, or where the logger notes that --until-stable is reached: stop there */
     int64_t stop_at_step;      /* stop when at->step is there, as if by a signal; 0: never */
     volatile int *starting;    /* NULL, or what the first tune_loader_more sets to 0: from then on there is work to save */
-    const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught */
+    const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught. Write it with an
+                                        atomic store: with ahead another thread reads it. */
     bool packing;              /* several rows to a row of the batch, see above */
     bool ahead;                /* tokenise in a helper thread; otherwise in the calls themselves */
 };

@@ -276,7 +276,7 @@ static void note_signal(int number)
         say_part(": ended by a signal before the run began; nothing was made\n");
         _exit(128 + number);
     }
-    stop_signal = number;
+    __atomic_store_n(&stop_signal, number, __ATOMIC_RELAXED); /* the loader's thread may be reading it */
 }
 
 void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *why), struct tune_logger *log)

@@ -84,7 +84,8 @@ static int flushed(struct tune_line *line)
     if (fflush(line->out) == 0 && !ferror(line->out))
         return 0;
     if (line->stop) {
-        *line->stop = *line->stop ? *line->stop : SIGPIPE;
+        if (!*line->stop)
+            __atomic_store_n(line->stop, SIGPIPE, __ATOMIC_RELAXED);
         return 0;
     }
     tune_error_set("cannot write the progress lines to standard output: %s", strerror(errno));
