@@ -56,37 +56,19 @@ struct merging {
     int percent;
 };
 
-static int read_file(const struct merging *m, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
-{
-    const struct tune_tensor *t = tune_weights_find(m->base, p->name);
-    return tune_convert(out, TUNE_F32, (const char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count);
-}
-
 /* The whole row as NF4: half a byte a number. */
 static int quantise(struct merging *m, const struct tune_parameter *p)
 {
-    enum { PIECE = 1 << 14 };
-    float piece[PIECE];
-    struct tune_nf4_writer w = {0};
+    struct tune_weights_source files = tune_weights_files(m->base);
     int64_t bytes = tune_nf4_bytes(p->count);
+    float *room = malloc(sizeof *room * (size_t)(p->count < TUNE_PIECE ? p->count : TUNE_PIECE));
     free(m->nf4_memory);
     m->nf4_of = NULL;
     m->nf4_memory = bytes > 0 ? aligned_alloc(64, (size_t)bytes) : NULL;
-    TRY(bytes);
-    if (!m->nf4_memory) {
+    int status = m->nf4_memory && room ? tune_weights_nf4(&files, p, room, m->nf4_memory, &m->nf4) : -1;
+    if (bytes > 0 && !(m->nf4_memory && room))
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s in NF4", p->name);
-        return -1;
-    }
-    int status = tune_nf4_begin(&w, p->name, m->nf4_memory, p->count);
-    for (int64_t at = 0; at < p->count && status == 0; at += PIECE) {
-        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
-        status = read_file(m, p, at, n, piece);
-        if (status == 0)
-            status = tune_nf4_write(&w, piece, n);
-    }
-    if (status == 0)
-        status = tune_nf4_finish(&w, &m->nf4);
-    tune_nf4_abandon(&w);
+    free(room);
     m->nf4_of = status == 0 ? p : NULL;
     return status;
 }
@@ -100,7 +82,8 @@ static int read_base(void *context, const struct tune_parameter *p, int64_t at, 
         TRY(m->nf4_of == p ? 0 : quantise(m, p));
         return tune_nf4_read(&m->nf4, at, count, out);
     }
-    TRY(read_file(m, p, at, count, out));
+    struct tune_weights_source files = tune_weights_files(m->base);
+    TRY(files.read(files.context, p, at, count, out));
     for (int64_t i = 0; i < count && matrix; i++)
         out[i] = tune_bf16_to_float(tune_float_to_bf16(out[i]));
     return 0;

@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "core/file.h"
-#include "core/float16.h"
 #include "core/safetensors.h"
 #include "core/try.h"
-#include "core/nf4.h"
 #include "devices/kernels.h"
 #include "models/lora.h"
 #include "models/weights.h"
@@ -26,10 +24,8 @@ static int by_name(const void *a, const void *b)
 static int write_row(struct tune_model *m, const struct tune_parameter *p, enum tune_dtype dtype, float *room,
                      struct tune_safetensors_writer *w)
 {
-    struct tune_device *dev = tune_model_device(m);
     float *rounded = room + p->count, *back = dtype == TUNE_F32 ? room : rounded;
-    TRY(dev->kernels->download(dev, room, tune_model_weight(m, p), p->count * 4));
-    TRY(dev->kernels->sync(dev));
+    TRY(tune_model_read(m, p, TUNE_WEIGHT, 0, p->count, room));
     if (dtype != TUNE_F32)
         TRY(tune_convert(rounded, dtype, room, TUNE_F32, p->count));
     for (int64_t i = 0; i < p->count && dtype != TUNE_F32; i++) {
@@ -158,7 +154,6 @@ static const struct tune_tensor *tensor_of(const struct tune_adapter_file *f, co
 
 static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
 {
-    struct tune_device *dev = tune_model_device(m);
     const struct tune_parameters *t = tune_model_parameters(m);
     int64_t total = 0, at = 0;
     for (int i = t->base; i < t->count; i++)
@@ -180,9 +175,7 @@ static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, co
     }
     at = 0;
     for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count)
-        status = dev->kernels->upload(dev, tune_model_weight(m, &t->at[i]), all + at, t->at[i].count * 4);
-    if (status == 0)
-        status = dev->kernels->sync(dev);
+        status = tune_model_write(m, &t->at[i], TUNE_WEIGHT, 0, t->at[i].count, all + at);
     free(all);
     return status;
 }
@@ -200,7 +193,6 @@ int tune_adapter_read(struct tune_model *m, const char *folder)
 /* A row in memory against the file's: the same after rounding. */
 static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f, const char *folder, const struct tune_parameter *p)
 {
-    struct tune_device *dev = tune_model_device(m);
     const struct tune_tensor *t = tensor_of(f, p);
     int64_t bytes = tune_tensor_bytes(t);
     float *have = malloc(sizeof *have * (size_t)p->count), *rounded = malloc((size_t)bytes);
@@ -208,9 +200,7 @@ static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f,
     if (status < 0)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s again", folder);
     if (status == 0)
-        status = dev->kernels->download(dev, have, tune_model_weight(m, p), p->count * 4);
-    if (status == 0)
-        status = dev->kernels->sync(dev);
+        status = tune_model_read(m, p, TUNE_WEIGHT, 0, p->count, have);
     if (status == 0)
         status = tune_convert(rounded, t->dtype, have, TUNE_F32, p->count);
     if (status == 0 && memcmp(rounded, t->data, (size_t)bytes) != 0) {
@@ -220,25 +210,6 @@ static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f,
     free(have);
     free(rounded);
     return status;
-}
-
-/* The base's numbers as the model keeps them, in F32. */
-static int read_base(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
-{
-    struct tune_model *m = context;
-    struct tune_device *dev = tune_model_device(m);
-    struct tune_tensor t = tune_model_tensor(m, p);
-    if (t.dtype == TUNE_NF4)
-        return tune_nf4_read(t.nf4, at, count, out);
-    int64_t size = tune_dtype_bits(t.dtype) / 8;
-    TRY(dev->kernels->download(dev, out, (char *)t.data + at * size, count * size));
-    TRY(dev->kernels->sync(dev));
-    for (int64_t i = count - 1; i >= 0 && t.dtype == TUNE_BF16; i--) { /* in place, from the end */
-        uint16_t h;
-        memcpy(&h, (char *)out + 2 * i, 2);
-        out[i] = tune_bf16_to_float(h);
-    }
-    return 0;
 }
 
 struct merging {
@@ -281,7 +252,7 @@ static int same_base(struct tune_model *m, const struct tune_adapter_file *f, co
 
 static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, const struct tune_batch *batch, double *difference)
 {
-    struct merging g = {f, {read_base, m}};
+    struct merging g = {f, tune_model_source(m)};
     struct tune_weights_source merged = {read_merged, &g};
     struct tune_tensor *hidden;
     TRY(tune_model_infer(m, batch, &hidden));

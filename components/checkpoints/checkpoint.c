@@ -73,19 +73,11 @@ void tune_checkpoint_free(struct tune_checkpoint *c)
 
 /* ---- the model ---- */
 
-static int read_weight(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
-{
-    struct tune_model *m = context;
-    struct tune_device *dev = tune_model_device(m);
-    TRY(dev->kernels->download(dev, out, tune_model_weight(m, p) + at, count * 4));
-    return dev->kernels->sync(dev);
-}
-
 /* source: the model folder, which an adapter's config names as its base. */
 static int write_model(struct tune_model *m, const char *folder, const char *source, const struct tune_companions *companions,
                        enum tune_dtype save_dtype)
 {
-    struct tune_weights_source weights = {read_weight, m};
+    struct tune_weights_source weights = tune_model_source(m);
     if (tune_model_lora(m)) {
         TRY(tune_companions_write_tokenizer(companions, folder));
         return tune_adapter_write(m, folder, source, save_dtype == TUNE_DTYPES ? TUNE_F32 : save_dtype);

@@ -45,8 +45,8 @@ int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *
         bytes += at->count * tune_dtype_bits(as) / 8 + ENTRY;
         if (wide)
             bytes += at->count * 4 + ENTRY;
-        for (int k = 0; k < 2 && opt && at->gradient >= 0; k++)
-            if (tune_optimizer_moment(opt, k))
+        for (int k = TUNE_MOMENT_1; k <= TUNE_MOMENT_2 && opt; k++)
+            if (tune_model_has(m, at, k))
                 bytes += at->count * 4 + ENTRY;
     }
     return bytes;

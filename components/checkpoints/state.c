@@ -19,7 +19,7 @@
 #include "models/lora.h"
 #include "models/weights.h"
 
-enum { PIECE = 1 << 20, PROGRESS_MAX = 1 << 20 };
+enum { PROGRESS_MAX = 1 << 20 };
 
 /* ---- progress.json ---- */
 
@@ -153,20 +153,18 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
 
 /* ---- tensors ---- */
 
-/* Tensors of one F32 file: for each parameter (trainable ones where moments are meant), under a prefix. */
+/* Tensors of one F32 file: numbers of one kind, under a prefix. */
 struct tensor_list {
     struct tune_model *m;
     const char *prefix;
-    float *base; /* of a moment; NULL: the weights, with adapters the trainable ones */
+    int which; /* enum tune_values; with adapters weights are the trainable ones */
 };
 
-/* Where the i-th parameter's values lie on the device; NULL: it has none in this list. */
-static float *place(const struct tensor_list *l, int i)
+/* Whether the i-th parameter is in this list. */
+static bool listed(const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
-    if (!l->base)
-        return tune_model_lora(l->m) && !p->trainable ? NULL : tune_model_weight(l->m, p);
-    return p->gradient < 0 ? NULL : l->base + p->gradient;
+    return tune_model_has(l->m, p, l->which) && (p->trainable || !tune_model_lora(l->m));
 }
 
 static const char *name_of(const struct tensor_list *l, int i, char text[128])
@@ -180,31 +178,38 @@ static int declare(struct tune_safetensors_writer *f, const struct tensor_list *
     const struct tune_parameters *p = tune_model_parameters(l->m);
     char name[128];
     for (int i = 0; i < p->count; i++)
-        if (place(l, i))
+        if (listed(l, i))
             TRY(tune_safetensors_writer_declare(f, name_of(l, i, name), TUNE_F32, p->at[i].ndim, p->at[i].shape));
     return 0;
+}
+
+static int read_kind(void *list, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
+{
+    const struct tensor_list *l = list;
+    return tune_model_read(l->m, p, l->which, at, n, out);
+}
+
+static int put_piece(void *file, const struct tune_parameter *p, int64_t at, int64_t n, const float *x)
+{
+    (void)p;
+    (void)at;
+    return tune_safetensors_writer_write(file, x, n * 4);
 }
 
 static int write_values(struct tune_safetensors_writer *f, const struct tensor_list *l, float *room)
 {
     const struct tune_parameters *p = tune_model_parameters(l->m);
-    struct tune_device *dev = tune_model_device(l->m);
-    for (int i = 0; i < p->count; i++) {
-        const float *from = place(l, i);
-        for (int64_t at = 0; from && at < p->at[i].count; at += PIECE) {
-            int64_t n = p->at[i].count - at < PIECE ? p->at[i].count - at : PIECE;
-            TRY(dev->kernels->download(dev, room, from + at, n * 4));
-            TRY(dev->kernels->sync(dev));
-            TRY(tune_safetensors_writer_write(f, room, n * 4));
-        }
-    }
+    struct tune_weights_source source = {read_kind, (void *)(uintptr_t)l};
+    for (int i = 0; i < p->count; i++)
+        if (listed(l, i))
+            TRY(tune_weights_each(&source, &p->at[i], room, put_piece, f));
     return 0;
 }
 
 static int write_f32(const char *path, const struct tensor_list *lists, int count, int64_t steps)
 {
     char text[32];
-    float *room = malloc(PIECE * sizeof *room);
+    float *room = malloc(TUNE_PIECE * sizeof *room);
     struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
     int status = room && f ? 0 : -1;
     if (!room)
@@ -223,14 +228,14 @@ static int write_f32(const char *path, const struct tensor_list *lists, int coun
     return status;
 }
 
-/* The moments this optimizer has: their number. */
-static int moments_of(struct tensor_list lists[2], struct tune_model *m, struct tune_optimizer *opt)
+/* The moments that there are: their number. */
+static int moments_of(struct tensor_list lists[2], struct tune_model *m)
 {
     static const char *const prefixes[] = {"m.", "v."};
     int n = 0;
     for (int i = 0; i < 2; i++)
-        if (tune_optimizer_moment(opt, i))
-            lists[n++] = (struct tensor_list){m, prefixes[i], tune_optimizer_moment(opt, i)};
+        if (tune_model_kept(m, TUNE_MOMENT_1 + i).shape[0] > 0)
+            lists[n++] = (struct tensor_list){m, prefixes[i], TUNE_MOMENT_1 + i};
     return n;
 }
 
@@ -245,10 +250,10 @@ int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_o
         int64_t steps = tune_optimizer_steps(opt);
         TRY(steps < 0 ? -1 : 0);
         TRY(tune_path(path, "%s/%s", checkpoint, moments_name));
-        TRY(write_f32(path, moments, moments_of(moments, m, opt), steps));
+        TRY(write_f32(path, moments, moments_of(moments, m), steps));
     }
     TRY(tune_path(path, "%s/%s", checkpoint, weights_name));
-    TRY(weights ? write_f32(path, &(struct tensor_list){m, "", NULL}, 1, at->step) : 0);
+    TRY(weights ? write_f32(path, &(struct tensor_list){m, "", TUNE_WEIGHT}, 1, at->step) : 0);
     return tune_state_write_progress(checkpoint, at); /* last: it says what the others hold */
 }
 
@@ -266,17 +271,12 @@ static bool same_shape(const struct tune_tensor *t, const struct tune_parameter 
 static int put_values(const char *path, const char *name, const struct tune_tensor *t, const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
-    struct tune_device *dev = tune_model_device(l->m);
     if (!t || t->dtype != TUNE_F32 || !same_shape(t, p)) {
         tune_error_set("%s: tensor %s is %s; it is not the state of this model", path, name,
                        !t ? "missing" : t->dtype != TUNE_F32 ? "not F32" : "of another shape than the model's");
         return -1;
     }
-    for (int64_t at = 0; at < p->count; at += PIECE) {
-        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
-        TRY(dev->kernels->upload(dev, place(l, i) + at, (const char *)t->data + at * 4, n * 4));
-    }
-    return 0;
+    return tune_model_write(l->m, p, l->which, 0, p->count, t->data);
 }
 
 /* A whole F32 file of the checkpoint, which must hold these tensors and no other. */
@@ -291,7 +291,7 @@ static int read_f32(const char *checkpoint, const char *file, const struct tenso
     int status = f ? 0 : -1;
     for (int l = 0; l < count; l++)
         for (int i = 0; i < tune_model_parameters(lists[l].m)->count && status == 0; i++)
-            if (place(&lists[l], i)) {
+            if (listed(&lists[l], i)) {
                 name_of(&lists[l], i, name);
                 status = put_values(path, name, tune_safetensors_find(f, name), &lists[l], i);
                 found++;
@@ -345,11 +345,11 @@ static int saved_together(const char *checkpoint)
 int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt)
 {
     int64_t steps;
-    struct tensor_list weights = {m, "", NULL}, moments[2];
+    struct tensor_list weights = {m, "", TUNE_WEIGHT}, moments[2];
     TRY(tune_folder_has(checkpoint, weights_name) ? read_f32(checkpoint, weights_name, &weights, 1, &steps)
                                                   : read_saved(checkpoint, &weights));
     if (opt) {
-        TRY(read_f32(checkpoint, moments_name, moments, moments_of(moments, m, opt), &steps));
+        TRY(read_f32(checkpoint, moments_name, moments, moments_of(moments, m), &steps));
         TRY(tune_optimizer_set_steps(opt, steps));
     }
     TRY(tune_model_device(m)->kernels->sync(tune_model_device(m))); /* the mappings may go now */

@@ -26,7 +26,8 @@ struct tune_model {
     struct tune_parameter **first;   /* [layers+2] first row of each unit */
     char *weights, *adapters;        /* the base's, the adapters' */
     struct tune_nf4 *nf4;            /* [2 base] scales of each row, and of it with those glued below it; NULL: none is NF4 */
-    float *gradients;
+    float *kept[TUNE_VALUES];        /* [parameters.gradients] each: gradients, moments, extra ones; NULL: none */
+    float *room;                     /* [TUNE_PIECE] while weights are filled; else NULL */
     double load_seconds;
     int max_B, max_T;
     bool training, checkpointing;
@@ -57,6 +58,15 @@ static inline int64_t tune_model_q(const struct tune_model_config *c)
 {
     return (int64_t)(c->heads + 2 * c->kv_heads) * c->head_dim;
 }
+
+/* tune_model_gradient_at - where a parameter's gradient lies on the device; NULL: frozen, or none made yet. */
+static inline float *tune_model_gradient_at(const struct tune_model *m, const struct tune_parameter *p)
+{
+    return m->kept[TUNE_GRADIENT] && p->gradient >= 0 ? m->kept[TUNE_GRADIENT] + p->gradient : NULL;
+}
+
+/* tune_model_chain_nf4 - every row's scales once more, linked with those of the rows that are one matrix with it. */
+void tune_model_chain_nf4(struct tune_model *m);
 
 /* tune_model_find_units - each unit's first row, again where rows have moved. */
 void tune_model_find_units(struct tune_model *m);

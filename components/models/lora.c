@@ -14,8 +14,7 @@
 #include "devices/kernels.h"
 #include "models/activations.h"
 #include "models/lora_parts.h"
-
-enum { PIECE = 1 << 16 };
+#include "models/weights.h"
 
 void tune_lora_free(struct tune_lora *l, struct tune_device *dev)
 {
@@ -101,54 +100,47 @@ static int append_group(struct tune_parameters *t, struct lora_group *g, bool do
 
 /* ---- first values ---- */
 
-static int draw(struct tune_model *m, const struct tune_parameter *p, float *room)
+static int draw(void *seed, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
     double bound = 1 / sqrt((double)p->shape[1]);
     uint64_t stream = tune_hash64(p->name, strlen(p->name), 0);
-    for (int64_t at = 0; at < p->count; at += PIECE) {
-        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
-        for (int64_t i = 0; i < n; i++)
-            room[i] = (float)(bound * (2 * tune_random_uniform(m->lora->seed, stream, (uint64_t)(at + i)) - 1));
-        TRY(m->dev->kernels->upload(m->dev, tune_model_weight(m, p) + at, room, n * 4));
-        TRY(m->dev->kernels->sync(m->dev)); /* before room is written over */
-    }
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (float)(bound * (2 * tune_random_uniform(*(uint64_t *)seed, stream, (uint64_t)(at + i)) - 1));
     return 0;
 }
 
 /* W's rows: their squares for good, their lengths as the magnitude to begin with. */
-static int measure(struct tune_model *m, const struct lora_target *t, float *room)
+static int measure(struct tune_model *m, const struct lora_target *t)
 {
-    const struct tune_parameter *magnitude = &m->parameters.at[t->magnitude];
     struct tune_tensor w = tune_model_tensor(m, &m->parameters.at[t->base]);
     struct tune_tensor squares = tune_tensor_1d(m->lora->squares + t->squares, TUNE_F32, t->out);
-    TRY(tune_row_squares(m->dev, &squares, &w));
-    for (int64_t at = 0; at < t->out; at += PIECE) {
-        int64_t n = t->out - at < PIECE ? t->out - at : PIECE;
-        TRY(m->dev->kernels->download(m->dev, room, (float *)squares.data + at, n * 4));
-        TRY(m->dev->kernels->sync(m->dev));
-        for (int64_t i = 0; i < n; i++)
-            room[i] = sqrtf(room[i]);
-        TRY(m->dev->kernels->upload(m->dev, tune_model_weight(m, magnitude) + at, room, n * 4));
-        TRY(m->dev->kernels->sync(m->dev));
-    }
-    return 0;
+    float *lengths = malloc(sizeof *lengths * (size_t)t->out);
+    int status = lengths ? tune_row_squares(m->dev, &squares, &w) : -1;
+    if (!lengths)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for adapters");
+    if (status == 0)
+        status = m->dev->kernels->download(m->dev, lengths, squares.data, t->out * 4);
+    if (status == 0)
+        status = m->dev->kernels->sync(m->dev);
+    for (int64_t i = 0; i < t->out && status == 0; i++)
+        lengths[i] = sqrtf(lengths[i]);
+    if (status == 0)
+        status = tune_model_write(m, &m->parameters.at[t->magnitude], TUNE_WEIGHT, 0, t->out, lengths);
+    free(lengths);
+    return status;
 }
 
 static int fill(struct tune_model *m)
 {
     struct tune_lora *l = m->lora;
-    float *room = malloc(PIECE * sizeof *room);
-    int status = room ? 0 : -1;
-    if (!room)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for adapters");
+    struct tune_weights_source drawn = {draw, &l->seed};
     for (int i = 0; i < m->config.layers * LORA_PRODUCTS; i++)
-        for (int k = 0; k < l->group[i].count && status == 0; k++) {
-            status = draw(m, &m->parameters.at[l->group[i].target[k].a], room);
-            if (status == 0 && l->options.dora)
-                status = measure(m, &l->group[i].target[k], room);
+        for (int k = 0; k < l->group[i].count; k++) {
+            TRY(tune_model_fill(m, &m->parameters.at[l->group[i].target[k].a], &drawn));
+            if (l->options.dora)
+                TRY(measure(m, &l->group[i].target[k]));
         }
-    free(room);
-    return status;
+    return 0;
 }
 
 /* ---- buffers ---- */
@@ -224,7 +216,7 @@ int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t, const str
 
 int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options, uint64_t seed)
 {
-    if (m->lora || m->memory || m->gradients) {
+    if (m->lora || m->memory || m->kept[TUNE_GRADIENT]) {
         tune_error_set("tune_lora_add: %s", m->lora ? "the model has adapters already"
                                                     : "call it before tune_model_reserve and before there are gradients");
         return -1;

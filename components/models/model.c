@@ -14,8 +14,6 @@
 #include "models/activations.h"
 #include "models/weights.h"
 
-enum { PIECE = 1 << 20 };
-
 static struct tune_model *no_memory(struct tune_model *m)
 {
     tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a model");
@@ -90,7 +88,7 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
         if (p->norm)
-            status = dev->kernels->upload(dev, m->weights + p->offset, ones, p->count * 4);
+            status = tune_model_write(m, p, TUNE_WEIGHT, 0, p->count, ones);
     }
     free(ones);
     if (status == 0)
@@ -99,59 +97,8 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
     return NULL;
 }
 
-/* One tensor of a file, of any alignment and float type, to its place in its storage. */
-static int load_tensor(struct tune_model *m, const struct tune_parameter *p, const struct tune_tensor *t, float *room)
-{
-    int64_t size = tune_dtype_bits(t->dtype) / 8, kept = tune_dtype_bits(p->storage) / 8;
-    for (int64_t at = 0; at < p->count; at += PIECE) {
-        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
-        TRY(tune_convert(room, p->storage, (const char *)t->data + at * size, t->dtype, n));
-        TRY(m->dev->kernels->upload(m->dev, m->weights + p->offset + at * kept, room, n * kept));
-    }
-    return 0;
-}
-
-/* The same where it is quantised: on the host, and from there to its place. */
-static int quantise(struct tune_model *m, int row, const struct tune_tensor *t, float *room, char *memory)
-{
-    const struct tune_parameter *p = &m->parameters.at[row];
-    struct tune_nf4_writer w;
-    struct tune_nf4 *q = &m->nf4[row];
-    int64_t size = tune_dtype_bits(t->dtype) / 8;
-    char *to = m->weights + p->offset;
-    int status = tune_nf4_begin(&w, p->name, memory, p->count);
-    for (int64_t at = 0; at < p->count && status == 0; at += PIECE) {
-        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
-        status = tune_convert(room, TUNE_F32, (const char *)t->data + at * size, t->dtype, n);
-        if (status == 0)
-            status = tune_nf4_write(&w, room, n);
-    }
-    if (status == 0)
-        status = tune_nf4_finish(&w, q);
-    tune_nf4_abandon(&w);
-    TRY(status);
-    TRY(m->dev->kernels->upload(m->dev, to, memory, tune_nf4_bytes(p->count)));
-    TRY(m->dev->kernels->sync(m->dev)); /* before memory is given back */
-    q->absmax = (const uint8_t *)to + ((const char *)q->absmax - memory);
-    q->absmax2 = (const float *)(const void *)(to + ((const char *)q->absmax2 - memory));
-    q->codes = (const uint8_t *)to + ((const char *)q->codes - memory);
-    return 0;
-}
-
-static int load_nf4(struct tune_model *m, int row, const struct tune_tensor *t, float *room)
-{
-    char *memory = aligned_alloc(64, (size_t)tune_nf4_bytes(m->parameters.at[row].count));
-    if (!memory) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to quantise %s", m->parameters.at[row].name);
-        return -1;
-    }
-    int status = quantise(m, row, t, room, memory);
-    free(memory);
-    return status;
-}
-
 /* Each row's scales once more, with those of the rows that are one matrix with it. */
-static void chain(struct tune_model *m)
+void tune_model_chain_nf4(struct tune_model *m)
 {
     int base = m->parameters.base;
     for (int i = base - 1; i >= 0 && m->nf4; i--) {
@@ -162,18 +109,15 @@ static void chain(struct tune_model *m)
 
 static int load_all(struct tune_model *m, const struct tune_weights *w)
 {
-    float *room = malloc(PIECE * sizeof *room);
-    int status = room ? 0 : -1;
-    if (!room)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read weights");
+    struct tune_weights_source files = tune_weights_files(w);
+    int status = 0;
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
-        const struct tune_parameter *p = &m->parameters.at[i];
-        const struct tune_tensor *t = tune_weights_find(w, p->name);
-        status = p->storage == TUNE_NF4 ? load_nf4(m, i, t, room) : load_tensor(m, p, t, room);
+        const struct tune_tensor *t = tune_weights_find(w, m->parameters.at[i].name);
+        status = tune_model_fill(m, &m->parameters.at[i], &files);
         tune_file_release(t->data, (const char *)t->data + tune_tensor_bytes(t)); /* or the whole file is resident in the end */
     }
-    chain(m);
-    free(room);
+    free(m->room);
+    m->room = NULL;
     return status;
 }
 
@@ -220,10 +164,12 @@ void tune_model_free(struct tune_model *m)
         return;
     tune_device_free(m->dev, m->weights, weights_bytes(m));
     tune_device_free(m->dev, m->adapters, m->parameters.adapters);
-    tune_device_free(m->dev, m->gradients, gradients_bytes(m));
+    for (int i = 0; i < TUNE_VALUES; i++)
+        tune_model_drop(m, i);
     tune_device_free(m->dev, m->memory, m->memory_bytes);
     tune_lora_free(m->lora, m->dev);
     tune_parameters_free(&m->parameters);
+    free(m->room);
     free(m->nf4);
     free(m->first);
     free(m->x);
@@ -435,22 +381,12 @@ struct tune_parameters *tune_model_parameters(struct tune_model *m)
     return &m->parameters;
 }
 
-float *tune_model_weight(struct tune_model *m, const struct tune_parameter *p)
-{
-    return p->storage == TUNE_F32 ? tune_model_tensor(m, p).data : NULL;
-}
-
 struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p)
 {
     if (p->storage == TUNE_NF4)
         return tune_nf4_matrix(&m->nf4[p - m->parameters.at], p->shape[0], p->shape[1]);
     char *data = (p->adapter ? m->adapters : m->weights) + p->offset;
     return p->ndim == 2 ? tune_tensor_2d(data, p->storage, p->shape[0], p->shape[1]) : tune_tensor_1d(data, p->storage, p->count);
-}
-
-float *tune_model_gradient(struct tune_model *m, const struct tune_parameter *p)
-{
-    return m->gradients && p->gradient >= 0 ? m->gradients + p->gradient : NULL;
 }
 
 double tune_model_load_seconds(const struct tune_model *m)
@@ -462,12 +398,12 @@ void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struc
 {
     const struct tune_parameter *p = m->config.tied ? &m->parameters.at[0] : &m->parameters.at[m->parameters.base - 1];
     *w = tune_model_tensor(m, p);
-    *dw = tune_tensor_2d(tune_model_gradient(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
+    *dw = tune_tensor_2d(tune_model_gradient_at(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
 }
 
 int tune_model_gradients(struct tune_model *m)
 {
-    if (m->gradients)
+    if (m->kept[TUNE_GRADIENT])
         return 0;
     for (int i = 0; i < m->parameters.base; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
@@ -493,14 +429,13 @@ int tune_model_gradients(struct tune_model *m)
         tune_error_set("no parameter is trainable");
         return -1;
     }
-    m->gradients = tune_device_alloc(m->dev, gradients_bytes(m), "the gradients");
-    return m->gradients ? 0 : -1;
+    return tune_model_keep(m, TUNE_GRADIENT, "the gradients");
 }
 
 int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums)
 {
     TRY(tune_model_gradients(m));
-    TRY(m->dev->kernels->zero(m->dev, m->gradients, gradients_bytes(m)));
+    TRY(m->dev->kernels->zero(m->dev, m->kept[TUNE_GRADIENT], gradients_bytes(m)));
     m->step++;
     m->forwards = 0;
     return sums ? tune_sums_begin(sums) : 0;

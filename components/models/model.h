@@ -80,14 +80,33 @@ int64_t tune_model_max_tokens(const struct tune_model *m);    /* B*T that was re
 int tune_model_max_length(const struct tune_model *m);        /* T of that */
 
 /* tune_model_parameters - the table; freeze rows (trainable = false) before the first zero_grad or optimizer.
- * tune_model_weight, tune_model_gradient - a parameter's place on the device; NULL weight: it is not kept in F32; NULL gradient:
- * frozen, or none made yet. tune_model_tensor - a view of any, with its dtype.
+ * tune_model_tensor - a parameter's weight on the device, in the dtype it is kept in.
  * tune_model_output_weight - the matrix [V,C] that projects on the vocabulary, and its gradient (NULL data: frozen). */
 struct tune_parameters *tune_model_parameters(struct tune_model *m);
-float *tune_model_weight(struct tune_model *m, const struct tune_parameter *p);
-float *tune_model_gradient(struct tune_model *m, const struct tune_parameter *p);
 struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p);
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw);
+
+/* The numbers that a model has for a parameter. A trainable one may have them all, a frozen one has its weight. All but
+ * weights are F32, one buffer of each kind, and lie at the gradients' offsets. TUNE_EXTRA + i: what tune_model_extra made. */
+enum tune_values { TUNE_WEIGHT, TUNE_GRADIENT, TUNE_MOMENT_1, TUNE_MOMENT_2, TUNE_EXTRA, TUNE_VALUES = TUNE_EXTRA + 4 };
+
+/* tune_model_has - whether p has such numbers now.
+ * tune_model_read - n of them, from element at, as float32 into out, whatever they are kept in. Waits for the device.
+ * tune_model_write - the other way; in has been read when it returns. They are rounded to what p is kept in. A weight in NF4
+ * is written whole: at 0, n is p->count. Both -1: p has no such numbers, or not that many.
+ * tune_model_fill - a whole weight from source, a piece at a time. tune_model_source - the source that reads m's weights. */
+struct tune_weights_source;
+bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, int which);
+int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, float *out);
+int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, const float *in);
+int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source);
+struct tune_weights_source tune_model_source(struct tune_model *m);
+
+/* tune_model_keep - make the buffer of that kind, zeroed, for what is trainable; again is fine. tune_model_drop - free it.
+ * tune_model_kept - it as one vector on the device, with padding between parameters; 0 elements: there is none. */
+int tune_model_keep(struct tune_model *m, int which, const char *what);
+void tune_model_drop(struct tune_model *m, int which);
+struct tune_tensor tune_model_kept(struct tune_model *m, int which);
 
 /* tune_model_gradients - allocate the gradient buffer for what is trainable now; again is fine. */
 int tune_model_gradients(struct tune_model *m);
@@ -107,7 +126,6 @@ void tune_model_set_step(struct tune_model *m, int64_t step);
 
 /* tune_model_infer_merged - tune_model_infer without adapters: the matrices that have one are what merged gives (weights.h), of
  * which some rows at a time are on the device. */
-struct tune_weights_source;
 int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
                             struct tune_tensor **hidden);
 

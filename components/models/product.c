@@ -37,7 +37,7 @@ static struct tune_tensor parameter(struct tune_model *m, int row)
 static struct tune_tensor gradient(struct tune_model *m, int row)
 {
     struct tune_tensor t = parameter(m, row);
-    t.data = tune_model_gradient(m, &m->parameters.at[row]);
+    t.data = tune_model_gradient_at(m, &m->parameters.at[row]);
     return t;
 }
 

@@ -38,7 +38,7 @@ static struct weight view(struct tune_model *m, const struct tune_parameter **p,
     v.dw.nf4 = NULL;
     if (v.w.nf4 && count > 1)
         v.w.nf4 = &m->nf4[m->parameters.base + (first - m->parameters.at)];
-    v.dw.data = tune_model_gradient(m, first);
+    v.dw.data = tune_model_gradient_at(m, first);
     return v;
 }
 
@@ -333,9 +333,9 @@ static enum lora_product bottom_of(const struct tune_model *m, int i, int lowest
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)
 {
     const struct tune_model_config *c = &m->config;
-    if (!m->training || !m->gradients || batch->B != m->B || batch->T != m->T) {
+    if (!m->training || !m->kept[TUNE_GRADIENT] || batch->B != m->B || batch->T != m->T) {
         tune_error_set("backward: %s", !m->training    ? "the model was not reserved with TUNE_FOR_TRAINING"
-                                       : !m->gradients ? "there are no gradients; call tune_model_zero_grad first"
+                                       : !m->kept[TUNE_GRADIENT] ? "there are no gradients; call tune_model_zero_grad first"
                                                        : "the batch is not the one last put through forward");
         return -1;
     }
@@ -356,7 +356,7 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
     }
     if (m->parameters.at[0].gradient < 0)
         return 0;
-    struct tune_tensor dw = tune_tensor_2d(tune_model_gradient(m, &m->parameters.at[0]), TUNE_F32, c->vocabulary, c->hidden);
+    struct tune_tensor dw = tune_tensor_2d(tune_model_gradient_at(m, &m->parameters.at[0]), TUNE_F32, c->vocabulary, c->hidden);
     return tune_embed_backward(m->dev, &dw, &dx, m->ids, c->embedding_multiplier);
 }
 

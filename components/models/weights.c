@@ -16,7 +16,7 @@
 #include "core/try.h"
 
 /* No model known has 200 shards or an index of 10 MB. */
-enum { MAX_SHARDS = 1024, MAX_INDEX = 32 << 20, PIECE = 1 << 20 };
+enum { MAX_SHARDS = 1024, MAX_INDEX = 32 << 20 };
 
 static const char single[] = "model.safetensors", index_name[] = "model.safetensors.index.json";
 
@@ -309,19 +309,65 @@ static int check_fits(const struct tune_parameter *p, enum tune_dtype dtype, con
     return -1;
 }
 
-static int write_tensor(struct tune_safetensors_writer *f, const struct tune_parameter *p, enum tune_dtype dtype,
-                        const struct tune_weights_source *source, float *room)
+int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p, float *room,
+                      int (*put)(void *context, const struct tune_parameter *p, int64_t at, int64_t n, const float *x), void *context)
 {
-    for (int64_t at = 0; at < p->count; at += PIECE) {
-        int64_t n = p->count - at < PIECE ? p->count - at : PIECE;
+    for (int64_t at = 0; at < p->count; at += TUNE_PIECE) {
+        int64_t n = p->count - at < TUNE_PIECE ? p->count - at : TUNE_PIECE;
         TRY(source->read(source->context, p, at, n, room));
-        if (dtype != TUNE_F32)
-            TRY(check_fits(p, dtype, room, n));
-        if (dtype != TUNE_F32)
-            TRY(tune_convert(room + PIECE, dtype, room, TUNE_F32, n));
-        TRY(tune_safetensors_writer_write(f, dtype == TUNE_F32 ? room : room + PIECE, n * tune_dtype_bits(dtype) / 8));
+        TRY(put(context, p, at, n, room));
     }
     return 0;
+}
+
+static int put_nf4(void *context, const struct tune_parameter *p, int64_t at, int64_t n, const float *x)
+{
+    (void)p;
+    (void)at;
+    return tune_nf4_write(context, x, n);
+}
+
+int tune_weights_nf4(const struct tune_weights_source *source, const struct tune_parameter *p, float *room, void *memory,
+                     struct tune_nf4 *q)
+{
+    struct tune_nf4_writer w = {0};
+    int status = tune_nf4_begin(&w, p->name, memory, p->count);
+    if (status == 0)
+        status = tune_weights_each(source, p, room, put_nf4, &w);
+    if (status == 0)
+        status = tune_nf4_finish(&w, q);
+    tune_nf4_abandon(&w);
+    return status;
+}
+
+static int read_file(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    const struct tune_tensor *t = tune_weights_find(context, p->name);
+    return tune_convert(out, TUNE_F32, (const char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count);
+}
+
+struct tune_weights_source tune_weights_files(const struct tune_weights *w)
+{
+    return (struct tune_weights_source){read_file, (void *)(uintptr_t)w};
+}
+
+/* A file being written, its dtype, and room for a piece in it. */
+struct output {
+    struct tune_safetensors_writer *file;
+    enum tune_dtype as;
+    float *narrow;
+};
+
+static int put(void *context, const struct tune_parameter *p, int64_t at, int64_t n, const float *x)
+{
+    const struct output *o = context;
+    enum tune_dtype dtype = dtype_of(p, o->as);
+    (void)at;
+    if (dtype == TUNE_F32)
+        return tune_safetensors_writer_write(o->file, x, n * 4);
+    TRY(check_fits(p, dtype, x, n));
+    TRY(tune_convert(o->narrow, dtype, x, TUNE_F32, n));
+    return tune_safetensors_writer_write(o->file, o->narrow, n * tune_dtype_bits(dtype) / 8);
 }
 
 static int write_file(const char *path, const struct item *items, int count, enum tune_dtype as,
@@ -332,8 +378,9 @@ static int write_file(const char *path, const struct item *items, int count, enu
     for (int i = 0; i < count && status == 0; i++)
         status = tune_safetensors_writer_declare(f, items[i].p->name, dtype_of(items[i].p, as), items[i].p->ndim,
                                                  items[i].p->shape);
+    struct output to = {f, as, room + TUNE_PIECE};
     for (int i = 0; i < count && status == 0; i++)
-        status = write_tensor(f, items[i].p, dtype_of(items[i].p, as), source, room);
+        status = tune_weights_each(source, items[i].p, room, put, &to);
     if (status == 0)
         status = tune_safetensors_writer_finish(f);
     tune_safetensors_writer_free(f);
@@ -367,7 +414,7 @@ int tune_weights_write(const char *folder, const struct tune_parameters *p, enum
     int64_t total = 0, in_shard = 0, limit = shard_bytes > 0 ? shard_bytes : 5000000000;
     int shards = 1, status = 0;
     struct item *items = malloc(sizeof *items * (size_t)p->base);
-    float *room = malloc(2 * PIECE * sizeof *room);
+    float *room = malloc(2 * TUNE_PIECE * sizeof *room);
     if (!items || !room) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", folder);
         status = -1;

@@ -17,9 +17,7 @@ struct tune_optimizer {
     struct tune_model *m;
     struct tune_device *dev;
     struct tune_optimizer_options options;
-    int64_t elements;
     double *updates; /* on the device: t so far */
-    float *moment[2];
     struct run *runs;
     int run_count;
     bool half; /* a step began, and an error kept it from its end */
@@ -31,7 +29,7 @@ static void make_runs(struct tune_optimizer *opt)
     for (int i = 0; i < p->count; i++) {
         const struct tune_parameter *r = &p->at[i];
         bool decays = opt->options.decay_all || r->ndim == 2;
-        float *weight = tune_model_weight(opt->m, r);
+        float *weight = tune_model_tensor(opt->m, r).data;
         if (r->gradient < 0)
             continue;
         struct run *last = opt->run_count > 0 ? &opt->runs[opt->run_count - 1] : NULL;
@@ -67,14 +65,13 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
     opt->m = m;
     opt->dev = tune_model_device(m);
     opt->options = *options;
-    opt->elements = tune_model_parameters(m)->gradients;
     opt->updates = tune_device_alloc(opt->dev, sizeof *opt->updates, "the optimizer's count of steps");
     if (!opt->updates) {
         tune_optimizer_free(opt);
         return NULL;
     }
     for (int i = 0; i < moments(options); i++)
-        if (!(opt->moment[i] = tune_device_alloc(opt->dev, opt->elements * 4, "the optimizer's moments"))) {
+        if (tune_model_keep(m, TUNE_MOMENT_1 + i, "the optimizer's moments") < 0) {
             tune_optimizer_free(opt);
             return NULL;
         }
@@ -86,21 +83,11 @@ void tune_optimizer_free(struct tune_optimizer *opt)
 {
     if (!opt)
         return;
-    for (int i = 0; i < 2; i++)
-        tune_device_free(opt->dev, opt->moment[i], opt->elements * 4);
+    tune_model_drop(opt->m, TUNE_MOMENT_1);
+    tune_model_drop(opt->m, TUNE_MOMENT_2);
     tune_device_free(opt->dev, opt->updates, sizeof *opt->updates);
     free(opt->runs);
     free(opt);
-}
-
-/* The first trainable row's gradient: all of them are one buffer from there. */
-static float *gradients(struct tune_optimizer *opt)
-{
-    const struct tune_parameters *p = tune_model_parameters(opt->m);
-    for (int i = 0; i < p->count; i++)
-        if (p->at[i].gradient >= 0)
-            return tune_model_gradient(opt->m, &p->at[i]) - p->at[i].gradient;
-    return NULL;
 }
 
 int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_sums *sums)
@@ -108,7 +95,8 @@ int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tun
     struct tune_scalars *s = tune_sums_device(sums);
     if (!s)
         return -1;
-    TRY(tune_sum_squares(opt->dev, gradients(opt), opt->elements, &s->square_sum));
+    struct tune_tensor g = tune_model_kept(opt->m, TUNE_GRADIENT);
+    TRY(tune_sum_squares(opt->dev, g.data, g.shape[0], &s->square_sum));
     TRY(opt->dev->kernels->copy(opt->dev, &s->updates, opt->updates, sizeof *opt->updates));
     TRY(tune_finish_step(opt->dev, s, clip_norm));
     tune_sums_scale(sums);
@@ -122,16 +110,17 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
     if (!scalars)
         return -1;
     const double *scale = &scalars->gradient_scale;
-    float *g = gradients(opt);
+    float *g = tune_model_kept(opt->m, TUNE_GRADIENT).data, *moment1 = tune_model_kept(opt->m, TUNE_MOMENT_1).data;
+    float *moment2 = tune_model_kept(opt->m, TUNE_MOMENT_2).data;
     struct tune_update u = {.lr = lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum,
                             .updates = &scalars->updates};
     opt->half = true;
     for (int i = 0; i < opt->run_count; i++) {
         const struct run *r = &opt->runs[i];
-        float *m = opt->moment[0] ? opt->moment[0] + r->gradient : NULL;
+        float *m = moment1 ? moment1 + r->gradient : NULL;
         u.weight_decay = r->decays ? o->weight_decay : 0;
         if (o->kind == TUNE_ADAMW)
-            TRY(tune_adamw(opt->dev, r->weight, g + r->gradient, m, opt->moment[1] + r->gradient, r->count, &u, scale));
+            TRY(tune_adamw(opt->dev, r->weight, g + r->gradient, m, moment2 + r->gradient, r->count, &u, scale));
         else
             TRY(tune_sgd(opt->dev, r->weight, g + r->gradient, m, r->count, &u, scale));
     }
@@ -157,9 +146,4 @@ int tune_optimizer_set_steps(struct tune_optimizer *opt, int64_t steps)
 {
     double updates = (double)steps;
     return opt->dev->kernels->upload(opt->dev, opt->updates, &updates, sizeof updates);
-}
-
-float *tune_optimizer_moment(struct tune_optimizer *opt, int which)
-{
-    return opt->moment[which];
 }

@@ -29,7 +29,7 @@ struct tune_optimizer_options {
 };
 
 /* tune_optimizer_new - moments, zero, for what is trainable now; makes the model's gradients if there are none yet.
- * m is borrowed until free. */
+ * m is borrowed until free, and takes no second optimizer. */
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options);
 void tune_optimizer_free(struct tune_optimizer *opt);
 
@@ -46,12 +46,10 @@ int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tun
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums);
 
 /* tune_optimizer_steps - updates so far (the t of AdamW's bias correction; a step that was not finite is none); waits for the
- * device. -1 with an error. _set_steps - go on from there, with moments uploaded by the caller.
- * tune_optimizer_moment - 0: first (or SGD's momentum), 1: second; NULL: this optimizer has none. Device memory,
- * tune_model_parameters(m)->gradients elements. */
+ * device. -1 with an error. tune_optimizer_set_steps - go on from there. The moments are the model's TUNE_MOMENT_1 (SGD's
+ * momentum, too) and TUNE_MOMENT_2: tune_model_read and tune_model_write. */
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt);
 int tune_optimizer_set_steps(struct tune_optimizer *opt, int64_t steps);
-float *tune_optimizer_moment(struct tune_optimizer *opt, int which);
 
 /* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay.
  * tune_get_optimizer_options - what it passes to tune_optimizer_new. */

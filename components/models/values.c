@@ -1,0 +1,203 @@
+/* values.c - the numbers of a model's parameters to and from the host, as float32. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/float16.h"
+#include "core/nf4.h"
+#include "core/try.h"
+#include "models/activations.h"
+#include "models/weights.h"
+
+static const char *const names[] = {"weight", "gradient", "first moment", "second moment", "extra tensor"};
+
+bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, int which)
+{
+    return which == TUNE_WEIGHT || (which > TUNE_WEIGHT && which < TUNE_VALUES && m->kept[which] && p->gradient >= 0);
+}
+
+static int check(const struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n)
+{
+    const char *name = names[which < 0 || which > TUNE_EXTRA ? TUNE_EXTRA : which];
+    if (!tune_model_has(m, p, which)) {
+        tune_error_set("%s has no %s", p->name, name);
+        return -1;
+    }
+    if (at >= 0 && n >= 0 && at <= p->count && n <= p->count - at)
+        return 0;
+    tune_error_set("%s has %lld numbers; %lld from number %lld were asked for", p->name, (long long)p->count, (long long)n,
+                   (long long)at);
+    return -1;
+}
+
+static enum tune_dtype dtype_of(const struct tune_parameter *p, int which)
+{
+    return which == TUNE_WEIGHT ? p->storage : TUNE_F32;
+}
+
+/* Where element at lies on the device. Not of NF4. */
+static char *place(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at)
+{
+    if (which != TUNE_WEIGHT)
+        return (char *)(m->kept[which] + p->gradient + at);
+    return (p->adapter ? m->adapters : m->weights) + p->offset + at * tune_dtype_bits(p->storage) / 8;
+}
+
+/* ---- reading ---- */
+
+/* A stretch of NF4, with the scales of its blocks: those of one second-level block are the least that can be read. */
+static int read_nf4(struct tune_model *m, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
+{
+    const int64_t block = TUNE_NF4_BLOCK, large = block * TUNE_NF4_BLOCKS;
+    const struct tune_nf4 *q = &m->nf4[p - m->parameters.at];
+    int64_t begin = at / large * large, count = at + n - begin;
+    int64_t codes = (count + 1) / 2, blocks = (count + block - 1) / block, blocks2 = (count + large - 1) / large;
+    char *host = aligned_alloc(64, (size_t)tune_nf4_bytes(count));
+    if (!host) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", p->name);
+        return -1;
+    }
+    struct tune_nf4_writer places;
+    int status = tune_nf4_begin(&places, p->name, host, count); /* only for where everything goes */
+    struct tune_nf4 copy = {places.codes, places.absmax, places.absmax2, q->offset, count, NULL};
+    const struct tune_kernels *k = m->dev->kernels;
+    if (status == 0)
+        status = k->download(m->dev, places.codes, q->codes + begin / 2, codes);
+    if (status == 0)
+        status = k->download(m->dev, places.absmax, q->absmax + begin / block, blocks);
+    if (status == 0)
+        status = k->download(m->dev, places.absmax2, q->absmax2 + begin / large, blocks2 * 4);
+    if (status == 0)
+        status = k->sync(m->dev);
+    if (status == 0)
+        status = tune_nf4_read(&copy, at - begin, n, out);
+    tune_nf4_abandon(&places);
+    free(host);
+    return status;
+}
+
+int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, float *out)
+{
+    TRY(check(m, p, which, at, n));
+    enum tune_dtype dtype = dtype_of(p, which);
+    if (dtype == TUNE_NF4)
+        return read_nf4(m, p, at, n, out);
+    TRY(m->dev->kernels->download(m->dev, out, place(m, p, which, at), n * tune_dtype_bits(dtype) / 8));
+    TRY(m->dev->kernels->sync(m->dev));
+    for (int64_t i = n - 1; i >= 0 && dtype == TUNE_BF16; i--) { /* in place, from the end */
+        uint16_t h;
+        memcpy(&h, (char *)out + 2 * i, sizeof h);
+        out[i] = tune_bf16_to_float(h);
+    }
+    return 0;
+}
+
+static int read_weight(void *model, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
+{
+    return tune_model_read(model, p, TUNE_WEIGHT, at, n, out);
+}
+
+struct tune_weights_source tune_model_source(struct tune_model *m)
+{
+    return (struct tune_weights_source){read_weight, m};
+}
+
+/* ---- writing ---- */
+
+/* On the host, and from there to its place. */
+static int write_nf4(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source, float *room)
+{
+    struct tune_nf4 *q = &m->nf4[p - m->parameters.at];
+    char *host = aligned_alloc(64, (size_t)tune_nf4_bytes(p->count)), *to = m->weights + p->offset;
+    if (!host) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to quantise %s", p->name);
+        return -1;
+    }
+    int status = tune_weights_nf4(source, p, room, host, q);
+    if (status == 0)
+        status = m->dev->kernels->upload(m->dev, to, host, tune_nf4_bytes(p->count));
+    if (status == 0) {
+        q->absmax = (const uint8_t *)to + ((const char *)q->absmax - host);
+        q->absmax2 = (const float *)(const void *)(to + ((const char *)q->absmax2 - host));
+        q->codes = (const uint8_t *)to + ((const char *)q->codes - host);
+        tune_model_chain_nf4(m);
+    }
+    free(host);
+    return status;
+}
+
+static int write_narrow(struct tune_model *m, const struct tune_parameter *p, int64_t at, int64_t n, const float *in)
+{
+    uint16_t narrow[1 << 15];
+    int64_t most = sizeof narrow / sizeof *narrow;
+    for (int64_t i = 0; i < n; i += most) {
+        int64_t some = n - i < most ? n - i : most;
+        TRY(tune_convert(narrow, p->storage, in + i, TUNE_F32, some));
+        TRY(m->dev->kernels->upload(m->dev, place(m, p, TUNE_WEIGHT, at + i), narrow, some * (int64_t)sizeof *narrow));
+    }
+    return 0;
+}
+
+/* Numbers in memory as a source. */
+static int read_array(void *from, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
+{
+    (void)p;
+    memcpy(out, (const float *)from + at, (size_t)n * sizeof *out);
+    return 0;
+}
+
+/* Room for a piece, the model's until the end of the load or free. */
+static float *room_of(struct tune_model *m)
+{
+    if (!m->room && !(m->room = malloc(TUNE_PIECE * sizeof *m->room)))
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to fill weights");
+    return m->room;
+}
+
+int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, const float *in)
+{
+    TRY(check(m, p, which, at, n));
+    enum tune_dtype dtype = dtype_of(p, which);
+    if (dtype == TUNE_F32)
+        return m->dev->kernels->upload(m->dev, place(m, p, which, at), in, n * 4);
+    if (dtype == TUNE_BF16)
+        return write_narrow(m, p, at, n, in);
+    if (at != 0 || n != p->count) {
+        tune_error_set("%s is kept in NF4, whose scales are of all its numbers: write all %lld at once", p->name, (long long)p->count);
+        return -1;
+    }
+    struct tune_weights_source array = {read_array, (void *)(uintptr_t)in};
+    return tune_model_fill(m, p, &array);
+}
+
+static int put(void *model, const struct tune_parameter *p, int64_t at, int64_t n, const float *x)
+{
+    return tune_model_write(model, p, TUNE_WEIGHT, at, n, x);
+}
+
+int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source)
+{
+    float *room = room_of(m);
+    if (!room)
+        return -1;
+    return p->storage == TUNE_NF4 ? write_nf4(m, p, source, room) : tune_weights_each(source, p, room, put, m);
+}
+
+/* ---- buffers ---- */
+
+int tune_model_keep(struct tune_model *m, int which, const char *what)
+{
+    if (!m->kept[which])
+        m->kept[which] = tune_device_alloc(m->dev, m->parameters.gradients * 4, what);
+    return m->kept[which] ? 0 : -1;
+}
+
+void tune_model_drop(struct tune_model *m, int which)
+{
+    tune_device_free(m->dev, m->kept[which], m->parameters.gradients * 4);
+    m->kept[which] = NULL;
+}
+
+struct tune_tensor tune_model_kept(struct tune_model *m, int which)
+{
+    return tune_tensor_1d(m->kept[which], TUNE_F32, m->kept[which] ? m->parameters.gradients : 0);
+}
