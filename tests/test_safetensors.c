@@ -224,7 +224,7 @@ static void many_tensors(void **s)
     assert_int_equal(tune_safetensors_count(f), N);
     for (int i = 0; i < N; i += 997) {
         sprintf(name, "n%d", (int)(i * 7919LL % N));
-        const struct tune_tensor *t = tune_safetensors_find(f, name);
+        const struct tune_array *t = tune_safetensors_find(f, name);
         assert_non_null(t);
         assert_int_equal(*(unsigned char *)t->data, (N - 1 - i) & 255);
     }

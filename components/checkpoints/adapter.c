@@ -8,7 +8,7 @@
 #include "core/file.h"
 #include "core/safetensors.h"
 #include "core/try.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 #include "models/lora.h"
 #include "models/weights.h"
 
@@ -147,7 +147,7 @@ static struct tune_adapter_file *open_for(struct tune_model *m, const char *fold
 }
 
 /* The file's tensor for a row of an adapter. */
-static const struct tune_tensor *tensor_of(const struct tune_adapter_file *f, const struct tune_parameter *p)
+static const struct tune_array *tensor_of(const struct tune_adapter_file *f, const struct tune_parameter *p)
 {
     return tune_adapter_file_find(f, p->name, "");
 }
@@ -165,7 +165,7 @@ static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, co
     }
     int status = 0;
     for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count) {
-        const struct tune_tensor *x = tensor_of(f, &t->at[i]);
+        const struct tune_array *x = tensor_of(f, &t->at[i]);
         status = tune_convert(all + at, TUNE_F32, x->data, x->dtype, t->at[i].count);
         for (int64_t k = 0; k < t->at[i].count && status == 0; k++)
             if (!isfinite(all[at + k])) {
@@ -193,8 +193,8 @@ int tune_adapter_read(struct tune_model *m, const char *folder)
 /* A row in memory against the file's: the same after rounding. */
 static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f, const char *folder, const struct tune_parameter *p)
 {
-    const struct tune_tensor *t = tensor_of(f, p);
-    int64_t bytes = tune_tensor_bytes(t);
+    const struct tune_array *t = tensor_of(f, p);
+    int64_t bytes = tune_array_bytes(t);
     float *have = malloc(sizeof *have * (size_t)p->count), *rounded = malloc((size_t)bytes);
     int status = have && rounded ? 0 : -1;
     if (status < 0)
@@ -223,23 +223,6 @@ static int read_merged(void *context, const struct tune_parameter *p, int64_t at
     return tune_adapter_file_merge(g->file, &g->base, p, at, count, out);
 }
 
-/* The final norm's output [N,C] to the host, in F32. */
-static int take(struct tune_model *m, const struct tune_tensor *hidden, float *out)
-{
-    struct tune_device *dev = tune_model_device(m);
-    int64_t n = tune_tensor_elements(hidden);
-    float *raw = malloc((size_t)tune_tensor_bytes(hidden));
-    int status = raw ? dev->kernels->download(dev, raw, hidden->data, tune_tensor_bytes(hidden)) : -1;
-    if (!raw)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to compare an adapter with its merge");
-    if (status == 0)
-        status = dev->kernels->sync(dev);
-    if (status == 0)
-        status = tune_convert(out, TUNE_F32, raw, hidden->dtype, n);
-    free(raw);
-    return status;
-}
-
 /* PEFT's files say nothing of it. */
 static int same_base(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
 {
@@ -258,13 +241,13 @@ static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, con
     TRY(tune_model_infer(m, batch, &hidden));
     int64_t n = tune_tensor_elements(hidden);
     float *a = malloc(sizeof *a * 2 * (size_t)n);
-    int status = a ? take(m, hidden, a) : -1;
+    int status = a ? tune_to_host(tune_model_device(m), hidden, a) : -1;
     if (!a)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to compare an adapter with its merge");
     if (status == 0)
         status = tune_model_infer_merged(m, batch, &merged, &hidden);
     if (status == 0)
-        status = take(m, hidden, a + n);
+        status = tune_to_host(tune_model_device(m), hidden, a + n);
     double d = 0, size = 0;
     for (int64_t i = 0; i < n && status == 0; i++) {
         double x = a[i], y = a[n + i];

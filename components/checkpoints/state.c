@@ -259,7 +259,7 @@ int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_o
 
 /* ---- and back ---- */
 
-static bool same_shape(const struct tune_tensor *t, const struct tune_parameter *p)
+static bool same_shape(const struct tune_array *t, const struct tune_parameter *p)
 {
     bool same = t->ndim == p->ndim;
     for (int d = 0; same && d < p->ndim; d++)
@@ -268,7 +268,7 @@ static bool same_shape(const struct tune_tensor *t, const struct tune_parameter 
 }
 
 /* t's values to where they belong. */
-static int put_values(const char *path, const char *name, const struct tune_tensor *t, const struct tensor_list *l, int i)
+static int put_values(const char *path, const char *name, const struct tune_array *t, const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
     if (!t || t->dtype != TUNE_F32 || !same_shape(t, p)) {
@@ -352,6 +352,5 @@ int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_op
         TRY(read_f32(checkpoint, moments_name, moments, moments_of(moments, m), &steps));
         TRY(tune_optimizer_set_steps(opt, steps));
     }
-    TRY(tune_model_device(m)->kernels->sync(tune_model_device(m))); /* the mappings may go now */
     return saved_together(checkpoint); /* last: of a file that is cut short reading it knows more */
 }

@@ -34,19 +34,32 @@ int64_t tune_nf4_bytes(int64_t count)
     return lines(count / 2 + count % 2) + lines(blocks) + lines(4 * blocks_of(blocks, BLOCKS));
 }
 
+struct tune_nf4_layout tune_nf4_layout(int64_t count)
+{
+    int64_t absmax = lines(count / 2 + count % 2);
+    return (struct tune_nf4_layout){0, absmax, absmax + lines(blocks_of(count, BLOCK))};
+}
+
+struct tune_nf4 tune_nf4_at(const void *memory, int64_t count, float offset)
+{
+    const uint8_t *at = memory;
+    struct tune_nf4_layout l = tune_nf4_layout(count);
+    return (struct tune_nf4){at, at + l.absmax, (const float *)(const void *)(at + l.absmax2), offset, count, NULL};
+}
+
 /* ---- writing ---- */
 
 int tune_nf4_begin(struct tune_nf4_writer *w, const char *name, void *memory, int64_t count)
 {
     int64_t blocks = blocks_of(count, BLOCK);
-    uint8_t *to = memory;
+    struct tune_nf4_layout l = tune_nf4_layout(count);
     memset(w, 0, sizeof *w);
     if (tune_nf4_bytes(count) < 0)
         return -1;
     w->name = name;
-    w->codes = to;
-    w->absmax = to + lines(count / 2 + count % 2);
-    w->absmax2 = (float *)(w->absmax + lines(blocks));
+    w->codes = memory;
+    w->absmax = w->codes + l.absmax;
+    w->absmax2 = (float *)(void *)(w->codes + l.absmax2);
     w->count = count;
     w->magnitudes = calloc((size_t)blocks + 1, sizeof *w->magnitudes);
     if (w->magnitudes)
@@ -236,9 +249,9 @@ int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out)
     return 0;
 }
 
-struct tune_tensor tune_nf4_matrix(const struct tune_nf4 *first, int64_t rows, int64_t columns)
+struct tune_tensor tune_nf4_matrix(const struct tune_nf4_part *first, int64_t rows, int64_t columns)
 {
-    struct tune_tensor t = tune_tensor_2d((void *)(uintptr_t)first->codes, TUNE_NF4, rows, columns);
+    struct tune_tensor t = tune_tensor_2d(first->memory, TUNE_NF4, rows, columns);
     t.nf4 = first;
     return t;
 }
@@ -246,10 +259,11 @@ struct tune_tensor tune_nf4_matrix(const struct tune_nf4 *first, int64_t rows, i
 bool tune_nf4_is_matrix(const struct tune_tensor *t)
 {
     int64_t columns = t->shape[1], count = 0;
+    int parts = 0;
     if (t->dtype != TUNE_NF4 || t->ndim != 2 || t->stride != 0 || !t->nf4 || columns <= 0)
         return false;
-    for (const struct tune_nf4 *q = t->nf4; q; q = q->below) {
-        if (q->count % columns != 0)
+    for (const struct tune_nf4_part *q = t->nf4; q; q = q->below) {
+        if (q->count % columns != 0 || ++parts > TUNE_NF4_PARTS)
             return false;
         count += q->count;
     }

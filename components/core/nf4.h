@@ -25,8 +25,8 @@ extern "C" {
 
 enum { TUNE_NF4_BLOCK = 64, TUNE_NF4_BLOCKS = 256 }; /* numbers a block; magnitudes a block */
 
-/* A quantised tensor. A matrix may be several, one under another, each quantised by itself (q, k and v of a layer): below says
- * which comes next, and each has whole rows. */
+/* A quantised tensor on the host. A matrix may be several, one under another, each quantised by itself (q, k and v of a layer):
+ * below says which comes next, and each has whole rows. */
 struct tune_nf4 {
     const uint8_t *codes;         /* two numbers a byte, the first in the high half */
     const uint8_t *absmax;        /* of each block, a level */
@@ -35,6 +35,15 @@ struct tune_nf4 {
     int64_t count;                /* numbers */
     const struct tune_nf4 *below; /* NULL: the last */
 };
+
+/* The same on a device: one block of memory, as tune_nf4_begin lays it out. */
+struct tune_nf4_part {
+    tune_address memory;
+    float offset;
+    int64_t count;
+    const struct tune_nf4_part *below;
+};
+enum { TUNE_NF4_PARTS = 8 }; /* of one matrix at most */
 
 struct tune_nf4_writer {
     const char *name; /* for messages; the caller's until finish */
@@ -46,6 +55,15 @@ struct tune_nf4_writer {
 
 /* tune_nf4_bytes - what count numbers take, a multiple of 64; -1 with an error: more than can be. */
 int64_t tune_nf4_bytes(int64_t count);
+
+/* Where its three pieces begin in that memory, bytes. */
+struct tune_nf4_layout {
+    int64_t codes, absmax, absmax2;
+};
+struct tune_nf4_layout tune_nf4_layout(int64_t count);
+
+/* tune_nf4_at - the view of a quantised tensor of count numbers in such memory; below NULL. */
+struct tune_nf4 tune_nf4_at(const void *memory, int64_t count, float offset);
 
 /* tune_nf4_begin - write count numbers to memory of tune_nf4_bytes(count). It holds 4 bytes a block until finish.
  * tune_nf4_write - the next n of them. 0, or -1 with an error that names the tensor: not a finite number, or too many; the writer
@@ -61,9 +79,9 @@ void tune_nf4_abandon(struct tune_nf4_writer *w);
  * out then has those that are. */
 int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out);
 
-/* tune_nf4_matrix - the view [rows, columns] of first and what is below; first stays where it is as long as the view is used.
- * tune_nf4_is_matrix - a 2-d NF4 tensor whose parts have whole rows and make up its shape. */
-struct tune_tensor tune_nf4_matrix(const struct tune_nf4 *first, int64_t rows, int64_t columns);
+/* tune_nf4_matrix - the tensor [rows, columns] of first and what is below; first stays where it is as long as the tensor is used.
+ * tune_nf4_is_matrix - a 2-d NF4 tensor whose parts have whole rows, make up its shape, and are at most TUNE_NF4_PARTS. */
+struct tune_tensor tune_nf4_matrix(const struct tune_nf4_part *first, int64_t rows, int64_t columns);
 bool tune_nf4_is_matrix(const struct tune_tensor *t);
 
 #ifdef __cplusplus

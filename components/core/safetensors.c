@@ -20,7 +20,7 @@
 #include "core/try.h"
 
 struct entry {
-    struct tune_tensor tensor;
+    struct tune_array tensor;
     const char *name;    /* in the arena */
     uint64_t begin, end; /* of the data, from its first byte */
 };
@@ -105,7 +105,7 @@ static int read_metadata(struct tune_safetensors *f, struct tune_json *j)
     return more;
 }
 
-static int read_dtype(struct tune_json *j, struct tune_tensor *t)
+static int read_dtype(struct tune_json *j, struct tune_array *t)
 {
     struct tune_text text;
     TRY(tune_json_string(j, &text));
@@ -120,7 +120,7 @@ static int read_dtype(struct tune_json *j, struct tune_tensor *t)
     return 0;
 }
 
-static int read_shape(struct tune_json *j, struct tune_tensor *t)
+static int read_shape(struct tune_json *j, struct tune_array *t)
 {
     int more;
     t->ndim = 0;
@@ -155,7 +155,7 @@ static int read_offsets(struct tune_json *j, struct entry *e)
 /* Bytes of a tensor by its shape and dtype; every product is checked, in the shape's order, as the format says. */
 static int sized(struct tune_json *j, const struct entry *e, uint64_t *bytes)
 {
-    const struct tune_tensor *t = &e->tensor;
+    const struct tune_array *t = &e->tensor;
     int64_t n = 1;
     bool over = false;
     char text[104];
@@ -208,7 +208,7 @@ static int read_entry(struct tune_safetensors *f, struct tune_json *j, struct tu
         char dims[128];
         return tune_json_fail(j, "tensor %s: data_offsets hold %" PRIu64 " bytes, but %s%s needs %" PRIu64,
                               shown(text, e->name), e->end - e->begin, tune_dtype_name(e->tensor.dtype),
-                              tune_tensor_shape_text(&e->tensor, dims, sizeof dims), bytes);
+                              tune_shape_text(e->tensor.ndim, e->tensor.shape, dims, sizeof dims), bytes);
     }
     return 0;
 }
@@ -407,7 +407,7 @@ int64_t tune_safetensors_count(const struct tune_safetensors *f)
     return (int64_t)f->count;
 }
 
-const struct tune_tensor *tune_safetensors_at(const struct tune_safetensors *f, int64_t i)
+const struct tune_array *tune_safetensors_at(const struct tune_safetensors *f, int64_t i)
 {
     return i >= 0 && (uint64_t)i < f->count ? &f->entries[i].tensor : NULL;
 }
@@ -417,7 +417,7 @@ const char *tune_safetensors_name(const struct tune_safetensors *f, int64_t i)
     return i >= 0 && (uint64_t)i < f->count ? f->entries[i].name : NULL;
 }
 
-const struct tune_tensor *tune_safetensors_find(const struct tune_safetensors *f, const char *name)
+const struct tune_array *tune_safetensors_find(const struct tune_safetensors *f, const char *name)
 {
     struct entry wanted = {.name = name}, *key = &wanted;
     struct entry **found = bsearch(&key, f->by_name, f->count, sizeof *f->by_name, by_name);

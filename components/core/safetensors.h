@@ -6,7 +6,7 @@
  * may be unaligned (copy, never cast). A file must not be cut short meanwhile (file.h). Example:
  *
  *     struct tune_safetensors *f = tune_safetensors_open("model.safetensors");
- *     const struct tune_tensor *w = tune_safetensors_find(f, "model.norm.weight");
+ *     const struct tune_array *w = tune_safetensors_find(f, "model.norm.weight");
  *
  * Source: the format's text and its reference reader; where they differ the stricter holds. */
 #ifndef TUNE_CORE_SAFETENSORS_H
@@ -36,9 +36,9 @@ int64_t tune_safetensors_header_size(const struct tune_safetensors *f);
 /* tune_safetensors_count - number of tensors. _at - the i-th by file position, name by _name.
  * _find - by name; NULL (no error text) if there is none. Views borrowed until close. */
 int64_t tune_safetensors_count(const struct tune_safetensors *f);
-const struct tune_tensor *tune_safetensors_at(const struct tune_safetensors *f, int64_t i);
+const struct tune_array *tune_safetensors_at(const struct tune_safetensors *f, int64_t i);
 const char *tune_safetensors_name(const struct tune_safetensors *f, int64_t i);
-const struct tune_tensor *tune_safetensors_find(const struct tune_safetensors *f, const char *name);
+const struct tune_array *tune_safetensors_find(const struct tune_safetensors *f, const char *name);
 
 /* tune_safetensors_metadata - a value of __metadata__, or NULL. */
 const char *tune_safetensors_metadata(const struct tune_safetensors *f, const char *key);

@@ -55,21 +55,38 @@ int tune_dtype_from(const char *name)
     return -1;
 }
 
-struct tune_tensor tune_tensor_1d(void *data, enum tune_dtype dtype, int64_t n)
+struct tune_tensor tune_tensor_1d(tune_address data, enum tune_dtype dtype, int64_t n)
 {
     return (struct tune_tensor){.data = data, .dtype = dtype, .ndim = 1, .shape = {n}};
 }
 
-struct tune_tensor tune_tensor_2d(void *data, enum tune_dtype dtype, int64_t rows, int64_t columns)
+struct tune_tensor tune_tensor_2d(tune_address data, enum tune_dtype dtype, int64_t rows, int64_t columns)
 {
     return (struct tune_tensor){.data = data, .dtype = dtype, .ndim = 2, .shape = {rows, columns}};
 }
 
+static tune_address at_element(const struct tune_tensor *t, int64_t i)
+{
+    return tune_address_plus(t->data, i * dtypes[t->dtype].bits / 8);
+}
+
+struct tune_tensor tune_tensor_heads(const struct tune_tensor *rows, int64_t B, int64_t first, int64_t heads, int64_t D)
+{
+    int64_t T = B > 0 ? rows->shape[0] / B : 0, stride = tune_tensor_stride(rows);
+    return (struct tune_tensor){.data = at_element(rows, first), .dtype = rows->dtype, .ndim = 4, .shape = {B, T, heads, D},
+                                .stride = stride, .outer = T * stride};
+}
+
 struct tune_tensor tune_tensor_columns(const struct tune_tensor *t, int64_t first, int64_t count)
 {
-    struct tune_tensor part = tune_tensor_2d((char *)t->data + first * dtypes[t->dtype].bits / 8, t->dtype, t->shape[0], count);
+    struct tune_tensor part = tune_tensor_2d(at_element(t, first), t->dtype, t->shape[0], count);
     part.stride = tune_tensor_stride(t);
     return part;
+}
+
+struct tune_tensor tune_tensor_part(const struct tune_tensor *t, int64_t first, int64_t count)
+{
+    return tune_tensor_1d(at_element(t, first), t->dtype, count);
 }
 
 int64_t tune_tensor_stride(const struct tune_tensor *t)
@@ -77,12 +94,17 @@ int64_t tune_tensor_stride(const struct tune_tensor *t)
     return t->stride ? t->stride : t->shape[1];
 }
 
-int64_t tune_tensor_elements(const struct tune_tensor *t)
+static int64_t product(int ndim, const int64_t *shape)
 {
     int64_t n = 1;
-    for (int i = 0; i < t->ndim; i++)
-        n *= t->shape[i];
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
     return n;
+}
+
+int64_t tune_tensor_elements(const struct tune_tensor *t)
+{
+    return product(t->ndim, t->shape);
 }
 
 int64_t tune_tensor_bytes(const struct tune_tensor *t)
@@ -90,12 +112,22 @@ int64_t tune_tensor_bytes(const struct tune_tensor *t)
     return (tune_tensor_elements(t) * dtypes[t->dtype].bits + 7) / 8;
 }
 
-const char *tune_tensor_shape_text(const struct tune_tensor *t, char *text, size_t size)
+int64_t tune_array_elements(const struct tune_array *a)
+{
+    return product(a->ndim, a->shape);
+}
+
+int64_t tune_array_bytes(const struct tune_array *a)
+{
+    return (tune_array_elements(a) * dtypes[a->dtype].bits + 7) / 8;
+}
+
+const char *tune_shape_text(int ndim, const int64_t *shape, char *text, size_t size)
 {
     size_t at = 0;
     at += snprintf(text, size, "[");
-    for (int i = 0; i < t->ndim && at < size; i++)
-        at += snprintf(text + at, size - at, "%s%lld", i ? ", " : "", (long long)t->shape[i]);
+    for (int i = 0; i < ndim && at < size; i++)
+        at += snprintf(text + at, size - at, "%s%lld", i ? ", " : "", (long long)shape[i]);
     if (at < size)
         snprintf(text + at, size - at, "]");
     return text;

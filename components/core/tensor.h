@@ -1,8 +1,7 @@
-/* tensor.h - a named piece of memory with a shape: what kernels take and files hold.
+/* tensor.h - numbers with a shape: on a device, which kernels take, or on the host, which files hold.
  *
- * A tensor does not own its memory; it is a view into a device buffer, a mapped
- * file or an array of the caller's. Row-major; the rows of a matrix may lie further apart
- * than they are long (some columns of a wider one), where an operation says that it takes that. */
+ * Device memory is an address, not a pointer: the host cannot read it. A tensor is a view of device memory, an array is
+ * one of host memory (a mapped file, mostly); neither owns it. Both are row-major. */
 #ifndef TUNE_CORE_TENSOR_H
 #define TUNE_CORE_TENSOR_H
 
@@ -44,15 +43,38 @@ enum tune_dtype {
 
 #define TUNE_MAX_DIMS 8
 
-struct tune_nf4;
+/* Memory on a device. 0: none. Only devices/ turns it into a pointer. */
+typedef struct tune_address {
+    uint64_t at;
+} tune_address;
 
+/* tune_address_plus - the address that many bytes further on; none stays none. */
+static inline tune_address tune_address_plus(tune_address a, int64_t bytes)
+{
+    tune_address there = {a.at ? a.at + (uint64_t)bytes : 0};
+    return there;
+}
+
+struct tune_nf4_part;
+
+/* Numbers on a device. The rows of a matrix may lie further apart than they are long (some columns of a wider one), where
+ * an operation says that it takes that. */
 struct tune_tensor {
-    void *data;
+    tune_address data;
     enum tune_dtype dtype;
-    int ndim;                     /* 0: a scalar */
-    int64_t shape[TUNE_MAX_DIMS]; /* the first ndim hold */
-    int64_t stride;               /* elements from the begin of a row of a matrix to the next one's; 0: they touch */
-    const struct tune_nf4 *nf4;   /* NF4: the scales of the numbers in data; else NULL */
+    int ndim;                        /* 0: a scalar */
+    int64_t shape[TUNE_MAX_DIMS];    /* the first ndim hold */
+    int64_t stride;                  /* elements from one row of a matrix, or one position of [B,T,H,D], to the next; 0: they touch */
+    int64_t outer;                   /* of [B,T,H,D]: elements from one b to the next; 0: they touch */
+    const struct tune_nf4_part *nf4; /* NF4: the parts it is made of (nf4.h); else NULL */
+};
+
+/* Numbers on the host, of any alignment: copy, never cast. */
+struct tune_array {
+    const void *data;
+    enum tune_dtype dtype;
+    int ndim;
+    int64_t shape[TUNE_MAX_DIMS];
 };
 
 /* tune_dtype_name - the safetensors spelling: "F32", "BF16", ...
@@ -62,12 +84,16 @@ const char *tune_dtype_name(enum tune_dtype dtype);
 int tune_dtype_bits(enum tune_dtype dtype);
 int tune_dtype_from(const char *name);
 
-/* tune_tensor_1d, _2d - a view of data with that shape. */
-struct tune_tensor tune_tensor_1d(void *data, enum tune_dtype dtype, int64_t n);
-struct tune_tensor tune_tensor_2d(void *data, enum tune_dtype dtype, int64_t rows, int64_t columns);
+/* tune_tensor_1d, _2d - a view of data with that shape.
+ * tune_tensor_heads - of rows [B T,Q] the view [B,T,heads,D] of the columns that begin at first. */
+struct tune_tensor tune_tensor_1d(tune_address data, enum tune_dtype dtype, int64_t n);
+struct tune_tensor tune_tensor_2d(tune_address data, enum tune_dtype dtype, int64_t rows, int64_t columns);
+struct tune_tensor tune_tensor_heads(const struct tune_tensor *rows, int64_t B, int64_t first, int64_t heads, int64_t D);
 
-/* tune_tensor_columns - the columns [first, first + count) of a matrix, in place. Not of NF4. */
+/* tune_tensor_columns - the columns [first, first + count) of a matrix, in place. Not of NF4.
+ * tune_tensor_part - the elements [first, first + count) of a vector, in place. */
 struct tune_tensor tune_tensor_columns(const struct tune_tensor *t, int64_t first, int64_t count);
+struct tune_tensor tune_tensor_part(const struct tune_tensor *t, int64_t first, int64_t count);
 
 /* tune_tensor_stride - of a matrix: from one row to the next, in elements.
  * tune_tensor_elements - product of the shape (1 for a scalar).
@@ -75,9 +101,11 @@ struct tune_tensor tune_tensor_columns(const struct tune_tensor *t, int64_t firs
 int64_t tune_tensor_stride(const struct tune_tensor *t);
 int64_t tune_tensor_elements(const struct tune_tensor *t);
 int64_t tune_tensor_bytes(const struct tune_tensor *t);
+int64_t tune_array_elements(const struct tune_array *a);
+int64_t tune_array_bytes(const struct tune_array *a);
 
-/* tune_tensor_shape_text - "[49152, 576]" into text (cut to size); returns text. For messages. */
-const char *tune_tensor_shape_text(const struct tune_tensor *t, char *text, size_t size);
+/* tune_shape_text - "[49152, 576]" into text (cut to size); returns text. For messages. */
+const char *tune_shape_text(int ndim, const int64_t *shape, char *text, size_t size);
 
 /* tune_convert - n elements from one float type to another on the CPU; F32, BF16, F16 and F64 in any pair (F64 to 16 bits goes through F32).
  * Rounds to nearest, ties to even; NaN stays NaN. to and from must not overlap unless equal in type and place.

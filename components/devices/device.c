@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "core/cpus.h"
-#include "core/error.h"
+#include "core/float16.h"
+#include "core/nf4.h"
+#include "core/try.h"
 #include "devices/cpu/cpu.h"
 
 struct tune_device *tune_device_open(const char *name, int threads)
@@ -34,19 +36,19 @@ void tune_device_close(struct tune_device *dev)
 {
     if (!dev)
         return;
-    dev->kernels->close(dev);
+    dev->ops->close(dev);
     free(dev);
 }
 
-void *tune_device_alloc(struct tune_device *dev, int64_t bytes, const char *what)
+tune_address tune_device_alloc(struct tune_device *dev, int64_t bytes, const char *what)
 {
-    void *memory = dev->kernels->alloc(dev, bytes);
-    if (!memory) {
+    tune_address memory = dev->ops->alloc(dev, bytes);
+    if (!memory.at) {
         tune_error_set_kind(TUNE_ERROR_CANNOT,
                             "no memory on %s for %s: %.1f MiB asked, %.1f MiB held already; lower --batch-size or "
                             "--max-length, or use --activation-checkpointing full",
                             dev->name, what, (double)bytes / 1048576, (double)dev->bytes / 1048576);
-        return NULL;
+        return memory;
     }
     dev->allocations++;
     dev->bytes += bytes;
@@ -55,10 +57,100 @@ void *tune_device_alloc(struct tune_device *dev, int64_t bytes, const char *what
     return memory;
 }
 
-void tune_device_free(struct tune_device *dev, void *memory, int64_t bytes)
+void tune_device_free(struct tune_device *dev, tune_address memory, int64_t bytes)
 {
-    if (!memory)
+    if (!memory.at)
         return;
-    dev->kernels->free(dev, memory, bytes);
+    dev->ops->free(dev, memory, bytes);
     dev->bytes -= bytes;
+}
+
+/* Device memory that is there, and no negative size. */
+static int check(const char *what, tune_address memory, int64_t bytes)
+{
+    if (bytes >= 0 && (memory.at || bytes == 0))
+        return 0;
+    tune_error_set("%s: %lld bytes %s", what, (long long)bytes, memory.at ? "" : "at no address");
+    return -1;
+}
+
+int tune_device_upload(struct tune_device *dev, tune_address to, const void *from, int64_t bytes)
+{
+    TRY(check("upload", to, bytes));
+    return dev->ops->upload(dev, to, from, bytes);
+}
+
+int tune_device_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes)
+{
+    TRY(check("download", from, bytes));
+    return dev->ops->download(dev, to, from, bytes);
+}
+
+int tune_device_sync(struct tune_device *dev)
+{
+    return dev->ops->sync(dev);
+}
+
+int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest)
+{
+    return dev->ops->reserve(dev, largest);
+}
+
+int64_t tune_device_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library)
+{
+    return dev->ops->reserve_bytes(dev, largest, library);
+}
+
+int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n)
+{
+    *ceilings = (struct tune_ceilings){0};
+    return dev->ops->ceilings ? dev->ops->ceilings(dev, ceilings, memory, n) : 0;
+}
+
+/* ---- looking at tensors ---- */
+
+/* NF4, part by part. */
+static int nf4_to_host(struct tune_device *dev, const struct tune_tensor *t, float *out)
+{
+    int status = 0;
+    for (const struct tune_nf4_part *p = t->nf4; p && status == 0; out += p->count, p = p->below) {
+        char *host = malloc((size_t)tune_nf4_bytes(p->count));
+        if (!host) {
+            tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to look at %lld numbers", (long long)p->count);
+            return -1;
+        }
+        struct tune_nf4 q = tune_nf4_at(host, p->count, p->offset);
+        status = tune_device_download(dev, host, p->memory, tune_nf4_bytes(p->count));
+        if (status == 0)
+            status = tune_device_sync(dev);
+        if (status == 0)
+            status = tune_nf4_read(&q, 0, p->count, out);
+        free(host);
+    }
+    return status;
+}
+
+int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *out)
+{
+    if (t->dtype == TUNE_NF4)
+        return nf4_to_host(dev, t, out);
+    if (t->dtype != TUNE_F32 && t->dtype != TUNE_BF16) {
+        tune_error_set("a tensor of %s: only F32, BF16 and NF4 are looked at", tune_dtype_name(t->dtype));
+        return -1;
+    }
+    int64_t last = t->ndim > 0 ? t->shape[t->ndim - 1] : 1, size = tune_dtype_bits(t->dtype) / 8;
+    int64_t row = t->ndim == 4 ? t->shape[2] * last : last, rows = row > 0 ? tune_tensor_elements(t) / row : 0;
+    int64_t stride = t->stride ? t->stride : row, outer = t->ndim == 4 && t->outer ? t->outer : stride * (t->ndim == 4 ? t->shape[1] : 1);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t at = t->ndim == 4 ? r / t->shape[1] * outer + r % t->shape[1] * stride : r * stride;
+        TRY(tune_device_download(dev, out + r * row, tune_address_plus(t->data, at * size), row * size));
+    }
+    TRY(tune_device_sync(dev));
+    for (int64_t r = 0; r < rows && t->dtype == TUNE_BF16; r++) /* in place: a row's bits lie at its front */
+        for (int64_t i = row - 1; i >= 0; i--) {
+            uint16_t h;
+            memcpy(&h, (char *)(out + r * row) + 2 * i, sizeof h);
+            out[r * row + i] = tune_bf16_to_float(h);
+        }
+    return 0;
 }

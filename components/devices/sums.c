@@ -4,13 +4,14 @@
 #include <stdlib.h>
 
 #include "core/try.h"
+#include "devices/ops.h"
 
 struct tune_sums {
     struct tune_device *dev;
     int room, steps; /* steps begun since the last read */
     bool open;       /* the last of them has not ended */
     bool scaled;     /* its gradient_scale is computed */
-    struct tune_scalars *device;
+    tune_address device;       /* [room] */
     struct tune_scalars *copy; /* [room], where downloads land */
     struct tune_step_sums *host;
 };
@@ -30,7 +31,7 @@ struct tune_sums *tune_sums_new(struct tune_device *dev, int room)
         s->host = calloc((size_t)s->room, sizeof *s->host);
         s->device = tune_device_alloc(dev, tune_sums_bytes(room), "the steps' scalars");
     }
-    if (!s || !s->copy || !s->host || !s->device) {
+    if (!s || !s->copy || !s->host || !s->device.at) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the scalars of %d steps", room);
         tune_sums_free(s);
         return NULL;
@@ -61,15 +62,16 @@ int tune_sums_begin(struct tune_sums *s)
     s->open = true;
     s->scaled = false;
     s->host[s->steps - 1] = (struct tune_step_sums){.begin = tune_moment_now()};
-    return s->dev->kernels->zero(s->dev, tune_sums_device(s), sizeof *s->device);
+    struct tune_tensor record = tune_tensor_1d(tune_sums_device(s), TUNE_U8, sizeof *s->copy);
+    return tune_zero(s->dev, &record);
 }
 
-struct tune_scalars *tune_sums_device(struct tune_sums *s)
+tune_address tune_sums_device(struct tune_sums *s)
 {
     if (s->open)
-        return &s->device[s->steps - 1];
+        return tune_address_plus(s->device, (s->steps - 1) * (int64_t)sizeof *s->copy);
     tune_error_set("no step has begun, or tune_sums_read ended it; call tune_model_zero_grad first");
-    return NULL;
+    return (tune_address){0};
 }
 
 void tune_sums_scale(struct tune_sums *s)
@@ -77,19 +79,19 @@ void tune_sums_scale(struct tune_sums *s)
     s->scaled = true;
 }
 
-struct tune_scalars *tune_sums_scaled(struct tune_sums *s)
+tune_address tune_sums_scaled(struct tune_sums *s)
 {
-    struct tune_scalars *device = tune_sums_device(s);
-    if (!device || s->scaled)
+    tune_address device = tune_sums_device(s);
+    if (!device.at || s->scaled)
         return device;
     tune_error_set("the step's gradient was not measured; call tune_optimizer_clip before tune_optimizer_step (clip_norm 0: without "
                    "clipping)");
-    return NULL;
+    return (tune_address){0};
 }
 
 int tune_sums_count(struct tune_sums *s, const struct tune_batch *batch)
 {
-    if (!tune_sums_device(s))
+    if (!tune_sums_device(s).at)
         return -1;
     struct tune_step_sums *h = &s->host[s->steps - 1];
     h->rows += batch->row_count > 0 ? batch->row_count : batch->B;
@@ -112,8 +114,8 @@ int tune_sums_read(struct tune_sums *s, const struct tune_step_sums **steps)
 {
     int n = s->steps - (s->open ? 1 : 0);
     if (n > 0)
-        TRY(s->dev->kernels->download(s->dev, s->copy, s->device, n * (int64_t)sizeof *s->device));
-    TRY(s->dev->kernels->sync(s->dev));
+        TRY(tune_device_download(s->dev, s->copy, s->device, n * (int64_t)sizeof *s->copy));
+    TRY(tune_device_sync(s->dev));
     for (int i = 0; i < n; i++)
         s->host[i].scalars = s->copy[i];
     *steps = s->host;

@@ -1,7 +1,7 @@
 /* sums.h - the scalars of a step, on the device: a loop that does not wait for them does not stop the device.
  *
  * One record per step since the last time somebody looked. Kernels add to it and read from it
- * by pointer; tune_sums_read brings the finished ones to the host. A foreign loop makes one of
+ * by its address; tune_sums_read brings the finished ones to the host. A foreign loop makes one of
  * room 1 and reads it after each step. */
 #ifndef TUNE_SUMS_H
 #define TUNE_SUMS_H
@@ -25,6 +25,10 @@ struct tune_scalars {
     double updates;        /* of the weights up to this step; a step that is not finite is none */
 };
 
+/* One of a record's numbers, as an operation's tensor: TUNE_SCALAR(step, loss_sum). */
+#define TUNE_SCALAR(step, name) \
+    tune_tensor_1d(tune_address_plus(step, (int64_t)offsetof(struct tune_scalars, name)), TUNE_F64, 1)
+
 /* One step as the host sees it. */
 struct tune_step_sums {
     struct tune_scalars scalars;
@@ -46,14 +50,14 @@ int64_t tune_sums_bytes(int room);
  * tune_sums_count - the batch's rows and tokens belong to the step (the loss calls it).
  * tune_sums_scale - the step's gradient_scale is computed (tune_optimizer_clip calls it).
  * tune_sums_end - the step's update was handed to the device (the optimizer calls it).
- * tune_sums_device - the present step's record, device memory; NULL with an error: no step has begun.
- * tune_sums_scaled - the same, with its gradient_scale; NULL with an error: nobody has computed it. */
+ * tune_sums_device - the present step's record, address 0 with an error: no step has begun.
+ * tune_sums_scaled - the same, with its gradient_scale; address 0 with an error: nobody has computed it. */
 int tune_sums_begin(struct tune_sums *s);
 int tune_sums_count(struct tune_sums *s, const struct tune_batch *batch);
 void tune_sums_end(struct tune_sums *s, double lr);
 void tune_sums_scale(struct tune_sums *s);
-struct tune_scalars *tune_sums_device(struct tune_sums *s);
-struct tune_scalars *tune_sums_scaled(struct tune_sums *s);
+tune_address tune_sums_device(struct tune_sums *s);
+tune_address tune_sums_scaled(struct tune_sums *s);
 
 /* tune_sums_read - wait for the device; the number of finished steps since the last read, *steps [that many] borrowed
  * until the next begin. -1 with an error. */

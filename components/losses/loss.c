@@ -5,7 +5,7 @@
 
 #include "core/arena.h"
 #include "core/try.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 
 enum { CHUNK_BYTES = 48 << 20 }; /* of logits: enough rows for a good matrix product, small beside the activations */
 
@@ -17,26 +17,28 @@ struct tune_loss {
     float scale;           /* on the logits */
     int64_t N, chunk;     /* largest batch; labelled rows at a time */
     int32_t *host;        /* [2N] rows, then labels, of the present batch */
-    void *memory;
+    tune_address memory;
     int64_t memory_bytes;
-    int32_t *index;       /* [2N] the same on the device */
-    float *logits;        /* [chunk,V] */
-    void *h, *dh;         /* [chunk,C] gathered hidden states and their gradient */
-    void *dhidden;        /* [N,C] */
-    float *log_probs;     /* [N] */
-    struct tune_scalars *scalars; /* evaluation's own */
+    tune_address index;     /* [2N] the same on the device */
+    tune_address logits;    /* [chunk,V] F32 */
+    tune_address h, dh;     /* [chunk,C] gathered hidden states and their gradient */
+    tune_address dhidden;   /* [N,C] */
+    tune_address log_probs; /* [N] F32 */
+    tune_address scalars;   /* evaluation's own struct tune_scalars */
+    bool training;
     struct tune_tensor dhidden_tensor;
 };
 
 /* Every buffer's place. */
 static void place(struct tune_loss *l, struct tune_arena *a, bool training)
 {
+    l->training = training;
     int64_t e = tune_dtype_bits(l->dtype) / 8;
     l->index = tune_arena_take(a, 2 * l->N, 4);
     l->logits = tune_arena_take(a, l->chunk, l->V * 4);
     l->h = tune_arena_take(a, l->chunk, l->C * e);
     l->log_probs = tune_arena_take(a, l->N, 4);
-    l->scalars = tune_arena_take(a, 1, sizeof *l->scalars);
+    l->scalars = tune_arena_take(a, 1, sizeof(struct tune_scalars));
     if (training) {
         l->dh = tune_arena_take(a, l->chunk, l->C * e);
         l->dhidden = tune_arena_take(a, l->N, l->C * e);
@@ -79,7 +81,7 @@ struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
     place(l, &count, training);
     l->memory_bytes = count.used;
     l->memory = tune_device_alloc(l->dev, l->memory_bytes, "the loss");
-    if (!l->host || !l->memory) {
+    if (!l->host || !l->memory.at) {
         if (!l->host)
             tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the loss");
         tune_loss_free(l);
@@ -105,7 +107,7 @@ static int64_t select_rows(struct tune_loss *l, const struct tune_tensor *hidden
     if (N > l->N || hidden->ndim != 2 || hidden->shape[0] != N || hidden->shape[1] != l->C || hidden->dtype != l->dtype) {
         char text[64];
         tune_error_set("loss: hidden is %s%s for a batch of %d rows of %d; expected %s [%lld, %lld], at most %lld positions",
-                       tune_dtype_name(hidden->dtype), tune_tensor_shape_text(hidden, text, sizeof text), b->B, b->T,
+                       tune_dtype_name(hidden->dtype), tune_shape_text(hidden->ndim, hidden->shape, text, sizeof text), b->B, b->T,
                        tune_dtype_name(l->dtype), (long long)N, (long long)l->C, (long long)l->N);
         return -1;
     }
@@ -121,14 +123,13 @@ static int64_t select_rows(struct tune_loss *l, const struct tune_tensor *hidden
         l->host[l->N + n] = b->labels[i];
         n++;
     }
-    const struct tune_kernels *k = l->dev->kernels;
-    TRY(k->upload(l->dev, l->index, l->host, n * 4));
-    TRY(k->upload(l->dev, l->index + l->N, l->host + l->N, n * 4));
+    TRY(tune_device_upload(l->dev, l->index, l->host, n * 4));
+    TRY(tune_device_upload(l->dev, tune_address_plus(l->index, l->N * 4), l->host + l->N, n * 4));
     return n;
 }
 
-/* All chunks. dhidden NULL: no backward. */
-static int run(struct tune_loss *l, const struct tune_tensor *hidden, int64_t labels, double *loss_sum, float *log_probs,
+/* All chunks. log_probs: whether to set them; dhidden NULL: no backward. */
+static int run(struct tune_loss *l, const struct tune_tensor *hidden, int64_t labels, tune_address step, bool log_probs,
                struct tune_tensor *dhidden)
 {
     struct tune_device *dev = l->dev;
@@ -138,16 +139,22 @@ static int run(struct tune_loss *l, const struct tune_tensor *hidden, int64_t la
     int64_t chunks = (labels + l->chunk - 1) / l->chunk;
     for (int64_t i = 0; i < chunks; i++) { /* of about one size: each goes over all of the output weights */
         int64_t at = labels * i / chunks, n = labels * (i + 1) / chunks - at;
-        const int32_t *rows = l->index + at, *label = l->index + l->N + at;
+        struct tune_tensor rows = tune_tensor_1d(tune_address_plus(l->index, at * 4), TUNE_I32, n);
+        struct tune_tensor label = tune_tensor_1d(tune_address_plus(l->index, (l->N + at) * 4), TUNE_I32, n);
+        struct tune_tensor probs = tune_tensor_1d(tune_address_plus(l->log_probs, at * 4), TUNE_F32, n);
         struct tune_tensor h = tune_tensor_2d(l->h, l->dtype, n, C), dh = tune_tensor_2d(l->dh, l->dtype, n, C);
         struct tune_tensor logits = tune_tensor_2d(l->logits, TUNE_F32, n, V);
-        TRY(tune_gather(dev, &h, hidden, rows));
+        TRY(tune_gather(dev, &h, hidden, &rows));
+        dev->doing.what = "lm_head";
         TRY(tune_gemm(dev, &logits, &h, false, &w, true, 1, 0));
-        TRY(tune_cross_entropy(dev, &logits, loss_sum, log_probs ? log_probs + at : NULL, label, l->scale, dhidden != NULL));
+        dev->doing.what = "";
+        TRY(tune_cross_entropy(dev, &logits, step, log_probs ? &probs : NULL, &label, l->scale, dhidden != NULL));
         if (!dhidden)
             continue;
-        TRY(tune_linear_backward(dev, &dh, dw.data ? &dw : NULL, NULL, &logits, &h, &w, 1, 0));
-        TRY(tune_scatter(dev, dhidden, &dh, rows));
+        dev->doing.what = "lm_head";
+        TRY(tune_linear_backward(dev, &dh, dw.data.at ? &dw : NULL, NULL, &logits, &h, &w, 1, 0));
+        dev->doing.what = "";
+        TRY(tune_scatter(dev, dhidden, &dh, &rows));
     }
     return 0;
 }
@@ -155,34 +162,41 @@ static int run(struct tune_loss *l, const struct tune_tensor *hidden, int64_t la
 int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
                                struct tune_sums *sums, struct tune_tensor **dhidden)
 {
-    const struct tune_kernels *k = l->dev->kernels;
-    if (!l->dhidden) {
+    if (!l->training) {
         tune_error_set("this loss was made for evaluation; tune_loss_new(model, true) makes one that trains");
         return -1;
     }
+    tune_device_does(l->dev, TUNE_LOSS, -1, "");
     int64_t n = select_rows(l, hidden, batch);
     TRY(n);
     if (sums)
         TRY(tune_sums_count(sums, batch));
-    struct tune_scalars *scalars = sums ? tune_sums_device(sums) : l->scalars;
+    tune_address step = sums ? tune_sums_device(sums) : l->scalars;
     l->dhidden_tensor = tune_tensor_2d(l->dhidden, l->dtype, hidden->shape[0], hidden->shape[1]);
-    TRY(k->zero(l->dev, l->dhidden, tune_tensor_bytes(&l->dhidden_tensor)));
-    TRY(run(l, hidden, n, &scalars->loss_sum, NULL, &l->dhidden_tensor));
+    TRY(tune_zero(l->dev, &l->dhidden_tensor));
+    TRY(run(l, hidden, n, step, false, &l->dhidden_tensor));
     *dhidden = &l->dhidden_tensor;
-    return k->add_scalar(l->dev, &scalars->labels, (double)n);
+    return tune_add_labels(l->dev, step, (double)n);
+}
+
+/* The evaluation's own scalars, all 0. */
+static int clear(struct tune_loss *l)
+{
+    struct tune_tensor scalars = tune_tensor_1d(l->scalars, TUNE_U8, sizeof(struct tune_scalars));
+    return tune_zero(l->dev, &scalars);
 }
 
 int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
                       double *loss_sum)
 {
-    const struct tune_kernels *k = l->dev->kernels;
     double sum;
+    tune_device_does(l->dev, TUNE_EVALUATION, -1, "");
     int64_t n = select_rows(l, hidden, batch);
     TRY(n);
-    TRY(k->zero(l->dev, l->scalars, sizeof *l->scalars));
-    TRY(run(l, hidden, n, &l->scalars->loss_sum, NULL, NULL));
-    TRY(k->download(l->dev, &sum, &l->scalars->loss_sum, sizeof sum));
-    TRY(k->sync(l->dev));
+    TRY(clear(l));
+    TRY(run(l, hidden, n, l->scalars, false, NULL));
+    TRY(tune_device_download(l->dev, &sum, TUNE_SCALAR(l->scalars, loss_sum).data, sizeof sum));
+    TRY(tune_device_sync(l->dev));
     *loss_sum += sum;
     return 0;
 }
@@ -190,13 +204,13 @@ int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, con
 int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
                         float *log_probs)
 {
-    const struct tune_kernels *k = l->dev->kernels;
+    tune_device_does(l->dev, TUNE_EVALUATION, -1, "");
     int64_t n = select_rows(l, hidden, batch);
     TRY(n);
-    TRY(k->zero(l->dev, l->scalars, sizeof *l->scalars));
-    TRY(run(l, hidden, n, &l->scalars->loss_sum, l->log_probs, NULL));
-    TRY(k->download(l->dev, log_probs, l->log_probs, n * 4));
-    return k->sync(l->dev);
+    TRY(clear(l));
+    TRY(run(l, hidden, n, l->scalars, true, NULL));
+    TRY(tune_device_download(l->dev, log_probs, l->log_probs, n * 4));
+    return tune_device_sync(l->dev);
 }
 
 struct tune_loss *tune_get_loss(const struct tune_flags *flags, struct tune_model *m)

@@ -7,14 +7,14 @@
 
 /* What forward keeps of one layer. N rows. */
 struct layer_state {
-    void *qkv;     /* [N,Q] after bias and rope: what attention read */
-    void *raw;     /* [N,Q] before the heads' norms (qk_norm only) */
-    void *att;     /* [N,HD] attention's output */
-    void *mid;     /* [N,C] between attention and feed-forward */
-    void *gate_up; /* [N,2F] */
-    float *rstd1, *rstd2; /* [N] */
-    float *rstd_q, *rstd_k; /* [N,H], [N,K] (qk_norm only) */
-    float *lse;    /* [N,H] */
+    tune_address qkv;     /* [N,Q] after bias and rope: what attention read */
+    tune_address raw;     /* [N,Q] before the heads' norms (qk_norm only) */
+    tune_address att;     /* [N,HD] attention's output */
+    tune_address mid;     /* [N,C] between attention and feed-forward */
+    tune_address gate_up; /* [N,2F] */
+    tune_address rstd1, rstd2;   /* [N] */
+    tune_address rstd_q, rstd_k; /* [N,H], [N,K] (qk_norm only) */
+    tune_address lse;     /* [N,H] */
     struct lora_state lora[LORA_PRODUCTS]; /* of the products with adapters */
 };
 
@@ -24,26 +24,25 @@ struct tune_model {
     enum tune_dtype dtype;           /* of activations */
     struct tune_parameters parameters;
     struct tune_parameter **first;   /* [layers+2] first row of each unit */
-    char *weights, *adapters;        /* the base's, the adapters' */
-    struct tune_nf4 *nf4;            /* [2 base] scales of each row, and of it with those glued below it; NULL: none is NF4 */
-    float *kept[TUNE_VALUES];        /* [parameters.gradients] each: gradients, moments, extra ones; NULL: none */
+    tune_address weights, adapters;  /* the base's, the adapters' */
+    struct tune_nf4_part *nf4;       /* [2 base] the numbers of each row, and of it with those glued below it; NULL: none is NF4 */
+    tune_address kept[TUNE_VALUES];  /* [parameters.gradients] each: gradients, moments, extra ones */
     float *room;                     /* [TUNE_PIECE] while weights are filled; else NULL */
     double load_seconds;
     int max_B, max_T;
     bool training, checkpointing;
-    void *memory;                    /* one allocation for all below */
+    tune_address memory;             /* one allocation for all below */
     int64_t memory_bytes;
-    float *rope;                     /* [max_T, D] */
-    int32_t *ids;                    /* [N] */
-    int32_t *places;                 /* [2,N] room for: */
-    int32_t *positions, *starts;     /* [N] of the last forward; NULL: each row is one text from its begin */
-    void **x;                        /* [layers+1] the residual stream [N,C]; one shared buffer when not training */
+    tune_address rope;               /* [max_T, D] */
+    tune_address ids;                /* [N] I32 */
+    tune_address places;             /* [2,N] I32: positions and starts of the last forward, */
+    bool positions, starts;          /* if it had them; else each row is one text from its begin */
+    tune_address *x;                 /* [layers+1] the residual stream [N,C]; one shared buffer when not training */
     struct layer_state *layer;       /* [layers]; all the same buffers when not training or checkpointing */
-    float *rstd;                     /* [N] of the final norm */
-    void *hidden;                    /* [N,C] */
-    void *norm, *h;                  /* [N,C], [N,F]: a norm's and swiglu's output, made again in backward */
-    void *dnorm, *dqkv, *datt, *dh;  /* [N,C], [N,Q], [N,HD], [N,F] */
-    float *attention_work;           /* [N,2HD] */
+    tune_address rstd;               /* [N] of the final norm */
+    tune_address hidden;             /* [N,C] */
+    tune_address norm, h;            /* [N,C], [N,F]: a norm's and swiglu's output, made again in backward */
+    tune_address dnorm, dqkv, datt, dh; /* [N,C], [N,Q], [N,HD], [N,F] */
     struct tune_lora *lora;          /* NULL: no adapters */
     struct lora_work lora_work;
     int64_t step, forwards;          /* steps begun; forward passes of this one */
@@ -59,14 +58,11 @@ static inline int64_t tune_model_q(const struct tune_model_config *c)
     return (int64_t)(c->heads + 2 * c->kv_heads) * c->head_dim;
 }
 
-/* tune_model_gradient_at - where a parameter's gradient lies on the device; NULL: frozen, or none made yet. */
-static inline float *tune_model_gradient_at(const struct tune_model *m, const struct tune_parameter *p)
+/* tune_model_gradient_at - where a parameter's gradient lies; 0: frozen, or none made yet. */
+static inline tune_address tune_model_gradient_at(const struct tune_model *m, const struct tune_parameter *p)
 {
-    return m->kept[TUNE_GRADIENT] && p->gradient >= 0 ? m->kept[TUNE_GRADIENT] + p->gradient : NULL;
+    return tune_address_plus(p->gradient >= 0 ? m->kept[TUNE_GRADIENT] : (tune_address){0}, p->gradient * 4);
 }
-
-/* tune_model_chain_nf4 - every row's scales once more, linked with those of the rows that are one matrix with it. */
-void tune_model_chain_nf4(struct tune_model *m);
 
 /* tune_model_find_units - each unit's first row, again where rows have moved. */
 void tune_model_find_units(struct tune_model *m);

@@ -87,7 +87,7 @@ const struct tune_adapter_config *tune_adapter_file_config(const struct tune_ada
     return &f->config;
 }
 
-const struct tune_tensor *tune_adapter_file_find(const struct tune_adapter_file *f, const char *module, const char *end)
+const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *f, const char *module, const char *end)
 {
     char name[NAME];
     int n = snprintf(name, sizeof name, TUNE_ADAPTER_PREFIX "%s%s", module, end);
@@ -132,9 +132,9 @@ struct differences {
 };
 
 /* The shape that a module's tensor must have. */
-static struct tune_tensor expected(const struct tune_parameter *p, int end, int rank)
+static struct tune_array expected(const struct tune_parameter *p, int end, int rank)
 {
-    struct tune_tensor t = {.ndim = end == MAGNITUDE ? 1 : 2, .shape = {p->shape[0], p->shape[1]}};
+    struct tune_array t = {.ndim = end == MAGNITUDE ? 1 : 2, .shape = {p->shape[0], p->shape[1]}};
     if (end != MAGNITUDE)
         t.shape[end == A ? 0 : 1] = rank;
     return t;
@@ -145,16 +145,16 @@ static void compare_module(const struct tune_adapter_file *f, const struct tune_
 {
     char have[64], want[64];
     for (int e = 0; e < (f->config.lora.dora ? ENDS : MAGNITUDE); e++) {
-        const struct tune_tensor *t = tune_adapter_file_find(f, module, ends[e]);
-        struct tune_tensor x = expected(p, e, rank);
+        const struct tune_array *t = tune_adapter_file_find(f, module, ends[e]);
+        struct tune_array x = expected(p, e, rank);
         if (!t) {
             list_add(&d->missing, "%s%s", module, ends[e]);
             continue;
         }
         d->found++;
         if (t->ndim != x.ndim || t->shape[0] != x.shape[0] || (x.ndim == 2 && t->shape[1] != x.shape[1]))
-            list_add(&d->shapes, "%s%s is %s, not %s", module, ends[e], tune_tensor_shape_text(t, have, sizeof have),
-                     tune_tensor_shape_text(&x, want, sizeof want));
+            list_add(&d->shapes, "%s%s is %s, not %s", module, ends[e], tune_shape_text(t->ndim, t->shape, have, sizeof have),
+                     tune_shape_text(x.ndim, x.shape, want, sizeof want));
         else if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
             list_add(&d->dtypes, "%s%s is %s", module, ends[e], tune_dtype_name(t->dtype));
     }
@@ -244,9 +244,9 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
 /* ---- merging ---- */
 
 /* A tensor's numbers in F32; none may be infinite or no number. */
-static float *numbers(const struct tune_adapter_file *f, const char *module, int end, const struct tune_tensor *t)
+static float *numbers(const struct tune_adapter_file *f, const char *module, int end, const struct tune_array *t)
 {
-    int64_t n = tune_tensor_elements(t);
+    int64_t n = tune_array_elements(t);
     float *x = malloc(sizeof *x * (size_t)(n > 0 ? n : 1));
     if (!x) {
         no_memory(f);
@@ -313,7 +313,7 @@ static int take_module(struct tune_adapter_file *f, const struct tune_weights_so
     forget_module(f);
     int rank = module[0] ? tune_lora_rank(&f->config.lora, module) : 0;
     if (rank > 0) {
-        const struct tune_tensor *t[ENDS];
+        const struct tune_array *t[ENDS];
         for (int e = 0; e < ENDS; e++)
             t[e] = tune_adapter_file_find(f, module, ends[e]);
         f->in = p->shape[1];

@@ -35,7 +35,7 @@ const char *tune_adapter_file_base_dtype(const struct tune_adapter_file *f);
 int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune_parameters *base, int *modules);
 
 /* tune_adapter_file_find - the tensor of a module's name and an end (".lora_A.weight"); NULL: none. */
-const struct tune_tensor *tune_adapter_file_find(const struct tune_adapter_file *f, const char *module, const char *end);
+const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *f, const char *module, const char *end);
 
 /* Merging, after check: W + s B A, of DoRA magnitude (W + s B A) / |W + s B A| by rows, in float32 whatever the files hold.
  * tune_adapter_file_merge - elements [at, at + count) of row p of the base's table, which base.read gives, into out; of a row

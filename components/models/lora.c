@@ -11,7 +11,7 @@
 #include "core/file.h"
 #include "core/random.h"
 #include "core/try.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 #include "models/activations.h"
 #include "models/lora_parts.h"
 #include "models/weights.h"
@@ -113,15 +113,13 @@ static int draw(void *seed, const struct tune_parameter *p, int64_t at, int64_t 
 static int measure(struct tune_model *m, const struct lora_target *t)
 {
     struct tune_tensor w = tune_model_tensor(m, &m->parameters.at[t->base]);
-    struct tune_tensor squares = tune_tensor_1d(m->lora->squares + t->squares, TUNE_F32, t->out);
+    struct tune_tensor squares = tune_tensor_1d(tune_address_plus(m->lora->squares, t->squares * 4), TUNE_F32, t->out);
     float *lengths = malloc(sizeof *lengths * (size_t)t->out);
     int status = lengths ? tune_row_squares(m->dev, &squares, &w) : -1;
     if (!lengths)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for adapters");
     if (status == 0)
-        status = m->dev->kernels->download(m->dev, lengths, squares.data, t->out * 4);
-    if (status == 0)
-        status = m->dev->kernels->sync(m->dev);
+        status = tune_to_host(m->dev, &squares, lengths);
     for (int64_t i = 0; i < t->out && status == 0; i++)
         lengths[i] = sqrtf(lengths[i]);
     if (status == 0)
@@ -168,8 +166,8 @@ void tune_lora_place(const struct tune_lora *l, int layers, int layer, bool shar
         if (rank == 0)
             continue;
         states[k].h = tune_arena_take(a, N, rank * bytes);
-        states[k].u = l->options.dora ? tune_arena_take(a, N, g->out * bytes) : NULL;
-        states[k].g = l->options.dora ? tune_arena_take(a, 2 * g->out, 4) : NULL;
+        states[k].u = l->options.dora ? tune_arena_take(a, N, g->out * bytes) : (tune_address){0};
+        states[k].g = l->options.dora ? tune_arena_take(a, 2 * g->out, 4) : (tune_address){0};
     }
 }
 
@@ -190,9 +188,9 @@ void tune_lora_place_work(const struct tune_lora *l, int layers, struct lora_wor
     }
     if (!training)
         return;
-    work->d = l->options.dropout > 0 ? tune_arena_take(a, N, in * bytes) : NULL;
+    work->d = l->options.dropout > 0 ? tune_arena_take(a, N, in * bytes) : (tune_address){0};
     work->dh = tune_arena_take(a, N, rank * bytes);
-    work->du = l->options.dora ? tune_arena_take(a, N, out * bytes) : NULL;
+    work->du = l->options.dora ? tune_arena_take(a, N, out * bytes) : (tune_address){0};
 }
 
 /* ---- and together ---- */
@@ -216,7 +214,7 @@ int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t, const str
 
 int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options, uint64_t seed)
 {
-    if (m->lora || m->memory || m->kept[TUNE_GRADIENT]) {
+    if (m->lora || m->memory.at || m->kept[TUNE_GRADIENT].at) {
         tune_error_set("tune_lora_add: %s", m->lora ? "the model has adapters already"
                                                     : "call it before tune_model_reserve and before there are gradients");
         return -1;
@@ -227,7 +225,7 @@ int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options,
     m->adapters = tune_device_alloc(m->dev, m->parameters.adapters, "the adapters");
     if (options->dora)
         m->lora->squares = tune_device_alloc(m->dev, m->lora->squares_count * 4, "the lengths of rows");
-    return m->adapters && (m->lora->squares || !options->dora) ? fill(m) : -1;
+    return m->adapters.at && (m->lora->squares.at || !options->dora) ? fill(m) : -1;
 }
 
 const struct tune_lora_options *tune_model_lora(const struct tune_model *m)

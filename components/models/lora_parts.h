@@ -29,22 +29,22 @@ struct tune_lora {
     uint64_t seed;
     struct lora_group *group;  /* [layers * LORA_PRODUCTS] */
     int64_t widest_r;          /* of one adapter */
-    float *squares;            /* DoRA: on the device */
+    tune_address squares;      /* DoRA: F32 */
     int64_t squares_count;
 };
 
 /* What forward keeps of a product with adapters. */
 struct lora_state {
-    void *h; /* [N,rank] A d */
-    void *u; /* DoRA: [N,out] W d + s B A d */
-    float *g; /* DoRA: [2,out] g, 1/|W + s B A| */
+    tune_address h; /* [N,rank] A d */
+    tune_address u; /* DoRA: [N,out] W d + s B A d */
+    tune_address g; /* DoRA: [2,out] F32: g, 1/|W + s B A| */
 };
 
 /* Buffers all products share. */
 struct lora_work {
-    void *d, *dh;  /* with dropout [N,widest in]; [N,widest rank] */
-    void *du;      /* DoRA: [N,widest out] */
-    float *p, *aa; /* DoRA: [widest out, widest r], [widest r, widest r] */
+    tune_address d, dh; /* with dropout [N,widest in]; [N,widest rank] */
+    tune_address du;    /* DoRA: [N,widest out] */
+    tune_address p, aa; /* DoRA: F32 [widest out, widest r], [widest r, widest r] */
 };
 
 struct tune_arena;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "core/try.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 #include "models/activations.h"
 #include "models/weights.h"
 
@@ -10,23 +10,22 @@ enum { TILE = 1 << 20 }; /* numbers of a tile, or one row where that has more */
 
 /* Columns of y by a matrix of the table that has an adapter. host and device: room for a tile of so many rows. */
 static int by_tiles(struct tune_model *m, const struct tune_parameter *w, struct tune_tensor *y, const struct tune_tensor *x,
-                    float scale, float beta, float *host, void *device, int64_t tile)
+                    float scale, float beta, float *host, tune_address device, int64_t tile)
 {
     int64_t in = w->shape[1];
     for (int64_t row = 0; row < w->shape[0]; row += tile) {
         int64_t n = w->shape[0] - row < tile ? w->shape[0] - row : tile;
         struct tune_tensor to = tune_tensor_columns(y, row, n), t = tune_tensor_2d(device, TUNE_F32, n, in);
         TRY(m->merged->read(m->merged->context, w, row * in, n * in, host));
-        TRY(m->dev->kernels->upload(m->dev, device, host, n * in * 4));
+        TRY(tune_device_upload(m->dev, device, host, n * in * 4));
         TRY(tune_gemm(m->dev, &to, x, false, &t, true, scale, beta));
-        TRY(m->dev->kernels->sync(m->dev)); /* the tile is written over next */
     }
     return 0;
 }
 
 /* Every matrix of the product: those with an adapter by tiles, the others as they are. */
 static int by_matrices(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
-                       const struct tune_tensor *x, float beta, float *host, void *device, int64_t tile)
+                       const struct tune_tensor *x, float beta, float *host, tune_address device, int64_t tile)
 {
     const struct tune_parameter *table = m->parameters.at;
     int first = g->target[0].base, next = 0;
@@ -42,7 +41,7 @@ static int by_matrices(struct tune_model *m, const struct product *p, const stru
             TRY(tune_gemm(m->dev, &to, x, false, &w, true, p->scale, beta));
         }
     }
-    return p->bias ? m->dev->kernels->bias_forward(m->dev, y, p->bias, p->scale) : 0;
+    return p->bias ? tune_bias_forward(m->dev, y, p->bias, p->scale) : 0;
 }
 
 /* Rows of a tile. */
@@ -68,8 +67,8 @@ int tune_product_merged(struct tune_model *m, const struct product *p, const str
 {
     int64_t in = x->shape[1], tile = tile_rows(in), bytes = tile * in * 4;
     float *host = malloc((size_t)bytes);
-    void *device = tune_device_alloc(m->dev, bytes, "a tile of merged weights");
-    int status = host && device ? by_matrices(m, p, g, y, x, beta, host, device, tile) : -1;
+    tune_address device = tune_device_alloc(m->dev, bytes, "a tile of merged weights");
+    int status = host && device.at ? by_matrices(m, p, g, y, x, beta, host, device, tile) : -1;
     if (!host)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to merge an adapter");
     tune_device_free(m->dev, device, bytes);

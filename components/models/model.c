@@ -10,7 +10,7 @@
 #include "core/file.h"
 #include "core/nf4.h"
 #include "core/try.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 #include "models/activations.h"
 #include "models/weights.h"
 
@@ -37,6 +37,18 @@ void tune_model_find_units(struct tune_model *m)
         m->first[m->parameters.at[i].unit] = &m->parameters.at[i];
 }
 
+/* Where each row's numbers lie; and once more, linked with those of the rows that are one matrix with it. */
+static void place_nf4(struct tune_model *m)
+{
+    int base = m->parameters.base;
+    for (int i = base - 1; i >= 0 && m->nf4; i--) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        m->nf4[i] = (struct tune_nf4_part){tune_address_plus(m->weights, p->offset), 0, p->count, NULL};
+        m->nf4[base + i] = m->nf4[i];
+        m->nf4[base + i].below = i + 1 < base && p[1].glued ? &m->nf4[base + i + 1] : NULL;
+    }
+}
+
 /* Everything but the weights' values; table becomes the model's. */
 static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
                                struct tune_parameters *table)
@@ -61,8 +73,9 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         if (m->parameters.at[i].storage == TUNE_NF4 && !(m->nf4 = calloc(2 * (size_t)m->parameters.base, sizeof *m->nf4)))
             return no_memory(m);
     m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
-    if (!m->weights)
+    if (!m->weights.at)
         goto fail;
+    place_nf4(m);
     return m;
 fail:
     tune_model_free(m);
@@ -97,24 +110,14 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
     return NULL;
 }
 
-/* Each row's scales once more, with those of the rows that are one matrix with it. */
-void tune_model_chain_nf4(struct tune_model *m)
-{
-    int base = m->parameters.base;
-    for (int i = base - 1; i >= 0 && m->nf4; i--) {
-        m->nf4[base + i] = m->nf4[i];
-        m->nf4[base + i].below = i + 1 < base && m->parameters.at[i + 1].glued ? &m->nf4[base + i + 1] : NULL;
-    }
-}
-
 static int load_all(struct tune_model *m, const struct tune_weights *w)
 {
     struct tune_weights_source files = tune_weights_files(w);
     int status = 0;
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
-        const struct tune_tensor *t = tune_weights_find(w, m->parameters.at[i].name);
+        const struct tune_array *t = tune_weights_find(w, m->parameters.at[i].name);
         status = tune_model_fill(m, &m->parameters.at[i], &files);
-        tune_file_release(t->data, (const char *)t->data + tune_tensor_bytes(t)); /* or the whole file is resident in the end */
+        tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t)); /* or the whole file is resident in the end */
     }
     free(m->room);
     m->room = NULL;
@@ -183,14 +186,14 @@ static void place_layer(const struct tune_model *m, int i, bool shared, struct t
     const struct tune_model_config *g = &m->config;
     int64_t e = tune_dtype_bits(m->dtype) / 8, Q = tune_model_q(g), HD = (int64_t)g->heads * g->head_dim;
     s->qkv = tune_arena_take(a, N, Q * e);
-    s->raw = g->qk_norm ? tune_arena_take(a, N, Q * e) : NULL;
+    s->raw = g->qk_norm ? tune_arena_take(a, N, Q * e) : (tune_address){0};
     s->att = tune_arena_take(a, N, HD * e);
     s->mid = tune_arena_take(a, N, g->hidden * e);
     s->gate_up = tune_arena_take(a, N, (int64_t)2 * g->ffn * e);
     s->rstd1 = tune_arena_take(a, N, 4);
     s->rstd2 = tune_arena_take(a, N, 4);
-    s->rstd_q = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->heads * 4) : NULL;
-    s->rstd_k = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->kv_heads * 4) : NULL;
+    s->rstd_q = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->heads * 4) : (tune_address){0};
+    s->rstd_k = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->kv_heads * 4) : (tune_address){0};
     s->lse = tune_arena_take(a, N, (int64_t)g->heads * 4);
     if (m->lora)
         tune_lora_place(m->lora, g->layers, i, shared, s->lora, a, N, e);
@@ -223,14 +226,6 @@ static void place(struct tune_model *m, struct tune_arena *a)
     m->dqkv = tune_arena_take(a, N, tune_model_q(g) * e);
     m->datt = tune_arena_take(a, N, HD * e);
     m->dh = tune_arena_take(a, N, g->ffn * e);
-    m->attention_work = tune_arena_take(a, N, 2 * HD * 4);
-}
-
-/* The largest of all operations, for the device's own working memory. */
-static struct tune_attention largest_attention(const struct tune_model *m)
-{
-    const struct tune_model_config *g = &m->config;
-    return (struct tune_attention){.B = m->max_B, .T = m->max_T, .H = g->heads, .K = g->kv_heads, .D = g->head_dim};
 }
 
 static int64_t largest_width(const struct tune_model_config *g)
@@ -247,6 +242,15 @@ static int64_t deepest_product(const struct tune_model_config *g)
     int64_t depth = ffn > qkv ? ffn : qkv;
     depth = depth > g->hidden ? depth : g->hidden;
     return depth > g->vocabulary ? depth : g->vocabulary;
+}
+
+/* The largest of all operations, for the device's own working memory. */
+static struct tune_largest largest(const struct tune_model *m)
+{
+    const struct tune_model_config *g = &m->config;
+    return (struct tune_largest){.B = m->max_B, .T = m->max_T, .H = g->heads, .K = g->kv_heads, .D = g->head_dim,
+                                 .width = largest_width(g), .depth = deepest_product(g), .activations = m->dtype,
+                                 .training = m->training};
 }
 
 /* The sizes a batch may have, and tables for its buffers' places. */
@@ -284,11 +288,10 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         tune_product_merged_bytes(m.lora, config->layers, &bytes->merged, &bytes->merged_host);
     bytes->merged_host += bytes->merged ? (int64_t)TUNE_LORA_PROOF * config->hidden * 3 * 4 : 0;
     if (status == 0 && (status = set_sizes(&m, B, T, what)) == 0) {
-        struct tune_attention largest = largest_attention(&m);
+        struct tune_largest sizes = largest(&m);
         place(&m, &count);
         bytes->activations = count.used;
-        bytes->working = dev->kernels->reserve_bytes(dev, &largest, largest_width(config), deepest_product(config), activations,
-                                                         &bytes->library);
+        bytes->working = tune_device_reserve_bytes(dev, &sizes, &bytes->library);
     }
     tune_lora_free(m.lora, dev);
     tune_parameters_free(&m.parameters);
@@ -299,8 +302,8 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
 
 int tune_model_reserve(struct tune_model *m, int B, int T, int what)
 {
-    if (B < 1 || T < 1 || m->memory) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "tune_model_reserve: %s", m->memory ? "called twice for one model"
+    if (B < 1 || T < 1 || m->memory.at) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "tune_model_reserve: %s", m->memory.at ? "called twice for one model"
                                                                       : "batch and length must be at least 1");
         return -1;
     }
@@ -324,18 +327,18 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
         place(m, &count);
         m->memory = tune_device_alloc(m->dev, count.used, "the activations");
         m->memory_bytes = count.used;
-        status = m->memory ? 0 : -1;
+        status = m->memory.at ? 0 : -1;
     }
     if (status == 0) {
         place(m, &(struct tune_arena){m->memory, 0});
         tune_rope_table(&m->config, T, table);
-        status = m->dev->kernels->upload(m->dev, m->rope, table, (int64_t)T * m->config.head_dim * 4);
+        status = tune_device_upload(m->dev, m->rope, table, (int64_t)T * m->config.head_dim * 4);
     }
     free(table);
     if (status < 0)
         return -1;
-    struct tune_attention largest = largest_attention(m);
-    return m->dev->kernels->reserve(m->dev, &largest, largest_width(&m->config), deepest_product(&m->config), m->dtype);
+    struct tune_largest sizes = largest(m);
+    return tune_device_reserve(m->dev, &sizes);
 }
 
 const struct tune_model_config *tune_model_config(const struct tune_model *m)
@@ -385,7 +388,7 @@ struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_par
 {
     if (p->storage == TUNE_NF4)
         return tune_nf4_matrix(&m->nf4[p - m->parameters.at], p->shape[0], p->shape[1]);
-    char *data = (p->adapter ? m->adapters : m->weights) + p->offset;
+    tune_address data = tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset);
     return p->ndim == 2 ? tune_tensor_2d(data, p->storage, p->shape[0], p->shape[1]) : tune_tensor_1d(data, p->storage, p->count);
 }
 
@@ -403,7 +406,7 @@ void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struc
 
 int tune_model_gradients(struct tune_model *m)
 {
-    if (m->kept[TUNE_GRADIENT])
+    if (m->kept[TUNE_GRADIENT].at)
         return 0;
     for (int i = 0; i < m->parameters.base; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
@@ -435,9 +438,12 @@ int tune_model_gradients(struct tune_model *m)
 int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums)
 {
     TRY(tune_model_gradients(m));
-    TRY(m->dev->kernels->zero(m->dev, m->kept[TUNE_GRADIENT], gradients_bytes(m)));
+    struct tune_tensor gradients = tune_model_kept(m, TUNE_GRADIENT);
+    tune_device_does(m->dev, TUNE_DATA, -1, "gradients");
+    TRY(tune_zero(m->dev, &gradients));
     m->step++;
     m->forwards = 0;
+    tune_device_does(m->dev, TUNE_DATA, -1, "");
     return sums ? tune_sums_begin(sums) : 0;
 }
 

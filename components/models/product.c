@@ -9,7 +9,7 @@
  * No gradient of W is made that nobody wants. */
 #include "core/random.h"
 #include "core/try.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 #include "models/activations.h"
 
 /* The adapters of a product; NULL: it has none. */
@@ -24,7 +24,7 @@ static struct lora_state *state(struct tune_model *m, const struct product *p)
     return &m->layer[p->layer].lora[p->which];
 }
 
-static struct tune_tensor rows(const struct tune_model *m, void *data, int64_t width)
+static struct tune_tensor rows(const struct tune_model *m, tune_address data, int64_t width)
 {
     return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
 }
@@ -51,7 +51,7 @@ static struct tune_tensor all_a(struct tune_tensor first, const struct lora_grou
 /* A part of g or of 1/|..|. */
 static struct tune_tensor factors(const struct lora_state *s, const struct lora_group *g, bool inverse, int64_t at, int64_t n)
 {
-    return tune_tensor_1d(s->g + (inverse ? g->out : 0) + at, TUNE_F32, n);
+    return tune_tensor_1d(tune_address_plus(s->g, ((inverse ? g->out : 0) + at) * 4), TUNE_F32, n);
 }
 
 /* What this product drops in this pass of this step. */
@@ -69,7 +69,7 @@ static int dropped(struct tune_model *m, const struct product *p, const struct t
     if (!m->dropping)
         return 0;
     d->data = m->lora_work.d;
-    return tune_dropout(m->dev, d, x, &drop, 0, 0, 1);
+    return tune_dropout(m->dev, d, x, drop, 0, 0, 1);
 }
 
 /* y's columns += scale s h B^T. */
@@ -95,7 +95,7 @@ static int scales(struct tune_model *m, const struct lora_group *g, const struct
         struct tune_tensor w = parameter(m, t->base), a = parameter(m, t->a), b = parameter(m, t->b);
         struct tune_tensor p = tune_tensor_2d(m->lora_work.p, TUNE_F32, t->out, t->r);
         struct tune_tensor aa = tune_tensor_2d(m->lora_work.aa, TUNE_F32, t->r, t->r);
-        struct tune_tensor squares = tune_tensor_1d(m->lora->squares + t->squares, TUNE_F32, t->out);
+        struct tune_tensor squares = tune_tensor_1d(tune_address_plus(m->lora->squares, t->squares * 4), TUNE_F32, t->out);
         struct tune_tensor magnitude = parameter(m, t->magnitude);
         struct tune_tensor factor = factors(s, g, false, t->at, t->out), inverse = factors(s, g, true, t->at, t->out);
         TRY(tune_gemm(m->dev, &p, &w, false, &a, true, 1, 0));
@@ -146,12 +146,12 @@ int tune_product_forward(struct tune_model *m, const struct product *p, struct t
     struct tune_tensor factor = factors(s, g, false, 0, g->out);
     if (m->dropping) {
         struct tune_dropout drop = dropout(m, p);
-        TRY(tune_dropout(m->dev, &d, x, &drop, 0, 1, -1)); /* x - d */
+        TRY(tune_dropout(m->dev, &d, x, drop, 0, 1, -1)); /* x - d */
         TRY(tune_linear_forward(m->dev, y, &d, p->w, p->bias, p->scale, beta));
         return tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, 1);
     }
     TRY(tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, beta));
-    return p->bias ? m->dev->kernels->bias_forward(m->dev, y, p->bias, p->scale) : 0;
+    return p->bias ? tune_bias_forward(m->dev, y, p->bias, p->scale) : 0;
 }
 
 /* Gradients of A, B and the magnitude; dh for what lies below. dz: dy, or with DoRA g dy. */
@@ -204,5 +204,5 @@ int tune_product_backward(struct tune_model *m, const struct product *p, struct 
         TRY(tune_scale_columns(m->dev, &du, dy, &factor, -1, 1, 0));
         TRY(tune_gemm(m->dev, &dd, &du, false, p->w, false, p->scale, 1));
     }
-    return tune_dropout(m->dev, dx, &dd, &drop, 1, 0, 1);
+    return tune_dropout(m->dev, dx, &dd, drop, 1, 0, 1);
 }

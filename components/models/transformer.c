@@ -12,7 +12,7 @@
 
 #include "core/nf4.h"
 #include "core/try.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 #include "models/activations.h"
 
 /* A parameter, or a group that is one matrix: its view and its gradient's (data NULL: frozen). */
@@ -71,15 +71,15 @@ static struct layer_weights layer_view(struct tune_model *m, int i)
 
 static const struct tune_tensor *present(const struct weight *w)
 {
-    return w->w.data ? &w->w : NULL;
+    return w->w.data.at ? &w->w : NULL;
 }
 
 static struct tune_tensor *gradient(struct weight *w)
 {
-    return w->dw.data ? &w->dw : NULL;
+    return w->dw.data.at ? &w->dw : NULL;
 }
 
-static struct tune_tensor rows(const struct tune_model *m, void *data, int64_t width)
+static struct tune_tensor rows(const struct tune_model *m, tune_address data, int64_t width)
 {
     return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
 }
@@ -90,21 +90,53 @@ static struct product product(int layer, enum lora_product which, const struct w
     return (struct product){layer, which, &w->w, present(bias), scale};
 }
 
-static struct tune_tensor stat(const struct tune_model *m, float *data)
+static struct tune_tensor stat(const struct tune_model *m, tune_address data)
 {
     return tune_tensor_1d(data, TUNE_F32, (int64_t)m->B * m->T);
 }
 
-static struct tune_attention attention_size(const struct tune_model *m, int layer)
+/* Layer i's next operations work on that weight. */
+static void on(struct tune_model *m, int i, const char *what)
 {
-    const struct tune_model_config *c = &m->config;
-    return (struct tune_attention){m->B, m->T, c->heads, c->kv_heads, c->head_dim,
-                                   tune_model_config_window(c, layer), c->attention_scale, m->starts};
+    m->dev->doing.layer = i;
+    m->dev->doing.what = what;
 }
 
-static int copy(struct tune_model *m, const struct tune_tensor *to, const struct tune_tensor *from)
+/* Indices of the last forward's positions, as an operation takes them. */
+static struct tune_tensor index_of(const struct tune_model *m, tune_address data)
 {
-    return m->dev->kernels->copy(m->dev, to->data, from->data, tune_tensor_bytes(to));
+    return tune_tensor_1d(data, TUNE_I32, (int64_t)m->B * m->T);
+}
+
+/* Where each row's numbers of positions and of starts have room. */
+static tune_address starts_at(const struct tune_model *m)
+{
+    return tune_address_plus(m->places, (int64_t)m->max_B * m->max_T * 4);
+}
+
+static int rotate(struct tune_model *m, struct tune_tensor *x, bool backward)
+{
+    const struct tune_model_config *c = &m->config;
+    struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim), positions = index_of(m, m->places);
+    return tune_rope(m->dev, x, &table, m->positions ? &positions : NULL, m->T, c->heads + c->kv_heads, c->head_dim, backward);
+}
+
+/* The heads of rows [N,Q]: queries, keys, values. */
+struct heads {
+    struct tune_tensor q, k, v;
+};
+
+static struct heads heads_of(const struct tune_model *m, const struct tune_tensor *qkv)
+{
+    const struct tune_model_config *c = &m->config;
+    int64_t D = c->head_dim, q = c->heads * D, k = c->kv_heads * D;
+    return (struct heads){tune_tensor_heads(qkv, m->B, 0, c->heads, D), tune_tensor_heads(qkv, m->B, q, c->kv_heads, D),
+                          tune_tensor_heads(qkv, m->B, q + k, c->kv_heads, D)};
+}
+
+static struct tune_attention attention_how(const struct tune_model *m, int layer)
+{
+    return (struct tune_attention){tune_model_config_window(&m->config, layer), m->config.attention_scale};
 }
 
 /* x[i] to qkv, with bias, heads' norms and rotation. */
@@ -115,18 +147,23 @@ static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
     int64_t N = (int64_t)m->B * m->T, Q = tune_model_q(c);
     struct tune_tensor x = rows(m, m->x[i], c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
     struct tune_tensor qkv = rows(m, s->qkv, Q), raw = rows(m, c->qk_norm ? s->raw : s->qkv, Q);
-    struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim);
+    on(m, i, "1");
     TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &x, &w->norm1.w, c->norm_eps));
     struct product qkv_product = product(i, LORA_QKV, &w->qkv, &w->qkv_bias, 1);
+    on(m, i, "qkv");
     TRY(tune_product_forward(m, &qkv_product, &raw, &norm, 0));
+    on(m, i, "");
     if (c->qk_norm) {
         struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
         struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, c->kv_heads);
-        TRY(copy(m, &qkv, &raw)); /* for the values; queries and keys are written over */
+        TRY(tune_copy(m->dev, &qkv, &raw)); /* for the values; queries and keys are written over */
+        on(m, i, "q");
         TRY(tune_headnorm_forward(m->dev, &qkv, &rq, &raw, &w->q_norm.w, 0, c->heads, c->norm_eps));
+        on(m, i, "k");
         TRY(tune_headnorm_forward(m->dev, &qkv, &rk, &raw, &w->k_norm.w, c->heads, c->kv_heads, c->norm_eps));
+        on(m, i, "");
     }
-    return tune_rope_forward(m->dev, &qkv, &table, m->positions, m->T, c->heads + c->kv_heads, c->head_dim);
+    return rotate(m, &qkv, false);
 }
 
 /* Layer i from x[i] to x[i+1]; again: in backward, only as far as what backward reads. */
@@ -135,27 +172,35 @@ static int layer_forward(struct tune_model *m, int i, bool again)
     const struct tune_model_config *c = &m->config;
     struct layer_weights w = layer_view(m, i);
     struct layer_state *s = &m->layer[i];
-    struct tune_attention size = attention_size(m, i);
     struct tune_tensor x = rows(m, m->x[i], c->hidden), out = rows(m, m->x[i + 1], c->hidden);
     struct tune_tensor qkv = rows(m, s->qkv, tune_model_q(c)), att = rows(m, s->att, (int64_t)c->heads * c->head_dim);
     struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, (int64_t)m->B * m->T, c->heads);
     struct tune_tensor mid = rows(m, s->mid, c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
     struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn);
     TRY(project_qkv(m, i, &w));
-    TRY(tune_attention_forward(m->dev, &att, &lse, &qkv, &size));
-    TRY(copy(m, &mid, &x));
+    struct heads h3 = heads_of(m, &qkv);
+    struct tune_tensor starts = index_of(m, starts_at(m));
+    TRY(tune_attention_forward(m->dev, &att, &lse, &h3.q, &h3.k, &h3.v, m->starts ? &starts : NULL, NULL, NULL, attention_how(m, i)));
+    TRY(tune_copy(m->dev, &mid, &x));
     struct product o = product(i, LORA_O, &w.o, &w.o_bias, c->residual_multiplier);
+    on(m, i, "o");
     TRY(tune_product_forward(m, &o, &mid, &att, 1));
+    on(m, i, "2");
     TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &mid, &w.norm2.w, c->norm_eps));
     struct product gu = product(i, LORA_GATE_UP, &w.gate_up, &w.gate_up_bias, 1);
     struct product down = product(i, LORA_DOWN, &w.down, &w.down_bias, c->residual_multiplier);
+    on(m, i, "gate_up");
     TRY(tune_product_forward(m, &gu, &gate_up, &norm, 0));
+    on(m, i, "");
     if (again && !m->lora)
         return 0;
     TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
-    if (again)
+    if (again) {
+        on(m, i, "down");
         return tune_product_again(m, &down, &h);
-    TRY(copy(m, &out, &mid));
+    }
+    TRY(tune_copy(m->dev, &out, &mid));
+    on(m, i, "down");
     return tune_product_forward(m, &down, &out, &h, 1);
 }
 
@@ -191,15 +236,15 @@ static int check_batch(const struct tune_model *m, const struct tune_batch *b)
     return check_places(m, b);
 }
 
-/* Positions and starts as a packed batch has them, else none. One buffer each, so what they hold does not matter then. */
+/* Positions and starts as a packed batch has them, else none. */
 static int upload_places(struct tune_model *m, const struct tune_batch *b)
 {
     int64_t bytes = (int64_t)b->B * b->T * 4;
-    m->positions = b->positions ? m->places : NULL;
-    m->starts = b->starts ? m->places + (int64_t)m->max_B * m->max_T : NULL;
+    m->positions = b->positions != NULL;
+    m->starts = b->starts != NULL;
     if (b->positions)
-        TRY(m->dev->kernels->upload(m->dev, m->positions, b->positions, bytes));
-    return b->starts ? m->dev->kernels->upload(m->dev, m->starts, b->starts, bytes) : 0;
+        TRY(tune_device_upload(m->dev, m->places, b->positions, bytes));
+    return b->starts ? tune_device_upload(m->dev, starts_at(m), b->starts, bytes) : 0;
 }
 
 static int forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
@@ -209,19 +254,23 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     m->B = batch->B;
     m->T = batch->T;
     int64_t N = (int64_t)m->B * m->T;
-    TRY(m->dev->kernels->upload(m->dev, m->ids, batch->ids, N * 4));
+    TRY(tune_device_upload(m->dev, m->ids, batch->ids, N * 4));
     TRY(upload_places(m, batch));
     struct tune_tensor x = rows(m, m->x[0], c->hidden), last = rows(m, m->x[c->layers], c->hidden);
     struct tune_tensor rstd = stat(m, m->rstd);
     struct tune_tensor table = tune_model_tensor(m, &m->parameters.at[0]);
     const struct tune_parameter *p = m->first[c->layers + 1];
     struct weight norm = view(m, &p, 1);
-    TRY(tune_embed_forward(m->dev, &x, &table, m->ids, c->embedding_multiplier));
+    struct tune_tensor ids = index_of(m, m->ids);
+    on(m, -1, "");
+    TRY(tune_embed_forward(m->dev, &x, &table, &ids, c->embedding_multiplier));
     for (int i = 0; i < c->layers; i++)
         TRY(layer_forward(m, i, false));
     m->hidden_tensor = rows(m, m->hidden, c->hidden);
+    on(m, -1, "final");
     TRY(tune_rmsnorm_forward(m->dev, &m->hidden_tensor, &rstd, &last, &norm.w, c->norm_eps));
     *hidden = &m->hidden_tensor;
+    on(m, -1, "");
     return 0;
 }
 
@@ -229,12 +278,14 @@ int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, str
 {
     m->dropping = m->lora && m->lora->options.dropout > 0 && m->training;
     m->forwards++;
+    tune_device_does(m->dev, TUNE_FORWARD, -1, "");
     return forward(m, batch, hidden);
 }
 
 int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
 {
     m->dropping = false;
+    tune_device_does(m->dev, TUNE_EVALUATION, -1, "");
     return forward(m, batch, hidden);
 }
 
@@ -243,6 +294,7 @@ int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch
 {
     m->dropping = false;
     m->merged = merged;
+    tune_device_does(m->dev, TUNE_EVALUATION, -1, "");
     int status = forward(m, batch, hidden);
     m->merged = NULL;
     return status;
@@ -257,18 +309,24 @@ static int feed_forward_backward(struct tune_model *m, int i, struct layer_weigh
     struct layer_state *s = &m->layer[i];
     struct tune_tensor mid = rows(m, s->mid, c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
     struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn), dh = rows(m, m->dh, c->ffn);
+    on(m, i, "");
     TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
+    on(m, i, "down");
     struct product down = product(i, LORA_DOWN, &w->down, &w->down_bias, c->residual_multiplier);
     struct product gu = product(i, LORA_GATE_UP, &w->gate_up, &w->gate_up_bias, 1);
     TRY(tune_product_backward(m, &down, bottom == LORA_DOWN ? NULL : &dh, gradient(&w->down), gradient(&w->down_bias), dx, &h));
     if (bottom == LORA_DOWN)
         return 0;
+    on(m, i, "");
     TRY(tune_swiglu_backward(m->dev, &gate_up, &dh, &gate_up)); /* in place: gate_up is now its own gradient */
+    on(m, i, "2");
     TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &mid, &w->norm2.w, c->norm_eps));
+    on(m, i, "gate_up");
     TRY(tune_product_backward(m, &gu, bottom == LORA_GATE_UP ? NULL : tmp, gradient(&w->gate_up), gradient(&w->gate_up_bias),
                               &gate_up, &norm));
     if (bottom == LORA_GATE_UP)
         return 0;
+    on(m, i, "2");
     return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm2), tmp, &mid, &w->norm2.w, &rstd);
 }
 
@@ -277,32 +335,39 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
 {
     const struct tune_model_config *c = &m->config;
     struct layer_state *s = &m->layer[i];
-    struct tune_attention size = attention_size(m, i);
     int64_t N = (int64_t)m->B * m->T, HD = (int64_t)c->heads * c->head_dim, Q = tune_model_q(c);
     struct tune_tensor x = rows(m, m->x[i], c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
     struct tune_tensor qkv = rows(m, s->qkv, Q), att = rows(m, s->att, HD), dqkv = rows(m, m->dqkv, Q), datt = rows(m, m->datt, HD);
     struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, N, c->heads);
-    struct tune_tensor work = tune_tensor_2d(m->attention_work, TUNE_F32, N, 2 * HD);
-    struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim);
+    struct heads x3 = heads_of(m, &qkv), d3 = heads_of(m, &dqkv);
+    struct tune_tensor starts = index_of(m, starts_at(m));
     struct product o = product(i, LORA_O, &w->o, &w->o_bias, c->residual_multiplier);
     struct product qkv_product = product(i, LORA_QKV, &w->qkv, &w->qkv_bias, 1);
+    on(m, i, "o");
     TRY(tune_product_backward(m, &o, bottom == LORA_O ? NULL : &datt, gradient(&w->o), gradient(&w->o_bias), dx, &att));
     if (bottom == LORA_O)
         return 0;
-    TRY(tune_attention_backward(m->dev, &dqkv, &work, &datt, &qkv, &att, &lse, &size));
-    TRY(tune_rope_backward(m->dev, &dqkv, &table, m->positions, m->T, c->heads + c->kv_heads, c->head_dim));
+    on(m, i, "");
+    TRY(tune_attention_backward(m->dev, &d3.q, &d3.k, &d3.v, &datt, &x3.q, &x3.k, &x3.v, &att, &lse, m->starts ? &starts : NULL,
+                                attention_how(m, i)));
+    TRY(rotate(m, &dqkv, true));
     if (c->qk_norm) {
         struct tune_tensor raw = rows(m, s->raw, Q);
         struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
         struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, c->kv_heads);
+        on(m, i, "q");
         TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->q_norm), &raw, &w->q_norm.w, &rq, 0, c->heads));
+        on(m, i, "k");
         TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->k_norm), &raw, &w->k_norm.w, &rk, c->heads, c->kv_heads));
     }
+    on(m, i, "1");
     TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &x, &w->norm1.w, c->norm_eps));
+    on(m, i, "qkv");
     TRY(tune_product_backward(m, &qkv_product, bottom == LORA_QKV ? NULL : tmp, gradient(&w->qkv), gradient(&w->qkv_bias), &dqkv,
                               &norm));
     if (bottom == LORA_QKV)
         return 0;
+    on(m, i, "1");
     return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm1), tmp, &x, &w->norm1.w, &rstd);
 }
 
@@ -333,16 +398,18 @@ static enum lora_product bottom_of(const struct tune_model *m, int i, int lowest
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)
 {
     const struct tune_model_config *c = &m->config;
-    if (!m->training || !m->kept[TUNE_GRADIENT] || batch->B != m->B || batch->T != m->T) {
+    if (!m->training || !m->kept[TUNE_GRADIENT].at || batch->B != m->B || batch->T != m->T) {
         tune_error_set("backward: %s", !m->training    ? "the model was not reserved with TUNE_FOR_TRAINING"
-                                       : !m->kept[TUNE_GRADIENT] ? "there are no gradients; call tune_model_zero_grad first"
+                                       : !m->kept[TUNE_GRADIENT].at ? "there are no gradients; call tune_model_zero_grad first"
                                                        : "the batch is not the one last put through forward");
         return -1;
     }
     const struct tune_parameter *p = m->first[c->layers + 1];
     struct weight norm = view(m, &p, 1);
     struct tune_tensor last = rows(m, m->x[c->layers], c->hidden), rstd = stat(m, m->rstd), dx = rows(m, m->dnorm, c->hidden);
-    TRY(m->dev->kernels->zero(m->dev, dx.data, tune_tensor_bytes(&dx)));
+    tune_device_does(m->dev, TUNE_BACKWARD, -1, "");
+    TRY(tune_zero(m->dev, &dx));
+    on(m, -1, "final");
     TRY(tune_rmsnorm_backward(m->dev, &dx, gradient(&norm), dhidden, &last, &norm.w, &rstd));
     int lowest = lowest_trainable(m);
     for (int i = c->layers - 1; i >= 0 && i + 1 >= lowest; i--) {
@@ -357,7 +424,9 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
     if (m->parameters.at[0].gradient < 0)
         return 0;
     struct tune_tensor dw = tune_tensor_2d(tune_model_gradient_at(m, &m->parameters.at[0]), TUNE_F32, c->vocabulary, c->hidden);
-    return tune_embed_backward(m->dev, &dw, &dx, m->ids, c->embedding_multiplier);
+    struct tune_tensor ids = index_of(m, m->ids);
+    on(m, -1, "");
+    return tune_embed_backward(m->dev, &dw, &dx, &ids, c->embedding_multiplier);
 }
 
 int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *chosen, int count, float *logits)
@@ -366,17 +435,17 @@ int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, co
     struct tune_tensor w, dw;
     int64_t e = tune_dtype_bits(m->dtype) / 8, V = c->vocabulary;
     tune_model_output_weight(m, &w, &dw);
-    float *out = tune_device_alloc(m->dev, V * 4, "logits");
-    int status = out ? 0 : -1;
+    tune_address out = tune_device_alloc(m->dev, V * 4, "logits");
+    int status = out.at ? 0 : -1;
     for (int i = 0; i < count && status == 0; i++) {
-        struct tune_tensor row = tune_tensor_2d((char *)hidden->data + (int64_t)chosen[i] * c->hidden * e, m->dtype, 1, c->hidden);
+        struct tune_tensor row = tune_tensor_2d(tune_address_plus(hidden->data, (int64_t)chosen[i] * c->hidden * e), m->dtype, 1, c->hidden);
         struct tune_tensor y = tune_tensor_2d(out, TUNE_F32, 1, V);
         status = tune_gemm(m->dev, &y, &row, false, &w, true, 1 / c->logits_scaling, 0);
         if (status == 0)
-            status = m->dev->kernels->download(m->dev, logits + i * V, out, V * 4);
+            status = tune_device_download(m->dev, logits + i * V, out, V * 4);
     }
     if (status == 0)
-        status = m->dev->kernels->sync(m->dev);
+        status = tune_device_sync(m->dev);
     tune_device_free(m->dev, out, V * 4);
     return status;
 }

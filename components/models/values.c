@@ -12,7 +12,7 @@ static const char *const names[] = {"weight", "gradient", "first moment", "secon
 
 bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, int which)
 {
-    return which == TUNE_WEIGHT || (which > TUNE_WEIGHT && which < TUNE_VALUES && m->kept[which] && p->gradient >= 0);
+    return which == TUNE_WEIGHT || (which > TUNE_WEIGHT && which < TUNE_VALUES && m->kept[which].at && p->gradient >= 0);
 }
 
 static int check(const struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n)
@@ -35,11 +35,11 @@ static enum tune_dtype dtype_of(const struct tune_parameter *p, int which)
 }
 
 /* Where element at lies on the device. Not of NF4. */
-static char *place(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at)
+static tune_address place(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at)
 {
     if (which != TUNE_WEIGHT)
-        return (char *)(m->kept[which] + p->gradient + at);
-    return (p->adapter ? m->adapters : m->weights) + p->offset + at * tune_dtype_bits(p->storage) / 8;
+        return tune_address_plus(m->kept[which], (p->gradient + at) * 4);
+    return tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset + at * tune_dtype_bits(p->storage) / 8);
 }
 
 /* ---- reading ---- */
@@ -48,29 +48,29 @@ static char *place(struct tune_model *m, const struct tune_parameter *p, int whi
 static int read_nf4(struct tune_model *m, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
 {
     const int64_t block = TUNE_NF4_BLOCK, large = block * TUNE_NF4_BLOCKS;
-    const struct tune_nf4 *q = &m->nf4[p - m->parameters.at];
+    const struct tune_nf4_part *q = &m->nf4[p - m->parameters.at];
     int64_t begin = at / large * large, count = at + n - begin;
-    int64_t codes = (count + 1) / 2, blocks = (count + block - 1) / block, blocks2 = (count + large - 1) / large;
+    struct tune_nf4_layout from = tune_nf4_layout(p->count), to = tune_nf4_layout(count);
     char *host = aligned_alloc(64, (size_t)tune_nf4_bytes(count));
     if (!host) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", p->name);
         return -1;
     }
-    struct tune_nf4_writer places;
-    int status = tune_nf4_begin(&places, p->name, host, count); /* only for where everything goes */
-    struct tune_nf4 copy = {places.codes, places.absmax, places.absmax2, q->offset, count, NULL};
-    const struct tune_kernels *k = m->dev->kernels;
+    struct tune_nf4 copy = tune_nf4_at(host, count, q->offset);
+    const struct {
+        int64_t to, from, bytes;
+    } piece[] = {
+        {to.codes, from.codes + begin / 2, (count + 1) / 2},
+        {to.absmax, from.absmax + begin / block, (count + block - 1) / block},
+        {to.absmax2, from.absmax2 + begin / large * 4, (count + large - 1) / large * 4},
+    };
+    int status = 0;
+    for (int i = 0; i < 3 && status == 0; i++)
+        status = tune_device_download(m->dev, host + piece[i].to, tune_address_plus(q->memory, piece[i].from), piece[i].bytes);
     if (status == 0)
-        status = k->download(m->dev, places.codes, q->codes + begin / 2, codes);
-    if (status == 0)
-        status = k->download(m->dev, places.absmax, q->absmax + begin / block, blocks);
-    if (status == 0)
-        status = k->download(m->dev, places.absmax2, q->absmax2 + begin / large, blocks2 * 4);
-    if (status == 0)
-        status = k->sync(m->dev);
+        status = tune_device_sync(m->dev);
     if (status == 0)
         status = tune_nf4_read(&copy, at - begin, n, out);
-    tune_nf4_abandon(&places);
     free(host);
     return status;
 }
@@ -79,10 +79,11 @@ int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int wh
 {
     TRY(check(m, p, which, at, n));
     enum tune_dtype dtype = dtype_of(p, which);
+    tune_device_does(m->dev, TUNE_AFTER, -1, "");
     if (dtype == TUNE_NF4)
         return read_nf4(m, p, at, n, out);
-    TRY(m->dev->kernels->download(m->dev, out, place(m, p, which, at), n * tune_dtype_bits(dtype) / 8));
-    TRY(m->dev->kernels->sync(m->dev));
+    TRY(tune_device_download(m->dev, out, place(m, p, which, at), n * tune_dtype_bits(dtype) / 8));
+    TRY(tune_device_sync(m->dev));
     for (int64_t i = n - 1; i >= 0 && dtype == TUNE_BF16; i--) { /* in place, from the end */
         uint16_t h;
         memcpy(&h, (char *)out + 2 * i, sizeof h);
@@ -106,20 +107,19 @@ struct tune_weights_source tune_model_source(struct tune_model *m)
 /* On the host, and from there to its place. */
 static int write_nf4(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source, float *room)
 {
-    struct tune_nf4 *q = &m->nf4[p - m->parameters.at];
-    char *host = aligned_alloc(64, (size_t)tune_nf4_bytes(p->count)), *to = m->weights + p->offset;
+    struct tune_nf4_part *q = &m->nf4[p - m->parameters.at];
+    struct tune_nf4 made;
+    char *host = aligned_alloc(64, (size_t)tune_nf4_bytes(p->count));
     if (!host) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to quantise %s", p->name);
         return -1;
     }
-    int status = tune_weights_nf4(source, p, room, host, q);
+    int status = tune_weights_nf4(source, p, room, host, &made);
     if (status == 0)
-        status = m->dev->kernels->upload(m->dev, to, host, tune_nf4_bytes(p->count));
+        status = tune_device_upload(m->dev, q->memory, host, tune_nf4_bytes(p->count));
     if (status == 0) {
-        q->absmax = (const uint8_t *)to + ((const char *)q->absmax - host);
-        q->absmax2 = (const float *)(const void *)(to + ((const char *)q->absmax2 - host));
-        q->codes = (const uint8_t *)to + ((const char *)q->codes - host);
-        tune_model_chain_nf4(m);
+        q->offset = made.offset;
+        m->nf4[m->parameters.base + (q - m->nf4)].offset = made.offset;
     }
     free(host);
     return status;
@@ -132,7 +132,7 @@ static int write_narrow(struct tune_model *m, const struct tune_parameter *p, in
     for (int64_t i = 0; i < n; i += most) {
         int64_t some = n - i < most ? n - i : most;
         TRY(tune_convert(narrow, p->storage, in + i, TUNE_F32, some));
-        TRY(m->dev->kernels->upload(m->dev, place(m, p, TUNE_WEIGHT, at + i), narrow, some * (int64_t)sizeof *narrow));
+        TRY(tune_device_upload(m->dev, place(m, p, TUNE_WEIGHT, at + i), narrow, some * (int64_t)sizeof *narrow));
     }
     return 0;
 }
@@ -158,7 +158,7 @@ int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int w
     TRY(check(m, p, which, at, n));
     enum tune_dtype dtype = dtype_of(p, which);
     if (dtype == TUNE_F32)
-        return m->dev->kernels->upload(m->dev, place(m, p, which, at), in, n * 4);
+        return tune_device_upload(m->dev, place(m, p, which, at), in, n * 4);
     if (dtype == TUNE_BF16)
         return write_narrow(m, p, at, n, in);
     if (at != 0 || n != p->count) {
@@ -186,18 +186,18 @@ int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const 
 
 int tune_model_keep(struct tune_model *m, int which, const char *what)
 {
-    if (!m->kept[which])
+    if (!m->kept[which].at)
         m->kept[which] = tune_device_alloc(m->dev, m->parameters.gradients * 4, what);
-    return m->kept[which] ? 0 : -1;
+    return m->kept[which].at ? 0 : -1;
 }
 
 void tune_model_drop(struct tune_model *m, int which)
 {
     tune_device_free(m->dev, m->kept[which], m->parameters.gradients * 4);
-    m->kept[which] = NULL;
+    m->kept[which].at = 0;
 }
 
 struct tune_tensor tune_model_kept(struct tune_model *m, int which)
 {
-    return tune_tensor_1d(m->kept[which], TUNE_F32, m->kept[which] ? m->parameters.gradients : 0);
+    return tune_tensor_1d(m->kept[which], TUNE_F32, m->kept[which].at ? m->parameters.gradients : 0);
 }

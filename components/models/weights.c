@@ -23,7 +23,7 @@ static const char single[] = "model.safetensors", index_name[] = "model.safetens
 /* A tensor of any of the files. */
 struct named {
     const char *name;
-    const struct tune_tensor *tensor;
+    const struct tune_array *tensor;
     int shard;
 };
 
@@ -198,7 +198,7 @@ static int named_as(const void *name, const void *element)
     return strcmp(name, ((const struct named *)element)->name);
 }
 
-const struct tune_tensor *tune_weights_find(const struct tune_weights *w, const char *name)
+const struct tune_array *tune_weights_find(const struct tune_weights *w, const char *name)
 {
     const struct named *found = bsearch(name, w->named, (size_t)w->count, sizeof *w->named, named_as);
     return found ? found->tensor : NULL;
@@ -244,7 +244,7 @@ int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, 
 {
     for (int i = 0; i < p->base; i++) {
         struct tune_parameter *r = &p->at[i];
-        const struct tune_tensor *t = tune_weights_find(w, r->name);
+        const struct tune_array *t = tune_weights_find(w, r->name);
         char have[64], want[64];
         if (!t) {
             tune_error_set("%s: no tensor \"%s\"; config.json asks for it%s", w->folder, r->name,
@@ -255,10 +255,10 @@ int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, 
             tune_error_set("%s: tensor \"%s\" is %s; supported: F32, F16, BF16", w->folder, r->name, tune_dtype_name(t->dtype));
             return -1;
         }
-        struct tune_tensor expected = {.ndim = r->ndim, .shape = {r->shape[0], r->shape[1]}};
         if (t->ndim != r->ndim || t->shape[0] != r->shape[0] || (r->ndim == 2 && t->shape[1] != r->shape[1])) {
             tune_error_set("%s: tensor \"%s\" is %s, config.json says %s", w->folder, r->name,
-                           tune_tensor_shape_text(t, have, sizeof have), tune_tensor_shape_text(&expected, want, sizeof want));
+                           tune_shape_text(t->ndim, t->shape, have, sizeof have),
+                           tune_shape_text(r->ndim, r->shape, want, sizeof want));
             return -1;
         }
         r->read_dtype = t->dtype;
@@ -342,7 +342,7 @@ int tune_weights_nf4(const struct tune_weights_source *source, const struct tune
 
 static int read_file(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
-    const struct tune_tensor *t = tune_weights_find(context, p->name);
+    const struct tune_array *t = tune_weights_find(context, p->name);
     return tune_convert(out, TUNE_F32, (const char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count);
 }
 

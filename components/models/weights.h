@@ -18,7 +18,7 @@ struct tune_weights *tune_weights_open(const char *folder);
 void tune_weights_close(struct tune_weights *w);
 
 /* tune_weights_find - the tensor of that name, NULL if there is none; a view until close. */
-const struct tune_tensor *tune_weights_find(const struct tune_weights *w, const char *name);
+const struct tune_array *tune_weights_find(const struct tune_weights *w, const char *name);
 
 /* tune_weights_check - the files hold exactly the base's tensors in their shapes, as F32, F16 or BF16; sets each row's
  * read_dtype. Ignored: rotary_emb.inv_freq, and lm_head.weight of a tied model. -1 names the tensor. */

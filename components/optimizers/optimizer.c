@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "core/try.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 
 /* Neighbours in weights and gradients with the same decay. */
 struct run {
-    float *weight;
+    tune_address weight;
     int64_t gradient, count;
     bool decays, adapter;
 };
@@ -17,7 +17,7 @@ struct tune_optimizer {
     struct tune_model *m;
     struct tune_device *dev;
     struct tune_optimizer_options options;
-    double *updates; /* on the device: t so far */
+    tune_address updates; /* F64: t so far */
     struct run *runs;
     int run_count;
     bool half; /* a step began, and an error kept it from its end */
@@ -29,13 +29,14 @@ static void make_runs(struct tune_optimizer *opt)
     for (int i = 0; i < p->count; i++) {
         const struct tune_parameter *r = &p->at[i];
         bool decays = opt->options.decay_all || r->ndim == 2;
-        float *weight = tune_model_tensor(opt->m, r).data;
+        tune_address weight = tune_model_tensor(opt->m, r).data;
         if (r->gradient < 0)
             continue;
         struct run *last = opt->run_count > 0 ? &opt->runs[opt->run_count - 1] : NULL;
         /* padding between two rows is zero in weights, gradients and moments, and stays zero: runs may span it */
-        if (last && last->decays == decays && last->adapter == r->adapter && weight - last->weight == r->gradient - last->gradient)
-            last->count = weight - last->weight + r->count;
+        int64_t apart = last ? (int64_t)(weight.at - last->weight.at) / 4 : 0;
+        if (last && last->decays == decays && last->adapter == r->adapter && apart == r->gradient - last->gradient)
+            last->count = apart + r->count;
         else
             opt->runs[opt->run_count++] = (struct run){weight, r->gradient, r->count, decays, r->adapter};
     }
@@ -49,7 +50,7 @@ static int moments(const struct tune_optimizer_options *options)
 
 int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients)
 {
-    return gradients * moments(options) + (int64_t)sizeof *((struct tune_optimizer *)NULL)->updates;
+    return gradients * moments(options) + (int64_t)sizeof(double);
 }
 
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options)
@@ -65,8 +66,8 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
     opt->m = m;
     opt->dev = tune_model_device(m);
     opt->options = *options;
-    opt->updates = tune_device_alloc(opt->dev, sizeof *opt->updates, "the optimizer's count of steps");
-    if (!opt->updates) {
+    opt->updates = tune_device_alloc(opt->dev, (int64_t)sizeof(double), "the optimizer's count of steps");
+    if (!opt->updates.at) {
         tune_optimizer_free(opt);
         return NULL;
     }
@@ -85,65 +86,78 @@ void tune_optimizer_free(struct tune_optimizer *opt)
         return;
     tune_model_drop(opt->m, TUNE_MOMENT_1);
     tune_model_drop(opt->m, TUNE_MOMENT_2);
-    tune_device_free(opt->dev, opt->updates, sizeof *opt->updates);
+    tune_device_free(opt->dev, opt->updates, (int64_t)sizeof(double));
     free(opt->runs);
     free(opt);
 }
 
+/* The optimizer's count of updates, as an operation's tensor. */
+static struct tune_tensor updates(const struct tune_optimizer *opt)
+{
+    return tune_tensor_1d(opt->updates, TUNE_F64, 1);
+}
+
 int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_sums *sums)
 {
-    struct tune_scalars *s = tune_sums_device(sums);
-    if (!s)
+    tune_address step = tune_sums_device(sums);
+    if (!step.at)
         return -1;
-    struct tune_tensor g = tune_model_kept(opt->m, TUNE_GRADIENT);
-    TRY(tune_sum_squares(opt->dev, g.data, g.shape[0], &s->square_sum));
-    TRY(opt->dev->kernels->copy(opt->dev, &s->updates, opt->updates, sizeof *opt->updates));
-    TRY(tune_finish_step(opt->dev, s, clip_norm));
+    struct tune_tensor g = tune_model_kept(opt->m, TUNE_GRADIENT), to = TUNE_SCALAR(step, updates), from = updates(opt);
+    tune_device_does(opt->dev, TUNE_CLIP, -1, "");
+    TRY(tune_sum_squares(opt->dev, step, &g));
+    TRY(tune_copy(opt->dev, &to, &from));
+    TRY(tune_finish_step(opt->dev, step, clip_norm));
     tune_sums_scale(sums);
     return 0;
+}
+
+/* One run's part of what the model keeps; NULL where there is none. */
+static struct tune_tensor *part(struct tune_optimizer *opt, const struct run *r, int which, struct tune_tensor *room)
+{
+    struct tune_tensor all = tune_model_kept(opt->m, which);
+    *room = tune_tensor_part(&all, r->gradient, r->count);
+    return all.data.at ? room : NULL;
 }
 
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums)
 {
     const struct tune_optimizer_options *o = &opt->options;
-    const struct tune_scalars *scalars = tune_sums_scaled(sums);
-    if (!scalars)
+    tune_address step = tune_sums_scaled(sums);
+    if (!step.at)
         return -1;
-    const double *scale = &scalars->gradient_scale;
-    float *g = tune_model_kept(opt->m, TUNE_GRADIENT).data, *moment1 = tune_model_kept(opt->m, TUNE_MOMENT_1).data;
-    float *moment2 = tune_model_kept(opt->m, TUNE_MOMENT_2).data;
-    struct tune_update u = {.lr = lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum,
-                            .updates = &scalars->updates};
+    struct tune_update u = {.lr = lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum};
     opt->half = true;
+    tune_device_does(opt->dev, TUNE_UPDATE, -1, "");
     for (int i = 0; i < opt->run_count; i++) {
         const struct run *r = &opt->runs[i];
-        float *m = moment1 ? moment1 + r->gradient : NULL;
+        struct tune_tensor w = tune_tensor_1d(r->weight, TUNE_F32, r->count), room[3];
+        struct tune_tensor *g = part(opt, r, TUNE_GRADIENT, &room[0]);
+        struct tune_tensor *m = part(opt, r, TUNE_MOMENT_1, &room[1]), *v = part(opt, r, TUNE_MOMENT_2, &room[2]);
         u.weight_decay = r->decays ? o->weight_decay : 0;
-        if (o->kind == TUNE_ADAMW)
-            TRY(tune_adamw(opt->dev, r->weight, g + r->gradient, m, moment2 + r->gradient, r->count, &u, scale));
-        else
-            TRY(tune_sgd(opt->dev, r->weight, g + r->gradient, m, r->count, &u, scale));
+        TRY(o->kind == TUNE_ADAMW ? tune_adamw(opt->dev, &w, g, m, v, step, u) : tune_sgd(opt->dev, &w, g, m, step, u));
     }
-    TRY(opt->dev->kernels->copy(opt->dev, opt->updates, &scalars->updates, sizeof *opt->updates));
+    struct tune_tensor to = updates(opt), from = TUNE_SCALAR(step, updates);
+    TRY(tune_copy(opt->dev, &to, &from));
     opt->half = false;
+    tune_device_does(opt->dev, TUNE_AFTER, -1, "");
     tune_sums_end(sums, lr);
     return 0;
 }
 
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt)
 {
-    double updates;
+    double t;
     if (opt->half) {
         tune_error_set("the optimizer's last step ended by an error, half of the weights are of it");
         return -1;
     }
-    TRY(opt->dev->kernels->download(opt->dev, &updates, opt->updates, sizeof updates));
-    TRY(opt->dev->kernels->sync(opt->dev));
-    return (int64_t)updates;
+    TRY(tune_device_download(opt->dev, &t, opt->updates, sizeof t));
+    TRY(tune_device_sync(opt->dev));
+    return (int64_t)t;
 }
 
 int tune_optimizer_set_steps(struct tune_optimizer *opt, int64_t steps)
 {
-    double updates = (double)steps;
-    return opt->dev->kernels->upload(opt->dev, opt->updates, &updates, sizeof updates);
+    double t = (double)steps;
+    return tune_device_upload(opt->dev, opt->updates, &t, sizeof t);
 }

@@ -36,8 +36,7 @@ struct tune_profiler_bytes tune_profiler_bytes(int steps)
 static int measure_ceilings(struct tune_profiler *p)
 {
     struct tune_ceilings *c = &p->result.ceilings, now = {0};
-    if (p->dev->kernels->ceilings)
-        TRY(p->dev->kernels->ceilings(p->dev, &now, p->memory, p->memory_bytes / 4));
+    TRY(tune_device_ceilings(p->dev, &now, p->memory, p->memory_bytes / 4));
     c->flops_one = now.flops_one > c->flops_one ? now.flops_one : c->flops_one;
     c->flops_all = now.flops_all > c->flops_all ? now.flops_all : c->flops_all;
     c->bytes_one = now.bytes_one > c->bytes_one ? now.bytes_one : c->bytes_one;
@@ -66,7 +65,7 @@ struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_mod
         return p;
     p->memory_bytes = tune_profiler_bytes(steps).device;
     p->memory = tune_device_alloc(dev, p->memory_bytes, "the profiler");
-    if (!p->memory || measure_ceilings(p) < 0) {
+    if (!p->memory.at || measure_ceilings(p) < 0) {
         tune_profiler_free(p);
         return NULL;
     }
@@ -76,10 +75,10 @@ struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_mod
 static void stop_measuring(struct tune_profiler *p)
 {
     if (p->measures)
-        p->dev->kernels = p->real;
+        p->dev->ops = p->real;
     p->measures = false;
     tune_device_free(p->dev, p->memory, p->memory_bytes);
-    p->memory = NULL;
+    p->memory.at = 0;
 }
 
 void tune_profiler_free(struct tune_profiler *p)
@@ -91,60 +90,37 @@ void tune_profiler_free(struct tune_profiler *p)
     free(p);
 }
 
-/* ---- names ---- */
-
-/* The parameter whose weight or gradient lies there; NULL: none. */
-static const struct tune_parameter *parameter_at(const struct tune_profiler *p, const void *address)
-{
-    if (!p->model || !address)
-        return NULL;
-    const struct tune_parameters *table = tune_model_parameters(p->model);
-    for (int i = 0; i < table->count; i++) {
-        const struct tune_parameter *r = &table->at[i];
-        const void *w = tune_model_tensor(p->model, r).data, *g = tune_model_gradient(p->model, r);
-        if (address == w || (g && address == g))
-            return r;
-    }
-    return NULL;
-}
-
-/* What people call it; a literal. */
-static const char *label(const struct tune_parameter *r, const char *op)
-{
-    static const char *const names[][2] = {
-        {"q_proj", "qkv"},  {"k_proj", "k"},         {"v_proj", "v"},      {"o_proj", "o"},
-        {"gate_proj", "gate_up"}, {"up_proj", "up"}, {"down_proj", "down"}, {"lm_head", "lm_head"},
-        {"input_layernorm", "1"}, {"post_attention_layernorm", "2"}, {"q_norm", "q"}, {"k_norm", "k"}, {"model.norm", "final"},
-    };
-    if (!r)
-        return "";
-    if (r->unit == 0) /* a tied embedding is the output projection too; gradients of all begin at its own */
-        return !strcmp(op, "gemm") ? "lm_head" : !strcmp(op, "zero") ? "gradients" : "";
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strstr(r->name, names[i][0]))
-            return names[i][1];
-    return "";
-}
-
 /* ---- adding up ---- */
 
+/* An operation's name for people: "rmsnorm_forward" is "rmsnorm". */
+static void put_name(char *to, size_t size, const char *name, const char *what, const char *way)
+{
+    size_t n = strlen(name);
+    static const char *const ends[] = {"_forward", "_backward"};
+    for (int i = 0; i < 2; i++)
+        if (n > strlen(ends[i]) && !strcmp(name + n - strlen(ends[i]), ends[i]))
+            n -= strlen(ends[i]);
+    snprintf(to, size, "%.*s%s%s%s%s", (int)n, name, *what ? " " : "", what, *way ? " " : "", way);
+    for (size_t i = 0; i < n && i < size; i++)
+        to[i] = (char)(to[i] == '_' ? ' ' : to[i]);
+}
+
 /* The row of this operation, made when it is new; -1: no room, its time stands between the operations. */
-static int row_of(struct tune_profiler *p, enum tune_phase phase, const char *name, const char *text, const char *direction)
+static int row_of(struct tune_profiler *p, enum tune_phase phase, const char *name, const char *what, const char *way)
 {
     struct tune_profile *all = &p->result;
     for (int i = 0; i < all->count; i++)
-        if (p->keys[i].phase == phase && p->keys[i].name == name && p->keys[i].label == text && p->keys[i].direction == direction)
+        if (p->keys[i].phase == phase && p->keys[i].name == name && p->keys[i].what == what && p->keys[i].way == way)
             return i;
     if (all->count == TUNE_PROFILE_ROWS)
         return -1;
     int i = all->count++;
     p->keys[i].phase = phase;
     p->keys[i].name = name;
-    p->keys[i].label = text;
-    p->keys[i].direction = direction;
+    p->keys[i].what = what;
+    p->keys[i].way = way;
     p->rows[i].phase = tune_phase_names[phase];
-    snprintf(p->rows[i].name, sizeof p->rows[i].name, "%s%s%s%s%s", name, *text ? " " : "", text, *direction ? " " : "",
-             direction);
+    put_name(p->rows[i].name, sizeof p->rows[i].name, name, what, way);
     return i;
 }
 
@@ -176,30 +152,24 @@ static void note(struct tune_profiler *p, const struct tune_event *event)
         p->result.dropped++;
 }
 
-double tune_timed_begin(struct tune_profiler *p, enum tune_phase phase)
+double tune_timed_begin(struct tune_profiler *p)
 {
+    enum tune_phase phase = p->dev->doing.phase;
     (void)p->real->sync(p->dev); /* an error sticks: the operation itself will meet it */
     double now = tune_clock_s();
-    bool fetches = phase == TUNE_FORWARD && p->phase != TUNE_FORWARD; /* the first upload of a micro-batch */
+    bool fetches = phase == TUNE_FORWARD && p->phase != TUNE_FORWARD; /* what came before made the micro-batch */
     add_outside(p, fetches ? TUNE_DATA : phase, now - p->free_s);
     p->phase = phase;
     return now;
 }
 
-int tune_timed_end(struct tune_profiler *p, double begin_s, int status, const struct tune_op *op)
+int tune_timed_end(struct tune_profiler *p, double begin_s, int status, const struct tune_timed_op *op)
 {
     if (status == 0)
         status = p->real->sync(p->dev);
     double now = tune_clock_s();
     p->free_s = now;
-    p->uploaded = strcmp(op->name, "upload") == 0;
-    const struct tune_parameter *r = parameter_at(p, op->weight);
-    int layers = p->model ? tune_model_config(p->model)->layers : 0;
-    if (r)
-        p->layer = r->unit >= 1 && r->unit <= layers ? r->unit - 1 : -1;
-    else if (op->phase != TUNE_FORWARD && op->phase != TUNE_BACKWARD && op->phase != TUNE_EVALUATION)
-        p->layer = -1;
-    int i = row_of(p, op->phase, op->name, label(r, op->name), op->direction);
+    int i = row_of(p, p->phase, op->name, p->dev->doing.what, op->way);
     if (i < 0) {
         p->free_s = begin_s;
         return status;
@@ -208,7 +178,7 @@ int tune_timed_end(struct tune_profiler *p, double begin_s, int status, const st
     p->rows[i].seconds += now - begin_s;
     p->rows[i].flops += op->flops;
     p->rows[i].bytes += op->bytes;
-    struct tune_event e = {begin_s, now - begin_s, op->flops, op->bytes, i, (int)op->phase, p->layer, {0}};
+    struct tune_event e = {begin_s, now - begin_s, op->flops, op->bytes, i, (int)p->phase, p->dev->doing.layer, {0}};
     memcpy(e.shape, op->shape, sizeof e.shape);
     note(p, &e);
     return status;
@@ -218,26 +188,26 @@ int tune_timed_end(struct tune_profiler *p, double begin_s, int status, const st
 
 static void start(struct tune_profiler *p, const struct tune_progress *at)
 {
-    p->real = p->dev->kernels;
-    tune_timed_kernels(p);
+    p->real = p->dev->ops;
+    tune_timed_ops(p);
     p->measures = true;
     p->phase = TUNE_DATA;
-    p->layer = -1;
+    tune_device_does(p->dev, TUNE_DATA, -1, "");
     p->result.first = at->step + 1;
     p->tokens = at->tokens;
     p->rows_used = at->rows;
     p->waited_s = p->load ? tune_loader_waited_s(p->load) : 0;
-    p->dev->kernels = &p->table;
+    p->dev->ops = &p->table;
     p->step_begin_s = p->free_s = tune_clock_s();
 }
 
 static void end_step(struct tune_profiler *p, const struct tune_progress *at)
 {
     double now = tune_clock_s();
-    add_outside(p, p->phase == TUNE_UPDATE ? TUNE_AFTER : p->phase, now - p->free_s);
+    add_outside(p, p->dev->doing.phase, now - p->free_s);
     p->free_s = now;
     p->phase = TUNE_DATA;
-    p->layer = -1;
+    tune_device_does(p->dev, TUNE_DATA, -1, "");
     p->result.last = at->step;
     p->result.seconds = now - p->step_begin_s;
     note(p, &(struct tune_event){.begin_s = now, .row = -1});
@@ -266,7 +236,7 @@ static void part_waiting(struct tune_profiler *p)
 static int finish(struct tune_profiler *p)
 {
     p->done = true;
-    p->dev->kernels = p->real;
+    p->dev->ops = p->real;
     part_waiting(p);
     TRY(measure_ceilings(p)); /* again: the machine may have been busier before */
     stop_measuring(p);

@@ -1,10 +1,9 @@
 /* profiler.h - where the time of some steps goes: every operation of the device, by phase and by the matrix it works on.
  *
- * While it measures, the device's table of kernels is another one, whose every entry waits for the device, calls the
- * real one, waits again and notes the time: nothing is changed in model, loss or optimizer, nothing is computed
- * differently, and once it is over (or was never asked for) nothing is slower. Which weight an operation works on is
- * found by its address in the parameter table; phase and layer follow from the order of operations. What is left between
- * the operations is shown as what it is: waiting for rows, logging, the rest.
+ * While it measures, the device's table is another one. Each of its entries waits for the device, calls the real one,
+ * waits again and notes the time. Nothing is computed differently; when it is over, or was never asked for, nothing is
+ * slower. Model, loss and optimizer say which phase, layer and weight an operation belongs to (tune_device_does). The time
+ * between operations is shown as what it is: waiting for rows, logging, the rest.
  *
  *     struct tune_profiler *prof = tune_profiler_new(dev, model, load, 3);       3 steps, after 2 that warm up
  *     while (...) {

@@ -1,42 +1,15 @@
-/* timed.c - the table of kernels with a clock around each: what every operation computes, reads and writes. */
+/* timed.c - the device's table with a clock around each operation: made from the list of ops.h. */
 #include "profilers/timing.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct tune_profiler *self(struct tune_device *dev)
 {
-    return (struct tune_profiler *)(void *)(uintptr_t)dev->kernels; /* the table is the profiler's first member */
+    return (struct tune_profiler *)(void *)(uintptr_t)dev->ops; /* the table is the profiler's first member */
 }
 
-enum kind { UPLOAD, DOWNLOAD, LARGE_DOWNLOAD, LOSS_OP, NORM_BACKWARD, CLIP_OP, UPDATE_OP, ANY };
-
-/* The phase an operation belongs to, by what came before it. */
-static enum tune_phase phase_of(const struct tune_profiler *p, enum kind kind)
-{
-    enum tune_phase now = p->phase;
-    bool over = now == TUNE_UPDATE || now == TUNE_AFTER;
-    switch (kind) {
-    case UPLOAD: /* token ids, their positions; after forward the places of labels */
-        return over || now == TUNE_EVALUATION                                ? TUNE_EVALUATION
-               : now == TUNE_LOSS || (now == TUNE_FORWARD && !p->uploaded) ? TUNE_LOSS
-                                                                             : TUNE_FORWARD;
-    case DOWNLOAD: return over ? TUNE_AFTER : now;
-    case LARGE_DOWNLOAD: return over || now == TUNE_EVALUATION ? TUNE_AFTER : now; /* weights, to be saved */
-    case LOSS_OP: return now == TUNE_FORWARD ? TUNE_LOSS : now;
-    case NORM_BACKWARD: return TUNE_BACKWARD;
-    case CLIP_OP: return TUNE_CLIP;
-    case UPDATE_OP: return TUNE_UPDATE;
-    default: return now;
-    }
-}
-
-/* One entry of the table: the call timed, then described. */
-#define TIMED(function, kind_, arguments, ...)                                  \
-    struct tune_profiler *p = self(dev);                                        \
-    enum tune_phase phase_ = phase_of(p, kind_);                                \
-    double begin_ = tune_timed_begin(p, phase_);                                \
-    int status_ = p->real->function arguments;                                  \
-    return tune_timed_end(p, begin_, status_, &(struct tune_op){__VA_ARGS__, .phase = phase_})
+/* ---- what the costs in ops.h are written with ---- */
 
 static double count(const struct tune_tensor *t)
 {
@@ -48,279 +21,108 @@ static double bytes(const struct tune_tensor *t)
     return t ? (double)tune_tensor_bytes(t) : 0;
 }
 
-#define SHAPE(t) {(t)->shape[0], (t)->ndim > 1 ? (t)->shape[1] : 0, 0}
-
-static int upload(struct tune_device *dev, void *to, const void *from, int64_t n)
+/* Bytes of some columns of a matrix. */
+static double part(const struct tune_tensor *t, int64_t columns)
 {
-    TIMED(upload, UPLOAD, (dev, to, from, n), "upload", "", .bytes = 2.0 * (double)n);
+    return (double)t->shape[0] * (double)columns * tune_dtype_bits(t->dtype) / 8;
 }
 
-static int download(struct tune_device *dev, void *to, const void *from, int64_t n)
+/* Numbers on the device; NULL: there are none, or no memory to look at them. The caller frees them. */
+static int32_t *look(struct tune_device *dev, const struct tune_tensor *t)
 {
-    TIMED(download, n > 4096 ? LARGE_DOWNLOAD : DOWNLOAD, (dev, to, from, n), "download", "", .bytes = 2.0 * (double)n);
+    int32_t *host = t ? malloc((size_t)tune_tensor_bytes(t) + 1) : NULL;
+    const struct tune_ops *real = self(dev)->real;
+    if (host && real->download(dev, host, t->data, tune_tensor_bytes(t)) == 0 && real->sync(dev) == 0)
+        return host;
+    free(host);
+    return NULL;
 }
 
-static int copy(struct tune_device *dev, void *to, const void *from, int64_t n)
+/* Pairs of query and key that see each other, over all heads and rows. */
+static double pairs(struct tune_device *dev, const struct tune_tensor *q, const struct tune_tensor *k, const struct tune_tensor *first,
+                    const struct tune_tensor *keys, const struct tune_tensor *begin, const struct tune_attention *how)
 {
-    TIMED(copy, ANY, (dev, to, from, n), "copy", "", .bytes = 2.0 * (double)n);
+    int32_t *starts = look(dev, first), *most = look(dev, keys), *ahead = look(dev, begin);
+    int64_t T = q->shape[1], seen = 0;
+    for (int64_t i = 0; i < q->shape[0] * T; i++) {
+        int64_t b = i / T, position = i % T + (ahead ? ahead[b] : 0), end = position + 1, limit = most ? most[b] : k->shape[1];
+        int64_t from = starts ? starts[i] : 0, window = how->window > 0 ? end - how->window : 0;
+        end = end < limit ? end : limit;
+        from = from > window ? from : window;
+        seen += end > from ? end - from : 0;
+    }
+    free(starts);
+    free(most);
+    free(ahead);
+    return (double)seen * (double)q->shape[2];
 }
 
-static int zero(struct tune_device *dev, void *to, int64_t n)
+/* ---- the entries ---- */
+
+/* Bytes of each argument: once, or twice where it is read and written. */
+#define TOUCHED(kind, ...) TOUCHED_##kind(__VA_ARGS__)
+#define TOUCHED_SET(x) +bytes(x)
+#define TOUCHED_EDIT(x, old) +((old) ? 2 : 1) * bytes(x)
+#define TOUCHED_GET(x) +bytes(x)
+#define TOUCHED_STEP(x)
+#define TOUCHED_VALUE(x, T)
+
+/* The first output is what the trace shows as the operation's shape. */
+#define SHAPED(kind, ...) SHAPED_##kind(__VA_ARGS__)
+#define SHAPED_SET(x) shaped = shaped ? shaped : x;
+#define SHAPED_EDIT(x, old) shaped = shaped ? shaped : x;
+#define SHAPED_GET(x)
+#define SHAPED_STEP(x)
+#define SHAPED_VALUE(x, T)
+
+#define COST(flops_, bytes_, way_) .flops = (double)(flops_), .bytes = (double)(bytes_), .way = way_
+#define TIMED(op)                                                                           \
+    static int op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))                   \
+    {                                                                                       \
+        struct tune_profiler *timer = self(dev);                                            \
+        const struct tune_tensor *shaped = NULL;                                            \
+        double all = 0 TUNE_ARGS_##op(TOUCHED);                                             \
+        TUNE_ARGS_##op(SHAPED)                                                              \
+        (void)all;                                                                          \
+        struct tune_timed_op timed = {.name = #op, TUNE_COST_##op};                         \
+        for (int i = 0; shaped && i < 3 && i < shaped->ndim; i++)                           \
+            timed.shape[i] = shaped->shape[i];                                              \
+        double begin_s = tune_timed_begin(timer);                                           \
+        int status = timer->real->op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                        \
+        return tune_timed_end(timer, begin_s, status, &timed);                              \
+    }
+TUNE_OPS(TIMED)
+
+static int upload(struct tune_device *dev, tune_address to, const void *from, int64_t n)
 {
-    TIMED(zero, ANY, (dev, to, n), "zero", "", .weight = to, .bytes = (double)n);
+    struct tune_profiler *p = self(dev);
+    double begin_s = tune_timed_begin(p);
+    int status = p->real->upload(dev, to, from, n);
+    return tune_timed_end(p, begin_s, status, &(struct tune_timed_op){.name = "upload", .way = "", .bytes = 2.0 * (double)n});
+}
+
+static int download(struct tune_device *dev, void *to, tune_address from, int64_t n)
+{
+    struct tune_profiler *p = self(dev);
+    double begin_s = tune_timed_begin(p);
+    int status = p->real->download(dev, to, from, n);
+    return tune_timed_end(p, begin_s, status, &(struct tune_timed_op){.name = "download", .way = "", .bytes = 2.0 * (double)n});
 }
 
 static int sync_device(struct tune_device *dev)
 {
-    TIMED(sync, DOWNLOAD, (dev), "sync", "");
+    struct tune_profiler *p = self(dev);
+    double begin_s = tune_timed_begin(p);
+    return tune_timed_end(p, begin_s, p->real->sync(dev), &(struct tune_timed_op){.name = "sync", .way = ""});
 }
 
-static int gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at, const struct tune_tensor *b,
-                bool bt, float alpha, float beta)
+void tune_timed_ops(struct tune_profiler *p)
 {
-    int64_t K = a->shape[!at];
-    TIMED(gemm, ANY, (dev, c, a, at, b, bt, alpha, beta), "gemm", at ? "dW" : bt ? "" : "dx", .weight = at ? c->data : b->data,
-          .shape = {c->shape[0], c->shape[1], K}, .flops = 2 * count(c) * (double)K,
-          .bytes = bytes(a) + bytes(b) + bytes(c) * (beta != 0 ? 2 : 1));
-}
-
-static int bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale)
-{
-    TIMED(bias_forward, ANY, (dev, y, bias, scale), "bias", "", .weight = bias->data, .shape = SHAPE(y), .flops = 2 * count(y),
-          .bytes = 2 * bytes(y) + bytes(bias));
-}
-
-static int bias_backward(struct tune_device *dev, struct tune_tensor *dbias, const struct tune_tensor *dy, float scale)
-{
-    TIMED(bias_backward, ANY, (dev, dbias, dy, scale), "bias", "dW", .weight = dbias->data, .shape = SHAPE(dy),
-          .flops = count(dy), .bytes = bytes(dy) + 2 * bytes(dbias));
-}
-
-static int embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids,
-                         float scale)
-{
-    TIMED(embed_forward, ANY, (dev, x, w, ids, scale), "embed", "", .weight = w->data, .shape = SHAPE(x), .flops = count(x),
-          .bytes = 2 * bytes(x));
-}
-
-static int embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx, const int32_t *ids,
-                          float scale)
-{
-    TIMED(embed_backward, ANY, (dev, dw, dx, ids, scale), "embed", "dW", .weight = dw->data, .shape = SHAPE(dx),
-          .flops = 2 * count(dx), .bytes = bytes(dx) + 8 * count(dx));
-}
-
-static int rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd, const struct tune_tensor *x,
-                           const struct tune_tensor *w, float eps)
-{
-    TIMED(rmsnorm_forward, ANY, (dev, y, rstd, x, w, eps), "rmsnorm", "", .weight = w->data, .shape = SHAPE(x),
-          .flops = 4 * count(x), .bytes = bytes(x) + bytes(y) + bytes(w) + bytes(rstd));
-}
-
-static int rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw, const struct tune_tensor *dy,
-                            const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd)
-{
-    TIMED(rmsnorm_backward, NORM_BACKWARD, (dev, dx, dw, dy, x, w, rstd), "rmsnorm", "dx", .weight = w->data, .shape = SHAPE(x),
-          .flops = 10 * count(x), .bytes = 2 * bytes(dx) + 2 * bytes(dw) + bytes(dy) + bytes(x) + bytes(w) + bytes(rstd));
-}
-
-static int headnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd, const struct tune_tensor *x,
-                            const struct tune_tensor *w, int first, int heads, float eps)
-{
-    double part = (double)heads * (double)w->shape[0] / (double)x->shape[1];
-    TIMED(headnorm_forward, ANY, (dev, y, rstd, x, w, first, heads, eps), "headnorm", "", .weight = w->data,
-          .shape = {x->shape[0], heads, w->shape[0]}, .flops = 4 * part * count(x), .bytes = 2 * part * bytes(x) + bytes(rstd));
-}
-
-static int headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw, const struct tune_tensor *x,
-                             const struct tune_tensor *w, const struct tune_tensor *rstd, int first, int heads)
-{
-    double part = (double)heads * (double)w->shape[0] / (double)x->shape[1];
-    TIMED(headnorm_backward, ANY, (dev, dy, dw, x, w, rstd, first, heads), "headnorm", "dx", .weight = w->data,
-          .shape = {x->shape[0], heads, w->shape[0]}, .flops = 10 * part * count(x), .bytes = 3 * part * bytes(x) + bytes(rstd));
-}
-
-static int rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const int32_t *positions, int T,
-                int heads, int D, bool backward)
-{
-    double n = (double)x->shape[0] * heads * D;
-    TIMED(rope, ANY, (dev, x, table, positions, T, heads, D, backward), "rope", backward ? "dx" : "",
-          .shape = {x->shape[0], heads, D}, .flops = 3 * n, .bytes = 2 * n * (tune_dtype_bits(x->dtype) / 8) + (double)T * D * 4);
-}
-
-/* The same with texts of their own in each sequence. 0: no memory to look at them. */
-static double packed_pairs(struct tune_device *dev, const struct tune_attention *s)
-{
-    int64_t n = (int64_t)s->B * s->T, count = 0;
-    int32_t *starts = malloc((size_t)n * sizeof *starts);
-    if (starts && self(dev)->real->download(dev, starts, s->starts, n * (int64_t)sizeof *starts) == 0 &&
-        self(dev)->real->sync(dev) == 0)
-        for (int64_t i = 0; i < n; i++) {
-            int64_t seen = i % s->T - starts[i] + 1;
-            count += s->window > 0 && s->window < seen ? s->window : seen;
-        }
-    free(starts);
-    return (double)count * s->H;
-}
-
-/* Pairs of query and key that see each other, over all heads and sequences. */
-static double pairs(struct tune_device *dev, const struct tune_attention *s)
-{
-    if (s->starts)
-        return packed_pairs(dev, s);
-    double window = s->window > 0 && s->window < s->T ? s->window : s->T;
-    return (double)s->B * s->H * (window * (window + 1) / 2 + (s->T - window) * window);
-}
-
-static int attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
-                             const struct tune_tensor *qkv, const struct tune_attention *size)
-{
-    double visible = pairs(dev, size);
-    TIMED(attention_forward, ANY, (dev, out, lse, qkv, size), "attention", "",
-          .shape = {size->B, size->T, (int64_t)size->H * size->D}, .flops = 4 * visible * size->D,
-          .bytes = bytes(qkv) + bytes(out) + bytes(lse));
-}
-
-static int attention_backward(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work,
-                              const struct tune_tensor *dout, const struct tune_tensor *qkv, const struct tune_tensor *out,
-                              const struct tune_tensor *lse, const struct tune_attention *size)
-{
-    double visible = pairs(dev, size);
-    TIMED(attention_backward, ANY, (dev, dqkv, work, dout, qkv, out, lse, size), "attention", "dx",
-          .shape = {size->B, size->T, (int64_t)size->H * size->D}, .flops = 10 * visible * size->D,
-          .bytes = bytes(dqkv) + 2 * bytes(work) + bytes(dout) + bytes(qkv) + bytes(out) + bytes(lse));
-}
-
-static int swiglu_forward(struct tune_device *dev, struct tune_tensor *h, const struct tune_tensor *gate_up)
-{
-    TIMED(swiglu_forward, ANY, (dev, h, gate_up), "swiglu", "", .shape = SHAPE(h), .flops = 5 * count(h),
-          .bytes = bytes(h) + bytes(gate_up));
-}
-
-static int swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_up, const struct tune_tensor *dh,
-                           const struct tune_tensor *gate_up)
-{
-    TIMED(swiglu_backward, ANY, (dev, dgate_up, dh, gate_up), "swiglu", "dx", .shape = SHAPE(dh), .flops = 12 * count(dh),
-          .bytes = bytes(dgate_up) + bytes(dh) + bytes(gate_up));
-}
-
-static int gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows)
-{
-    TIMED(gather, LOSS_OP, (dev, y, x, rows), "gather", "", .shape = SHAPE(y), .bytes = 2 * bytes(y));
-}
-
-static int scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows)
-{
-    TIMED(scatter, LOSS_OP, (dev, y, x, rows), "scatter", "", .shape = SHAPE(x), .bytes = 2 * bytes(x));
-}
-
-static int dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_dropout *drop,
-                   float beta, float plain, float masked)
-{
-    TIMED(dropout, ANY, (dev, y, x, drop, beta, plain, masked), "dropout", "", .shape = SHAPE(y), .flops = 3 * count(y),
-          .bytes = bytes(x) + (beta == 0 ? 1 : 2) * bytes(y));
-}
-
-static int scale_columns(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *g,
-                         float plus, float scale, float beta)
-{
-    TIMED(scale_columns, ANY, (dev, y, x, g, plus, scale, beta), "scale columns", "", .shape = SHAPE(y), .flops = 3 * count(y),
-          .bytes = bytes(x) + (beta == 0 ? 1 : 2) * bytes(y));
-}
-
-static int dot_columns(struct tune_device *dev, struct tune_tensor *dots, const struct tune_tensor *x, const struct tune_tensor *y,
-                       const struct tune_tensor *g, int64_t first, float scale)
-{
-    double read = (double)x->shape[0] * count(dots);
-    TIMED(dot_columns, ANY, (dev, dots, x, y, g, first, scale), "dot columns", "dw", .shape = {x->shape[0], dots->shape[0], 0},
-          .flops = 2 * read, .bytes = 2 * read * tune_dtype_bits(x->dtype) / 8);
-}
-
-static int row_squares(struct tune_device *dev, struct tune_tensor *squares, const struct tune_tensor *w)
-{
-    TIMED(row_squares, ANY, (dev, squares, w), "row squares", "", .shape = SHAPE(w), .flops = 2 * count(w), .bytes = bytes(w));
-}
-
-static int dora_scale(struct tune_device *dev, struct tune_tensor *g, struct tune_tensor *inverse,
-                      const struct tune_tensor *magnitude, const struct tune_tensor *squares, const struct tune_tensor *b,
-                      const struct tune_tensor *wa, const struct tune_tensor *aa, float s)
-{
-    double r = magnitude ? (double)b->shape[1] : 0;
-    TIMED(dora_scale, ANY, (dev, g, inverse, magnitude, squares, b, wa, aa, s), "dora scale", "", .shape = SHAPE(g),
-          .flops = 2 * count(g) * r * (r + 1), .bytes = 2 * bytes(g) + (r > 0 ? 2 * bytes(b) : 0));
-}
-
-static int cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
-                         const int32_t *labels, float scale, bool backward)
-{
-    TIMED(cross_entropy, LOSS_OP, (dev, logits, loss_sum, log_probs, labels, scale, backward), "softmax", backward ? "dx" : "",
-          .shape = SHAPE(logits), .flops = (backward ? 7 : 5) * count(logits), .bytes = (backward ? 2 : 1) * bytes(logits));
-}
-
-static int sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum)
-{
-    TIMED(sum_squares, CLIP_OP, (dev, x, n, sum), "sum squares", "", .shape = {n}, .flops = 2.0 * (double)n,
-          .bytes = 4.0 * (double)n);
-}
-
-static int add_scalar(struct tune_device *dev, double *to, double value)
-{
-    TIMED(add_scalar, LOSS_OP, (dev, to, value), "count labels", "");
-}
-
-static int finish_step(struct tune_device *dev, struct tune_scalars *scalars, double clip_norm)
-{
-    TIMED(finish_step, CLIP_OP, (dev, scalars, clip_norm), "norm", "");
-}
-
-static int adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
-                 const struct tune_update *update, const double *gradient_scale)
-{
-    TIMED(adamw, UPDATE_OP, (dev, w, g, m, v, n, update, gradient_scale), "adamw", "", .shape = {n}, .flops = 14.0 * (double)n,
-          .bytes = 28.0 * (double)n);
-}
-
-static int sgd(struct tune_device *dev, float *w, const float *g, float *m, int64_t n, const struct tune_update *update,
-               const double *gradient_scale)
-{
-    TIMED(sgd, UPDATE_OP, (dev, w, g, m, n, update, gradient_scale), "sgd", "", .shape = {n}, .flops = (m ? 5.0 : 3.0) * (double)n,
-          .bytes = (m ? 20.0 : 12.0) * (double)n);
-}
-
-void tune_timed_kernels(struct tune_profiler *p)
-{
-    struct tune_kernels *t = &p->table;
+    struct tune_ops *t = &p->table;
     *t = *p->real; /* what has no wrapper is called as it is, and its time stands between the operations */
     t->upload = upload;
     t->download = download;
-    t->copy = copy;
-    t->zero = zero;
     t->sync = sync_device;
-    t->gemm = gemm;
-    t->bias_forward = bias_forward;
-    t->bias_backward = bias_backward;
-    t->embed_forward = embed_forward;
-    t->embed_backward = embed_backward;
-    t->rmsnorm_forward = rmsnorm_forward;
-    t->rmsnorm_backward = rmsnorm_backward;
-    t->headnorm_forward = headnorm_forward;
-    t->headnorm_backward = headnorm_backward;
-    t->rope = rope;
-    t->attention_forward = attention_forward;
-    t->attention_backward = attention_backward;
-    t->swiglu_forward = swiglu_forward;
-    t->swiglu_backward = swiglu_backward;
-    t->gather = gather;
-    t->scatter = scatter;
-    t->dropout = dropout;
-    t->scale_columns = scale_columns;
-    t->dot_columns = dot_columns;
-    t->row_squares = row_squares;
-    t->dora_scale = dora_scale;
-    t->cross_entropy = cross_entropy;
-    t->sum_squares = sum_squares;
-    t->add_scalar = add_scalar;
-    t->finish_step = finish_step;
-    t->adamw = adamw;
-    t->sgd = sgd;
+#define ENTRY(op) t->op = op;
+    TUNE_OPS(ENTRY)
 }

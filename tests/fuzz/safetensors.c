@@ -9,7 +9,7 @@ static void ask(const struct tune_safetensors *f, size_t file_size)
     unsigned sum = 0;
     char shape[128];
     for (int64_t i = 0; i < count; i++) {
-        const struct tune_tensor *t = tune_safetensors_at(f, i);
+        const struct tune_array *t = tune_safetensors_at(f, i);
         const char *name = tune_safetensors_name(f, i);
         HOLDS(t && name && tune_safetensors_find(f, name) == t);
         HOLDS(t->ndim >= 0 && t->ndim <= TUNE_MAX_DIMS);

@@ -26,11 +26,11 @@ static int copy(const char *from, const char *to)
     struct tune_safetensors_writer *w = f ? tune_safetensors_writer_new(to) : NULL;
     int bad = w ? 0 : -1;
     for (int64_t i = 0; !bad && i < tune_safetensors_count(f); i++) {
-        const struct tune_tensor *t = tune_safetensors_at(f, i);
+        const struct tune_array *t = tune_safetensors_at(f, i);
         bad = tune_safetensors_writer_declare(w, tune_safetensors_name(f, i), t->dtype, t->ndim, t->shape);
     }
     for (int64_t i = 0; !bad && i < tune_safetensors_count(f); i++) {
-        const struct tune_tensor *t = tune_safetensors_at(f, i);
+        const struct tune_array *t = tune_safetensors_at(f, i);
         bad = tune_safetensors_writer_write(w, t->data, tune_tensor_bytes(t));
     }
     bad = bad || tune_safetensors_writer_finish(w);

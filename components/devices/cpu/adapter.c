@@ -17,12 +17,12 @@ static inline uint32_t column_bits(uint64_t row, uint32_t column)
     return h ^ h >> 16;
 }
 
-int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_dropout *drop,
+int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, struct tune_dropout drop,
                      float beta, float plain, float masked)
 {
     int64_t N = x->shape[0], C = x->shape[1];
-    uint32_t below = (uint32_t)(drop->p * 0x1p32); /* p < 1: fits */
-    float stays = plain + masked * (float)(1 / (1 - drop->p));
+    uint32_t below = (uint32_t)(drop.p * 0x1p32); /* p < 1: fits */
+    float stays = plain + masked * (float)(1 / (1 - drop.p));
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -31,7 +31,7 @@ int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struc
         float *work = tune_cpu_work(dev);
         tune_cpu_piece(N, 1, &begin, &end);
         for (int64_t n = begin; n < end; n++) {
-            uint64_t row = tune_random_u64(drop->key, 0, (uint64_t)n);
+            uint64_t row = tune_random_u64(drop.key, 0, (uint64_t)n);
             const float *in = tune_cpu_in(x, n * C, C, work);
             float *out = tune_cpu_place(y, n * C, work + C);
             if (beta != 0)
@@ -51,7 +51,7 @@ int tune_cpu_scale_columns(struct tune_device *dev, struct tune_tensor *y, const
                            float plus, float scale, float beta)
 {
     int64_t N = x->shape[0], C = x->shape[1];
-    const float *factor = g->data;
+    const float *factor = tune_cpu_data(g);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -87,8 +87,8 @@ int tune_cpu_dot_columns(struct tune_device *dev, struct tune_tensor *dots, cons
         int64_t begin, end;
         tune_cpu_piece(n, 16, &begin, &end);
         int64_t wide = end - begin;
-        float *sum = tune_cpu_work(dev), *room = sum + wide, *to = (float *)dots->data + begin;
-        const float *factor = (const float *)g->data + begin;
+        float *sum = tune_cpu_work(dev), *room = sum + wide, *to = (float *)tune_cpu_data(dots) + begin;
+        const float *factor = (const float *)tune_cpu_data(g) + begin;
         for (int64_t i = 0; i < wide; i++)
             sum[i] = 0;
         for (int64_t r = 0; r < N; r++) {
@@ -114,7 +114,7 @@ int tune_cpu_row_squares(struct tune_device *dev, struct tune_tensor *squares, c
         double sum = 0;
         for (int64_t k = 0; k < K; k++)
             sum += (double)in[k] * in[k];
-        ((float *)squares->data)[m] = (float)sum;
+        ((float *)tune_cpu_data(squares))[m] = (float)sum;
     }
     return 0;
 }
@@ -138,16 +138,16 @@ int tune_cpu_dora_scale(struct tune_device *dev, struct tune_tensor *g, struct t
                         const struct tune_tensor *p, const struct tune_tensor *aa, float s)
 {
     int64_t M = g->shape[0], r = magnitude ? b->shape[1] : 0;
-    float *to = g->data, *over = inverse->data;
+    float *to = tune_cpu_data(g), *over = tune_cpu_data(inverse);
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t m = 0; m < M; m++) {
         to[m] = 1;
         over[m] = 0;
         if (!magnitude)
             continue;
-        double l = row_length(((const float *)squares->data)[m], (const float *)b->data + m * r, (const float *)p->data + m * r,
-                              aa->data, r, s);
-        to[m] = l > 0 ? (float)(((const float *)magnitude->data)[m] / l) : 0; /* a row of zeros stays one */
+        double l = row_length(((const float *)tune_cpu_data(squares))[m], (const float *)tune_cpu_data(b) + m * r, (const float *)tune_cpu_data(p) + m * r,
+                              tune_cpu_data(aa), r, s);
+        to[m] = l > 0 ? (float)(((const float *)tune_cpu_data(magnitude))[m] / l) : 0; /* a row of zeros stays one */
         over[m] = l > 0 ? (float)(1 / l) : 0;
     }
     return 0;

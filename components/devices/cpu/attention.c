@@ -11,7 +11,7 @@
  *     dV += P' dO      dP' = V dO'      dS' = P' (dP' - delta) scale
  *     dQ  = dS K       dK += dS' Q
  *
- * Each query head sums its dK and dV in a place of its own (work); the heads of a group are
+ * Each query head sums its dK and dV in a place of its own; the heads of a group are
  * added in order afterwards, so the bits do not depend on which thread did what. */
 #include <math.h>
 
@@ -77,86 +77,118 @@ static int64_t rooms(int64_t T, int64_t width, float *work, bool backward, struc
     return at;
 }
 
-int64_t tune_cpu_attention_floats(const struct tune_attention *s)
+int64_t tune_cpu_attention_floats(int64_t keys, int64_t D)
 {
     struct room r;
-    return rooms(s->T, s->D, NULL, true, &r);
+    return rooms(keys, D, NULL, true, &r);
 }
 
-/* The rows of one head in a [B*T, width] tensor, from column. */
-static struct operand head(const struct tune_tensor *t, int64_t row, int64_t column)
+int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D)
 {
-    int64_t at = row * t->shape[1] + column;
-    return (struct operand){(const char *)t->data + at * (t->dtype == TUNE_F32 ? 4 : 2), t->dtype, t->shape[1], false};
+    return 2 * B * T * H * D;
 }
 
-struct heads {
-    struct operand q, k, v;
+/* Queries [B,Tq,H,D] and keys and values [B,capacity,K,D], wherever they lie, and who sees whom. */
+struct attention {
+    const struct tune_tensor *q, *k, *v;
+    const int32_t *first, *keys, *begin; /* NULL: 0, all, 0 */
+    int64_t B, T, H, K, D;               /* T: queries of a row */
+    int64_t window;
+    float scale;
 };
 
-static struct heads open_heads(const struct tune_tensor *qkv, const struct tune_attention *s, int64_t row, int64_t h)
+static struct attention attention(const struct tune_tensor *q, const struct tune_tensor *k, const struct tune_tensor *v,
+                                  const struct tune_tensor *first, const struct tune_attention *how)
 {
-    int64_t kv = h / (s->H / s->K), D = s->D;
-    return (struct heads){head(qkv, row, h * D), head(qkv, row, (s->H + kv) * D), head(qkv, row, (s->H + s->K + kv) * D)};
+    return (struct attention){q, k, v, tune_cpu_data(first), NULL, NULL, q->shape[0], q->shape[1], q->shape[2], k->shape[2],
+                              q->shape[3], how->window, how->scale};
 }
 
-static struct operand rows_from(const struct operand *o, int64_t row)
+static int64_t position_stride(const struct tune_tensor *t)
 {
-    struct operand part = *o;
-    part.data = (const char *)o->data + row * o->ld * (o->dtype == TUNE_F32 ? 4 : 2);
-    return part;
+    return t->stride ? t->stride : t->shape[2] * t->shape[3];
 }
 
-/* What is computed together, by itself: T rows from row on, the sequence's from begin on. A whole sequence, or one of its texts,
- * or, short ones, as many as one block of queries holds: so packed texts cost what they cost alone, or less. */
+/* The element where head h of position i of row b begins. */
+static int64_t head_at(const struct tune_tensor *t, int64_t b, int64_t i, int64_t h)
+{
+    int64_t stride = position_stride(t), outer = t->outer ? t->outer : t->shape[1] * stride;
+    return b * outer + i * stride + h * t->shape[3];
+}
+
+/* The rows of one head of row b, from position i. */
+static struct operand head(const struct tune_tensor *t, int64_t b, int64_t i, int64_t h)
+{
+    int64_t size = t->dtype == TUNE_F32 ? 4 : 2;
+    return (struct operand){(const char *)tune_cpu_data(t) + head_at(t, b, i, h) * size, t->dtype, position_stride(t), false};
+}
+
+/* What is computed together, by itself: T queries of row b from position q on, and the keys from k on. A whole row, or one of
+ * its texts, or, short ones, as many as one block of queries holds: so packed texts cost what they cost alone, or less. */
 struct part {
-    int64_t row, begin, T;
+    int64_t b, q, T;
+    int64_t k, keys; /* the first key; how many there are */
+    int64_t ahead;   /* the first query's position among them */
 };
 
-/* The part behind p; false: there is none. To begin with, T is 0 at the sequence's first row. */
-static bool next_part(const struct tune_attention *s, struct part *p)
+static int64_t start_of(const struct attention *s, int64_t b, int64_t q)
 {
-    p->row += p->T;
-    p->begin += p->T;
-    if (p->begin == s->T)
+    return s->first ? s->first[b * s->T + q] : 0;
+}
+
+/* The part behind p; false: there is none. To begin with, p has its b, all else 0. */
+static bool next_part(const struct attention *s, struct part *p)
+{
+    p->q += p->T;
+    if (p->q == s->T)
         return false;
-    p->T = s->starts ? 0 : s->T;
-    const int32_t *starts = s->starts ? s->starts + p->row : NULL;
-    while (p->begin + p->T < s->T && p->T < NR) {
+    if (s->keys || s->begin || s->T != s->k->shape[1]) { /* a cache's keys: all queries see all of them, but the mask */
+        p->T = s->T;
+        p->keys = s->keys ? s->keys[p->b] : s->k->shape[1];
+        p->ahead = s->begin ? s->begin[p->b] : 0;
+        return true;
+    }
+    p->T = s->first ? 0 : s->T;
+    while (p->q + p->T < s->T && p->T < NR) {
         int64_t end = p->T + 1;
-        while (p->begin + end < s->T && starts[end] != p->begin + end)
+        while (p->q + end < s->T && start_of(s, p->b, p->q + end) != p->q + end)
             end++;
         if (p->T > 0 && end > NR)
             break;
         p->T = end;
     }
+    p->k = p->q;
+    p->keys = p->T;
+    p->ahead = 0;
     return true;
 }
 
 /* A block of a part's queries, and its keys [k0,k1), whole panels, that they see. first: of each lane; lanes past the last
- * query are like it. */
+ * query are like it. at: the first query's position among the keys. */
 struct block {
-    int64_t q0, rows, k0, k1;
+    int64_t q0, rows, k0, k1, at;
     int32_t first[NR];
 };
 
-static void open_block(struct block *block, const struct tune_attention *s, const struct part *p, int64_t q0)
+static void open_block(struct block *block, const struct attention *s, const struct part *p, int64_t q0)
 {
     block->q0 = q0;
     block->rows = p->T - q0 < NR ? p->T - q0 : NR;
+    block->at = p->ahead + q0;
     for (int64_t j = 0; j < NR; j++) {
-        int64_t query = q0 + (j < block->rows ? j : block->rows - 1), start = s->starts ? s->starts[p->row + query] - p->begin : 0;
-        int64_t window = s->window > 0 ? query - s->window + 1 : 0;
+        int64_t query = q0 + (j < block->rows ? j : block->rows - 1), start = start_of(s, p->b, p->q + query) - p->k;
+        int64_t window = s->window > 0 ? p->ahead + query - s->window + 1 : 0;
+        start = start > 0 ? start : 0;
         block->first[j] = (int32_t)(window > start ? window : start);
     }
     block->k0 = block->first[0] / MR * MR; /* it never goes down */
-    block->k1 = q0 + block->rows;
+    block->k1 = block->at + block->rows < p->keys ? block->at + block->rows : p->keys;
 }
 
 /* The lanes [from,to) of a block whose queries see the key. to goes up with the key: it comes from the key before, 0 at first. */
 static void lanes(const struct block *block, int64_t key, int *from, int *to)
 {
-    *from = key < block->q0 ? 0 : (int)(key - block->q0);
+    *from = key < block->at ? 0 : (int)(key - block->at);
     while (*to < NR && block->first[*to] <= key)
         ++*to;
 }
@@ -199,61 +231,64 @@ static void softmax(const struct block *block, float *scores, float *largest, fl
     }
 }
 
-static void forward_part(const struct tune_attention *s, struct tune_tensor *out, float *lse, const struct tune_tensor *qkv,
-                         const struct part *part, int64_t h, float *work)
+static void forward_part(const struct attention *s, struct tune_tensor *out, float *lse, const struct part *part, int64_t h,
+                         float *work)
 {
-    int64_t T = part->T, D = s->D, width = (int64_t)s->H * D;
+    int64_t n = part->keys, D = s->D, width = s->H * D, kv = h / (s->H / s->K);
     struct room r;
-    struct heads x = open_heads(qkv, s, part->row, h);
-    rooms(T, D, work, false, &r); /* close together, also where the sequence is long */
-    pack_left(&x.k, T, D, r.kept);
-    pack_right_columns(&x.v, T, D, r.value);
-    for (int64_t q0 = 0; q0 < T; q0 += NR) {
+    struct operand k = head(s->k, part->b, part->k, kv), v = head(s->v, part->b, part->k, kv);
+    rooms(n, D, work, false, &r); /* close together, also where the sequence is long */
+    pack_left(&k, n, D, r.kept);
+    pack_right_columns(&v, n, D, r.value);
+    for (int64_t q0 = 0; q0 < part->T; q0 += NR) {
         struct block block;
         open_block(&block, s, part, q0);
         int64_t rows = block.rows, k0 = block.k0, k1 = block.k1;
-        struct operand q = rows_from(&x.q, q0);
+        struct operand q = head(s->q, part->b, part->q + q0, h);
         float largest[NR], sum[NR];
         pack_right_rows(&q, rows, D, r.query);
         struct left keys = {r.kept + k0 * D, 1, MR, MR * D}, p = {r.scores, 1, NR, MR};
         multiply(&keys, k1 - k0, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
         softmax(&block, r.scores, largest, sum);
-        multiply(&p, rows, r.value, T, k0, k1 - k0, D, 1, 0, r.out, D);
+        multiply(&p, rows, r.value, n, k0, k1 - k0, D, 1, 0, r.out, D);
         for (int64_t j = 0; j < rows; j++) {
-            int64_t at = (part->row + q0 + j) * width + h * D;
+            int64_t row = part->b * s->T + part->q + q0 + j, at = row * width + h * D;
             float *o = tune_cpu_place(out, at, r.out + j * D), inverse = 1 / sum[j];
             for (int64_t i = 0; i < D; i++)
                 o[i] = r.out[j * D + i] * inverse;
             tune_cpu_out(out, at, D, o);
-            lse[(part->row + q0 + j) * s->H + h] = largest[j] + logf(sum[j]);
+            lse[row * s->H + h] = largest[j] + logf(sum[j]);
         }
     }
 }
 
-static void forward_head(const struct tune_attention *s, struct tune_tensor *out, float *lse, const struct tune_tensor *qkv,
-                         int64_t b, int64_t h, float *work)
+static void forward_head(const struct attention *s, struct tune_tensor *out, float *lse, int64_t b, int64_t h, float *work)
 {
-    struct part part = {b * s->T, 0, 0};
+    struct part part = {.b = b};
     while (next_part(s, &part))
-        forward_part(s, out, lse, qkv, &part, h, work);
+        forward_part(s, out, lse, &part, h, work);
 }
 
-int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
-                               const struct tune_tensor *qkv, const struct tune_attention *size)
+int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse, const struct tune_tensor *q,
+                               const struct tune_tensor *k, const struct tune_tensor *v, const struct tune_tensor *first,
+                               const struct tune_tensor *keys, const struct tune_tensor *begin, struct tune_attention how)
 {
-    if (tune_cpu_reserve(dev, tune_cpu_attention_floats(size)) < 0)
+    struct attention s = attention(q, k, v, first, &how);
+    s.keys = tune_cpu_data(keys);
+    s.begin = tune_cpu_data(begin);
+    if (tune_cpu_reserve(dev, tune_cpu_attention_floats(k->shape[1], s.D)) < 0)
         return -1;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(dev->threads)
-    for (int64_t task = 0; task < (int64_t)size->B * size->H; task++)
-        forward_head(size, out, lse->data, qkv, task / size->H, task % size->H, tune_cpu_work(dev));
+    for (int64_t task = 0; task < s.B * s.H; task++)
+        forward_head(&s, out, tune_cpu_data(lse), task / s.H, task % s.H, tune_cpu_work(dev));
     return 0;
 }
 
 struct backward {
-    const struct tune_attention *s;
-    struct tune_tensor *dqkv;
-    float *work; /* [B, H, 2, T, D]: each query head's dK and dV */
-    const struct tune_tensor *dout, *qkv, *out;
+    struct attention s;
+    struct tune_tensor *dq, *dk, *dv;
+    float *sums; /* [B, H, 2, T, D]: each query head's dK and dV */
+    const struct tune_tensor *dout, *out;
     const float *lse;
 };
 
@@ -273,11 +308,11 @@ static void score_gradient(const struct block *block, float scale, float *p, flo
     }
 }
 
-/* lse and delta of a block's queries. Lanes past the last one hold numbers that no product reads. */
+/* lse and delta of a block's queries, from row on. Lanes past the last one hold numbers that no product reads. */
 static void query_sums(const struct backward *w, int64_t row, int64_t rows, int64_t h, const struct room *r, float *lse,
                        float *delta)
 {
-    int64_t D = w->s->D, width = (int64_t)w->s->H * D;
+    int64_t D = w->s.D, width = w->s.H * D;
     for (int64_t j = 0; j < NR; j++) {
         lse[j] = INFINITY;
         delta[j] = 0;
@@ -289,32 +324,33 @@ static void query_sums(const struct backward *w, int64_t row, int64_t rows, int6
         for (int64_t i = 0; i < D; i++)
             sum += g[i] * o[i];
         delta[j] = sum;
-        lse[j] = w->lse[(row + j) * w->s->H + h];
+        lse[j] = w->lse[(row + j) * w->s.H + h];
     }
 }
 
 /* dk, dv: the head's, from the part's first row on. */
 static void backward_part(const struct backward *w, const struct part *part, int64_t h, float *dk, float *dv, float *work)
 {
-    const struct tune_attention *s = w->s;
-    int64_t T = part->T, D = s->D, Q = w->qkv->shape[1];
-    bool f32 = w->qkv->dtype == TUNE_F32;
+    const struct attention *s = &w->s;
+    int64_t T = part->T, D = s->D, kv = h / (s->H / s->K), width = s->H * D, apart = position_stride(w->dq);
+    bool f32 = w->dq->dtype == TUNE_F32;
     struct room r;
-    struct heads x = open_heads(w->qkv, s, part->row, h);
-    struct operand all = head(w->dout, part->row, h * D);
+    struct operand k = head(s->k, part->b, part->k, kv), v = head(s->v, part->b, part->k, kv);
     rooms(T, D, work, true, &r);
     memset(dk, 0, (size_t)(T * D) * 4);
     memset(dv, 0, (size_t)(T * D) * 4);
-    pack_left(&x.k, T, D, r.kept);
-    pack_left(&x.v, T, D, r.value);
-    pack_right_columns(&x.k, T, D, r.key);
+    pack_left(&k, T, D, r.kept);
+    pack_left(&v, T, D, r.value);
+    pack_right_columns(&k, T, D, r.key);
     for (int64_t q0 = 0; q0 < T; q0 += NR) {
         struct block block;
         open_block(&block, s, part, q0);
-        int64_t rows = block.rows, k0 = block.k0, n = block.k1 - k0;
-        struct operand q = rows_from(&x.q, q0), g = rows_from(&all, q0);
+        int64_t rows = block.rows, k0 = block.k0, n = block.k1 - k0, row = part->b * s->T + part->q + q0;
+        int64_t from = row * width + h * D, at = head_at(w->dq, part->b, part->q + q0, h);
+        struct operand q = head(s->q, part->b, part->q + q0, h);
+        struct operand g = {(const char *)tune_cpu_data(w->dout) + from * (f32 ? 4 : 2), w->dout->dtype, width, false};
         float lse[NR], delta[NR];
-        query_sums(w, part->row + q0, rows, h, &r, lse, delta);
+        query_sums(w, row, rows, h, &r, lse, delta);
         pack_right_rows(&q, rows, D, r.query);
         pack_right_rows(&g, rows, D, r.dout);
         pack_right_columns(&q, rows, D, r.query_columns);
@@ -326,58 +362,58 @@ static void backward_part(const struct backward *w, const struct part *part, int
         score_gradient(&block, s->scale, r.scores, r.dscores, lse, delta);
         multiply(&p, n, r.dout_columns, rows, 0, rows, D, 1, 1, dv + k0 * D, D);
         multiply(&ds, n, r.query_columns, rows, 0, rows, D, 1, 1, dk + k0 * D, D);
-        int64_t at = (part->row + q0) * Q + h * D;
-        multiply(&turned, rows, r.key, T, k0, n, D, 1, 0, f32 ? (float *)w->dqkv->data + at : r.out, f32 ? Q : D);
+        multiply(&turned, rows, r.key, T, k0, n, D, 1, 0, f32 ? (float *)tune_cpu_data(w->dq) + at : r.out, f32 ? apart : D);
         for (int64_t j = 0; j < rows && !f32; j++)
-            tune_cpu_out(w->dqkv, at + j * Q, D, r.out + j * D);
+            tune_cpu_out(w->dq, at + j * apart, D, r.out + j * D);
     }
 }
 
 static void backward_head(const struct backward *w, int64_t b, int64_t h, float *work)
 {
-    const struct tune_attention *s = w->s;
-    int64_t size = (int64_t)s->T * s->D;
-    float *dk = w->work + (b * s->H + h) * 2 * size;
-    struct part part = {b * s->T, 0, 0};
+    const struct attention *s = &w->s;
+    int64_t size = s->T * s->D;
+    float *dk = w->sums + (b * s->H + h) * 2 * size;
+    struct part part = {.b = b};
     while (next_part(s, &part))
-        backward_part(w, &part, h, dk + part.begin * s->D, dk + size + part.begin * s->D, work);
+        backward_part(w, &part, h, dk + part.q * s->D, dk + size + part.q * s->D, work);
 }
 
 /* dK (which 0) and dV (1) of a group: its query heads' sums, added in order. */
 static void add_group(const struct backward *w, int64_t b, int64_t kv, int64_t t, float *work)
 {
-    const struct tune_attention *s = w->s;
-    int64_t D = s->D, T = s->T, group = s->H / s->K, Q = w->dqkv->shape[1];
+    const struct attention *s = &w->s;
+    int64_t D = s->D, T = s->T, group = s->H / s->K;
     for (int64_t which = 0; which < 2; which++) {
-        int64_t at = (b * T + t) * Q + (s->H + which * s->K + kv) * D;
-        float *sum = tune_cpu_place(w->dqkv, at, work);
+        struct tune_tensor *to = which ? w->dv : w->dk;
+        int64_t at = head_at(to, b, t, kv);
+        float *sum = tune_cpu_place(to, at, work);
         for (int64_t g = 0; g < group; g++) {
-            const float *part = w->work + (((b * s->H + kv * group + g) * 2 + which) * T + t) * D;
+            const float *part = w->sums + (((b * s->H + kv * group + g) * 2 + which) * T + t) * D;
             for (int64_t i = 0; i < D; i++)
                 sum[i] = g == 0 ? part[i] : sum[i] + part[i];
         }
-        tune_cpu_out(w->dqkv, at, D, sum);
+        tune_cpu_out(to, at, D, sum);
     }
 }
 
-int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work,
-                                const struct tune_tensor *dout, const struct tune_tensor *qkv,
-                                const struct tune_tensor *out, const struct tune_tensor *lse,
-                                const struct tune_attention *size)
+int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dq, struct tune_tensor *dk, struct tune_tensor *dv,
+                                const struct tune_tensor *dout, const struct tune_tensor *q, const struct tune_tensor *k,
+                                const struct tune_tensor *v, const struct tune_tensor *out, const struct tune_tensor *lse,
+                                const struct tune_tensor *first, struct tune_attention how)
 {
-    struct backward w = {size, dqkv, work->data, dout, qkv, out, lse->data};
-    int64_t B = size->B, T = size->T, H = size->H, K = size->K;
-    if (tune_cpu_reserve(dev, tune_cpu_attention_floats(size)) < 0)
+    struct attention s = attention(q, k, v, first, &how);
+    struct backward w = {s, dq, dk, dv, tune_cpu_sums(dev, tune_cpu_attention_sums(s.B, s.T, s.H, s.D)), dout, out, tune_cpu_data(lse)};
+    if (!w.sums || tune_cpu_reserve(dev, tune_cpu_attention_floats(s.T, s.D)) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < B * H; task++)
-            backward_head(&w, task / H, task % H, tune_cpu_work(dev));
+        for (int64_t task = 0; task < s.B * s.H; task++)
+            backward_head(&w, task / s.H, task % s.H, tune_cpu_work(dev));
 #pragma omp for schedule(static)
-        for (int64_t row = 0; row < B * T; row++)
-            for (int64_t kv = 0; kv < K; kv++)
-                add_group(&w, row / T, kv, row % T, tune_cpu_work(dev));
+        for (int64_t row = 0; row < s.B * s.T; row++)
+            for (int64_t kv = 0; kv < s.K; kv++)
+                add_group(&w, row / s.T, kv, row % s.T, tune_cpu_work(dev));
     }
     return 0;
 }

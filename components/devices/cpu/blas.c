@@ -102,11 +102,11 @@ enum { BLOCK = 256 }; /* rows, columns and depth of a widened block */
 static void f32_piece(const struct product *p, int64_t r0, int64_t r1, int64_t c0, int64_t c1)
 {
     int64_t lda = tune_tensor_stride(p->a), ldb = tune_tensor_stride(p->b), ldc = tune_tensor_stride(p->c);
-    const float *a = (const float *)p->a->data + (p->at ? r0 : r0 * lda);
-    const float *b = (const float *)p->b->data + (p->bt ? c0 * ldb : c0);
+    const float *a = (const float *)tune_cpu_data(p->a) + (p->at ? r0 : r0 * lda);
+    const float *b = (const float *)tune_cpu_data(p->b) + (p->bt ? c0 * ldb : c0);
     cblas_sgemm(CblasRowMajor, p->at ? CblasTrans : CblasNoTrans, p->bt ? CblasTrans : CblasNoTrans, (blasint)(r1 - r0),
                 (blasint)(c1 - c0), (blasint)p->K, p->alpha, a, (blasint)lda, b, (blasint)ldb, p->beta,
-                (float *)p->c->data + r0 * ldc + c0, (blasint)ldc);
+                (float *)tune_cpu_data(p->c) + r0 * ldc + c0, (blasint)ldc);
 }
 
 /* A block of rows x columns of t, from (r,c), as float32 in room (or in place), and its leading dimension. */
@@ -116,7 +116,7 @@ static const float *block(const struct tune_tensor *t, int64_t r, int64_t c, int
     int64_t width = tune_tensor_stride(t);
     if (t->dtype == TUNE_F32) {
         *ld = width;
-        return (const float *)t->data + r * width + c;
+        return (const float *)tune_cpu_data(t) + r * width + c;
     }
     for (int64_t i = 0; i < rows; i++)
         tune_cpu_in(t, (r + i) * width + c, columns, room + i * columns);
@@ -133,7 +133,7 @@ static void mixed_piece(const struct product *p, int64_t r0, int64_t r1, int64_t
         for (int64_t c = c0; c < c1; c += BLOCK) {
             int64_t rows = r1 - r < BLOCK ? r1 - r : BLOCK, columns = c1 - c < BLOCK ? c1 - c : BLOCK;
             int64_t ldc = narrow ? columns : apart, lda, ldb;
-            float *out = narrow ? wc : (float *)p->c->data + r * apart + c;
+            float *out = narrow ? wc : (float *)tune_cpu_data(p->c) + r * apart + c;
             if (narrow && p->beta != 0)
                 for (int64_t i = 0; i < rows; i++)
                     tune_cpu_in(p->c, (r + i) * apart + c, columns, out + i * columns);

@@ -115,8 +115,9 @@ static double stream(struct tune_device *dev, float *a, int64_t n, int threads)
     return best;
 }
 
-int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n)
+int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address zeros, int64_t n)
 {
+    float *memory = tune_cpu_pointer(zeros);
     *ceilings = (struct tune_ceilings){
         .flops_one = flops(dev, 1),
         .flops_all = flops(dev, dev->threads),

@@ -31,22 +31,22 @@ static void touch(struct tune_device *dev, char *memory, int64_t bytes)
 }
 
 /* Anonymous pages come zeroed and are given back whole; large ones may become huge pages, which matrix products like. */
-static void *cpu_alloc(struct tune_device *dev, int64_t bytes)
+static tune_address cpu_alloc(struct tune_device *dev, int64_t bytes)
 {
     void *memory = mmap(NULL, bytes > 0 ? (size_t)bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return NULL;
+        return (tune_address){0};
     if (bytes >= HUGE_PAGE) {
         madvise(memory, (size_t)bytes, MADV_HUGEPAGE); /* a wish: failing is fine */
         touch(dev, memory, bytes);
     }
-    return memory;
+    return (tune_address){(uint64_t)(uintptr_t)memory};
 }
 
-static void cpu_free(struct tune_device *dev, void *memory, int64_t bytes)
+static void cpu_free(struct tune_device *dev, tune_address memory, int64_t bytes)
 {
     (void)dev;
-    munmap(memory, bytes > 0 ? (size_t)bytes : 1);
+    munmap(tune_cpu_pointer(memory), bytes > 0 ? (size_t)bytes : 1);
 }
 
 static int64_t whole_pages(int64_t floats)
@@ -54,69 +54,78 @@ static int64_t whole_pages(int64_t floats)
     return (floats + 1023) / 1024 * 1024; /* no two threads share one */
 }
 
+/* Memory that only ever grows; what it held is lost. */
+static int grow(struct tune_device *dev, float **memory, int64_t *floats, int64_t wanted, const char *what)
+{
+    if (wanted <= *floats)
+        return 0;
+    float *more = tune_cpu_pointer(tune_device_alloc(dev, wanted * 4, what));
+    if (!more)
+        return -1;
+    tune_device_free(dev, (tune_address){(uint64_t)(uintptr_t)*memory}, *floats * 4);
+    *memory = more;
+    *floats = wanted;
+    return 0;
+}
+
 int tune_cpu_reserve(struct tune_device *dev, int64_t floats)
 {
     struct tune_cpu *cpu = dev->state;
-    floats = whole_pages(floats);
-    if (floats <= cpu->floats)
-        return 0;
-    float *work = tune_device_alloc(dev, floats * 4 * dev->threads, "working memory of the threads");
-    if (!work)
-        return -1;
-    tune_device_free(dev, cpu->work, cpu->floats * 4 * dev->threads);
-    cpu->work = work;
-    cpu->floats = floats;
+    int64_t all = cpu->floats * dev->threads;
+    TRY(grow(dev, &cpu->work, &all, whole_pages(floats) * dev->threads, "working memory of the threads"));
+    cpu->floats = all / dev->threads;
     return 0;
 }
 
 float *tune_cpu_shared(struct tune_device *dev, int64_t floats)
 {
     struct tune_cpu *cpu = dev->state;
-    if (floats > cpu->shared_floats) {
-        float *shared = tune_device_alloc(dev, floats * 4, "packed matrices");
-        if (!shared)
-            return NULL;
-        tune_device_free(dev, cpu->shared, cpu->shared_floats * 4);
-        cpu->shared = shared;
-        cpu->shared_floats = floats;
-    }
-    return cpu->shared;
+    return grow(dev, &cpu->shared, &cpu->shared_floats, floats, "packed matrices") == 0 ? cpu->shared : NULL;
+}
+
+float *tune_cpu_sums(struct tune_device *dev, int64_t floats)
+{
+    struct tune_cpu *cpu = dev->state;
+    return grow(dev, &cpu->sums, &cpu->sums_floats, floats, "an attention's gradients") == 0 ? cpu->sums : NULL;
 }
 
 /* What one thread needs at most, what all of them share. The kernels of rows take five of them. */
-static int64_t thread_floats(const struct tune_device *dev, const struct tune_attention *largest, int64_t width, bool narrow)
+static int64_t thread_floats(const struct tune_device *dev, const struct tune_largest *l)
 {
     const struct tune_cpu *cpu = dev->state;
-    int64_t floats = 5 * width, attention = tune_cpu_attention_floats(largest);
-    int64_t gemm = cpu->blas ? tune_cpu_blas_floats() : tune_cpu_gemm_floats(narrow); /* weights may be narrow */
+    int64_t floats = 5 * l->width, attention = tune_cpu_attention_floats(l->T, l->D);
+    int64_t gemm = cpu->blas ? tune_cpu_blas_floats() : tune_cpu_gemm_floats(l->activations != TUNE_F32); /* weights may be narrow */
     floats = floats > attention ? floats : attention;
     return floats > gemm ? floats : gemm;
 }
 
-static int64_t shared_floats(const struct tune_device *dev, int64_t depth, bool narrow)
+static int64_t shared_floats(const struct tune_device *dev, const struct tune_largest *l)
 {
-    return ((const struct tune_cpu *)dev->state)->blas ? 0 : tune_cpu_gemm_shared_floats(narrow, depth);
+    return ((const struct tune_cpu *)dev->state)->blas ? 0 : tune_cpu_gemm_shared_floats(l->activations != TUNE_F32, l->depth);
 }
 
-static int cpu_reserve(struct tune_device *dev, const struct tune_attention *largest, int64_t width, int64_t depth,
-                       enum tune_dtype activations)
+static int64_t sums_floats(const struct tune_largest *l)
 {
-    bool narrow = activations != TUNE_F32;
-    if (shared_floats(dev, depth, narrow) > 0 && !tune_cpu_shared(dev, shared_floats(dev, depth, narrow)))
+    return l->training ? tune_cpu_attention_sums(l->B, l->T, l->H, l->D) : 0;
+}
+
+static int cpu_reserve(struct tune_device *dev, const struct tune_largest *l)
+{
+    if (shared_floats(dev, l) > 0 && !tune_cpu_shared(dev, shared_floats(dev, l)))
         return -1;
-    return tune_cpu_reserve(dev, thread_floats(dev, largest, width, narrow));
+    if (sums_floats(l) > 0 && !tune_cpu_sums(dev, sums_floats(l)))
+        return -1;
+    return tune_cpu_reserve(dev, thread_floats(dev, l));
 }
 
-static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tune_attention *largest, int64_t width,
-                                 int64_t depth, enum tune_dtype activations, int64_t *library)
+static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tune_largest *l, int64_t *library)
 {
     const struct tune_cpu *cpu = dev->state;
-    bool narrow = activations != TUNE_F32;
     *library = (int64_t)dev->threads * (cpu->blas ? BLAS_BYTES : THREAD_BYTES);
-    return (whole_pages(thread_floats(dev, largest, width, narrow)) * dev->threads + shared_floats(dev, depth, narrow)) * 4;
+    return (whole_pages(thread_floats(dev, l)) * dev->threads + shared_floats(dev, l) + sums_floats(l)) * 4;
 }
 
-static int cpu_copy(struct tune_device *dev, void *to, const void *from, int64_t bytes)
+static int move_bytes(struct tune_device *dev, void *to, const void *from, int64_t bytes)
 {
 #pragma omp parallel num_threads(dev->threads)
     {
@@ -128,14 +137,30 @@ static int cpu_copy(struct tune_device *dev, void *to, const void *from, int64_t
     return 0;
 }
 
-static int cpu_zero(struct tune_device *dev, void *to, int64_t bytes)
+static int cpu_upload(struct tune_device *dev, tune_address to, const void *from, int64_t bytes)
 {
+    return move_bytes(dev, tune_cpu_pointer(to), from, bytes);
+}
+
+static int cpu_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes)
+{
+    return move_bytes(dev, to, tune_cpu_pointer(from), bytes);
+}
+
+int tune_cpu_copy(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x)
+{
+    return move_bytes(dev, tune_cpu_data(y), tune_cpu_data(x), tune_tensor_bytes(x));
+}
+
+int tune_cpu_zero(struct tune_device *dev, struct tune_tensor *y)
+{
+    char *to = tune_cpu_data(y);
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;
-        tune_cpu_piece(bytes, 4096, &begin, &end);
+        tune_cpu_piece(tune_tensor_bytes(y), 4096, &begin, &end);
         if (end > begin)
-            memset((char *)to + begin, 0, (size_t)(end - begin));
+            memset(to + begin, 0, (size_t)(end - begin));
     }
     return 0;
 }
@@ -149,51 +174,25 @@ static int cpu_sync(struct tune_device *dev)
 static void cpu_close(struct tune_device *dev)
 {
     struct tune_cpu *cpu = dev->state;
-    tune_device_free(dev, cpu->work, cpu->floats * 4 * dev->threads);
-    tune_device_free(dev, cpu->shared, cpu->shared_floats * 4);
+    tune_device_free(dev, (tune_address){(uint64_t)(uintptr_t)cpu->work}, cpu->floats * 4 * dev->threads);
+    tune_device_free(dev, (tune_address){(uint64_t)(uintptr_t)cpu->shared}, cpu->shared_floats * 4);
+    tune_device_free(dev, (tune_address){(uint64_t)(uintptr_t)cpu->sums}, cpu->sums_floats * 4);
     free(cpu->partial);
     free(cpu);
 }
 
-static const struct tune_kernels cpu_kernels = {
+static const struct tune_ops cpu_ops = {
     .close = cpu_close,
     .alloc = cpu_alloc,
     .free = cpu_free,
     .reserve = cpu_reserve,
     .reserve_bytes = cpu_reserve_bytes,
     .ceilings = tune_cpu_ceilings,
-    .upload = cpu_copy,
-    .download = cpu_copy,
-    .copy = cpu_copy,
-    .zero = cpu_zero,
+    .upload = cpu_upload,
+    .download = cpu_download,
     .sync = cpu_sync,
-    .gemm = tune_cpu_gemm,
-    .bias_forward = tune_cpu_bias_forward,
-    .bias_backward = tune_cpu_bias_backward,
-    .embed_forward = tune_cpu_embed_forward,
-    .embed_backward = tune_cpu_embed_backward,
-    .rmsnorm_forward = tune_cpu_rmsnorm_forward,
-    .rmsnorm_backward = tune_cpu_rmsnorm_backward,
-    .headnorm_forward = tune_cpu_headnorm_forward,
-    .headnorm_backward = tune_cpu_headnorm_backward,
-    .rope = tune_cpu_rope,
-    .attention_forward = tune_cpu_attention_forward,
-    .attention_backward = tune_cpu_attention_backward,
-    .swiglu_forward = tune_cpu_swiglu_forward,
-    .swiglu_backward = tune_cpu_swiglu_backward,
-    .gather = tune_cpu_gather,
-    .scatter = tune_cpu_scatter,
-    .cross_entropy = tune_cpu_cross_entropy,
-    .dropout = tune_cpu_dropout,
-    .scale_columns = tune_cpu_scale_columns,
-    .dot_columns = tune_cpu_dot_columns,
-    .row_squares = tune_cpu_row_squares,
-    .dora_scale = tune_cpu_dora_scale,
-    .sum_squares = tune_cpu_sum_squares,
-    .add_scalar = tune_cpu_add_scalar,
-    .finish_step = tune_cpu_finish_step,
-    .adamw = tune_cpu_adamw,
-    .sgd = tune_cpu_sgd,
+#define CPU_ENTRY(op) .op = tune_cpu_##op,
+    TUNE_OPS(CPU_ENTRY)
 };
 
 static void processor_name(char *name, size_t size)
@@ -271,7 +270,7 @@ int tune_cpu_open(struct tune_device *dev)
         return -1;
     }
     dev->state = cpu;
-    dev->kernels = &cpu_kernels;
+    dev->ops = &cpu_ops;
     dev->name = "cpu";
     if (choose_matmul(dev) == 0)
         return 0;

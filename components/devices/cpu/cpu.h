@@ -11,7 +11,7 @@
 
 #include "core/float16.h"
 #include "core/nf4.h"
-#include "devices/device.h"
+#include "devices/ops.h"
 
 int tune_cpu_open(struct tune_device *dev);
 
@@ -23,6 +23,8 @@ struct tune_cpu {
     int64_t floats;       /* each thread's working memory, a multiple of 16 */
     float *shared;        /* a packed matrix, all threads' */
     int64_t shared_floats;
+    float *sums;          /* an attention's dK and dV of each query head */
+    int64_t sums_floats;
     bool blas;            /* products are OpenBLAS's */
     double *partial;      /* [threads] */
     int team;             /* threads the last region with partial sums really had */
@@ -45,6 +47,7 @@ static inline float *tune_cpu_work(struct tune_device *dev)
  * memory. */
 int tune_cpu_reserve(struct tune_device *dev, int64_t floats);
 float *tune_cpu_shared(struct tune_device *dev, int64_t floats);
+float *tune_cpu_sums(struct tune_device *dev, int64_t floats);
 
 /* This thread's piece of 0..n-1, whole multiples of grain but the last. */
 static inline void tune_cpu_piece(int64_t n, int64_t grain, int64_t *begin, int64_t *end)
@@ -57,16 +60,41 @@ static inline void tune_cpu_piece(int64_t n, int64_t grain, int64_t *begin, int6
     *end = *end < n ? *end : n;
 }
 
+/* Device memory as the CPU sees it. */
+static inline void *tune_cpu_pointer(tune_address a)
+{
+    return (void *)(uintptr_t)a.at;
+}
+
+/* The numbers of a tensor; NULL: there is no tensor. */
+static inline void *tune_cpu_data(const struct tune_tensor *t)
+{
+    return t ? tune_cpu_pointer(t->data) : NULL;
+}
+
+/* The parts of an NF4 matrix as the host's views of them; NULL: it is not NF4. */
+static inline const struct tune_nf4 *tune_cpu_nf4(const struct tune_tensor *t, struct tune_nf4 parts[TUNE_NF4_PARTS])
+{
+    int n = 0;
+    for (const struct tune_nf4_part *p = t->nf4; p; p = p->below, n++) {
+        parts[n] = tune_nf4_at(tune_cpu_pointer(p->memory), p->count, p->offset);
+        if (n > 0)
+            parts[n - 1].below = &parts[n];
+    }
+    return n > 0 ? parts : NULL;
+}
+
 /* n numbers of a tensor from element at, as float32: in place, or widened into room. */
 static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, int64_t n, float *room)
 {
     if (t->dtype == TUNE_F32)
-        return (const float *)t->data + at;
+        return (const float *)tune_cpu_data(t) + at;
     if (t->dtype == TUNE_NF4) {
-        tune_nf4_read(t->nf4, at, n, room);
+        struct tune_nf4 parts[TUNE_NF4_PARTS];
+        tune_nf4_read(tune_cpu_nf4(t, parts), at, n, room);
         return room;
     }
-    const uint16_t *h = (const uint16_t *)t->data + at;
+    const uint16_t *h = (const uint16_t *)tune_cpu_data(t) + at;
     for (int64_t i = 0; i < n; i++)
         room[i] = tune_bf16_to_float(h[i]);
     return room;
@@ -75,14 +103,14 @@ static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, 
 /* Where to write n numbers of a tensor from element at: in place, or room, to be narrowed by tune_cpu_out. */
 static inline float *tune_cpu_place(struct tune_tensor *t, int64_t at, float *room)
 {
-    return t->dtype == TUNE_F32 ? (float *)t->data + at : room;
+    return t->dtype == TUNE_F32 ? (float *)tune_cpu_data(t) + at : room;
 }
 
 static inline void tune_cpu_out(struct tune_tensor *t, int64_t at, int64_t n, const float *room)
 {
     if (t->dtype == TUNE_F32)
         return;
-    uint16_t *h = (uint16_t *)t->data + at;
+    uint16_t *h = (uint16_t *)tune_cpu_data(t) + at;
     for (int64_t i = 0; i < n; i++)
         h[i] = tune_float_to_bf16(room[i]);
 }
@@ -113,7 +141,8 @@ static inline float tune_cpu_exp(float x)
 /* What one thread needs, in floats: a widened block of each matrix, the backward of an attention. */
 int64_t tune_cpu_gemm_floats(bool narrow); /* narrow: a product may be stored in bfloat16 */
 int64_t tune_cpu_blas_floats(void);
-int64_t tune_cpu_attention_floats(const struct tune_attention *size);
+int64_t tune_cpu_attention_floats(int64_t keys, int64_t D);
+int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D); /* all threads' */
 
 /* What all threads need together, in floats. */
 int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth); /* of products at most */
@@ -121,58 +150,12 @@ int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth); /* of products 
 /* gemm.c: whether it was compiled for wide vectors, and which; the product. blas.c: the same product by OpenBLAS. */
 bool tune_cpu_gemm_is_fast(void);
 const char *tune_cpu_gemm_vectors(void);
-int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, float *memory, int64_t n);
-int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
-                  const struct tune_tensor *b, bool bt, float alpha, float beta);
+int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n);
 int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
                        const struct tune_tensor *b, bool bt, float alpha, float beta);
-int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale);
-int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, const struct tune_tensor *dy, float scale);
-int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids,
-                           float scale);
-int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
-                            const int32_t *ids, float scale);
-int tune_cpu_rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
-                             const struct tune_tensor *x, const struct tune_tensor *w, float eps);
-int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
-                              const struct tune_tensor *dy, const struct tune_tensor *x, const struct tune_tensor *w,
-                              const struct tune_tensor *rstd);
-int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
-                              const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps);
-int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw,
-                               const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
-                               int first, int heads);
-int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const int32_t *positions,
-                  int T, int heads, int D, bool backward);
-int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse,
-                               const struct tune_tensor *qkv, const struct tune_attention *size);
-int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dqkv, struct tune_tensor *work,
-                                const struct tune_tensor *dout, const struct tune_tensor *qkv,
-                                const struct tune_tensor *out, const struct tune_tensor *lse,
-                                const struct tune_attention *size);
-int tune_cpu_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, const struct tune_tensor *gate_up);
-int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_up, const struct tune_tensor *dh,
-                             const struct tune_tensor *gate_up);
-int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
-int tune_cpu_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows);
-int tune_cpu_cross_entropy(struct tune_device *dev, struct tune_tensor *logits, double *loss_sum, float *log_probs,
-                           const int32_t *labels, float scale, bool backward);
-int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_dropout *drop,
-                     float beta, float plain, float masked);
-int tune_cpu_scale_columns(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *g,
-                           float plus, float scale, float beta);
-int tune_cpu_dot_columns(struct tune_device *dev, struct tune_tensor *dots, const struct tune_tensor *x,
-                         const struct tune_tensor *y, const struct tune_tensor *g, int64_t first, float scale);
-int tune_cpu_row_squares(struct tune_device *dev, struct tune_tensor *squares, const struct tune_tensor *w);
-int tune_cpu_dora_scale(struct tune_device *dev, struct tune_tensor *g, struct tune_tensor *inverse,
-                        const struct tune_tensor *magnitude, const struct tune_tensor *squares, const struct tune_tensor *b,
-                        const struct tune_tensor *p, const struct tune_tensor *aa, float s);
-int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum);
-int tune_cpu_add_scalar(struct tune_device *dev, double *to, double value);
-int tune_cpu_finish_step(struct tune_device *dev, struct tune_scalars *scalars, double clip_norm);
-int tune_cpu_adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
-                   const struct tune_update *update, const double *gradient_scale);
-int tune_cpu_sgd(struct tune_device *dev, float *w, const float *g, float *m, int64_t n, const struct tune_update *update,
-                 const double *gradient_scale);
+
+#define TUNE_CPU_KERNEL(op) int tune_cpu_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
+TUNE_OPS(TUNE_CPU_KERNEL)
+#undef TUNE_CPU_KERNEL
 
 #endif

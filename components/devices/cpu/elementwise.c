@@ -1,10 +1,10 @@
 /* elementwise.c - embedding, bias, rope, swiglu, gather: what is bound by memory. */
 #include "devices/cpu/cpu.h"
 
-int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const int32_t *ids,
-                           float scale)
+int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *ids, float scale)
 {
     int64_t N = x->shape[0], C = x->shape[1];
+    const int32_t *id = tune_cpu_data(ids);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -13,7 +13,7 @@ int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const
         float *work = tune_cpu_work(dev);
         tune_cpu_piece(N, 1, &begin, &end);
         for (int64_t n = begin; n < end; n++) {
-            const float *in = tune_cpu_in(w, ids[n] * C, C, work);
+            const float *in = tune_cpu_in(w, id[n] * C, C, work);
             float *out = tune_cpu_place(x, n * C, work + C);
             for (int64_t i = 0; i < C; i++)
                 out[i] = scale * in[i];
@@ -24,9 +24,10 @@ int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const
 }
 
 int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
-                            const int32_t *ids, float scale)
+                            const struct tune_tensor *ids, float scale)
 {
     int64_t N = dx->shape[0], C = dx->shape[1];
+    const int32_t *id = tune_cpu_data(ids);
     if (tune_cpu_reserve(dev, C) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -37,7 +38,7 @@ int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, con
         tune_cpu_piece(C, 16, &begin, &end);
         for (int64_t n = 0; n < N; n++) {
             const float *in = tune_cpu_in(dx, n * C + begin, end - begin, work);
-            float *out = (float *)dw->data + ids[n] * C + begin;
+            float *out = (float *)tune_cpu_data(dw) + id[n] * C + begin;
             for (int64_t i = 0; i < end - begin; i++)
                 out[i] += scale * in[i];
         }
@@ -48,7 +49,7 @@ int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, con
 int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale)
 {
     int64_t N = y->shape[0], C = y->shape[1];
-    const float *b = bias->data;
+    const float *b = tune_cpu_data(bias);
     if (tune_cpu_reserve(dev, C) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -75,7 +76,7 @@ int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, c
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;
-        float *work = tune_cpu_work(dev), *sum = dbias->data;
+        float *work = tune_cpu_work(dev), *sum = tune_cpu_data(dbias);
         tune_cpu_piece(C, 16, &begin, &end);
         for (int64_t n = 0; n < N; n++) {
             const float *in = tune_cpu_in(dy, n * C + begin, end - begin, work);
@@ -86,11 +87,12 @@ int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, c
     return 0;
 }
 
-int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const int32_t *positions,
+int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const struct tune_tensor *positions,
                   int T, int heads, int D, bool backward)
 {
     int64_t N = x->shape[0], Q = x->shape[1], half = D / 2;
     float sign = backward ? -1.0f : 1.0f;
+    const int32_t *places = tune_cpu_data(positions);
     if (tune_cpu_reserve(dev, D) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -99,8 +101,8 @@ int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct t
         float *work = tune_cpu_work(dev);
         tune_cpu_piece(N, 1, &begin, &end);
         for (int64_t n = begin; n < end; n++) {
-            int64_t position = positions ? positions[n] : n % T;
-            const float *cosine = (const float *)table->data + position * D, *sine = cosine + half;
+            int64_t position = places ? places[n] : n % T;
+            const float *cosine = (const float *)tune_cpu_data(table) + position * D, *sine = cosine + half;
             for (int64_t h = 0; h < heads; h++) {
                 float *v = tune_cpu_place(x, n * Q + h * D, work);
                 tune_cpu_in(x, n * Q + h * D, D, v);
@@ -174,24 +176,26 @@ static void copy_row(struct tune_tensor *y, int64_t to, const struct tune_tensor
     tune_cpu_out(y, to * C, C, out);
 }
 
-int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows)
+int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *rows)
 {
     int64_t N = y->shape[0], C = y->shape[1];
+    const int32_t *row = tune_cpu_data(rows);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t n = 0; n < N; n++)
-        copy_row(y, n, x, rows[n], C, tune_cpu_work(dev));
+        copy_row(y, n, x, row[n], C, tune_cpu_work(dev));
     return 0;
 }
 
-int tune_cpu_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const int32_t *rows)
+int tune_cpu_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *rows)
 {
     int64_t N = x->shape[0], C = x->shape[1];
+    const int32_t *row = tune_cpu_data(rows);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t n = 0; n < N; n++)
-        copy_row(y, rows[n], x, n, C, tune_cpu_work(dev));
+        copy_row(y, row[n], x, n, C, tune_cpu_work(dev));
     return 0;
 }

@@ -187,7 +187,7 @@ static void do_task(const struct product *p, int64_t task, int threads, float *w
     bool narrow = p->c->dtype != TUNE_F32;
     int64_t m0 = p->shared_is_a ? s0 : i0, m1 = p->shared_is_a ? s1 : i1, n0 = p->shared_is_a ? i0 : s0,
             n1 = p->shared_is_a ? i1 : s1, apart = tune_tensor_stride(p->c);
-    struct target t = {p->c->data, apart, 0, 0};
+    struct target t = {tune_cpu_data(p->c), apart, 0, 0};
     if (narrow) {
         t = (struct target){work + p->depth * up(p->chunk, NR), n1 - n0, m0, n0};
         for (int64_t m = m0; m < m1 && p->beta != 0; m++)
@@ -244,7 +244,7 @@ const char *tune_cpu_gemm_vectors(void)
 
 static struct operand operand(const struct tune_tensor *t, bool by_depth)
 {
-    return (struct operand){t->data, t->dtype, tune_tensor_stride(t), by_depth};
+    return (struct operand){tune_cpu_data(t), t->dtype, tune_tensor_stride(t), by_depth};
 }
 
 /* Depth of a block: K in equal parts, whole vectors. */
@@ -295,7 +295,9 @@ int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct t
     if (((struct tune_cpu *)dev->state)->blas)
         return tune_cpu_blas_gemm(dev, c, a, at, b, bt, alpha, beta);
     struct product p = {.c = c, .alpha = alpha, .beta = beta, .K = a->shape[!at]};
-    struct side sa = {operand(a, at), a->nf4, c->shape[0], MR}, sb = {operand(b, !bt), b->nf4, c->shape[1], NR};
+    struct tune_nf4 parts_a[TUNE_NF4_PARTS], parts_b[TUNE_NF4_PARTS];
+    struct side sa = {operand(a, at), tune_cpu_nf4(a, parts_a), c->shape[0], MR};
+    struct side sb = {operand(b, !bt), tune_cpu_nf4(b, parts_b), c->shape[1], NR};
     int64_t rows, depth;
     if (sa.n == 0 || sb.n == 0)
         return 0;

@@ -36,7 +36,7 @@ int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, st
                               const struct tune_tensor *x, const struct tune_tensor *w, int first, int heads, float eps)
 {
     int64_t N = x->shape[0], Q = x->shape[1], D = w->shape[0];
-    const float *weight = w->data;
+    const float *weight = tune_cpu_data(w);
     if (tune_cpu_reserve(dev, 2 * D) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -50,7 +50,7 @@ int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, st
                 const float *in = tune_cpu_in(x, at, D, work);
                 float *out = tune_cpu_place(y, at, work + D), s = row_rstd(in, D, eps);
                 if (rstd)
-                    ((float *)rstd->data)[n * heads + h] = s;
+                    ((float *)tune_cpu_data(rstd))[n * heads + h] = s;
                 for (int64_t i = 0; i < D; i++)
                     out[i] = weight[i] * (in[i] * s);
                 tune_cpu_out(y, at, D, out);
@@ -80,7 +80,7 @@ int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, s
                               const struct tune_tensor *rstd)
 {
     int64_t N = x->shape[0], C = x->shape[1];
-    const float *s = rstd->data;
+    const float *s = tune_cpu_data(rstd);
     if (tune_cpu_reserve(dev, 4 * C) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -94,12 +94,12 @@ int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, s
             float *out = tune_cpu_place(dx, n * C, work + C);
             tune_cpu_in(dx, n * C, C, out); /* added to */
             row_backward(out, true, dw ? work : NULL, tune_cpu_in(dy, n * C, C, work + 2 * C),
-                         tune_cpu_in(x, n * C, C, work + 3 * C), w->data, s[n], C);
+                         tune_cpu_in(x, n * C, C, work + 3 * C), tune_cpu_data(w), s[n], C);
             tune_cpu_out(dx, n * C, C, out);
         }
     }
     if (dw)
-        add_partial(dev, dw->data, C);
+        add_partial(dev, tune_cpu_data(dw), C);
     return 0;
 }
 
@@ -108,7 +108,7 @@ int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, 
                                int first, int heads)
 {
     int64_t N = x->shape[0], Q = x->shape[1], D = w->shape[0];
-    const float *s = rstd->data;
+    const float *s = tune_cpu_data(rstd);
     if (tune_cpu_reserve(dev, 3 * D) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -123,12 +123,12 @@ int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, 
                 int64_t at = n * Q + (first + h) * D;
                 float *g = tune_cpu_place(dy, at, work + D);
                 tune_cpu_in(dy, at, D, g);
-                row_backward(g, false, dw ? work : NULL, g, tune_cpu_in(x, at, D, work + 2 * D), w->data,
+                row_backward(g, false, dw ? work : NULL, g, tune_cpu_in(x, at, D, work + 2 * D), tune_cpu_data(w),
                              s[n * heads + h], D);
                 tune_cpu_out(dy, at, D, g);
             }
     }
     if (dw)
-        add_partial(dev, dw->data, D);
+        add_partial(dev, tune_cpu_data(dw), D);
     return 0;
 }

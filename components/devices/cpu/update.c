@@ -8,9 +8,11 @@
 /* Nobody reads errno: without -fno-math-errno clang could not make vectors of adamw's loop, and said so. */
 extern float sqrtf(float x) __attribute__((const));
 
-int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, double *sum)
+int tune_cpu_sum_squares(struct tune_device *dev, tune_address step, const struct tune_tensor *numbers)
 {
     struct tune_cpu *cpu = dev->state;
+    const float *x = tune_cpu_data(numbers);
+    int64_t n = numbers->shape[0];
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;
@@ -23,19 +25,20 @@ int tune_cpu_sum_squares(struct tune_device *dev, const float *x, int64_t n, dou
         cpu->partial[omp_get_thread_num()] = total;
     }
     for (int t = 0; t < cpu->team; t++)
-        *sum += cpu->partial[t];
+        ((struct tune_scalars *)tune_cpu_pointer(step))->square_sum += cpu->partial[t];
     return 0;
 }
 
-int tune_cpu_add_scalar(struct tune_device *dev, double *to, double value)
+int tune_cpu_add_labels(struct tune_device *dev, tune_address step, double n)
 {
     (void)dev;
-    *to += value;
+    ((struct tune_scalars *)tune_cpu_pointer(step))->labels += n;
     return 0;
 }
 
-int tune_cpu_finish_step(struct tune_device *dev, struct tune_scalars *s, double clip_norm)
+int tune_cpu_finish_step(struct tune_device *dev, tune_address step, double clip_norm)
 {
+    struct tune_scalars *s = tune_cpu_pointer(step);
     (void)dev;
     s->grad_norm = sqrt(s->square_sum) / s->labels;
     s->not_finite = !isfinite(s->grad_norm) || !isfinite(s->loss_sum);
@@ -45,19 +48,24 @@ int tune_cpu_finish_step(struct tune_device *dev, struct tune_scalars *s, double
     return 0;
 }
 
-int tune_cpu_adamw(struct tune_device *dev, float *w, const float *g, float *m, float *v, int64_t n,
-                   const struct tune_update *u, const double *gradient_scale)
+int tune_cpu_adamw(struct tune_device *dev, struct tune_tensor *weights, const struct tune_tensor *gradients,
+                   struct tune_tensor *moment1, struct tune_tensor *moment2, tune_address step, struct tune_update how)
 {
-    float scale = (float)*gradient_scale, b1 = (float)u->beta1, b2 = (float)u->beta2, eps = (float)u->eps;
+    const struct tune_scalars *s = tune_cpu_pointer(step);
+    const struct tune_update *u = &how;
+    float *w = tune_cpu_data(weights), *m = tune_cpu_data(moment1), *v = tune_cpu_data(moment2);
+    const float *g = tune_cpu_data(gradients);
+    int64_t count = gradients->shape[0];
+    float scale = (float)s->gradient_scale, b1 = (float)u->beta1, b2 = (float)u->beta2, eps = (float)u->eps;
     float a1 = (float)(1 - u->beta1), a2 = (float)(1 - u->beta2);
     if (scale == 0)
         return 0;
-    float keep = (float)(1 - u->lr * u->weight_decay), rate = (float)(u->lr / (1 - pow(u->beta1, *u->updates)));
-    float root = (float)(1 / sqrt(1 - pow(u->beta2, *u->updates)));
+    float keep = (float)(1 - u->lr * u->weight_decay), rate = (float)(u->lr / (1 - pow(u->beta1, s->updates)));
+    float root = (float)(1 / sqrt(1 - pow(u->beta2, s->updates)));
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;
-        tune_cpu_piece(n, 4096, &begin, &end);
+        tune_cpu_piece(count, 4096, &begin, &end);
 #pragma omp simd
         for (int64_t i = begin; i < end; i++) {
             float grad = g[i] * scale;
@@ -70,17 +78,22 @@ int tune_cpu_adamw(struct tune_device *dev, float *w, const float *g, float *m, 
     return 0;
 }
 
-int tune_cpu_sgd(struct tune_device *dev, float *w, const float *g, float *m, int64_t n, const struct tune_update *u,
-                 const double *gradient_scale)
+int tune_cpu_sgd(struct tune_device *dev, struct tune_tensor *weights, const struct tune_tensor *gradients,
+                 struct tune_tensor *moment, tune_address step, struct tune_update how)
 {
-    float scale = (float)*gradient_scale, momentum = (float)u->momentum, lr = (float)u->lr;
+    const struct tune_update *u = &how;
+    float *w = tune_cpu_data(weights), *m = tune_cpu_data(moment);
+    const float *g = tune_cpu_data(gradients);
+    int64_t count = gradients->shape[0];
+    float scale = (float)((const struct tune_scalars *)tune_cpu_pointer(step))->gradient_scale;
+    float momentum = (float)u->momentum, lr = (float)u->lr;
     float keep = (float)(1 - u->lr * u->weight_decay);
     if (scale == 0)
         return 0;
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;
-        tune_cpu_piece(n, 4096, &begin, &end);
+        tune_cpu_piece(count, 4096, &begin, &end);
         for (int64_t i = begin; i < end; i++) {
             float grad = g[i] * scale;
             if (m)

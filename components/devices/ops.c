@@ -1,0 +1,150 @@
+/* ops.c - shapes and dtypes are checked here, once, above every device. */
+#include "devices/ops.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nf4.h"
+#include "core/try.h"
+
+/* Nothing lies between the rows. */
+static bool is_whole(const struct tune_tensor *t)
+{
+    return t->stride == 0 || (t->ndim == 2 && t->stride == t->shape[1]);
+}
+
+/* A matrix of activations; of statistics, parameters or tables: F32. */
+static bool is(const struct tune_tensor *t, int64_t rows, int64_t columns)
+{
+    return t->ndim == 2 && t->shape[0] == rows && t->shape[1] == columns && is_whole(t);
+}
+
+static bool is_f32(const struct tune_tensor *t, int64_t rows, int64_t columns)
+{
+    return is(t, rows, columns) && t->dtype == TUNE_F32;
+}
+
+static bool is_row(const struct tune_tensor *t, int64_t n)
+{
+    return t->ndim == 1 && t->shape[0] == n && t->dtype == TUNE_F32 && is_whole(t);
+}
+
+static bool is_index(const struct tune_tensor *t, int64_t n)
+{
+    return t->ndim == 1 && t->shape[0] == n && t->dtype == TUNE_I32 && is_whole(t);
+}
+
+static bool is_float(const struct tune_tensor *t)
+{
+    return (t->dtype == TUNE_F32 || t->dtype == TUNE_BF16) && is_whole(t);
+}
+
+/* A matrix that a product takes: its rows may lie further apart than they are long. */
+static bool is_factor(const struct tune_tensor *t)
+{
+    return t->ndim == 2 && (t->dtype == TUNE_F32 || t->dtype == TUNE_BF16) && (t->stride == 0 || t->stride >= t->shape[1]);
+}
+
+/* Text of an operation's tensors, for the message. */
+struct shown {
+    char text[512];
+    size_t used;
+};
+
+static void show(struct shown *s, const char *name, const struct tune_tensor *t)
+{
+    char shape[96];
+    if (!t || s->used >= sizeof s->text)
+        return;
+    s->used += (size_t)snprintf(s->text + s->used, sizeof s->text - s->used, "%s%s %s%s", s->used ? ", " : "", name,
+                                tune_dtype_name(t->dtype), tune_shape_text(t->ndim, t->shape, shape, sizeof shape));
+    if (t->stride && s->used < sizeof s->text)
+        s->used += (size_t)snprintf(s->text + s->used, sizeof s->text - s->used, " stride %lld", (long long)t->stride);
+}
+
+/* Or weights that are dequantised on the way. */
+static bool is_weight(const struct tune_tensor *t)
+{
+    return t->dtype == TUNE_NF4 ? tune_nf4_is_matrix(t) : is_factor(t);
+}
+
+static bool gemm_fits(const struct tune_tensor *c, const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt)
+{
+    return is_factor(c) && (is_factor(a) ? is_weight(b) : is_weight(a) && is_factor(b)) && a->shape[!at] > 0 &&
+           a->shape[!at] == b->shape[bt] && c->shape[0] == a->shape[at] && c->shape[1] == b->shape[!bt];
+}
+
+static bool heads_fit(const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd, int first, int heads)
+{
+    return is_float(x) && w->ndim == 1 && w->dtype == TUNE_F32 && is_whole(w) && first >= 0 && heads > 0 &&
+           (first + heads) * w->shape[0] <= x->shape[1] && is_f32(rstd, x->shape[0], heads);
+}
+
+/* [B,T,heads,D], whose heads touch. */
+static bool are_heads(const struct tune_tensor *t)
+{
+    int64_t row = t->ndim == 4 ? t->shape[2] * t->shape[3] : 0;
+    return row > 0 && (t->stride == 0 || t->stride >= row) && (t->dtype == TUNE_F32 || t->dtype == TUNE_BF16) &&
+           (t->outer == 0 || t->outer >= t->shape[1] * (t->stride ? t->stride : row));
+}
+
+static bool same_shape(const struct tune_tensor *a, const struct tune_tensor *b)
+{
+    bool same = a->ndim == b->ndim && a->dtype == b->dtype;
+    for (int i = 0; i < a->ndim && same; i++)
+        same = a->shape[i] == b->shape[i];
+    return same;
+}
+
+static bool attention_fits(const struct tune_tensor *out, const struct tune_tensor *lse, const struct tune_tensor *q,
+                           const struct tune_tensor *k, const struct tune_tensor *v, const struct tune_tensor *first,
+                           const struct tune_tensor *keys, const struct tune_tensor *begin)
+{
+    if (!are_heads(q) || !are_heads(k) || !are_heads(v) || !same_shape(k, v))
+        return false;
+    int64_t B = q->shape[0], rows = B * q->shape[1], H = q->shape[2], D = q->shape[3];
+    return k->shape[0] == B && k->shape[2] > 0 && H % k->shape[2] == 0 && k->shape[3] == D && q->dtype == k->dtype &&
+           is(out, rows, H * D) && out->dtype == q->dtype && is_f32(lse, rows, H) && (!first || is_index(first, rows)) &&
+           (!keys || is_index(keys, B)) && (!begin || is_index(begin, B)) && (keys || begin || q->shape[1] <= k->shape[1]);
+}
+
+/* ---- the functions ---- */
+
+#define SHOW(kind, ...) SHOW_##kind(__VA_ARGS__)
+#define SHOW_SET(x) show(&text_, #x, x);
+#define SHOW_EDIT(x, old) show(&text_, #x, x);
+#define SHOW_GET(x) show(&text_, #x, x);
+#define SHOW_STEP(x)
+#define SHOW_VALUE(x, T)
+
+#define CHECKED(op)                                                                        \
+    int tune_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))                  \
+    {                                                                                      \
+        if (TUNE_FIT_##op)                                                                 \
+            return dev->ops->op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                        \
+        struct shown text_ = {"", 0};                                                       \
+        TUNE_ARGS_##op(SHOW)                                                               \
+        tune_error_set(#op ": shapes, dtypes or values do not fit: %s", text_.text);           \
+        return -1;                                                                         \
+    }
+TUNE_OPS(CHECKED)
+
+/* ---- two products and a bias ---- */
+
+int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
+                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta)
+{
+    TRY(tune_gemm(dev, y, x, false, w, true, scale, beta));
+    return bias ? tune_bias_forward(dev, y, bias, scale) : 0;
+}
+
+int tune_linear_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
+                         struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x,
+                         const struct tune_tensor *w, float scale, float dx_beta)
+{
+    if (dx)
+        TRY(tune_gemm(dev, dx, dy, false, w, false, scale, dx_beta));
+    if (dw)
+        TRY(tune_gemm(dev, dw, dy, true, x, false, scale, 1));
+    return dbias ? tune_bias_backward(dev, dbias, dy, scale) : 0;
+}

@@ -1,0 +1,310 @@
+/* ops.h - the operations of a transformer: the one list that every device fills.
+ *
+ * Each operation stands here once: what it computes, its arguments, what it reads and writes, what must fit, what it costs.
+ * From this list are made: the device's table (device.h), the functions tune_gemm, tune_bias_forward, ... that check their
+ * arguments and then call the table, the declarations of the CPU's kernels (tune_cpu_gemm, ...), and the profiler's
+ * timing. So a new operation is an entry here, a kernel for each device, and a test.
+ *
+ *     tune_gemm(dev, &c, &a, false, &b, true, 1, 0);
+ *
+ * An entry: TUNE_ARGS_x lists the arguments behind the device, in order.
+ *     V(SET, x)        a tensor that is written whole and not read
+ *     V(EDIT, x, old)  a tensor that is written; where `old` is true, what it held counts
+ *     V(GET, x)        a tensor that is read
+ *     V(STEP, r)       the address of the step's scalars (struct tune_scalars), read and written
+ *     V(VALUE, x, T)   a value of type T
+ * TUNE_FIT_x is true if the arguments fit each other: shapes, dtypes, what may be NULL. TUNE_COST_x is COST(FLOPs, bytes, way)
+ * for the profiler; `all` is the bytes of all tensors, each once read or written, twice if both; way is "dx" or "dW" for a
+ * gradient, else "".
+ *
+ * Rows of a matrix touch, except in gemm (and the linear layers without a bias), whose matrices may be columns of wider ones,
+ * and in attention. Outputs come first, then inputs, then scalars. The gradient of x is dx. Parameter gradients add; for
+ * every other output the text says "set" or "add". Activations are F32 or BF16 (all of one call alike); parameters, their
+ * gradients, statistics and tables are F32, indices I32. Sums are in F32 or better whatever the storage.
+ *
+ * N rows (B*T), C width, F ffn width, H query heads, K key/value heads, D head width, Q = (H + 2K) D, V vocabulary.
+ * All return 0, or -1 with an error that names the operation and the shapes. */
+#ifndef TUNE_OPS_H
+#define TUNE_OPS_H
+
+#include "devices/device.h"
+
+/* tune_copy(dev, y, x) - y = x.   y set  x: shapes and dtypes alike
+ * tune_zero(dev, y) - y = 0. */
+#define TUNE_ARGS_copy(V) V(SET, y) V(GET, x)
+#define TUNE_FIT_copy (y->dtype == x->dtype && is_whole(x) && is_whole(y) && tune_tensor_elements(x) == tune_tensor_elements(y))
+#define TUNE_COST_copy COST(0, all, "")
+#define TUNE_ARGS_zero(V) V(SET, y)
+#define TUNE_FIT_zero (is_whole(y))
+#define TUNE_COST_zero COST(0, all, "")
+
+/* tune_gemm(dev, c, a, at, b, bt, alpha, beta) - c = alpha op(a) op(b) + beta c, where op transposes if at, bt.
+ *   c [M,N] set (beta 0) or add   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed; K > 0
+ * Each may be F32 or BF16 by itself, and have rows that lie apart; what lies between c's rows is left alone. a or b may be NF4
+ * (nf4.h): the product is that of its numbers in float32, bit for bit. */
+#define TUNE_ARGS_gemm(V) \
+    V(EDIT, c, beta != 0) V(GET, a) V(VALUE, at, bool) V(GET, b) V(VALUE, bt, bool) V(VALUE, alpha, float) V(VALUE, beta, float)
+#define TUNE_FIT_gemm (gemm_fits(c, a, at, b, bt))
+#define TUNE_COST_gemm COST(2 * count(c) * (double)a->shape[!at], all, at ? "dW" : bt ? "" : "dx")
+
+/* tune_bias_forward(dev, y, bias, scale) - every row of y += scale bias.  y [N,M] add  bias [M]
+ * tune_bias_backward(dev, dbias, dy, scale) - dbias += scale sum of dy's rows. */
+#define TUNE_ARGS_bias_forward(V) V(EDIT, y, true) V(GET, bias) V(VALUE, scale, float)
+#define TUNE_FIT_bias_forward (y->ndim == 2 && is_float(y) && is_row(bias, y->shape[1]))
+#define TUNE_COST_bias_forward COST(2 * count(y), all, "")
+#define TUNE_ARGS_bias_backward(V) V(EDIT, dbias, true) V(GET, dy) V(VALUE, scale, float)
+#define TUNE_FIT_bias_backward (dy->ndim == 2 && is_float(dy) && is_row(dbias, dy->shape[1]))
+#define TUNE_COST_bias_backward COST(count(dy), all, "dW")
+
+/* tune_embed_forward(dev, x, w, ids, scale) - x[n] = scale w[ids[n]]:  x [N,C] set  w [V,C]  ids [N], each in 0..V-1 (the
+ * caller's to check).
+ * tune_embed_backward(dev, dw, dx, ids, scale) - dw[ids[n]] += scale dx[n], in the order of n: the same bits whatever the
+ * threads do. */
+#define TUNE_ARGS_embed_forward(V) V(SET, x) V(GET, w) V(GET, ids) V(VALUE, scale, float)
+#define TUNE_FIT_embed_forward \
+    (x->ndim == 2 && w->ndim == 2 && is_float(x) && is_float(w) && x->shape[1] == w->shape[1] && is_index(ids, x->shape[0]))
+#define TUNE_COST_embed_forward COST(count(x), 2 * bytes(x), "")
+#define TUNE_ARGS_embed_backward(V) V(EDIT, dw, true) V(GET, dx) V(GET, ids) V(VALUE, scale, float)
+#define TUNE_FIT_embed_backward \
+    (dx->ndim == 2 && dw->ndim == 2 && is_float(dx) && is_float(dw) && dw->dtype == TUNE_F32 && dx->shape[1] == dw->shape[1] && \
+     is_index(ids, dx->shape[0]))
+#define TUNE_COST_embed_backward COST(2 * count(dx), bytes(dx) + 8 * count(dx), "dW")
+
+/* tune_rmsnorm_forward(dev, y, rstd, x, w, eps) - y = w x / sqrt(mean(x^2) + eps), each row by itself.
+ *   y [N,C] set   rstd [N] set, or NULL: 1/sqrt(..), kept for backward   x [N,C]   w [C]
+ * tune_rmsnorm_backward(dev, dx, dw, dy, x, w, rstd) - with s = rstd, g = dy w:  dx += s (g - x s^2 mean(g x));
+ *   dw += sum over rows of dy x s; dw may be NULL.
+ * Source: Zhang & Sennrich 2019, eq. 4. */
+#define TUNE_ARGS_rmsnorm_forward(V) V(SET, y) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, eps, float)
+#define TUNE_FIT_rmsnorm_forward \
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && x->dtype == y->dtype && is_float(x) && is_row(w, x->shape[1]) && \
+     (!rstd || is_row(rstd, x->shape[0])))
+#define TUNE_COST_rmsnorm_forward COST(4 * count(x), all, "")
+#define TUNE_ARGS_rmsnorm_backward(V) V(EDIT, dx, true) V(EDIT, dw, true) V(GET, dy) V(GET, x) V(GET, w) V(GET, rstd)
+#define TUNE_FIT_rmsnorm_backward \
+    (x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && is(dx, x->shape[0], x->shape[1]) && is_float(x) && \
+     dx->dtype == x->dtype && dy->dtype == x->dtype && is_row(w, x->shape[1]) && is_row(rstd, x->shape[0]) && \
+     (!dw || is_row(dw, x->shape[1])))
+#define TUNE_COST_rmsnorm_backward COST(10 * count(x), all, "dx")
+
+/* tune_headnorm_forward(dev, y, rstd, x, w, first, heads, eps) - RMSNorm over each head by itself (Qwen 3): heads
+ * first .. first+heads-1 of rows of Q numbers.
+ *   y [N,Q] those heads set, the others left   rstd [N,heads] set   x [N,Q]   w [D]
+ * tune_headnorm_backward(dev, dy, dw, x, w, rstd, first, heads) - in place: dy [N,Q] becomes the gradient of x in those
+ *   heads;  dw [D] add, or NULL. */
+#define TUNE_ARGS_headnorm_forward(V) \
+    V(EDIT, y, true) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, first, int) V(VALUE, heads, int) V(VALUE, eps, float)
+#define TUNE_FIT_headnorm_forward \
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && x->dtype == y->dtype && heads_fit(x, w, rstd, first, heads))
+#define TUNE_COST_headnorm_forward COST(4.0 * heads * (double)(x->shape[0] * w->shape[0]), 2 * part(x, heads * w->shape[0]) + bytes(rstd), "")
+#define TUNE_ARGS_headnorm_backward(V) \
+    V(EDIT, dy, true) V(EDIT, dw, true) V(GET, x) V(GET, w) V(GET, rstd) V(VALUE, first, int) V(VALUE, heads, int)
+#define TUNE_FIT_headnorm_backward \
+    (x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && x->dtype == dy->dtype && heads_fit(x, w, rstd, first, heads) && \
+     (!dw || is_row(dw, w->shape[0])))
+#define TUNE_COST_headnorm_backward \
+    COST(10.0 * heads * (double)(x->shape[0] * w->shape[0]), 3 * part(x, heads * w->shape[0]) + bytes(rstd), "dx")
+
+/* tune_rope(dev, x, table, positions, T, heads, D, backward) - rotate the first heads of each row by its position, in place;
+ * half-split pairs (i, i + D/2); backward: by the opposite angle.
+ *   x [N,Q]   table [at least T, D]: D/2 cosines, then D/2 sines   positions [N], each a row of the table (the caller's to
+ *   check); NULL: n mod T.   Source: Su et al. 2021, eq. 34. */
+#define TUNE_ARGS_rope(V) \
+    V(EDIT, x, true) V(GET, table) V(GET, positions) V(VALUE, T, int) V(VALUE, heads, int) V(VALUE, D, int) V(VALUE, backward, bool)
+#define TUNE_FIT_rope \
+    (x->ndim == 2 && is_float(x) && (int64_t)heads * D <= x->shape[1] && table->ndim == 2 && table->dtype == TUNE_F32 && \
+     is_whole(table) && table->shape[0] >= T && table->shape[1] == D && D % 2 == 0 && T > 0 && x->shape[0] % T == 0 && \
+     (!positions || is_index(positions, x->shape[0])))
+#define TUNE_COST_rope COST(3.0 * (double)x->shape[0] * heads * D, 2 * part(x, (int64_t)heads * D) + 4.0 * T * D, backward ? "dx" : "")
+
+/* tune_attention_forward(dev, out, lse, q, k, v, first, keys, begin, how) - out = softmax(scale q k^T + mask) v for each
+ * head; query head h uses key/value head h / (H/K). Query j of row b is at position begin[b] + j among the keys; it sees key
+ * i if i is not behind it, i < keys[b], i >= first[b,j], and with a window > 0 i > its position - window.
+ *   out [B Tq, H D] set   lse [B Tq, H] set: log of the sum of exp, for backward   q [B,Tq,H,D]   k, v [B,capacity,K,D]
+ *   first [B Tq] or NULL: 0; along a row never lower than before, and not behind the query (the caller's to check)
+ *   keys [B] or NULL: capacity   begin [B] or NULL: 0
+ * Scores exist for one block of queries of one head at a time; blocks of keys that none of its queries sees are not computed.
+ * tune_attention_backward(dev, dq, dk, dv, dout, q, k, v, out, lse, first, how) - dq, dk, dv set; where Tq = capacity.
+ * Source: Dao et al. 2022, algorithm 4 (recomputes the probabilities from lse). */
+#define TUNE_ARGS_attention_forward(V) \
+    V(SET, out) V(SET, lse) V(GET, q) V(GET, k) V(GET, v) V(GET, first) V(GET, keys) V(GET, begin) V(VALUE, how, struct tune_attention)
+#define TUNE_FIT_attention_forward (attention_fits(out, lse, q, k, v, first, keys, begin))
+#define TUNE_COST_attention_forward COST(4 * pairs(dev, q, k, first, keys, begin, &how) * (double)q->shape[3], all, "")
+#define TUNE_ARGS_attention_backward(V) \
+    V(SET, dq) V(SET, dk) V(SET, dv) V(GET, dout) V(GET, q) V(GET, k) V(GET, v) V(GET, out) V(GET, lse) V(GET, first) \
+        V(VALUE, how, struct tune_attention)
+#define TUNE_FIT_attention_backward \
+    (attention_fits(out, lse, q, k, v, first, NULL, NULL) && q->shape[1] == k->shape[1] && \
+     attention_fits(dout, lse, dq, dk, dv, first, NULL, NULL) && same_shape(dq, q) && same_shape(dk, k) && dq->dtype == q->dtype)
+#define TUNE_COST_attention_backward COST(10 * pairs(dev, q, k, first, NULL, NULL, &how) * (double)q->shape[3], all, "dx")
+
+/* tune_swiglu_forward(dev, h, gate_up) - h = silu(gate) up:  h [N,F] set   gate_up [N,2F]: gate, then up. silu(x) =
+ * x / (1 + exp(-x)).
+ * tune_swiglu_backward(dev, dgate_up, dh, gate_up) - dgate_up [N,2F] set, may be gate_up itself   dh [N,F].
+ * Source: Shazeer 2020, eq. 6. */
+#define TUNE_ARGS_swiglu_forward(V) V(SET, h) V(GET, gate_up)
+#define TUNE_FIT_swiglu_forward \
+    (h->ndim == 2 && is(gate_up, h->shape[0], 2 * h->shape[1]) && is_float(h) && h->dtype == gate_up->dtype)
+#define TUNE_COST_swiglu_forward COST(5 * count(h), all, "")
+#define TUNE_ARGS_swiglu_backward(V) V(SET, dgate_up) V(GET, dh) V(GET, gate_up)
+#define TUNE_FIT_swiglu_backward \
+    (dh->ndim == 2 && is(gate_up, dh->shape[0], 2 * dh->shape[1]) && is(dgate_up, dh->shape[0], 2 * dh->shape[1]) && \
+     is_float(dh) && dh->dtype == gate_up->dtype && dgate_up->dtype == dh->dtype)
+#define TUNE_COST_swiglu_backward COST(12 * count(dh), all, "dx")
+
+/* tune_gather(dev, y, x, rows) - y[i] = x[rows[i]], set.
+ * tune_scatter(dev, y, x, rows) - y[rows[i]] = x[i], those rows set; rows differ. y, x [*,C]; rows are the caller's to check. */
+#define TUNE_ARGS_gather(V) V(SET, y) V(GET, x) V(GET, rows)
+#define TUNE_FIT_gather \
+    (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && is_index(rows, y->shape[0]))
+#define TUNE_COST_gather COST(0, 2 * bytes(y), "")
+#define TUNE_ARGS_scatter(V) V(EDIT, y, true) V(GET, x) V(GET, rows)
+#define TUNE_FIT_scatter \
+    (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && is_index(rows, x->shape[0]))
+#define TUNE_COST_scatter COST(0, 2 * bytes(x), "")
+
+/* tune_cross_entropy(dev, logits, step, log_probs, labels, scale, backward) - for each row of logits [M,V] F32,
+ * -log softmax(scale logits)[label]: their sum is added to the step's loss_sum, and log_probs [M], where not NULL, set to
+ * log softmax(..)[label]. With backward, logits become the gradient of the sum: scale (softmax - onehot); without, they are
+ * lost. labels [M], each in 0..V-1 (the caller's to check). */
+#define TUNE_ARGS_cross_entropy(V) \
+    V(EDIT, logits, true) V(STEP, step) V(SET, log_probs) V(GET, labels) V(VALUE, scale, float) V(VALUE, backward, bool)
+#define TUNE_FIT_cross_entropy \
+    (logits->ndim == 2 && logits->dtype == TUNE_F32 && is_whole(logits) && (!log_probs || is_row(log_probs, logits->shape[0])) && \
+     is_index(labels, logits->shape[0]))
+#define TUNE_COST_cross_entropy COST((backward ? 7 : 5) * count(logits), (backward ? 2 : 1) * bytes(logits), backward ? "dx" : "")
+
+/* tune_dropout(dev, y, x, drop, beta, plain, masked) - y = beta y + (plain + masked k) x, where k is 0 for what is dropped
+ * and 1/(1-p) for what stays; may be in place.   y, x [N,C]. (0, 0, 1) drops; (1, 0, 1) adds the gradient of that;
+ * (0, 1, -1) is what dropping takes away.   Source: Srivastava et al. 2014, scaled in training. */
+#define TUNE_ARGS_dropout(V) \
+    V(EDIT, y, beta != 0) V(GET, x) V(VALUE, drop, struct tune_dropout) V(VALUE, beta, float) V(VALUE, plain, float) V(VALUE, masked, float)
+#define TUNE_FIT_dropout \
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && drop.p >= 0 && drop.p < 1)
+#define TUNE_COST_dropout COST(3 * count(y), all, "")
+
+/* tune_scale_columns(dev, y, x, g, plus, scale, beta) - y = beta y + scale (g + plus) x, g for each column:  y, x [N,C], may
+ * be one   g [C]
+ * tune_dot_columns(dev, dots, x, y, g, first, scale) - dots += scale g sum over rows of x y, in columns [first, first + n):
+ *   dots, g [n]   x, y [N,C] */
+#define TUNE_ARGS_scale_columns(V) \
+    V(EDIT, y, beta != 0) V(GET, x) V(GET, g) V(VALUE, plus, float) V(VALUE, scale, float) V(VALUE, beta, float)
+#define TUNE_FIT_scale_columns \
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && is_row(g, x->shape[1]))
+#define TUNE_COST_scale_columns COST(3 * count(y), all, "")
+#define TUNE_ARGS_dot_columns(V) \
+    V(EDIT, dots, true) V(GET, x) V(GET, y) V(GET, g) V(VALUE, first, int64_t) V(VALUE, scale, float)
+#define TUNE_FIT_dot_columns \
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && dots->ndim == 1 && \
+     is_row(dots, dots->shape[0]) && is_row(g, dots->shape[0]) && first >= 0 && first + dots->shape[0] <= x->shape[1])
+#define TUNE_COST_dot_columns COST(2 * (double)x->shape[0] * count(dots), 2 * part(x, dots->shape[0]), "dW")
+
+/* tune_row_squares(dev, squares, w) - the square of each row's length, set:  squares [M]   w [M,K], in whatever a product takes.
+ * tune_dora_scale(dev, g, inverse, magnitude, squares, b, p, aa, s) - with l the lengths of the rows of W + s B A:
+ * inverse = 1/l, g = magnitude/l, set; l 0: both 0.   l^2 = squares + 2 s b.p + s^2 b (A A^T) b for each row b of B
+ *    g, inverse, magnitude, squares [M]   b, p = W A^T [M,r]   aa = A A^T [r,r]
+ * magnitude NULL: no adapter there: g 1, inverse 0; squares, b, p and aa are not read. */
+#define TUNE_ARGS_row_squares(V) V(SET, squares) V(GET, w)
+#define TUNE_FIT_row_squares (w->ndim == 2 && w->stride == 0 && is_weight(w) && is_row(squares, w->shape[0]))
+#define TUNE_COST_row_squares COST(2 * count(w), bytes(w), "")
+#define TUNE_ARGS_dora_scale(V) \
+    V(SET, g) V(SET, inverse) V(GET, magnitude) V(GET, squares) V(GET, b) V(GET, p) V(GET, aa) V(VALUE, s, float)
+#define TUNE_FIT_dora_scale \
+    (g->ndim == 1 && is_row(g, g->shape[0]) && is_row(inverse, g->shape[0]) && \
+     (!magnitude || (is_row(magnitude, g->shape[0]) && is_row(squares, g->shape[0]) && b->ndim == 2 && \
+                     is_f32(b, g->shape[0], b->shape[1]) && is_f32(p, g->shape[0], b->shape[1]) && \
+                     is_f32(aa, b->shape[1], b->shape[1]))))
+#define TUNE_COST_dora_scale \
+    COST(magnitude ? 2 * count(g) * (double)(b->shape[1] * (b->shape[1] + 1)) : 0, 2 * bytes(g) + (magnitude ? 2 * bytes(b) : 0), "")
+
+/* tune_add_labels(dev, step, n) - the step's labels += n.
+ * tune_sum_squares(dev, step, x) - the step's square_sum += sum of x[i]^2, in float64, in an order that depends on n and the
+ * threads alone.   x [n] F32
+ * tune_finish_step(dev, step, clip_norm) - from the step's loss_sum, labels and square_sum to its grad_norm, not_finite and
+ * gradient_scale: norm = sqrt(square_sum) / labels; scale = min(1, clip_norm / (norm + 1e-6)) / labels, where clip_norm 0 does
+ * not clip; not finite: the scale is 0, else updates goes up by one. As torch.nn.utils.clip_grad_norm_ on the gradient of
+ * the mean loss. */
+#define TUNE_ARGS_add_labels(V) V(STEP, step) V(VALUE, n, double)
+#define TUNE_FIT_add_labels (true)
+#define TUNE_COST_add_labels COST(0, 0, "")
+#define TUNE_ARGS_sum_squares(V) V(STEP, step) V(GET, x)
+#define TUNE_FIT_sum_squares (is_row(x, x->shape[0]))
+#define TUNE_COST_sum_squares COST(2 * count(x), all, "")
+#define TUNE_ARGS_finish_step(V) V(STEP, step) V(VALUE, clip_norm, double)
+#define TUNE_FIT_finish_step (clip_norm >= 0)
+#define TUNE_COST_finish_step COST(0, 0, "")
+
+/* tune_adamw(dev, w, g, m, v, step, how) - with g scaled by the step's gradient_scale (a scale of 0 leaves everything as it is):
+ *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr wd w;  w -= lr (m/c1) / (sqrt(v/c2) + eps)
+ *   where c1 = 1 - b1^t, c2 = 1 - b2^t, t = the step's updates.   w, g, m, v [n]
+ * Source: Loshchilov & Hutter 2019, algorithm 2; eps outside the root, as PyTorch.
+ * tune_sgd(dev, w, g, m, step, how) - w -= lr wd w;  m = momentum m + g;  w -= lr m. m NULL: no momentum.
+ * All tensors are F32; other dtypes of weights and moments are refused until a device has them. */
+#define TUNE_ARGS_adamw(V) V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(EDIT, v, true) V(STEP, step) V(VALUE, how, struct tune_update)
+#define TUNE_FIT_adamw (is_row(w, g->shape[0]) && is_row(g, g->shape[0]) && is_row(m, g->shape[0]) && is_row(v, g->shape[0]))
+#define TUNE_COST_adamw COST(14 * count(w), all, "")
+#define TUNE_ARGS_sgd(V) V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(STEP, step) V(VALUE, how, struct tune_update)
+#define TUNE_FIT_sgd (is_row(w, g->shape[0]) && is_row(g, g->shape[0]) && (!m || is_row(m, g->shape[0])))
+#define TUNE_COST_sgd COST((m ? 5 : 3) * count(w), all, "")
+
+/* The list. */
+#define TUNE_OPS(OP) \
+    OP(copy) OP(zero) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
+    OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) OP(attention_forward) OP(attention_backward) \
+    OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy) OP(dropout) OP(scale_columns) \
+    OP(dot_columns) OP(row_squares) OP(dora_scale) OP(add_labels) OP(sum_squares) OP(finish_step) OP(adamw) OP(sgd)
+
+/* ---- made from the list ---- */
+
+#define TUNE_PARAMETER(kind, ...) TUNE_PARAMETER_##kind(__VA_ARGS__)
+#define TUNE_PARAMETER_SET(x) , struct tune_tensor *x
+#define TUNE_PARAMETER_EDIT(x, old) , struct tune_tensor *x
+#define TUNE_PARAMETER_GET(x) , const struct tune_tensor *x
+#define TUNE_PARAMETER_STEP(x) , tune_address x
+#define TUNE_PARAMETER_VALUE(x, T) , T x
+#define TUNE_ARGUMENT(kind, ...) TUNE_ARGUMENT_##kind(__VA_ARGS__)
+#define TUNE_ARGUMENT_SET(x) , x
+#define TUNE_ARGUMENT_EDIT(x, old) , x
+#define TUNE_ARGUMENT_GET(x) , x
+#define TUNE_ARGUMENT_STEP(x) , x
+#define TUNE_ARGUMENT_VALUE(x, T) , x
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The checking functions. */
+#define TUNE_DECLARE_OP(op) int tune_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
+TUNE_OPS(TUNE_DECLARE_OP)
+#undef TUNE_DECLARE_OP
+
+/* The table that a device fills. Kernels find their arguments checked. */
+struct tune_ops {
+    void (*close)(struct tune_device *dev);
+    /* 64-byte aligned, zeroed; 0: no memory. free takes effect in the order of the queue. */
+    tune_address (*alloc)(struct tune_device *dev, int64_t bytes);
+    void (*free)(struct tune_device *dev, tune_address memory, int64_t bytes);
+    int (*reserve)(struct tune_device *dev, const struct tune_largest *largest);
+    int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library);
+    int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n); /* NULL: unknown */
+    int (*upload)(struct tune_device *dev, tune_address to, const void *from, int64_t bytes);
+    int (*download)(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
+    int (*sync)(struct tune_device *dev);
+#define TUNE_TABLE_ENTRY(op) int (*op)(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
+    TUNE_OPS(TUNE_TABLE_ENTRY)
+#undef TUNE_TABLE_ENTRY
+};
+
+/* tune_linear_forward - y = scale (x w^T + bias) + beta y:  y [N,M]  x [N,C]  w [M,C]  bias [M] or NULL.
+ * tune_linear_backward - dx = scale dy w + dx_beta dx;  dw += scale dy^T x;  dbias += scale sum of dy's rows.
+ *   dx, dw, dbias: NULL where not wanted. */
+int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
+                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta);
+int tune_linear_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
+                         struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x,
+                         const struct tune_tensor *w, float scale, float dx_beta);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
