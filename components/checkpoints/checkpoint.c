@@ -250,7 +250,7 @@ int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size)
     if (at.step == 0)
         return 0;
     bool bad_row = tune_loader_bad_row(r->load); /* before another error takes the place of its own */
-    int status = tune_logger_step(r->log, &at, r->sums);
+    int status = tune_logger_step(r->log, &at, r->record);
     if (!at.finished) {
         at.stopped = "an error";
         TRY(tune_loader_seek(r->load, &at)); /* the plan there, without the step at hand, as resuming computes it */

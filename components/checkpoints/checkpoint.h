@@ -27,7 +27,7 @@ extern "C" {
 struct tune_checkpoint;
 struct tune_flags;
 struct tune_logger;
-struct tune_sums;
+struct tune_record;
 
 struct tune_checkpoint_options {
     const char *run_folder;     /* where checkpoints go */
@@ -80,7 +80,7 @@ struct tune_rescue {
     struct tune_model *model;
     struct tune_optimizer *optimizer;
     struct tune_loader *load;
-    struct tune_sums *sums;
+    struct tune_record *record;
     const struct tune_progress *at;
 };
 

@@ -39,15 +39,19 @@ struct tune_attention {
     float scale; /* on the scores; 1/sqrt(D) mostly */
 };
 
-/* Which numbers of a matrix are dropped: a function of key, row and column. */
+/* Which numbers of a matrix are dropped: a function of seed, the step and the forward pass in it (the step's scalars count
+ * both), layer, product, row and column. */
 struct tune_dropout {
-    uint64_t key;
-    double p; /* of each to be dropped, below 1; what stays is divided by 1 - p */
+    uint64_t seed;
+    int64_t past_steps; /* done before the record's first one, of a run that goes on */
+    int layer, which;   /* which product of the layer */
+    double p;           /* of each to be dropped, below 1; what stays is divided by 1 - p */
 };
 
 /* How one AdamW or SGD step changes its parameters. */
 struct tune_update {
-    double lr, beta1, beta2, eps, weight_decay, momentum;
+    double lr_scale; /* times the step's learning rate */
+    double beta1, beta2, eps, weight_decay, momentum;
 };
 
 /* The largest of all operations to come, so that the device takes its working memory once. */

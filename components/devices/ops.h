@@ -11,7 +11,7 @@
  *     V(SET, x)        a tensor that is written whole and not read
  *     V(EDIT, x, old)  a tensor that is written; where `old` is true, what it held counts
  *     V(GET, x)        a tensor that is read
- *     V(STEP, r)       the address of the step's scalars (struct tune_scalars), read and written
+ *     V(STEP, r)       the address of the step's scalars (record.h), read and written
  *     V(VALUE, x, T)   a value of type T
  * TUNE_FIT_x is true if the arguments fit each other: shapes, dtypes, what may be NULL. TUNE_COST_x is COST(FLOPs, bytes, way)
  * for the profiler; `all` is the bytes of all tensors, each once read or written, twice if both; way is "dx" or "dW" for a
@@ -28,6 +28,7 @@
 #define TUNE_OPS_H
 
 #include "devices/device.h"
+#include "devices/record.h"
 
 /* tune_copy(dev, y, x) - y = x.   y set  x: shapes and dtypes alike
  * tune_zero(dev, y) - y = 0. */
@@ -174,11 +175,12 @@
      is_index(labels, logits->shape[0]))
 #define TUNE_COST_cross_entropy COST((backward ? 7 : 5) * count(logits), (backward ? 2 : 1) * bytes(logits), backward ? "dx" : "")
 
-/* tune_dropout(dev, y, x, drop, beta, plain, masked) - y = beta y + (plain + masked k) x, where k is 0 for what is dropped
+/* tune_dropout(dev, y, x, step, drop, beta, plain, masked) - y = beta y + (plain + masked k) x, where k is 0 for what is dropped
  * and 1/(1-p) for what stays; may be in place.   y, x [N,C]. (0, 0, 1) drops; (1, 0, 1) adds the gradient of that;
  * (0, 1, -1) is what dropping takes away.   Source: Srivastava et al. 2014, scaled in training. */
 #define TUNE_ARGS_dropout(V) \
-    V(EDIT, y, beta != 0) V(GET, x) V(VALUE, drop, struct tune_dropout) V(VALUE, beta, float) V(VALUE, plain, float) V(VALUE, masked, float)
+    V(EDIT, y, beta != 0) V(GET, x) V(STEP, step) V(VALUE, drop, struct tune_dropout) V(VALUE, beta, float) \
+        V(VALUE, plain, float) V(VALUE, masked, float)
 #define TUNE_FIT_dropout \
     (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && drop.p >= 0 && drop.p < 1)
 #define TUNE_COST_dropout COST(3 * count(y), all, "")
@@ -217,16 +219,37 @@
 #define TUNE_COST_dora_scale \
     COST(magnitude ? 2 * count(g) * (double)(b->shape[1] * (b->shape[1] + 1)) : 0, 2 * bytes(g) + (magnitude ? 2 * bytes(b) : 0), "")
 
-/* tune_add_labels(dev, step, n) - the step's labels += n.
- * tune_sum_squares(dev, step, x) - the step's square_sum += sum of x[i]^2, in float64, in an order that depends on n and the
- * threads alone.   x [n] F32
- * tune_finish_step(dev, step, clip_norm) - from the step's loss_sum, labels and square_sum to its grad_norm, not_finite and
- * gradient_scale: norm = sqrt(square_sum) / labels; scale = min(1, clip_norm / (norm + 1e-6)) / labels, where clip_norm 0 does
- * not clip; not finite: the scale is 0, else updates goes up by one. As torch.nn.utils.clip_grad_norm_ on the gradient of
- * the mean loss. */
-#define TUNE_ARGS_add_labels(V) V(STEP, step) V(VALUE, n, double)
+/* tune_begin_step(dev, step) - a step's scalars before it: see record.h; step goes up by one.
+ * tune_begin_pass(dev, step) - pass goes up by one.
+ * tune_add_labels(dev, step, labels, chunks) - both are added to the step's.
+ * tune_add_divisor(dev, step, more) - the step's divisor += more.
+ * tune_set_lr(dev, step, lr) - the step's lr.
+ * tune_end_step(dev, slot, step) - end_s is now; slot, as many bytes as the scalars have, becomes a copy of them. */
+#define TUNE_ARGS_begin_step(V) V(STEP, step)
+#define TUNE_FIT_begin_step (true)
+#define TUNE_COST_begin_step COST(0, 0, "")
+#define TUNE_ARGS_begin_pass(V) V(STEP, step)
+#define TUNE_FIT_begin_pass (true)
+#define TUNE_COST_begin_pass COST(0, 0, "")
+#define TUNE_ARGS_add_labels(V) V(STEP, step) V(VALUE, labels, double) V(VALUE, chunks, double)
 #define TUNE_FIT_add_labels (true)
 #define TUNE_COST_add_labels COST(0, 0, "")
+#define TUNE_ARGS_add_divisor(V) V(STEP, step) V(VALUE, more, double)
+#define TUNE_FIT_add_divisor (true)
+#define TUNE_COST_add_divisor COST(0, 0, "")
+#define TUNE_ARGS_set_lr(V) V(STEP, step) V(VALUE, lr, double)
+#define TUNE_FIT_set_lr (true)
+#define TUNE_COST_set_lr COST(0, 0, "")
+#define TUNE_ARGS_end_step(V) V(SET, slot) V(STEP, step)
+#define TUNE_FIT_end_step (slot->ndim == 1 && tune_tensor_bytes(slot) == (int64_t)sizeof(struct tune_scalars))
+#define TUNE_COST_end_step COST(0, all, "")
+
+/* tune_sum_squares(dev, step, x) - the step's square_sum += sum of x[i]^2, in float64, in an order that depends on n and the
+ * threads alone.   x [n] F32
+ * tune_finish_step(dev, step, clip_norm) - from the step's loss_sum, labels, divisor and square_sum to its grad_norm,
+ * not_finite and gradient_scale, with n = divisor, or labels where that is 0: norm = sqrt(square_sum) / n;
+ * scale = min(1, clip_norm / (norm + 1e-6)) / n, where clip_norm 0 does not clip; not finite: the scale is 0, else updates
+ * goes up by one. As torch.nn.utils.clip_grad_norm_ on the gradient of the mean loss. */
 #define TUNE_ARGS_sum_squares(V) V(STEP, step) V(GET, x)
 #define TUNE_FIT_sum_squares (is_row(x, x->shape[0]))
 #define TUNE_COST_sum_squares COST(2 * count(x), all, "")
@@ -235,6 +258,7 @@
 #define TUNE_COST_finish_step COST(0, 0, "")
 
 /* tune_adamw(dev, w, g, m, v, step, how) - with g scaled by the step's gradient_scale (a scale of 0 leaves everything as it is):
+ * and lr = the step's lr times how's lr_scale:
  *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr wd w;  w -= lr (m/c1) / (sqrt(v/c2) + eps)
  *   where c1 = 1 - b1^t, c2 = 1 - b2^t, t = the step's updates.   w, g, m, v [n]
  * Source: Loshchilov & Hutter 2019, algorithm 2; eps outside the root, as PyTorch.
@@ -252,7 +276,8 @@
     OP(copy) OP(zero) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
     OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) OP(attention_forward) OP(attention_backward) \
     OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy) OP(dropout) OP(scale_columns) \
-    OP(dot_columns) OP(row_squares) OP(dora_scale) OP(add_labels) OP(sum_squares) OP(finish_step) OP(adamw) OP(sgd)
+    OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) OP(add_labels) OP(add_divisor) OP(set_lr) OP(end_step) \
+    OP(sum_squares) OP(finish_step) OP(adamw) OP(sgd)
 
 /* ---- made from the list ---- */
 

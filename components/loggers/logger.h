@@ -37,7 +37,7 @@ struct tune_loader;
 struct tune_memory_plan;
 struct tune_model;
 struct tune_profiler;
-struct tune_sums;
+struct tune_record;
 struct tune_model_identity;
 struct tune_property;
 struct tune_logger;
@@ -153,8 +153,8 @@ struct tune_step_record {
  * -1: the step was not finite (the run diverged: says at which step, and what to do), or a file cannot be written. */
 int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r);
 
-/* tune_logger_step - every step finished since the last look at sums, through tune_logger_record; waits for the device. */
-int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_sums *sums);
+/* tune_logger_step - every step finished since the last look at the record, through tune_logger_record; waits for the device. */
+int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_record *record);
 
 /* tune_logger_counts - what the data set met in this process: rows read, cut to max_length, left
  * out for one of three reasons (no trained token, all of them cut away, bad). A note, when the

@@ -4,16 +4,16 @@
 
 #include "core/try.h"
 #include "datasets/dataset.h"
-#include "devices/sums.h"
+#include "devices/record.h"
 #include "loggers/logger.h"
 
-int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_sums *sums)
+int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_record *record)
 {
-    const struct tune_step_sums *steps;
-    int n = tune_sums_read(sums, &steps);
+    const struct tune_done_step *steps;
+    int n = tune_record_read(record, &steps);
     TRY(n);
     for (int i = 0; i < n; i++) {
-        const struct tune_step_sums *s = &steps[i];
+        const struct tune_done_step *s = &steps[i];
         struct tune_step_record r = {
             .step = at->step - n + 1 + i,
             .rows = s->rows,
@@ -23,7 +23,7 @@ int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, st
             .epoch = s->epoch,
             .loss_sum = s->scalars.loss_sum,
             .grad_norm = s->scalars.grad_norm,
-            .lr = s->lr,
+            .lr = s->scalars.lr,
             .not_finite = s->scalars.not_finite != 0,
             .begin = s->begin,
             .end = s->end,

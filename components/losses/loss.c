@@ -16,10 +16,8 @@ struct tune_loss {
     int64_t C, V;
     float scale;           /* on the logits */
     int64_t N, chunk;     /* largest batch; labelled rows at a time */
-    int32_t *host;        /* [2N] rows, then labels, of the present batch */
     tune_address memory;
     int64_t memory_bytes;
-    tune_address index;     /* [2N] the same on the device */
     tune_address logits;    /* [chunk,V] F32 */
     tune_address h, dh;     /* [chunk,C] gathered hidden states and their gradient */
     tune_address dhidden;   /* [N,C] */
@@ -34,7 +32,6 @@ static void place(struct tune_loss *l, struct tune_arena *a, bool training)
 {
     l->training = training;
     int64_t e = tune_dtype_bits(l->dtype) / 8;
-    l->index = tune_arena_take(a, 2 * l->N, 4);
     l->logits = tune_arena_take(a, l->chunk, l->V * 4);
     l->h = tune_arena_take(a, l->chunk, l->C * e);
     l->log_probs = tune_arena_take(a, l->N, 4);
@@ -76,14 +73,11 @@ struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
     l->m = m;
     l->dev = tune_model_device(m);
     set_sizes(l, tune_model_config(m), tune_model_dtype(m), tune_model_max_tokens(m));
-    l->host = malloc(2 * (size_t)l->N * sizeof *l->host);
     struct tune_arena count = {0};
     place(l, &count, training);
     l->memory_bytes = count.used;
     l->memory = tune_device_alloc(l->dev, l->memory_bytes, "the loss");
-    if (!l->host || !l->memory.at) {
-        if (!l->host)
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the loss");
+    if (!l->memory.at) {
         tune_loss_free(l);
         return NULL;
     }
@@ -96,14 +90,14 @@ void tune_loss_free(struct tune_loss *l)
     if (!l)
         return;
     tune_device_free(l->dev, l->memory, l->memory_bytes);
-    free(l->host);
     free(l);
 }
 
-/* The labelled rows and their labels, checked, onto the device. Their number, or -1. */
-static int64_t select_rows(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *b)
+/* The batch's labelled rows and their labels, which the model has on the device. Their number, or -1. */
+static int64_t select_rows(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *b,
+                           struct tune_model_labels *labels)
 {
-    int64_t n = 0, N = (int64_t)b->B * b->T, V = l->V;
+    int64_t N = (int64_t)b->B * b->T;
     if (N > l->N || hidden->ndim != 2 || hidden->shape[0] != N || hidden->shape[1] != l->C || hidden->dtype != l->dtype) {
         char text[64];
         tune_error_set("loss: hidden is %s%s for a batch of %d rows of %d; expected %s [%lld, %lld], at most %lld positions",
@@ -111,36 +105,27 @@ static int64_t select_rows(struct tune_loss *l, const struct tune_tensor *hidden
                        tune_dtype_name(l->dtype), (long long)N, (long long)l->C, (long long)l->N);
         return -1;
     }
-    for (int64_t i = 0; i < N; i++) {
-        if (b->labels[i] == TUNE_NO_LABEL)
-            continue;
-        if (b->labels[i] < 0 || b->labels[i] >= V) {
-            tune_error_set("row %lld, position %lld: label %d is outside the vocabulary of %lld", (long long)(i / b->T),
-                           (long long)(i % b->T), b->labels[i], (long long)V);
-            return -1;
-        }
-        l->host[n] = (int32_t)i;
-        l->host[l->N + n] = b->labels[i];
-        n++;
-    }
-    TRY(tune_device_upload(l->dev, l->index, l->host, n * 4));
-    TRY(tune_device_upload(l->dev, tune_address_plus(l->index, l->N * 4), l->host + l->N, n * 4));
-    return n;
+    TRY(tune_model_labels(l->m, b, labels));
+    return labels->rows.shape[0];
+}
+
+static int64_t chunks_of(const struct tune_loss *l, int64_t labels)
+{
+    return (labels + l->chunk - 1) / l->chunk;
 }
 
 /* All chunks. log_probs: whether to set them; dhidden NULL: no backward. */
-static int run(struct tune_loss *l, const struct tune_tensor *hidden, int64_t labels, tune_address step, bool log_probs,
-               struct tune_tensor *dhidden)
+static int run(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_model_labels *all, tune_address step,
+               bool log_probs, struct tune_tensor *dhidden)
 {
+    int64_t labels = all->rows.shape[0], chunks = chunks_of(l, labels);
     struct tune_device *dev = l->dev;
     struct tune_tensor w, dw;
     int64_t C = l->C, V = l->V;
     tune_model_output_weight(l->m, &w, &dw);
-    int64_t chunks = (labels + l->chunk - 1) / l->chunk;
     for (int64_t i = 0; i < chunks; i++) { /* of about one size: each goes over all of the output weights */
         int64_t at = labels * i / chunks, n = labels * (i + 1) / chunks - at;
-        struct tune_tensor rows = tune_tensor_1d(tune_address_plus(l->index, at * 4), TUNE_I32, n);
-        struct tune_tensor label = tune_tensor_1d(tune_address_plus(l->index, (l->N + at) * 4), TUNE_I32, n);
+        struct tune_tensor rows = tune_tensor_part(&all->rows, at, n), label = tune_tensor_part(&all->labels, at, n);
         struct tune_tensor probs = tune_tensor_1d(tune_address_plus(l->log_probs, at * 4), TUNE_F32, n);
         struct tune_tensor h = tune_tensor_2d(l->h, l->dtype, n, C), dh = tune_tensor_2d(l->dh, l->dtype, n, C);
         struct tune_tensor logits = tune_tensor_2d(l->logits, TUNE_F32, n, V);
@@ -160,23 +145,24 @@ static int run(struct tune_loss *l, const struct tune_tensor *hidden, int64_t la
 }
 
 int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
-                               struct tune_sums *sums, struct tune_tensor **dhidden)
+                               struct tune_record *record, struct tune_tensor **dhidden)
 {
     if (!l->training) {
         tune_error_set("this loss was made for evaluation; tune_loss_new(model, true) makes one that trains");
         return -1;
     }
     tune_device_does(l->dev, TUNE_LOSS, -1, "");
-    int64_t n = select_rows(l, hidden, batch);
+    struct tune_model_labels labels;
+    int64_t n = select_rows(l, hidden, batch, &labels);
     TRY(n);
-    if (sums)
-        TRY(tune_sums_count(sums, batch));
-    tune_address step = sums ? tune_sums_device(sums) : l->scalars;
+    if (record)
+        TRY(tune_record_count(record, batch));
+    tune_address step = record ? tune_record_step(record) : l->scalars;
     l->dhidden_tensor = tune_tensor_2d(l->dhidden, l->dtype, hidden->shape[0], hidden->shape[1]);
     TRY(tune_zero(l->dev, &l->dhidden_tensor));
-    TRY(run(l, hidden, n, step, false, &l->dhidden_tensor));
+    TRY(run(l, hidden, &labels, step, false, &l->dhidden_tensor));
     *dhidden = &l->dhidden_tensor;
-    return tune_add_labels(l->dev, step, (double)n);
+    return tune_add_labels(l->dev, step, (double)n, (double)chunks_of(l, n));
 }
 
 /* The evaluation's own scalars, all 0. */
@@ -191,10 +177,11 @@ int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, con
 {
     double sum;
     tune_device_does(l->dev, TUNE_EVALUATION, -1, "");
-    int64_t n = select_rows(l, hidden, batch);
+    struct tune_model_labels labels;
+    int64_t n = select_rows(l, hidden, batch, &labels);
     TRY(n);
     TRY(clear(l));
-    TRY(run(l, hidden, n, l->scalars, false, NULL));
+    TRY(run(l, hidden, &labels, l->scalars, false, NULL));
     TRY(tune_device_download(l->dev, &sum, TUNE_SCALAR(l->scalars, loss_sum).data, sizeof sum));
     TRY(tune_device_sync(l->dev));
     *loss_sum += sum;
@@ -205,10 +192,11 @@ int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, c
                         float *log_probs)
 {
     tune_device_does(l->dev, TUNE_EVALUATION, -1, "");
-    int64_t n = select_rows(l, hidden, batch);
+    struct tune_model_labels labels;
+    int64_t n = select_rows(l, hidden, batch, &labels);
     TRY(n);
     TRY(clear(l));
-    TRY(run(l, hidden, n, l->scalars, true, NULL));
+    TRY(run(l, hidden, &labels, l->scalars, true, NULL));
     TRY(tune_device_download(l->dev, log_probs, l->log_probs, n * 4));
     return tune_device_sync(l->dev);
 }

@@ -4,7 +4,7 @@
  * masked positions cost nothing here. What is summed is -log p over the labels; nobody
  * divides before the optimizer, so micro-batches and accumulation cannot change the result.
  *
- *     tune_loss_forward_backward(loss, hidden, &batch, sums, &dhidden);     training
+ *     tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden);     training
  *     tune_loss_forward(loss, hidden, &batch, &sum);                        evaluation
  *
  * Source of the chunking: no full logits, as in torchtune's LinearCrossEntropyLoss; the
@@ -28,12 +28,12 @@ void tune_loss_free(struct tune_loss *l);
 /* tune_loss_bytes - what tune_loss_new takes of the device for a model of this shape and up to N = B T positions. */
 int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations, int64_t N, bool training);
 
-/* tune_loss_forward_backward - add the batch's loss and labels to sums' present step and the output projection's gradient
+/* tune_loss_forward_backward - add the batch's loss and labels to the record's step and the output projection's gradient
  * to the model's; *dhidden [N,C] is set to the gradient of the loss sum (0 where there is no label), the loss's until the next
- * call; the model's backward writes over it. sums NULL: no record is kept. -1: a label outside the vocabulary, hidden not
- * of this batch, sums without a step that began. */
+ * call; the model's backward writes over it. record NULL: none is kept. -1: the batch is not the one last
+ * put through the model, hidden is not of it, record has no step that began. */
 int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
-                               struct tune_sums *sums, struct tune_tensor **dhidden);
+                               struct tune_record *record, struct tune_tensor **dhidden);
 
 /* tune_loss_forward - *loss_sum += sum of -log p over the batch's labels, nats; waits for the device. */
 int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,

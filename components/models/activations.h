@@ -34,9 +34,10 @@ struct tune_model {
     tune_address memory;             /* one allocation for all below */
     int64_t memory_bytes;
     tune_address rope;               /* [max_T, D] */
-    tune_address ids;                /* [N] I32 */
-    tune_address places;             /* [2,N] I32: positions and starts of the last forward, */
-    bool positions, starts;          /* if it had them; else each row is one text from its begin */
+    tune_address batch;              /* [5 N] I32: what the last forward was given, one upload */
+    int32_t *staging;                /* [5 N] the same on the host */
+    struct tune_tensor ids, positions, starts; /* [N] in it; 0 elements: each row is one text from its begin */
+    struct tune_model_labels labels; /* in it */
     tune_address *x;                 /* [layers+1] the residual stream [N,C]; one shared buffer when not training */
     struct layer_state *layer;       /* [layers]; all the same buffers when not training or checkpointing */
     tune_address rstd;               /* [N] of the final norm */
@@ -45,7 +46,8 @@ struct tune_model {
     tune_address dnorm, dqkv, datt, dh; /* [N,C], [N,Q], [N,HD], [N,F] */
     struct tune_lora *lora;          /* NULL: no adapters */
     struct lora_work lora_work;
-    int64_t step, forwards;          /* steps begun; forward passes of this one */
+    tune_address step_at, own_step;  /* the step's scalars: the loop's record, or the model's own */
+    int64_t steps, past_steps;       /* begun; done before the first of them, of a run that goes on */
     bool dropping;                   /* in the last one */
     const struct tune_weights_source *merged; /* during tune_model_infer_merged: what products with adapters multiply with */
     struct tune_tensor hidden_tensor;

@@ -177,6 +177,7 @@ void tune_model_free(struct tune_model *m)
     free(m->first);
     free(m->x);
     free(m->layer);
+    free(m->staging);
     free(m);
 }
 
@@ -205,8 +206,8 @@ static void place(struct tune_model *m, struct tune_arena *a)
     const struct tune_model_config *g = &m->config;
     int64_t N = (int64_t)m->max_B * m->max_T, e = tune_dtype_bits(m->dtype) / 8, HD = (int64_t)g->heads * g->head_dim;
     m->rope = tune_arena_take(a, m->max_T, (int64_t)g->head_dim * 4);
-    m->ids = tune_arena_take(a, N, 4);
-    m->places = tune_arena_take(a, N, 8);
+    m->batch = tune_arena_take(a, 5 * N, 4);
+    m->own_step = tune_arena_take(a, 1, sizeof(struct tune_scalars));
     for (int i = 0; i <= g->layers; i++)
         m->x[i] = m->training || i < 2 ? tune_arena_take(a, N, g->hidden * e) : m->x[i - 2];
     for (int i = 0; i < g->layers; i++)
@@ -262,9 +263,11 @@ static int set_sizes(struct tune_model *m, int B, int T, int what)
     m->checkpointing = what & TUNE_CHECKPOINTING;
     free(m->x); /* of a call that found no memory */
     free(m->layer);
+    free(m->staging);
     m->x = calloc((size_t)m->config.layers + 1, sizeof *m->x);
     m->layer = calloc((size_t)m->config.layers, sizeof *m->layer);
-    if (m->x && m->layer)
+    m->staging = calloc(5 * (size_t)B * (size_t)T, sizeof *m->staging);
+    if (m->x && m->layer && m->staging)
         return 0;
     tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a batch of %d rows of %d", B, T);
     return -1;
@@ -297,6 +300,7 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
     tune_parameters_free(&m.parameters);
     free(m.x);
     free(m.layer);
+    free(m.staging);
     return status;
 }
 
@@ -435,20 +439,24 @@ int tune_model_gradients(struct tune_model *m)
     return tune_model_keep(m, TUNE_GRADIENT, "the gradients");
 }
 
-int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums)
+int tune_model_zero_grad(struct tune_model *m, struct tune_record *record)
 {
     TRY(tune_model_gradients(m));
     struct tune_tensor gradients = tune_model_kept(m, TUNE_GRADIENT);
     tune_device_does(m->dev, TUNE_DATA, -1, "gradients");
     TRY(tune_zero(m->dev, &gradients));
-    m->step++;
-    m->forwards = 0;
     tune_device_does(m->dev, TUNE_DATA, -1, "");
-    return sums ? tune_sums_begin(sums) : 0;
+    m->steps++;
+    m->step_at = m->own_step;
+    if (record) {
+        TRY(tune_record_begin(record));
+        m->step_at = tune_record_step(record);
+        return 0;
+    }
+    return m->own_step.at ? tune_begin_step(m->dev, m->own_step) : 0;
 }
 
 void tune_model_set_step(struct tune_model *m, int64_t step)
 {
-    m->step = step;
-    m->forwards = 0;
+    m->past_steps = step - m->steps;
 }

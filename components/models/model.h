@@ -9,9 +9,9 @@
  *
  *     struct tune_model *m = tune_model_load("models/SmolLM2-135M", dev, TUNE_F32);
  *     tune_model_reserve(m, 1, 512, TUNE_FOR_TRAINING);
- *     tune_model_zero_grad(m, sums);
+ *     tune_model_zero_grad(m, record);
  *     tune_model_forward(m, &batch, &hidden);
- *     tune_loss_forward_backward(loss, hidden, &batch, sums, &dhidden);
+ *     tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden);
  *     tune_model_backward(m, &batch, dhidden);
  *
  * B rows, T positions, N = B T, C width, V vocabulary. */
@@ -19,7 +19,7 @@
 #define TUNE_MODEL_H
 
 #include "core/batch.h"
-#include "devices/sums.h"
+#include "devices/record.h"
 #include "models/parameters.h"
 
 #ifdef __cplusplus
@@ -111,11 +111,22 @@ struct tune_tensor tune_model_kept(struct tune_model *m, int which);
 /* tune_model_gradients - allocate the gradient buffer for what is trainable now; again is fine. */
 int tune_model_gradients(struct tune_model *m);
 
-/* tune_model_zero_grad - gradients to 0, and a new step's record begins in sums (NULL: none kept). */
-int tune_model_zero_grad(struct tune_model *m, struct tune_sums *sums);
+/* tune_model_zero_grad - gradients to 0, and a new step begins in record (NULL: none is kept). Dropout counts by the record's steps. */
+int tune_model_zero_grad(struct tune_model *m, struct tune_record *record);
+
+/* The labelled positions of the batch last put through the model, on the device. */
+struct tune_model_labels {
+    struct tune_tensor rows;   /* [n] I32: positions, 0..N-1, in order */
+    struct tune_tensor labels; /* [n] I32 */
+};
+
+/* tune_model_labels - those of batch. -1: it is not the one last put through forward or infer. */
+int tune_model_labels(const struct tune_model *m, const struct tune_batch *batch, struct tune_model_labels *labels);
 
 /* tune_model_forward - *hidden [N,C]: the final norm's output, the model's until the next forward.
- * -1: an id outside the vocabulary (row, position), a batch larger than reserved, positions or starts that are none. */
+ * The batch is
+ * copied: its arrays may change afterwards. -1: an id or label outside the vocabulary (row, position), a batch larger than
+ * reserved, positions or starts that are none. */
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
 
 /* tune_model_infer - the same, and adapters drop nothing: for evaluation, logits, proofs. No backward follows it.

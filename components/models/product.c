@@ -57,8 +57,7 @@ static struct tune_tensor factors(const struct lora_state *s, const struct lora_
 /* What this product drops in this pass of this step. */
 static struct tune_dropout dropout(const struct tune_model *m, const struct product *p)
 {
-    uint64_t pass = tune_random_u64(m->lora->seed, (uint64_t)m->step, (uint64_t)m->forwards);
-    return (struct tune_dropout){tune_random_u64(pass, (uint64_t)p->layer, p->which), m->lora->options.dropout};
+    return (struct tune_dropout){m->lora->seed, m->past_steps, p->layer, (int)p->which, m->lora->options.dropout};
 }
 
 /* d; x itself where nothing is dropped. */
@@ -69,7 +68,7 @@ static int dropped(struct tune_model *m, const struct product *p, const struct t
     if (!m->dropping)
         return 0;
     d->data = m->lora_work.d;
-    return tune_dropout(m->dev, d, x, drop, 0, 0, 1);
+    return tune_dropout(m->dev, d, x, m->step_at, drop, 0, 0, 1);
 }
 
 /* y's columns += scale s h B^T. */
@@ -146,7 +145,7 @@ int tune_product_forward(struct tune_model *m, const struct product *p, struct t
     struct tune_tensor factor = factors(s, g, false, 0, g->out);
     if (m->dropping) {
         struct tune_dropout drop = dropout(m, p);
-        TRY(tune_dropout(m->dev, &d, x, drop, 0, 1, -1)); /* x - d */
+        TRY(tune_dropout(m->dev, &d, x, m->step_at, drop, 0, 1, -1)); /* x - d */
         TRY(tune_linear_forward(m->dev, y, &d, p->w, p->bias, p->scale, beta));
         return tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, 1);
     }
@@ -204,5 +203,5 @@ int tune_product_backward(struct tune_model *m, const struct product *p, struct 
         TRY(tune_scale_columns(m->dev, &du, dy, &factor, -1, 1, 0));
         TRY(tune_gemm(m->dev, &dd, &du, false, p->w, false, p->scale, 1));
     }
-    return tune_dropout(m->dev, dx, &dd, drop, 1, 0, 1);
+    return tune_dropout(m->dev, dx, &dd, m->step_at, drop, 1, 0, 1);
 }

@@ -102,23 +102,17 @@ static void on(struct tune_model *m, int i, const char *what)
     m->dev->doing.what = what;
 }
 
-/* Indices of the last forward's positions, as an operation takes them. */
-static struct tune_tensor index_of(const struct tune_model *m, tune_address data)
+/* NULL where the batch had none. */
+static const struct tune_tensor *some(const struct tune_tensor *index)
 {
-    return tune_tensor_1d(data, TUNE_I32, (int64_t)m->B * m->T);
-}
-
-/* Where each row's numbers of positions and of starts have room. */
-static tune_address starts_at(const struct tune_model *m)
-{
-    return tune_address_plus(m->places, (int64_t)m->max_B * m->max_T * 4);
+    return index->shape[0] > 0 ? index : NULL;
 }
 
 static int rotate(struct tune_model *m, struct tune_tensor *x, bool backward)
 {
     const struct tune_model_config *c = &m->config;
-    struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim), positions = index_of(m, m->places);
-    return tune_rope(m->dev, x, &table, m->positions ? &positions : NULL, m->T, c->heads + c->kv_heads, c->head_dim, backward);
+    struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim);
+    return tune_rope(m->dev, x, &table, some(&m->positions), m->T, c->heads + c->kv_heads, c->head_dim, backward);
 }
 
 /* The heads of rows [N,Q]: queries, keys, values. */
@@ -179,8 +173,7 @@ static int layer_forward(struct tune_model *m, int i, bool again)
     struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn);
     TRY(project_qkv(m, i, &w));
     struct heads h3 = heads_of(m, &qkv);
-    struct tune_tensor starts = index_of(m, starts_at(m));
-    TRY(tune_attention_forward(m->dev, &att, &lse, &h3.q, &h3.k, &h3.v, m->starts ? &starts : NULL, NULL, NULL, attention_how(m, i)));
+    TRY(tune_attention_forward(m->dev, &att, &lse, &h3.q, &h3.k, &h3.v, some(&m->starts), NULL, NULL, attention_how(m, i)));
     TRY(tune_copy(m->dev, &mid, &x));
     struct product o = product(i, LORA_O, &w.o, &w.o_bias, c->residual_multiplier);
     on(m, i, "o");
@@ -219,6 +212,16 @@ static int check_places(const struct tune_model *m, const struct tune_batch *b)
     return 0;
 }
 
+/* An id or a label of the model's vocabulary. */
+static int check_token(const struct tune_model *m, const struct tune_batch *b, int64_t i, const char *what, int32_t id)
+{
+    if (id >= 0 && id < m->config.vocabulary)
+        return 0;
+    tune_error_set("row %lld, position %lld: %s %d is outside the model's vocabulary of %d; the tokenizer belongs to another model",
+                   (long long)(i / b->T), (long long)(i % b->T), what, id, m->config.vocabulary);
+    return -1;
+}
+
 static int check_batch(const struct tune_model *m, const struct tune_batch *b)
 {
     if (b->B < 1 || b->T < 1 || b->B > m->max_B || b->T > m->max_T) {
@@ -226,25 +229,58 @@ static int check_batch(const struct tune_model *m, const struct tune_batch *b)
                        m->max_T);
         return -1;
     }
-    for (int64_t i = 0; i < (int64_t)b->B * b->T; i++)
-        if (b->ids[i] < 0 || b->ids[i] >= m->config.vocabulary) {
-            tune_error_set("row %lld, position %lld: token id %d is outside the model's vocabulary of %d; the tokenizer "
-                           "belongs to another model",
-                           (long long)(i / b->T), (long long)(i % b->T), b->ids[i], m->config.vocabulary);
-            return -1;
-        }
+    for (int64_t i = 0; i < (int64_t)b->B * b->T; i++) {
+        TRY(check_token(m, b, i, "token id", b->ids[i]));
+        if (b->labels && b->labels[i] != TUNE_NO_LABEL)
+            TRY(check_token(m, b, i, "label", b->labels[i]));
+    }
     return check_places(m, b);
 }
 
-/* Positions and starts as a packed batch has them, else none. */
-static int upload_places(struct tune_model *m, const struct tune_batch *b)
+/* n numbers behind what is staged already, as they will lie on the device. */
+static struct tune_tensor stage(struct tune_model *m, int64_t *used, const int32_t *from, int64_t n)
 {
-    int64_t bytes = (int64_t)b->B * b->T * 4;
-    m->positions = b->positions != NULL;
-    m->starts = b->starts != NULL;
-    if (b->positions)
-        TRY(tune_device_upload(m->dev, m->places, b->positions, bytes));
-    return b->starts ? tune_device_upload(m->dev, starts_at(m), b->starts, bytes) : 0;
+    struct tune_tensor t = tune_tensor_1d(tune_address_plus(m->batch, *used * 4), TUNE_I32, from ? n : 0);
+    if (from && from != m->staging + *used)
+        memcpy(m->staging + *used, from, (size_t)n * sizeof *from);
+    *used += t.shape[0];
+    return t;
+}
+
+/* The labelled positions, or their labels. */
+static struct tune_tensor stage_labels(struct tune_model *m, int64_t *used, const struct tune_batch *b, bool rows)
+{
+    int32_t *to = m->staging + *used;
+    int64_t n = 0;
+    for (int64_t i = 0; b->labels && i < (int64_t)b->B * b->T; i++)
+        if (b->labels[i] != TUNE_NO_LABEL)
+            to[n++] = rows ? (int32_t)i : b->labels[i];
+    return stage(m, used, to, n);
+}
+
+/* All that the device needs of a batch, in one upload. */
+static int upload_batch(struct tune_model *m, const struct tune_batch *b)
+{
+    int64_t used = 0, N = (int64_t)b->B * b->T;
+    m->ids = stage(m, &used, b->ids, N);
+    m->positions = stage(m, &used, b->positions, N);
+    m->starts = stage(m, &used, b->starts, N);
+    m->labels.rows = stage_labels(m, &used, b, true);
+    m->labels.labels = stage_labels(m, &used, b, false);
+    return tune_device_upload(m->dev, m->batch, m->staging, used * 4);
+}
+
+int tune_model_labels(const struct tune_model *m, const struct tune_batch *b, struct tune_model_labels *labels)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; b->labels && i < (int64_t)b->B * b->T; i++)
+        n += b->labels[i] != TUNE_NO_LABEL;
+    *labels = m->labels;
+    if (b->B == m->B && b->T == m->T && n == labels->rows.shape[0])
+        return 0;
+    tune_error_set("the batch is not the one last put through the model: %d rows of %d with %lld labels, expected %d of %d with %lld",
+                   b->B, b->T, (long long)n, m->B, m->T, (long long)labels->rows.shape[0]);
+    return -1;
 }
 
 static int forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
@@ -253,17 +289,14 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     TRY(check_batch(m, batch));
     m->B = batch->B;
     m->T = batch->T;
-    int64_t N = (int64_t)m->B * m->T;
-    TRY(tune_device_upload(m->dev, m->ids, batch->ids, N * 4));
-    TRY(upload_places(m, batch));
+    TRY(upload_batch(m, batch));
     struct tune_tensor x = rows(m, m->x[0], c->hidden), last = rows(m, m->x[c->layers], c->hidden);
     struct tune_tensor rstd = stat(m, m->rstd);
     struct tune_tensor table = tune_model_tensor(m, &m->parameters.at[0]);
     const struct tune_parameter *p = m->first[c->layers + 1];
     struct weight norm = view(m, &p, 1);
-    struct tune_tensor ids = index_of(m, m->ids);
     on(m, -1, "");
-    TRY(tune_embed_forward(m->dev, &x, &table, &ids, c->embedding_multiplier));
+    TRY(tune_embed_forward(m->dev, &x, &table, &m->ids, c->embedding_multiplier));
     for (int i = 0; i < c->layers; i++)
         TRY(layer_forward(m, i, false));
     m->hidden_tensor = rows(m, m->hidden, c->hidden);
@@ -277,8 +310,11 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
 {
     m->dropping = m->lora && m->lora->options.dropout > 0 && m->training;
-    m->forwards++;
     tune_device_does(m->dev, TUNE_FORWARD, -1, "");
+    if (m->dropping && !m->step_at.at)
+        m->step_at = m->own_step;
+    if (m->dropping)
+        TRY(tune_begin_pass(m->dev, m->step_at));
     return forward(m, batch, hidden);
 }
 
@@ -340,7 +376,6 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
     struct tune_tensor qkv = rows(m, s->qkv, Q), att = rows(m, s->att, HD), dqkv = rows(m, m->dqkv, Q), datt = rows(m, m->datt, HD);
     struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, N, c->heads);
     struct heads x3 = heads_of(m, &qkv), d3 = heads_of(m, &dqkv);
-    struct tune_tensor starts = index_of(m, starts_at(m));
     struct product o = product(i, LORA_O, &w->o, &w->o_bias, c->residual_multiplier);
     struct product qkv_product = product(i, LORA_QKV, &w->qkv, &w->qkv_bias, 1);
     on(m, i, "o");
@@ -348,7 +383,7 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
     if (bottom == LORA_O)
         return 0;
     on(m, i, "");
-    TRY(tune_attention_backward(m->dev, &d3.q, &d3.k, &d3.v, &datt, &x3.q, &x3.k, &x3.v, &att, &lse, m->starts ? &starts : NULL,
+    TRY(tune_attention_backward(m->dev, &d3.q, &d3.k, &d3.v, &datt, &x3.q, &x3.k, &x3.v, &att, &lse, some(&m->starts),
                                 attention_how(m, i)));
     TRY(rotate(m, &dqkv, true));
     if (c->qk_norm) {
@@ -424,9 +459,8 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
     if (m->parameters.at[0].gradient < 0)
         return 0;
     struct tune_tensor dw = tune_tensor_2d(tune_model_gradient_at(m, &m->parameters.at[0]), TUNE_F32, c->vocabulary, c->hidden);
-    struct tune_tensor ids = index_of(m, m->ids);
     on(m, -1, "");
-    return tune_embed_backward(m->dev, &dw, &dx, &ids, c->embedding_multiplier);
+    return tune_embed_backward(m->dev, &dw, &dx, &m->ids, c->embedding_multiplier);
 }
 
 int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *chosen, int count, float *logits)

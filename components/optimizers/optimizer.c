@@ -97,9 +97,9 @@ static struct tune_tensor updates(const struct tune_optimizer *opt)
     return tune_tensor_1d(opt->updates, TUNE_F64, 1);
 }
 
-int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_sums *sums)
+int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_record *record)
 {
-    tune_address step = tune_sums_device(sums);
+    tune_address step = tune_record_step(record);
     if (!step.at)
         return -1;
     struct tune_tensor g = tune_model_kept(opt->m, TUNE_GRADIENT), to = TUNE_SCALAR(step, updates), from = updates(opt);
@@ -107,7 +107,7 @@ int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tun
     TRY(tune_sum_squares(opt->dev, step, &g));
     TRY(tune_copy(opt->dev, &to, &from));
     TRY(tune_finish_step(opt->dev, step, clip_norm));
-    tune_sums_scale(sums);
+    tune_record_scaled(record);
     return 0;
 }
 
@@ -119,15 +119,16 @@ static struct tune_tensor *part(struct tune_optimizer *opt, const struct run *r,
     return all.data.at ? room : NULL;
 }
 
-int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums *sums)
+int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_record *record)
 {
     const struct tune_optimizer_options *o = &opt->options;
-    tune_address step = tune_sums_scaled(sums);
+    tune_address step = tune_record_update(record);
     if (!step.at)
         return -1;
-    struct tune_update u = {.lr = lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum};
+    struct tune_update u = {.lr_scale = 1, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum};
     opt->half = true;
     tune_device_does(opt->dev, TUNE_UPDATE, -1, "");
+    TRY(tune_set_lr(opt->dev, step, lr));
     for (int i = 0; i < opt->run_count; i++) {
         const struct run *r = &opt->runs[i];
         struct tune_tensor w = tune_tensor_1d(r->weight, TUNE_F32, r->count), room[3];
@@ -140,8 +141,7 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_sums 
     TRY(tune_copy(opt->dev, &to, &from));
     opt->half = false;
     tune_device_does(opt->dev, TUNE_AFTER, -1, "");
-    tune_sums_end(sums, lr);
-    return 0;
+    return tune_record_end(record);
 }
 
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/try.h"
-#include "devices/sums.h"
+#include "devices/record.h"
 #include "losses/loss.h"
 #include "profilers/profiler.h"
 #include "profilers/sampler.h"
@@ -45,7 +45,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients), true);
     add(plan, "activations", model.activations, true);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), true);
-    add(plan, "threads' work", model.working + tune_sums_bytes(r->log_every), true);
+    add(plan, "threads' work", model.working + tune_record_bytes(r->log_every), true);
     add(plan, "merged tile", r->proves ? model.merged : 0, true);
     add(plan, "proof of adapters", r->proves ? model.merged_host : 0, false);
     add(plan, "profiler", profiler.device, true);

@@ -3,6 +3,7 @@
 
 #include "core/random.h"
 #include "devices/cpu/cpu.h"
+#include "devices/record.h"
 
 /* 32 even bits for each column of a row, from the row's own 64: plain arithmetic that the compiler makes vectors of.
  * Source: Appleby's 32-bit finalizer (MurmurHash3); a row's 64 bits are Philox's. */
@@ -17,10 +18,14 @@ static inline uint32_t column_bits(uint64_t row, uint32_t column)
     return h ^ h >> 16;
 }
 
-int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, struct tune_dropout drop,
+int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, tune_address step,
+                     struct tune_dropout drop,
                      float beta, float plain, float masked)
 {
     int64_t N = x->shape[0], C = x->shape[1];
+    const struct tune_scalars *s = tune_cpu_pointer(step);
+    uint64_t pass = tune_random_u64(drop.seed, (uint64_t)(drop.past_steps + (int64_t)s->step), (uint64_t)s->pass);
+    uint64_t key = tune_random_u64(pass, (uint64_t)drop.layer, (uint64_t)drop.which);
     uint32_t below = (uint32_t)(drop.p * 0x1p32); /* p < 1: fits */
     float stays = plain + masked * (float)(1 / (1 - drop.p));
     if (tune_cpu_reserve(dev, 2 * C) < 0)
@@ -31,7 +36,7 @@ int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struc
         float *work = tune_cpu_work(dev);
         tune_cpu_piece(N, 1, &begin, &end);
         for (int64_t n = begin; n < end; n++) {
-            uint64_t row = tune_random_u64(drop.key, 0, (uint64_t)n);
+            uint64_t row = tune_random_u64(key, 0, (uint64_t)n);
             const float *in = tune_cpu_in(x, n * C, C, work);
             float *out = tune_cpu_place(y, n * C, work + C);
             if (beta != 0)

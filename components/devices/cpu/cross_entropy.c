@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "devices/sums.h"
+#include "devices/record.h"
 
 /* exp(scale x - max) in x's place; *sum is their sum. Returns max. */
 static float row_exp(float *x, int64_t V, float scale, float *sum)

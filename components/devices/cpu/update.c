@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "devices/sums.h"
+#include "devices/record.h"
 
 /* Nobody reads errno: without -fno-math-errno clang could not make vectors of adamw's loop, and said so. */
 extern float sqrtf(float x) __attribute__((const));
@@ -29,24 +29,69 @@ int tune_cpu_sum_squares(struct tune_device *dev, tune_address step, const struc
     return 0;
 }
 
-int tune_cpu_add_labels(struct tune_device *dev, tune_address step, double n)
+/* ---- the step's scalars ---- */
+
+int tune_cpu_begin_step(struct tune_device *dev, tune_address step)
+{
+    struct tune_scalars *s = tune_cpu_pointer(step);
+    (void)dev;
+    *s = (struct tune_scalars){.step = s->step + 1, .begin_s = tune_clock_s()};
+    return 0;
+}
+
+int tune_cpu_begin_pass(struct tune_device *dev, tune_address step)
 {
     (void)dev;
-    ((struct tune_scalars *)tune_cpu_pointer(step))->labels += n;
+    ((struct tune_scalars *)tune_cpu_pointer(step))->pass += 1;
+    return 0;
+}
+
+int tune_cpu_add_labels(struct tune_device *dev, tune_address step, double labels, double chunks)
+{
+    struct tune_scalars *s = tune_cpu_pointer(step);
+    (void)dev;
+    s->labels += labels;
+    s->chunks += chunks;
+    return 0;
+}
+
+int tune_cpu_add_divisor(struct tune_device *dev, tune_address step, double more)
+{
+    (void)dev;
+    ((struct tune_scalars *)tune_cpu_pointer(step))->divisor += more;
+    return 0;
+}
+
+int tune_cpu_set_lr(struct tune_device *dev, tune_address step, double lr)
+{
+    (void)dev;
+    ((struct tune_scalars *)tune_cpu_pointer(step))->lr = lr;
+    return 0;
+}
+
+int tune_cpu_end_step(struct tune_device *dev, struct tune_tensor *slot, tune_address step)
+{
+    struct tune_scalars *s = tune_cpu_pointer(step);
+    (void)dev;
+    s->end_s = tune_clock_s();
+    memcpy(tune_cpu_data(slot), s, sizeof *s);
     return 0;
 }
 
 int tune_cpu_finish_step(struct tune_device *dev, tune_address step, double clip_norm)
 {
     struct tune_scalars *s = tune_cpu_pointer(step);
+    double n = s->divisor != 0 ? s->divisor : s->labels;
     (void)dev;
-    s->grad_norm = sqrt(s->square_sum) / s->labels;
+    s->grad_norm = sqrt(s->square_sum) / n;
     s->not_finite = !isfinite(s->grad_norm) || !isfinite(s->loss_sum);
     double factor = clip_norm > 0 ? clip_norm / (s->grad_norm + 1e-6) : 1;
     s->updates += !s->not_finite;
-    s->gradient_scale = s->not_finite ? 0 : (factor < 1 ? factor : 1) / s->labels;
+    s->gradient_scale = s->not_finite ? 0 : (factor < 1 ? factor : 1) / n;
     return 0;
 }
+
+/* ---- updates ---- */
 
 int tune_cpu_adamw(struct tune_device *dev, struct tune_tensor *weights, const struct tune_tensor *gradients,
                    struct tune_tensor *moment1, struct tune_tensor *moment2, tune_address step, struct tune_update how)
@@ -60,7 +105,8 @@ int tune_cpu_adamw(struct tune_device *dev, struct tune_tensor *weights, const s
     float a1 = (float)(1 - u->beta1), a2 = (float)(1 - u->beta2);
     if (scale == 0)
         return 0;
-    float keep = (float)(1 - u->lr * u->weight_decay), rate = (float)(u->lr / (1 - pow(u->beta1, s->updates)));
+    double lr = s->lr * u->lr_scale;
+    float keep = (float)(1 - lr * u->weight_decay), rate = (float)(lr / (1 - pow(u->beta1, s->updates)));
     float root = (float)(1 / sqrt(1 - pow(u->beta2, s->updates)));
 #pragma omp parallel num_threads(dev->threads)
     {
@@ -85,9 +131,9 @@ int tune_cpu_sgd(struct tune_device *dev, struct tune_tensor *weights, const str
     float *w = tune_cpu_data(weights), *m = tune_cpu_data(moment);
     const float *g = tune_cpu_data(gradients);
     int64_t count = gradients->shape[0];
-    float scale = (float)((const struct tune_scalars *)tune_cpu_pointer(step))->gradient_scale;
-    float momentum = (float)u->momentum, lr = (float)u->lr;
-    float keep = (float)(1 - u->lr * u->weight_decay);
+    const struct tune_scalars *s = tune_cpu_pointer(step);
+    float scale = (float)s->gradient_scale, momentum = (float)u->momentum, lr = (float)(s->lr * u->lr_scale);
+    float keep = (float)(1 - s->lr * u->lr_scale * u->weight_decay);
     if (scale == 0)
         return 0;
 #pragma omp parallel num_threads(dev->threads)

@@ -1,0 +1,134 @@
+/* record.c - one step's scalars at a fixed place on the device, a ring of finished ones, and what the host knows beside them. */
+#include "devices/record.h"
+
+#include <stdlib.h>
+
+#include "core/try.h"
+#include "devices/ops.h"
+
+struct tune_record {
+    struct tune_device *dev;
+    int room, steps;  /* steps begun since the last read */
+    bool open;        /* the last of them has not ended */
+    bool scaled;      /* its gradient_scale is computed */
+    tune_address device; /* the step's, then the ring [room] */
+    struct tune_scalars *copy; /* [room], where downloads land */
+    struct tune_done_step *host;
+};
+
+int64_t tune_record_bytes(int room)
+{
+    return ((room < 1 ? 1 : room) + 1) * (int64_t)sizeof(struct tune_scalars);
+}
+
+struct tune_record *tune_record_new(struct tune_device *dev, int room)
+{
+    struct tune_record *r = calloc(1, sizeof *r);
+    if (r) {
+        r->dev = dev;
+        r->room = room < 1 ? 1 : room;
+        r->copy = calloc((size_t)r->room, sizeof *r->copy);
+        r->host = calloc((size_t)r->room, sizeof *r->host);
+        r->device = tune_device_alloc(dev, tune_record_bytes(room), "the steps' scalars");
+    }
+    if (!r || !r->copy || !r->host || !r->device.at) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the scalars of %d steps", room);
+        tune_record_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void tune_record_free(struct tune_record *r)
+{
+    if (!r)
+        return;
+    tune_device_free(r->dev, r->device, tune_record_bytes(r->room));
+    free(r->copy);
+    free(r->host);
+    free(r);
+}
+
+int tune_record_begin(struct tune_record *r)
+{
+    if (!r->open) {
+        if (r->steps == r->room) {
+            tune_error_set("%d steps were not read; tune_record_new makes room for that many between two tune_record_read", r->room);
+            return -1;
+        }
+        r->steps++;
+    }
+    r->open = true;
+    r->scaled = false;
+    r->host[r->steps - 1] = (struct tune_done_step){.begin = tune_moment_now()};
+    return tune_begin_step(r->dev, r->device);
+}
+
+tune_address tune_record_step(struct tune_record *r)
+{
+    if (r->open)
+        return r->device;
+    tune_error_set("no step has begun, or tune_record_read ended it; call tune_model_zero_grad first");
+    return (tune_address){0};
+}
+
+void tune_record_scaled(struct tune_record *r)
+{
+    r->scaled = true;
+}
+
+tune_address tune_record_update(struct tune_record *r)
+{
+    tune_address step = tune_record_step(r);
+    if (!step.at || r->scaled)
+        return step;
+    tune_error_set("the step's gradient was not measured; call tune_optimizer_clip before tune_optimizer_step (clip_norm 0: without "
+                   "clipping)");
+    return (tune_address){0};
+}
+
+int tune_record_count(struct tune_record *r, const struct tune_batch *batch)
+{
+    if (!tune_record_step(r).at)
+        return -1;
+    struct tune_done_step *h = &r->host[r->steps - 1];
+    h->rows += batch->row_count > 0 ? batch->row_count : batch->B;
+    h->tokens += batch->tokens;
+    h->padded_tokens += (int64_t)batch->B * batch->T;
+    h->labels += batch->label_count;
+    h->epoch = batch->epoch;
+    return 0;
+}
+
+int tune_record_divisor(struct tune_record *r, double more)
+{
+    tune_address step = tune_record_step(r);
+    return step.at ? tune_add_divisor(r->dev, step, more) : -1;
+}
+
+int tune_record_end(struct tune_record *r)
+{
+    tune_address slot = tune_address_plus(r->device, r->steps * (int64_t)sizeof *r->copy);
+    struct tune_tensor to = tune_tensor_1d(slot, TUNE_U8, sizeof *r->copy);
+    r->host[r->steps - 1].end = tune_moment_now();
+    r->open = false;
+    return tune_end_step(r->dev, &to, r->device);
+}
+
+int tune_record_read(struct tune_record *r, const struct tune_done_step **steps)
+{
+    int n = r->steps - (r->open ? 1 : 0);
+    tune_address ring = tune_address_plus(r->device, sizeof *r->copy);
+    if (n > 0)
+        TRY(tune_device_download(r->dev, r->copy, ring, n * (int64_t)sizeof *r->copy));
+    TRY(tune_device_sync(r->dev));
+    for (int i = 0; i < n; i++) {
+        r->host[i].scalars = r->copy[i];
+        r->host[i].begin.wall_s = r->copy[i].begin_s;
+        r->host[i].end.wall_s = r->copy[i].end_s;
+    }
+    *steps = r->host;
+    r->steps = 0;
+    r->open = false;
+    return n;
+}

@@ -1,0 +1,378 @@
+/* far.c - the far device: a queue of calls in front of the CPU's table. */
+#include "far/far.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "core/error.h"
+#include "core/nf4.h"
+#include "core/try.h"
+#include "devices/cpu/cpu.h"
+#include "devices/ops.h"
+
+enum { PAGE = 4096, GARBAGE = 0xff };
+
+/* One thing to do later: run(cpu, arguments), or an upload, a download, a free. */
+struct call {
+    int (*run)(struct tune_device *cpu, void *arguments);
+    void *arguments;
+    struct call *next;
+};
+
+struct block {
+    char *memory;
+    size_t size;
+    struct block *next;
+};
+
+struct far {
+    struct tune_device *cpu;
+    struct block *blocks;
+    struct call *first, **last;
+    bool failed; /* since the last sync */
+};
+
+static void give_up(const char *why)
+{
+    fprintf(stderr, "the far device: %s\n", why);
+    abort();
+}
+
+static int enqueue(struct tune_device *dev, int (*run)(struct tune_device *, void *), const void *arguments, size_t size)
+{
+    struct far *far = dev->state;
+    struct call *call = malloc(sizeof *call);
+    void *copy = malloc(size);
+    if (!call || !copy)
+        give_up("no memory for its queue");
+    memcpy(copy, arguments, size);
+    *call = (struct call){run, copy, NULL};
+    *far->last = call;
+    far->last = &call->next;
+    return 0;
+}
+
+/* ---- memory ---- */
+
+static size_t pages(int64_t bytes)
+{
+    return ((size_t)bytes + PAGE) / PAGE * PAGE; /* one byte at least */
+}
+
+static void open_all(struct far *far, bool open)
+{
+    for (struct block *b = far->blocks; b; b = b->next)
+        if (mprotect(b->memory, b->size, open ? PROT_READ | PROT_WRITE : PROT_NONE) < 0)
+            give_up("mprotect failed");
+}
+
+static tune_address far_alloc(struct tune_device *dev, int64_t bytes)
+{
+    struct far *far = dev->state;
+    struct block *b = malloc(sizeof *b);
+    void *memory = mmap(NULL, pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!b || memory == MAP_FAILED) {
+        free(b);
+        return (tune_address){0};
+    }
+    *b = (struct block){memory, pages(bytes), far->blocks};
+    far->blocks = b;
+    return (tune_address){(uint64_t)(uintptr_t)memory};
+}
+
+struct freed {
+    struct far *far;
+    tune_address memory;
+};
+
+static int run_free(struct tune_device *cpu, void *arguments)
+{
+    struct freed *f = arguments;
+    (void)cpu;
+    for (struct block **at = &f->far->blocks; *at; at = &(*at)->next)
+        if ((uintptr_t)(*at)->memory == f->memory.at) {
+            struct block *b = *at;
+            *at = b->next;
+            munmap(b->memory, b->size);
+            free(b);
+            return 0;
+        }
+    give_up("memory is freed that is not its own");
+    return -1;
+}
+
+static void far_free(struct tune_device *dev, tune_address memory, int64_t bytes)
+{
+    struct freed f = {dev->state, memory};
+    (void)bytes;
+    enqueue(dev, run_free, &f, sizeof f);
+}
+
+/* ---- transfers ---- */
+
+struct transfer {
+    tune_address device;
+    void *host; /* an upload's: a copy of its own */
+    int64_t bytes;
+};
+
+static int run_upload(struct tune_device *cpu, void *arguments)
+{
+    struct transfer *t = arguments;
+    int status = cpu->ops->upload(cpu, t->device, t->host, t->bytes);
+    free(t->host);
+    return status;
+}
+
+static int far_upload(struct tune_device *dev, tune_address to, const void *from, int64_t bytes)
+{
+    struct transfer t = {to, malloc((size_t)bytes + 1), bytes};
+    if (!t.host)
+        give_up("no memory for an upload");
+    memcpy(t.host, from, (size_t)bytes);
+    return enqueue(dev, run_upload, &t, sizeof t);
+}
+
+static int run_download(struct tune_device *cpu, void *arguments)
+{
+    struct transfer *t = arguments;
+    const unsigned char *host = t->host;
+    for (int64_t i = 0; i < t->bytes; i++)
+        if (host[i] != GARBAGE)
+            give_up("the target of a download was freed, written or used before the sync");
+    return cpu->ops->download(cpu, t->host, t->device, t->bytes);
+}
+
+static int far_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes)
+{
+    struct transfer t = {from, to, bytes};
+    memset(to, GARBAGE, (size_t)bytes);
+    return enqueue(dev, run_download, &t, sizeof t);
+}
+
+static int far_sync(struct tune_device *dev)
+{
+    struct far *far = dev->state;
+    open_all(far, true);
+    while (far->first) {
+        struct call *call = far->first;
+        far->first = call->next;
+        if (!far->failed && call->run(far->cpu, call->arguments) < 0)
+            far->failed = true; /* what was queued behind it does not run, but memory is freed */
+        else if (far->failed && call->run == run_free)
+            run_free(far->cpu, call->arguments);
+        free(call->arguments);
+        free(call);
+    }
+    far->last = &far->first;
+    open_all(far, false);
+    bool failed = far->failed;
+    far->failed = false;
+    return failed ? -1 : 0;
+}
+
+/* ---- operations ---- */
+
+/* A tensor as a queued call keeps it. */
+struct kept {
+    struct tune_tensor tensor;
+    struct tune_nf4_part parts[TUNE_NF4_PARTS];
+    bool is_there;
+};
+
+static void keep(struct kept *k, const struct tune_tensor *t)
+{
+    int n = 0;
+    memset(k, 0, sizeof *k);
+    if (!t)
+        return;
+    k->is_there = true;
+    k->tensor = *t;
+    for (const struct tune_nf4_part *p = t->nf4; p; p = p->below)
+        k->parts[n++] = *p;
+}
+
+/* The tensor again, its parts where they are now. */
+static struct tune_tensor *kept(struct kept *k)
+{
+    int n = 0;
+    if (!k->is_there)
+        return NULL;
+    for (const struct tune_nf4_part *p = k->tensor.nf4; p && n < TUNE_NF4_PARTS && k->parts[n].memory.at; n++) {
+        bool more = k->parts[n].below != NULL;
+        k->parts[n].below = more ? &k->parts[n + 1] : NULL;
+        p = more ? p : NULL;
+    }
+    if (k->tensor.nf4)
+        k->tensor.nf4 = k->parts;
+    return &k->tensor;
+}
+
+/* Rows of a tensor, and what lies from one to the next. */
+struct rows {
+    int64_t count, bytes, stride, inner, outer; /* inner: rows until the next outer step */
+};
+
+static struct rows rows_of(const struct tune_tensor *t)
+{
+    int64_t bits = tune_dtype_bits(t->dtype), all = tune_tensor_elements(t);
+    int64_t row = t->ndim == 4 ? t->shape[2] * t->shape[3] : t->ndim == 2 ? t->shape[1] : all, rows = row > 0 ? all / row : 0;
+    int64_t stride = t->stride ? t->stride : row, inner = t->ndim == 4 ? t->shape[1] : rows;
+    return (struct rows){rows, row * bits / 8, stride * bits / 8, inner, (t->outer ? t->outer : inner * stride) * bits / 8};
+}
+
+static bool overlap(const struct tune_tensor *a, const struct tune_tensor *b)
+{
+    if (!a || !b || a->data.at == 0 || b->data.at == 0)
+        return false;
+    struct rows x = rows_of(a), y = rows_of(b);
+    uint64_t end_a = a->data.at + (uint64_t)(x.count > 0 ? (x.count - 1) / x.inner * x.outer + (x.inner - 1) * x.stride + x.bytes : 0);
+    uint64_t end_b = b->data.at + (uint64_t)(y.count > 0 ? (y.count - 1) / y.inner * y.outer + (y.inner - 1) * y.stride + y.bytes : 0);
+    return a->data.at < end_b && b->data.at < end_a;
+}
+
+static void spoil(const struct tune_tensor *t)
+{
+    struct rows r = rows_of(t);
+    char *to = tune_cpu_data(t);
+    for (int64_t i = 0; i < r.count; i++)
+        memset(to + i / r.inner * r.outer + i % r.inner * r.stride, GARBAGE, (size_t)r.bytes);
+}
+
+/* The CPU's working memory before an operation. */
+static void spoil_work(struct tune_device *cpu)
+{
+    struct tune_cpu *state = cpu->state;
+    memset(state->work, GARBAGE, state->work ? (size_t)(state->floats * cpu->threads) * sizeof *state->work : 0);
+    memset(state->shared, GARBAGE, state->shared ? (size_t)state->shared_floats * sizeof *state->shared : 0);
+    memset(state->sums, GARBAGE, state->sums ? (size_t)state->sums_floats * sizeof *state->sums : 0);
+}
+
+#define FIELD(kind, ...) FIELD_##kind(__VA_ARGS__)
+#define FIELD_SET(x) struct kept x;
+#define FIELD_EDIT(x, old) struct kept x;
+#define FIELD_GET(x) struct kept x;
+#define FIELD_STEP(x) tune_address x;
+#define FIELD_VALUE(x, T) T x;
+
+#define KEEP(kind, ...) KEEP_##kind(__VA_ARGS__)
+#define KEEP_SET(x) keep(&arguments.x, x);
+#define KEEP_EDIT(x, old) keep(&arguments.x, x);
+#define KEEP_GET(x) keep(&arguments.x, x);
+#define KEEP_STEP(x) arguments.x = x;
+#define KEEP_VALUE(x, T) arguments.x = x;
+
+#define FETCH(kind, ...) FETCH_##kind(__VA_ARGS__)
+#define FETCH_SET(x) struct tune_tensor *x = kept(&arguments->x);
+#define FETCH_EDIT(x, old) struct tune_tensor *x = kept(&arguments->x);
+#define FETCH_GET(x) const struct tune_tensor *x = kept(&arguments->x);
+#define FETCH_STEP(x) tune_address x = arguments->x;
+#define FETCH_VALUE(x, T) T x = arguments->x;
+
+/* What an operation reads; an output that lies there is not spoilt. */
+#define READ(kind, ...) READ_##kind(__VA_ARGS__)
+#define READ_SET(x)
+#define READ_EDIT(x, old) if (x && (old)) reads[count++] = x;
+#define READ_GET(x) if (x) reads[count++] = x;
+#define READ_STEP(x)
+#define READ_VALUE(x, T)
+
+#define SPOIL(kind, ...) SPOIL_##kind(__VA_ARGS__)
+#define SPOIL_SET(x) if (x && !any_overlap(reads, count, x)) spoil(x);
+#define SPOIL_EDIT(x, old) if (x && !(old) && !any_overlap(reads, count, x)) spoil(x);
+#define SPOIL_GET(x)
+#define SPOIL_STEP(x)
+#define SPOIL_VALUE(x, T)
+
+static bool any_overlap(const struct tune_tensor *const *reads, int count, const struct tune_tensor *x)
+{
+    for (int i = 0; i < count; i++)
+        if (overlap(reads[i], x))
+            return true;
+    return false;
+}
+
+#define FAR(op)                                                               \
+    struct op##_arguments {                                                   \
+        TUNE_ARGS_##op(FIELD)                                                 \
+    };                                                                        \
+    static int run_##op(struct tune_device *cpu, void *kept_arguments)        \
+    {                                                                         \
+        struct op##_arguments *arguments = kept_arguments;                    \
+        const struct tune_tensor *reads[16];                                  \
+        int count = 0;                                                        \
+        TUNE_ARGS_##op(FETCH)                                                 \
+        TUNE_ARGS_##op(READ)                                                  \
+        TUNE_ARGS_##op(SPOIL)                                                 \
+        (void)reads;                                                          \
+        (void)count;                                                          \
+        spoil_work(cpu);                                                      \
+        return cpu->ops->op(cpu TUNE_ARGS_##op(TUNE_ARGUMENT));               \
+    }                                                                         \
+    static int far_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER)) \
+    {                                                                         \
+        struct op##_arguments arguments;                                      \
+        memset(&arguments, 0, sizeof arguments);                              \
+        TUNE_ARGS_##op(KEEP)                                                  \
+        return enqueue(dev, run_##op, &arguments, sizeof arguments);          \
+    }
+TUNE_OPS(FAR)
+
+/* ---- the rest ---- */
+
+static int far_reserve(struct tune_device *dev, const struct tune_largest *largest)
+{
+    struct tune_device *cpu = ((struct far *)dev->state)->cpu;
+    int64_t before = cpu->bytes;
+    TRY(cpu->ops->reserve(cpu, largest));
+    dev->bytes += cpu->bytes - before;
+    dev->bytes_peak = dev->bytes > dev->bytes_peak ? dev->bytes : dev->bytes_peak;
+    return 0;
+}
+
+static int64_t far_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library)
+{
+    const struct tune_device *cpu = ((const struct far *)dev->state)->cpu;
+    return cpu->ops->reserve_bytes(cpu, largest, library);
+}
+
+static void far_close(struct tune_device *dev)
+{
+    struct far *far = dev->state;
+    far_sync(dev);
+    if (far->blocks)
+        give_up("memory was not freed before it was closed");
+    tune_device_close(far->cpu);
+    free(far);
+}
+
+static const struct tune_ops far_ops = {
+    .close = far_close,
+    .alloc = far_alloc,
+    .free = far_free,
+    .reserve = far_reserve,
+    .reserve_bytes = far_reserve_bytes,
+    .upload = far_upload,
+    .download = far_download,
+    .sync = far_sync,
+#define ENTRY(op) .op = far_##op,
+    TUNE_OPS(ENTRY)
+};
+
+struct tune_device *tune_far_open(int threads)
+{
+    struct tune_device *dev = calloc(1, sizeof *dev);
+    struct far *far = calloc(1, sizeof *far);
+    if (!dev || !far || !(far->cpu = tune_device_open("cpu", threads))) {
+        free(dev);
+        free(far);
+        return NULL;
+    }
+    *dev = *far->cpu; /* what it says of itself */
+    dev->ops = &far_ops;
+    dev->name = "far";
+    dev->bytes = dev->bytes_peak = dev->allocations = 0;
+    dev->state = far;
+    far->last = &far->first;
+    return dev;
+}

@@ -1,0 +1,28 @@
+/* far.h - a device for tests that behaves like a GPU far away: the host cannot touch its memory, and its queue runs late.
+ *
+ * It computes with the CPU's kernels, so the numbers are the same bits. What a component must not rely on fails here:
+ *   - device memory is PROT_NONE except while the queue runs: a read or write by the host is a segmentation fault;
+ *   - operations run at the next sync, uploads and frees among them in order; an upload has copied its source;
+ *   - a download's target is filled with 0xff bytes at the call. At the sync they must still be there, or the program aborts:
+ *     somebody freed or used the target too early;
+ *   - outputs that an operation sets whole, and all working memory, hold NaN before the operation.
+ *
+ *     struct tune_device *dev = open_device(2);      the far one if TUNE_TEST_DEVICE=far, else the CPU */
+#ifndef TUNE_TEST_FAR_H
+#define TUNE_TEST_FAR_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices/device.h"
+
+/* tune_far_open - threads as for tune_device_open. */
+struct tune_device *tune_far_open(int threads);
+
+static inline struct tune_device *open_device(int threads)
+{
+    const char *which = getenv("TUNE_TEST_DEVICE");
+    return which && !strcmp(which, "far") ? tune_far_open(threads) : tune_device_open("cpu", threads);
+}
+
+#endif
