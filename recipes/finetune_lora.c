@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
     struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
-    struct tune_sums *sums = GET(tune_sums_new(dev, flags->log_every)); /* the steps' scalars, on the device */
+    struct tune_record *record = GET(tune_record_new(dev, flags->log_every)); /* the steps' scalars, on the device */
     struct tune_profiler *prof = GET(tune_get_profiler(flags, dev, model, load));
     struct tune_logger *log = GET(tune_get_logger(flags));              /* makes the run folder */
     tune_program_on_failure(tune_logger_failed, log);                   /* run.json says why a run ended */
@@ -59,27 +59,27 @@ int main(int argc, char **argv)
     struct tune_progress at = {0};
     int micros;
     MUST(tune_checkpoint_resume(ckpt, model, opt, load, &at)); /* --resume: goes on from there; else nothing */
-    struct tune_rescue rescue = {ckpt, log, model, opt, load, sums, &at};
+    struct tune_rescue rescue = {ckpt, log, model, opt, load, record, &at};
     tune_program_rescue(tune_checkpoint_rescue, &rescue); /* from here on an error saves first */
     MUST(tune_evaluator_resume(eval, log, &at));               /* an evaluation that a signal cut off there */
     if (at.best)
         MUST(tune_checkpoint_save(ckpt, model, opt, &at));
     while ((micros = MUST(tune_loader_more(load, &at))) > 0) { /* one optimizer step */
-        MUST(tune_model_zero_grad(model, sums));
+        MUST(tune_model_zero_grad(model, record));
         while (micros-- > 0) { /* of --accumulate micro-batches */
             struct tune_batch batch;                                                 /* borrowed until the next one */
             struct tune_tensor *hidden, *dhidden;                                    /* [B*T,C] */
             MUST(tune_loader_next(load, &batch));
             MUST(tune_model_forward(model, &batch, &hidden));
-            MUST(tune_loss_forward_backward(loss, hidden, &batch, sums, &dhidden)); /* a sum; divided once, below */
+            MUST(tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden)); /* a sum; divided once, below */
             MUST(tune_model_backward(model, &batch, dhidden));                      /* gradients += */
         }
-        MUST(tune_optimizer_clip(opt, flags->clip_norm, sums));
-        MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), sums));
+        MUST(tune_optimizer_clip(opt, flags->clip_norm, record));
+        MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
         tune_progress_step(&at, load);
 
         if (tune_every(at.step, flags->log_every) || tune_every(at.step, flags->eval_every) || tune_every(at.step, flags->save_every))
-            MUST(tune_logger_step(log, &at, sums)); /* the only wait for the device; a step's numbers before its checkpoint */
+            MUST(tune_logger_step(log, &at, record)); /* the only wait for the device; a step's numbers before its checkpoint */
         if (tune_every(at.step, flags->eval_every))
             MUST(tune_evaluator_run(eval, log, &at)); /* sets at.best, at.early_stop */
         if (at.best || tune_every(at.step, flags->save_every))
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         MUST(tune_logger_profile(log, prof, &at)); /* --profile: where the time of some steps went */
     }
     MUST(tune_logger_profile(log, prof, NULL));        /* if they were not that many */
-    MUST(tune_logger_step(log, &at, sums));            /* steps not logged yet; a diverged one ends the run here */
+    MUST(tune_logger_step(log, &at, record));            /* steps not logged yet; a diverged one ends the run here */
     MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* before rows are read that may be others by now */
     MUST(tune_evaluator_run(eval, log, &at));          /* not twice at one step, not after a signal */
     MUST(tune_checkpoint_save(ckpt, model, opt, &at)); /* the same one: its loss, and whether it is the best */
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     tune_checkpoint_free(ckpt);
     tune_logger_free(log);
     tune_profiler_free(prof);
-    tune_sums_free(sums);
+    tune_record_free(record);
     tune_evaluator_free(eval);
     tune_optimizer_free(opt);
     tune_loss_free(loss);

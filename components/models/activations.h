@@ -23,7 +23,7 @@ struct tune_model {
     struct tune_device *dev;
     enum tune_dtype dtype;           /* of activations */
     struct tune_parameters parameters;
-    struct tune_parameter **first;   /* [layers+2] first row of each unit */
+    int *row;                        /* [layers+2][TUNE_ROLES][2] of each unit: the row of a role, and of its bias; -1: none */
     tune_address weights, adapters;  /* the base's, the adapters' */
     struct tune_nf4_part *nf4;       /* [2 base] the numbers of each row, and of it with those glued below it; NULL: none is NF4 */
     tune_address kept[TUNE_VALUES];  /* [parameters.gradients] each: gradients, moments, extra ones */
@@ -66,8 +66,12 @@ static inline tune_address tune_model_gradient_at(const struct tune_model *m, co
     return tune_address_plus(p->gradient >= 0 ? m->kept[TUNE_GRADIENT] : (tune_address){0}, p->gradient * 4);
 }
 
-/* tune_model_find_units - each unit's first row, again where rows have moved. */
-void tune_model_find_units(struct tune_model *m);
+/* tune_model_row - the base's row of that role (or of its bias) in a unit; NULL: there is none. */
+static inline const struct tune_parameter *tune_model_row(const struct tune_model *m, int unit, enum tune_role role, bool bias)
+{
+    int row = m->row[(unit * TUNE_ROLES + (int)role) * 2 + bias];
+    return row < 0 ? NULL : &m->parameters.at[row];
+}
 
 /* A product of layer i: y = scale (x w^T + bias) + beta y, and what its adapters, if it has any, add to it: lora.h. */
 struct product {

@@ -4,20 +4,15 @@
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cjson.h"
 #include "core/file.h"
 #include "core/try.h"
+#include "models/families/family.h"
 
 enum { MAX_CONFIG = 4 << 20 }; /* bytes; real ones have a few thousand */
-
-static const char supported[] = "supported: llama, qwen2, qwen3, mistral, granite";
-
-struct reader {
-    const cJSON *json;
-    const char *name;
-};
 
 /* Of a key that stands there twice the last one holds, as in Python's reader. */
 static const cJSON *find(const cJSON *object, const char *key)
@@ -35,9 +30,8 @@ static const cJSON *get(const cJSON *object, const char *key)
     return cJSON_IsNull(v) ? NULL : v;
 }
 
-/* A number within [low, high]; absent: missing, or an error where it is needed (missing is NaN). */
-static int number(const struct reader *r, const cJSON *object, const char *key, double low, double high, double missing,
-                  double *value)
+int tune_config_number(const struct tune_config_reader *r, const cJSON *object, const char *key, double low, double high,
+                       double missing, double *value)
 {
     const cJSON *v = get(object, key);
     if (!v) {
@@ -57,10 +51,10 @@ static int number(const struct reader *r, const cJSON *object, const char *key, 
     return 0;
 }
 
-static int whole(const struct reader *r, const char *key, int low, int high, double missing, int *value)
+int tune_config_whole(const struct tune_config_reader *r, const char *key, int low, int high, double missing, int *value)
 {
     double d;
-    TRY(number(r, r->json, key, low, high, missing, &d));
+    TRY(tune_config_number(r, r->json, key, low, high, missing, &d));
     if (d != floor(d)) {
         tune_error_set("%s: \"%s\" is %g, expected a whole number", r->name, key, d);
         return -1;
@@ -69,7 +63,7 @@ static int whole(const struct reader *r, const char *key, int low, int high, dou
     return 0;
 }
 
-static int flag(const struct reader *r, const char *key, bool missing, bool *value)
+int tune_config_flag(const struct tune_config_reader *r, const char *key, bool missing, bool *value)
 {
     const cJSON *v = get(r->json, key);
     if (v && !cJSON_IsBool(v)) {
@@ -80,16 +74,16 @@ static int flag(const struct reader *r, const char *key, bool missing, bool *val
     return 0;
 }
 
-static int scalar(const struct reader *r, const char *key, double missing, float *value)
+int tune_config_scalar(const struct tune_config_reader *r, const char *key, double missing, float *value)
 {
     double d;
-    TRY(number(r, r->json, key, -1e30, 1e30, missing, &d));
+    TRY(tune_config_number(r, r->json, key, -1e30, 1e30, missing, &d));
     *value = (float)d;
     return 0;
 }
 
 /* *value NULL where the key is absent or null; -1: it is no string. */
-static int text(const struct reader *r, const cJSON *object, const char *key, const char **value)
+static int text(const struct tune_config_reader *r, const cJSON *object, const char *key, const char **value)
 {
     const cJSON *v = get(object, key);
     *value = cJSON_IsString(v) ? v->valuestring : NULL;
@@ -99,38 +93,47 @@ static int text(const struct reader *r, const cJSON *object, const char *key, co
     return -1;
 }
 
-/* model_type and architectures name the family. */
-static int read_family(struct tune_model_config *c, const struct reader *r)
+static const struct tune_family *const families[] = {
+    &tune_family_llama, &tune_family_qwen2, &tune_family_qwen3, &tune_family_mistral, &tune_family_granite,
+};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+static int no_family(const char *name, const char *type)
 {
-    static const char *const known[][2] = {{"llama", "LlamaForCausalLM"},
-                                           {"qwen2", "Qwen2ForCausalLM"},
-                                           {"qwen3", "Qwen3ForCausalLM"},
-                                           {"mistral", "MistralForCausalLM"},
-                                           {"granite", "GraniteForCausalLM"}};
+    char known[256];
+    size_t used = 0;
+    for (int i = 0; i < FAMILIES; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", families[i]->type);
+    if (type)
+        tune_error_set("%s: model_type \"%.60s\" is not supported; supported: %s", name, type, known);
+    else
+        tune_error_set("%s: no \"model_type\"; supported: %s", name, known);
+    return -1;
+}
+
+/* model_type and architectures name the family. */
+static int read_family(struct tune_model_config *c, const struct tune_config_reader *r, const struct tune_family **family)
+{
     const char *type;
     TRY(text(r, r->json, "model_type", &type));
     const cJSON *first = cJSON_GetArrayItem(get(r->json, "architectures"), 0);
     const char *class = cJSON_IsString(first) ? first->valuestring : NULL;
-    if (!type) {
-        tune_error_set("%s: no \"model_type\"; %s", r->name, supported);
-        return -1;
-    }
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(type, known[i][0]) != 0)
+    for (int i = 0; i < FAMILIES && type; i++) {
+        if (strcmp(type, families[i]->type) != 0)
             continue;
-        if (class && strcmp(class, known[i][1]) != 0) {
+        if (class && strcmp(class, families[i]->class) != 0) {
             tune_error_set("%s: architecture \"%.60s\" is not supported; for model_type %s: %s", r->name, class, type,
-                           known[i][1]);
+                           families[i]->class);
             return -1;
         }
-        strcpy(c->family, type);
+        snprintf(c->family, sizeof c->family, "%s", type);
+        *family = families[i];
         return 0;
     }
-    tune_error_set("%s: model_type \"%.60s\" is not supported; %s", r->name, type, supported);
-    return -1;
+    return no_family(r->name, type);
 }
 
-static int read_rope(struct tune_model_config *c, const struct reader *r)
+static int read_rope(struct tune_model_config *c, const struct tune_config_reader *r)
 {
     double original, top_theta;
     const cJSON *rope = get(r->json, "rope_parameters");
@@ -140,11 +143,11 @@ static int read_rope(struct tune_model_config *c, const struct reader *r)
         tune_error_set("%s: \"rope_parameters\" or \"rope_scaling\" is not an object", r->name);
         return -1;
     }
-    TRY(number(r, r->json, "rope_theta", 1, 1e12, 10000, &top_theta));
-    TRY(number(r, rope, "rope_theta", 1, 1e12, top_theta, &c->rope_theta));
-    TRY(number(r, r->json, "partial_rotary_factor", 0, 1, 1, &original));
+    TRY(tune_config_number(r, r->json, "rope_theta", 1, 1e12, 10000, &top_theta));
+    TRY(tune_config_number(r, rope, "rope_theta", 1, 1e12, top_theta, &c->rope_theta));
+    TRY(tune_config_number(r, r->json, "partial_rotary_factor", 0, 1, 1, &original));
     if (original == 1)
-        TRY(number(r, rope, "partial_rotary_factor", 0, 1, 1, &original));
+        TRY(tune_config_number(r, rope, "partial_rotary_factor", 0, 1, 1, &original));
     if (original != 1) {
         tune_error_set("%s: \"partial_rotary_factor\" %g is not supported; supported: 1", r->name, original);
         return -1;
@@ -162,12 +165,12 @@ static int read_rope(struct tune_model_config *c, const struct reader *r)
         tune_error_set("%s: rope type \"%.40s\" is not supported; supported: default, linear, llama3", r->name, type);
         return -1;
     }
-    TRY(number(r, rope, "factor", 1e-6, 1e6, NAN, &c->rope_factor));
+    TRY(tune_config_number(r, rope, "factor", 1e-6, 1e6, NAN, &c->rope_factor));
     if (c->rope == TUNE_ROPE_LINEAR)
         return 0;
-    TRY(number(r, rope, "low_freq_factor", 1e-6, 1e6, NAN, &c->rope_low));
-    TRY(number(r, rope, "high_freq_factor", 1e-6, 1e6, NAN, &c->rope_high));
-    TRY(number(r, rope, "original_max_position_embeddings", 1, 1 << 28, NAN, &original));
+    TRY(tune_config_number(r, rope, "low_freq_factor", 1e-6, 1e6, NAN, &c->rope_low));
+    TRY(tune_config_number(r, rope, "high_freq_factor", 1e-6, 1e6, NAN, &c->rope_high));
+    TRY(tune_config_number(r, rope, "original_max_position_embeddings", 1, 1 << 28, NAN, &original));
     c->rope_original = (int)original;
     if (c->rope_high <= c->rope_low) {
         tune_error_set("%s: \"high_freq_factor\" %g is not above \"low_freq_factor\" %g", r->name, c->rope_high, c->rope_low);
@@ -176,21 +179,12 @@ static int read_rope(struct tune_model_config *c, const struct reader *r)
     return 0;
 }
 
-/* Which layers slide, and how far they see. */
-static int read_window(struct tune_model_config *c, const struct reader *r)
+int tune_config_window_read(struct tune_model_config *c, const struct tune_config_reader *r, int from, bool by_layer)
 {
-    bool mistral = strcmp(c->family, "mistral") == 0, uses = mistral;
-    int from = 0;
-    if (strncmp(c->family, "qwen", 4) == 0) {
-        TRY(flag(r, "use_sliding_window", false, &uses));
-        TRY(whole(r, "max_window_layers", 0, INT_MAX, 28, &from));
-    }
-    if (!uses)
-        return 0;
     if (cJSON_IsNull(find(r->json, "sliding_window")))
         return 0;
-    TRY(whole(r, "sliding_window", 1, INT_MAX, 4096, &c->window));
-    const cJSON *types = mistral ? NULL : get(r->json, "layer_types");
+    TRY(tune_config_whole(r, "sliding_window", 1, INT_MAX, 4096, &c->window));
+    const cJSON *types = by_layer ? get(r->json, "layer_types") : NULL;
     if (types && cJSON_GetArraySize(types) != c->layers) {
         tune_error_set("%s: \"layer_types\" has %d entries, \"num_hidden_layers\" is %d", r->name, cJSON_GetArraySize(types),
                        c->layers);
@@ -208,23 +202,21 @@ static int read_window(struct tune_model_config *c, const struct reader *r)
     return 0;
 }
 
-static int read_sizes(struct tune_model_config *c, const struct reader *r)
+static int read_sizes(struct tune_model_config *c, const struct tune_config_reader *r, const struct tune_family *family)
 {
-    TRY(whole(r, "vocab_size", 1, 1 << 24, NAN, &c->vocabulary));
-    TRY(whole(r, "hidden_size", 1, 1 << 17, NAN, &c->hidden));
-    TRY(whole(r, "intermediate_size", 1, 1 << 20, NAN, &c->ffn));
-    TRY(whole(r, "num_hidden_layers", 1, TUNE_MAX_LAYERS, NAN, &c->layers));
-    TRY(whole(r, "num_attention_heads", 1, 1 << 14, NAN, &c->heads));
-    TRY(whole(r, "num_key_value_heads", 1, 1 << 14, strcmp(c->family, "mistral") == 0 ? 8 : c->heads, &c->kv_heads));
-    TRY(whole(r, "max_position_embeddings", 1, 1 << 28, 2048, &c->max_positions));
+    TRY(tune_config_whole(r, "vocab_size", 1, 1 << 24, NAN, &c->vocabulary));
+    TRY(tune_config_whole(r, "hidden_size", 1, 1 << 17, NAN, &c->hidden));
+    TRY(tune_config_whole(r, "intermediate_size", 1, 1 << 20, NAN, &c->ffn));
+    TRY(tune_config_whole(r, "num_hidden_layers", 1, TUNE_MAX_LAYERS, NAN, &c->layers));
+    TRY(tune_config_whole(r, "num_attention_heads", 1, 1 << 14, NAN, &c->heads));
+    TRY(tune_config_whole(r, "num_key_value_heads", 1, 1 << 14, family->kv_heads ? family->kv_heads : c->heads, &c->kv_heads));
+    TRY(tune_config_whole(r, "max_position_embeddings", 1, 1 << 28, 2048, &c->max_positions));
     if (!get(r->json, "head_dim") && c->hidden % c->heads != 0) {
         tune_error_set("%s: \"hidden_size\" %d does not divide by \"num_attention_heads\" %d and there is no \"head_dim\"",
                        r->name, c->hidden, c->heads);
         return -1;
     }
-    /* Qwen 3 is the one family whose class default for head_dim is a number */
-    double missing = strcmp(c->family, "qwen3") == 0 ? 128 : c->hidden / c->heads;
-    TRY(whole(r, "head_dim", 2, 1 << 14, missing, &c->head_dim));
+    TRY(tune_config_whole(r, "head_dim", 2, 1 << 14, family->head_dim ? family->head_dim : c->hidden / c->heads, &c->head_dim));
     if (c->heads % c->kv_heads != 0) {
         tune_error_set("%s: \"num_attention_heads\" %d does not divide by \"num_key_value_heads\" %d", r->name, c->heads,
                        c->kv_heads);
@@ -238,7 +230,7 @@ static int read_sizes(struct tune_model_config *c, const struct reader *r)
 }
 
 /* What would change the numbers and is not written here. */
-static int refuse_unsupported(const struct reader *r)
+static int refuse_unsupported(const struct tune_config_reader *r)
 {
     const char *act;
     double dropout;
@@ -247,7 +239,7 @@ static int refuse_unsupported(const struct reader *r)
         tune_error_set("%s: \"hidden_act\" \"%.40s\" is not supported; supported: silu", r->name, act);
         return -1;
     }
-    TRY(number(r, r->json, "attention_dropout", 0, 1, 0, &dropout));
+    TRY(tune_config_number(r, r->json, "attention_dropout", 0, 1, 0, &dropout));
     if (dropout != 0) {
         tune_error_set("%s: \"attention_dropout\" %g is not supported; set it to 0", r->name, dropout);
         return -1;
@@ -261,35 +253,15 @@ static int refuse_unsupported(const struct reader *r)
     return 0;
 }
 
-static int read_numbers(struct tune_model_config *c, const struct reader *r)
+static int read_numbers(struct tune_model_config *c, const struct tune_config_reader *r)
 {
-    bool qwen2 = strcmp(c->family, "qwen2") == 0, granite = strcmp(c->family, "granite") == 0, attention_bias;
     double eps;
-    TRY(number(r, r->json, "rms_norm_eps", 0, 1, 1e-6, &eps));
+    TRY(tune_config_number(r, r->json, "rms_norm_eps", 0, 1, 1e-6, &eps));
     c->norm_eps = (float)eps;
-    TRY(scalar(r, "initializer_range", 0.02, &c->initializer_range));
-    TRY(flag(r, "tie_word_embeddings", false, &c->tied));
-    TRY(flag(r, "attention_bias", false, &attention_bias));
-    TRY(flag(r, "mlp_bias", false, &c->mlp_bias));
-    if (strcmp(c->family, "mistral") == 0 || qwen2)
-        attention_bias = c->mlp_bias = false; /* those classes do not look */
-    if (strcmp(c->family, "qwen3") == 0)
-        c->mlp_bias = false;
-    c->qkv_bias = attention_bias || qwen2;
-    c->out_bias = attention_bias;
-    c->qk_norm = strcmp(c->family, "qwen3") == 0;
+    TRY(tune_config_scalar(r, "initializer_range", 0.02, &c->initializer_range));
+    TRY(tune_config_flag(r, "tie_word_embeddings", false, &c->tied));
     c->embedding_multiplier = c->residual_multiplier = c->logits_scaling = 1;
     c->attention_scale = (float)(1 / sqrt((double)c->head_dim));
-    if (granite) {
-        TRY(scalar(r, "embedding_multiplier", 1, &c->embedding_multiplier));
-        TRY(scalar(r, "attention_multiplier", 1, &c->attention_scale));
-        TRY(scalar(r, "residual_multiplier", 1, &c->residual_multiplier));
-        TRY(scalar(r, "logits_scaling", 1, &c->logits_scaling));
-        if (c->logits_scaling == 0) {
-            tune_error_set("%s: \"logits_scaling\" is 0; logits are divided by it", r->name);
-            return -1;
-        }
-    }
     const char *dtype;
     TRY(text(r, r->json, "dtype", &dtype));
     if (!dtype)
@@ -301,17 +273,18 @@ static int read_numbers(struct tune_model_config *c, const struct reader *r)
 
 int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *json, const char *name)
 {
-    struct reader r = {json, name};
+    struct tune_config_reader r = {json, name};
     *c = (struct tune_model_config){0};
     if (!cJSON_IsObject(json)) {
         tune_error_set("%s: expected a JSON object", name);
         return -1;
     }
-    TRY(read_family(c, &r));
-    TRY(read_sizes(c, &r));
+    const struct tune_family *family;
+    TRY(read_family(c, &r, &family));
+    TRY(read_sizes(c, &r, family));
     TRY(refuse_unsupported(&r));
     TRY(read_numbers(c, &r));
-    TRY(read_window(c, &r));
+    TRY(family->read(c, &r));
     return read_rope(c, &r);
 }
 

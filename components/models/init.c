@@ -28,7 +28,7 @@ static int draw(void *context, const struct tune_parameter *p, int64_t at, int64
     uint64_t stream = tune_hash64(p->name, strlen(p->name), 0);
 #pragma omp parallel for schedule(static) num_threads(s->threads)
     for (int64_t i = 0; i < count; i++)
-        out[i] = p->norm ? 1.0f : p->ndim == 1 ? 0.0f : (float)(s->range * tune_random_normal(s->seed, stream, (uint64_t)(at + i)));
+        out[i] = tune_role_is_norm(p->role) ? 1.0f : p->ndim == 1 ? 0.0f : (float)(s->range * tune_random_normal(s->seed, stream, (uint64_t)(at + i)));
     s->done += count;
     if (s->progress)
         s->progress(s->context, s->done, s->total);

@@ -49,11 +49,10 @@ static struct tune_lora *make(const struct tune_lora_options *o, uint64_t seed, 
 
 /* ---- the plan: which products have which adapters ---- */
 
-static enum lora_product product_of(const char *name)
+static enum lora_product product_of(enum tune_role role)
 {
-    if (strstr(name, ".mlp."))
-        return strstr(name, ".down_proj.") ? LORA_DOWN : LORA_GATE_UP;
-    return strstr(name, ".o_proj.") ? LORA_O : LORA_QKV;
+    return role == TUNE_DOWN ? LORA_DOWN : role == TUNE_GATE || role == TUNE_UP ? LORA_GATE_UP : role == TUNE_ATTENTION_OUT ? LORA_O
+                                                                                                                            : LORA_QKV;
 }
 
 /* Row i of the base joins its product, with an adapter if the options say so. */
@@ -63,7 +62,7 @@ static void join(struct tune_lora *l, const struct tune_parameters *t, int i)
     const struct tune_parameter *p = &t->at[i];
     if (!tune_lora_module(p, module))
         return;
-    struct lora_group *g = &l->group[(p->unit - 1) * LORA_PRODUCTS + product_of(p->name)];
+    struct lora_group *g = &l->group[(p->unit - 1) * LORA_PRODUCTS + product_of(p->role)];
     int r = tune_lora_rank(&l->options, module);
     if (r > 0) {
         g->target[g->count++] = (struct lora_target){.base = i, .magnitude = -1, .at = g->out, .out = p->shape[0], .first = g->rank,
@@ -78,23 +77,24 @@ static void join(struct tune_lora *l, const struct tune_parameters *t, int i)
 }
 
 /* One row more; its index, or -1. */
-static int append(struct tune_parameters *t, int base, const char *tail, bool glued, int64_t rows, int64_t columns)
+static int append(struct tune_parameters *t, int base, enum tune_role role, bool glued, int64_t rows, int64_t columns)
 {
+    const char *tail = role == TUNE_LORA_A ? "lora_A.weight" : role == TUNE_LORA_B ? "lora_B.weight" : "lora_magnitude_vector";
     char module[sizeof t->at->name], name[128];
     tune_lora_module(&t->at[base], module);
     snprintf(name, sizeof name, "%s.%s", module, tail);
-    return tune_parameters_append(t, name, t->at[base].unit, glued, rows, columns) ? t->count - 1 : -1;
+    return tune_parameters_append(t, name, role, t->at[base].unit, glued, rows, columns) ? t->count - 1 : -1;
 }
 
 /* A's side by side: one product makes the whole of h. */
 static int append_group(struct tune_parameters *t, struct lora_group *g, bool dora)
 {
     for (int i = 0; i < g->count; i++)
-        TRY(g->target[i].a = append(t, g->target[i].base, "lora_A.weight", i > 0, g->target[i].r, g->in));
+        TRY(g->target[i].a = append(t, g->target[i].base, TUNE_LORA_A, i > 0, g->target[i].r, g->in));
     for (int i = 0; i < g->count; i++)
-        TRY(g->target[i].b = append(t, g->target[i].base, "lora_B.weight", false, g->target[i].out, g->target[i].r));
+        TRY(g->target[i].b = append(t, g->target[i].base, TUNE_LORA_B, false, g->target[i].out, g->target[i].r));
     for (int i = 0; i < g->count && dora; i++)
-        TRY(g->target[i].magnitude = append(t, g->target[i].base, "lora_magnitude_vector", false, g->target[i].out, 0));
+        TRY(g->target[i].magnitude = append(t, g->target[i].base, TUNE_LORA_MAGNITUDE, false, g->target[i].out, 0));
     return 0;
 }
 
@@ -220,7 +220,6 @@ int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options,
         return -1;
     }
     int status = tune_lora_plan(&m->lora, &m->parameters, options, seed, m->config.layers);
-    tune_model_find_units(m); /* the table may have moved */
     TRY(status);
     m->adapters = tune_device_alloc(m->dev, m->parameters.adapters, "the adapters");
     if (options->dora)

@@ -35,8 +35,11 @@ static bool ends_with(const char *module, struct piece end)
 /* The layer in "model.layers.12.mlp.up_proj"; -1: none. */
 static int layer_of(const char *module)
 {
-    const char *at = strstr(module, "layers.");
-    return at && at[7] >= '0' && at[7] <= '9' ? atoi(at + 7) : -1;
+    static const char word[] = "layers.";
+    for (const char *at = module; at; at = strchr(at, '.') ? strchr(at, '.') + 1 : NULL)
+        if (strncmp(at, word, sizeof word - 1) == 0 && at[sizeof word - 1] >= '0' && at[sizeof word - 1] <= '9')
+            return atoi(at + sizeof word - 1);
+    return -1;
 }
 
 /* "8" or "8-15". */

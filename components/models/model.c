@@ -31,10 +31,18 @@ static int64_t gradients_bytes(const struct tune_model *m)
     return m->parameters.gradients * 4;
 }
 
-void tune_model_find_units(struct tune_model *m)
+/* Where each unit's rows stand in the table. */
+static int find_rows(struct tune_model *m)
 {
-    for (int i = m->parameters.base - 1; i >= 0; i--)
-        m->first[m->parameters.at[i].unit] = &m->parameters.at[i];
+    size_t n = ((size_t)m->config.layers + 2) * TUNE_ROLES * 2;
+    m->row = malloc(n * sizeof *m->row);
+    for (size_t i = 0; m->row && i < n; i++)
+        m->row[i] = -1;
+    for (int i = 0; m->row && i < m->parameters.base; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        m->row[(p->unit * TUNE_ROLES + (int)p->role) * 2 + p->bias] = i;
+    }
+    return m->row ? 0 : -1;
 }
 
 /* Where each row's numbers lie; and once more, linked with those of the rows that are one matrix with it. */
@@ -65,10 +73,8 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         tune_error_set("activations in %s: supported are F32 and BF16", tune_dtype_name(dtype));
         goto fail;
     }
-    m->first = calloc((size_t)config->layers + 2, sizeof *m->first);
-    if (!m->first)
+    if (find_rows(m) < 0)
         return no_memory(m);
-    tune_model_find_units(m);
     for (int i = 0; i < m->parameters.base && !m->nf4; i++)
         if (m->parameters.at[i].storage == TUNE_NF4 && !(m->nf4 = calloc(2 * (size_t)m->parameters.base, sizeof *m->nf4)))
             return no_memory(m);
@@ -100,7 +106,7 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
     int status = 0;
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        if (p->norm)
+        if (tune_role_is_norm(p->role))
             status = tune_model_write(m, p, TUNE_WEIGHT, 0, p->count, ones);
     }
     free(ones);
@@ -174,7 +180,7 @@ void tune_model_free(struct tune_model *m)
     tune_parameters_free(&m->parameters);
     free(m->room);
     free(m->nf4);
-    free(m->first);
+    free(m->row);
     free(m->x);
     free(m->layer);
     free(m->staging);
@@ -403,7 +409,8 @@ double tune_model_load_seconds(const struct tune_model *m)
 
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw)
 {
-    const struct tune_parameter *p = m->config.tied ? &m->parameters.at[0] : &m->parameters.at[m->parameters.base - 1];
+    int last = m->config.layers + 1;
+    const struct tune_parameter *p = m->config.tied ? tune_model_row(m, 0, TUNE_EMBEDDING, false) : tune_model_row(m, last, TUNE_OUTPUT, false);
     *w = tune_model_tensor(m, p);
     *dw = tune_tensor_2d(tune_model_gradient_at(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
 }

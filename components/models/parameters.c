@@ -1,7 +1,6 @@
 /* parameters.c - names, shapes and places of a transformer's parameters. */
 #include "models/parameters.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,74 +41,117 @@ static void place_base(struct tune_parameters *p)
     p->weights = align(p->weights, BYTES);
 }
 
-/* One more row; glued: right behind the one before, with no padding. rows 0: a vector. */
-static void add(struct tune_parameters *p, int unit, bool glued, int64_t rows, int64_t columns, const char *format, ...)
+/* ---- the rows ---- */
+
+/* Sizes of a row, and when a layer has it. */
+enum size { NONE, WIDTH, FFN, QUERIES, KEYS, HEAD, VOCABULARY };
+enum when { ALWAYS, QKV_BIAS, QK_NORM, OUT_BIAS, MLP_BIAS };
+
+/* The rows of a layer in their order, by the names of Hugging Face's llama and its kin. rows NONE: a vector. glued: one matrix
+ * product with the row before it. */
+static const struct layer_row {
+    const char *name;
+    enum tune_role role;
+    bool bias, glued;
+    enum size rows, columns;
+    enum when when;
+} layer_rows[] = {
+    {"input_layernorm.weight", TUNE_INPUT_NORM, false, false, NONE, WIDTH, ALWAYS},
+    {"self_attn.q_proj.weight", TUNE_QUERY, false, false, QUERIES, WIDTH, ALWAYS},
+    {"self_attn.k_proj.weight", TUNE_KEY, false, true, KEYS, WIDTH, ALWAYS},
+    {"self_attn.v_proj.weight", TUNE_VALUE, false, true, KEYS, WIDTH, ALWAYS},
+    {"self_attn.q_proj.bias", TUNE_QUERY, true, false, NONE, QUERIES, QKV_BIAS},
+    {"self_attn.k_proj.bias", TUNE_KEY, true, true, NONE, KEYS, QKV_BIAS},
+    {"self_attn.v_proj.bias", TUNE_VALUE, true, true, NONE, KEYS, QKV_BIAS},
+    {"self_attn.q_norm.weight", TUNE_QUERY_NORM, false, false, NONE, HEAD, QK_NORM},
+    {"self_attn.k_norm.weight", TUNE_KEY_NORM, false, false, NONE, HEAD, QK_NORM},
+    {"self_attn.o_proj.weight", TUNE_ATTENTION_OUT, false, false, WIDTH, QUERIES, ALWAYS},
+    {"self_attn.o_proj.bias", TUNE_ATTENTION_OUT, true, false, NONE, WIDTH, OUT_BIAS},
+    {"post_attention_layernorm.weight", TUNE_MLP_NORM, false, false, NONE, WIDTH, ALWAYS},
+    {"mlp.gate_proj.weight", TUNE_GATE, false, false, FFN, WIDTH, ALWAYS},
+    {"mlp.up_proj.weight", TUNE_UP, false, true, FFN, WIDTH, ALWAYS},
+    {"mlp.gate_proj.bias", TUNE_GATE, true, false, NONE, FFN, MLP_BIAS},
+    {"mlp.up_proj.bias", TUNE_UP, true, true, NONE, FFN, MLP_BIAS},
+    {"mlp.down_proj.weight", TUNE_DOWN, false, false, WIDTH, FFN, ALWAYS},
+    {"mlp.down_proj.bias", TUNE_DOWN, true, false, NONE, WIDTH, MLP_BIAS},
+};
+enum { LAYER_ROWS = sizeof layer_rows / sizeof *layer_rows };
+static const struct layer_row embedding = {"model.embed_tokens.weight", TUNE_EMBEDDING, false, false, VOCABULARY, WIDTH, ALWAYS};
+static const struct layer_row final_norm = {"model.norm.weight", TUNE_FINAL_NORM, false, false, NONE, WIDTH, ALWAYS};
+static const struct layer_row output = {"lm_head.weight", TUNE_OUTPUT, false, false, VOCABULARY, WIDTH, ALWAYS};
+
+static int64_t size_of(const struct tune_model_config *c, enum size size)
+{
+    switch (size) {
+    case WIDTH: return c->hidden;
+    case FFN: return c->ffn;
+    case QUERIES: return (int64_t)c->heads * c->head_dim;
+    case KEYS: return (int64_t)c->kv_heads * c->head_dim;
+    case HEAD: return c->head_dim;
+    case VOCABULARY: return c->vocabulary;
+    default: return 0;
+    }
+}
+
+static bool has(const struct tune_model_config *c, enum when when)
+{
+    return when == QKV_BIAS ? c->qkv_bias : when == QK_NORM ? c->qk_norm : when == OUT_BIAS ? c->out_bias
+           : when == MLP_BIAS ? c->mlp_bias : true;
+}
+
+/* layer -1: a row of no layer. */
+static void add(struct tune_parameters *p, const struct tune_model_config *c, const struct layer_row *row, int unit, int layer)
 {
     struct tune_parameter *r = &p->at[p->count++];
-    va_list args;
-    *r = (struct tune_parameter){.unit = unit, .trainable = true, .glued = glued, .gradient = -1, .storage = TUNE_F32,
-                                 .read_dtype = TUNE_F32};
-    va_start(args, format);
-    vsnprintf(r->name, sizeof r->name, format, args);
-    va_end(args);
+    int64_t rows = size_of(c, row->rows), columns = size_of(c, row->columns);
+    *r = (struct tune_parameter){.role = row->role, .bias = row->bias, .unit = unit, .trainable = true, .glued = row->glued,
+                                 .gradient = -1, .storage = TUNE_F32, .read_dtype = TUNE_F32};
+    if (layer >= 0)
+        snprintf(r->name, sizeof r->name, "model.layers.%d.%s", layer, row->name);
+    else
+        snprintf(r->name, sizeof r->name, "%s", row->name);
     r->ndim = rows > 0 ? 2 : 1;
     r->shape[0] = rows > 0 ? rows : columns;
     r->shape[1] = rows > 0 ? columns : 0;
     r->count = rows > 0 ? rows * columns : columns;
-    r->norm = strstr(r->name, "norm.weight") != NULL;
-}
-
-static void add_layer(struct tune_parameters *p, const struct tune_model_config *c, int i)
-{
-    static const char *const qkv[] = {"q_proj", "k_proj", "v_proj"}, *const gate_up[] = {"gate_proj", "up_proj"};
-    int64_t C = c->hidden, F = c->ffn, q = (int64_t)c->heads * c->head_dim, k = (int64_t)c->kv_heads * c->head_dim;
-    const char *layer = "model.layers.%d.%s%s";
-    int unit = i + 1;
-    add(p, unit, false, 0, C, layer, i, "input_layernorm.weight", "");
-    for (int j = 0; j < 3; j++)
-        add(p, unit, j > 0, j ? k : q, C, "model.layers.%d.self_attn.%s.weight", i, qkv[j]);
-    for (int j = 0; j < 3 && c->qkv_bias; j++)
-        add(p, unit, j > 0, 0, j ? k : q, "model.layers.%d.self_attn.%s.bias", i, qkv[j]);
-    if (c->qk_norm) {
-        add(p, unit, false, 0, c->head_dim, layer, i, "self_attn.q_norm.weight", "");
-        add(p, unit, false, 0, c->head_dim, layer, i, "self_attn.k_norm.weight", "");
-    }
-    add(p, unit, false, C, q, layer, i, "self_attn.o_proj.weight", "");
-    if (c->out_bias)
-        add(p, unit, false, 0, C, layer, i, "self_attn.o_proj.bias", "");
-    add(p, unit, false, 0, C, layer, i, "post_attention_layernorm.weight", "");
-    for (int j = 0; j < 2; j++)
-        add(p, unit, j > 0, F, C, "model.layers.%d.mlp.%s.weight", i, gate_up[j]);
-    for (int j = 0; j < 2 && c->mlp_bias; j++)
-        add(p, unit, j > 0, 0, F, "model.layers.%d.mlp.%s.bias", i, gate_up[j]);
-    add(p, unit, false, C, F, layer, i, "mlp.down_proj.weight", "");
-    if (c->mlp_bias)
-        add(p, unit, false, 0, C, layer, i, "mlp.down_proj.bias", "");
 }
 
 int tune_parameters_new(struct tune_parameters *p, const struct tune_model_config *c)
 {
-    *p = (struct tune_parameters){.at = calloc((size_t)c->layers * 18 + 3, sizeof *p->at)};
+    *p = (struct tune_parameters){.at = calloc((size_t)c->layers * LAYER_ROWS + 3, sizeof *p->at)};
     if (!p->at) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the table of parameters");
         return -1;
     }
-    add(p, 0, false, c->vocabulary, c->hidden, "model.embed_tokens.weight");
+    add(p, c, &embedding, 0, -1);
     for (int i = 0; i < c->layers; i++)
-        add_layer(p, c, i);
-    add(p, c->layers + 1, false, 0, c->hidden, "model.norm.weight");
+        for (int k = 0; k < LAYER_ROWS; k++)
+            if (has(c, layer_rows[k].when))
+                add(p, c, &layer_rows[k], i + 1, i);
+    add(p, c, &final_norm, c->layers + 1, -1);
     if (!c->tied)
-        add(p, c->layers + 1, false, c->vocabulary, c->hidden, "lm_head.weight");
+        add(p, c, &output, c->layers + 1, -1);
     p->base = p->count;
     place_base(p);
     tune_parameters_place(p);
     return 0;
 }
 
+bool tune_role_is_norm(enum tune_role role)
+{
+    return role == TUNE_INPUT_NORM || role == TUNE_QUERY_NORM || role == TUNE_KEY_NORM || role == TUNE_MLP_NORM ||
+           role == TUNE_FINAL_NORM;
+}
+
+bool tune_role_is_linear(enum tune_role role)
+{
+    return role == TUNE_QUERY || role == TUNE_KEY || role == TUNE_VALUE || role == TUNE_ATTENTION_OUT || role == TUNE_GATE ||
+           role == TUNE_UP || role == TUNE_DOWN;
+}
+
 bool tune_parameter_is_linear(const struct tune_parameter *p)
 {
-    size_t n = strlen(p->name), tail = strlen("_proj.weight");
-    return !p->adapter && n > tail && strcmp(p->name + n - tail, "_proj.weight") == 0;
+    return !p->bias && tune_role_is_linear(p->role);
 }
 
 /* What is looked up, and what the loss projects on, is not quantised. */
@@ -136,8 +178,8 @@ int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage)
     return 0;
 }
 
-struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const char *name, int unit, bool glued, int64_t rows,
-                                              int64_t columns)
+struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const char *name, enum tune_role role, int unit,
+                                              bool glued, int64_t rows, int64_t columns)
 {
     struct tune_parameter *more = realloc(p->at, sizeof *more * (size_t)(p->count + 1)), *r;
     if (more)
@@ -149,7 +191,7 @@ struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const c
     }
     r = &p->at[p->count++];
     *r = (struct tune_parameter){.ndim = columns > 0 ? 2 : 1, .shape = {rows, columns},
-                                 .count = columns > 0 ? rows * columns : rows, .unit = unit, .trainable = true, .glued = glued,
+                                 .count = columns > 0 ? rows * columns : rows, .role = role, .unit = unit, .trainable = true, .glued = glued,
                                  .gradient = -1, .adapter = true, .storage = TUNE_F32, .read_dtype = TUNE_F32};
     snprintf(r->name, sizeof r->name, "%s", name);
     place(r, &p->adapters);

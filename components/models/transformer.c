@@ -7,7 +7,6 @@
  * Norm and swiglu outputs are made again in backward: elementwise work against 8 bytes per
  * element kept. With checkpointing only x[i] is kept and the layer runs forward again, with
  * the same operations on the same numbers, so the gradients have the same bits. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/nf4.h"
@@ -24,49 +23,45 @@ struct layer_weights {
     struct weight norm1, qkv, qkv_bias, q_norm, k_norm, o, o_bias, norm2, gate_up, gate_up_bias, down, down_bias;
 };
 
-/* The next count rows of the table as one view; moves *p behind them. */
-static struct weight view(struct tune_model *m, const struct tune_parameter **p, int count)
+/* The row of that role (or of its bias) in a unit, with those that are one matrix with it. Without data: there is none. */
+static struct weight view(struct tune_model *m, int unit, enum tune_role role, bool bias)
 {
-    const struct tune_parameter *first = *p;
+    const struct tune_parameter *p = tune_model_row(m, unit, role, bias), *end = &m->parameters.at[m->parameters.base];
+    struct weight v = {0};
     int64_t rows = 0;
-    for (int i = 0; i < count; i++)
-        rows += (*p)++->shape[0];
-    struct weight v = {.w = tune_model_tensor(m, first)};
+    int count = 0;
+    if (!p)
+        return v;
+    for (const struct tune_parameter *r = p; r == p || (r < end && r->glued); r++, count++)
+        rows += r->shape[0];
+    v.w = tune_model_tensor(m, p);
     v.w.shape[0] = rows;
     v.dw = v.w;
     v.dw.dtype = TUNE_F32;
     v.dw.nf4 = NULL;
     if (v.w.nf4 && count > 1)
-        v.w.nf4 = &m->nf4[m->parameters.base + (first - m->parameters.at)];
-    v.dw.data = tune_model_gradient_at(m, first);
+        v.w.nf4 = &m->nf4[m->parameters.base + (p - m->parameters.at)];
+    v.dw.data = tune_model_gradient_at(m, p);
     return v;
 }
 
 static struct layer_weights layer_view(struct tune_model *m, int i)
 {
-    const struct tune_model_config *c = &m->config;
-    const struct tune_parameter *p = m->first[i + 1];
-    struct layer_weights w;
-    memset(&w, 0, sizeof w);
-    w.norm1 = view(m, &p, 1);
-    w.qkv = view(m, &p, 3);
-    if (c->qkv_bias)
-        w.qkv_bias = view(m, &p, 3);
-    if (c->qk_norm) {
-        w.q_norm = view(m, &p, 1);
-        w.k_norm = view(m, &p, 1);
-    }
-    w.o = view(m, &p, 1);
-    if (c->out_bias)
-        w.o_bias = view(m, &p, 1);
-    w.norm2 = view(m, &p, 1);
-    w.gate_up = view(m, &p, 2);
-    if (c->mlp_bias)
-        w.gate_up_bias = view(m, &p, 2);
-    w.down = view(m, &p, 1);
-    if (c->mlp_bias)
-        w.down_bias = view(m, &p, 1);
-    return w;
+    int unit = i + 1;
+    return (struct layer_weights){
+        .norm1 = view(m, unit, TUNE_INPUT_NORM, false),
+        .qkv = view(m, unit, TUNE_QUERY, false),
+        .qkv_bias = view(m, unit, TUNE_QUERY, true),
+        .q_norm = view(m, unit, TUNE_QUERY_NORM, false),
+        .k_norm = view(m, unit, TUNE_KEY_NORM, false),
+        .o = view(m, unit, TUNE_ATTENTION_OUT, false),
+        .o_bias = view(m, unit, TUNE_ATTENTION_OUT, true),
+        .norm2 = view(m, unit, TUNE_MLP_NORM, false),
+        .gate_up = view(m, unit, TUNE_GATE, false),
+        .gate_up_bias = view(m, unit, TUNE_GATE, true),
+        .down = view(m, unit, TUNE_DOWN, false),
+        .down_bias = view(m, unit, TUNE_DOWN, true),
+    };
 }
 
 static const struct tune_tensor *present(const struct weight *w)
@@ -293,8 +288,7 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     struct tune_tensor x = rows(m, m->x[0], c->hidden), last = rows(m, m->x[c->layers], c->hidden);
     struct tune_tensor rstd = stat(m, m->rstd);
     struct tune_tensor table = tune_model_tensor(m, &m->parameters.at[0]);
-    const struct tune_parameter *p = m->first[c->layers + 1];
-    struct weight norm = view(m, &p, 1);
+    struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
     on(m, -1, "");
     TRY(tune_embed_forward(m->dev, &x, &table, &m->ids, c->embedding_multiplier));
     for (int i = 0; i < c->layers; i++)
@@ -439,8 +433,7 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
                                                        : "the batch is not the one last put through forward");
         return -1;
     }
-    const struct tune_parameter *p = m->first[c->layers + 1];
-    struct weight norm = view(m, &p, 1);
+    struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
     struct tune_tensor last = rows(m, m->x[c->layers], c->hidden), rstd = stat(m, m->rstd), dx = rows(m, m->dnorm, c->hidden);
     tune_device_does(m->dev, TUNE_BACKWARD, -1, "");
     TRY(tune_zero(m->dev, &dx));

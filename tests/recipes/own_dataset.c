@@ -1,7 +1,7 @@
-/* own_dataset.c - a recipe whose rows the program makes itself: sums such as "17+25=42", only the answer is trained.
+/* own_dataset.c - a recipe whose rows the program makes itself: record such as "17+25=42", only the answer is trained.
  *
  *     make RECIPE=tests/recipes/own_dataset.c
- *     build/own_dataset --model models/SmolLM2-135M --sums 5000 --lr 1e-4
+ *     build/own_dataset --model models/SmolLM2-135M --record 5000 --lr 1e-4
  *
  * A set of one's own is a number of rows and a callback that fills row i: its tokens, and which of them are trained.
  * Everything else is recipes/finetune_full.c, without evaluation and checkpoints. */
@@ -13,12 +13,12 @@
 
 static struct {
     struct tune_flags tune;
-    int64_t sums;
+    int64_t record;
 } my;
 
 static const struct tune_option my_options[] = {
     TUNE_TRAINING_OPTIONS(my.tune),
-    {"sums", TUNE_INT64, &my.sums, "1000", "[1,1000000]", "rows", "how many sums to make"},
+    {"record", TUNE_INT64, &my.record, "1000", "[1,1000000]", "rows", "how many record to make"},
     {"max-length", .value = "64"}, /* another default for a shared option */
     {0},
 };
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     tune_program_catch_signals(&my.tune);
 
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
-    struct tune_dataset *data = GET(tune_dataset_from(my.sums, sum, tok, flags->max_length));
+    struct tune_dataset *data = GET(tune_dataset_from(my.record, sum, tok, flags->max_length));
     if (flags->show_tokens > 0) {
         MUST(tune_dataset_show(data, tok, flags->show_tokens, stdout));
         tune_dataset_free(data);
@@ -76,34 +76,34 @@ int main(int argc, char **argv)
     struct tune_loss *loss = GET(tune_get_loss(flags, model));
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
-    struct tune_sums *sums = GET(tune_sums_new(dev, flags->log_every));
+    struct tune_record *record = GET(tune_record_new(dev, flags->log_every));
     struct tune_logger *log = GET(tune_get_logger(flags));
     MUST(tune_logger_run(log, flags, model, data, load));
 
     struct tune_progress at = {0};
     int micros;
     while ((micros = MUST(tune_loader_more(load, &at))) > 0) {
-        MUST(tune_model_zero_grad(model, sums));
+        MUST(tune_model_zero_grad(model, record));
         while (micros-- > 0) {
             struct tune_batch batch;
             struct tune_tensor *hidden, *dhidden;
             MUST(tune_loader_next(load, &batch));
             MUST(tune_model_forward(model, &batch, &hidden));
-            MUST(tune_loss_forward_backward(loss, hidden, &batch, sums, &dhidden));
+            MUST(tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden));
             MUST(tune_model_backward(model, &batch, dhidden));
         }
-        MUST(tune_optimizer_clip(opt, flags->clip_norm, sums));
-        MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), sums));
+        MUST(tune_optimizer_clip(opt, flags->clip_norm, record));
+        MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
         tune_progress_step(&at, load);
         if (tune_every(at.step, flags->log_every))
-            MUST(tune_logger_step(log, &at, sums));
+            MUST(tune_logger_step(log, &at, record));
     }
-    MUST(tune_logger_step(log, &at, sums));
+    MUST(tune_logger_step(log, &at, record));
     MUST(tune_logger_property(log, "answer_tokens", (double)at.labels));
     MUST(tune_logger_report(log, &at));
 
     tune_logger_free(log);
-    tune_sums_free(sums);
+    tune_record_free(record);
     tune_optimizer_free(opt);
     tune_loss_free(loss);
     tune_loader_free(load);

@@ -1,0 +1,10 @@
+/* mistral.c - Mistral: no biases, every layer with the same window. */
+#include "core/try.h"
+#include "models/families/family.h"
+
+static int read(struct tune_model_config *c, const struct tune_config_reader *r)
+{
+    return tune_config_window_read(c, r, 0, false);
+}
+
+const struct tune_family tune_family_mistral = {"mistral", "MistralForCausalLM", 8, 0, read};

@@ -1,0 +1,13 @@
+/* qwen3.c - Qwen 3: a norm on each head of queries and keys; biases of the attention where the config says so. */
+#include "core/try.h"
+#include "models/families/family.h"
+
+static int read(struct tune_model_config *c, const struct tune_config_reader *r)
+{
+    TRY(tune_config_flag(r, "attention_bias", false, &c->qkv_bias));
+    c->out_bias = c->qkv_bias;
+    c->qk_norm = true;
+    return tune_qwen_window(c, r);
+}
+
+const struct tune_family tune_family_qwen3 = {"qwen3", "Qwen3ForCausalLM", 0, 128, read};
