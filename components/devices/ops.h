@@ -164,16 +164,18 @@
     (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && is_index(rows, x->shape[0]))
 #define TUNE_COST_scatter COST(0, 2 * bytes(x), "")
 
-/* tune_cross_entropy(dev, logits, step, log_probs, labels, scale, backward) - for each row of logits [M,V] F32,
- * -log softmax(scale logits)[label]: their sum is added to the step's loss_sum, and log_probs [M], where not NULL, set to
- * log softmax(..)[label]. With backward, logits become the gradient of the sum: scale (softmax - onehot); without, they are
- * lost. labels [M], each in 0..V-1 (the caller's to check). */
-#define TUNE_ARGS_cross_entropy(V) \
-    V(EDIT, logits, true) V(STEP, step) V(SET, log_probs) V(GET, labels) V(VALUE, scale, float) V(VALUE, backward, bool)
-#define TUNE_FIT_cross_entropy \
+/* tune_cross_entropy_rows(dev, logits, step, log_probs, labels, weights, rows, backward) - for each row of logits [M,V] F32,
+ * with f = weights[rows[m]], or 1 where weights is NULL: f times -log softmax(logits)[label] is added to the step's loss_sum,
+ * and log_probs [M], where not NULL, set to log softmax(..)[label]. With backward, logits become the gradient of that sum,
+ * f (softmax - onehot); without, they are lost. labels [M], each in 0..V-1; rows [M], each a number of weights, or NULL with
+ * weights (both are the caller's to check). */
+#define TUNE_ARGS_cross_entropy_rows(V) \
+    V(EDIT, logits, true) V(STEP, step) V(SET, log_probs) V(GET, labels) V(GET, weights) V(GET, rows) V(VALUE, backward, bool)
+#define TUNE_FIT_cross_entropy_rows \
     (logits->ndim == 2 && logits->dtype == TUNE_F32 && is_whole(logits) && (!log_probs || is_row(log_probs, logits->shape[0])) && \
-     is_index(labels, logits->shape[0]))
-#define TUNE_COST_cross_entropy COST((backward ? 7 : 5) * count(logits), (backward ? 2 : 1) * bytes(logits), backward ? "dx" : "")
+     is_index(labels, logits->shape[0]) && (!weights || (is_row(weights, weights->shape[0]) && rows && is_index(rows, logits->shape[0]))))
+#define TUNE_COST_cross_entropy_rows \
+    COST((backward ? 7 : 5) * count(logits), (backward ? 2 : 1) * bytes(logits), backward ? "dx" : "")
 
 /* tune_dropout(dev, y, x, step, drop, beta, plain, masked) - y = beta y + (plain + masked k) x, where k is 0 for what is dropped
  * and 1/(1-p) for what stays; may be in place.   y, x [N,C]. (0, 0, 1) drops; (1, 0, 1) adds the gradient of that;
@@ -222,6 +224,7 @@
 /* tune_begin_step(dev, step) - a step's scalars before it: see record.h; step goes up by one.
  * tune_begin_pass(dev, step) - pass goes up by one.
  * tune_add_labels(dev, step, labels, chunks) - both are added to the step's.
+ * tune_add_loss(dev, step, loss) - the step's loss_sum += loss.
  * tune_add_divisor(dev, step, more) - the step's divisor += more.
  * tune_set_lr(dev, step, lr) - the step's lr.
  * tune_end_step(dev, slot, step) - end_s is now; slot, as many bytes as the scalars have, becomes a copy of them. */
@@ -234,6 +237,9 @@
 #define TUNE_ARGS_add_labels(V) V(STEP, step) V(VALUE, labels, double) V(VALUE, chunks, double)
 #define TUNE_FIT_add_labels (true)
 #define TUNE_COST_add_labels COST(0, 0, "")
+#define TUNE_ARGS_add_loss(V) V(STEP, step) V(VALUE, loss, double)
+#define TUNE_FIT_add_loss (true)
+#define TUNE_COST_add_loss COST(0, 0, "")
 #define TUNE_ARGS_add_divisor(V) V(STEP, step) V(VALUE, more, double)
 #define TUNE_FIT_add_divisor (true)
 #define TUNE_COST_add_divisor COST(0, 0, "")
@@ -275,8 +281,8 @@
 #define TUNE_OPS(OP) \
     OP(copy) OP(zero) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
     OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) OP(attention_forward) OP(attention_backward) \
-    OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy) OP(dropout) OP(scale_columns) \
-    OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) OP(add_labels) OP(add_divisor) OP(set_lr) OP(end_step) \
+    OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy_rows) OP(dropout) OP(scale_columns) \
+    OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) OP(add_labels) OP(add_loss) OP(add_divisor) OP(set_lr) OP(end_step) \
     OP(sum_squares) OP(finish_step) OP(adamw) OP(sgd)
 
 /* ---- made from the list ---- */
@@ -315,6 +321,7 @@ struct tune_ops {
     int (*upload)(struct tune_device *dev, tune_address to, const void *from, int64_t bytes);
     int (*download)(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
     int (*sync)(struct tune_device *dev);
+    void *(*in_place)(struct tune_device *dev, tune_address memory); /* NULL: the host cannot reach the device's memory */
 #define TUNE_TABLE_ENTRY(op) int (*op)(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
     TUNE_OPS(TUNE_TABLE_ENTRY)
 #undef TUNE_TABLE_ENTRY

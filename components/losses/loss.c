@@ -21,10 +21,13 @@ struct tune_loss {
     tune_address logits;    /* [chunk,V] F32 */
     tune_address h, dh;     /* [chunk,C] gathered hidden states and their gradient */
     tune_address dhidden;   /* [N,C] */
-    tune_address log_probs; /* [N] F32 */
+    tune_address log_probs; /* [N] F32; then room for a chunk's */
     tune_address scalars;   /* evaluation's own struct tune_scalars */
     bool training;
     struct tune_tensor dhidden_tensor;
+    struct tune_model_labels labels; /* of the present batch */
+    int64_t chunks, next;            /* of it; the next one. next 0: no batch is under way */
+    float *room;                     /* [chunk,V] of tune_chunk_host where the device's memory is out of reach */
 };
 
 /* Every buffer's place. */
@@ -34,7 +37,7 @@ static void place(struct tune_loss *l, struct tune_arena *a, bool training)
     int64_t e = tune_dtype_bits(l->dtype) / 8;
     l->logits = tune_arena_take(a, l->chunk, l->V * 4);
     l->h = tune_arena_take(a, l->chunk, l->C * e);
-    l->log_probs = tune_arena_take(a, l->N, 4);
+    l->log_probs = tune_arena_take(a, l->N + l->chunk, 4);
     l->scalars = tune_arena_take(a, 1, sizeof(struct tune_scalars));
     if (training) {
         l->dh = tune_arena_take(a, l->chunk, l->C * e);
@@ -90,98 +93,200 @@ void tune_loss_free(struct tune_loss *l)
     if (!l)
         return;
     tune_device_free(l->dev, l->memory, l->memory_bytes);
+    free(l->room);
     free(l);
 }
 
-/* The batch's labelled rows and their labels, which the model has on the device. Their number, or -1. */
-static int64_t select_rows(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *b,
-                           struct tune_model_labels *labels)
+/* ---- chunks ---- */
+
+/* hidden is of this batch, and the batch is the one the model has on the device. */
+static int check(const struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *b,
+                 struct tune_model_labels *labels)
 {
     int64_t N = (int64_t)b->B * b->T;
-    if (N > l->N || hidden->ndim != 2 || hidden->shape[0] != N || hidden->shape[1] != l->C || hidden->dtype != l->dtype) {
-        char text[64];
-        tune_error_set("loss: hidden is %s%s for a batch of %d rows of %d; expected %s [%lld, %lld], at most %lld positions",
-                       tune_dtype_name(hidden->dtype), tune_shape_text(hidden->ndim, hidden->shape, text, sizeof text), b->B, b->T,
-                       tune_dtype_name(l->dtype), (long long)N, (long long)l->C, (long long)l->N);
-        return -1;
+    if (N <= l->N && hidden->ndim == 2 && hidden->shape[0] == N && hidden->shape[1] == l->C && hidden->dtype == l->dtype)
+        return tune_model_labels(l->m, b, labels);
+    char text[64];
+    tune_error_set("loss: hidden is %s%s for a batch of %d rows of %d; expected %s [%lld, %lld], at most %lld positions",
+                   tune_dtype_name(hidden->dtype), tune_shape_text(hidden->ndim, hidden->shape, text, sizeof text), b->B, b->T,
+                   tune_dtype_name(l->dtype), (long long)N, (long long)l->C, (long long)l->N);
+    return -1;
+}
+
+static int begin(struct tune_loss *l, const struct tune_model_labels *labels, const struct tune_batch *batch,
+                 struct tune_record *record)
+{
+    int64_t n = labels->rows.shape[0], N = (int64_t)batch->B * batch->T;
+    l->labels = *labels;
+    l->next = 0;
+    l->chunks = (n + l->chunk - 1) / l->chunk;
+    if (l->training) {
+        l->dhidden_tensor = tune_tensor_2d(l->dhidden, l->dtype, N, l->C);
+        TRY(tune_zero(l->dev, &l->dhidden_tensor));
     }
-    TRY(tune_model_labels(l->m, b, labels));
-    return labels->rows.shape[0];
+    if (!record)
+        return 0;
+    TRY(tune_record_count(record, batch));
+    return tune_add_labels(l->dev, tune_record_step(record), (double)n, (double)l->chunks);
 }
 
-static int64_t chunks_of(const struct tune_loss *l, int64_t labels)
+/* Labels of chunk i, and the first one's number. All chunks are of about one size: each goes over all of the output weights. */
+static int64_t part_of(const struct tune_loss *l, int64_t i, int64_t *at)
 {
-    return (labels + l->chunk - 1) / l->chunk;
+    int64_t labels = l->labels.rows.shape[0];
+    *at = labels * i / l->chunks;
+    return labels * (i + 1) / l->chunks - *at;
 }
 
-/* All chunks. log_probs: whether to set them; dhidden NULL: no backward. */
-static int run(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_model_labels *all, tune_address step,
-               bool log_probs, struct tune_tensor *dhidden)
+/* Positions [at, at + n) of the batch's labels: gathered and projected. */
+static int project(struct tune_loss *l, const struct tune_tensor *hidden, int64_t at, int64_t n, struct tune_chunk *chunk)
 {
-    int64_t labels = all->rows.shape[0], chunks = chunks_of(l, labels);
-    struct tune_device *dev = l->dev;
-    struct tune_tensor w, dw;
-    int64_t C = l->C, V = l->V;
+    struct tune_tensor w, dw, h = tune_tensor_2d(l->h, l->dtype, n, l->C);
+    chunk->rows = tune_tensor_part(&l->labels.rows, at, n);
+    chunk->labels = tune_tensor_part(&l->labels.labels, at, n);
+    chunk->host_rows = l->labels.host_rows + at;
+    chunk->host_labels = l->labels.host_labels + at;
+    chunk->logits = tune_tensor_2d(l->logits, TUNE_F32, n, l->V);
+    chunk->loss = l;
+    chunk->host = NULL;
     tune_model_output_weight(l->m, &w, &dw);
-    for (int64_t i = 0; i < chunks; i++) { /* of about one size: each goes over all of the output weights */
-        int64_t at = labels * i / chunks, n = labels * (i + 1) / chunks - at;
-        struct tune_tensor rows = tune_tensor_part(&all->rows, at, n), label = tune_tensor_part(&all->labels, at, n);
-        struct tune_tensor probs = tune_tensor_1d(tune_address_plus(l->log_probs, at * 4), TUNE_F32, n);
-        struct tune_tensor h = tune_tensor_2d(l->h, l->dtype, n, C), dh = tune_tensor_2d(l->dh, l->dtype, n, C);
-        struct tune_tensor logits = tune_tensor_2d(l->logits, TUNE_F32, n, V);
-        TRY(tune_gather(dev, &h, hidden, &rows));
-        dev->doing.what = "lm_head";
-        TRY(tune_gemm(dev, &logits, &h, false, &w, true, 1, 0));
-        dev->doing.what = "";
-        TRY(tune_cross_entropy(dev, &logits, step, log_probs ? &probs : NULL, &label, l->scale, dhidden != NULL));
-        if (!dhidden)
-            continue;
-        dev->doing.what = "lm_head";
-        TRY(tune_linear_backward(dev, &dh, dw.data.at ? &dw : NULL, NULL, &logits, &h, &w, 1, 0));
-        dev->doing.what = "";
-        TRY(tune_scatter(dev, dhidden, &dh, &rows));
-    }
+    TRY(tune_gather(l->dev, &h, hidden, &chunk->rows));
+    l->dev->doing.what = "lm_head";
+    TRY(tune_gemm(l->dev, &chunk->logits, &h, false, &w, true, l->scale, 0));
+    l->dev->doing.what = "";
     return 0;
 }
 
-int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
-                               struct tune_record *record, struct tune_tensor **dhidden)
+int tune_loss_chunk(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, struct tune_record *record,
+                    struct tune_chunk *chunk)
 {
+    tune_device_does(l->dev, l->training ? TUNE_LOSS : TUNE_EVALUATION, -1, "");
+    struct tune_model_labels now;
+    TRY(check(l, hidden, batch, &now));
+    if (l->next == 0 || now.forward != l->labels.forward) /* the other one was not looked at to its end */
+        TRY(begin(l, &now, batch, record));
+    if (l->next == l->chunks) {
+        l->next = 0;
+        return 0;
+    }
+    int64_t at, n = part_of(l, l->next++, &at);
+    chunk->step = record ? tune_record_step(record) : l->scalars;
+    TRY(project(l, hidden, at, n, chunk));
+    return 1;
+}
+
+int tune_cross_entropy(struct tune_chunk *chunk, const struct tune_tensor *weights)
+{
+    return tune_cross_entropy_rows(chunk->loss->dev, &chunk->logits, chunk->step, NULL, &chunk->labels, weights, &chunk->rows, true);
+}
+
+int tune_chunk_done(struct tune_chunk *chunk)
+{
+    struct tune_loss *l = chunk->loss;
+    struct tune_tensor w, dw, h = tune_tensor_2d(l->h, l->dtype, chunk->rows.shape[0], l->C);
+    struct tune_tensor dh = tune_tensor_2d(l->dh, l->dtype, chunk->rows.shape[0], l->C);
     if (!l->training) {
         tune_error_set("this loss was made for evaluation; tune_loss_new(model, true) makes one that trains");
         return -1;
     }
-    tune_device_does(l->dev, TUNE_LOSS, -1, "");
-    struct tune_model_labels labels;
-    int64_t n = select_rows(l, hidden, batch, &labels);
-    TRY(n);
-    if (record)
-        TRY(tune_record_count(record, batch));
-    tune_address step = record ? tune_record_step(record) : l->scalars;
-    l->dhidden_tensor = tune_tensor_2d(l->dhidden, l->dtype, hidden->shape[0], hidden->shape[1]);
-    TRY(tune_zero(l->dev, &l->dhidden_tensor));
-    TRY(run(l, hidden, &labels, step, false, &l->dhidden_tensor));
-    *dhidden = &l->dhidden_tensor;
-    return tune_add_labels(l->dev, step, (double)n, (double)chunks_of(l, n));
+    if (chunk->host && !l->dev->ops->in_place)
+        TRY(tune_device_upload(l->dev, l->logits, chunk->host, tune_tensor_bytes(&chunk->logits)));
+    chunk->host = NULL;
+    tune_model_output_weight(l->m, &w, &dw);
+    l->dev->doing.what = "lm_head";
+    TRY(tune_linear_backward(l->dev, &dh, dw.data.at ? &dw : NULL, NULL, &chunk->logits, &h, &w, l->scale, 0));
+    l->dev->doing.what = "";
+    return tune_scatter(l->dev, &l->dhidden_tensor, &dh, &chunk->rows);
 }
 
-/* The evaluation's own scalars, all 0. */
-static int clear(struct tune_loss *l)
+struct tune_tensor *tune_loss_dhidden(struct tune_loss *l)
+{
+    return &l->dhidden_tensor;
+}
+
+float *tune_chunk_host(struct tune_chunk *chunk)
+{
+    struct tune_loss *l = chunk->loss;
+    if (chunk->host)
+        return chunk->host;
+    if (l->dev->ops->in_place) {
+        if (tune_device_sync(l->dev) < 0)
+            return NULL;
+        return chunk->host = l->dev->ops->in_place(l->dev, l->logits);
+    }
+    if (!l->room && !(l->room = malloc((size_t)(l->chunk * l->V) * sizeof *l->room))) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a copy of the logits");
+        return NULL;
+    }
+    if (tune_device_download(l->dev, l->room, l->logits, tune_tensor_bytes(&chunk->logits)) < 0 || tune_device_sync(l->dev) < 0)
+        return NULL;
+    return chunk->host = l->room;
+}
+
+int tune_chunk_add_loss(struct tune_chunk *chunk, double loss)
+{
+    return tune_add_loss(chunk->loss->dev, chunk->step, loss);
+}
+
+int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2, const struct tune_chunk *chunk,
+                      struct tune_chunk *chunk2)
+{
+    struct tune_loss *l = chunk->loss;
+    int64_t at = chunk->host_rows - l->labels.host_rows, n = chunk->rows.shape[0];
+    TRY(tune_model_same_labels(other->m, l->m, &other->labels));
+    chunk2->step = chunk->step;
+    if (n <= other->chunk)
+        return project(other, hidden2, at, n, chunk2);
+    tune_error_set("a chunk of %lld labels, the other model's loss has room for %lld", (long long)n, (long long)other->chunk);
+    return -1;
+}
+
+/* ---- whole batches ---- */
+
+int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
+                               struct tune_record *record, struct tune_tensor **dhidden)
+{
+    struct tune_chunk chunk;
+    int more;
+    while ((more = tune_loss_chunk(l, hidden, batch, record, &chunk)) > 0) {
+        TRY(tune_cross_entropy(&chunk, NULL));
+        TRY(tune_chunk_done(&chunk));
+    }
+    *dhidden = tune_loss_dhidden(l);
+    return more;
+}
+
+/* Log-probabilities of all labels: their sum into the loss's own scalars; by position into log_probs, NULL: not wanted. */
+static int evaluate(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, struct tune_tensor *log_probs)
 {
     struct tune_tensor scalars = tune_tensor_1d(l->scalars, TUNE_U8, sizeof(struct tune_scalars));
-    return tune_zero(l->dev, &scalars);
+    tune_device_does(l->dev, TUNE_EVALUATION, -1, "");
+    TRY(check(l, hidden, batch, &l->labels));
+    l->next = 0;
+    l->chunks = (l->labels.rows.shape[0] + l->chunk - 1) / l->chunk;
+    TRY(tune_zero(l->dev, &scalars));
+    if (log_probs)
+        TRY(tune_zero(l->dev, log_probs));
+    for (int64_t i = 0; i < l->chunks; i++) {
+        struct tune_chunk chunk;
+        int64_t at, n = part_of(l, i, &at);
+        TRY(project(l, hidden, at, n, &chunk));
+        struct tune_tensor probs = tune_tensor_1d(tune_address_plus(l->log_probs, l->N * 4), TUNE_F32, n);
+        TRY(tune_cross_entropy_rows(l->dev, &chunk.logits, l->scalars, &probs, &chunk.labels, NULL, NULL, false));
+        if (!log_probs)
+            continue;
+        struct tune_tensor to = tune_tensor_2d(log_probs->data, TUNE_F32, log_probs->shape[0], 1);
+        struct tune_tensor from = tune_tensor_2d(probs.data, TUNE_F32, n, 1);
+        TRY(tune_scatter(l->dev, &to, &from, &chunk.rows));
+    }
+    return 0;
 }
 
 int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
                       double *loss_sum)
 {
     double sum;
-    tune_device_does(l->dev, TUNE_EVALUATION, -1, "");
-    struct tune_model_labels labels;
-    int64_t n = select_rows(l, hidden, batch, &labels);
-    TRY(n);
-    TRY(clear(l));
-    TRY(run(l, hidden, &labels, l->scalars, false, NULL));
+    TRY(evaluate(l, hidden, batch, NULL));
     TRY(tune_device_download(l->dev, &sum, TUNE_SCALAR(l->scalars, loss_sum).data, sizeof sum));
     TRY(tune_device_sync(l->dev));
     *loss_sum += sum;
@@ -189,16 +294,10 @@ int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, con
 }
 
 int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
-                        float *log_probs)
+                        struct tune_tensor *log_probs)
 {
-    tune_device_does(l->dev, TUNE_EVALUATION, -1, "");
-    struct tune_model_labels labels;
-    int64_t n = select_rows(l, hidden, batch, &labels);
-    TRY(n);
-    TRY(clear(l));
-    TRY(run(l, hidden, &labels, l->scalars, true, NULL));
-    TRY(tune_device_download(l->dev, log_probs, l->log_probs, n * 4));
-    return tune_device_sync(l->dev);
+    *log_probs = tune_tensor_1d(l->log_probs, TUNE_F32, hidden->shape[0]);
+    return evaluate(l, hidden, batch, log_probs);
 }
 
 struct tune_loss *tune_get_loss(const struct tune_flags *flags, struct tune_model *m)

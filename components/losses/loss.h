@@ -1,14 +1,22 @@
-/* loss.h - cross entropy fused with the output projection: [N,V] logits never exist.
+/* loss.h - the output projection and the loss, a chunk of labelled positions at a time: [N,V] logits never exist.
  *
- * Labelled positions are gathered, projected, and turned into gradients a chunk at a time;
- * masked positions cost nothing here. What is summed is -log p over the labels; nobody
- * divides before the optimizer, so micro-batches and accumulation cannot change the result.
+ * Labelled positions are gathered and projected on the vocabulary. The loss turns a chunk's logits into their gradient, and
+ * the chunk goes back through the projection. Masked positions cost nothing. A loss is a sum over labels; nobody divides
+ * before the optimizer, so micro-batches and accumulation cannot change the result.
  *
- *     tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden);     training
- *     tune_loss_forward(loss, hidden, &batch, &sum);                        evaluation
+ *     tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden);     training by cross entropy
+ *     tune_loss_forward(loss, hidden, &batch, &sum);                          evaluation
  *
- * Source of the chunking: no full logits, as in torchtune's LinearCrossEntropyLoss; the
- * gradient of -log softmax(z)[y] is softmax(z) - onehot(y). */
+ * A loss of your own is the loop that the first one is (docs/your-own-loss.md):
+ *
+ *     while ((more = tune_loss_chunk(loss, hidden, &batch, record, &chunk)) > 0) {
+ *         tune_cross_entropy(&chunk, NULL);           logits -> d loss / d logits, or arithmetic of your own
+ *         tune_chunk_done(&chunk);                    back through the projection
+ *     }
+ *     tune_model_backward(model, &batch, tune_loss_dhidden(loss));
+ *
+ * Source of the chunking: no full logits, as in torchtune's LinearCrossEntropyLoss; the gradient of -log softmax(z)[y] is
+ * softmax(z) - onehot(y). N positions of the batch, V vocabulary, C width. */
 #ifndef TUNE_LOSS_H
 #define TUNE_LOSS_H
 
@@ -28,10 +36,41 @@ void tune_loss_free(struct tune_loss *l);
 /* tune_loss_bytes - what tune_loss_new takes of the device for a model of this shape and up to N = B T positions. */
 int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations, int64_t N, bool training);
 
-/* tune_loss_forward_backward - add the batch's loss and labels to the record's step and the output projection's gradient
- * to the model's; *dhidden [N,C] is set to the gradient of the loss sum (0 where there is no label), the loss's until the next
- * call; the model's backward writes over it. record NULL: none is kept. -1: the batch is not the one last
- * put through the model, hidden is not of it, record has no step that began. */
+/* Some labelled positions of a batch. What it views is the loss's until the next chunk, or the model's until its next forward. */
+struct tune_chunk {
+    struct tune_tensor logits;       /* [n,V] F32, scaled as the model's config says; must end as d loss / d logits */
+    struct tune_tensor rows, labels; /* [n] I32: positions in the batch, 0..N-1, in order; their labels */
+    const int32_t *host_rows, *host_labels; /* the same on the host */
+    tune_address step;               /* the scalars of the record's step (devices/record.h) */
+    struct tune_loss *loss;
+    float *host;                     /* of tune_chunk_host; NULL: not asked for */
+};
+
+/* tune_loss_chunk - the next chunk of the batch last put through the model: 1, or 0 behind the last one, or -1 with an error. The
+ * first one counts the batch in record's step (NULL: none is kept) and sets the gradient of hidden to 0.
+ * tune_cross_entropy - -log p of each label, times weights ([N] F32 on the device, one factor for each position; NULL: 1), is
+ * added to the step's loss_sum; logits become the gradient.
+ * tune_chunk_done - adds to the gradient of the output projection and of hidden. Not wanted where nothing is trained.
+ * tune_loss_dhidden - the gradient of hidden [N,C], 0 where there is no label; the loss's until the next batch. The model's
+ * backward writes over it. */
+int tune_loss_chunk(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, struct tune_record *record,
+                    struct tune_chunk *chunk);
+int tune_cross_entropy(struct tune_chunk *chunk, const struct tune_tensor *weights);
+int tune_chunk_done(struct tune_chunk *chunk);
+struct tune_tensor *tune_loss_dhidden(struct tune_loss *l);
+
+/* For arithmetic in a recipe. tune_chunk_host - the chunk's logits [n,V] as host memory, in place on the CPU, else a copy that
+ * tune_chunk_done brings back; waits. NULL with an error.
+ * tune_chunk_add_loss - loss is added to the step's loss_sum. */
+float *tune_chunk_host(struct tune_chunk *chunk);
+int tune_chunk_add_loss(struct tune_chunk *chunk, double loss);
+
+/* tune_loss_project - the same positions by another model: *chunk2 has the logits of hidden2, which that model made of the same
+ * batch. other is that model's; it may be made without training. */
+int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2, const struct tune_chunk *chunk,
+                      struct tune_chunk *chunk2);
+
+/* tune_loss_forward_backward - that loop with plain cross entropy; *dhidden is tune_loss_dhidden's. */
 int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
                                struct tune_record *record, struct tune_tensor **dhidden);
 
@@ -39,9 +78,10 @@ int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hi
 int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
                       double *loss_sum);
 
-/* tune_loss_log_probs - log p of each label, in the order of positions, to host memory [batch->label_count]. */
+/* tune_loss_log_probs - *log_probs [N] F32 on the device: log p of the label at each position, 0 where there is none. The
+ * loss's until the next call. */
 int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
-                        float *log_probs);
+                        struct tune_tensor *log_probs);
 
 struct tune_flags;
 struct tune_loss *tune_get_loss(const struct tune_flags *flags, struct tune_model *m);

@@ -118,10 +118,15 @@ int tune_model_zero_grad(struct tune_model *m, struct tune_record *record);
 struct tune_model_labels {
     struct tune_tensor rows;   /* [n] I32: positions, 0..N-1, in order */
     struct tune_tensor labels; /* [n] I32 */
+    const int32_t *host_rows, *host_labels; /* the same on the host, until the model's next forward */
+    int64_t forward;           /* the model's forward passes so far: another one means another batch */
 };
 
 /* tune_model_labels - those of batch. -1: it is not the one last put through forward or infer. */
 int tune_model_labels(const struct tune_model *m, const struct tune_batch *batch, struct tune_model_labels *labels);
+
+/* tune_model_same_labels - those of other, which must have been given the same labels as m last. -1: it was not. */
+int tune_model_same_labels(const struct tune_model *other, const struct tune_model *m, struct tune_model_labels *labels);
 
 /* tune_model_forward - *hidden [N,C]: the final norm's output, the model's until the next forward.
  * The batch is

@@ -260,7 +260,10 @@ static int upload_batch(struct tune_model *m, const struct tune_batch *b)
     m->ids = stage(m, &used, b->ids, N);
     m->positions = stage(m, &used, b->positions, N);
     m->starts = stage(m, &used, b->starts, N);
+    m->labels.forward++;
+    m->labels.host_rows = m->staging + used;
     m->labels.rows = stage_labels(m, &used, b, true);
+    m->labels.host_labels = m->staging + used;
     m->labels.labels = stage_labels(m, &used, b, false);
     return tune_device_upload(m->dev, m->batch, m->staging, used * 4);
 }
@@ -275,6 +278,17 @@ int tune_model_labels(const struct tune_model *m, const struct tune_batch *b, st
         return 0;
     tune_error_set("the batch is not the one last put through the model: %d rows of %d with %lld labels, expected %d of %d with %lld",
                    b->B, b->T, (long long)n, m->B, m->T, (long long)labels->rows.shape[0]);
+    return -1;
+}
+
+int tune_model_same_labels(const struct tune_model *other, const struct tune_model *m, struct tune_model_labels *labels)
+{
+    int64_t n = m->labels.rows.shape[0], bytes = n * (int64_t)sizeof(int32_t);
+    *labels = other->labels;
+    if (n == labels->rows.shape[0] && other->B == m->B && other->T == m->T && !memcmp(labels->host_rows, m->labels.host_rows, (size_t)bytes) &&
+        !memcmp(labels->host_labels, m->labels.host_labels, (size_t)bytes))
+        return 0;
+    tune_error_set("the other model was not given the same batch last");
     return -1;
 }
 

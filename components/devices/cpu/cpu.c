@@ -171,6 +171,12 @@ static int cpu_sync(struct tune_device *dev)
     return 0;
 }
 
+static void *cpu_in_place(struct tune_device *dev, tune_address memory)
+{
+    (void)dev;
+    return tune_cpu_pointer(memory);
+}
+
 static void cpu_close(struct tune_device *dev)
 {
     struct tune_cpu *cpu = dev->state;
@@ -191,6 +197,7 @@ static const struct tune_ops cpu_ops = {
     .upload = cpu_upload,
     .download = cpu_download,
     .sync = cpu_sync,
+    .in_place = cpu_in_place,
 #define CPU_ENTRY(op) .op = tune_cpu_##op,
     TUNE_OPS(CPU_ENTRY)
 };

@@ -55,6 +55,13 @@ int tune_cpu_add_labels(struct tune_device *dev, tune_address step, double label
     return 0;
 }
 
+int tune_cpu_add_loss(struct tune_device *dev, tune_address step, double loss)
+{
+    (void)dev;
+    ((struct tune_scalars *)tune_cpu_pointer(step))->loss_sum += loss;
+    return 0;
+}
+
 int tune_cpu_add_divisor(struct tune_device *dev, tune_address step, double more)
 {
     (void)dev;
