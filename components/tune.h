@@ -10,7 +10,7 @@
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "devices/device.h"
-#include "devices/sums.h"
+#include "devices/record.h"
 #include "models/lora.h"
 #include "models/model.h"
 #include "losses/loss.h"

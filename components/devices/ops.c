@@ -132,19 +132,20 @@ TUNE_OPS(CHECKED)
 /* ---- two products and a bias ---- */
 
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
-                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta)
+                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta,
+                        enum tune_dtype operands)
 {
-    TRY(tune_gemm(dev, y, x, false, w, true, scale, beta));
+    TRY(tune_gemm(dev, y, x, false, w, true, scale, beta, operands));
     return bias ? tune_bias_forward(dev, y, bias, scale) : 0;
 }
 
 int tune_linear_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
                          struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x,
-                         const struct tune_tensor *w, float scale, float dx_beta)
+                         const struct tune_tensor *w, float scale, float dx_beta, enum tune_dtype operands)
 {
     if (dx)
-        TRY(tune_gemm(dev, dx, dy, false, w, false, scale, dx_beta));
+        TRY(tune_gemm(dev, dx, dy, false, w, false, scale, dx_beta, operands));
     if (dw)
-        TRY(tune_gemm(dev, dw, dy, true, x, false, scale, 1));
+        TRY(tune_gemm(dev, dw, dy, true, x, false, scale, 1, operands));
     return dbias ? tune_bias_backward(dev, dbias, dy, scale) : 0;
 }

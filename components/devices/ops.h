@@ -5,7 +5,7 @@
  * arguments and then call the table, the declarations of the CPU's kernels (tune_cpu_gemm, ...), and the profiler's
  * timing. So a new operation is an entry here, a kernel for each device, and a test.
  *
- *     tune_gemm(dev, &c, &a, false, &b, true, 1, 0);
+ *     tune_gemm(dev, &c, &a, false, &b, true, 1, 0, TUNE_F32);
  *
  * An entry: TUNE_ARGS_x lists the arguments behind the device, in order.
  *     V(SET, x)        a tensor that is written whole and not read
@@ -19,8 +19,11 @@
  *
  * Rows of a matrix touch, except in gemm (and the linear layers without a bias), whose matrices may be columns of wider ones,
  * and in attention. Outputs come first, then inputs, then scalars. The gradient of x is dx. Parameter gradients add; for
- * every other output the text says "set" or "add". Activations are F32 or BF16 (all of one call alike); parameters, their
- * gradients, statistics and tables are F32, indices I32. Sums are in F32 or better whatever the storage.
+ * every other output the text says "set" or "add". Activations are F32 or BF16, each by itself; parameters, their gradients,
+ * statistics and tables are F32, indices I32. Sums are in F32 or better whatever the storage.
+ *
+ * What BF16 activations mean on every device: products take operands rounded to bfloat16 and sum in float32; the residual
+ * stream and its gradient, norms, softmax and the loss are float32; what lies between products is stored in bfloat16.
  *
  * N rows (B*T), C width, F ffn width, H query heads, K key/value heads, D head width, Q = (H + 2K) D, V vocabulary.
  * All return 0, or -1 with an error that names the operation and the shapes. */
@@ -39,13 +42,15 @@
 #define TUNE_FIT_zero (is_whole(y))
 #define TUNE_COST_zero COST(0, all, "")
 
-/* tune_gemm(dev, c, a, at, b, bt, alpha, beta) - c = alpha op(a) op(b) + beta c, where op transposes if at, bt.
+/* tune_gemm(dev, c, a, at, b, bt, alpha, beta, operands) - c = alpha op(a) op(b) + beta c, where op transposes if at, bt.
  *   c [M,N] set (beta 0) or add   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed; K > 0
  * Each may be F32 or BF16 by itself, and have rows that lie apart; what lies between c's rows is left alone. a or b may be NF4
- * (nf4.h): the product is that of its numbers in float32, bit for bit. */
+ * (nf4.h): the product is that of its numbers in float32, bit for bit. operands BF16: a and b are rounded to it first; F32: they
+ * are taken as they are. Products are summed in float32. */
 #define TUNE_ARGS_gemm(V) \
-    V(EDIT, c, beta != 0) V(GET, a) V(VALUE, at, bool) V(GET, b) V(VALUE, bt, bool) V(VALUE, alpha, float) V(VALUE, beta, float)
-#define TUNE_FIT_gemm (gemm_fits(c, a, at, b, bt))
+    V(EDIT, c, beta != 0) V(GET, a) V(VALUE, at, bool) V(GET, b) V(VALUE, bt, bool) V(VALUE, alpha, float) V(VALUE, beta, float) \
+    V(VALUE, operands, enum tune_dtype)
+#define TUNE_FIT_gemm (gemm_fits(c, a, at, b, bt) && (operands == TUNE_F32 || operands == TUNE_BF16))
 #define TUNE_COST_gemm COST(2 * count(c) * (double)a->shape[!at], all, at ? "dW" : bt ? "" : "dx")
 
 /* tune_bias_forward(dev, y, bias, scale) - every row of y += scale bias.  y [N,M] add  bias [M]
@@ -78,13 +83,13 @@
  * Source: Zhang & Sennrich 2019, eq. 4. */
 #define TUNE_ARGS_rmsnorm_forward(V) V(SET, y) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, eps, float)
 #define TUNE_FIT_rmsnorm_forward \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && x->dtype == y->dtype && is_float(x) && is_row(w, x->shape[1]) && \
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(y) && is_float(x) && is_row(w, x->shape[1]) && \
      (!rstd || is_row(rstd, x->shape[0])))
 #define TUNE_COST_rmsnorm_forward COST(4 * count(x), all, "")
 #define TUNE_ARGS_rmsnorm_backward(V) V(EDIT, dx, true) V(EDIT, dw, true) V(GET, dy) V(GET, x) V(GET, w) V(GET, rstd)
 #define TUNE_FIT_rmsnorm_backward \
     (x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && is(dx, x->shape[0], x->shape[1]) && is_float(x) && \
-     dx->dtype == x->dtype && dy->dtype == x->dtype && is_row(w, x->shape[1]) && is_row(rstd, x->shape[0]) && \
+     is_float(dx) && is_float(dy) && is_row(w, x->shape[1]) && is_row(rstd, x->shape[0]) && \
      (!dw || is_row(dw, x->shape[1])))
 #define TUNE_COST_rmsnorm_backward COST(10 * count(x), all, "dx")
 
@@ -184,7 +189,7 @@
     V(EDIT, y, beta != 0) V(GET, x) V(STEP, step) V(VALUE, drop, struct tune_dropout) V(VALUE, beta, float) \
         V(VALUE, plain, float) V(VALUE, masked, float)
 #define TUNE_FIT_dropout \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && drop.p >= 0 && drop.p < 1)
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && drop.p >= 0 && drop.p < 1)
 #define TUNE_COST_dropout COST(3 * count(y), all, "")
 
 /* tune_scale_columns(dev, y, x, g, plus, scale, beta) - y = beta y + scale (g + plus) x, g for each column:  y, x [N,C], may
@@ -194,12 +199,12 @@
 #define TUNE_ARGS_scale_columns(V) \
     V(EDIT, y, beta != 0) V(GET, x) V(GET, g) V(VALUE, plus, float) V(VALUE, scale, float) V(VALUE, beta, float)
 #define TUNE_FIT_scale_columns \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && is_row(g, x->shape[1]))
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && is_row(g, x->shape[1]))
 #define TUNE_COST_scale_columns COST(3 * count(y), all, "")
 #define TUNE_ARGS_dot_columns(V) \
     V(EDIT, dots, true) V(GET, x) V(GET, y) V(GET, g) V(VALUE, first, int64_t) V(VALUE, scale, float)
 #define TUNE_FIT_dot_columns \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && y->dtype == x->dtype && dots->ndim == 1 && \
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && dots->ndim == 1 && \
      is_row(dots, dots->shape[0]) && is_row(g, dots->shape[0]) && first >= 0 && first + dots->shape[0] <= x->shape[1])
 #define TUNE_COST_dot_columns COST(2 * (double)x->shape[0] * count(dots), 2 * part(x, dots->shape[0]), "dW")
 
@@ -329,12 +334,13 @@ struct tune_ops {
 
 /* tune_linear_forward - y = scale (x w^T + bias) + beta y:  y [N,M]  x [N,C]  w [M,C]  bias [M] or NULL.
  * tune_linear_backward - dx = scale dy w + dx_beta dx;  dw += scale dy^T x;  dbias += scale sum of dy's rows.
- *   dx, dw, dbias: NULL where not wanted. */
+ *   dx, dw, dbias: NULL where not wanted. operands: as for tune_gemm. */
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
-                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta);
+                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta,
+                        enum tune_dtype operands);
 int tune_linear_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
                          struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x,
-                         const struct tune_tensor *w, float scale, float dx_beta);
+                         const struct tune_tensor *w, float scale, float dx_beta, enum tune_dtype operands);
 
 #ifdef __cplusplus
 }

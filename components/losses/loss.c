@@ -152,7 +152,7 @@ static int project(struct tune_loss *l, const struct tune_tensor *hidden, int64_
     tune_model_output_weight(l->m, &w, &dw);
     TRY(tune_gather(l->dev, &h, hidden, &chunk->rows));
     l->dev->doing.what = "lm_head";
-    TRY(tune_gemm(l->dev, &chunk->logits, &h, false, &w, true, l->scale, 0));
+    TRY(tune_gemm(l->dev, &chunk->logits, &h, false, &w, true, l->scale, 0, l->dtype));
     l->dev->doing.what = "";
     return 0;
 }
@@ -194,7 +194,7 @@ int tune_chunk_done(struct tune_chunk *chunk)
     chunk->host = NULL;
     tune_model_output_weight(l->m, &w, &dw);
     l->dev->doing.what = "lm_head";
-    TRY(tune_linear_backward(l->dev, &dh, dw.data.at ? &dw : NULL, NULL, &chunk->logits, &h, &w, l->scale, 0));
+    TRY(tune_linear_backward(l->dev, &dh, dw.data.at ? &dw : NULL, NULL, &chunk->logits, &h, &w, l->scale, 0, l->dtype));
     l->dev->doing.what = "";
     return tune_scatter(l->dev, &l->dhidden_tensor, &dh, &chunk->rows);
 }

@@ -18,7 +18,7 @@ static int by_tiles(struct tune_model *m, const struct tune_parameter *w, struct
         struct tune_tensor to = tune_tensor_columns(y, row, n), t = tune_tensor_2d(device, TUNE_F32, n, in);
         TRY(m->merged->read(m->merged->context, w, row * in, n * in, host));
         TRY(tune_device_upload(m->dev, device, host, n * in * 4));
-        TRY(tune_gemm(m->dev, &to, x, false, &t, true, scale, beta));
+        TRY(tune_gemm(m->dev, &to, x, false, &t, true, scale, beta, m->dtype));
     }
     return 0;
 }
@@ -38,7 +38,7 @@ static int by_matrices(struct tune_model *m, const struct product *p, const stru
             next++;
             TRY(by_tiles(m, &table[i], &to, x, p->scale, beta, host, device, tile));
         } else {
-            TRY(tune_gemm(m->dev, &to, x, false, &w, true, p->scale, beta));
+            TRY(tune_gemm(m->dev, &to, x, false, &w, true, p->scale, beta, m->dtype));
         }
     }
     return p->bias ? tune_bias_forward(m->dev, y, p->bias, p->scale) : 0;

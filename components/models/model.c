@@ -195,7 +195,7 @@ static void place_layer(const struct tune_model *m, int i, bool shared, struct t
     s->qkv = tune_arena_take(a, N, Q * e);
     s->raw = g->qk_norm ? tune_arena_take(a, N, Q * e) : (tune_address){0};
     s->att = tune_arena_take(a, N, HD * e);
-    s->mid = tune_arena_take(a, N, g->hidden * e);
+    s->mid = tune_arena_take(a, N, (int64_t)g->hidden * 4);
     s->gate_up = tune_arena_take(a, N, (int64_t)2 * g->ffn * e);
     s->rstd1 = tune_arena_take(a, N, 4);
     s->rstd2 = tune_arena_take(a, N, 4);
@@ -215,7 +215,7 @@ static void place(struct tune_model *m, struct tune_arena *a)
     m->batch = tune_arena_take(a, 5 * N, 4);
     m->own_step = tune_arena_take(a, 1, sizeof(struct tune_scalars));
     for (int i = 0; i <= g->layers; i++)
-        m->x[i] = m->training || i < 2 ? tune_arena_take(a, N, g->hidden * e) : m->x[i - 2];
+        m->x[i] = m->training || i < 2 ? tune_arena_take(a, N, (int64_t)g->hidden * 4) : m->x[i - 2];
     for (int i = 0; i < g->layers; i++)
         if (i == 0 || (m->training && !m->checkpointing))
             place_layer(m, i, !m->training || m->checkpointing, a, N);
@@ -229,7 +229,7 @@ static void place(struct tune_model *m, struct tune_arena *a)
         tune_lora_place_work(m->lora, g->layers, &m->lora_work, a, N, e, m->training);
     if (!m->training)
         return;
-    m->dnorm = tune_arena_take(a, N, g->hidden * e);
+    m->dnorm = tune_arena_take(a, N, (int64_t)g->hidden * 4);
     m->dqkv = tune_arena_take(a, N, tune_model_q(g) * e);
     m->datt = tune_arena_take(a, N, HD * e);
     m->dh = tune_arena_take(a, N, g->ffn * e);

@@ -79,7 +79,7 @@ static int add_adapters(struct tune_model *m, const struct lora_group *g, struct
         const struct lora_target *t = &g->target[i];
         struct tune_tensor b = parameter(m, t->b), to = tune_tensor_columns(y, t->at, t->out);
         struct tune_tensor from = tune_tensor_columns(h, t->first, t->r);
-        TRY(tune_gemm(m->dev, &to, &from, false, &b, true, scale * t->scale, 1));
+        TRY(tune_gemm(m->dev, &to, &from, false, &b, true, scale * t->scale, 1, m->dtype));
     }
     return 0;
 }
@@ -97,8 +97,8 @@ static int scales(struct tune_model *m, const struct lora_group *g, const struct
         struct tune_tensor squares = tune_tensor_1d(tune_address_plus(m->lora->squares, t->squares * 4), TUNE_F32, t->out);
         struct tune_tensor magnitude = parameter(m, t->magnitude);
         struct tune_tensor factor = factors(s, g, false, t->at, t->out), inverse = factors(s, g, true, t->at, t->out);
-        TRY(tune_gemm(m->dev, &p, &w, false, &a, true, 1, 0));
-        TRY(tune_gemm(m->dev, &aa, &a, false, &a, true, 1, 0));
+        TRY(tune_gemm(m->dev, &p, &w, false, &a, true, 1, 0, TUNE_F32));
+        TRY(tune_gemm(m->dev, &aa, &a, false, &a, true, 1, 0, TUNE_F32));
         TRY(tune_dora_scale(m->dev, &factor, &inverse, &magnitude, &squares, &b, &p, &aa, t->scale));
     }
     return 0;
@@ -111,10 +111,10 @@ static int keep(struct tune_model *m, const struct product *p, const struct lora
     struct lora_state *s = state(m, p);
     struct tune_tensor h = rows(m, s->h, g->rank), u = rows(m, s->u, g->out), a = all_a(parameter(m, g->target[0].a), g);
     TRY(dropped(m, p, x, d));
-    TRY(tune_gemm(m->dev, &h, d, false, &a, true, 1, 0));
+    TRY(tune_gemm(m->dev, &h, d, false, &a, true, 1, 0, m->dtype));
     if (!m->lora->options.dora)
         return 0;
-    TRY(tune_gemm(m->dev, &u, d, false, p->w, true, 1, 0));
+    TRY(tune_gemm(m->dev, &u, d, false, p->w, true, 1, 0, m->dtype));
     TRY(add_adapters(m, g, &u, &h, 1));
     return scales(m, g, s);
 }
@@ -132,21 +132,21 @@ int tune_product_forward(struct tune_model *m, const struct product *p, struct t
     const struct lora_group *g = group(m, p);
     struct tune_tensor d;
     if (!g)
-        return tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, beta);
+        return tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, beta, m->dtype);
     if (m->merged)
         return tune_product_merged(m, p, g, y, x, beta);
     struct lora_state *s = state(m, p);
     struct tune_tensor h = rows(m, s->h, g->rank), u = rows(m, s->u, g->out);
     TRY(keep(m, p, g, x, &d));
     if (!m->lora->options.dora) {
-        TRY(tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, beta));
+        TRY(tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, beta, m->dtype));
         return add_adapters(m, g, y, &h, p->scale);
     }
     struct tune_tensor factor = factors(s, g, false, 0, g->out);
     if (m->dropping) {
         struct tune_dropout drop = dropout(m, p);
         TRY(tune_dropout(m->dev, &d, x, m->step_at, drop, 0, 1, -1)); /* x - d */
-        TRY(tune_linear_forward(m->dev, y, &d, p->w, p->bias, p->scale, beta));
+        TRY(tune_linear_forward(m->dev, y, &d, p->w, p->bias, p->scale, beta, m->dtype));
         return tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, 1);
     }
     TRY(tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, beta));
@@ -164,14 +164,14 @@ static int adapters_backward(struct tune_model *m, const struct product *p, cons
         const struct lora_target *t = &g->target[i];
         struct tune_tensor from = tune_tensor_columns(dz, t->at, t->out), b = parameter(m, t->b), db = gradient(m, t->b);
         struct tune_tensor part = tune_tensor_columns(&h, t->first, t->r), to = tune_tensor_columns(dh, t->first, t->r);
-        TRY(tune_linear_backward(m->dev, &to, &db, NULL, &from, &part, &b, p->scale * t->scale, 0));
+        TRY(tune_linear_backward(m->dev, &to, &db, NULL, &from, &part, &b, p->scale * t->scale, 0, m->dtype));
         if (t->magnitude < 0)
             continue;
         struct tune_tensor dm = gradient(m, t->magnitude), inverse = factors(s, g, true, t->at, t->out);
         TRY(tune_dot_columns(m->dev, &dm, dy, &u, &inverse, t->at, p->scale));
     }
     TRY(dropped(m, p, x, &d));
-    return tune_gemm(m->dev, &da, dh, true, &d, false, 1, 1);
+    return tune_gemm(m->dev, &da, dh, true, &d, false, 1, 1, m->dtype);
 }
 
 int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx, struct tune_tensor *dw,
@@ -179,7 +179,7 @@ int tune_product_backward(struct tune_model *m, const struct product *p, struct 
 {
     const struct lora_group *g = group(m, p);
     if (!g)
-        return tune_linear_backward(m->dev, dx, dw, dbias, dy, x, p->w, p->scale, 0);
+        return tune_linear_backward(m->dev, dx, dw, dbias, dy, x, p->w, p->scale, 0, m->dtype);
     bool dora = m->lora->options.dora;
     struct tune_tensor dh = rows(m, m->lora_work.dh, g->rank), du = rows(m, m->lora_work.du, g->out), dd = *x;
     struct tune_tensor factor, a = all_a(parameter(m, g->target[0].a), g);
@@ -188,20 +188,20 @@ int tune_product_backward(struct tune_model *m, const struct product *p, struct 
         TRY(tune_scale_columns(m->dev, &du, dy, &factor, 0, 1, 0));
     }
     TRY(adapters_backward(m, p, g, dy, dora ? &du : dy, x, &dh));
-    TRY(tune_linear_backward(m->dev, dora && !m->dropping ? NULL : dx, dw, dbias, dy, x, p->w, p->scale, 0));
+    TRY(tune_linear_backward(m->dev, dora && !m->dropping ? NULL : dx, dw, dbias, dy, x, p->w, p->scale, 0, m->dtype));
     if (!dx)
         return 0;
     if (!m->dropping) {
         if (dora)
-            TRY(tune_gemm(m->dev, dx, &du, false, p->w, false, p->scale, 0));
-        return tune_gemm(m->dev, dx, &dh, false, &a, false, 1, 1);
+            TRY(tune_gemm(m->dev, dx, &du, false, p->w, false, p->scale, 0, m->dtype));
+        return tune_gemm(m->dev, dx, &dh, false, &a, false, 1, 1, m->dtype);
     }
     struct tune_dropout drop = dropout(m, p);
     dd.data = m->lora_work.d; /* d is not needed any more */
-    TRY(tune_gemm(m->dev, &dd, &dh, false, &a, false, 1, 0));
+    TRY(tune_gemm(m->dev, &dd, &dh, false, &a, false, 1, 0, m->dtype));
     if (dora) {
         TRY(tune_scale_columns(m->dev, &du, dy, &factor, -1, 1, 0));
-        TRY(tune_gemm(m->dev, &dd, &du, false, p->w, false, p->scale, 1));
+        TRY(tune_gemm(m->dev, &dd, &du, false, p->w, false, p->scale, 1, m->dtype));
     }
     return tune_dropout(m->dev, dx, &dd, m->step_at, drop, 1, 0, 1);
 }

@@ -74,6 +74,12 @@ static struct tune_tensor *gradient(struct weight *w)
     return w->dw.data.at ? &w->dw : NULL;
 }
 
+/* The residual stream, or its gradient: F32 whatever the activations are. */
+static struct tune_tensor residual(const struct tune_model *m, tune_address data)
+{
+    return tune_tensor_2d(data, TUNE_F32, (int64_t)m->B * m->T, m->config.hidden);
+}
+
 static struct tune_tensor rows(const struct tune_model *m, tune_address data, int64_t width)
 {
     return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
@@ -134,7 +140,7 @@ static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
     const struct tune_model_config *c = &m->config;
     struct layer_state *s = &m->layer[i];
     int64_t N = (int64_t)m->B * m->T, Q = tune_model_q(c);
-    struct tune_tensor x = rows(m, m->x[i], c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
+    struct tune_tensor x = residual(m, m->x[i]), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
     struct tune_tensor qkv = rows(m, s->qkv, Q), raw = rows(m, c->qk_norm ? s->raw : s->qkv, Q);
     on(m, i, "1");
     TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &x, &w->norm1.w, c->norm_eps));
@@ -161,10 +167,10 @@ static int layer_forward(struct tune_model *m, int i, bool again)
     const struct tune_model_config *c = &m->config;
     struct layer_weights w = layer_view(m, i);
     struct layer_state *s = &m->layer[i];
-    struct tune_tensor x = rows(m, m->x[i], c->hidden), out = rows(m, m->x[i + 1], c->hidden);
+    struct tune_tensor x = residual(m, m->x[i]), out = residual(m, m->x[i + 1]);
     struct tune_tensor qkv = rows(m, s->qkv, tune_model_q(c)), att = rows(m, s->att, (int64_t)c->heads * c->head_dim);
     struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, (int64_t)m->B * m->T, c->heads);
-    struct tune_tensor mid = rows(m, s->mid, c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
+    struct tune_tensor mid = residual(m, s->mid), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
     struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn);
     TRY(project_qkv(m, i, &w));
     struct heads h3 = heads_of(m, &qkv);
@@ -299,7 +305,7 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     m->B = batch->B;
     m->T = batch->T;
     TRY(upload_batch(m, batch));
-    struct tune_tensor x = rows(m, m->x[0], c->hidden), last = rows(m, m->x[c->layers], c->hidden);
+    struct tune_tensor x = residual(m, m->x[0]), last = residual(m, m->x[c->layers]);
     struct tune_tensor rstd = stat(m, m->rstd);
     struct tune_tensor table = tune_model_tensor(m, &m->parameters.at[0]);
     struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
@@ -351,7 +357,7 @@ static int feed_forward_backward(struct tune_model *m, int i, struct layer_weigh
 {
     const struct tune_model_config *c = &m->config;
     struct layer_state *s = &m->layer[i];
-    struct tune_tensor mid = rows(m, s->mid, c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
+    struct tune_tensor mid = residual(m, s->mid), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
     struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn), dh = rows(m, m->dh, c->ffn);
     on(m, i, "");
     TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
@@ -380,7 +386,7 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
     const struct tune_model_config *c = &m->config;
     struct layer_state *s = &m->layer[i];
     int64_t N = (int64_t)m->B * m->T, HD = (int64_t)c->heads * c->head_dim, Q = tune_model_q(c);
-    struct tune_tensor x = rows(m, m->x[i], c->hidden), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
+    struct tune_tensor x = residual(m, m->x[i]), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
     struct tune_tensor qkv = rows(m, s->qkv, Q), att = rows(m, s->att, HD), dqkv = rows(m, m->dqkv, Q), datt = rows(m, m->datt, HD);
     struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, N, c->heads);
     struct heads x3 = heads_of(m, &qkv), d3 = heads_of(m, &dqkv);
@@ -448,7 +454,7 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
         return -1;
     }
     struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
-    struct tune_tensor last = rows(m, m->x[c->layers], c->hidden), rstd = stat(m, m->rstd), dx = rows(m, m->dnorm, c->hidden);
+    struct tune_tensor last = residual(m, m->x[c->layers]), rstd = stat(m, m->rstd), dx = residual(m, m->dnorm);
     tune_device_does(m->dev, TUNE_BACKWARD, -1, "");
     TRY(tune_zero(m->dev, &dx));
     on(m, -1, "final");
@@ -481,7 +487,7 @@ int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, co
     for (int i = 0; i < count && status == 0; i++) {
         struct tune_tensor row = tune_tensor_2d(tune_address_plus(hidden->data, (int64_t)chosen[i] * c->hidden * e), m->dtype, 1, c->hidden);
         struct tune_tensor y = tune_tensor_2d(out, TUNE_F32, 1, V);
-        status = tune_gemm(m->dev, &y, &row, false, &w, true, 1 / c->logits_scaling, 0);
+        status = tune_gemm(m->dev, &y, &row, false, &w, true, 1 / c->logits_scaling, 0, m->dtype);
         if (status == 0)
             status = tune_device_download(m->dev, logits + i * V, out, V * 4);
     }

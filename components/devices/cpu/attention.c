@@ -235,6 +235,7 @@ static void forward_part(const struct attention *s, struct tune_tensor *out, flo
                          float *work)
 {
     int64_t n = part->keys, D = s->D, width = s->H * D, kv = h / (s->H / s->K);
+    bool narrow = s->q->dtype == TUNE_BF16; /* operands of products are rounded, sums are not */
     struct room r;
     struct operand k = head(s->k, part->b, part->k, kv), v = head(s->v, part->b, part->k, kv);
     rooms(n, D, work, false, &r); /* close together, also where the sequence is long */
@@ -250,6 +251,8 @@ static void forward_part(const struct attention *s, struct tune_tensor *out, flo
         struct left keys = {r.kept + k0 * D, 1, MR, MR * D}, p = {r.scores, 1, NR, MR};
         multiply(&keys, k1 - k0, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
         softmax(&block, r.scores, largest, sum);
+        if (narrow)
+            tune_cpu_round(r.scores, (k1 - k0) * NR);
         multiply(&p, rows, r.value, n, k0, k1 - k0, D, 1, 0, r.out, D);
         for (int64_t j = 0; j < rows; j++) {
             int64_t row = part->b * s->T + part->q + q0 + j, at = row * width + h * D;
@@ -360,6 +363,10 @@ static void backward_part(const struct backward *w, const struct part *part, int
         multiply(&keys, n, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
         multiply(&values, n, r.dout, D, 0, D, NR, 1, 0, r.dscores, NR);
         score_gradient(&block, s->scale, r.scores, r.dscores, lse, delta);
+        if (!f32) {
+            tune_cpu_round(r.scores, n * NR);
+            tune_cpu_round(r.dscores, n * NR);
+        }
         multiply(&p, n, r.dout_columns, rows, 0, rows, D, 1, 1, dv + k0 * D, D);
         multiply(&ds, n, r.query_columns, rows, 0, rows, D, 1, 1, dk + k0 * D, D);
         multiply(&turned, rows, r.key, T, k0, n, D, 1, 0, f32 ? (float *)tune_cpu_data(w->dq) + at : r.out, f32 ? apart : D);

@@ -92,7 +92,7 @@ void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size)
 struct product {
     struct tune_tensor *c;
     const struct tune_tensor *a, *b;
-    bool at, bt;
+    bool at, bt, round; /* operands to bfloat16 */
     float alpha, beta;
     int64_t M, N, K;
 };
@@ -110,16 +110,21 @@ static void f32_piece(const struct product *p, int64_t r0, int64_t r1, int64_t c
 }
 
 /* A block of rows x columns of t, from (r,c), as float32 in room (or in place), and its leading dimension. */
-static const float *block(const struct tune_tensor *t, int64_t r, int64_t c, int64_t rows, int64_t columns, float *room,
+static const float *block(const struct tune_tensor *t, bool round, int64_t r, int64_t c, int64_t rows, int64_t columns, float *room,
                           int64_t *ld)
 {
     int64_t width = tune_tensor_stride(t);
-    if (t->dtype == TUNE_F32) {
+    if (t->dtype == TUNE_F32 && !round) {
         *ld = width;
         return (const float *)tune_cpu_data(t) + r * width + c;
     }
-    for (int64_t i = 0; i < rows; i++)
-        tune_cpu_in(t, (r + i) * width + c, columns, room + i * columns);
+    for (int64_t i = 0; i < rows; i++) {
+        const float *row = tune_cpu_in(t, (r + i) * width + c, columns, room + i * columns);
+        if (t->dtype == TUNE_F32)
+            memcpy(room + i * columns, row, (size_t)columns * sizeof *room);
+        if (round && t->dtype != TUNE_BF16)
+            tune_cpu_round(room + i * columns, columns);
+    }
     *ld = columns;
     return room;
 }
@@ -139,9 +144,9 @@ static void mixed_piece(const struct product *p, int64_t r0, int64_t r1, int64_t
                     tune_cpu_in(p->c, (r + i) * apart + c, columns, out + i * columns);
             for (int64_t k = 0; k < p->K; k += BLOCK) {
                 int64_t depth = p->K - k < BLOCK ? p->K - k : BLOCK;
-                const float *a = p->at ? block(p->a, k, r, depth, rows, wa, &lda) : block(p->a, r, k, rows, depth, wa, &lda);
+                const float *a = p->at ? block(p->a, p->round, k, r, depth, rows, wa, &lda) : block(p->a, p->round, r, k, rows, depth, wa, &lda);
                 const float *b =
-                    p->bt ? block(p->b, c, k, columns, depth, wb, &ldb) : block(p->b, k, c, depth, columns, wb, &ldb);
+                    p->bt ? block(p->b, p->round, c, k, columns, depth, wb, &ldb) : block(p->b, p->round, k, c, depth, columns, wb, &ldb);
                 cblas_sgemm(CblasRowMajor, p->at ? CblasTrans : CblasNoTrans, p->bt ? CblasTrans : CblasNoTrans,
                             (blasint)rows, (blasint)columns, (blasint)depth, p->alpha, a, (blasint)lda, b, (blasint)ldb,
                             k == 0 ? p->beta : 1, out, (blasint)ldc);
@@ -157,10 +162,10 @@ int64_t tune_cpu_blas_floats(void)
 }
 
 int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
-                       const struct tune_tensor *b, bool bt, float alpha, float beta)
+                       const struct tune_tensor *b, bool bt, float alpha, float beta, enum tune_dtype operands)
 {
-    struct product p = {c, a, b, at, bt, alpha, beta, c->shape[0], c->shape[1], a->shape[!at]};
-    bool mixed = a->dtype != TUNE_F32 || b->dtype != TUNE_F32 || c->dtype != TUNE_F32;
+    struct product p = {c, a, b, at, bt, operands == TUNE_BF16, alpha, beta, c->shape[0], c->shape[1], a->shape[!at]};
+    bool mixed = p.round || a->dtype != TUNE_F32 || b->dtype != TUNE_F32 || c->dtype != TUNE_F32;
     if (p.M == 0 || p.N == 0)
         return 0;
     if (mixed && tune_cpu_reserve(dev, tune_cpu_blas_floats()) < 0)

@@ -115,6 +115,13 @@ static inline void tune_cpu_out(struct tune_tensor *t, int64_t at, int64_t n, co
         h[i] = tune_float_to_bf16(room[i]);
 }
 
+/* n numbers to the nearest bfloat16 each, in place. */
+static inline void tune_cpu_round(float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = tune_bf16_to_float(tune_float_to_bf16(x[i]));
+}
+
 /* exp to about 1 ulp, in plain arithmetic the compiler can make vectors of. NaN stays NaN; below -87.3 it is 0's
  * neighbour, above 88.7 infinity. Cody & Waite's reduction, Taylor's polynomial of degree 7 on |r| <= ln2/2. */
 static inline float tune_cpu_exp(float x)
@@ -152,7 +159,7 @@ bool tune_cpu_gemm_is_fast(void);
 const char *tune_cpu_gemm_vectors(void);
 int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n);
 int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
-                       const struct tune_tensor *b, bool bt, float alpha, float beta);
+                       const struct tune_tensor *b, bool bt, float alpha, float beta, enum tune_dtype operands);
 
 #define TUNE_CPU_KERNEL(op) int tune_cpu_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
 TUNE_OPS(TUNE_CPU_KERNEL)

@@ -44,6 +44,7 @@ void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, 
 struct side {
     struct operand from;
     const struct tune_nf4 *nf4; /* instead of from's data */
+    bool round;                 /* to bfloat16, which it is not yet */
     int64_t n;                  /* rows or columns */
     int64_t panel;              /* MR or NR */
 };
@@ -105,13 +106,17 @@ static void pack(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64
     int64_t few = s->from.by_depth ? FEW : k1 - k0;
     if (s->nf4) {
         pack_nf4(s, i0, i1, k0, k1, out);
+        if (s->round)
+            tune_cpu_round(out, (k1 - k0) * up(i1 - i0, s->panel == MR ? MR : VL));
         return;
     }
     for (int64_t k = k0; k < k1; k += few)
         for (int64_t i = i0; i < i1; i += s->panel) {
-            int64_t left = s->n - i, width = width_of(s, i);
-            pack_panel(&s->from, i, left < s->panel ? left : s->panel, width, k, k + few < k1 ? k + few : k1,
-                       out + place_of(i, i0, k1 - k0) + (k - k0) * width);
+            int64_t left = s->n - i, width = width_of(s, i), end = k + few < k1 ? k + few : k1;
+            float *to = out + place_of(i, i0, k1 - k0) + (k - k0) * width;
+            pack_panel(&s->from, i, left < s->panel ? left : s->panel, width, k, end, to);
+            if (s->round)
+                tune_cpu_round(to, (end - k) * width);
         }
 }
 
@@ -290,14 +295,14 @@ int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth)
 }
 
 int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
-                  const struct tune_tensor *b, bool bt, float alpha, float beta)
+                  const struct tune_tensor *b, bool bt, float alpha, float beta, enum tune_dtype operands)
 {
     if (((struct tune_cpu *)dev->state)->blas)
-        return tune_cpu_blas_gemm(dev, c, a, at, b, bt, alpha, beta);
+        return tune_cpu_blas_gemm(dev, c, a, at, b, bt, alpha, beta, operands);
     struct product p = {.c = c, .alpha = alpha, .beta = beta, .K = a->shape[!at]};
     struct tune_nf4 parts_a[TUNE_NF4_PARTS], parts_b[TUNE_NF4_PARTS];
-    struct side sa = {operand(a, at), tune_cpu_nf4(a, parts_a), c->shape[0], MR};
-    struct side sb = {operand(b, !bt), tune_cpu_nf4(b, parts_b), c->shape[1], NR};
+    struct side sa = {operand(a, at), tune_cpu_nf4(a, parts_a), operands != a->dtype && operands == TUNE_BF16, c->shape[0], MR};
+    struct side sb = {operand(b, !bt), tune_cpu_nf4(b, parts_b), operands != b->dtype && operands == TUNE_BF16, c->shape[1], NR};
     int64_t rows, depth;
     if (sa.n == 0 || sb.n == 0)
         return 0;
