@@ -8,10 +8,9 @@
 #ifndef TUNE_TEST_ARRAYS_H
 #define TUNE_TEST_ARRAYS_H
 
-#include "test.h"
+#include "bytes.h"
 
 #include "core/random.h"
-#include "devices/device.h"
 
 enum { GUARD = 256 }; /* bytes behind each array that no kernel may touch */
 
@@ -26,7 +25,7 @@ struct array {
 /* rows 0: a vector. */
 static inline struct array array_from(enum tune_dtype dtype, int64_t rows, int64_t columns, const double *v)
 {
-    struct array a = {.t = rows > 0 ? tune_tensor_2d(NULL, dtype, rows, columns) : tune_tensor_1d(NULL, dtype, columns)};
+    struct array a = {.t = rows > 0 ? tune_tensor_2d((tune_address){0}, dtype, rows, columns) : tune_tensor_1d((tune_address){0}, dtype, columns)};
     a.n = tune_tensor_elements(&a.t);
     a.bytes = tune_tensor_bytes(&a.t);
     a.v = malloc((size_t)a.n * sizeof *a.v);
@@ -71,17 +70,17 @@ static inline void put(struct tune_device *dev, struct array *a)
             tune_device_free(a->dev, a->t.data, a->bytes + GUARD);
         a->dev = dev;
         a->t.data = tune_device_alloc(dev, a->bytes + GUARD, "a test's array");
-        assert_got(a->t.data);
+        assert_true(a->t.data.at != 0);
     }
-    assert_ok(dev->kernels->upload(dev, a->t.data, a->raw, a->bytes + GUARD));
+    assert_ok(tune_device_upload(dev, a->t.data, a->raw, a->bytes + GUARD));
 }
 
 /* What is on the device now; malloc'd bytes. Fails if somebody wrote behind the end. */
 static inline char *get(const struct array *a)
 {
     char *raw = malloc((size_t)a->bytes + GUARD);
-    assert_ok(a->dev->kernels->download(a->dev, raw, a->t.data, a->bytes + GUARD));
-    assert_ok(a->dev->kernels->sync(a->dev));
+    assert_ok(tune_device_download(a->dev, raw, a->t.data, a->bytes + GUARD));
+    assert_ok(tune_device_sync(a->dev));
     for (int i = 0; i < GUARD; i++)
         if (raw[a->bytes + i] != 0x5a)
             fail_msg("something wrote behind the end of an array");
@@ -136,21 +135,6 @@ static inline void assert_worst(const char *what, const struct worst *w, double 
     print_message("\n");
     if (!(w->e[0] <= f32 * EPS_F32) || !(w->e[1] <= bf16 * EPS_BF16))
         fail_msg("%s: error %.3g eps in F32, %.3g eps in BF16", what, w->e[0] / EPS_F32, w->e[1] / EPS_BF16);
-}
-
-/* Integers and float64 numbers on a device. */
-static inline void *put_bytes(struct tune_device *dev, const void *from, int64_t bytes)
-{
-    void *to = tune_device_alloc(dev, bytes, "a test's array");
-    assert_got(to);
-    assert_ok(dev->kernels->upload(dev, to, from, bytes));
-    return to;
-}
-
-static inline void get_bytes(struct tune_device *dev, void *to, const void *from, int64_t bytes)
-{
-    assert_ok(dev->kernels->download(dev, to, from, bytes));
-    assert_ok(dev->kernels->sync(dev));
 }
 
 /* More threads than free cores: those that wait must sleep. libgomp reads this when it is loaded, so the program starts anew. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 
 enum { N = 1024, TASKS = 1024 };
 
@@ -81,22 +81,24 @@ int main(int argc, char **argv)
     *(void **)&core = dlsym(RTLD_DEFAULT, "openblas_get_corename");
     printf("core_at_start=%s\n", core ? core() : "?");
     struct tune_device *dev = tune_device_open("cpu", threads);
-    float *m[3];
+    static float numbers[3 * N * N]; /* two matrices, and room for their product */
+    tune_address m[3];
+    for (int i = 0; i < 2 * N * N; i++)
+        numbers[i] = (float)((i * 7919L + i / 13) % 1009) / 1009 - .5f;
     for (int i = 0; i < 3; i++)
-        if (!dev || !(m[i] = tune_device_alloc(dev, N * N * 4, "a matrix"))) {
+        if (!dev || !(m[i] = tune_device_alloc(dev, N * N * 4, "a matrix")).at ||
+            (i < 2 && tune_device_upload(dev, m[i], numbers + i * N * N, N * N * 4) < 0)) {
             fprintf(stderr, "%s\n", tune_error_message());
             return 1;
         }
-    for (int i = 0; i < 2 * N * N; i++)
-        m[i / (N * N)][i % (N * N)] = (float)((i * 7919L + i / 13) % 1009) / 1009 - .5f;
     struct tune_tensor a = tune_tensor_2d(m[0], TUNE_F32, N, N), b = tune_tensor_2d(m[1], TUNE_F32, N, N);
     struct tune_tensor c = tune_tensor_2d(m[2], TUNE_F32, N, N);
-    tune_gemm(dev, &c, &a, false, &b, false, 1, 0);
+    tune_gemm(dev, &c, &a, false, &b, false, 1, 0, TUNE_F32);
     usleep(400000); /* the pthread build's own threads spin for a tenth of a second when they are loaded, then sleep */
     int n = tasks(before);
     double wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
     while (now(CLOCK_PROCESS_CPUTIME_ID) < cpu + .6 * dev->threads)
-        if (tune_gemm(dev, &c, &a, false, &b, false, 1, 0) < 0)
+        if (tune_gemm(dev, &c, &a, false, &b, false, 1, 0, TUNE_F32) < 0)
             return 1;
     wall = now(CLOCK_MONOTONIC) - wall;
     cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
@@ -123,7 +125,10 @@ int main(int argc, char **argv)
     printf("library=%s\n", core && dladdr(*(void **)&core, &where) ? where.dli_fname : "?");
     printf("parallel=%d\npool=%d\n", parallel ? parallel() : -1, pool ? pool() : -1);
     printf("coretype=%s\n", getenv("OPENBLAS_CORETYPE") ? getenv("OPENBLAS_CORETYPE") : "unset");
-    double e = product_error(m[0], m[1], m[2]);
+    float *product = numbers + 2 * N * N;
+    if (tune_device_download(dev, product, m[2], N * N * 4) < 0 || tune_device_sync(dev) < 0)
+        return 1;
+    double e = product_error(numbers, numbers + N * N, product);
     printf("product=%s\nerror=%.1e\n", e <= 1e-5 ? "right" : "wrong", e); /* observed 3e-6: sums that cancel */
     printf("threads_at_start=%d\nthreads=%d\nbusy=%d\ncpu_per_wall=%.2f\n", at_start, total, busy, cpu / wall);
     printf("omp=%s\n", omp_get_max_threads() == most && team == most ? "same" : "changed");

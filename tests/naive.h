@@ -79,20 +79,28 @@ static inline void naive_rope(double *x, const double *table, const int32_t *pos
             }
 }
 
-static inline bool naive_visible(const struct tune_attention *s, int64_t b, int64_t query, int64_t key)
+/* An attention of B sequences of T positions: sizes, and who sees whom (devices/ops.h). */
+struct naive_attention {
+    int B, T, H, K, D;
+    int window;
+    float scale;
+    const int32_t *starts; /* [B,T] or NULL */
+};
+
+static inline bool naive_visible(const struct naive_attention *s, int64_t b, int64_t query, int64_t key)
 {
     return (!s->starts || s->starts[b * s->T + query] <= key) && key <= query && (s->window <= 0 || key > query - s->window);
 }
 
 /* Row t of q (which 0), k (1), v (2) of query head h. */
-static inline int64_t naive_at(const struct tune_attention *s, int64_t b, int64_t t, int which, int64_t h)
+static inline int64_t naive_at(const struct naive_attention *s, int64_t b, int64_t t, int which, int64_t h)
 {
     int64_t head = which == 0 ? h : s->H + (which - 1) * s->K + h / (s->H / s->K);
     return ((b * s->T + t) * (s->H + 2 * s->K) + head) * s->D;
 }
 
 /* p [T]: the probabilities of one query; returns lse */
-static inline double naive_probabilities(double *p, const double *qkv, const struct tune_attention *s, int64_t b, int64_t h,
+static inline double naive_probabilities(double *p, const double *qkv, const struct naive_attention *s, int64_t b, int64_t h,
                                          int64_t j)
 {
     double max = -INFINITY, sum = 0;
@@ -113,7 +121,7 @@ static inline double naive_probabilities(double *p, const double *qkv, const str
 }
 
 /* out [B T, H D], lse [B T, H] */
-static inline void naive_attention(double *out, double *lse, const double *qkv, const struct tune_attention *s)
+static inline void naive_attention(double *out, double *lse, const double *qkv, const struct naive_attention *s)
 {
     double *p = malloc((size_t)s->T * sizeof *p);
     for (int64_t b = 0; b < s->B; b++)
@@ -133,7 +141,7 @@ static inline void naive_attention(double *out, double *lse, const double *qkv, 
 }
 
 /* dqkv set. The softmax's Jacobian written out: dS_i = p_i (dP_i - sum_k p_k dP_k) */
-static inline void naive_attention_backward(double *dqkv, const double *dout, const double *qkv, const struct tune_attention *s)
+static inline void naive_attention_backward(double *dqkv, const double *dout, const double *qkv, const struct naive_attention *s)
 {
     double *p = malloc(2 * (size_t)s->T * sizeof *p), *dp = p + s->T;
     memset(dqkv, 0, (size_t)s->B * (size_t)s->T * (size_t)(s->H + 2 * s->K) * (size_t)s->D * sizeof *dqkv);
@@ -195,26 +203,27 @@ static inline double naive_log_prob(double *gradient, const double *logits, int6
 }
 
 static inline void naive_adamw(double *w, const double *g, double *m, double *v, int64_t n, const struct tune_update *u,
-                               double t, double scale)
+                               double lr, double t, double scale)
 {
     for (int64_t i = 0; i < n; i++) {
         double grad = g[i] * scale;
         m[i] = u->beta1 * m[i] + (1 - u->beta1) * grad;
         v[i] = u->beta2 * v[i] + (1 - u->beta2) * grad * grad;
-        w[i] -= u->lr * u->weight_decay * w[i];
-        w[i] -= u->lr * (m[i] / (1 - pow(u->beta1, t))) / (sqrt(v[i] / (1 - pow(u->beta2, t))) + u->eps);
+        w[i] -= u->lr_scale * lr * u->weight_decay * w[i];
+        w[i] -= u->lr_scale * lr * (m[i] / (1 - pow(u->beta1, t))) / (sqrt(v[i] / (1 - pow(u->beta2, t))) + u->eps);
     }
 }
 
 /* m NULL: no momentum */
-static inline void naive_sgd(double *w, const double *g, double *m, int64_t n, const struct tune_update *u, double scale)
+static inline void naive_sgd(double *w, const double *g, double *m, int64_t n, const struct tune_update *u, double lr,
+                             double scale)
 {
     for (int64_t i = 0; i < n; i++) {
         double grad = g[i] * scale;
         if (m)
             grad = m[i] = u->momentum * m[i] + grad;
-        w[i] -= u->lr * u->weight_decay * w[i];
-        w[i] -= u->lr * grad;
+        w[i] -= u->lr_scale * lr * u->weight_decay * w[i];
+        w[i] -= u->lr_scale * lr * grad;
     }
 }
 

@@ -6,7 +6,7 @@
 #include "models/adapter_file.h"
 #include "core/cjson.h"
 #include "core/safetensors.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 #include "models/model.h"
 #include "models/weights.h"
 
@@ -272,7 +272,7 @@ static void what_is_not_supported_is_refused_by_key_and_value(void **state)
 
 static int read_weights(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
-    const struct tune_tensor *t = tune_weights_find(context, p->name);
+    const struct tune_array *t = tune_weights_find(context, p->name);
     return tune_convert(out, TUNE_F32, (char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count);
 }
 
@@ -293,8 +293,7 @@ static void merge(struct tune_model *m, const char *base, const char *adapter, i
         for (int64_t at = 0; at < table->at[i].count; at += piece) {
             int64_t n = table->at[i].count - at < piece ? table->at[i].count - at : piece;
             assert_ok(tune_adapter_file_merge(f, &source, &table->at[i], at, n, x));
-            assert_ok(device->kernels->upload(device, tune_model_weight(m, &table->at[i]) + at, x, n * 4));
-            assert_ok(device->kernels->sync(device));
+            assert_ok(tune_model_write(m, &table->at[i], TUNE_WEIGHT, at, n, x));
         }
     free(x);
     tune_adapter_file_close(f);
@@ -311,7 +310,7 @@ static double logits_error(struct tune_model *m, const char *base, const char *a
     assert_ok(tune_path(path, "%s/expected.safetensors", adapter));
     struct tune_safetensors *expected = tune_safetensors_open(path);
     assert_got(expected);
-    const struct tune_tensor *ids = tune_safetensors_find(inputs, "input_ids"), *logits = tune_safetensors_find(expected, "logits");
+    const struct tune_array *ids = tune_safetensors_find(inputs, "input_ids"), *logits = tune_safetensors_find(expected, "logits");
     int B = (int)ids->shape[0], T = (int)ids->shape[1], N = B * T, V = (int)tune_model_vocabulary(m);
     int32_t *id = malloc(4 * (size_t)N), *row = malloc(4 * (size_t)N), *length = malloc(4 * (size_t)B);
     for (int i = 0; i < N; i++) {

@@ -1,15 +1,18 @@
 /* test_checkpoint.c - a folder loaded and saved keeps every tensor's bytes; state holds what training needs. */
-#include "test.h"
+#include "values.h"
 
+#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "devices/ops.h"
 #include "checkpoints/checkpoint.h"
 #include "checkpoints/disk.h"
 #include "core/safetensors.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "losses/loss.h"
+#include "models/init.h"
 #include "models/lora.h"
 #include "models/weights.h"
 #include "optimizers/optimizer.h"
@@ -38,12 +41,12 @@ static void assert_same_tensors(struct tune_model *m, const char *a, const char 
     assert_got(y);
     const struct tune_parameters *p = tune_model_parameters(m);
     for (int i = 0; i < p->count; i++) {
-        const struct tune_tensor *s = tune_weights_find(x, p->at[i].name), *t = tune_weights_find(y, p->at[i].name);
+        const struct tune_array *s = tune_weights_find(x, p->at[i].name), *t = tune_weights_find(y, p->at[i].name);
         assert_non_null(s);
         assert_non_null(t);
         assert_int_equal(s->dtype, t->dtype);
-        assert_int_equal(tune_tensor_bytes(s), tune_tensor_bytes(t));
-        assert_memory_equal(s->data, t->data, (size_t)tune_tensor_bytes(s));
+        assert_int_equal(tune_array_bytes(s), tune_array_bytes(t));
+        assert_memory_equal(s->data, t->data, (size_t)tune_array_bytes(s));
     }
     tune_weights_close(x);
     tune_weights_close(y);
@@ -75,10 +78,8 @@ static void saved_as_read(void **state)
         assert_ok(tune_checkpoint_write_model(m, again, folder, TUNE_F32)); /* and in another dtype it loads as well */
         back = tune_model_load(again, dev, TUNE_F32);
         assert_got(back);
-        for (int i = 0; i < tune_model_parameters(m)->count; i++) {
-            const struct tune_parameter *p = &tune_model_parameters(m)->at[i];
-            assert_memory_equal(tune_model_weight(m, p), tune_model_weight(back, p), (size_t)p->count * 4);
-        }
+        for (int i = 0; i < tune_model_parameters(m)->count; i++)
+            assert_true(same_values(m, back, i, TUNE_WEIGHT));
         tune_model_free(back);
         tune_model_free(m);
         assert_ok(tune_file_remove_folder(tmp));
@@ -89,12 +90,6 @@ static void saved_as_read(void **state)
 }
 
 /* Shards of at most a few kB, an index, and back. */
-static int read_weight(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
-{
-    memcpy(out, tune_model_weight(context, p) + at, (size_t)count * 4);
-    return 0;
-}
-
 static void sharded(void **state)
 {
     (void)state;
@@ -102,7 +97,7 @@ static void sharded(void **state)
     char path[TUNE_PATH_MAX];
     struct tune_model *m = tune_model_load(folder, dev, TUNE_F32);
     assert_got(m);
-    struct tune_weights_source source = {read_weight, m};
+    struct tune_weights_source source = tune_model_source(m);
     assert_ok(tune_weights_write(tmp, tune_model_parameters(m), TUNE_DTYPES, 8000, &source));
     assert_ok(tune_path(path, "%s/model.safetensors.index.json", tmp));
     assert_true(tune_file_exists(path));
@@ -181,7 +176,7 @@ static struct tune_checkpoint *checkpoints(const char *run, const char *source)
 struct trainer {
     struct tune_model *m;
     struct tune_loss *loss;
-    struct tune_sums *sums;
+    struct tune_record *sums;
     struct tune_optimizer *opt;
     struct tune_dataset *data;
     struct tune_loader *load;
@@ -209,7 +204,7 @@ static struct trainer open_with(const char *folder, enum tune_optimizer_kind kin
         assert_ok(tune_lora_add(t.m, lora, 7));
     assert_ok(tune_model_reserve(t.m, 2, 4, TUNE_FOR_TRAINING));
     assert_got(t.loss = tune_loss_new(t.m, true));
-    assert_got(t.sums = tune_sums_new(dev, 1));
+    assert_got(t.sums = tune_record_new(dev, 1));
     assert_got(t.opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
                    .kind = kind, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .1}));
     assert_got(t.data = tune_dataset_from(8, own_row, NULL, 4));
@@ -228,7 +223,7 @@ static void close_trainer(struct trainer *t)
     tune_loader_free(t->load);
     tune_dataset_free(t->data);
     tune_optimizer_free(t->opt);
-    tune_sums_free(t->sums);
+    tune_record_free(t->sums);
     tune_loss_free(t->loss);
     tune_model_free(t->m);
 }
@@ -238,7 +233,7 @@ static void train(struct trainer *t, int steps)
     while (steps-- > 0) {
         struct tune_batch batch;
         struct tune_tensor *hidden, *dhidden;
-        const struct tune_step_sums *records;
+        const struct tune_done_step *records;
         assert_int_equal(tune_loader_more(t->load, &t->at), 1);
         assert_ok(tune_loader_next(t->load, &batch));
         assert_ok(tune_model_zero_grad(t->m, t->sums));
@@ -247,7 +242,7 @@ static void train(struct trainer *t, int steps)
         assert_ok(tune_model_backward(t->m, &batch, dhidden));
         assert_ok(tune_optimizer_clip(t->opt, 1, t->sums));
         assert_ok(tune_optimizer_step(t->opt, 1e-3, t->sums));
-        assert_ok(tune_sums_read(t->sums, &records));
+        assert_ok(tune_record_read(t->sums, &records));
         tune_progress_step(&t->at, t->load);
     }
 }
@@ -256,15 +251,11 @@ static void assert_same(struct trainer *a, struct trainer *b)
 {
     const struct tune_parameters *p = tune_model_parameters(a->m);
     for (int i = 0; i < p->count; i++) {
-        size_t bytes = (size_t)p->at[i].count * 4;
-        struct tune_tensor x = tune_model_tensor(a->m, &p->at[i]), y = tune_model_tensor(b->m, &p->at[i]);
-        assert_memory_equal(x.data, y.data, (size_t)tune_tensor_bytes(&x));
-        if (!p->at[i].trainable)
-            continue;
-        for (int which = 0; which < 2; which++)
-            if (tune_optimizer_moment(a->opt, which))
-                assert_memory_equal(tune_optimizer_moment(a->opt, which) + p->at[i].gradient,
-                                    tune_optimizer_moment(b->opt, which) + p->at[i].gradient, bytes);
+        assert_int_equal(p->at[i].storage, tune_model_parameters(b->m)->at[i].storage);
+        assert_true(same_values(a->m, b->m, i, TUNE_WEIGHT));
+        for (int which = TUNE_MOMENT_1; which <= TUNE_MOMENT_2 && p->at[i].trainable; which++)
+            if (tune_model_kept(a->m, which).shape[0] > 0)
+                assert_true(same_values(a->m, b->m, i, which));
     }
     assert_int_equal(tune_optimizer_steps(a->opt), tune_optimizer_steps(b->opt));
     assert_int_equal(a->at.step, b->at.step);
@@ -317,7 +308,37 @@ static void goes_on_bit_for_bit(void **state)
         }
 }
 
-/* A save that fails leaves nothing under the name and what was there in place. */
+/* The same of a parameter that is longer than the pieces it is written in. */
+static void long_tensors(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"model_type\": \"llama\", \"vocab_size\": 140000, \"hidden_size\": 8, "
+        "\"intermediate_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
+        "\"tie_word_embeddings\": true, \"initializer_range\": 0.05}";
+    const char *tmp = test_folder();
+    char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
+    assert_ok(tune_path(folder, "%s/model", tmp));
+    assert_ok(tune_path(path, "%s/checkpoint-2", tmp));
+    cJSON *config = cJSON_Parse(text);
+    assert_ok(tune_model_init(folder, config, "test", 1, TUNE_BF16, NULL, NULL));
+    cJSON_Delete(config);
+    struct trainer a = open_trainer(folder, TUNE_ADAMW), b = open_trainer(folder, TUNE_ADAMW);
+    assert_true(tune_model_parameters(a.m)->at[0].count > TUNE_PIECE);
+    struct tune_checkpoint *c = checkpoints(tmp, folder);
+    assert_got(c);
+    train(&a, 2);
+    assert_ok(tune_checkpoint_save(c, a.m, a.opt, &a.at));
+    tune_checkpoint_free(c);
+    assert_got(c = going_on(tmp, folder, path, false));
+    assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, &b.at));
+    assert_same(&a, &b);
+    tune_checkpoint_free(c);
+    close_trainer(&a);
+    close_trainer(&b);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
 /* The same of adapters, dropout among it, saved as they are or narrower; what is in the folder is what they are. */
 static void adapters_go_on_bit_for_bit(void **state)
 {
@@ -369,14 +390,14 @@ static void adapters_go_on_bit_for_bit(void **state)
 }
 
 static int updates;
-static const struct tune_kernels *whole;
+static const struct tune_ops *whole;
 
 /* The second run of weights cannot be updated. */
-static int broken_adamw(struct tune_device *d, float *w, const float *g, float *m, float *v, int64_t n,
-                        const struct tune_update *update, const double *gradient_scale)
+static int broken_adamw(struct tune_device *d, struct tune_tensor *w, const struct tune_tensor *g, struct tune_tensor *m,
+                        struct tune_tensor *v, tune_address step, struct tune_update how)
 {
     if (++updates == 1)
-        return whole->adamw(d, w, g, m, v, n, update, gradient_scale);
+        return whole->adamw(d, w, g, m, v, step, how);
     tune_error_set("the device is gone");
     return -1;
 }
@@ -402,12 +423,12 @@ static void half_a_step(void **state)
     assert_ok(tune_loss_forward_backward(t.loss, hidden, &batch, t.sums, &dhidden));
     assert_ok(tune_model_backward(t.m, &batch, dhidden));
     assert_ok(tune_optimizer_clip(t.opt, 1, t.sums));
-    struct tune_kernels broken = *dev->kernels;
+    struct tune_ops broken = *dev->ops;
     broken.adamw = broken_adamw;
-    whole = dev->kernels;
-    dev->kernels = &broken;
+    whole = dev->ops;
+    dev->ops = &broken;
     int status = tune_optimizer_step(t.opt, 1e-3, t.sums);
-    dev->kernels = whole;
+    dev->ops = whole;
     assert_int_equal(status, -1);
     assert_int_equal(updates, 2);
     assert_int_equal(tune_checkpoint_save(c, t.m, t.opt, &t.at), -1);
@@ -421,6 +442,7 @@ static void half_a_step(void **state)
     assert_ok(tune_file_remove_folder(tmp));
 }
 
+/* A save that fails leaves nothing under the name and what was there in place. */
 static void failed_save(void **state)
 {
     (void)state;
@@ -662,6 +684,12 @@ static void told_before_the_run(void **state)
     assert_ok(tune_file_remove_folder(tmp));
 }
 
+/* The first number of the second parameter. */
+static void set_first(struct tune_model *m, float x)
+{
+    assert_ok(tune_model_write(m, &tune_model_parameters(m)->at[1], TUNE_WEIGHT, 0, 1, &x));
+}
+
 /* A weight that only float32 can hold is not saved as infinity. */
 static void narrow_dtypes_hold_the_weights(void **state)
 {
@@ -670,22 +698,20 @@ static void narrow_dtypes_hold_the_weights(void **state)
     char path[TUNE_PATH_MAX];
     struct tune_model *m = tune_model_load(folder, dev, TUNE_F32);
     assert_got(m);
-    float *w = tune_model_weight(m, &tune_model_parameters(m)->at[1]), before = *w;
     assert_ok(tune_path(path, "%s/out", tmp));
-    *w = -65519;
+    set_first(m, -65519);
     assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_F16)); /* rounds to -65504 */
-    *w = -65520;
+    set_first(m, -65520);
     assert_int_equal(tune_checkpoint_write_model(m, path, folder, TUNE_F16), -1);
     assert_error_has(tune_model_parameters(m)->at[1].name);
     assert_error_has("65520, which does not fit float16 (at most 65504); save with --save-dtype float32");
     assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_BF16));
-    *w = 0x1.fep127f;
+    set_first(m, 0x1.fep127f);
     assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_BF16));
-    *w = 0x1.ffp127f;
+    set_first(m, 0x1.ffp127f);
     assert_int_equal(tune_checkpoint_write_model(m, path, folder, TUNE_BF16), -1);
     assert_error_has("bfloat16");
     assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_F32));
-    *w = before;
     tune_model_free(m);
     assert_ok(tune_file_remove_folder(tmp));
 }
@@ -724,6 +750,7 @@ int main(void)
         cmocka_unit_test(index_is_not_trusted),
         cmocka_unit_test(one_tensor_in_two_files),
         cmocka_unit_test(goes_on_bit_for_bit),
+        cmocka_unit_test(long_tensors),
         cmocka_unit_test(adapters_go_on_bit_for_bit),
         cmocka_unit_test(half_a_step), cmocka_unit_test(disk_plans),
         cmocka_unit_test(failed_save),

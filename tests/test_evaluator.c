@@ -1,5 +1,5 @@
 /* test_evaluator.c - the held-out loss: weighted by tokens whatever the batches are, when it runs, what it remembers. */
-#include "test.h"
+#include "values.h"
 
 #include "datasets/dataset.h"
 #include "evaluators/evaluator.h"
@@ -135,7 +135,7 @@ static void when(void **state)
     assert_true(at.eval_step == 5 && fabs(at.eval_loss - loss) < 1e-6 * loss);
     tune_evaluator_free(cut);
     float nan = NAN;
-    assert_ok(b.dev->kernels->upload(b.dev, tune_model_weight(b.m, &tune_model_parameters(b.m)->at[1]), &nan, sizeof nan));
+    assert_ok(tune_model_write(b.m, &tune_model_parameters(b.m)->at[1], TUNE_WEIGHT, 0, 1, &nan));
     at.step = 6;
     assert_int_equal(tune_evaluator_run(e, NULL, &at), -1);
     assert_error_has("not finite");

@@ -1,6 +1,6 @@
 /* test_init.c - first values: of models made of random numbers, of adapters; and products with merged weights, which go by
  * tiles. The model has matrices longer than any piece that is drawn, written or multiplied at a time. */
-#include "test.h"
+#include "values.h"
 
 #include <cjson/cJSON.h>
 
@@ -40,7 +40,7 @@ static void of_models(void **state)
     assert_got(m);
     for (int i = 0; i < m->parameters.count; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        const float *w = tune_model_weight(m, p);
+        float *w = values(m, p, TUNE_WEIGHT);
         double sum = 0, squares = 0;
         for (int64_t k = 0; k < p->count; k++) {
             if (p->ndim == 1)
@@ -50,6 +50,7 @@ static void of_models(void **state)
             sum += w[k];
             squares += w[k] * w[k];
         }
+        free(w);
         if (p->ndim != 2)
             continue;
         double n = (double)p->count;
@@ -65,15 +66,17 @@ static void of_adapters(void **state)
 {
     (void)state;
     struct tune_device *dev = tune_device_open("cpu", 2);
-    struct tune_lora_options o = {.r = 5, .alpha = 10, .targets = "all-linear"};
+    struct tune_lora_options o = {.r = 5, .alpha = 10, .targets = "all-linear",
+                                  .rank_pattern = "down_proj=64"};
     struct tune_model *m = tune_model_load("first", dev, TUNE_F32);
     assert_got(m);
     assert_ok(tune_lora_add(m, &o, SEED));
     for (int i = 0; i < m->parameters.base; i++)
         assert_false(m->parameters.at[i].trainable);
+    int64_t longest = 0;
     for (int i = m->parameters.base; i < m->parameters.count; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        const float *w = tune_model_weight(m, p);
+        float *w = values(m, p, TUNE_WEIGHT);
         double bound = 1 / sqrt((double)p->shape[1]), least = 1, most = -1, squares = 0;
         bool a = strstr(p->name, "lora_A") != NULL;
         for (int64_t k = 0; k < p->count; k++) {
@@ -85,11 +88,14 @@ static void of_adapters(void **state)
             most = fmax(most, w[k]);
             squares += w[k] * w[k];
         }
+        free(w);
         if (!a)
             continue;
+        longest = p->count > longest ? p->count : longest;
         assert_true(least >= -bound && least < -0.95 * bound && most <= bound && most > 0.95 * bound);
         assert_true(fabs(3 * squares / (double)p->count / (bound * bound) - 1) < 5 / sqrt((double)p->count));
     }
+    assert_true(longest > TUNE_PIECE);
     tune_model_free(m);
     tune_device_close(dev);
 }
@@ -98,21 +104,24 @@ static void of_adapters(void **state)
 static int read_merged(void *model, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
     struct tune_model *m = model;
-    const float *w = tune_model_weight(m, p);
     const struct tune_parameter *table = m->parameters.at;
     int64_t in = p->shape[1];
     for (int g = 0; g < LORA_PRODUCTS; g++)
         for (int k = 0; k < m->lora->group[g].count; k++) {
             const struct lora_target *t = &m->lora->group[g].target[k];
-            const float *a = tune_model_weight(m, &table[t->a]), *b = tune_model_weight(m, &table[t->b]);
             if (&table[t->base] != p)
                 continue;
+            float *a = values(m, &table[t->a], TUNE_WEIGHT);
+            float *b = values(m, &table[t->b], TUNE_WEIGHT);
+            assert_ok(tune_model_read(m, p, TUNE_WEIGHT, at, count, out));
             for (int64_t i = at; i < at + count; i++) {
-                double sum = w[i];
+                double sum = out[i - at];
                 for (int64_t r = 0; r < t->r; r++)
                     sum += (double)t->scale * b[i / in * t->r + r] * a[r * in + i % in];
                 out[i - at] = (float)sum;
             }
+            free(a);
+            free(b);
             return 0;
         }
     tune_error_set("%s has no adapter", p->name);
@@ -134,26 +143,32 @@ static void by_tiles(void **state)
         assert_ok(tune_lora_add(m, &o, SEED));
         for (int i = 0; i < m->parameters.count; i++) { /* B, and the biases */
             const struct tune_parameter *p = &m->parameters.at[i];
-            float *w = tune_model_weight(m, p);
-            for (int64_t k = 0; k < p->count && (strstr(p->name, "lora_B") || strstr(p->name, "bias")); k++)
+            if (!strstr(p->name, "lora_B") && !strstr(p->name, "bias"))
+                continue;
+            float *w = malloc((size_t)p->count * sizeof *w);
+            for (int64_t k = 0; k < p->count; k++)
                 w[k] = (float)(0.2 * tune_random_normal(5, (uint64_t)i, (uint64_t)k));
+            set_values(m, p, TUNE_WEIGHT, w);
+            free(w);
         }
         assert_ok(tune_model_reserve(m, 1, T, 0));
         struct tune_weights_source merged = {read_merged, m};
         struct tune_tensor *hidden;
-        float plain[T * HIDDEN], *got;
+        float *plain, *got, *again;
         double d = 0, size = 0;
         assert_ok(tune_model_infer(m, &batch, &hidden));
-        memcpy(plain, hidden->data, sizeof plain);
+        plain = get_tensor(dev, hidden);
         assert_ok(tune_model_infer_merged(m, &batch, &merged, &hidden));
-        got = hidden->data;
+        got = get_tensor(dev, hidden);
         for (int i = 0; i < T * HIDDEN; i++) {
             d += (got[i] - plain[i]) * (got[i] - plain[i]);
             size += plain[i] * plain[i];
         }
         assert_true(sqrt(d / size) < 1e-5);
         assert_ok(tune_model_infer(m, &batch, &hidden));
-        assert_memory_equal(hidden->data, plain, sizeof plain);
+        again = get_tensor(dev, hidden);
+        assert_memory_equal(again, plain, T * HIDDEN * sizeof *plain);
+        free(plain), free(got), free(again);
         tune_model_free(m);
     }
     tune_device_close(dev);

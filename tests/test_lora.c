@@ -1,8 +1,8 @@
 /* test_lora.c - adapters: each product against float64 loops, whole models against merged ones and central differences. */
-#include "test.h"
+#include "values.h"
 
 #include "core/random.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 #include "losses/loss.h"
 #include "models/activations.h"
 #include "models/lora.h"
@@ -40,9 +40,11 @@ static struct tune_model *open_model(const char *folder, struct tune_device *dev
     assert_ok(tune_model_reserve(m, B, T, TUNE_FOR_TRAINING | what));
     for (int i = m->parameters.base; i < m->parameters.count; i++) { /* B is 0, which would hide A's gradient */
         const struct tune_parameter *p = &m->parameters.at[i];
-        float *w = tune_model_weight(m, p);
+        float *w = values(m, p, TUNE_WEIGHT);
         for (int64_t k = 0; k < p->count; k++)
             w[k] = (float)(p->ndim == 2 ? .2 * noise((uint64_t)i, k) : w[k] * (1 + .3 * noise((uint64_t)i, k)));
+        set_values(m, p, TUNE_WEIGHT, w);
+        free(w);
     }
     return m;
 }
@@ -57,6 +59,7 @@ static int ascending(const void *a, const void *b)
 
 struct arrays {
     double *x, *y, *dy, *dx, *d, *v, *keep; /* keep [N,in]: 0 or 1/(1-p) */
+    const float *bias;                      /* [all]; NULL: none */
 };
 
 static void fill(double *to, uint64_t stream, int64_t n)
@@ -87,15 +90,26 @@ static void same(const char *what, const float *got, const double *want, int64_t
         fail_msg("%s: off by %g", what, error);
 }
 
+/* A gradient on the device. */
+static void same_gradient(const char *what, struct tune_model *m, int row, const double *want)
+{
+    const struct tune_parameter *p = &m->parameters.at[row];
+    float *got = values(m, p, TUNE_GRADIENT);
+    same(what, got, want, p->count);
+    free(got);
+}
+
 /* One member of a product, columns [at, at + out): y, dx and the gradients of its adapter by the formulas of lora.h. */
 static void member(struct tune_model *m, const struct product *p, int base, const struct lora_target *t, int64_t at, int64_t in,
                    int64_t all, struct arrays *a)
 {
     const struct tune_parameter *rows = m->parameters.at;
-    const float *w = tune_model_weight(m, &rows[base]), *bias = p->bias ? (const float *)p->bias->data + at : NULL;
     int64_t out = rows[base].shape[0], r = t ? t->r : 0;
-    const float *A = t ? tune_model_weight(m, &rows[t->a]) : NULL, *Bm = t ? tune_model_weight(m, &rows[t->b]) : NULL;
     bool dora = t && t->magnitude >= 0;
+    float *w = values(m, &rows[base], TUNE_WEIGHT);
+    float *A = t ? values(m, &rows[t->a], TUNE_WEIGHT) : NULL;
+    float *Bm = t ? values(m, &rows[t->b], TUNE_WEIGHT) : NULL;
+    float *magnitude = dora ? values(m, &rows[t->magnitude], TUNE_WEIGHT) : NULL;
     double s = t ? t->scale : 0, *dA = calloc((size_t)(r * in + 1), 8),
            *dB = calloc((size_t)(out * r + 1), 8), *dm = calloc((size_t)out, 8);
     for (int64_t o = 0; o < out; o++) {
@@ -107,7 +121,7 @@ static void member(struct tune_model *m, const struct product *p, int base, cons
             l += (w[o * in + i] + a->v[i]) * (w[o * in + i] + a->v[i]);
         }
         if (dora)
-            g = tune_model_weight(m, &rows[t->magnitude])[o] / sqrt(l);
+            g = magnitude[o] / sqrt(l);
         for (int64_t n = 0; n < N; n++) {
             double dy = p->scale * a->dy[n * all + at + o], u = 0, sum = 0;
             for (int64_t i = 0; i < in; i++) {
@@ -120,35 +134,35 @@ static void member(struct tune_model *m, const struct product *p, int base, cons
                     dB[o * r + j] += dy * g * s * A[j * in + i] * d;
                 }
             }
-            a->y[n * all + at + o] += p->scale * (sum + (bias ? bias[o] : 0));
+            a->y[n * all + at + o] += p->scale * (sum + (a->bias ? a->bias[at + o] : 0));
             dm[o] += dora ? dy * u / sqrt(l) : 0;
         }
     }
     if (t) {
-        same("dA", tune_model_gradient(m, &rows[t->a]), dA, r * in);
-        same("dB", tune_model_gradient(m, &rows[t->b]), dB, out * r);
+        same_gradient("dA", m, t->a, dA);
+        same_gradient("dB", m, t->b, dB);
     }
     if (dora)
-        same("dmagnitude", tune_model_gradient(m, &rows[t->magnitude]), dm, out);
-    free(dA);
-    free(dB);
-    free(dm);
+        same_gradient("dmagnitude", m, t->magnitude, dm);
+    free(w), free(magnitude), free(A), free(Bm);
+    free(dA), free(dB), free(dm);
 }
 
 /* What the kernel keeps of ones. */
 static void read_mask(struct tune_model *m, const struct product *p, double *keep, int64_t in)
 {
-    uint64_t pass = tune_random_u64(42, (uint64_t)m->step, (uint64_t)m->forwards);
-    struct tune_dropout drop = {tune_random_u64(pass, (uint64_t)p->layer, p->which), m->lora->options.dropout};
+    struct tune_dropout drop = {42, m->past_steps, p->layer, (int)p->which, m->lora->options.dropout};
     float *ones = malloc((size_t)(N * in) * 4);
     for (int64_t i = 0; i < N * in; i++)
         ones[i] = 1;
-    struct tune_tensor t = tune_tensor_2d(ones, TUNE_F32, N, in);
+    struct tune_tensor t = put_tensor(m->dev, N, in, ones);
     if (m->dropping)
-        assert_ok(tune_dropout(m->dev, &t, &t, &drop, 0, 0, 1));
+        assert_ok(tune_dropout(m->dev, &t, &t, m->step_at, drop, 0, 0, 1));
+    float *kept = get_tensor(m->dev, &t);
     for (int64_t i = 0; i < N * in; i++)
-        keep[i] = ones[i];
-    free(ones);
+        keep[i] = kept[i];
+    drop_tensor(m->dev, &t);
+    free(ones), free(kept);
 }
 
 static void one_product(struct tune_model *m, int layer, enum lora_product which, bool biased)
@@ -164,28 +178,33 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
     struct arrays a;
     for (double **p = &a.x; p <= &a.keep; p++)
         *p = calloc((size_t)big, 8);
+    a.bias = NULL;
     char name[96];
     snprintf(name, sizeof name, "model.layers.%d.%s.weight", layer, names[which][0]);
     struct tune_parameter *first = tune_parameters_find(&m->parameters, name);
-    struct tune_tensor w = tune_model_tensor(m, first), bias = {0};
+    struct tune_tensor w = tune_model_tensor(m, first);
     w.shape[0] = all;
     float *some = malloc((size_t)all * 4);
     for (int64_t i = 0; i < all; i++)
         some[i] = (float)noise(99, i);
-    bias = tune_tensor_1d(some, TUNE_F32, all);
+    struct tune_tensor bias = put_tensor(m->dev, 0, all, some);
     struct product p = {layer, which, &w, biased ? &bias : NULL, biased ? .5f : 1};
+    a.bias = biased ? some : NULL;
     fill(a.x, 1, N * in);
     fill(a.y, 2, N * all);
     fill(a.dy, 3, N * all);
     float *x = narrow(a.x, N * in), *y = narrow(a.y, N * all), *dy = narrow(a.dy, N * all), *dx = narrow(a.dx, N * in);
-    struct tune_tensor tx = tune_tensor_2d(x, TUNE_F32, N, in), ty = tune_tensor_2d(y, TUNE_F32, N, all);
-    struct tune_tensor tdy = tune_tensor_2d(dy, TUNE_F32, N, all), tdx = tune_tensor_2d(dx, TUNE_F32, N, in);
+    struct tune_tensor tx = put_tensor(m->dev, N, in, x), ty = put_tensor(m->dev, N, all, y);
+    struct tune_tensor tdy = put_tensor(m->dev, N, all, dy), tdx = put_tensor(m->dev, N, in, dx);
+    const struct tune_tensor *mine[] = {&bias, &tx, &ty, &tdy, &tdx};
     if (!biased)
         memset(a.y, 0, (size_t)(N * all) * 8);
     assert_ok(tune_model_zero_grad(m, NULL));
     m->B = B;
     m->T = T;
-    m->forwards = 3;
+    m->step_at = m->own_step;
+    for (int i = 0; i < 3; i++)
+        assert_ok(tune_begin_pass(m->dev, m->step_at));
     m->dropping = m->lora->options.dropout > 0;
     assert_ok(tune_product_forward(m, &p, &ty, &tx, biased ? 1 : 0));
     assert_ok(tune_product_backward(m, &p, &tdx, NULL, NULL, &tdy, &tx));
@@ -201,15 +220,14 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
         at += m->parameters.at[base].shape[0];
     }
     assert_int_equal(at, all);
-    same("y", y, a.y, N * all);
-    same("dx", dx, a.dx, N * in);
+    float *got_y = get_tensor(m->dev, &ty), *got_dx = get_tensor(m->dev, &tdx);
+    same("y", got_y, a.y, N * all);
+    same("dx", got_dx, a.dx, N * in);
     for (double **d = &a.x; d <= &a.keep; d++)
         free(*d);
-    free(x);
-    free(y);
-    free(dy);
-    free(dx);
-    free(some);
+    for (int i = 0; i < 5; i++)
+        drop_tensor(m->dev, mine[i]);
+    free(x), free(y), free(dy), free(dx), free(some), free(got_y), free(got_dx);
 }
 
 static void products(void **state)
@@ -265,7 +283,10 @@ static double loss_of(struct run *r, int64_t pass, bool infer)
     struct tune_tensor *hidden;
     double sum = 0;
     tune_model_set_step(r->m, 1);
-    r->m->forwards = pass;
+    struct tune_scalars s = {.pass = (double)pass};
+    r->m->step_at = r->m->own_step;
+    r->m->past_steps = 1;
+    assert_ok(tune_device_upload(r->m->dev, r->m->step_at, &s, sizeof s));
     assert_ok(infer ? tune_model_infer(r->m, &r->batch, &hidden) : tune_model_forward(r->m, &r->batch, &hidden));
     assert_ok(tune_loss_forward(r->loss, hidden, &r->batch, &sum));
     return sum;
@@ -293,8 +314,11 @@ static struct tune_model *merged(const char *folder, struct tune_model *from)
         for (int k = 0; k < from->lora->group[i].count; k++) {
             const struct lora_target *t = &from->lora->group[i].target[k];
             const struct tune_parameter *rows = from->parameters.at;
-            const float *A = tune_model_weight(from, &rows[t->a]), *Bm = tune_model_weight(from, &rows[t->b]);
-            float *w = tune_model_weight(m, &m->parameters.at[t->base]);
+            bool dora = t->magnitude >= 0;
+            float *A = values(from, &rows[t->a], TUNE_WEIGHT);
+            float *Bm = values(from, &rows[t->b], TUNE_WEIGHT);
+            float *magnitude = dora ? values(from, &rows[t->magnitude], TUNE_WEIGHT) : NULL;
+            float *w = values(m, &m->parameters.at[t->base], TUNE_WEIGHT);
             int64_t in = from->lora->group[i].in;
             for (int64_t o = 0; o < t->out; o++) {
                 double l = 0, v[4096];
@@ -304,10 +328,12 @@ static struct tune_model *merged(const char *folder, struct tune_model *from)
                         v[c] += (double)t->scale * Bm[o * t->r + j] * A[j * in + c];
                     l += v[c] * v[c];
                 }
-                double g = t->magnitude >= 0 ? tune_model_weight(from, &rows[t->magnitude])[o] / sqrt(l) : 1;
+                double g = magnitude ? magnitude[o] / sqrt(l) : 1;
                 for (int64_t c = 0; c < in; c++)
                     w[o * in + c] = (float)(g * v[c]);
             }
+            set_values(m, &m->parameters.at[t->base], TUNE_WEIGHT, w);
+            free(A), free(Bm), free(magnitude), free(w);
         }
     return m;
 }
@@ -334,8 +360,42 @@ static void against_merged(void **state)
     print_message("# against merged models: losses %.1e\n", most);
 }
 
-/* Along random directions of A and B together, or of the magnitudes; DoRA's norm is a constant for A and B, which differences
- * do not know. */
+/* What central_differences moves: vectors or matrices, the adapters' rows of one kind. */
+static bool moves(const struct tune_parameters *p, int row, bool vectors)
+{
+    return (p->at[row].ndim == 1) == vectors;
+}
+
+static double squares_of_gradient(struct tune_model *m, bool vectors)
+{
+    const struct tune_parameters *p = &m->parameters;
+    double size = 0;
+    for (int i = p->base; i < p->count; i++)
+        if (moves(p, i, vectors)) {
+            float *g = values(m, &p->at[i], TUNE_GRADIENT);
+            for (int64_t k = 0; k < p->at[i].count; k++)
+                size += (double)g[k] * g[k];
+            free(g);
+        }
+    return size;
+}
+
+/* Weights by that much along the gradient. */
+static void move(struct tune_model *m, bool vectors, double by)
+{
+    const struct tune_parameters *p = &m->parameters;
+    for (int i = p->base; i < p->count; i++)
+        if (moves(p, i, vectors)) {
+            float *g = values(m, &p->at[i], TUNE_GRADIENT), *w = values(m, &p->at[i], TUNE_WEIGHT);
+            for (int64_t k = 0; k < p->at[i].count; k++)
+                w[k] += (float)(by * g[k]);
+            set_values(m, &p->at[i], TUNE_WEIGHT, w);
+            free(g), free(w);
+        }
+}
+
+/* Along the gradient of A and B together, or of the magnitudes; DoRA's norm is a constant for A and
+ * B, which differences do not know. */
 static void central_differences(void **state)
 {
     (void)state;
@@ -346,22 +406,11 @@ static void central_differences(void **state)
             struct run r;
             start(&r, open_model(folders[f], dev, &cases[c], 0));
             gradients(&r);
-            struct tune_parameters *p = &r.m->parameters;
-            double by_gradient = 0, size = 0, loss[2] = {0, 0};
-            for (int i = p->base; i < p->count; i++)
-                for (int64_t k = 0; k < p->at[i].count && (p->at[i].ndim == 1) == cases[c].dora; k++) {
-                    double g = tune_model_gradient(r.m, &p->at[i])[k];
-                    size += g * g;
-                }
+            double by_gradient = sqrt(squares_of_gradient(r.m, cases[c].dora)), loss[2] = {0, 0};
             for (int side = 0; side < 2; side++) {
-                for (int i = p->base; i < p->count; i++)
-                    for (int64_t k = 0; k < p->at[i].count && (p->at[i].ndim == 1) == cases[c].dora; k++) {
-                        double direction = tune_model_gradient(r.m, &p->at[i])[k] / sqrt(size);
-                        tune_model_weight(r.m, &p->at[i])[k] += (float)((side ? -2 : 1) * 4e-4 * direction);
-                    }
+                move(r.m, cases[c].dora, (side ? -2 : 1) * 4e-4 / by_gradient);
                 loss[side] = loss_of(&r, 0, false) + loss_of(&r, 1, false);
             }
-            by_gradient = sqrt(size);
             double difference = (loss[0] - loss[1]) / 8e-4, error = fabs(difference / by_gradient - 1);
             most = test_worse(most, error);
             if (!(error < 5e-3))
@@ -387,8 +436,11 @@ static void same_bits(void **state)
                 gradients(&r[i]);
                 assert_int_equal(dev->bytes, held);
             }
-            for (int i = 1; i < 3; i++)
-                assert_memory_equal(r[0].m->gradients, r[i].m->gradients, (size_t)r[0].m->parameters.gradients * 4);
+            for (int i = 1; i < 3; i++) {
+                float *x = all_kept(r[0].m, TUNE_GRADIENT), *y = all_kept(r[i].m, TUNE_GRADIENT);
+                assert_memory_equal(x, y, (size_t)r[0].m->parameters.gradients * 4);
+                free(x), free(y);
+            }
             for (int i = 0; i < 3; i++)
                 stop(&r[i]);
         }
@@ -441,7 +493,6 @@ static void packing(void **state)
             o.dropout = 0;
             start(&r, open_model(folders[f], dev, &o, c < CASES ? 0 : TUNE_CHECKPOINTING));
             size_t count = (size_t)r.m->parameters.gradients;
-            float *want = malloc(count * sizeof *want);
             assert_ok(tune_model_zero_grad(r.m, NULL));
             for (int k = 0; k < TEXTS; k++) {
                 lay(&r, k, 0, positions, starts);
@@ -449,14 +500,14 @@ static void packing(void **state)
                 r.batch = (struct tune_batch){.B = 1, .T = n, .ids = r.ids, .labels = r.labels, .lengths = &n, .tokens = n};
                 apart += loss_and_gradients(&r);
             }
-            memcpy(want, r.m->gradients, count * sizeof *want);
+            float *want = all_kept(r.m, TUNE_GRADIENT);
             assert_ok(tune_model_zero_grad(r.m, NULL));
             for (int k = 0, at = 0; k < TEXTS; at += text_length[k++])
                 lay(&r, k, at, positions, starts);
             r.batch = (struct tune_batch){.B = B, .T = T, .ids = r.ids, .labels = r.labels, .lengths = r.lengths, .tokens = N,
                                           .positions = positions, .starts = starts, .row_count = TEXTS};
             packed = loss_and_gradients(&r);
-            const float *got = (const float *)(const void *)r.m->gradients;
+            float *got = all_kept(r.m, TUNE_GRADIENT);
             for (size_t i = 0; i < count; i++) {
                 e += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
                 size += (double)want[i] * want[i];
@@ -465,7 +516,7 @@ static void packing(void **state)
             worst = test_worse(worst, e);
             if (!(e <= 1e-5))
                 fail_msg("%s, case %d: loss %.9g in packs, %.9g apart; differing by %g", folders[f], c, packed, apart, e);
-            free(want);
+            free(want), free(got);
             stop(&r);
         }
     tune_device_close(dev);
@@ -512,10 +563,14 @@ static void beginnings(void **state)
                 const struct tune_parameter *p = &m->parameters.at[i];
                 uint16_t *half = malloc((size_t)p->count * 2);
                 assert_false(narrow->parameters.at[i].trainable);
-                assert_true((tune_model_weight(narrow, &narrow->parameters.at[i]) != NULL) == (p->ndim == 1));
+                enum tune_dtype storage = p->ndim == 1 ? TUNE_F32 : TUNE_BF16;
+                assert_int_equal(narrow->parameters.at[i].storage, storage);
                 if (p->ndim == 2) {
-                    assert_ok(tune_convert(half, TUNE_BF16, tune_model_weight(m, p), TUNE_F32, p->count));
-                    assert_ok(tune_convert(tune_model_weight(m, p), TUNE_F32, half, TUNE_BF16, p->count));
+                    float *w = values(m, p, TUNE_WEIGHT);
+                    assert_ok(tune_convert(half, TUNE_BF16, w, TUNE_F32, p->count));
+                    assert_ok(tune_convert(w, TUNE_F32, half, TUNE_BF16, p->count));
+                    set_values(m, p, TUNE_WEIGHT, w);
+                    free(w);
                 }
                 free(half);
             }
@@ -529,8 +584,10 @@ static void beginnings(void **state)
             double x = loss_of(&a, 0, true), y = loss_of(&b, 0, true);
             assert_true(dora ? fabs(x / y - 1) < 1e-6 : x == y);
             assert_ok(tune_model_zero_grad(narrow, NULL));
-            for (int i = 0; i < narrow->parameters.count; i++)
-                assert_true((tune_model_gradient(narrow, &narrow->parameters.at[i]) != NULL) == narrow->parameters.at[i].adapter);
+            for (int i = 0; i < narrow->parameters.count; i++) {
+                const struct tune_parameter *p = &narrow->parameters.at[i];
+                assert_true(tune_model_has(narrow, p, TUNE_GRADIENT) == p->adapter);
+            }
             stop(&a);
             stop(&b);
         }
@@ -539,12 +596,12 @@ static void beginnings(void **state)
 
 /* How many matrix products a backward pass makes: none of frozen weights' gradients, none below the lowest adapter. */
 static int products_made;
-static const struct tune_kernels *real;
+static const struct tune_ops *real;
 static int counted(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
-                   const struct tune_tensor *b, bool bt, float alpha, float beta)
+                   const struct tune_tensor *b, bool bt, float alpha, float beta, enum tune_dtype operands)
 {
     products_made++;
-    return real->gemm(dev, c, a, at, b, bt, alpha, beta);
+    return real->gemm(dev, c, a, at, b, bt, alpha, beta, operands);
 }
 
 static void work(void **state)
@@ -556,8 +613,8 @@ static void work(void **state)
     } all[] = {{"layers.1.mlp.down_proj", 3}, {"layers.1.mlp.up_proj", 3 + 1}, {"layers.1.self_attn.o_proj", 3 + 2},
                {"layers.1.self_attn.k_proj", 3 + 3}, {"layers.0.mlp.down_proj", 3 + 4}};
     struct tune_device *dev = tune_device_open("cpu", 2);
-    struct tune_kernels table = *dev->kernels;
-    real = dev->kernels;
+    struct tune_ops table = *dev->ops;
+    real = dev->ops;
     table.gemm = counted;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct run r;
@@ -569,9 +626,9 @@ static void work(void **state)
         assert_ok(tune_model_forward(r.m, &r.batch, &hidden));
         assert_ok(tune_loss_forward_backward(r.loss, hidden, &r.batch, NULL, &dhidden));
         products_made = 0;
-        dev->kernels = &table;
+        dev->ops = &table;
         assert_ok(tune_model_backward(r.m, &r.batch, dhidden));
-        dev->kernels = real;
+        dev->ops = real;
         assert_int_equal(products_made, all[i].products);
         stop(&r);
     }
@@ -584,14 +641,18 @@ static void dropping(void **state)
 {
     (void)state;
     enum { ROWS = 400, WIDE = 333 };
-    static float x[ROWS * WIDE], y[ROWS * WIDE], z[ROWS * WIDE];
+    static float x[ROWS * WIDE], zeros[ROWS * WIDE];
     struct tune_device *dev[2] = {tune_device_open("cpu", 1), tune_device_open("cpu", 2)};
-    struct tune_dropout drop = {12345, .05};
-    struct tune_tensor tx = tune_tensor_2d(x, TUNE_F32, ROWS, WIDE), ty = tune_tensor_2d(y, TUNE_F32, ROWS, WIDE),
-                       tz = tune_tensor_2d(z, TUNE_F32, ROWS, WIDE);
+    struct tune_dropout drop = {.seed = 12345, .p = .05};
+    struct tune_scalars at = {.step = 3, .pass = 2};
+    tune_address step[2] = {put_bytes(dev[0], &at, sizeof at), put_bytes(dev[1], &at, sizeof at)};
     for (int64_t i = 0; i < ROWS * WIDE; i++)
-        x[i] = z[i] = (float)noise(8, i);
-    assert_ok(tune_dropout(dev[0], &ty, &tx, &drop, 0, 0, 1));
+        x[i] = (float)noise(8, i);
+    struct tune_tensor tx = put_tensor(dev[0], ROWS, WIDE, x);
+    struct tune_tensor ty = put_tensor(dev[0], ROWS, WIDE, zeros);
+    struct tune_tensor tz = put_tensor(dev[1], ROWS, WIDE, x);
+    assert_ok(tune_dropout(dev[0], &ty, &tx, step[0], drop, 0, 0, 1));
+    float *y = get_tensor(dev[0], &ty);
     int64_t gone = 0, pairs = 0, columns = 0;
     for (int64_t i = 0; i < ROWS * WIDE; i++) {
         assert_true(y[i] == 0 || fabs(y[i] * .95 / x[i] - 1) < 1e-6);
@@ -602,14 +663,30 @@ static void dropping(void **state)
     double share = (double)gone / (ROWS * WIDE), each = .05 * .05 * ROWS * WIDE;
     assert_true(fabs(share - .05) < 4 * sqrt(.05 * .95 / (ROWS * WIDE)));
     assert_true(fabs((double)pairs - each) < 4 * sqrt(each) && fabs((double)columns - each) < 4 * sqrt(each));
-    assert_ok(tune_dropout(dev[1], &tz, &tz, &drop, 0, 1, -1)); /* in place, other threads: what was taken away */
+    assert_ok(tune_dropout(dev[1], &tz, &tz, step[1], drop, 0, 1, -1)); /* in place, other threads: what was taken away */
+    float *z = get_tensor(dev[1], &tz);
     for (int64_t i = 0; i < ROWS * WIDE; i++)
         assert_true(fabs(y[i] + z[i] - x[i]) <= 2e-7 * fabs(x[i]) + 1e-9);
-    drop.key++;
-    assert_ok(tune_dropout(dev[0], &tz, &tx, &drop, 0, 0, 1));
-    assert_memory_not_equal(y, z, sizeof y);
+    for (int i = 0; i < 6; i++) { /* another seed, step, pass, layer, product: other numbers */
+        struct tune_dropout other_drop = drop;
+        struct tune_scalars other_at = at;
+        other_drop.seed += i == 0;
+        other_drop.past_steps += i == 1;
+        other_drop.layer += i == 2;
+        other_drop.which += i == 3;
+        other_at.step += i == 4;
+        other_at.pass += i == 5;
+        assert_ok(tune_device_upload(dev[0], step[0], &other_at, sizeof other_at));
+        assert_ok(tune_dropout(dev[0], &ty, &tx, step[0], other_drop, 0, 0, 1));
+        float *other = get_tensor(dev[0], &ty);
+        assert_memory_not_equal(y, other, sizeof x);
+        free(other);
+    }
     drop.p = 1;
-    assert_int_equal(tune_dropout(dev[0], &tz, &tx, &drop, 0, 0, 1), -1);
+    assert_int_equal(tune_dropout(dev[0], &ty, &tx, step[0], drop, 0, 0, 1), -1);
+    free(y), free(z);
+    tune_device_free(dev[0], step[0], sizeof at), tune_device_free(dev[1], step[1], sizeof at);
+    drop_tensor(dev[0], &tx), drop_tensor(dev[0], &ty), drop_tensor(dev[1], &tz);
     tune_device_close(dev[0]);
     tune_device_close(dev[1]);
 }
@@ -683,12 +760,13 @@ static void first_values(void **state)
     assert_ok(tune_model_reserve(m, B, T, TUNE_FOR_TRAINING));
     for (int i = m->parameters.base; i < m->parameters.count; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        const float *w = tune_model_weight(m, p);
+        float *w = values(m, p, TUNE_WEIGHT);
         bool a = strstr(p->name, "lora_A") != NULL;
         for (int64_t k = 0; !a && k < p->count; k++)
             assert_true(w[k] == 0);
         for (int64_t k = 0; a && k < p->count && n < MOST; k++)
             u[n++] = .5 + .5 * w[k] * sqrt((double)p->shape[1]); /* in [0, 1) */
+        free(w);
     }
     assert_true(n > 3000);
     for (int i = 0; i + 1 < n; i += 2)
@@ -712,14 +790,20 @@ static void row_of_zeros(void **state)
 {
     (void)state;
     struct tune_device *dev = tune_device_open("cpu", 2);
-    float magnitude[2] = {3, 3}, squares[2] = {4, 0}, b[2] = {0, 0}, p[2] = {0, 0}, aa[1] = {1}, g[2], inverse[2];
-    struct tune_tensor to = tune_tensor_1d(g, TUNE_F32, 2), over = tune_tensor_1d(inverse, TUNE_F32, 2);
-    struct tune_tensor m = tune_tensor_1d(magnitude, TUNE_F32, 2), w = tune_tensor_1d(squares, TUNE_F32, 2);
-    struct tune_tensor tb = tune_tensor_2d(b, TUNE_F32, 2, 1), tp = tune_tensor_2d(p, TUNE_F32, 2, 1);
-    struct tune_tensor ta = tune_tensor_2d(aa, TUNE_F32, 1, 1);
     assert_got(dev);
-    assert_ok(tune_dora_scale(dev, &to, &over, &m, &w, &tb, &tp, &ta, 2));
+    const float magnitude[2] = {3, 3}, squares[2] = {4, 0}, zeros[2] = {0, 0}, aa[1] = {1};
+    const float unset[2] = {NAN, NAN};
+    struct tune_tensor to = put_tensor(dev, 0, 2, unset), over = put_tensor(dev, 0, 2, unset);
+    struct tune_tensor m = put_tensor(dev, 0, 2, magnitude), w = put_tensor(dev, 0, 2, squares);
+    struct tune_tensor b = put_tensor(dev, 2, 1, zeros), p = put_tensor(dev, 2, 1, zeros);
+    struct tune_tensor a = put_tensor(dev, 1, 1, aa);
+    const struct tune_tensor *mine[] = {&to, &over, &m, &w, &b, &p, &a};
+    assert_ok(tune_dora_scale(dev, &to, &over, &m, &w, &b, &p, &a, 2));
+    float *g = get_tensor(dev, &to), *inverse = get_tensor(dev, &over);
     assert_true(g[0] == 1.5f && inverse[0] == 0.5f && g[1] == 0 && inverse[1] == 0);
+    free(g), free(inverse);
+    for (int i = 0; i < 7; i++)
+        drop_tensor(dev, mine[i]);
     tune_device_close(dev);
 }
 

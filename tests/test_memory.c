@@ -137,7 +137,7 @@ static void run(const struct use *u, char *text, size_t size)
     struct tune_loader *load = tune_loader_new(data, &r.loader), *held_out = NULL;
     struct tune_loss *loss = tune_loss_new(m, true);
     struct tune_optimizer *opt = tune_optimizer_new(m, &r.optimizer);
-    struct tune_sums *sums = tune_sums_new(dev, r.log_every);
+    struct tune_record *sums = tune_record_new(dev, r.log_every);
     if (u->evaluates) {
         struct tune_loader_options o = r.loader;
         o.accumulate = 1;
@@ -152,7 +152,7 @@ static void run(const struct use *u, char *text, size_t size)
     int64_t allocations = dev->allocations, bytes = dev->bytes, most = 0;
     int micros, status = 0;
     while (status == 0 && (micros = tune_loader_more(load, &at)) > 0) {
-        const struct tune_step_sums *steps;
+        const struct tune_done_step *steps;
         status = tune_model_zero_grad(m, sums);
         while (status == 0 && micros-- > 0) {
             struct tune_batch batch;
@@ -165,7 +165,7 @@ static void run(const struct use *u, char *text, size_t size)
         struct tune_batch batch;
         struct tune_tensor *hidden;
         status = status || tune_optimizer_clip(opt, 1, sums) < 0 || tune_optimizer_step(opt, 1e-3, sums) < 0 ||
-                 tune_sums_read(sums, &steps) < 0;
+                 tune_record_read(sums, &steps) < 0;
         tune_progress_step(&at, load);
         struct tune_progress other = {0};
         if (status == 0 && held_out && tune_loader_rewind(held_out) == 0 && tune_loader_more(held_out, &other) > 0)
@@ -186,7 +186,7 @@ static void run(const struct use *u, char *text, size_t size)
         snprintf(text, size, "planned %lld bytes in all, seen %lld", (long long)plan.total, (long long)most);
 #endif
     (void)off, (void)bound;
-    tune_sums_free(sums);
+    tune_record_free(sums);
     tune_optimizer_free(opt);
     tune_loss_free(loss);
     tune_loader_free(held_out);

@@ -1,11 +1,11 @@
 /* test_model.c - whole models against PyTorch's float64 numbers (tests/reference) and a real pretrained one. */
-#include "test.h"
+#include "values.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
 
 #include "core/safetensors.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 #include "losses/loss.h"
 #include "models/model.h"
 #include "optimizers/optimizer.h"
@@ -19,7 +19,7 @@ struct reference {
     struct tune_batch batch;
 };
 
-static int64_t integer(const struct tune_tensor *t, int64_t i)
+static int64_t integer(const struct tune_array *t, int64_t i)
 {
     int64_t v;
     int32_t w;
@@ -31,7 +31,7 @@ static int64_t integer(const struct tune_tensor *t, int64_t i)
     return v;
 }
 
-static double real(const struct tune_tensor *t, int64_t i)
+static double real(const struct tune_array *t, int64_t i)
 {
     double v;
     float f;
@@ -48,7 +48,7 @@ static void reference_open(struct reference *r, const char *path)
     memset(r, 0, sizeof *r);
     r->file = tune_safetensors_open(path);
     assert_got(r->file);
-    const struct tune_tensor *ids = tune_safetensors_find(r->file, "input_ids"),
+    const struct tune_array *ids = tune_safetensors_find(r->file, "input_ids"),
                              *labels = tune_safetensors_find(r->file, "labels_shifted");
     assert_non_null(ids);
     assert_non_null(labels);
@@ -89,10 +89,10 @@ struct worst {
 
 static void check_logits(struct reference *r, struct tune_model *m, struct tune_tensor *hidden, struct worst *worst)
 {
-    const struct tune_tensor *want = tune_safetensors_find(r->file, "logits");
+    const struct tune_array *want = tune_safetensors_find(r->file, "logits");
     int64_t V = tune_model_vocabulary(m), N = (int64_t)r->B * r->T;
     float *got = malloc((size_t)V * 4);
-    assert_int_equal(tune_tensor_elements(want), N * V);
+    assert_int_equal(tune_array_elements(want), N * V);
     for (int32_t n = 0; n < N; n++) {
         assert_ok(tune_model_logits(m, hidden, &n, 1, got));
         for (int64_t v = 0; v < V; v++)
@@ -108,16 +108,17 @@ static void check_gradients(struct reference *r, struct tune_model *m, struct wo
     for (int i = 0; i < p->count; i++) {
         char name[128];
         snprintf(name, sizeof name, "grad.%s", p->at[i].name);
-        const struct tune_tensor *want = tune_safetensors_find(r->file, name);
+        const struct tune_array *want = tune_safetensors_find(r->file, name);
         if (!want)
             fail_msg("the reference has no %s", name);
-        const float *got = tune_model_gradient(m, &p->at[i]);
+        float *got = values(m, &p->at[i], TUNE_GRADIENT);
         double d = 0, s = 0;
         for (int64_t k = 0; k < p->at[i].count; k++) {
             double w = real(want, k), e = got[k] / (double)r->label_count - w;
             d += e * e;
             s += w * w;
         }
+        free(got);
         double error = s > 0 ? sqrt(d / s) : sqrt(d);
         if (error >= worst->gradient) {
             worst->gradient = error;
@@ -132,14 +133,13 @@ static void check_gradients(struct reference *r, struct tune_model *m, struct wo
 static int settle(struct reference *r, struct tune_model *m)
 {
     struct tune_parameters *p = tune_model_parameters(m);
-    struct tune_device *dev = tune_model_device(m);
     double labels = (double)r->label_count;
     int settled = 0;
     for (int i = 0; i < p->count; i++) {
         char name[128];
         snprintf(name, sizeof name, "grad.%s", p->at[i].name);
-        const struct tune_tensor *want = tune_safetensors_find(r->file, name);
-        const float *got = tune_model_gradient(m, &p->at[i]);
+        const struct tune_array *want = tune_safetensors_find(r->file, name);
+        float *got = values(m, &p->at[i], TUNE_GRADIENT);
         double square = 0;
         for (int64_t k = 0; k < p->at[i].count; k++)
             square += real(want, k) * real(want, k);
@@ -147,15 +147,16 @@ static int settle(struct reference *r, struct tune_model *m)
         for (int64_t k = 0; k < p->at[i].count; k++)
             if (fabs(real(want, k)) < limit && fabs(got[k] / labels - real(want, k)) > .1 * fabs(real(want, k))) {
                 float g = (float)(real(want, k) * labels);
-                assert_ok(dev->kernels->upload(dev, tune_model_gradient(m, &p->at[i]) + k, &g, sizeof g));
+                assert_ok(tune_model_write(m, &p->at[i], TUNE_GRADIENT, k, 1, &g));
                 settled++;
             }
+        free(got);
     }
     return settled;
 }
 
-static void check_training(struct reference *r, struct tune_model *m, struct tune_loss *loss, struct tune_sums *sums,
-                           const struct tune_tensor *losses, struct worst *worst)
+static void check_training(struct reference *r, struct tune_model *m, struct tune_loss *loss, struct tune_record *sums,
+                           const struct tune_array *losses, struct worst *worst)
 {
     struct tune_optimizer *opt = tune_optimizer_new(m, &(struct tune_optimizer_options){
         .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .01, .decay_all = true});
@@ -171,7 +172,7 @@ static void check_training(struct reference *r, struct tune_model *m, struct tun
         worst->adamw_each[step] = fabs(error) / want;
         d += error * error;
         norm += want * want;
-        const struct tune_step_sums *records;
+        const struct tune_done_step *records;
         assert_ok(tune_model_zero_grad(m, sums));
         assert_ok(tune_model_forward(m, &r->batch, &hidden));
         assert_ok(tune_loss_forward_backward(loss, hidden, &r->batch, sums, &dhidden));
@@ -180,7 +181,7 @@ static void check_training(struct reference *r, struct tune_model *m, struct tun
             worst->settled = settle(r, m);
         assert_ok(tune_optimizer_clip(opt, 0, sums));
         assert_ok(tune_optimizer_step(opt, 1e-3, sums));
-        assert_ok(tune_sums_read(sums, &records));
+        assert_ok(tune_record_read(sums, &records));
     }
     worst->adamw = sqrt(d / norm);
     tune_optimizer_free(opt);
@@ -201,7 +202,7 @@ static struct worst check(const char *folder, const char *state, const char *ste
     assert_got(m);
     assert_ok(tune_model_reserve(m, r.B, r.T, what));
     struct tune_loss *loss = tune_loss_new(m, true);
-    struct tune_sums *sums = tune_sums_new(dev, 1);
+    struct tune_record *sums = tune_record_new(dev, 1);
     assert_got(loss);
     assert_got(sums);
     assert_ok(tune_model_zero_grad(m, sums));
@@ -213,11 +214,11 @@ static struct worst check(const char *folder, const char *state, const char *ste
     assert_ok(tune_loss_forward_backward(loss, hidden, &r.batch, sums, &dhidden));
     assert_ok(tune_model_backward(m, &r.batch, dhidden));
     check_gradients(&r, m, &worst);
-    const struct tune_tensor *losses =
+    const struct tune_array *losses =
         s.file ? tune_safetensors_find(s.file, "losses") : tune_safetensors_find(r.file, "adamw_losses");
     assert_non_null(losses);
     check_training(&r, m, loss, sums, losses, &worst);
-    tune_sums_free(sums);
+    tune_record_free(sums);
     tune_loss_free(loss);
     tune_model_free(m);
     tune_device_close(dev);
@@ -332,7 +333,7 @@ static void nothing_grows(void **state)
         struct tune_loss *loss = tune_loss_new(m, true);
         struct tune_optimizer *opt = tune_optimizer_new(m, &(struct tune_optimizer_options){
             .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8});
-        struct tune_sums *sums = tune_sums_new(dev, 1);
+        struct tune_record *sums = tune_record_new(dev, 1);
         int64_t held = dev->bytes;
         assert_ok(tune_model_zero_grad(m, sums));
         assert_ok(tune_model_forward(m, &r.batch, &hidden));
@@ -341,7 +342,7 @@ static void nothing_grows(void **state)
         assert_ok(tune_optimizer_clip(opt, 1, sums));
         assert_ok(tune_optimizer_step(opt, 1e-3, sums));
         assert_int_equal(dev->bytes, held);
-        tune_sums_free(sums);
+        tune_record_free(sums);
         tune_optimizer_free(opt);
         tune_loss_free(loss);
         tune_model_free(m);

@@ -141,7 +141,10 @@ static void stretches(void **state)
     }
     q[0].below = &q[1];
     q[1].below = &q[2];
-    struct tune_tensor t = tune_nf4_matrix(q, 53, COLUMNS);
+    struct tune_nf4_part parts[3];
+    for (int p = 0; p < 3; p++)
+        parts[p] = (struct tune_nf4_part){.count = q[p].count, .below = p < 2 ? &parts[p + 1] : NULL};
+    struct tune_tensor t = tune_nf4_matrix(parts, 53, COLUMNS);
     assert_true(tune_nf4_is_matrix(&t));
     for (uint64_t i = 0; i < 3000; i++) {
         int64_t row = (int64_t)(tune_random_u64(1, 1, i) % 53), column = (int64_t)(tune_random_u64(1, 2, i) % COLUMNS);
@@ -160,7 +163,7 @@ static void stretches(void **state)
     assert_ok(tune_nf4_read(q, N, 0, part));
     t.shape[0] = 52;
     assert_false(tune_nf4_is_matrix(&t));
-    t = tune_nf4_matrix(q, COLUMNS, 53); /* as many numbers, but a part would end inside a row */
+    t = tune_nf4_matrix(parts, COLUMNS, 53); /* as many numbers, but a part would end inside a row */
     assert_false(tune_nf4_is_matrix(&t));
     for (int p = 0; p < 3; p++)
         free(memory[p]);

@@ -1,11 +1,12 @@
 /* test_profiler.c - what is counted is what ran: calls, FLOPs and phases by hand, seconds that add up, the same bits as
  * without a profiler, a trace that is whole. */
-#include "test.h"
+#include "values.h"
 #include "fake_nvml.h"
 
 #include <cjson/cJSON.h>
 #include <sys/stat.h>
 
+#include "devices/ops.h"
 #include "core/cjson.h"
 #include "core/clock.h"
 #include "core/memory.h"
@@ -38,7 +39,7 @@ struct trainer {
     struct tune_loader *load;
     struct tune_loss *loss;
     struct tune_optimizer *opt;
-    struct tune_sums *sums;
+    struct tune_record *sums;
     struct tune_progress at;
 };
 
@@ -68,9 +69,11 @@ static void setup(struct trainer *t, int threads, bool checkpointing, int64_t ma
     assert_got(t->m);
     const struct tune_parameters *p = tune_model_parameters(t->m);
     for (int i = 0; i < p->count; i++) { /* weights of some size, so that steps differ */
-        float *w = tune_model_weight(t->m, &p->at[i]);
-        for (int64_t k = 0; k < p->at[i].count && !p->at[i].norm; k++)
+        float *w = values(t->m, &p->at[i], TUNE_WEIGHT);
+        for (int64_t k = 0; k < p->at[i].count && !tune_role_is_norm(p->at[i].role); k++)
             w[k] = .3f * sinf((float)(k * 7 + i));
+        set_values(t->m, &p->at[i], TUNE_WEIGHT, w);
+        free(w);
     }
     assert_ok(tune_model_reserve(t->m, BATCH, LENGTH, TUNE_FOR_TRAINING | (checkpointing ? TUNE_CHECKPOINTING : 0)));
     t->data = tune_dataset_from(ROWS, get, NULL, LENGTH);
@@ -83,13 +86,13 @@ static void setup(struct trainer *t, int threads, bool checkpointing, int64_t ma
     t->opt =
         tune_optimizer_new(t->m, &(struct tune_optimizer_options){.kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8});
     assert_got(t->opt);
-    t->sums = tune_sums_new(t->dev, 1);
+    t->sums = tune_record_new(t->dev, 1);
     assert_got(t->sums);
 }
 
 static void teardown(struct trainer *t)
 {
-    tune_sums_free(t->sums);
+    tune_record_free(t->sums);
     tune_optimizer_free(t->opt);
     tune_loss_free(t->loss);
     tune_loader_free(t->load);
@@ -101,7 +104,7 @@ static void teardown(struct trainer *t)
 static double one_step(struct trainer *t)
 {
     int micros = tune_loader_more(t->load, &t->at);
-    const struct tune_step_sums *steps;
+    const struct tune_done_step *steps;
     assert_true(micros > 0);
     assert_ok(tune_model_zero_grad(t->m, t->sums));
     while (micros-- > 0) {
@@ -114,7 +117,7 @@ static double one_step(struct trainer *t)
     }
     assert_ok(tune_optimizer_clip(t->opt, 1, t->sums));
     assert_ok(tune_optimizer_step(t->opt, 1e-2, t->sums));
-    assert_int_equal(tune_sums_read(t->sums, &steps), 1);
+    assert_int_equal(tune_record_read(t->sums, &steps), 1);
     tune_progress_step(&t->at, t->load);
     return steps[0].scalars.loss_sum;
 }
@@ -163,7 +166,7 @@ static void counts(const struct tune_profile *r, int64_t steps, bool checkpointi
     calls(r, "loss", "gemm lm_head", micros);
     calls(r, "loss", "gemm lm_head dx", micros);
     calls(r, "loss", "gemm lm_head dW", micros);
-    calls(r, "loss", "softmax dx", micros);
+    calls(r, "loss", "cross entropy rows dx", micros);
     calls(r, "forward", "bias qkv", layers);
     calls(r, "backward", "bias qkv dW", layers);
     calls(r, "forward", "embed", micros);
@@ -192,7 +195,7 @@ static void adds_up(const struct tune_profile *r)
 }
 
 /* While it measures, every entry of the table is another but those that are no operations: a new kernel wants its wrapper. */
-static void all_timed(const struct tune_kernels *own, const struct tune_kernels *timed)
+static void all_timed(const struct tune_ops *own, const struct tune_ops *timed)
 {
     typedef void (*entry)(void);
     entry a[sizeof *own / sizeof(entry)], b[sizeof *own / sizeof(entry)];
@@ -201,7 +204,7 @@ static void all_timed(const struct tune_kernels *own, const struct tune_kernels 
     memcpy(b, timed, sizeof b);
     for (size_t i = 0; i < sizeof a / sizeof *a; i++)
         same += a[i] == b[i];
-    assert_int_equal(same, 6); /* close, alloc, free, reserve, reserve_bytes, ceilings */
+    assert_int_equal(same, 7); /* close, alloc, free, reserve, reserve_bytes, ceilings, in_place */
 }
 
 static void what_ran(bool checkpointing, bool packing)
@@ -216,19 +219,19 @@ static void what_ran(bool checkpointing, bool packing)
     }
     struct tune_profiler *p = tune_profiler_new(t.dev, t.m, t.load, 3);
     assert_got(p);
-    const struct tune_kernels *own = t.dev->kernels;
+    const struct tune_ops *own = t.dev->ops;
     for (int step = 1; step <= 6; step++) {
         one_step(&t);
         assert_int_equal(tune_profiler_step(p, &t.at), step == 5);
-        assert_int_equal(t.dev->kernels != own, step >= 2 && step < 5); /* from the third on, and put back */
+        assert_int_equal(t.dev->ops != own, step >= 2 && step < 5); /* from the third on, and put back */
         if (step == 3)
-            all_timed(own, t.dev->kernels);
+            all_timed(own, t.dev->ops);
     }
     assert_int_equal(tune_profiler_end(p), 0);
     const struct tune_profile *r = tune_profiler_result(p);
     assert_true(r->first == 3 && r->last == 5 && r->threads == 2);
     counts(r, 3, checkpointing);
-    calls(r, "forward", "upload", 3 * MICROS * (packing ? 3 : 1));
+    calls(r, "forward", "upload", 3 * MICROS); /* one for each micro-batch, packed or not */
     adds_up(r);
     double tokens = 3.0 * MICROS * BATCH * LENGTH,
            labels = 3.0 * MICROS * BATCH * (LENGTH - 1); /* a row's last token predicts nothing */
@@ -267,22 +270,20 @@ static void nothing_changes(void **state)
     struct tune_profiler *on = tune_profiler_new(timed.dev, timed.m, timed.load, 100);
     assert_got(off);
     assert_got(on);
-    const struct tune_kernels *own = plain.dev->kernels;
+    const struct tune_ops *own = plain.dev->ops;
     assert_true(tune_profiler_bytes(0).device == 0 && tune_profiler_bytes(0).heap == 0);
     for (int step = 0; step < 5; step++) {
         double a = one_step(&plain), b = one_step(&timed);
         assert_memory_equal(&a, &b, sizeof a);
         assert_int_equal(tune_profiler_step(off, &plain.at), 0);
         assert_int_equal(tune_profiler_step(on, &timed.at), 0);
-        assert_ptr_equal(plain.dev->kernels, own);
+        assert_ptr_equal(plain.dev->ops, own);
     }
-    assert_ptr_not_equal(timed.dev->kernels, own);
-    const struct tune_parameters *p = tune_model_parameters(plain.m);
-    for (int i = 0; i < p->count; i++)
-        assert_memory_equal(tune_model_weight(plain.m, &p->at[i]),
-                            tune_model_weight(timed.m, &tune_model_parameters(timed.m)->at[i]), (size_t)p->at[i].count * 4);
+    assert_ptr_not_equal(timed.dev->ops, own);
     tune_profiler_free(on);
-    assert_ptr_equal(timed.dev->kernels, own);
+    assert_ptr_equal(timed.dev->ops, own);
+    for (int i = 0; i < tune_model_parameters(plain.m)->count; i++)
+        assert_true(same_values(plain.m, timed.m, i, TUNE_WEIGHT));
     one_step(&timed);
     tune_profiler_free(off);
     teardown(&plain);

@@ -1,5 +1,5 @@
 /* test_qlora.c - adapters on a base kept in NF4: the bits of the same base with its numbers dequantised, forward and backward. */
-#include "test.h"
+#include "values.h"
 
 #include "checkpoints/adapter.h"
 #include "core/float16.h"
@@ -21,18 +21,6 @@ static const struct tune_lora_options cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* A row's numbers as they are kept, in F32. */
-static float *kept(struct tune_model *m, const struct tune_parameter *p)
-{
-    struct tune_tensor t = tune_model_tensor(m, p);
-    float *x = malloc((size_t)p->count * 4);
-    if (t.dtype == TUNE_NF4)
-        tune_nf4_read(t.nf4, 0, p->count, x);
-    else
-        assert_ok(tune_convert(x, TUNE_F32, t.data, t.dtype, p->count));
-    return x;
-}
-
 /* What is in which storage, and each linear layer what quantising its numbers at once gives. */
 static void storage(void **state)
 {
@@ -48,7 +36,6 @@ static void storage(void **state)
             const struct tune_parameter *p = &m->parameters.at[i];
             bool nf4 = strstr(p->name, "_proj.weight") != NULL;
             assert_int_equal(p->storage, nf4 ? TUNE_NF4 : p->ndim == 2 ? TUNE_BF16 : TUNE_F32);
-            assert_int_equal(tune_model_weight(m, p) != NULL, p->ndim == 1);
             assert_false(p->trainable);
             linear += nf4;
             if (!nf4)
@@ -58,10 +45,11 @@ static void storage(void **state)
             struct tune_tensor t = tune_model_tensor(m, p);
             int64_t bytes = tune_nf4_bytes(p->count);
             void *memory = aligned_alloc(64, (size_t)bytes);
-            float *x = malloc((size_t)p->count * 4), *y = kept(m, p);
+            float *x = values(wide, &wide->parameters.at[i], TUNE_WEIGHT);
+            float *y = values(m, p, TUNE_WEIGHT);
             assert_true(tune_nf4_is_matrix(&t) && !t.nf4->below);
             assert_ok(tune_nf4_begin(&w, p->name, memory, p->count));
-            assert_ok(tune_nf4_write(&w, tune_model_weight(wide, &wide->parameters.at[i]), p->count));
+            assert_ok(tune_nf4_write(&w, x, p->count));
             assert_ok(tune_nf4_finish(&w, &q));
             tune_nf4_read(&q, 0, p->count, x);
             assert_memory_equal(x, y, (size_t)p->count * 4);
@@ -84,9 +72,11 @@ static void adapt(struct tune_model *m, const struct tune_lora_options *o, int w
     assert_ok(tune_model_reserve(m, B, T, what));
     for (int i = m->parameters.base; i < m->parameters.count; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        float *w = tune_model_weight(m, p);
+        float *w = values(m, p, TUNE_WEIGHT);
         for (int64_t k = 0; k < p->count; k++)
             w[k] = (float)(p->ndim == 2 ? .2 * tune_random_normal(7, (uint64_t)i, (uint64_t)k) : w[k] * 1.1);
+        set_values(m, p, TUNE_WEIGHT, w);
+        free(w);
     }
 }
 
@@ -128,8 +118,8 @@ static void same_bits_as_dequantised(void **state)
                 for (int i = 0; i < 3; i++) /* the third recomputes */
                     assert_got(m[i] = tune_model_load_frozen(folders[f], dev, activations, i == 1 ? TUNE_F32 : TUNE_NF4));
                 for (int i = 0; i < m[1]->parameters.base; i++) {
-                    float *x = kept(m[0], &m[0]->parameters.at[i]);
-                    memcpy(tune_model_weight(m[1], &m[1]->parameters.at[i]), x, (size_t)m[1]->parameters.at[i].count * 4);
+                    float *x = values(m[0], &m[0]->parameters.at[i], TUNE_WEIGHT);
+                    set_values(m[1], &m[1]->parameters.at[i], TUNE_WEIGHT, x);
                     free(x);
                 }
                 for (int i = 0; i < 3; i++) {
@@ -137,9 +127,11 @@ static void same_bits_as_dequantised(void **state)
                     loss[i] = pass(m[i]);
                 }
                 for (int i = 1; i < 3; i++) {
+                    float *x = all_kept(m[0], TUNE_GRADIENT), *y = all_kept(m[i], TUNE_GRADIENT);
                     assert_true(loss[0] == loss[i]);
                     assert_int_equal(m[0]->parameters.gradients, m[i]->parameters.gradients);
-                    assert_memory_equal(m[0]->gradients, m[i]->gradients, (size_t)m[0]->parameters.gradients * 4);
+                    assert_memory_equal(x, y, (size_t)m[0]->parameters.gradients * 4);
+                    free(x), free(y);
                 }
                 for (int i = 0; i < 3; i++)
                     tune_model_free(m[i]);

@@ -453,7 +453,7 @@ static void scalar(void **s)
     (void)s;
     struct tune_safetensors *f = accept("{" ENTRY("a", "F32", "", "0,4") "}", 4);
     assert_int_equal(tune_safetensors_find(f, "a")->ndim, 0);
-    assert_int_equal(tune_tensor_elements(tune_safetensors_find(f, "a")), 1);
+    assert_int_equal(tune_array_elements(tune_safetensors_find(f, "a")), 1);
     tune_safetensors_close(f);
 }
 
@@ -466,7 +466,7 @@ static void zero_tensors(void **s)
     assert_string_equal(tune_safetensors_name(f, 0), "y");
     assert_string_equal(tune_safetensors_name(f, 1), "a");
     assert_string_equal(tune_safetensors_name(f, 2), "x");
-    assert_int_equal(tune_tensor_bytes(tune_safetensors_find(f, "x")), 0);
+    assert_int_equal(tune_array_bytes(tune_safetensors_find(f, "x")), 0);
     tune_safetensors_close(f);
 }
 

@@ -1,8 +1,10 @@
 /* test_training.c - gradients of whole models against central differences, the chunked loss, updates, schedules. */
 #include "arrays.h"
 #include "naive.h"
+#include "values.h"
 
-#include "devices/kernels.h"
+#include "core/float16.h"
+#include "devices/ops.h"
 #include "losses/loss.h"
 #include "models/model.h"
 #include "optimizers/optimizer.h"
@@ -73,7 +75,7 @@ struct trainer {
     struct tune_device *dev;
     struct tune_model *m;
     struct tune_loss *loss;
-    struct tune_sums *sums;
+    struct tune_record *sums;
     struct tune_batch batch;
     int32_t *ids, *labels, *lengths;
 };
@@ -107,13 +109,12 @@ static void make_batch(struct trainer *t, int B, int T, int64_t V)
 static void random_weights(struct tune_model *m, double size)
 {
     struct tune_parameters *p = tune_model_parameters(m);
-    struct tune_device *dev = tune_model_device(m);
     for (int i = 0; i < p->count; i++) {
-        struct array a = array_random(TUNE_F32, 0, p->at[i].count, p->at[i].norm ? .2 : size, 100 + (uint64_t)i);
+        struct array a = array_random(TUNE_F32, 0, p->at[i].count, tune_role_is_norm(p->at[i].role) ? .2 : size, 100 + (uint64_t)i);
         float *w = (float *)(void *)a.raw;
-        for (int64_t k = 0; k < a.n && p->at[i].norm; k++)
+        for (int64_t k = 0; k < a.n && tune_role_is_norm(p->at[i].role); k++)
             w[k] += 1;
-        assert_ok(dev->kernels->upload(dev, tune_model_weight(m, &p->at[i]), w, a.bytes));
+        set_values(m, &p->at[i], TUNE_WEIGHT, w);
         drop(&a);
     }
 }
@@ -128,7 +129,7 @@ static void open_trainer(struct trainer *t, const struct tune_model_config *c, i
     random_weights(t->m, .25);
     assert_ok(tune_model_reserve(t->m, B, T, what));
     t->loss = tune_loss_new(t->m, true);
-    t->sums = tune_sums_new(t->dev, 1);
+    t->sums = tune_record_new(t->dev, 1);
     assert_got(t->loss);
     assert_got(t->sums);
     make_batch(t, B, T, c->vocabulary);
@@ -136,7 +137,7 @@ static void open_trainer(struct trainer *t, const struct tune_model_config *c, i
 
 static void close_trainer(struct trainer *t)
 {
-    tune_sums_free(t->sums);
+    tune_record_free(t->sums);
     tune_loss_free(t->loss);
     tune_model_free(t->m);
     tune_device_close(t->dev);
@@ -157,19 +158,11 @@ static void accumulate(struct trainer *t, const struct tune_batch *batch)
     assert_ok(tune_model_backward(t->m, batch, dhidden));
 }
 
-/* All parameters are trainable here: the first one's gradient begins the buffer. */
-static float *download_gradients(struct trainer *t)
-{
-    float *g = malloc((size_t)gradient_count(t) * 4);
-    get_bytes(t->dev, g, tune_model_gradient(t->m, &tune_model_parameters(t->m)->at[0]), gradient_count(t) * 4);
-    return g;
-}
-
 static float *gradients(struct trainer *t)
 {
     assert_ok(tune_model_zero_grad(t->m, t->sums));
     accumulate(t, &t->batch);
-    return download_gradients(t);
+    return all_kept(t->m, TUNE_GRADIENT);
 }
 
 static double loss_of(struct trainer *t)
@@ -184,12 +177,13 @@ static double loss_of(struct trainer *t)
 /* ---- the gradient against differences of the loss ---- */
 
 /* The loss with h times the direction added to one parameter. */
-static double loss_moved(struct trainer *t, float *at, const struct array *w, const struct array *direction, double h)
+static double loss_moved(struct trainer *t, const struct tune_parameter *p, const struct array *w,
+                         const struct array *direction, double h)
 {
     float *moved = malloc((size_t)w->n * 4);
     for (int64_t i = 0; i < w->n; i++)
         moved[i] = (float)(w->v[i] + h * direction->v[i]);
-    assert_ok(t->dev->kernels->upload(t->dev, at, moved, w->n * 4));
+    set_values(t->m, p, TUNE_WEIGHT, moved);
     free(moved);
     return loss_of(t);
 }
@@ -203,12 +197,12 @@ static double directional(struct trainer *t, const float *g, double *most)
     *most = 0;
     for (int i = 0; i < p->count; i++) {
         const float *grad = g + p->at[i].gradient;
-        float *at = tune_model_weight(t->m, &p->at[i]), *bits = malloc((size_t)p->at[i].count * 4);
+        const struct tune_parameter *at = &p->at[i];
+        float *bits = values(t->m, at, TUNE_WEIGHT);
         double norm = 0;
         for (int64_t k = 0; k < p->at[i].count; k++)
             norm += (double)grad[k] * grad[k];
         norm = sqrt(norm);
-        get_bytes(t->dev, bits, at, p->at[i].count * 4);
         struct array w = array_random(TUNE_F32, 0, p->at[i].count, 1, 1);
         for (int64_t k = 0; k < w.n; k++)
             w.v[k] = bits[k];
@@ -225,7 +219,7 @@ static double directional(struct trainer *t, const float *g, double *most)
             *most = test_worse(*most, fabs(got - want) / (norm + 1e-3));
             drop(&direction);
         }
-        assert_ok(t->dev->kernels->upload(t->dev, at, bits, w.n * 4));
+        set_values(t->m, at, TUNE_WEIGHT, bits);
         drop(&w);
         free(bits);
     }
@@ -408,8 +402,8 @@ static void accumulation(void **state)
     struct tune_model_config c = llama();
     struct trainer t[2];
     float *g[2], *w[2];
-    const struct tune_step_sums *record;
-    struct tune_step_sums sums[2];
+    const struct tune_done_step *record;
+    struct tune_done_step sums[2];
     for (int i = 0; i < 2; i++) {
         open_trainer(&t[i], &c, 4, 23, TUNE_F32, TUNE_FOR_TRAINING);
         struct tune_optimizer *opt = tune_optimizer_new(t[i].m, &(struct tune_optimizer_options){
@@ -428,17 +422,16 @@ static void accumulation(void **state)
             }
             accumulate(&t[i], &part);
         }
-        g[i] = download_gradients(&t[i]);
+        g[i] = all_kept(t[i].m, TUNE_GRADIENT);
         assert_ok(tune_optimizer_clip(opt, 1, t[i].sums));
         assert_ok(tune_optimizer_step(opt, 1e-3, t[i].sums));
-        assert_int_equal(tune_sums_read(t[i].sums, &record), 1);
+        assert_int_equal(tune_record_read(t[i].sums, &record), 1);
         sums[i] = *record;
-        int64_t n = tune_model_parameters(t[i].m)->weights / 4;
-        w[i] = malloc((size_t)n * 4);
-        get_bytes(t[i].dev, w[i], tune_model_weight(t[i].m, &tune_model_parameters(t[i].m)->at[0]), n * 4);
+        w[i] = all_weights(t[i].m);
         tune_optimizer_free(opt);
     }
-    double gradient = difference(g[1], g[0], gradient_count(&t[0])), weight = difference(w[1], w[0], tune_model_parameters(t[0].m)->weights / 4);
+    double gradient = difference(g[1], g[0], gradient_count(&t[0]));
+    double weight = difference(w[1], w[0], tune_parameters_total(tune_model_parameters(t[0].m)));
     print_message("# 4x1 against 1x4: gradient %.1e, weights after a step %.1e\n", gradient, weight);
     assert_true(gradient <= 1e-5); /* observed 1.3e-7 */
     assert_true(weight <= 1e-5);   /* observed 2.7e-9 */
@@ -453,6 +446,11 @@ static void accumulation(void **state)
 }
 
 /* ---- the loss ---- */
+
+static double as_bf16(double x)
+{
+    return tune_bf16_to_float(tune_float_to_bf16((float)x));
+}
 
 /* 65536 logits a row make chunks of 192 rows (48 MiB): 360 positions with some 240 labels, an odd number, take two that
  * differ in size. */
@@ -474,8 +472,9 @@ static void loss_in_chunks(void **state)
         assert_true(t.batch.label_count > 192 && t.batch.label_count < 384);
         struct array hidden = array_random(type, N, C, 1, 77);
         put(t.dev, &hidden);
-        struct tune_tensor w, dw, *dhidden;
+        struct tune_tensor w, dw, *dhidden, *unused;
         assert_ok(tune_model_zero_grad(t.m, t.sums));
+        assert_ok(tune_model_forward(t.m, &t.batch, &unused)); /* brings the labels; hidden is our own */
         tune_model_output_weight(t.m, &w, &dw);
         float *weights = malloc((size_t)V * C * 4), *got_dw = malloc((size_t)V * C * 4);
         get_bytes(t.dev, weights, w.data, (int64_t)V * C * 4);
@@ -483,13 +482,15 @@ static void loss_in_chunks(void **state)
         double *want_dh = calloc((size_t)N * C, 8), want = 0, *want_p = calloc(N, 8);
         int64_t count = 0;
         for (int64_t i = 0; i < (int64_t)V * C; i++)
-            wide[i] = weights[i];
+            wide[i] = half ? as_bf16(weights[i]) : weights[i];
         for (int64_t n = 0; n < N; n++) {
             if (t.labels[n] == TUNE_NO_LABEL)
                 continue;
             naive_gemm(logits, hidden.v + n * C, false, wide, true, 1, V, C, 1, 0);
             want_p[count] = naive_log_prob(gradient, logits, V, t.labels[n], 1 / (double)c.logits_scaling);
             want -= want_p[count++];
+            for (int64_t v = 0; half && v < V; v++)
+                gradient[v] = as_bf16(gradient[v] * (double)c.logits_scaling) / (double)c.logits_scaling; /* as a product's operand */
             for (int64_t v = 0; v < V; v++)
                 for (int64_t i = 0; i < C; i++) {
                     want_dh[n * C + i] += gradient[v] * wide[v * C + i];
@@ -500,14 +501,14 @@ static void loss_in_chunks(void **state)
         assert_ok(tune_loss_forward(t.loss, &hidden.t, &t.batch, &sum)); /* adds */
         assert_ok(tune_loss_forward_backward(t.loss, &hidden.t, &t.batch, t.sums, &dhidden));
         struct tune_scalars s;
-        get_bytes(t.dev, &s, tune_sums_device(t.sums), sizeof s);
+        get_bytes(t.dev, &s, tune_record_step(t.sums), sizeof s);
         assert_true(s.loss_sum + 1.5 == sum);
         assert_true(s.labels == (double)count && count == t.batch.label_count);
         assert_true(fabs(s.loss_sum / want - 1) <= 1e-6); /* observed 1.4e-9 */
         /* the gradients: every row, zero where there is no label */
         struct array got = array_random(type, N, C, 1, 1);
         put(t.dev, &got);
-        assert_ok(t.dev->kernels->copy(t.dev, got.t.data, dhidden->data, got.bytes));
+        assert_ok(tune_copy(t.dev, &got.t, dhidden));
         double e = error(&got, want_dh), f = 0, norm = 0;
         char *bits = get(&got), zero[4 * C] = {0};
         for (int n = 0; n < N; n++)
@@ -527,17 +528,25 @@ static void loss_in_chunks(void **state)
         float twice;
         get_bytes(t.dev, &twice, dw.data, 4);
         assert_true(fabs(twice - 2 * want_dw[0]) <= 1e-5 * (fabs(want_dw[0]) + 1e-3));
-        assert_ok(t.dev->kernels->copy(t.dev, got.t.data, dhidden->data, got.bytes));
+        assert_ok(tune_copy(t.dev, &got.t, dhidden));
         char *second = get(&got);
         assert_memory_equal(second, bits, (size_t)got.bytes);
         /* log probabilities, in the order of positions */
-        float *log_probs = calloc((size_t)count, 4);
+        float *log_probs = calloc((size_t)N, 4);
+        struct tune_tensor on_device;
         double total = 0, d = 0, q = 0;
-        assert_ok(tune_loss_log_probs(t.loss, &hidden.t, &t.batch, log_probs));
-        for (int64_t i = 0; i < count; i++) {
+        assert_ok(tune_loss_log_probs(t.loss, &hidden.t, &t.batch, &on_device));
+        assert_int_equal(on_device.shape[0], N);
+        assert_ok(tune_to_host(t.dev, &on_device, log_probs));
+        for (int64_t i = 0, k = 0; i < N; i++) {
+            if (t.labels[i] == TUNE_NO_LABEL) {
+                assert_true(log_probs[i] == 0);
+                continue;
+            }
             total += log_probs[i];
-            d += (log_probs[i] - want_p[i]) * (log_probs[i] - want_p[i]);
-            q += want_p[i] * want_p[i];
+            d += (log_probs[i] - want_p[k]) * (log_probs[i] - want_p[k]);
+            q += want_p[k] * want_p[k];
+            k++;
         }
         assert_true(fabs(total + s.loss_sum) <= 1e-7 * s.loss_sum);
         assert_true(sqrt(d / q) <= 1e-6);
@@ -548,6 +557,7 @@ static void loss_in_chunks(void **state)
     }
 }
 
+/* A batch's labels are checked where it is handed over: by the model. */
 static void loss_edges(void **state)
 {
     (void)state;
@@ -568,10 +578,14 @@ static void loss_edges(void **state)
     assert_ok(tune_loss_forward(t.loss, hidden, &t.batch, &sum));
     assert_true(sum == 0);
     t.labels[7] = 61;
-    assert_int_equal(tune_loss_forward(t.loss, hidden, &t.batch, &sum), -1);
+    assert_int_equal(tune_model_forward(t.m, &t.batch, &hidden), -1);
     assert_error_has("row 1, position 2");
+    assert_error_has("label 61");
     t.labels[7] = -1;
-    assert_int_equal(tune_loss_forward_backward(t.loss, hidden, &t.batch, NULL, &dhidden), -1);
+    assert_int_equal(tune_model_infer(t.m, &t.batch, &hidden), -1);
+    t.labels[7] = 5; /* not the batch that the model has */
+    assert_int_equal(tune_loss_forward(t.loss, hidden, &t.batch, &sum), -1);
+    assert_error_has("1 labels");
     struct tune_batch other = t.batch;
     other.B = 3; /* not the batch that hidden is of, and more than the loss has room for */
     assert_int_equal(tune_loss_forward(t.loss, hidden, &other, &sum), -1);
@@ -579,6 +593,7 @@ static void loss_edges(void **state)
     struct tune_loss *evaluation = tune_loss_new(t.m, false);
     assert_got(evaluation);
     t.labels[7] = 3;
+    assert_ok(tune_model_forward(t.m, &t.batch, &hidden));
     assert_ok(tune_loss_forward(evaluation, hidden, &t.batch, &sum));
     assert_int_equal(tune_loss_forward_backward(evaluation, hidden, &t.batch, NULL, &dhidden), -1);
     assert_error_has("evaluation");
@@ -606,13 +621,6 @@ static void reserves(void **state)
 
 /* ---- the optimizer ---- */
 
-static float *weights_of(struct trainer *t, const struct tune_parameter *p)
-{
-    float *w = malloc((size_t)p->count * 4);
-    get_bytes(t->dev, w, tune_model_weight(t->m, p), p->count * 4);
-    return w;
-}
-
 /* A step with a gradient of 0 and one label: what changes is the decay alone. */
 static void decay(void **state)
 {
@@ -627,15 +635,15 @@ static void decay(void **state)
                 .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9, .decay_all = all});
             assert_got(opt);
             assert_ok(tune_model_zero_grad(t.m, t.sums));
-            assert_ok(t.dev->kernels->add_scalar(t.dev, &tune_sums_device(t.sums)->labels, 1));
+            assert_ok(tune_add_labels(t.dev, tune_record_step(t.sums), 1, 0));
             float **before = calloc((size_t)p->count, sizeof *before);
             for (int i = 0; i < p->count; i++)
-                before[i] = weights_of(&t, &p->at[i]);
+                before[i] = values(t.m, &p->at[i], TUNE_WEIGHT);
             assert_ok(tune_optimizer_clip(opt, 1, t.sums));
             assert_ok(tune_optimizer_step(opt, .5, t.sums));
             int decayed = 0, left = 0;
             for (int i = 0; i < p->count; i++) {
-                float *after = weights_of(&t, &p->at[i]);
+                float *after = values(t.m, &p->at[i], TUNE_WEIGHT);
                 bool decays = all || p->at[i].ndim == 2;
                 decays ? decayed++ : left++;
                 for (int64_t k = 0; k < p->at[i].count; k++)
@@ -674,16 +682,18 @@ static void frozen(void **state)
     accumulate(&t, &t.batch);
     float **before = calloc((size_t)p->count, sizeof *before);
     for (int i = 0; i < p->count; i++) {
-        before[i] = weights_of(&t, &p->at[i]);
-        float *g = tune_model_gradient(t.m, &p->at[i]);
-        assert_int_equal(g != NULL, p->at[i].trainable);
-        if (g)
-            assert_memory_equal(g, want + every->at[i].gradient, (size_t)p->at[i].count * 4);
+        before[i] = values(t.m, &p->at[i], TUNE_WEIGHT);
+        assert_int_equal(tune_model_has(t.m, &p->at[i], TUNE_GRADIENT), p->at[i].trainable);
+        if (!p->at[i].trainable)
+            continue;
+        float *g = values(t.m, &p->at[i], TUNE_GRADIENT);
+        assert_memory_equal(g, want + every->at[i].gradient, (size_t)p->at[i].count * 4);
+        free(g);
     }
     assert_ok(tune_optimizer_clip(opt, 1, t.sums));
     assert_ok(tune_optimizer_step(opt, .1, t.sums));
     for (int i = 0; i < p->count; i++) {
-        float *after = weights_of(&t, &p->at[i]);
+        float *after = values(t.m, &p->at[i], TUNE_WEIGHT);
         bool same = memcmp(after, before[i], (size_t)p->at[i].count * 4) == 0;
         if (same == p->at[i].trainable)
             fail_msg("%s, %s, %s", p->at[i].name, p->at[i].trainable ? "trainable" : "frozen", same ? "the same" : "moved");
@@ -725,32 +735,31 @@ static void not_finite(void **state)
         struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
             .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9});
         assert_got(opt);
-        const struct tune_step_sums *record;
+        const struct tune_done_step *record;
         float *w[3], *m[3], bad = NAN;
         for (int step = 0; step < 3; step++) { /* a good one, a bad one, a good one */
             assert_ok(tune_model_zero_grad(t.m, t.sums));
             accumulate(&t, &t.batch);
             if (step == 1)
-                assert_ok(t.dev->kernels->upload(t.dev, tune_model_gradient(t.m, &p->at[4]) + 3, &bad, 4));
+                assert_ok(tune_model_write(t.m, &p->at[4], TUNE_GRADIENT, 3, 1, &bad));
             assert_int_equal(tune_optimizer_step(opt, .01, t.sums), -1); /* it would change nothing, by a scale of 0 */
             assert_error_has("call tune_optimizer_clip before");
             assert_ok(tune_optimizer_clip(opt, 1, t.sums));
             assert_ok(tune_optimizer_step(opt, .01, t.sums));
-            assert_int_equal(tune_sums_read(t.sums, &record), 1);
+            assert_int_equal(tune_record_read(t.sums, &record), 1);
             assert_int_equal(tune_optimizer_clip(opt, 1, t.sums), -1); /* reading ended the step's record */
             assert_error_has("tune_model_zero_grad");
             assert_int_equal(tune_optimizer_step(opt, .01, t.sums), -1);
             assert_true(record->scalars.not_finite == (step == 1));
             assert_true(isfinite(record->scalars.grad_norm) == (step != 1));
             assert_int_equal(tune_optimizer_steps(opt), step == 2 ? 2 : 1); /* t stands where no weight moved */
-            w[step] = malloc((size_t)p->weights);
-            m[step] = malloc((size_t)p->gradients * 4);
-            get_bytes(t.dev, w[step], tune_model_weight(t.m, &p->at[0]), p->weights);
-            get_bytes(t.dev, m[step], tune_optimizer_moment(opt, kind ? 0 : 1), p->gradients * 4);
+            w[step] = all_weights(t.m);
+            m[step] = all_kept(t.m, kind ? TUNE_MOMENT_1 : TUNE_MOMENT_2);
         }
-        assert_memory_equal(w[0], w[1], (size_t)p->weights);
+        size_t weights = (size_t)tune_parameters_total(p) * 4;
+        assert_memory_equal(w[0], w[1], weights);
         assert_memory_equal(m[0], m[1], (size_t)p->gradients * 4);
-        assert_memory_not_equal(w[1], w[2], (size_t)p->weights);
+        assert_memory_not_equal(w[1], w[2], weights);
         for (int i = 0; i < 3; i++)
             free(w[i]), free(m[i]);
         tune_optimizer_free(opt);
@@ -840,7 +849,7 @@ static void steps(void **state)
     for (int kind = 0; kind < 4; kind++) {
         struct tune_model_config c = llama();
         struct trainer t;
-        const struct tune_step_sums *read;
+        const struct tune_done_step *read;
         const struct tune_optimizer_options o = {.kind = kind % 2 ? TUNE_SGD : TUNE_ADAMW, .beta1 = .8, .beta2 = .95, .eps = 1e-2,
                                                  .weight_decay = .1, .momentum = .7, .decay_all = kind > 1};
         const double lr = .05;
@@ -850,7 +859,7 @@ static void steps(void **state)
         assert_got(opt);
         double **w = calloc((size_t)p->count, sizeof *w); /* [i]: weights, first, second moment */
         for (int i = 0; i < p->count; i++) {
-            float *begin = weights_of(&t, &p->at[i]);
+            float *begin = values(t.m, &p->at[i], TUNE_WEIGHT);
             w[i] = calloc(3 * (size_t)p->at[i].count, sizeof **w);
             for (int64_t k = 0; k < p->at[i].count; k++)
                 w[i][k] = begin[k];
@@ -858,12 +867,12 @@ static void steps(void **state)
         }
         for (int step = 1; step <= 3; step++) {
             assert_ok(tune_model_zero_grad(t.m, t.sums));
-            assert_ok(t.dev->kernels->add_scalar(t.dev, &tune_sums_device(t.sums)->labels, 2));
+            assert_ok(tune_add_labels(t.dev, tune_record_step(t.sums), 2, 0));
             for (int i = 0; i < p->count; i++) {
                 int64_t n = p->at[i].count;
                 double keep = o.decay_all || p->at[i].ndim == 2 ? 1 - lr * o.weight_decay : 1;
                 struct array g = array_random(TUNE_F32, 0, n, .1, (uint64_t)(100 * step + i));
-                assert_ok(t.dev->kernels->upload(t.dev, tune_model_gradient(t.m, &p->at[i]), g.raw, n * 4));
+                set_values(t.m, &p->at[i], TUNE_GRADIENT, (float *)(void *)g.raw);
                 for (int64_t k = 0; k < n; k++) {
                     double *m = &w[i][n + k], *v = &w[i][2 * n + k], grad = g.v[k] / 2;
                     *m = kind % 2 ? o.momentum * *m + grad : o.beta1 * *m + (1 - o.beta1) * grad;
@@ -875,10 +884,10 @@ static void steps(void **state)
             }
             assert_ok(tune_optimizer_clip(opt, 0, t.sums));
             assert_ok(tune_optimizer_step(opt, lr, t.sums));
-            assert_int_equal(tune_sums_read(t.sums, &read), 1);
+            assert_int_equal(tune_record_read(t.sums, &read), 1);
         }
         for (int i = 0; i < p->count; i++) {
-            float *after = weights_of(&t, &p->at[i]);
+            float *after = values(t.m, &p->at[i], TUNE_WEIGHT);
             if (test_error(after, w[i], p->at[i].count) > 1e-6)
                 fail_msg("%s is not what it should be after three steps", p->at[i].name);
             free(after), free(w[i]);
@@ -894,32 +903,33 @@ static void step_sums(void **state)
 {
     (void)state;
     struct tune_device *dev = tune_device_open("cpu", 1);
-    struct tune_sums *sums = tune_sums_new(dev, 2);
-    const struct tune_step_sums *steps;
+    struct tune_record *sums = tune_record_new(dev, 2);
+    const struct tune_done_step *steps;
     const struct tune_batch padded = {.B = 2, .T = 5, .tokens = 7, .label_count = 4, .epoch = 0.25};
     const struct tune_batch packed = {.B = 2, .T = 5, .tokens = 9, .label_count = 3, .epoch = 0.5, .row_count = 6};
     assert_got(sums);
-    assert_int_equal(tune_sums_count(sums, &padded), -1);
+    assert_int_equal(tune_record_count(sums, &padded), -1);
     assert_error_has("no step has begun");
     for (int i = 0; i < 2; i++) {
-        assert_ok(tune_sums_begin(sums));
-        assert_null(tune_sums_scaled(sums)); /* also where the step before was */
+        assert_ok(tune_record_begin(sums));
+        assert_int_equal(tune_record_update(sums).at, 0); /* also where the step before was */
         assert_error_has("was not measured");
-        assert_ok(tune_sums_count(sums, &padded));
-        assert_ok(tune_sums_count(sums, &packed));
-        tune_sums_scale(sums);
-        assert_got(tune_sums_scaled(sums));
-        tune_sums_end(sums, 1e-3 * (i + 1));
+        assert_ok(tune_record_count(sums, &padded));
+        assert_ok(tune_record_count(sums, &packed));
+        tune_record_scaled(sums);
+        assert_true(tune_record_update(sums).at != 0);
+        assert_ok(tune_set_lr(dev, tune_record_step(sums), 1e-3 * (i + 1)));
+        assert_ok(tune_record_end(sums));
     }
-    assert_int_equal(tune_sums_begin(sums), -1);
+    assert_int_equal(tune_record_begin(sums), -1);
     assert_error_has("2 steps were not read");
-    assert_int_equal(tune_sums_read(sums, &steps), 2);
+    assert_int_equal(tune_record_read(sums, &steps), 2);
     for (int i = 0; i < 2; i++) {
         assert_true(steps[i].rows == 2 + 6 && steps[i].tokens == 16 && steps[i].padded_tokens == 20 && steps[i].labels == 7);
-        assert_true(steps[i].epoch == 0.5 && steps[i].lr == 1e-3 * (i + 1));
+        assert_true(steps[i].epoch == 0.5 && steps[i].scalars.lr == 1e-3 * (i + 1));
     }
-    assert_ok(tune_sums_begin(sums));
-    tune_sums_free(sums);
+    assert_ok(tune_record_begin(sums));
+    tune_record_free(sums);
     tune_device_close(dev);
 }
 

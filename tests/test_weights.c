@@ -42,13 +42,13 @@ static void rewrite(const char *changed, int64_t rows, int64_t columns, const ch
     int64_t sizes[40], n = tune_safetensors_count(f);
     for (int64_t i = 0; i < n; i++) {
         const char *name = tune_safetensors_name(f, i);
-        struct tune_tensor t = *tune_safetensors_at(f, i);
+        struct tune_array t = *tune_safetensors_at(f, i);
         if (changed && !strcmp(name, changed)) {
             t.shape[0] = rows;
             t.shape[1] = columns;
             t.ndim = columns ? 2 : 1;
         }
-        sizes[i] = tune_tensor_bytes(&t);
+        sizes[i] = tune_array_bytes(&t);
         if (from && !strcmp(name, from)) {
             sizes[i] = to ? sizes[i] : 0;
             name = to;

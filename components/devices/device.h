@@ -122,7 +122,7 @@ int tune_device_sync(struct tune_device *dev);
 int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *out);
 
 /* tune_device_reserve - take the device's working memory, so that no later operation up to these sizes asks for more.
- * tune_device_reserve_bytes - what it would take. *library: what libraries below will hold of their own beside it, not
+ * tune_device_reserve_bytes - what it would take; INT64_MAX where that does not fit 64 bits. *library: what libraries below will hold of their own beside it, not
  * counted in the device's bytes; an estimate.
  * tune_device_ceilings - measure them in under a second; memory: n zeros (F32) on the device, more than its caches hold; they
  * stay zero. All 0 where the device does not say. */

@@ -131,10 +131,25 @@ TUNE_OPS(CHECKED)
 
 /* ---- two products and a bias ---- */
 
+/* Nothing is written before all of it is known to fit. */
+static int refuse_linear(const char *op, const struct tune_tensor *a, const struct tune_tensor *b, const struct tune_tensor *c,
+                         const struct tune_tensor *d)
+{
+    struct shown text = {"", 0};
+    show(&text, "first", a);
+    show(&text, "then", b);
+    show(&text, "then", c);
+    show(&text, "then", d);
+    tune_error_set("%s: shapes, dtypes or values do not fit: %s", op, text.text);
+    return -1;
+}
+
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
                         const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta,
                         enum tune_dtype operands)
 {
+    if (!gemm_fits(y, x, false, w, true) || (bias && !(is_row(bias, y->shape[1]) && is_float(y))))
+        return refuse_linear("linear_forward", y, x, w, bias);
     TRY(tune_gemm(dev, y, x, false, w, true, scale, beta, operands));
     return bias ? tune_bias_forward(dev, y, bias, scale) : 0;
 }
@@ -143,6 +158,9 @@ int tune_linear_backward(struct tune_device *dev, struct tune_tensor *dx, struct
                          struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x,
                          const struct tune_tensor *w, float scale, float dx_beta, enum tune_dtype operands)
 {
+    if ((dx && !gemm_fits(dx, dy, false, w, false)) || (dw && !(gemm_fits(dw, dy, true, x, false) && dw->dtype == TUNE_F32)) ||
+        (dbias && !(dy->ndim == 2 && is_float(dy) && is_row(dbias, dy->shape[1]))))
+        return refuse_linear("linear_backward", dx ? dx : dw ? dw : dbias, dy, x, w);
     if (dx)
         TRY(tune_gemm(dev, dx, dy, false, w, false, scale, dx_beta, operands));
     if (dw)

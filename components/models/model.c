@@ -120,6 +120,11 @@ static int load_all(struct tune_model *m, const struct tune_weights *w)
 {
     struct tune_weights_source files = tune_weights_files(w);
     int status = 0;
+    m->room = malloc(TUNE_PIECE * sizeof *m->room);
+    if (!m->room) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read weights");
+        return -1;
+    }
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_array *t = tune_weights_find(w, m->parameters.at[i].name);
         status = tune_model_fill(m, &m->parameters.at[i], &files);
@@ -178,7 +183,6 @@ void tune_model_free(struct tune_model *m)
     tune_device_free(m->dev, m->memory, m->memory_bytes);
     tune_lora_free(m->lora, m->dev);
     tune_parameters_free(&m->parameters);
-    free(m->room);
     free(m->nf4);
     free(m->row);
     free(m->x);
@@ -269,11 +273,9 @@ static int set_sizes(struct tune_model *m, int B, int T, int what)
     m->checkpointing = what & TUNE_CHECKPOINTING;
     free(m->x); /* of a call that found no memory */
     free(m->layer);
-    free(m->staging);
     m->x = calloc((size_t)m->config.layers + 1, sizeof *m->x);
     m->layer = calloc((size_t)m->config.layers, sizeof *m->layer);
-    m->staging = calloc(5 * (size_t)B * (size_t)T, sizeof *m->staging);
-    if (m->x && m->layer && m->staging)
+    if (m->x && m->layer)
         return 0;
     tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a batch of %d rows of %d", B, T);
     return -1;
@@ -306,7 +308,6 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
     tune_parameters_free(&m.parameters);
     free(m.x);
     free(m.layer);
-    free(m.staging);
     return status;
 }
 
@@ -329,8 +330,10 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
     }
     TRY(set_sizes(m, B, T, what));
     float *table = malloc(sizeof *table * (size_t)T * (size_t)m->config.head_dim);
-    int status = table ? 0 : -1;
-    if (!table)
+    free(m->staging); /* of a call that found no memory */
+    m->staging = malloc(5 * (size_t)B * (size_t)T * sizeof *m->staging);
+    int status = table && m->staging ? 0 : -1;
+    if (status < 0)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a batch of %d rows of %d", B, T);
     struct tune_arena count = {0};
     if (status == 0) {

@@ -102,7 +102,8 @@ int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int w
 int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source);
 struct tune_weights_source tune_model_source(struct tune_model *m);
 
-/* tune_model_keep - make the buffer of that kind, zeroed, for what is trainable; again is fine. tune_model_drop - free it.
+/* tune_model_keep - make the buffer of that kind, zeroed, for what is trainable, and the gradients before it if there are none
+ * yet; again is fine, and zeroes nothing. tune_model_drop - free it.
  * tune_model_kept - it as one vector on the device, with padding between parameters; 0 elements: there is none. */
 int tune_model_keep(struct tune_model *m, int which, const char *what);
 void tune_model_drop(struct tune_model *m, int which);

@@ -145,14 +145,6 @@ static int read_array(void *from, const struct tune_parameter *p, int64_t at, in
     return 0;
 }
 
-/* Room for a piece, the model's until the end of the load or free. */
-static float *room_of(struct tune_model *m)
-{
-    if (!m->room && !(m->room = malloc(TUNE_PIECE * sizeof *m->room)))
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to fill weights");
-    return m->room;
-}
-
 int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, const float *in)
 {
     TRY(check(m, p, which, at, n));
@@ -176,16 +168,24 @@ static int put(void *model, const struct tune_parameter *p, int64_t at, int64_t 
 
 int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source)
 {
-    float *room = room_of(m);
-    if (!room)
+    int64_t piece = p->count < TUNE_PIECE ? p->count : TUNE_PIECE;
+    float *room = m->room ? m->room : malloc(sizeof *room * (size_t)piece);
+    if (!room) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to fill %s", p->name);
         return -1;
-    return p->storage == TUNE_NF4 ? write_nf4(m, p, source, room) : tune_weights_each(source, p, room, put, m);
+    }
+    int status = p->storage == TUNE_NF4 ? write_nf4(m, p, source, room) : tune_weights_each(source, p, room, put, m);
+    if (room != m->room)
+        free(room);
+    return status;
 }
 
 /* ---- buffers ---- */
 
 int tune_model_keep(struct tune_model *m, int which, const char *what)
 {
+    if (which != TUNE_GRADIENT)
+        TRY(tune_model_gradients(m)); /* from there on the places are fixed */
     if (!m->kept[which].at)
         m->kept[which] = tune_device_alloc(m->dev, m->parameters.gradients * 4, what);
     return m->kept[which].at ? 0 : -1;

@@ -57,6 +57,10 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
 {
     if (tune_model_gradients(m) < 0)
         return NULL;
+    if (tune_model_kept(m, TUNE_MOMENT_1).shape[0] > 0 || tune_model_kept(m, TUNE_MOMENT_2).shape[0] > 0) {
+        tune_error_set("the model has the moments of another optimizer; free that one first");
+        return NULL;
+    }
     struct tune_optimizer *opt = calloc(1, sizeof *opt);
     if (!opt || !(opt->runs = calloc((size_t)tune_model_parameters(m)->count, sizeof *opt->runs))) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the optimizer");

@@ -45,7 +45,8 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients), true);
     add(plan, "activations", model.activations, true);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), true);
-    add(plan, "threads' work", model.working + tune_record_bytes(r->log_every), true);
+    int64_t scalars = tune_record_bytes(r->log_every);
+    add(plan, "threads' work", model.working < INT64_MAX - scalars ? model.working + scalars : INT64_MAX, true);
     add(plan, "merged tile", r->proves ? model.merged : 0, true);
     add(plan, "proof of adapters", r->proves ? model.merged_host : 0, false);
     add(plan, "profiler", profiler.device, true);

@@ -21,7 +21,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 
 enum { C = 576, Q = 960, F = 1536, V = 49152, T = 512, LAYERS = 30, CHUNKS = 2 };
 
@@ -86,18 +86,18 @@ static double flops(const struct shape *s)
 }
 
 /* One of the three products of a linear layer. Each layer has weights of its own: they come from memory, not from cache. */
-static void product(struct tune_device *dev, const struct shape *s, int which, float *x, float *y, float *w)
+static void product(struct tune_device *dev, const struct shape *s, int which, tune_address x, tune_address y, tune_address w)
 {
     struct tune_tensor tx = tune_tensor_2d(x, TUNE_F32, s->rows, s->in), ty = tune_tensor_2d(y, TUNE_F32, s->rows, s->out);
     struct tune_tensor tw = tune_tensor_2d(w, TUNE_F32, s->out, s->in);
-    int status = which == 0   ? tune_gemm(dev, &ty, &tx, false, &tw, true, 1, 0)
-                 : which == 1 ? tune_gemm(dev, &tx, &ty, false, &tw, false, 1, 0)
-                              : tune_gemm(dev, &tw, &ty, true, &tx, false, 1, 1);
+    int status = which == 0   ? tune_gemm(dev, &ty, &tx, false, &tw, true, 1, 0, TUNE_F32)
+                 : which == 1 ? tune_gemm(dev, &tx, &ty, false, &tw, false, 1, 0, TUNE_F32)
+                              : tune_gemm(dev, &tw, &ty, true, &tx, false, 1, 1, TUNE_F32);
     if (status < 0)
         fail();
 }
 
-static void round_of(struct tune_device *dev, int who, float *x, float *y, float *w, int64_t weights, int which)
+static void round_of(struct tune_device *dev, int who, tune_address x, tune_address y, tune_address w, int64_t weights, int which)
 {
     static int64_t at;
     for (int i = 0; i < count; i++) {
@@ -107,7 +107,7 @@ static void round_of(struct tune_device *dev, int who, float *x, float *y, float
         if (at + s->in * s->out > weights)
             at = 0;
         double begin = tune_moment_now().wall_s;
-        product(dev, s, which, x, y, w + at);
+        product(dev, s, which, x, y, tune_address_plus(w, at * 4));
         double took = tune_moment_now().wall_s - begin;
         at += s->in * s->out;
         if (took < s->best[who][which] || s->best[who][which] == 0)
@@ -126,10 +126,10 @@ static void total(int who, double *work, double *time)
 }
 
 /* The cores' multiply-adds in registers, GFLOP/s. */
-static double ceiling(struct tune_device *dev, float *zeros, int64_t n)
+static double ceiling(struct tune_device *dev, tune_address zeros, int64_t n)
 {
     struct tune_ceilings c = {0};
-    if (dev->kernels->ceilings && dev->kernels->ceilings(dev, &c, zeros, n) < 0)
+    if (tune_device_ceilings(dev, &c, zeros, n) < 0)
         fail();
     return c.flops_all / 1e9;
 }
@@ -155,9 +155,9 @@ static void measure(double seconds, int threads, bool both, bool own)
     if (own)
         use_own_threads(dev[1]->threads);
     int64_t big = (int64_t)T / CHUNKS * V > (int64_t)T * 2 * F ? (int64_t)T / CHUNKS * V : (int64_t)T * 2 * F, weights = 2 * (int64_t)V * C;
-    float *x = tune_device_alloc(dev[0], (int64_t)T * F * 4, "x"), *y = tune_device_alloc(dev[0], big * 4, "y"),
-          *w = tune_device_alloc(dev[0], weights * 4, "w");
-    if (!x || !y || !w)
+    tune_address x = tune_device_alloc(dev[0], (int64_t)T * F * 4, "x"), y = tune_device_alloc(dev[0], big * 4, "y");
+    tune_address w = tune_device_alloc(dev[0], weights * 4, "w");
+    if (!x.at || !y.at || !w.at)
         fail();
     double end = tune_moment_now().wall_s + seconds;
     do
@@ -168,7 +168,9 @@ static void measure(double seconds, int threads, bool both, bool own)
     if (both)
         printf("# %s%s\n# %s\n", dev[0]->description, own ? ", its own threads" : "", dev[1]->description);
     if (both) {
-        memset(w, 0, (size_t)weights * 4);
+        struct tune_tensor all = tune_tensor_1d(w, TUNE_F32, weights);
+        if (tune_zero(dev[0], &all) < 0)
+            fail();
         printf("# FMA peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
     }
     tune_device_free(dev[0], x, (int64_t)T * F * 4);

@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/nf4.h"
-#include "devices/kernels.h"
+#include "devices/ops.h"
 
 enum { F32, BF16, NF4, KINDS, COPIES = 3 };
 
@@ -31,8 +31,8 @@ static void must(int status)
 
 struct layer {
     struct tune_tensor w[KINDS][COPIES];
-    struct tune_nf4 nf4[COPIES];
-    void *memory[KINDS];
+    struct tune_nf4_part nf4[COPIES];
+    tune_address memory[KINDS];
     int64_t bytes[KINDS];
 };
 
@@ -41,20 +41,31 @@ static void make(struct tune_device *dev, const struct shape *s, struct layer *l
     int64_t n = s->in * s->out, each = tune_nf4_bytes(n);
     l->bytes[F32] = COPIES * n * 4, l->bytes[BF16] = COPIES * n * 2, l->bytes[NF4] = COPIES * each;
     for (int k = 0; k < KINDS; k++)
-        must((l->memory[k] = tune_device_alloc(dev, l->bytes[k], "weights")) ? 0 : -1);
-    float *numbers = l->memory[F32];
-    for (int64_t i = 0; i < COPIES * n; i++)
-        numbers[i] = (float)(i * 7919 % 1009) / 1009 - .5f;
-    must(tune_convert(l->memory[BF16], TUNE_BF16, numbers, TUNE_F32, COPIES * n));
+        must((l->memory[k] = tune_device_alloc(dev, l->bytes[k], "weights")).at ? 0 : -1);
+    float *numbers = malloc((size_t)n * sizeof *numbers);
+    char *host = aligned_alloc(64, (size_t)(each > n * 2 ? each : (n * 2 + 63) / 64 * 64));
+    must(numbers && host ? 0 : -1);
     for (int c = 0; c < COPIES; c++) {
+        tune_address f32 = tune_address_plus(l->memory[F32], c * n * 4), bf16 = tune_address_plus(l->memory[BF16], c * n * 2);
+        tune_address nf4 = tune_address_plus(l->memory[NF4], c * each);
         struct tune_nf4_writer w;
-        must(tune_nf4_begin(&w, s->name, (char *)l->memory[NF4] + c * each, n));
-        must(tune_nf4_write(&w, numbers + c * n, n));
-        must(tune_nf4_finish(&w, &l->nf4[c]));
-        l->w[F32][c] = tune_tensor_2d(numbers + c * n, TUNE_F32, s->out, s->in);
-        l->w[BF16][c] = tune_tensor_2d((uint16_t *)l->memory[BF16] + c * n, TUNE_BF16, s->out, s->in);
+        struct tune_nf4 q;
+        for (int64_t i = 0; i < n; i++)
+            numbers[i] = (float)((c * n + i) * 7919 % 1009) / 1009 - .5f;
+        must(tune_device_upload(dev, f32, numbers, n * 4));
+        must(tune_convert(host, TUNE_BF16, numbers, TUNE_F32, n));
+        must(tune_device_upload(dev, bf16, host, n * 2));
+        must(tune_nf4_begin(&w, s->name, host, n));
+        must(tune_nf4_write(&w, numbers, n));
+        must(tune_nf4_finish(&w, &q));
+        must(tune_device_upload(dev, nf4, host, each));
+        l->nf4[c] = (struct tune_nf4_part){nf4, q.offset, n, NULL};
+        l->w[F32][c] = tune_tensor_2d(f32, TUNE_F32, s->out, s->in);
+        l->w[BF16][c] = tune_tensor_2d(bf16, TUNE_BF16, s->out, s->in);
         l->w[NF4][c] = tune_nf4_matrix(&l->nf4[c], s->out, s->in);
     }
+    free(numbers);
+    free(host);
 }
 
 /* Fastest seconds of [direction][kind]. */
@@ -63,8 +74,8 @@ static void measure(struct tune_device *dev, const struct shape *s, int64_t rows
     struct layer l;
     make(dev, s, &l);
     int64_t bytes = rows * (s->in > s->out ? s->in : s->out) * 4;
-    float *x = tune_device_alloc(dev, bytes, "x"), *y = tune_device_alloc(dev, bytes, "y");
-    must(x && y ? 0 : -1);
+    tune_address x = tune_device_alloc(dev, bytes, "x"), y = tune_device_alloc(dev, bytes, "y");
+    must(x.at && y.at ? 0 : -1);
     struct tune_tensor tx = tune_tensor_2d(x, TUNE_F32, rows, s->in), ty = tune_tensor_2d(y, TUNE_F32, rows, s->out);
     double end = tune_clock_s() + seconds;
     for (int round = 0; round < 3 || tune_clock_s() < end; round++)
@@ -72,7 +83,7 @@ static void measure(struct tune_device *dev, const struct shape *s, int64_t rows
             for (int back = 0; back < 2; back++) {
                 const struct tune_tensor *w = &l.w[k][round % COPIES];
                 double begin = tune_clock_s();
-                must(back ? tune_gemm(dev, &tx, &ty, false, w, false, 1, 0) : tune_gemm(dev, &ty, &tx, false, w, true, 1, 0));
+                must(back ? tune_gemm(dev, &tx, &ty, false, w, false, 1, 0, TUNE_F32) : tune_gemm(dev, &ty, &tx, false, w, true, 1, 0, TUNE_F32));
                 double took = tune_clock_s() - begin;
                 best[back][k] = best[back][k] == 0 || took < best[back][k] ? took : best[back][k];
             }

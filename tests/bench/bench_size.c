@@ -17,6 +17,7 @@
 #include "core/memory.h"
 #include "losses/loss.h"
 #include "models/model.h"
+#include "models/weights.h"
 #include "optimizers/optimizer.h"
 
 struct size {
@@ -54,22 +55,32 @@ struct trainer {
     struct tune_model *m;
     struct tune_loss *loss;
     struct tune_optimizer *opt;
-    struct tune_sums *sums;
+    struct tune_record *sums;
     struct tune_batch batch;
 };
 
+static int draw(void *context, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
+{
+    uint32_t *state = context;
+    (void)p;
+    (void)at;
+    for (int64_t k = 0; k < n; k++) {
+        *state = *state * 1664525u + 1013904223u;
+        out[k] = ((float)(*state >> 8) / 16777216.f - .5f) * .1f;
+    }
+    return 0;
+}
+
 /* Small numbers of both signs: zeros would be faster than weights are. */
-static void fill(struct tune_model *m)
+static int fill(struct tune_model *m)
 {
     const struct tune_parameters *p = tune_model_parameters(m);
     uint32_t state = 1;
-    for (int i = 0; i < p->count; i++) {
-        float *w = tune_model_weight(m, &p->at[i]);
-        for (int64_t k = 0; k < p->at[i].count && !p->at[i].norm; k++) {
-            state = state * 1664525u + 1013904223u;
-            w[k] = ((float)(state >> 8) / 16777216.f - .5f) * .1f;
-        }
-    }
+    struct tune_weights_source drawn = {draw, &state};
+    for (int i = 0; i < p->count; i++)
+        if (!tune_role_is_norm(p->at[i].role) && tune_model_fill(m, &p->at[i], &drawn) < 0)
+            return -1;
+    return 0;
 }
 
 static int set_up(struct trainer *t, const struct tune_model_config *c, const struct size *s)
@@ -79,9 +90,8 @@ static int set_up(struct trainer *t, const struct tune_model_config *c, const st
     t->dev = tune_device_open("cpu", 0);
     if (!t->dev || !ids || !labels || !lengths || !(t->m = tune_model_new(c, t->dev, TUNE_F32)) ||
         tune_model_reserve(t->m, s->B, s->T, TUNE_FOR_TRAINING) < 0 || !(t->loss = tune_loss_new(t->m, true)) ||
-        !(t->sums = tune_sums_new(t->dev, 1)))
+        !(t->sums = tune_record_new(t->dev, 1)) || fill(t->m) < 0)
         return -1;
-    fill(t->m);
     t->opt =
         tune_optimizer_new(t->m, &(struct tune_optimizer_options){.kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8});
     for (int64_t i = 0; i < N; i++) {
@@ -98,11 +108,11 @@ static int set_up(struct trainer *t, const struct tune_model_config *c, const st
 static int step(struct trainer *t)
 {
     struct tune_tensor *hidden, *dhidden;
-    const struct tune_step_sums *steps;
+    const struct tune_done_step *steps;
     return tune_model_zero_grad(t->m, t->sums) < 0 || tune_model_forward(t->m, &t->batch, &hidden) < 0 ||
                    tune_loss_forward_backward(t->loss, hidden, &t->batch, t->sums, &dhidden) < 0 ||
                    tune_model_backward(t->m, &t->batch, dhidden) < 0 || tune_optimizer_clip(t->opt, 1, t->sums) < 0 ||
-                   tune_optimizer_step(t->opt, 1e-5, t->sums) < 0 || tune_sums_read(t->sums, &steps) < 0
+                   tune_optimizer_step(t->opt, 1e-5, t->sums) < 0 || tune_record_read(t->sums, &steps) < 0
                ? -1
                : 0;
 }

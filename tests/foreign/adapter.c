@@ -40,16 +40,16 @@ static int train(struct tune_model *m, struct tune_loss *loss, struct tune_devic
 {
     struct tune_optimizer_options adamw = {.kind = TUNE_ADAMW, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
     struct tune_optimizer *opt = tune_optimizer_new(m, &adamw);
-    struct tune_sums *sums = tune_sums_new(dev, 1);
-    const struct tune_step_sums *step;
+    struct tune_record *sums = tune_record_new(dev, 1);
+    const struct tune_done_step *step;
     struct tune_tensor *hidden, *dhidden;
     int good = opt && sums;
     for (int i = 0; i < STEPS && good; i++)
         good = tune_model_zero_grad(m, sums) == 0 && tune_model_forward(m, batch, &hidden) == 0 &&
                tune_loss_forward_backward(loss, hidden, batch, sums, &dhidden) == 0 &&
                tune_model_backward(m, batch, dhidden) == 0 && tune_optimizer_clip(opt, 1.0, sums) == 0 &&
-               tune_optimizer_step(opt, 1e-2, sums) == 0 && tune_sums_read(sums, &step) == 1;
-    tune_sums_free(sums);
+               tune_optimizer_step(opt, 1e-2, sums) == 0 && tune_record_read(sums, &step) == 1;
+    tune_record_free(sums);
     tune_optimizer_free(opt);
     return good ? 0 : -1;
 }

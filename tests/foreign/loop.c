@@ -37,7 +37,7 @@ struct training {
     struct tune_loader *loader;
     struct tune_loss *loss;
     struct tune_optimizer *optimizer;
-    struct tune_sums *sums;
+    struct tune_record *sums;
     struct tune_progress at;
     double losses[STEPS];
 };
@@ -53,13 +53,13 @@ static int start(struct training *t, const char *folder, struct tune_device *dev
            tune_model_reserve(t->model, BATCH, LENGTH, TUNE_FOR_TRAINING) == 0 &&
            (t->data = tune_dataset_from(ROWS, count_up, first, LENGTH)) &&
            (t->loader = tune_loader_new(t->data, &order)) && (t->loss = tune_loss_new(t->model, true)) &&
-           (t->optimizer = tune_optimizer_new(t->model, &adamw)) && (t->sums = tune_sums_new(dev, 1));
+           (t->optimizer = tune_optimizer_new(t->model, &adamw)) && (t->sums = tune_record_new(dev, 1));
 }
 
 /* One optimizer step; 1, 0 when there is none left, -1. */
 static int step(struct training *t)
 {
-    const struct tune_step_sums *done;
+    const struct tune_done_step *done;
     struct tune_batch batch;
     struct tune_tensor *hidden, *dhidden;
     int micros = tune_loader_more(t->loader, &t->at);
@@ -73,7 +73,7 @@ static int step(struct training *t)
             tune_model_backward(t->model, &batch, dhidden) < 0)
             return -1;
     if (tune_optimizer_clip(t->optimizer, 1.0, t->sums) < 0 || tune_optimizer_step(t->optimizer, 1e-3, t->sums) < 0 ||
-        tune_sums_read(t->sums, &done) != 1)
+        tune_record_read(t->sums, &done) != 1)
         return -1;
     t->losses[t->at.step] = done->scalars.loss_sum / done->scalars.labels;
     tune_progress_step(&t->at, t->loader);
@@ -82,7 +82,7 @@ static int step(struct training *t)
 
 static void finish(struct training *t)
 {
-    tune_sums_free(t->sums);
+    tune_record_free(t->sums);
     tune_optimizer_free(t->optimizer);
     tune_loss_free(t->loss);
     tune_loader_free(t->loader);

@@ -71,7 +71,7 @@ std::vector<double> train(const std::string &folder, int first)
     sgd.kind = TUNE_SGD;
     sgd.momentum = 0.9;
     Own<tune_optimizer, tune_optimizer_free> optimizer(got(tune_optimizer_new(model.get(), &sgd)));
-    Own<tune_sums, tune_sums_free> sums(got(tune_sums_new(dev.get(), 1)));
+    Own<tune_record, tune_record_free> sums(got(tune_record_new(dev.get(), 1)));
 
     std::vector<double> losses;
     tune_progress at = tune_progress();
@@ -88,7 +88,7 @@ std::vector<double> train(const std::string &folder, int first)
         done(tune_optimizer_clip(optimizer.get(), 1, sums.get()));
         done(tune_optimizer_step(optimizer.get(), 0.05, sums.get()));
         const tune_step_sums *finished;
-        done(tune_sums_read(sums.get(), &finished));
+        done(tune_record_read(sums.get(), &finished));
         losses.push_back(finished->scalars.loss_sum / finished->scalars.labels);
         tune_progress_step(&at, loader.get());
     }

@@ -13,12 +13,12 @@ static void ask(const struct tune_safetensors *f, size_t file_size)
         const char *name = tune_safetensors_name(f, i);
         HOLDS(t && name && tune_safetensors_find(f, name) == t);
         HOLDS(t->ndim >= 0 && t->ndim <= TUNE_MAX_DIMS);
-        int64_t bytes = tune_tensor_bytes(t);
+        int64_t bytes = tune_array_bytes(t);
         HOLDS(bytes >= 0 && (uint64_t)bytes <= file_size);
         total += bytes;
         for (int64_t k = 0; k < bytes; k++) /* every byte can be read */
             sum += ((const unsigned char *)t->data)[k];
-        HOLDS(tune_tensor_shape_text(t, shape, sizeof shape)[0] == '[');
+        HOLDS(tune_shape_text(t->ndim, t->shape, shape, sizeof shape)[0] == '[');
     }
     HOLDS((uint64_t)total <= file_size && sum <= 255u * file_size);
     HOLDS(!tune_safetensors_at(f, count) && !tune_safetensors_at(f, -1) && !tune_safetensors_name(f, count));

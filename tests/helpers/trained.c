@@ -70,7 +70,7 @@ static int read_steps(const char *run, struct step *steps)
     return n;
 }
 
-static double real(const struct tune_tensor *t, int64_t i)
+static double real(const struct tune_array *t, int64_t i)
 {
     double v;
     float f;
@@ -91,10 +91,10 @@ static double worse(double a, double b)
 /* got: this number of the first step; those of the others are as far apart as the steps. */
 static double numbers_apart(const struct tune_safetensors *want, const char *name, const double *got, int n)
 {
-    const struct tune_tensor *t = tune_safetensors_find(want, name);
+    const struct tune_array *t = tune_safetensors_find(want, name);
     double worst = 0;
-    if (!t || tune_tensor_elements(t) != n)
-        stop("%d steps in metrics.jsonl; %s has %lld", n, name, t ? (long long)tune_tensor_elements(t) : -1);
+    if (!t || tune_array_elements(t) != n)
+        stop("%d steps in metrics.jsonl; %s has %lld", n, name, t ? (long long)tune_array_elements(t) : -1);
     for (int i = 0; i < n; i++)
         worst = worse(worst, fabs(got[i * sizeof(struct step) / sizeof *got] / real(t, i) - 1));
     return worst;
@@ -114,13 +114,13 @@ static struct tune_safetensors *open_weights(const char *run, int step)
     return NULL;
 }
 
-static double tensor_apart(const struct tune_tensor *want, const struct tune_tensor *before,
-                           const struct tune_tensor *got, const char *name)
+static double tensor_apart(const struct tune_array *want, const struct tune_array *before,
+                           const struct tune_array *got, const char *name)
 {
     double d = 0, s = 0;
-    int64_t n = tune_tensor_elements(want);
+    int64_t n = tune_array_elements(want);
     if (!before || !got || got->dtype != TUNE_F32 || before->dtype != TUNE_F32 ||
-        tune_tensor_elements(got) != n || tune_tensor_elements(before) != n)
+        tune_array_elements(got) != n || tune_array_elements(before) != n)
         stop("%s is missing, or not of this shape in float32", name);
     for (int64_t i = 0; i < n; i++) {
         double w = real(want, i), e = real(got, i) - w, u = w - real(before, i);

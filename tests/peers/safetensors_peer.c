@@ -31,7 +31,7 @@ static int copy(const char *from, const char *to)
     }
     for (int64_t i = 0; !bad && i < tune_safetensors_count(f); i++) {
         const struct tune_array *t = tune_safetensors_at(f, i);
-        bad = tune_safetensors_writer_write(w, t->data, tune_tensor_bytes(t));
+        bad = tune_safetensors_writer_write(w, t->data, tune_array_bytes(t));
     }
     bad = bad || tune_safetensors_writer_finish(w);
     if (bad)

@@ -85,7 +85,8 @@ int64_t tune_cpu_attention_floats(int64_t keys, int64_t D)
 
 int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D)
 {
-    return 2 * B * T * H * D;
+    int64_t n;
+    return __builtin_mul_overflow(2 * B, T, &n) || __builtin_mul_overflow(n, H, &n) || __builtin_mul_overflow(n, D, &n) ? INT64_MAX : n;
 }
 
 /* Queries [B,Tq,H,D] and keys and values [B,capacity,K,D], wherever they lie, and who sees whom. */

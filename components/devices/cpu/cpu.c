@@ -121,8 +121,9 @@ static int cpu_reserve(struct tune_device *dev, const struct tune_largest *l)
 static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tune_largest *l, int64_t *library)
 {
     const struct tune_cpu *cpu = dev->state;
+    int64_t sums = sums_floats(l), others = (whole_pages(thread_floats(dev, l)) * dev->threads + shared_floats(dev, l)) * 4, bytes;
     *library = (int64_t)dev->threads * (cpu->blas ? BLAS_BYTES : THREAD_BYTES);
-    return (whole_pages(thread_floats(dev, l)) * dev->threads + shared_floats(dev, l) + sums_floats(l)) * 4;
+    return __builtin_mul_overflow(sums, 4, &bytes) || __builtin_add_overflow(bytes, others, &bytes) ? INT64_MAX : bytes;
 }
 
 static int move_bytes(struct tune_device *dev, void *to, const void *from, int64_t bytes)
