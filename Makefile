@@ -37,6 +37,7 @@ MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
 PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
 HELPERS  = $(patsubst tests/helpers/%.c,$(BUILD)/tests/helpers/%,$(wildcard tests/helpers/*.c))
 BENCHES  = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
+FAR      = $(BUILD)/tests/libfar.a
 TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 FUZZERS  = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c)))
 REPLAY  ?= $(BUILD)/obj/tests/fuzz/replay.o
@@ -80,10 +81,15 @@ $(foreach p,$(PARTS),$(eval $(BUILD)/$(notdir $(patsubst %/,%,$(dir $(p)))): $(B
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
+# The far device of tests/far, for the tests that open it.
+$(FAR): $(BUILD)/obj/tests/far/far.o
+	@mkdir -p $(@D)
+	$(call say,ar,$@)rm -f $@ && $(AR) rcs $@ $^
+
 # Only the tests know cmocka: the benches and their helpers build where it is not installed.
 $(TESTS:$(BUILD)/%=$(BUILD)/obj/%.o): CPPFLAGS += $(CMOCKA_CFLAGS)
 $(TESTS): CHECKS = $(CMOCKA_LIBS)
-$(TESTS) $(HELPERS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(LIBRARY)
+$(TESTS) $(HELPERS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(FAR) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CHECKS) $(LIBS) -o $@
 

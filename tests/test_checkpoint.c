@@ -1,5 +1,6 @@
 /* test_checkpoint.c - a folder loaded and saved keeps every tensor's bytes; state holds what training needs. */
 #include "values.h"
+#include "far/far.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -22,7 +23,7 @@ static struct tune_device *dev;
 static int open_device(void **state)
 {
     (void)state;
-    dev = tune_device_open("cpu", 2);
+    dev = test_device(2);
     return dev ? 0 : -1;
 }
 

@@ -1,5 +1,6 @@
 /* test_evaluator.c - the held-out loss: weighted by tokens whatever the batches are, when it runs, what it remembers. */
 #include "values.h"
+#include "far/far.h"
 
 #include "datasets/dataset.h"
 #include "evaluators/evaluator.h"
@@ -30,7 +31,7 @@ struct bench {
 
 static void setup(struct bench *b)
 {
-    b->dev = tune_device_open("cpu", 2);
+    b->dev = test_device(2);
     assert_got(b->dev);
     b->m = tune_model_load("tests/reference/llama-tied", b->dev, TUNE_F32);
     assert_got(b->m);

@@ -1,6 +1,7 @@
 /* test_init.c - first values: of models made of random numbers, of adapters; and products with merged weights, which go by
  * tiles. The model has matrices longer than any piece that is drawn, written or multiplied at a time. */
 #include "values.h"
+#include "far/far.h"
 
 #include <cjson/cJSON.h>
 
@@ -34,7 +35,7 @@ static uint64_t stream_of(const struct tune_parameter *p)
 static void of_models(void **state)
 {
     (void)state;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     make_model("first", SEED);
     struct tune_model *m = tune_model_load("first", dev, TUNE_F32);
     assert_got(m);
@@ -65,7 +66,7 @@ static void of_models(void **state)
 static void of_adapters(void **state)
 {
     (void)state;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     struct tune_lora_options o = {.r = 5, .alpha = 10, .targets = "all-linear",
                                   .rank_pattern = "down_proj=64"};
     struct tune_model *m = tune_model_load("first", dev, TUNE_F32);
@@ -134,7 +135,7 @@ static void by_tiles(void **state)
     (void)state;
     static const char *const targets[] = {"all-linear", "q_proj,v_proj,up_proj,down_proj"};
     static const int32_t ids[T] = {1, 7, 49};
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     for (int c = 0; c < 2; c++) {
         struct tune_lora_options o = {.r = 2, .alpha = 3, .targets = targets[c]};
         struct tune_batch batch = {.B = 1, .T = T, .ids = ids, .tokens = T};

@@ -5,6 +5,7 @@
  * Outputs that are set start as NaN, those that are added to start as random numbers. */
 #include "arrays.h"
 #include "naive.h"
+#include "far/far.h"
 
 #include "core/nf4.h"
 #include "devices/ops.h"
@@ -20,7 +21,7 @@ static int open_devices(void **state)
     (void)state;
     for (int i = 0; i < DEVICES; i++) {
         setenv("TUNE_MATMUL", i < DEVICES - 1 ? "own" : "openblas", 1);
-        if (!(devices[i] = tune_device_open("cpu", threads[i])))
+        if (!(devices[i] = test_device(threads[i])))
             return -1;
     }
     return 0;
@@ -1279,7 +1280,7 @@ static void refused(void **state)
 static void device_memory(void **state)
 {
     (void)state;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     assert_got(dev);
     int64_t before = dev->bytes;
     tune_address p = tune_device_alloc(dev, 1001, "a test");

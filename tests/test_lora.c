@@ -1,5 +1,6 @@
 /* test_lora.c - adapters: each product against float64 loops, whole models against merged ones and central differences. */
 #include "values.h"
+#include "far/far.h"
 
 #include "core/random.h"
 #include "devices/ops.h"
@@ -233,7 +234,7 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
 static void products(void **state)
 {
     (void)state;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < CASES; c++) {
             struct tune_model *m = open_model(folders[f], dev, &cases[c], 0);
@@ -342,7 +343,7 @@ static void against_merged(void **state)
 {
     (void)state;
     double most = 0;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < CASES; c++) {
             struct run a, b;
@@ -400,7 +401,7 @@ static void central_differences(void **state)
 {
     (void)state;
     double most = 0;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < CASES; c++) {
             struct run r;
@@ -425,7 +426,7 @@ static void central_differences(void **state)
 static void same_bits(void **state)
 {
     (void)state;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < CASES; c++) {
             struct run r[3];
@@ -483,7 +484,7 @@ static void packing(void **state)
 {
     (void)state;
     double worst = 0;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < 2 * CASES; c++) {
             struct tune_lora_options o = cases[c % CASES];
@@ -529,7 +530,7 @@ static void planned_bytes(void **state)
     (void)state;
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < 2 * CASES; c++) {
-            struct tune_device *dev = tune_device_open("cpu", 2);
+            struct tune_device *dev = test_device(2);
             int what = TUNE_FOR_TRAINING | (c < CASES ? 0 : TUNE_CHECKPOINTING);
             struct tune_model_bytes bytes;
             struct tune_model_adapted adapted = {&cases[c % CASES], TUNE_BF16};
@@ -550,7 +551,7 @@ static void planned_bytes(void **state)
 static void beginnings(void **state)
 {
     (void)state;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int dora = 0; dora < 2; dora++) {
             struct tune_lora_options o = {.r = 4, .alpha = 8, .targets = "all-linear", .dora = dora};
@@ -612,7 +613,7 @@ static void work(void **state)
         int products; /* an adapter's three, and one where it or a frozen matrix hands on a gradient */
     } all[] = {{"layers.1.mlp.down_proj", 3}, {"layers.1.mlp.up_proj", 3 + 1}, {"layers.1.self_attn.o_proj", 3 + 2},
                {"layers.1.self_attn.k_proj", 3 + 3}, {"layers.0.mlp.down_proj", 3 + 4}};
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     struct tune_ops table = *dev->ops;
     real = dev->ops;
     table.gemm = counted;
@@ -642,7 +643,7 @@ static void dropping(void **state)
     (void)state;
     enum { ROWS = 400, WIDE = 333 };
     static float x[ROWS * WIDE], zeros[ROWS * WIDE];
-    struct tune_device *dev[2] = {tune_device_open("cpu", 1), tune_device_open("cpu", 2)};
+    struct tune_device *dev[2] = {test_device(1), test_device(2)};
     struct tune_dropout drop = {.seed = 12345, .p = .05};
     struct tune_scalars at = {.step = 3, .pass = 2};
     tune_address step[2] = {put_bytes(dev[0], &at, sizeof at), put_bytes(dev[1], &at, sizeof at)};
@@ -723,7 +724,7 @@ static void options(void **state)
         {{.r = 1, .alpha = 1, .targets = "q_proj", .layers = "0-99"}, "the model has layers 0 to"},
         {{.r = 1, .alpha = 1, .targets = "layers.0.self_attn.q_proj", .layers = "1"}, "no target lies in the layers 1"},
     };
-    struct tune_device *dev = tune_device_open("cpu", 1);
+    struct tune_device *dev = test_device(1);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct tune_model *m = tune_model_load_frozen(folders[0], dev, TUNE_F32, TUNE_F32);
         assert_int_equal(tune_lora_add(m, &bad[i].o, 1), -1);
@@ -751,7 +752,7 @@ static void first_values(void **state)
     enum { MOST = 1 << 14 };
     static double u[MOST];
     const struct tune_lora_options o = {.r = 16, .alpha = 16, .targets = "all-linear"};
-    struct tune_device *dev = tune_device_open("cpu", 1);
+    struct tune_device *dev = test_device(1);
     struct tune_model *m = tune_model_load_frozen(folders[2], dev, TUNE_F32, TUNE_F32);
     int n = 0;
     double apart = 0, product = 0;
@@ -789,7 +790,7 @@ static void first_values(void **state)
 static void row_of_zeros(void **state)
 {
     (void)state;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     assert_got(dev);
     const float magnitude[2] = {3, 3}, squares[2] = {4, 0}, zeros[2] = {0, 0}, aa[1] = {1};
     const float unset[2] = {NAN, NAN};

@@ -1,5 +1,6 @@
 /* test_model.c - whole models against PyTorch's float64 numbers (tests/reference) and a real pretrained one. */
 #include "values.h"
+#include "far/far.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -196,7 +197,7 @@ static struct worst check(const char *folder, const char *state, const char *ste
     double sum = 0;
     reference_open(&r, state);
     s.file = steps ? tune_safetensors_open(steps) : NULL;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     assert_got(dev);
     struct tune_model *m = tune_model_load(folder, dev, TUNE_F32);
     assert_got(m);
@@ -326,7 +327,7 @@ static void nothing_grows(void **state)
         struct tune_tensor *hidden, *dhidden;
         snprintf(path, sizeof path, "%s/expected.safetensors", folders[i % 3]);
         reference_open(&r, path);
-        struct tune_device *dev = tune_device_open("cpu", 2);
+        struct tune_device *dev = test_device(2);
         struct tune_model *m = tune_model_load(folders[i % 3], dev, i < 3 ? TUNE_F32 : TUNE_BF16);
         assert_got(m);
         assert_ok(tune_model_reserve(m, r.B, r.T, TUNE_FOR_TRAINING));

@@ -2,6 +2,7 @@
  * without a profiler, a trace that is whole. */
 #include "values.h"
 #include "fake_nvml.h"
+#include "far/far.h"
 
 #include <cjson/cJSON.h>
 #include <sys/stat.h>
@@ -63,7 +64,7 @@ static void setup(struct trainer *t, int threads, bool checkpointing, int64_t ma
                                   .logits_scaling = 1,
                                   .qkv_bias = true};
     memset(t, 0, sizeof *t);
-    t->dev = tune_device_open("cpu", threads);
+    t->dev = test_device(threads);
     assert_got(t->dev);
     t->m = tune_model_new(&c, t->dev, TUNE_F32);
     assert_got(t->m);

@@ -1,5 +1,6 @@
 /* test_qlora.c - adapters on a base kept in NF4: the bits of the same base with its numbers dequantised, forward and backward. */
 #include "values.h"
+#include "far/far.h"
 
 #include "checkpoints/adapter.h"
 #include "core/float16.h"
@@ -25,7 +26,7 @@ enum { CASES = sizeof cases / sizeof *cases };
 static void storage(void **state)
 {
     (void)state;
-    struct tune_device *dev = tune_device_open("cpu", 2);
+    struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++) {
         struct tune_model *m = tune_model_load_frozen(folders[f], dev, TUNE_F32, TUNE_NF4);
         struct tune_model *wide = tune_model_load_frozen(folders[f], dev, TUNE_F32, TUNE_F32);
@@ -109,7 +110,7 @@ static void same_bits_as_dequantised(void **state)
 {
     (void)state;
     for (int threads = 1; threads <= 2; threads++) {
-        struct tune_device *dev = tune_device_open("cpu", threads);
+        struct tune_device *dev = test_device(threads);
         for (int f = 0; f < FOLDERS; f++)
             for (int c = 0; c < 2 * CASES; c++) {
                 enum tune_dtype activations = c < CASES ? TUNE_F32 : TUNE_BF16;
@@ -146,7 +147,7 @@ static void planned_and_proved(void **state)
     (void)state;
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < CASES; c++) {
-            struct tune_device *dev = tune_device_open("cpu", 2);
+            struct tune_device *dev = test_device(2);
             const char *tmp = test_folder();
             struct tune_model_bytes bytes;
             struct tune_model_adapted adapted = {&cases[c], TUNE_NF4};

@@ -2,6 +2,7 @@
 #include "arrays.h"
 #include "naive.h"
 #include "values.h"
+#include "far/far.h"
 
 #include "core/float16.h"
 #include "devices/ops.h"
@@ -122,7 +123,7 @@ static void random_weights(struct tune_model *m, double size)
 static void open_trainer(struct trainer *t, const struct tune_model_config *c, int B, int T, enum tune_dtype dtype, int what)
 {
     memset(t, 0, sizeof *t);
-    t->dev = tune_device_open("cpu", 2);
+    t->dev = test_device(2);
     assert_got(t->dev);
     t->m = tune_model_new(c, t->dev, dtype);
     assert_got(t->m);
@@ -606,7 +607,7 @@ static void reserves(void **state)
 {
     (void)state;
     struct tune_model_config c = llama();
-    struct tune_device *dev = tune_device_open("cpu", 1);
+    struct tune_device *dev = test_device(1);
     assert_got(dev);
     c.max_positions = 1 << 28;
     struct tune_model *m = tune_model_new(&c, dev, TUNE_F32);
@@ -902,7 +903,7 @@ static void steps(void **state)
 static void step_sums(void **state)
 {
     (void)state;
-    struct tune_device *dev = tune_device_open("cpu", 1);
+    struct tune_device *dev = test_device(1);
     struct tune_record *sums = tune_record_new(dev, 2);
     const struct tune_done_step *steps;
     const struct tune_batch padded = {.B = 2, .T = 5, .tokens = 7, .label_count = 4, .epoch = 0.25};

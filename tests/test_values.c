@@ -4,6 +4,7 @@
  * The model has odd sizes: matrices of NF4 end in the middle of a byte, of a block and of a block
  * of scales (64 and 16384 numbers), and some are longer than a piece. */
 #include "values.h"
+#include "far/far.h"
 
 #include <cjson/cJSON.h>
 
@@ -29,7 +30,7 @@ static int begin(void **state)
         "\"intermediate_size\": 16401, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
         "\"num_key_value_heads\": 1, \"head_dim\": 130, \"attention_bias\": true, "
         "\"tie_word_embeddings\": false, \"initializer_range\": 0.05}";
-    if (test_home_begin(state) < 0 || !(dev = tune_device_open("cpu", 2)))
+    if (test_home_begin(state) < 0 || !(dev = test_device(2)))
         return -1;
     cJSON *config = cJSON_Parse(text);
     int status = tune_model_init("model", config, "test", 11, TUNE_F32, NULL, NULL);
@@ -61,18 +62,25 @@ static const struct tune_parameter *row(struct tune_model *m, const char *name)
 
 /* ---- numbers ---- */
 
-/* Number i of a row: another one in each row, at each place and for each seed. */
-static float number(const struct tune_parameter *p, uint64_t seed, int64_t i)
+/* Other numbers in each row and for each seed. number - the one at place i, between -0.5 and 0.5. */
+static uint64_t stream_of(const struct tune_parameter *p, uint64_t seed)
 {
-    uint64_t stream = tune_hash64(p->name, strlen(p->name), 0);
-    return (float)(0.5 - tune_random_uniform(seed, stream, (uint64_t)i));
+    return tune_hash64(p->name, strlen(p->name), seed);
+}
+
+static float number(uint64_t stream, int64_t i)
+{
+    uint64_t x = (stream + (uint64_t)i) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+    return (float)(int64_t)(x >> 40) * 0x1p-24f - 0.5f;
 }
 
 static float *numbers(const struct tune_parameter *p, uint64_t seed)
 {
     float *x = malloc((size_t)p->count * sizeof *x);
+    uint64_t stream = stream_of(p, seed);
     for (int64_t i = 0; i < p->count; i++)
-        x[i] = number(p, seed, i);
+        x[i] = number(stream, i);
     return x;
 }
 
@@ -303,8 +311,9 @@ static int make(void *context, const struct tune_parameter *p, int64_t at, int64
         tune_error_set("no more numbers for %s", p->name);
         return -1;
     }
+    uint64_t stream = stream_of(p, k->seed);
     for (int64_t i = 0; i < n; i++)
-        out[i] = number(p, k->seed, at + i);
+        out[i] = number(stream, at + i);
     return 0;
 }
 
@@ -386,13 +395,16 @@ static void assert_kinds(struct tune_model *m)
         float *all = all_kept(m, kinds[k]);
         for (int i = 0; i < table->count; i++) {
             const struct tune_parameter *p = &table->at[i];
+            uint64_t stream = stream_of(p, 10 + (uint64_t)k);
             for (int64_t n = 0; n < p->count && p->gradient >= 0; n++) {
-                assert_true(all[p->gradient + n] == number(p, 10 + (uint64_t)k, n));
+                if (all[p->gradient + n] != number(stream, n))
+                    fail_msg("%s, kind %d: lies elsewhere", p->name, kinds[k]);
                 all[p->gradient + n] = 0;
             }
         }
         for (int64_t n = 0; n < table->gradients; n++)
-            assert_true(all[n] == 0);
+            if (all[n] != 0)
+                fail_msg("kind %d: something was written between the rows", kinds[k]);
         free(all);
     }
 }
@@ -409,7 +421,8 @@ static void write_kinds(struct tune_model *m)
             }
             float *x = values(m, p, kinds[k]);
             for (int64_t n = 0; n < p->count && k > 0; n++)
-                assert_true(x[n] == 0); /* as they are made */
+                if (x[n] != 0)
+                    fail_msg("%s, kind %d: does not begin as zeros", p->name, kinds[k]);
             free(x);
             x = numbers(p, 10 + (uint64_t)k);
             set_values(m, p, kinds[k], x);
@@ -580,9 +593,10 @@ static int take(void *context, const struct tune_parameter *p, int64_t at, int64
     assert_ptr_equal(x, t->room);
     assert_int_equal(at, t->next);
     assert_true(n > 0 && n <= TUNE_PIECE && at + n <= t->count);
+    uint64_t stream = stream_of(p, 9);
     for (int64_t i = 0; i < n; i += 997)
-        assert_true(x[i] == number(p, 9, at + i));
-    assert_true(x[n - 1] == number(p, 9, at + n - 1));
+        assert_true(x[i] == number(stream, at + i));
+    assert_true(x[n - 1] == number(stream, at + n - 1));
     t->next += n;
     return t->pieces++ == t->limit ? -1 : 0;
 }

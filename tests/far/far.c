@@ -1,5 +1,5 @@
 /* far.c - the far device: a queue of calls in front of the CPU's table. */
-#include "far/far.h"
+#include "far.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -29,7 +29,8 @@ struct far {
     struct tune_device *cpu;
     struct block *blocks;
     struct call *first, **last;
-    bool failed; /* since the last sync */
+    bool failed;     /* since the last sync */
+    int64_t counted; /* of the bytes that the CPU device took: working memory */
 };
 
 static void give_up(const char *why)
@@ -150,6 +151,15 @@ static int far_download(struct tune_device *dev, void *to, tune_address from, in
     return enqueue(dev, run_download, &t, sizeof t);
 }
 
+/* Working memory that the CPU device has taken by now is ours, too. */
+static void count_work(struct tune_device *dev)
+{
+    struct far *far = dev->state;
+    dev->bytes += far->cpu->bytes - far->counted;
+    dev->bytes_peak = dev->bytes > dev->bytes_peak ? dev->bytes : dev->bytes_peak;
+    far->counted = far->cpu->bytes;
+}
+
 static int far_sync(struct tune_device *dev)
 {
     struct far *far = dev->state;
@@ -166,6 +176,7 @@ static int far_sync(struct tune_device *dev)
     }
     far->last = &far->first;
     open_all(far, false);
+    count_work(dev);
     bool failed = far->failed;
     far->failed = false;
     return failed ? -1 : 0;
@@ -323,11 +334,20 @@ TUNE_OPS(FAR)
 static int far_reserve(struct tune_device *dev, const struct tune_largest *largest)
 {
     struct tune_device *cpu = ((struct far *)dev->state)->cpu;
-    int64_t before = cpu->bytes;
+    TRY(far_sync(dev));
     TRY(cpu->ops->reserve(cpu, largest));
-    dev->bytes += cpu->bytes - before;
-    dev->bytes_peak = dev->bytes > dev->bytes_peak ? dev->bytes : dev->bytes_peak;
+    count_work(dev);
     return 0;
+}
+
+static int far_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n)
+{
+    struct far *far = dev->state;
+    TRY(far_sync(dev));
+    open_all(far, true);
+    int status = far->cpu->ops->ceilings(far->cpu, ceilings, memory, n);
+    open_all(far, false);
+    return status;
 }
 
 static int64_t far_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library)
@@ -352,6 +372,7 @@ static const struct tune_ops far_ops = {
     .free = far_free,
     .reserve = far_reserve,
     .reserve_bytes = far_reserve_bytes,
+    .ceilings = far_ceilings,
     .upload = far_upload,
     .download = far_download,
     .sync = far_sync,

@@ -7,7 +7,7 @@
  *     somebody freed or used the target too early;
  *   - outputs that an operation sets whole, and all working memory, hold NaN before the operation.
  *
- *     struct tune_device *dev = open_device(2);      the far one if TUNE_TEST_DEVICE=far, else the CPU */
+ *     struct tune_device *dev = test_device(2);      the far one if TUNE_TEST_DEVICE=far, else the CPU */
 #ifndef TUNE_TEST_FAR_H
 #define TUNE_TEST_FAR_H
 
@@ -19,7 +19,7 @@
 /* tune_far_open - threads as for tune_device_open. */
 struct tune_device *tune_far_open(int threads);
 
-static inline struct tune_device *open_device(int threads)
+static inline struct tune_device *test_device(int threads)
 {
     const char *which = getenv("TUNE_TEST_DEVICE");
     return which && !strcmp(which, "far") ? tune_far_open(threads) : tune_device_open("cpu", threads);
