@@ -181,7 +181,7 @@ bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(HELPERS)
 	@export TUNE_DEFAULTS=$${TUNE_DEFAULTS:-$(CURDIR)/defaults} BUILD=$(BUILD); \
 	for b in $(BENCHES); do echo "== $$(basename $$b)"; $$b || exit 1; done; \
-	for b in tests/bench/*.sh; do echo "== $$(basename $$b)"; sh $$b || exit 1; done
+	for b in tests/bench/bench_*.sh; do echo "== $$(basename $$b)"; sh $$b || exit 1; done
 
 # The same work by the field's libraries, side by side, in the environment of test-peers (tests/peers.sh makes it).
 bench-peers: setup-test

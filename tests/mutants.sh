@@ -29,7 +29,10 @@ helpers=$(ls tests/helpers/*.c | sed 's|\(.*\)\.c|build/\1|')
 build() {
     where=$1 jobs=$2
     shift 2
-    targets=$(for t in "$@"; do case $t in *.sh) echo all $helpers ;; *) echo "build/tests/${t%:*}" ;; esac; done)
+    targets=$(for t in "$@"; do case $t in
+        *.sh) echo all $helpers; grep -o '\$BUILD/tests/test_[a-z_0-9]*' "tests/$t" | sed 's/^\$BUILD/build/' ;;
+        *) echo "build/tests/${t%:*}" ;;
+        esac; done | tr ' ' '\n' | sort -u)
     make -C "$where" -j"$jobs" --no-print-directory OPT=-O2 EXTRA_CFLAGS=-g0 $targets >"$where.log" 2>&1
 }
 # run FOLDER TEST - in a copy; what the test leaves behind goes with the folder

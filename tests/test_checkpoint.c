@@ -9,9 +9,11 @@
 #include "devices/ops.h"
 #include "checkpoints/checkpoint.h"
 #include "checkpoints/disk.h"
+#include "core/file.h"
 #include "core/safetensors.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
+#include "loggers/logger.h"
 #include "losses/loss.h"
 #include "models/init.h"
 #include "models/lora.h"
@@ -403,6 +405,65 @@ static int broken_adamw(struct tune_device *d, struct tune_tensor *w, const stru
     return -1;
 }
 
+/* Rows 2 and 3 have nothing to train on. */
+static int mute_rows(void *context, int64_t row, struct tune_example *x)
+{
+    int status = own_row(context, row, x);
+    for (int t = 0; t < 4; t++)
+        x->trained[t] = row != 2 && row != 3;
+    return status;
+}
+
+/* An error in a step that left rows out: what is saved has the plan from before that step, as resuming computes it. */
+static void plan_of_a_rescue(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder(), *folder = "tests/reference/llama-tied";
+    char run[TUNE_PATH_MAX], path[TUNE_PATH_MAX], text[512];
+    struct trainer t = open_trainer(folder, TUNE_ADAMW);
+    tune_loader_free(t.load);
+    tune_dataset_free(t.data);
+    assert_got(t.data = tune_dataset_from(8, mute_rows, NULL, 4));
+    assert_got(t.load = tune_loader_new(t.data, &(struct tune_loader_options){.part = TUNE_ALL, .batch_size = 2, .accumulate = 1,
+                   .max_length = 4, .epochs = 3, .max_steps = -1, .stop_after_seconds = -1}));
+    assert_ok(tune_path(run, "%s/run", tmp));
+    struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "test", .folder = run, .quiet = true});
+    assert_got(log);
+    struct tune_checkpoint *c = checkpoints(run, folder);
+    assert_got(c);
+    struct tune_batch batch;
+    for (int step = 1; step <= 2; step++) {
+        struct tune_tensor *hidden, *dhidden;
+        assert_int_equal(tune_loader_more(t.load, &t.at), 1);
+        assert_int_equal(t.at.planned_steps, step == 1 ? 12 : 11); /* rows 2 to 5 are one step's */
+        assert_ok(tune_loader_next(t.load, &batch));
+        assert_ok(tune_model_zero_grad(t.m, t.sums));
+        if (step == 2)
+            break;
+        assert_ok(tune_model_forward(t.m, &batch, &hidden));
+        assert_ok(tune_loss_forward_backward(t.loss, hidden, &batch, t.sums, &dhidden));
+        assert_ok(tune_model_backward(t.m, &batch, dhidden));
+        assert_ok(tune_optimizer_clip(t.opt, 1, t.sums));
+        assert_ok(tune_optimizer_step(t.opt, 1e-3, t.sums));
+        tune_progress_step(&t.at, t.load);
+        assert_ok(tune_logger_step(log, &t.at, t.sums));
+    }
+    struct tune_rescue rescue = {c, log, t.m, t.opt, t.load, t.sums, &t.at};
+    assert_ok(tune_checkpoint_rescue(&rescue, text, sizeof text));
+    assert_non_null(strstr(text, "checkpoint-1"));
+    assert_ok(tune_path(path, "%s/checkpoint-1/state/progress.json", run));
+    char *json;
+    size_t size;
+    assert_ok(tune_file_read(path, 10000, &json, &size));
+    const char *planned = strstr(json, "\"planned_steps\":");
+    assert_non_null(planned);
+    assert_int_equal(atoi(planned + strlen("\"planned_steps\":")), 12);
+    free(json);
+    tune_checkpoint_free(c);
+    tune_logger_free(log);
+    close_trainer(&t);
+}
+
 /* An error in the middle of an update: half of the weights are of the next step, and nothing of it may be saved. */
 static void half_a_step(void **state)
 {
@@ -753,7 +814,7 @@ int main(void)
         cmocka_unit_test(goes_on_bit_for_bit),
         cmocka_unit_test(long_tensors),
         cmocka_unit_test(adapters_go_on_bit_for_bit),
-        cmocka_unit_test(half_a_step), cmocka_unit_test(disk_plans),
+        cmocka_unit_test(half_a_step), cmocka_unit_test(disk_plans), cmocka_unit_test(plan_of_a_rescue),
         cmocka_unit_test(failed_save),
         cmocka_unit_test(needs_no_source),
         cmocka_unit_test(keeps_the_last),

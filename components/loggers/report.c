@@ -178,7 +178,7 @@ static const char *ended(const struct tune_logger *log, struct tune_progress *at
 {
     double first, last;
     *reason = 0;
-    at->diverged = at->finished && !at->stopped && !log->options.unsaved && tune_trend_rose(&log->trend, &first, &last);
+    at->diverged = !at->stopped && !log->options.unsaved && tune_trend_rose(&log->trend, &first, &last);
     if (at->diverged) {
         snprintf(reason, size, "the loss rose: its mean was %.4f in the first %d steps and %.4f in the last; lower --lr", first,
                  TUNE_TREND_STEPS, last);
