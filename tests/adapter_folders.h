@@ -3,6 +3,7 @@
 #define TUNE_ADAPTER_FOLDERS_H
 
 #include "devices/device.h"
+#include "far/far.h"
 #include "test.h"
 
 static const char *home; /* a folder of this program's */
@@ -12,7 +13,7 @@ static int begin(void **state)
 {
     (void)state;
     home = test_folder();
-    device = tune_device_open("cpu", 2);
+    device = test_device(2);
     return device ? 0 : -1;
 }
 

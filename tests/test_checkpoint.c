@@ -364,6 +364,13 @@ static void adapters_go_on_bit_for_bit(void **state)
             tune_checkpoint_free(c);
             assert_ok(tune_path(path, "%s/checkpoint-5/state/weights.safetensors", tmp));
             assert_int_equal(tune_file_exists(path), narrow);
+            if (narrow) { /* the adapters' numbers alone */
+                struct tune_safetensors *f = tune_safetensors_open(path);
+                const struct tune_parameters *p = tune_model_parameters(a.m);
+                assert_got(f);
+                assert_int_equal(tune_safetensors_count(f), p->count - p->base);
+                tune_safetensors_close(f);
+            }
             assert_ok(tune_path(path, "%s/checkpoint-5/model.safetensors", tmp));
             assert_false(tune_file_exists(path));
             assert_ok(tune_path(path, "%s/checkpoint-5", tmp));

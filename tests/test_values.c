@@ -62,7 +62,7 @@ static const struct tune_parameter *row(struct tune_model *m, const char *name)
 
 /* ---- numbers ---- */
 
-/* Other numbers in each row and for each seed. number - the one at place i, between -0.5 and 0.5. */
+/* Other numbers in each row and for each seed. number - the one at place i, from -0.5 to 0.5. */
 static uint64_t stream_of(const struct tune_parameter *p, uint64_t seed)
 {
     return tune_hash64(p->name, strlen(p->name), seed);
@@ -476,6 +476,8 @@ static void every_kind(void **state)
     opt = optimizer(m, TUNE_SGD);
     assert_got(opt);
     assert_true(tune_model_has(m, row(m, DOWN), TUNE_MOMENT_1));
+    assert_null(optimizer(m, TUNE_SGD));
+    assert_error_has("another optimizer");
     refused(m, row(m, DOWN), TUNE_MOMENT_2, "second moment");
     tune_optimizer_free(opt);
     tune_model_drop(m, MINE);

@@ -57,7 +57,7 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
 {
     if (tune_model_gradients(m) < 0)
         return NULL;
-    if (tune_model_kept(m, TUNE_MOMENT_1).shape[0] > 0 || tune_model_kept(m, TUNE_MOMENT_2).shape[0] > 0) {
+    if (tune_model_kept(m, TUNE_MOMENT_1).shape[0] > 0) { /* without it there is no second, either */
         tune_error_set("the model has the moments of another optimizer; free that one first");
         return NULL;
     }

@@ -163,6 +163,8 @@ static void count_work(struct tune_device *dev)
 static int far_sync(struct tune_device *dev)
 {
     struct far *far = dev->state;
+    if (!far->first)
+        return 0;
     open_all(far, true);
     while (far->first) {
         struct call *call = far->first;
@@ -250,13 +252,21 @@ static void spoil(const struct tune_tensor *t)
         memset(to + i / r.inner * r.outer + i % r.inner * r.stride, GARBAGE, (size_t)r.bytes);
 }
 
+static void spoil_front(float *memory, int64_t floats)
+{
+    int64_t most = 1 << 14; /* whatever an operation uses begins at the front; all of it would take milliseconds */
+    if (memory)
+        memset(memory, GARBAGE, (size_t)(floats < most ? floats : most) * sizeof *memory);
+}
+
 /* The CPU's working memory before an operation. */
 static void spoil_work(struct tune_device *cpu)
 {
     struct tune_cpu *state = cpu->state;
-    memset(state->work, GARBAGE, state->work ? (size_t)(state->floats * cpu->threads) * sizeof *state->work : 0);
-    memset(state->shared, GARBAGE, state->shared ? (size_t)state->shared_floats * sizeof *state->shared : 0);
-    memset(state->sums, GARBAGE, state->sums ? (size_t)state->sums_floats * sizeof *state->sums : 0);
+    for (int t = 0; t < cpu->threads; t++)
+        spoil_front(state->work ? state->work + t * state->floats : NULL, state->floats);
+    spoil_front(state->shared, state->shared_floats);
+    spoil_front(state->sums, state->sums_floats);
 }
 
 #define FIELD(kind, ...) FIELD_##kind(__VA_ARGS__)
