@@ -1299,6 +1299,31 @@ static void naive_backward(void **state)
         assert_error_has("do not fit");                       \
     } while (0)
 
+/* Operations of adapters and of the step. */
+static void refused_adapters(struct tune_device *dev, tune_address memory, tune_address step)
+{
+    struct tune_tensor x = tune_tensor_2d(memory, TUNE_F32, 2, 4), y = tune_tensor_2d(memory, TUNE_F32, 2, 3);
+    struct tune_tensor two = tune_tensor_1d(memory, TUNE_F32, 2), three = tune_tensor_1d(memory, TUNE_F32, 3);
+    struct tune_tensor half = tune_tensor_1d(memory, TUNE_BF16, 2), apart = x;
+    struct tune_tensor b = tune_tensor_2d(memory, TUNE_F32, 2, 1), aa = tune_tensor_2d(memory, TUNE_F32, 1, 1);
+    apart.stride = 5;
+    assert_refused(tune_dropout(dev, &x, &x, step, (struct tune_dropout){.p = 1}, 0, 0, 1), "dropout");
+    assert_refused(tune_dropout(dev, &x, &x, step, (struct tune_dropout){.p = -0.1}, 0, 0, 1), "dropout");
+    assert_refused(tune_dropout(dev, &y, &x, step, (struct tune_dropout){.p = 0.5}, 0, 0, 1), "dropout");
+    assert_refused(tune_scale_columns(dev, &x, &x, &three, 0, 1, 0), "scale_columns");
+    assert_refused(tune_dot_columns(dev, &two, &x, &x, &two, -1, 1), "dot_columns");
+    assert_refused(tune_dot_columns(dev, &two, &x, &x, &two, 3, 1), "dot_columns");
+    assert_refused(tune_dot_columns(dev, &two, &x, &x, &three, 0, 1), "dot_columns");
+    assert_refused(tune_row_squares(dev, &two, &apart), "row_squares");
+    assert_refused(tune_row_squares(dev, &three, &x), "row_squares");
+    assert_refused(tune_dora_scale(dev, &two, &three, NULL, NULL, NULL, NULL, NULL, 1), "dora_scale");
+    assert_refused(tune_dora_scale(dev, &two, &two, &two, &two, &b, &b, &x, 1), "dora_scale");
+    assert_refused(tune_dora_scale(dev, &two, &two, &three, &two, &b, &b, &aa, 1), "dora_scale");
+    assert_refused(tune_sum_squares(dev, step, &half), "sum_squares");
+    assert_refused(tune_finish_step(dev, step, -1), "finish_step");
+    assert_refused(tune_end_step(dev, &two, step), "end_step");
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -1446,6 +1471,12 @@ static void refused(void **state)
     assert_refused(tune_copy(dev, F(2, 3), H(2, 3)), "copy");
     assert_refused(tune_zero(dev, S(2, 3)), "zero");
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, F(4, 3), false, 1, 0, TUNE_F16), "gemm");
+    refused_adapters(dev, memory, sum);
+    struct tune_tensor apart = *Q2, overlapping = *K2; /* rows of two b's that overlap, of queries and of keys */
+    apart.outer = 15, overlapping.outer = 7;
+    FORWARD(F(2, 8), F(2, 2), &apart, K2, K2, NULL, NULL, NULL);
+    FORWARD(F(2, 8), F(2, 2), Q2, &overlapping, &overlapping, NULL, NULL, NULL);
+    FORWARD(F(2, 8), F(2, 2), Q2, K2, K2, NULL, T(TUNE_F32, 1, 1), NULL);
     get_bytes(dev, left, memory, BYTES);
     assert_memory_equal(left, nothing, BYTES); /* a refused call does nothing */
     tune_device_free(dev, memory, BYTES);

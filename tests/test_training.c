@@ -832,18 +832,28 @@ static void second_model(void **state)
         free(want), free(first), free(got), free(still);
     }
     assert_int_equal(tune_loss_chunk(o.loss, hidden2, &t.batch, NULL, &own), 0);
-    struct tune_batch other[3] = {t.batch, t.batch, t.batch}; /* other labels; at other places; in rows of another length */
+    struct tune_batch other[2] = {t.batch, t.batch}; /* other labels; the same, one of them at another place */
     int32_t labels[2][POSITIONS];
+    int at = 0;
+    while ((t.labels[at] == TUNE_NO_LABEL) == (t.labels[at + 1] == TUNE_NO_LABEL))
+        at++;
     for (int i = 0; i < POSITIONS; i++) {
         labels[0][i] = t.labels[i] == TUNE_NO_LABEL ? TUNE_NO_LABEL : t.labels[i] ^ 1;
-        labels[1][i] = t.labels[POSITIONS - 1 - i];
+        labels[1][i] = t.labels[i == at ? at + 1 : i == at + 1 ? at : i];
     }
-    other[0].labels = labels[0], other[1].labels = labels[1], other[2].B = 2, other[2].T = LONG / 2;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
+        other[i].labels = labels[i];
         assert_ok(tune_model_infer(o.m, &other[i], &hidden2));
         assert_int_equal(tune_loss_project(o.loss, hidden2, &chunk, &chunk2), -1);
         assert_error_has("not given the same batch");
     }
+    other[0] = other[1] = t.batch; /* the same positions in rows of another length */
+    other[0].B = 2, other[1].T = 2 * LONG / 3;
+    assert_ok(tune_model_infer(t.m, &other[0], &hidden));
+    assert_ok(tune_model_infer(o.m, &other[1], &hidden2));
+    assert_int_equal(tune_loss_chunk(t.loss, hidden, &other[0], NULL, &chunk), 1);
+    assert_int_equal(tune_loss_project(o.loss, hidden2, &chunk, &chunk2), -1);
+    assert_error_has("not given the same batch");
     close_second(&o);
     close_trainer(&t);
 }
@@ -1201,6 +1211,8 @@ static void step_sums(void **state)
         assert_true(steps[i].epoch == 0.5 && steps[i].scalars.lr == 1e-3 * (i + 1));
     }
     assert_ok(tune_record_begin(sums));
+    assert_int_equal(tune_record_read(sums, &steps), 0); /* it has not ended */
+    assert_int_equal(tune_record_step(sums).at, 0);
     tune_record_free(sums);
     tune_device_close(dev);
 }
