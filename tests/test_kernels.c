@@ -835,7 +835,7 @@ static void attention_cached(void **state)
 {
     (void)state;
     static const int32_t one[] = {1, 100, 47}, before[] = {0, 99, 46}, lengths[] = {70, 33, 130}, ends[] = {30, 0, 90};
-    static const int32_t full[] = {130, 64, 99}, ahead[] = {60, 1, 33};
+    static const int32_t full[] = {130, 64, 99}, ahead[] = {60, 1, 33}, some[] = {33, 10, 1};
     static int32_t padded[3 * 40];
     for (int i = 0; i < 3 * 40; i++) /* of rows that begin with 5, 0 and 20 tokens of padding; the last queries see less */
         padded[i] = (i / 40 == 0 ? 5 : i / 40 == 1 ? 0 : 20) + (i % 40 > 30 ? 2 : 0);
@@ -844,7 +844,7 @@ static void attention_cached(void **state)
         {3, 40, 130, 6, 2, 17, 0, .25f, NULL, lengths, ends},    {3, 40, 130, 6, 2, 17, 9, .25f, NULL, lengths, ends},
         {3, 40, 130, 2, 1, 10, 33, .3f, padded, lengths, ends},  {3, 70, 130, 2, 2, 6, 0, .4f, NULL, full, ahead},
         {3, 70, 130, 2, 2, 6, 0, .4f, NULL, full, NULL},         {2, 50, 130, 2, 2, 6, 20, .4f, NULL, NULL, ahead},
-        {3, 33, 34, 3, 1, 12, 0, .3f, NULL, NULL, NULL},
+        {3, 33, 34, 3, 1, 12, 0, .3f, NULL, NULL, NULL},         {3, 33, 33, 3, 1, 12, 0, .3f, NULL, some, NULL},
     };
     struct worst w = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -272,6 +272,33 @@ static void gradient_in_bf16(void **state)
     }
 }
 
+/* Between layers numbers are float32, also where activations are BF16: with layers that add nothing, what comes out is what
+ * F32 activations give, rounded once. */
+static void residual_stays_wide(void **state)
+{
+    (void)state;
+    struct tune_model_config c = base("llama");
+    struct trainer t[2];
+    float hidden[2][3 * 19 * 24];
+    for (int half = 0; half < 2; half++) {
+        struct tune_tensor *out;
+        open_trainer(&t[half], &c, 3, 19, half ? TUNE_BF16 : TUNE_F32, TUNE_FOR_TRAINING);
+        struct tune_parameters *p = tune_model_parameters(t[half].m);
+        for (int i = 0; i < p->count; i++)
+            if (p->at[i].role == TUNE_ATTENTION_OUT || p->at[i].role == TUNE_DOWN) {
+                float *zero = calloc((size_t)p->at[i].count, sizeof *zero);
+                set_values(t[half].m, &p->at[i], TUNE_WEIGHT, zero);
+                free(zero);
+            }
+        assert_ok(tune_model_forward(t[half].m, &t[half].batch, &out));
+        assert_int_equal(tune_tensor_elements(out), 3 * 19 * 24);
+        assert_ok(tune_to_host(t[half].dev, out, hidden[half]));
+        close_trainer(&t[half]);
+    }
+    for (int i = 0; i < 3 * 19 * 24; i++)
+        assert_true(tune_bf16_to_float(tune_float_to_bf16(hidden[0][i])) == hidden[1][i]);
+}
+
 /* Rows one behind the other in packs, and the same rows padded: ids and labels [B,T], positions and starts for packs. */
 struct laid {
     int32_t ids[6 * 64], labels[6 * 64], positions[6 * 64], starts[6 * 64], lengths[6];
@@ -1223,6 +1250,7 @@ int main(int argc, char **argv)
     sleep_while_waiting(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(packing),
+        cmocka_unit_test(residual_stays_wide),
         cmocka_unit_test(bad_places),           cmocka_unit_test(bad_ids),          cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
