@@ -140,6 +140,48 @@ static inline void naive_attention(double *out, double *lse, const double *qkv, 
     free(p);
 }
 
+/* An attention over a cache: Tq queries of each row, q [B,Tq,H,D], and its keys and values, k and v [B,capacity,K,D]. */
+struct naive_cache {
+    int B, Tq, capacity, H, K, D;
+    int window;
+    float scale;
+    const int32_t *first, *keys, *begin; /* [B,Tq], [B], [B]; NULL: 0, capacity, 0 */
+};
+
+static inline bool naive_cached_sees(const struct naive_cache *s, int64_t b, int64_t query, int64_t key)
+{
+    int64_t position = (s->begin ? s->begin[b] : 0) + query;
+    return key <= position && key < (s->keys ? s->keys[b] : s->capacity) &&
+           (!s->first || key >= s->first[b * s->Tq + query]) && (s->window <= 0 || key > position - s->window);
+}
+
+/* out [B Tq, H D], lse [B Tq, H] */
+static inline void naive_cached(double *out, double *lse, const double *q, const double *k, const double *v,
+                                const struct naive_cache *s)
+{
+    double *p = malloc((size_t)s->capacity * sizeof *p);
+    for (int64_t n = 0; n < (int64_t)s->B * s->Tq * s->H; n++) { /* a head of a query */
+        int64_t row = n / s->H, b = row / s->Tq, kv = n % s->H / (s->H / s->K);
+        double max = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < s->capacity; i++) {
+            p[i] = naive_cached_sees(s, b, row % s->Tq, i) ? 0 : -INFINITY;
+            for (int64_t d = 0; d < s->D && p[i] > -INFINITY; d++)
+                p[i] += (double)s->scale * q[n * s->D + d] * k[((b * s->capacity + i) * s->K + kv) * s->D + d];
+            max = fmax(max, p[i]);
+        }
+        for (int64_t i = 0; i < s->capacity; i++)
+            sum += exp(p[i] - max);
+        lse[n] = max + log(sum);
+        for (int64_t d = 0; d < s->D; d++) {
+            out[n * s->D + d] = 0;
+            for (int64_t i = 0; i < s->capacity; i++)
+                if (p[i] > -INFINITY)
+                    out[n * s->D + d] += exp(p[i] - lse[n]) * v[((b * s->capacity + i) * s->K + kv) * s->D + d];
+        }
+    }
+    free(p);
+}
+
 /* dqkv set. The softmax's Jacobian written out: dS_i = p_i (dP_i - sum_k p_k dP_k) */
 static inline void naive_attention_backward(double *dqkv, const double *dout, const double *qkv, const struct naive_attention *s)
 {

@@ -7,6 +7,7 @@
 #include "naive.h"
 #include "far/far.h"
 
+#include "core/float16.h"
 #include "core/nf4.h"
 #include "devices/ops.h"
 #include "devices/record.h"
@@ -252,6 +253,94 @@ static void gemm_nf4(void **state)
         for (int t = 0; t < 2; t++)
             nf4_case(&w, dtypes[t], sizes[s][0], sizes[s][1], sizes[s] + 2);
     assert_worst("gemm of NF4", &w, 24, 2);
+}
+
+/* ---- operands rounded to bfloat16 ---- */
+
+static double *rounded(const double *v, int64_t n)
+{
+    double *r = zeros(n);
+    for (int64_t i = 0; i < n; i++)
+        r[i] = tune_bf16_to_float(tune_float_to_bf16((float)v[i]));
+    return r;
+}
+
+/* The product of the rounded numbers, as exact as any in F32. type: of c, a, b. */
+static void rounded_case(struct worst *w, const int64_t size[3], int transposes, const enum tune_dtype type[3])
+{
+    bool at = transposes & 1, bt = transposes & 2;
+    int64_t M = size[0], N = size[1], K = size[2];
+    struct array a = array_random(type[1], at ? K : M, at ? M : K, 1, 1), b = array_random(type[2], bt ? N : K, bt ? K : N, 1, 2);
+    struct array c = array_random(type[0], M, N, 1, 3);
+    double *ra = rounded(a.v, M * K), *rb = rounded(b.v, N * K), *want = copy_of(&c);
+    naive_gemm(want, ra, at, rb, bt, M, N, K, -0.5, 0.25);
+    for (int d = 0; d < DEVICES; d++) {
+        put(devices[d], &a), put(devices[d], &b), put(devices[d], &c);
+        assert_ok(tune_gemm(devices[d], &c.t, &a.t, at, &b.t, bt, -0.5f, 0.25f, TUNE_BF16));
+        worst(w, type[0], error(&c, want));
+        assert_true(unchanged(&a) && unchanged(&b));
+    }
+    free(ra), free(rb), free(want);
+    drop(&a), drop(&b), drop(&c);
+}
+
+/* A weight in NF4 on either side of a product, as it is and turned. */
+static void rounded_nf4_case(struct worst *w, enum tune_dtype type, int64_t rows, int64_t in, int64_t out)
+{
+    struct array f = array_random(TUNE_F32, out, in, 1, 40);
+    struct array x[2] = {array_random(type, rows, in, 1, 50), array_random(type, rows, out, 1, 51)};
+    char *memory = aligned_alloc(64, (size_t)tune_nf4_bytes(f.n));
+    struct tune_nf4_writer writer;
+    struct tune_nf4 q;
+    assert_ok(tune_nf4_begin(&writer, "a test's weight", memory, f.n));
+    assert_ok(tune_nf4_write(&writer, (float *)(void *)f.raw, f.n));
+    assert_ok(tune_nf4_finish(&writer, &q));
+    tune_nf4_read(&q, 0, f.n, (float *)(void *)f.raw);
+    assert_ok(tune_convert(f.v, TUNE_F64, f.raw, TUNE_F32, f.n));
+    double *rf = rounded(f.v, f.n);
+    for (int way = 0; way < 4; way++) { /* x w', x w; w x', w' x' */
+        bool turned = way % 2 == 0, first = way >= 2;
+        int64_t n = turned ? out : in, depth = turned ? in : out, side = first ? n : rows, other = first ? rows : n;
+        struct array *a = &x[!turned], y = array_nan(TUNE_F32, side, other);
+        double *ra = rounded(a->v, a->n), *want = zeros(y.n);
+        if (first)
+            naive_gemm(want, rf, !turned, ra, true, side, other, depth, 1, 0);
+        else
+            naive_gemm(want, ra, false, rf, turned, side, other, depth, 1, 0);
+        for (int d = 0; d < DEVICES; d++) {
+            put(devices[d], a), put(devices[d], &y);
+            struct tune_nf4_part part = put_nf4(devices[d], &q, memory, NULL);
+            struct tune_tensor weight = tune_nf4_matrix(&part, out, in);
+            assert_ok(first ? tune_gemm(devices[d], &y.t, &weight, !turned, &a->t, true, 1, 0, TUNE_BF16)
+                            : tune_gemm(devices[d], &y.t, &a->t, false, &weight, turned, 1, 0, TUNE_BF16));
+            worst(w, TUNE_F32, error(&y, want));
+            tune_device_free(devices[d], part.memory, tune_nf4_bytes(f.n));
+        }
+        free(ra), free(want);
+        drop(&y);
+    }
+    free(memory), free(rf);
+    drop(&f), drop(&x[0]), drop(&x[1]);
+}
+
+static void gemm_rounded(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 17, 65}, {130, 63, 700}, {270, 259, 20}, {18, 530, 260}};
+    static const enum tune_dtype types[][3] = {{TUNE_F32, TUNE_F32, TUNE_F32}, {TUNE_F32, TUNE_BF16, TUNE_F32},
+                                               {TUNE_F32, TUNE_F32, TUNE_BF16}, {TUNE_BF16, TUNE_F32, TUNE_F32}};
+    struct worst w = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int transposes = 0; transposes < 4; transposes++)
+            for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+                rounded_case(&w, sizes[s], transposes, types[t]);
+    for (int t = 0; t < 2; t++) {
+        rounded_nf4_case(&w, dtypes[t], 1, 1, 1);
+        rounded_nf4_case(&w, dtypes[t], 17, 65, 100);
+        rounded_nf4_case(&w, dtypes[t], 130, 700, 63);
+        rounded_nf4_case(&w, dtypes[t], 5, 130, 300);
+    }
+    assert_worst("gemm of rounded numbers", &w, 24, 2);
 }
 
 static void linear_case(struct worst *forward, struct worst *backward, enum tune_dtype type, int64_t N, int64_t C, int64_t M)
@@ -675,6 +764,93 @@ static void attention_unseen(void **state)
             free(raw);
             drop(&qkv), drop(&out), drop(&lse);
         }
+}
+
+/* Keys and values of a cache, side by side in wider rows, with rows between one b and the next that belong to nobody. */
+struct cache {
+    struct array in;
+    double *k, *v; /* as naive_cached takes them */
+};
+
+enum { BETWEEN = 2, BESIDE = 3 };
+
+/* What lies behind keys[b] is NaN: nobody has written it yet. */
+static struct cache cache_random(enum tune_dtype type, const struct naive_cache *s)
+{
+    int64_t wide = 2 * (int64_t)s->K * s->D + BESIDE, rows = s->capacity + BETWEEN, some = (int64_t)s->K * s->D;
+    struct array random = array_random(type, s->B * rows, wide, 1, 31);
+    for (int64_t i = 0; i < random.n; i++) {
+        int64_t b = i / wide / rows, row = i / wide % rows;
+        if (row >= (s->keys ? s->keys[b] : s->capacity))
+            random.v[i] = NAN;
+    }
+    struct cache c = {array_from(type, s->B * rows, wide, random.v), zeros(s->B * s->capacity * some), zeros(s->B * s->capacity * some)};
+    for (int64_t i = 0; i < s->B * s->capacity * some; i++) {
+        const double *from = c.in.v + (i / some / s->capacity * rows + i / some % s->capacity) * wide + 1 + i % some;
+        c.k[i] = from[0];
+        c.v[i] = from[some];
+    }
+    drop(&random);
+    return c;
+}
+
+/* first: the view's first column. */
+static struct tune_tensor cached(const struct cache *c, const struct naive_cache *s, int64_t first)
+{
+    struct tune_tensor all = tune_tensor_columns(&c->in.t, first, (int64_t)s->K * s->D), t = tune_tensor_heads(&all, 1, 0, s->K, s->D);
+    t.shape[0] = s->B;
+    t.shape[1] = s->capacity;
+    t.outer = (s->capacity + BETWEEN) * t.stride;
+    return t;
+}
+
+static void cached_case(struct worst *w, enum tune_dtype type, const struct naive_cache *s)
+{
+    int64_t N = (int64_t)s->B * s->Tq, HD = (int64_t)s->H * s->D;
+    struct array q = array_random(type, N, HD + 5, 1, 30), out = array_nan(type, N, HD), lse = array_nan(TUNE_F32, N, s->H);
+    struct cache c = cache_random(type, s);
+    double *vq = zeros(N * HD), *wout = zeros(N * HD), *wlse = zeros(N * s->H);
+    for (int64_t i = 0; i < N * HD; i++)
+        vq[i] = q.v[i / HD * (HD + 5) + 2 + i % HD];
+    naive_cached(wout, wlse, vq, c.k, c.v, s);
+    for (int d = 0; d < DEVICES; d++) {
+        struct tune_device *dev = devices[d];
+        put(dev, &q), put(dev, &c.in), put(dev, &out), put(dev, &lse);
+        struct tune_tensor first = put_index(dev, s->first, s->first ? N : 0), keys = put_index(dev, s->keys, s->keys ? s->B : 0);
+        struct tune_tensor begin = put_index(dev, s->begin, s->begin ? s->B : 0), at = tune_tensor_heads(&q.t, s->B, 2, s->H, s->D);
+        struct tune_tensor k = cached(&c, s, 1), v = cached(&c, s, 1 + (int64_t)s->K * s->D);
+        assert_ok(tune_attention_forward(dev, &out.t, &lse.t, &at, &k, &v, s->first ? &first : NULL, s->keys ? &keys : NULL,
+                                         s->begin ? &begin : NULL, (struct tune_attention){s->window, s->scale}));
+        worst(w, type, error(&out, wout));
+        worst(w, TUNE_F32, error(&lse, wlse));
+        drop_tensor(dev, &first), drop_tensor(dev, &keys), drop_tensor(dev, &begin);
+    }
+    drop(&q), drop(&out), drop(&lse), drop(&c.in);
+    free(c.k), free(c.v), free(vq), free(wout), free(wlse);
+}
+
+/* Attention over a cache: one query, some, as many as one block has and more; rows that are filled to different lengths, and
+ * padded on the left; with windows and without. */
+static void attention_cached(void **state)
+{
+    (void)state;
+    static const int32_t one[] = {1, 100, 47}, before[] = {0, 99, 46}, lengths[] = {70, 33, 130}, ends[] = {30, 0, 90};
+    static const int32_t full[] = {130, 64, 99}, ahead[] = {60, 1, 33}, some[] = {33, 10, 1};
+    static int32_t padded[3 * 40];
+    for (int i = 0; i < 3 * 40; i++) /* of rows that begin with 5, 0 and 20 tokens of padding; the last queries see less */
+        padded[i] = (i / 40 == 0 ? 5 : i / 40 == 1 ? 0 : 20) + (i % 40 > 30 ? 2 : 0);
+    static const struct naive_cache cases[] = {
+        {3, 1, 130, 4, 2, 8, 0, .35f, NULL, one, before},        {3, 1, 130, 4, 2, 8, 7, .35f, NULL, one, before},
+        {3, 40, 130, 6, 2, 17, 0, .25f, NULL, lengths, ends},    {3, 40, 130, 6, 2, 17, 9, .25f, NULL, lengths, ends},
+        {3, 40, 130, 2, 1, 10, 33, .3f, padded, lengths, ends},  {3, 70, 130, 2, 2, 6, 0, .4f, NULL, full, ahead},
+        {3, 70, 130, 2, 2, 6, 0, .4f, NULL, full, NULL},         {2, 50, 130, 2, 2, 6, 20, .4f, NULL, NULL, ahead},
+        {3, 33, 34, 3, 1, 12, 0, .3f, NULL, NULL, NULL},         {3, 33, 33, 3, 1, 12, 0, .3f, NULL, some, NULL},
+    };
+    struct worst w = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int t = 0; t < 2; t++)
+            cached_case(&w, dtypes[t], &cases[i]);
+    assert_worst("attention over a cache", &w, 12, 2);
 }
 
 /* ---- swiglu ---- */
@@ -1123,6 +1299,31 @@ static void naive_backward(void **state)
         assert_error_has("do not fit");                       \
     } while (0)
 
+/* Operations of adapters and of the step. */
+static void refused_adapters(struct tune_device *dev, tune_address memory, tune_address step)
+{
+    struct tune_tensor x = tune_tensor_2d(memory, TUNE_F32, 2, 4), y = tune_tensor_2d(memory, TUNE_F32, 2, 3);
+    struct tune_tensor two = tune_tensor_1d(memory, TUNE_F32, 2), three = tune_tensor_1d(memory, TUNE_F32, 3);
+    struct tune_tensor half = tune_tensor_1d(memory, TUNE_BF16, 2), apart = x;
+    struct tune_tensor b = tune_tensor_2d(memory, TUNE_F32, 2, 1), aa = tune_tensor_2d(memory, TUNE_F32, 1, 1);
+    apart.stride = 5;
+    assert_refused(tune_dropout(dev, &x, &x, step, (struct tune_dropout){.p = 1}, 0, 0, 1), "dropout");
+    assert_refused(tune_dropout(dev, &x, &x, step, (struct tune_dropout){.p = -0.1}, 0, 0, 1), "dropout");
+    assert_refused(tune_dropout(dev, &y, &x, step, (struct tune_dropout){.p = 0.5}, 0, 0, 1), "dropout");
+    assert_refused(tune_scale_columns(dev, &x, &x, &three, 0, 1, 0), "scale_columns");
+    assert_refused(tune_dot_columns(dev, &two, &x, &x, &two, -1, 1), "dot_columns");
+    assert_refused(tune_dot_columns(dev, &two, &x, &x, &two, 3, 1), "dot_columns");
+    assert_refused(tune_dot_columns(dev, &two, &x, &x, &three, 0, 1), "dot_columns");
+    assert_refused(tune_row_squares(dev, &two, &apart), "row_squares");
+    assert_refused(tune_row_squares(dev, &three, &x), "row_squares");
+    assert_refused(tune_dora_scale(dev, &two, &three, NULL, NULL, NULL, NULL, NULL, 1), "dora_scale");
+    assert_refused(tune_dora_scale(dev, &two, &two, &two, &two, &b, &b, &x, 1), "dora_scale");
+    assert_refused(tune_dora_scale(dev, &two, &two, &three, &two, &b, &b, &aa, 1), "dora_scale");
+    assert_refused(tune_sum_squares(dev, step, &half), "sum_squares");
+    assert_refused(tune_finish_step(dev, step, -1), "finish_step");
+    assert_refused(tune_end_step(dev, &two, step), "end_step");
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -1270,11 +1471,103 @@ static void refused(void **state)
     assert_refused(tune_copy(dev, F(2, 3), H(2, 3)), "copy");
     assert_refused(tune_zero(dev, S(2, 3)), "zero");
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, F(4, 3), false, 1, 0, TUNE_F16), "gemm");
+    refused_adapters(dev, memory, sum);
+    struct tune_tensor apart = *Q2, overlapping = *K2; /* rows of two b's that overlap, of queries and of keys */
+    apart.outer = 15, overlapping.outer = 7;
+    FORWARD(F(2, 8), F(2, 2), &apart, K2, K2, NULL, NULL, NULL);
+    FORWARD(F(2, 8), F(2, 2), Q2, &overlapping, &overlapping, NULL, NULL, NULL);
+    FORWARD(F(2, 8), F(2, 2), Q2, K2, K2, NULL, T(TUNE_F32, 1, 1), NULL);
     get_bytes(dev, left, memory, BYTES);
     assert_memory_equal(left, nothing, BYTES); /* a refused call does nothing */
     tune_device_free(dev, memory, BYTES);
     tune_device_free(dev, numbers_at, BYTES);
     tune_device_free(dev, sum, BYTES);
+}
+
+/* ---- looking at tensors ---- */
+
+/* The numbers of t are those of a at these places: of the first dimension's i, the second's j, ... */
+static void assert_host(struct tune_device *dev, const struct tune_tensor *t, const struct array *a, const int64_t apart[4], int64_t at)
+{
+    int64_t n = tune_tensor_elements(t), shape[4] = {1, 1, 1, 1};
+    float *got = malloc((size_t)n * sizeof *got + GUARD);
+    memset(got + n, 0x5a, GUARD);
+    assert_ok(tune_to_host(dev, t, got));
+    for (int i = 0; i < t->ndim; i++)
+        shape[4 - t->ndim + i] = t->shape[i];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t d = i % shape[3], c = i / shape[3] % shape[2], b = i / shape[3] / shape[2] % shape[1], x = i / shape[3] / shape[2] / shape[1];
+        double want = a->v[at + x * apart[0] + b * apart[1] + c * apart[2] + d * apart[3]];
+        if ((double)got[i] != want)
+            fail_msg("%s, %d dimensions, number %d: %g, expected %g", tune_dtype_name(t->dtype), t->ndim, (int)i, (double)got[i], want);
+    }
+    for (int i = 0; i < GUARD; i++)
+        assert_int_equal(((unsigned char *)(got + n))[i], 0x5a);
+    free(got);
+}
+
+/* Vectors, matrices, their columns, and heads of rows that lie apart, in F32 and BF16. */
+static void views(void **state)
+{
+    (void)state;
+    enum { B = 2, T = 5, W = 23, H = 3, D = 4 };
+    for (int d = 0; d < DEVICES; d += DEVICES - 1)
+        for (int k = 0; k < 2; k++) {
+            struct tune_device *dev = devices[d];
+            struct array a = array_random(dtypes[k], B * T, W, 1, 60), v = array_random(dtypes[k], 0, 17, 1, 61);
+            put(dev, &a), put(dev, &v);
+            struct tune_tensor part = tune_tensor_part(&v.t, 3, 9), columns = tune_tensor_columns(&a.t, 6, 11);
+            struct tune_tensor again = tune_tensor_columns(&columns, 2, 5), heads = tune_tensor_heads(&a.t, B, 7, H, D);
+            struct tune_tensor inner = tune_tensor_heads(&columns, B, 1, 2, 5), some = heads;
+            some.shape[1] = T - 2; /* the first positions of each b */
+            struct tune_tensor tight = {.data = a.t.data, .dtype = dtypes[k], .ndim = 4, .shape = {B, T, 1, W}};
+            struct tune_tensor scalar = {.data = v.t.data, .dtype = dtypes[k]};
+            assert_int_equal(tune_tensor_stride(&again), W);
+            assert_true(heads.shape[0] == B && heads.shape[1] == T && heads.shape[2] == H && heads.shape[3] == D);
+            assert_host(dev, &v.t, &v, (int64_t[]){0, 0, 0, 1}, 0);
+            assert_host(dev, &part, &v, (int64_t[]){0, 0, 0, 1}, 3);
+            assert_host(dev, &scalar, &v, (int64_t[]){0, 0, 0, 1}, 0);
+            assert_host(dev, &a.t, &a, (int64_t[]){0, 0, W, 1}, 0);
+            assert_host(dev, &columns, &a, (int64_t[]){0, 0, W, 1}, 6);
+            assert_host(dev, &again, &a, (int64_t[]){0, 0, W, 1}, 8);
+            assert_host(dev, &heads, &a, (int64_t[]){T * W, W, D, 1}, 7);
+            assert_host(dev, &inner, &a, (int64_t[]){T * W, W, 5, 1}, 7);
+            assert_host(dev, &some, &a, (int64_t[]){T * W, W, D, 1}, 7);
+            assert_host(dev, &tight, &a, (int64_t[]){T * W, W, W, 1}, 0);
+            drop(&a), drop(&v);
+        }
+}
+
+/* NF4 of two parts; what is no number of activations or weights is not looked at. */
+static void views_nf4(void **state)
+{
+    (void)state;
+    struct tune_device *dev = devices[1];
+    struct array f = array_random(TUNE_F32, 70, 30, 1, 62);
+    struct tune_nf4_part part[2];
+    for (int i = 1; i >= 0; i--) { /* rows 0 to 39, then the rest */
+        int64_t at = i * 40 * 30, n = i ? 30 * 30 : 40 * 30;
+        char *memory = aligned_alloc(64, (size_t)tune_nf4_bytes(n));
+        struct tune_nf4_writer writer;
+        struct tune_nf4 q;
+        assert_ok(tune_nf4_begin(&writer, "a test's weight", memory, n));
+        assert_ok(tune_nf4_write(&writer, (float *)(void *)f.raw + at, n));
+        assert_ok(tune_nf4_finish(&writer, &q));
+        tune_nf4_read(&q, 0, n, (float *)(void *)f.raw + at);
+        part[i] = put_nf4(dev, &q, memory, i ? NULL : &part[1]);
+        free(memory);
+    }
+    assert_ok(tune_convert(f.v, TUNE_F64, f.raw, TUNE_F32, f.n));
+    struct tune_tensor t = tune_nf4_matrix(part, 70, 30);
+    assert_host(dev, &t, &f, (int64_t[]){0, 0, 30, 1}, 0);
+    struct tune_tensor index = put_index(dev, (int32_t[]){1, 2, 3}, 3);
+    float none[3];
+    assert_int_equal(tune_to_host(dev, &index, none), -1);
+    assert_error_has("only F32, BF16 and NF4");
+    drop_tensor(dev, &index);
+    for (int i = 0; i < 2; i++)
+        tune_device_free(dev, part[i].memory, tune_nf4_bytes(part[i].count));
+    drop(&f);
 }
 
 static void device_memory(void **state)
@@ -1311,7 +1604,8 @@ int main(int argc, char **argv)
     sleep_while_waiting(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(naive_backward), cmocka_unit_test(gemm),          cmocka_unit_test(gemm_columns),
-        cmocka_unit_test(gemm_nf4),
+        cmocka_unit_test(gemm_nf4),       cmocka_unit_test(gemm_rounded),  cmocka_unit_test(attention_cached),
+        cmocka_unit_test(views),          cmocka_unit_test(views_nf4),
         cmocka_unit_test(linear),
         cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(rmsnorm),
         cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),

@@ -272,6 +272,33 @@ static void gradient_in_bf16(void **state)
     }
 }
 
+/* Between layers numbers are float32, also where activations are BF16: with layers that add nothing, what comes out is what
+ * F32 activations give, rounded once. */
+static void residual_stays_wide(void **state)
+{
+    (void)state;
+    struct tune_model_config c = base("llama");
+    struct trainer t[2];
+    float hidden[2][3 * 19 * 24];
+    for (int half = 0; half < 2; half++) {
+        struct tune_tensor *out;
+        open_trainer(&t[half], &c, 3, 19, half ? TUNE_BF16 : TUNE_F32, TUNE_FOR_TRAINING);
+        struct tune_parameters *p = tune_model_parameters(t[half].m);
+        for (int i = 0; i < p->count; i++)
+            if (p->at[i].role == TUNE_ATTENTION_OUT || p->at[i].role == TUNE_DOWN) {
+                float *zero = calloc((size_t)p->at[i].count, sizeof *zero);
+                set_values(t[half].m, &p->at[i], TUNE_WEIGHT, zero);
+                free(zero);
+            }
+        assert_ok(tune_model_forward(t[half].m, &t[half].batch, &out));
+        assert_int_equal(tune_tensor_elements(out), 3 * 19 * 24);
+        assert_ok(tune_to_host(t[half].dev, out, hidden[half]));
+        close_trainer(&t[half]);
+    }
+    for (int i = 0; i < 3 * 19 * 24; i++)
+        assert_true(tune_bf16_to_float(tune_float_to_bf16(hidden[0][i])) == hidden[1][i]);
+}
+
 /* Rows one behind the other in packs, and the same rows padded: ids and labels [B,T], positions and starts for packs. */
 struct laid {
     int32_t ids[6 * 64], labels[6 * 64], positions[6 * 64], starts[6 * 64], lengths[6];
@@ -591,6 +618,10 @@ static void loss_edges(void **state)
     other.B = 3; /* not the batch that hidden is of, and more than the loss has room for */
     assert_int_equal(tune_loss_forward(t.loss, hidden, &other, &sum), -1);
     assert_error_has("a batch of 3 rows of 5");
+    other.B = 5, other.T = 2; /* as many positions and labels in rows of another length */
+    t.labels[7] = TUNE_NO_LABEL;
+    assert_int_equal(tune_loss_forward(t.loss, hidden, &other, &sum), -1);
+    assert_error_has("5 rows of 2");
     struct tune_loss *evaluation = tune_loss_new(t.m, false);
     assert_got(evaluation);
     t.labels[7] = 3;
@@ -599,6 +630,283 @@ static void loss_edges(void **state)
     assert_int_equal(tune_loss_forward_backward(evaluation, hidden, &t.batch, NULL, &dhidden), -1);
     assert_error_has("evaluation");
     tune_loss_free(evaluation);
+    close_trainer(&t);
+}
+
+/* ---- a loss as a loop of chunks ---- */
+
+enum { LONG_ROWS = 3, LONG = 60, POSITIONS = LONG_ROWS * LONG };
+
+/* 2^18 logits a row make chunks of 48 rows at most: some 120 labels take three. */
+static struct tune_model_config many_logits(void)
+{
+    struct tune_model_config c = base("llama");
+    c.hidden = 8, c.heads = 2, c.kv_heads = 1, c.head_dim = 4, c.layers = 1, c.ffn = 8, c.vocabulary = 1 << 18, c.logits_scaling = 1.25f;
+    return c;
+}
+
+/* What a loop left: the gradient of hidden, and the step's scalars. Compared to another one's. */
+struct left {
+    float *dhidden;
+    struct tune_scalars s;
+};
+
+static struct left left_by(struct trainer *t)
+{
+    struct left l = {.dhidden = get_tensor(t->dev, tune_loss_dhidden(t->loss))};
+    get_bytes(t->dev, &l.s, tune_record_step(t->sums), sizeof l.s);
+    return l;
+}
+
+/* The gradient and the loss of that batch by a loop. weights: of each position, or NULL; chunks: how many to take, -1: all. */
+static int loop(struct trainer *t, const struct tune_batch *batch, const struct tune_tensor *weights, int chunks)
+{
+    struct tune_tensor *hidden;
+    struct tune_chunk chunk;
+    int more = 1, taken = 0;
+    assert_ok(tune_model_zero_grad(t->m, t->sums));
+    assert_ok(tune_model_forward(t->m, batch, &hidden));
+    while (taken != chunks && (more = tune_loss_chunk(t->loss, hidden, batch, t->sums, &chunk)) > 0) {
+        for (int64_t i = 0; i < chunk.rows.shape[0]; i++)
+            assert_int_equal(batch->labels[chunk.host_rows[i]], chunk.host_labels[i]);
+        assert_ok(tune_cross_entropy(&chunk, weights));
+        assert_ok(tune_chunk_done(&chunk));
+        taken++;
+    }
+    assert_ok(more);
+    return taken;
+}
+
+/* A loop that is left half way, and begun again with another batch, or with the same one: as if it had never been. */
+static void chunks_abandoned(void **state)
+{
+    (void)state;
+    struct tune_model_config c = many_logits();
+    struct trainer t;
+    open_trainer(&t, &c, LONG_ROWS, LONG, TUNE_F32, TUNE_FOR_TRAINING);
+    assert_int_equal(loop(&t, &t.batch, NULL, -1), 3);
+    struct left want = left_by(&t);
+    assert_true(want.s.chunks == 3 && want.s.labels == (double)t.batch.label_count);
+    int32_t turned[POSITIONS];
+    for (int i = 0; i < POSITIONS; i++)
+        turned[i] = t.labels[POSITIONS - 1 - i];
+    struct tune_batch other[3] = {t.batch, t.batch, t.batch};
+    other[0].labels = turned; /* as many labels at other places; fewer rows; the same once more */
+    other[1].B = 2;
+    other[1].label_count = count_labels(t.labels, 2 * LONG);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(loop(&t, &other[i], NULL, 1), 1);
+        assert_int_equal(loop(&t, &t.batch, NULL, -1), 3);
+        struct left got = left_by(&t);
+        assert_memory_equal(got.dhidden, want.dhidden, POSITIONS * 8 * sizeof(float));
+        assert_true(got.s.loss_sum == want.s.loss_sum && got.s.labels == want.s.labels && got.s.chunks == 3);
+        free(got.dhidden);
+    }
+    free(want.dhidden);
+    close_trainer(&t);
+}
+
+/* Of one row of logits: times f, -log p of the label, and its gradient in the logits' place. */
+static double by_hand(float *x, int64_t V, int32_t label, double f)
+{
+    double most = -INFINITY, sum = 0, loss;
+    for (int64_t v = 0; v < V; v++)
+        most = fmax(most, x[v]);
+    for (int64_t v = 0; v < V; v++)
+        sum += exp(x[v] - most);
+    loss = f * (log(sum) + most - x[label]);
+    for (int64_t v = 0; v < V; v++)
+        x[v] = (float)(f * (exp(x[v] - most) / sum - (v == label)));
+    return loss;
+}
+
+/* Arithmetic on the host, with a factor of each position and without: what tune_cross_entropy does. */
+static void chunks_by_hand(void **state)
+{
+    (void)state;
+    struct tune_model_config c = many_logits();
+    struct trainer t;
+    open_trainer(&t, &c, LONG_ROWS, LONG, TUNE_F32, TUNE_FOR_TRAINING);
+    struct array weights = array_random(TUNE_F32, 0, POSITIONS, 1, 9);
+    put(t.dev, &weights);
+    double plain = 0;
+    for (int weighted = 0; weighted < 2; weighted++) {
+        loop(&t, &t.batch, weighted ? &weights.t : NULL, -1);
+        struct left want = left_by(&t);
+        struct tune_tensor *hidden;
+        struct tune_chunk chunk;
+        int more;
+        assert_ok(tune_model_zero_grad(t.m, t.sums));
+        assert_ok(tune_model_forward(t.m, &t.batch, &hidden));
+        while ((more = tune_loss_chunk(t.loss, hidden, &t.batch, t.sums, &chunk)) > 0) {
+            int64_t V = chunk.logits.shape[1];
+            float *x = tune_chunk_host(&chunk);
+            assert_got(x);
+            assert_true(tune_chunk_host(&chunk) == x); /* asked for twice: the same */
+            for (int64_t i = 0; i < chunk.rows.shape[0]; i++) {
+                double f = weighted ? weights.v[chunk.host_rows[i]] : 1;
+                assert_ok(tune_chunk_add_loss(&chunk, by_hand(x + i * V, V, chunk.host_labels[i], f)));
+            }
+            assert_ok(tune_chunk_done(&chunk));
+        }
+        assert_ok(more);
+        struct left got = left_by(&t);
+        double e = difference(got.dhidden, want.dhidden, POSITIONS * 8), f = fabs(got.s.loss_sum / want.s.loss_sum - 1);
+        print_message("# by hand%s: loss %.1e, dhidden %.1e\n", weighted ? ", weighted" : "", f, e);
+        assert_true(e <= 1e-5 && f <= 1e-6);
+        assert_true(got.s.labels == want.s.labels && want.s.labels == (double)t.batch.label_count); /* not weighted */
+        assert_true(fabs(want.s.loss_sum - plain) > 1);
+        plain = want.s.loss_sum;
+        free(want.dhidden), free(got.dhidden);
+    }
+    drop(&weights);
+    close_trainer(&t);
+}
+
+/* One step by a loop, with the gradient divided by a sum of these; none: by the labels. */
+static struct tune_scalars divided(struct trainer *t, struct tune_optimizer *opt, int count, double each)
+{
+    const struct tune_done_step *done;
+    assert_ok(tune_model_zero_grad(t->m, t->sums));
+    for (int i = 0; i < 2; i++)
+        accumulate(t, &t->batch);
+    for (int i = 0; i < count; i++)
+        assert_ok(tune_record_divisor(t->sums, each));
+    assert_ok(tune_optimizer_clip(opt, 0, t->sums));
+    assert_ok(tune_optimizer_step(opt, 0, t->sums));
+    assert_int_equal(tune_record_read(t->sums, &done), 1);
+    return done->scalars;
+}
+
+/* A divisor of one's own is the step's alone, and the sum of what its micro-batches say. */
+static void divisor(void **state)
+{
+    (void)state;
+    struct tune_model_config c = llama();
+    struct trainer t;
+    open_trainer(&t, &c, 2, 9, TUNE_F32, TUNE_FOR_TRAINING);
+    struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){.kind = TUNE_SGD});
+    assert_got(opt);
+    assert_int_equal(tune_record_divisor(t.sums, 3), -1);
+    assert_error_has("no step has begun");
+    double labels = 2 * (double)t.batch.label_count;
+    struct tune_scalars plain = divided(&t, opt, 0, 0), by_four = divided(&t, opt, 2, 2), after = divided(&t, opt, 0, 0);
+    assert_true(plain.labels == labels && plain.chunks == 2 && plain.gradient_scale == 1 / labels && plain.divisor == 0);
+    assert_true(by_four.labels == labels && by_four.divisor == 4 && by_four.gradient_scale == 0.25);
+    assert_true(fabs(by_four.grad_norm * 4 / (plain.grad_norm * labels) - 1) < 1e-12);
+    assert_true(after.divisor == 0 && after.gradient_scale == plain.gradient_scale && after.loss_sum == plain.loss_sum);
+    assert_true(after.square_sum == plain.square_sum && after.step == plain.step + 2);
+    assert_true(plain.begin_s <= plain.end_s && plain.end_s <= by_four.begin_s);
+    tune_optimizer_free(opt);
+    close_trainer(&t);
+}
+
+/* Another model beside the trainer's: of the same config, other weights. */
+struct second {
+    struct tune_model *m;
+    struct tune_loss *loss;
+};
+
+static void open_second(struct second *o, struct trainer *t, const struct tune_model_config *c, bool training)
+{
+    o->m = tune_model_new(c, t->dev, TUNE_F32);
+    assert_got(o->m);
+    random_weights(o->m, .1);
+    assert_ok(tune_model_reserve(o->m, LONG_ROWS, LONG, training ? TUNE_FOR_TRAINING : 0));
+    o->loss = tune_loss_new(o->m, training);
+    assert_got(o->loss);
+}
+
+static void close_second(struct second *o)
+{
+    tune_loss_free(o->loss);
+    tune_model_free(o->m);
+}
+
+static float *logits_of(struct tune_device *dev, const struct tune_chunk *chunk)
+{
+    float *x = malloc((size_t)tune_tensor_bytes(&chunk->logits));
+    assert_ok(tune_to_host(dev, &chunk->logits, x));
+    return x;
+}
+
+/* The second model's logits at the first one's positions are those of its own loop. */
+static void second_model(void **state)
+{
+    (void)state;
+    struct tune_model_config c = many_logits();
+    struct trainer t;
+    struct second o;
+    struct tune_tensor *hidden, *hidden2;
+    struct tune_chunk chunk, chunk2, own;
+    open_trainer(&t, &c, LONG_ROWS, LONG, TUNE_F32, TUNE_FOR_TRAINING);
+    open_second(&o, &t, &c, false);
+    assert_ok(tune_model_zero_grad(t.m, t.sums));
+    assert_ok(tune_model_forward(t.m, &t.batch, &hidden));
+    assert_ok(tune_model_infer(o.m, &t.batch, &hidden2));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tune_loss_chunk(o.loss, hidden2, &t.batch, NULL, &own), 1);
+        float *want = logits_of(t.dev, &own);
+        assert_int_equal(tune_loss_chunk(t.loss, hidden, &t.batch, t.sums, &chunk), 1);
+        float *first = logits_of(t.dev, &chunk);
+        assert_ok(tune_loss_project(o.loss, hidden2, &chunk, &chunk2));
+        float *got = logits_of(t.dev, &chunk2), *still = logits_of(t.dev, &chunk);
+        size_t bytes = (size_t)tune_tensor_bytes(&chunk.logits);
+        assert_int_equal(chunk2.rows.shape[0], chunk.rows.shape[0]);
+        assert_memory_equal(got, want, bytes);
+        assert_memory_equal(still, first, bytes);
+        assert_true(memcmp(got, first, bytes) != 0);
+        free(want), free(first), free(got), free(still);
+    }
+    assert_int_equal(tune_loss_chunk(o.loss, hidden2, &t.batch, NULL, &own), 0);
+    struct tune_batch other[2] = {t.batch, t.batch}; /* other labels; the same, one of them at another place */
+    int32_t labels[2][POSITIONS];
+    int at = 0;
+    while ((t.labels[at] == TUNE_NO_LABEL) == (t.labels[at + 1] == TUNE_NO_LABEL))
+        at++;
+    for (int i = 0; i < POSITIONS; i++) {
+        labels[0][i] = t.labels[i] == TUNE_NO_LABEL ? TUNE_NO_LABEL : t.labels[i] ^ 1;
+        labels[1][i] = t.labels[i == at ? at + 1 : i == at + 1 ? at : i];
+    }
+    for (int i = 0; i < 2; i++) {
+        other[i].labels = labels[i];
+        assert_ok(tune_model_infer(o.m, &other[i], &hidden2));
+        assert_int_equal(tune_loss_project(o.loss, hidden2, &chunk, &chunk2), -1);
+        assert_error_has("not given the same batch");
+    }
+    other[0] = other[1] = t.batch; /* the same positions in rows of another length */
+    other[0].B = 2, other[1].T = 2 * LONG / 3;
+    assert_ok(tune_model_infer(t.m, &other[0], &hidden));
+    assert_ok(tune_model_infer(o.m, &other[1], &hidden2));
+    assert_int_equal(tune_loss_chunk(t.loss, hidden, &other[0], NULL, &chunk), 1);
+    assert_int_equal(tune_loss_project(o.loss, hidden2, &chunk, &chunk2), -1);
+    assert_error_has("not given the same batch");
+    close_second(&o);
+    close_trainer(&t);
+}
+
+/* A loss that is half way through one batch, then serves as the second one's of another: its own loop over that begins at the
+ * first label. */
+static void second_model_abandoned(void **state)
+{
+    (void)state;
+    struct tune_model_config c = many_logits();
+    struct trainer t;
+    struct second o;
+    struct tune_tensor *hidden, *hidden2;
+    struct tune_chunk chunk, chunk2;
+    open_trainer(&t, &c, LONG_ROWS, LONG, TUNE_F32, TUNE_FOR_TRAINING);
+    open_second(&o, &t, &c, true);
+    assert_ok(tune_model_infer(o.m, &t.batch, &hidden2));
+    assert_int_equal(tune_loss_chunk(o.loss, hidden2, &t.batch, NULL, &chunk2), 1);
+    int64_t first = chunk2.host_rows[0];
+    assert_ok(tune_model_infer(o.m, &t.batch, &hidden2));
+    assert_ok(tune_model_infer(t.m, &t.batch, &hidden));
+    assert_int_equal(tune_loss_chunk(t.loss, hidden, &t.batch, NULL, &chunk), 1);
+    assert_ok(tune_loss_project(o.loss, hidden2, &chunk, &chunk2));
+    assert_int_equal(tune_loss_chunk(o.loss, hidden2, &t.batch, NULL, &chunk2), 1);
+    assert_int_equal(chunk2.host_rows[0], first);
+    close_second(&o);
     close_trainer(&t);
 }
 
@@ -930,6 +1238,8 @@ static void step_sums(void **state)
         assert_true(steps[i].epoch == 0.5 && steps[i].scalars.lr == 1e-3 * (i + 1));
     }
     assert_ok(tune_record_begin(sums));
+    assert_int_equal(tune_record_read(sums, &steps), 0); /* it has not ended */
+    assert_int_equal(tune_record_step(sums).at, 0);
     tune_record_free(sums);
     tune_device_close(dev);
 }
@@ -940,12 +1250,14 @@ int main(int argc, char **argv)
     sleep_while_waiting(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(packing),
+        cmocka_unit_test(residual_stays_wide),
         cmocka_unit_test(bad_places),           cmocka_unit_test(bad_ids),          cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
         cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
         cmocka_unit_test(schedules_by_rows),    cmocka_unit_test(step_sums),
-        cmocka_unit_test(steps),
+        cmocka_unit_test(steps),                cmocka_unit_test(chunks_abandoned), cmocka_unit_test(chunks_by_hand),
+        cmocka_unit_test(divisor),              cmocka_unit_test(second_model),     cmocka_unit_test(second_model_abandoned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

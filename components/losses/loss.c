@@ -233,7 +233,11 @@ int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2
 {
     struct tune_loss *l = chunk->loss;
     int64_t at = chunk->host_rows - l->labels.host_rows, n = chunk->rows.shape[0];
-    TRY(tune_model_same_labels(other->m, l->m, &other->labels));
+    struct tune_model_labels now;
+    TRY(tune_model_same_labels(other->m, l->m, &now));
+    if (now.forward != other->labels.forward)
+        other->next = 0; /* a loop of its own was over another batch */
+    other->labels = now;
     chunk2->step = chunk->step;
     if (n <= other->chunk)
         return project(other, hidden2, at, n, chunk2);
