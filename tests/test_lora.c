@@ -293,6 +293,40 @@ static double loss_of(struct run *r, int64_t pass, bool infer)
     return sum;
 }
 
+/* The loss sums of the next steps, counted by a record. */
+static void losses_of(struct run *r, struct tune_record *record, int steps, double *losses)
+{
+    struct tune_tensor *hidden;
+    for (int i = 0; i < steps; i++) {
+        losses[i] = 0;
+        assert_ok(tune_model_zero_grad(r->m, record));
+        assert_ok(tune_model_forward(r->m, &r->batch, &hidden));
+        assert_ok(tune_loss_forward(r->loss, hidden, &r->batch, &losses[i]));
+    }
+}
+
+/* What a step drops depends on its number alone: also in a run that goes on after another. */
+static void dropping_goes_on(void **state)
+{
+    (void)state;
+    struct tune_device *dev = test_device(2);
+    double first[3], then[3];
+    for (int on = 0; on < 2; on++) {
+        struct tune_record *record = tune_record_new(dev, 1);
+        struct run r;
+        assert_got(record);
+        start(&r, open_model(folders[0], dev, &cases[2], TUNE_FOR_TRAINING));
+        if (on)
+            tune_model_set_step(r.m, 1);
+        losses_of(&r, record, 3, on ? then : first);
+        tune_record_free(record);
+        stop(&r);
+    }
+    assert_true(first[0] != first[1] && first[1] != first[2] && first[0] != first[2]);
+    assert_true(then[0] == first[1] && then[1] == first[2]);
+    tune_device_close(dev);
+}
+
 static void gradients(struct run *r)
 {
     struct tune_tensor *hidden, *dhidden;
@@ -811,7 +845,7 @@ static void row_of_zeros(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options),        cmocka_unit_test(dropping),            cmocka_unit_test(products),
+        cmocka_unit_test(options),        cmocka_unit_test(dropping), cmocka_unit_test(dropping_goes_on),           cmocka_unit_test(products),
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
         cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),       cmocka_unit_test(work),
         cmocka_unit_test(packing),        cmocka_unit_test(first_values),        cmocka_unit_test(row_of_zeros),

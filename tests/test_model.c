@@ -376,6 +376,18 @@ static void family_defaults(void **state)
     assert_true(c.qkv_bias && !c.out_bias && !c.mlp_bias);
     assert_ok(parse(&c, "mistral", 4, 2, ", \"attention_bias\": true, \"mlp_bias\": true"));
     assert_true(!c.qkv_bias && !c.out_bias && !c.mlp_bias);
+    static const char window[] = ", \"sliding_window\": 8, \"max_window_layers\": 0, \"use_sliding_window\": ";
+    for (int uses = 0; uses < 2; uses++) {
+        char more[128];
+        snprintf(more, sizeof more, "%s%s", window, uses ? "true" : "false");
+        assert_ok(parse(&c, "qwen2", 4, 2, more));
+        assert_int_equal(tune_model_config_window(&c, 0), uses ? 8 : 0);
+    }
+    cJSON *json = cJSON_Parse("{\"model_type\": \"mistral\", \"vocab_size\": 50, \"hidden_size\": 32, \"intermediate_size\": 8, "
+                              "\"num_hidden_layers\": 1, \"num_attention_heads\": 16}");
+    assert_ok(tune_model_config_parse(&c, json, "mistral without num_key_value_heads"));
+    assert_int_equal(c.kv_heads, 8);
+    cJSON_Delete(json);
     assert_ok(parse(&c, "qwen3", 4, 2, ", \"attention_bias\": true, \"mlp_bias\": true"));
     assert_true(c.head_dim == 128 && c.qkv_bias && c.out_bias && !c.mlp_bias && c.qk_norm);
     assert_int_equal(parse(&c, "llama", 6, 4, ""), -1);

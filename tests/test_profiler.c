@@ -234,6 +234,9 @@ static void what_ran(bool checkpointing, bool packing)
     counts(r, 3, checkpointing);
     calls(r, "forward", "upload", 3 * MICROS); /* one for each micro-batch, packed or not */
     adds_up(r);
+    const struct tune_profile_row *adamw = row(r, "update", "adamw"), *squares = row(r, "clip", "sum squares");
+    assert_true(adamw->bytes == 2 * adamw->flops); /* 28 and 14 a number: w, m and v are read and written, g is read */
+    assert_true(squares->bytes == 3.0 * 4 * (double)tune_model_parameters(t.m)->gradients);
     double tokens = 3.0 * MICROS * BATCH * LENGTH,
            labels = 3.0 * MICROS * BATCH * (LENGTH - 1); /* a row's last token predicts nothing */
     double layer = (4 + 2 * 2) * 6 * 24 + 24 * 24 + 3 * 24 * 40, head = 24 * 61, again = checkpointing ? 2 * (layer - 24 * 40) : 0;
@@ -245,6 +248,38 @@ static void what_ran(bool checkpointing, bool packing)
                 r->ceilings.bytes_one > 1e7);
     tune_profiler_free(p);
     teardown(&t);
+}
+
+/* An attention costs what its queries see: of a cache that is filled to different lengths, with texts and a window. */
+static void pairs_are_counted(void **state)
+{
+    (void)state;
+    enum { B = 2, T = 3, ALL = 8, HEADS = 2, WIDE = 4, WINDOW = 3 };
+    static const int32_t keys[B] = {8, 4}, begin[B] = {5, 2}, first[B * T] = {0, 4, 6, 1, 1, 1};
+    struct tune_device *dev = test_device(1);
+    struct tune_profiler *p = tune_profiler_new(dev, NULL, NULL, 1);
+    struct tune_progress at = {.planned_steps = 100};
+    float zeros[B * ALL * HEADS * WIDE] = {0};
+    int seen = 0;
+    assert_got(p);
+    for (int i = 0; i < B * T * ALL; i++) {
+        int key = i % ALL, query = i / ALL, b = query / T, position = begin[b] + query % T;
+        seen += key <= position && key < keys[b] && key >= first[query] && key > position - WINDOW;
+    }
+    struct tune_tensor rows = put_tensor(dev, B * ALL, HEADS * WIDE, zeros), out = put_tensor(dev, B * T, HEADS * WIDE, zeros);
+    struct tune_tensor lse = put_tensor(dev, B * T, HEADS, zeros), k = tune_tensor_heads(&rows, B, 0, HEADS, WIDE), q = k;
+    struct tune_tensor index[3] = {put_index(dev, first, B * T), put_index(dev, keys, B), put_index(dev, begin, B)};
+    q.shape[1] = T;
+    for (at.step = 1; at.step <= 2; at.step++)
+        assert_int_equal(tune_profiler_step(p, &at), 0);
+    assert_ok(tune_attention_forward(dev, &out, &lse, &q, &k, &k, &index[0], &index[1], &index[2], (struct tune_attention){WINDOW, 1}));
+    assert_int_equal(tune_profiler_step(p, &at), 1);
+    assert_float_equal(flops(tune_profiler_result(p), "attention"), 4.0 * seen * HEADS * WIDE, 0);
+    tune_profiler_free(p);
+    drop_tensor(dev, &rows), drop_tensor(dev, &out), drop_tensor(dev, &lse);
+    for (int i = 0; i < 3; i++)
+        drop_tensor(dev, &index[i]);
+    tune_device_close(dev);
 }
 
 static void what_ran_is_counted(void **state)
@@ -569,7 +604,7 @@ static void looks_by_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_ran_is_counted), cmocka_unit_test(what_ran_again_is_counted), cmocka_unit_test(nothing_changes),
+        cmocka_unit_test(pairs_are_counted), cmocka_unit_test(what_ran_is_counted), cmocka_unit_test(what_ran_again_is_counted), cmocka_unit_test(nothing_changes),
         cmocka_unit_test(short_runs),          cmocka_unit_test(files),                     cmocka_unit_test(long_profiles),
         cmocka_unit_test(gpus),                cmocka_unit_test(averages),                  cmocka_unit_test(many_looks),
         cmocka_unit_test(looks_by_itself),

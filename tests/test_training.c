@@ -375,6 +375,25 @@ static void packing(void **state)
     free(apart), free(packed);
 }
 
+/* Positions are what a token is rotated by: those of a row in order are the same as none, others are not. */
+static void positions_matter(void **state)
+{
+    (void)state;
+    struct tune_model_config c = llama();
+    struct trainer t;
+    int32_t places[2 * 8];
+    open_trainer(&t, &c, 2, 16, TUNE_F32, TUNE_FOR_TRAINING);
+    t.batch.T = 8; /* positions up to 15 */
+    double plain = loss_of(&t);
+    for (int apart = 1; apart <= 2; apart++) {
+        for (int i = 0; i < 16; i++)
+            places[i] = i % 8 * apart;
+        t.batch.positions = places;
+        assert_true((loss_of(&t) == plain) == (apart == 1));
+    }
+    close_trainer(&t);
+}
+
 static void bad_places(void **state)
 {
     (void)state;
@@ -1250,7 +1269,7 @@ int main(int argc, char **argv)
     sleep_while_waiting(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(packing),
-        cmocka_unit_test(residual_stays_wide),
+        cmocka_unit_test(residual_stays_wide),  cmocka_unit_test(positions_matter),
         cmocka_unit_test(bad_places),           cmocka_unit_test(bad_ids),          cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),

@@ -561,9 +561,10 @@ static void out_of_bounds(void **state)
 /* ---- waiting ---- */
 
 /* When a call returns, out holds the numbers, and in may be written over. */
-static void waits(void **state)
+static void wait_on(struct tune_device *there)
 {
-    (void)state;
+    struct tune_device *usual = dev;
+    dev = there;
     for (int s = 0; s < 3; s++) {
         struct tune_model *m = load_frozen(storages[s]);
         const struct tune_parameter *p = row(m, DOWN);
@@ -578,6 +579,18 @@ static void waits(void **state)
         free(x);
         tune_model_free(m);
     }
+    dev = usual;
+}
+
+/* On the usual device, and on one whose queue runs late. */
+static void waits(void **state)
+{
+    (void)state;
+    struct tune_device *late = tune_far_open(2);
+    assert_got(late);
+    wait_on(dev);
+    wait_on(late);
+    tune_device_close(late);
 }
 
 /* ---- pieces ---- */
