@@ -117,7 +117,7 @@ endif
 
 # For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
 # not among them: it prints and exits, which is for the programs of this tree and those built with RECIPE=.
-PUBLIC   = $(addprefix components/,checkpoints/adapter.h core/build_id.h core/decimal.h core/file.h core/host.h core/json.h \
+PUBLIC   = $(addprefix components/,checkpoints/adapter.h core/build_id.h core/decimal.h core/failure.h core/file.h core/host.h core/json.h \
            core/nearest.h core/nf4.h core/random.h core/safetensors.h core/version.h devices/ops.h flags/find.h flags/known.h \
            models/init.h models/weights.h runs/run.h spaces/experiment.h spaces/operation.h stores/claim.h stores/store.h \
            tokenizers/chat_template.h actuators/child.h actuators/measure.h discovery/results.h discovery/view.h views/heat.h \

@@ -9,6 +9,7 @@
 #include "devices/ops.h"
 #include "checkpoints/checkpoint.h"
 #include "checkpoints/disk.h"
+#include "core/failure.h"
 #include "core/file.h"
 #include "core/safetensors.h"
 #include "datasets/dataset.h"
@@ -243,7 +244,7 @@ static void train(struct trainer *t, int steps)
         assert_ok(tune_model_forward(t->m, &batch, &hidden));
         assert_ok(tune_loss_forward_backward(t->loss, hidden, &batch, t->sums, &dhidden));
         assert_ok(tune_model_backward(t->m, &batch, dhidden));
-        assert_ok(tune_optimizer_clip(t->opt, 1, t->sums));
+        assert_ok(tune_optimizer_scale(t->opt, 1, t->sums));
         assert_ok(tune_optimizer_step(t->opt, 1e-3, t->sums));
         assert_ok(tune_record_read(t->sums, &records));
         tune_progress_step(&t->at, t->load);
@@ -286,7 +287,7 @@ static void goes_on_bit_for_bit(void **state)
             struct tune_checkpoint *c = checkpoints(tmp, folders[f]);
             assert_got(c);
             train(&a, 5); /* in the second epoch */
-            a.at.eval_step = a.at.best_step = 5, a.at.eval_loss = a.at.best_loss = a.at.patience_loss = 1. / 3, a.at.stale = 2;
+            a.at.evaluated = true, a.at.eval_step = a.at.best_step = 5, a.at.eval_loss = a.at.best_loss = a.at.patience_loss = 1. / 3, a.at.stale = 2;
             a.at.best = true;
             assert_ok(tune_checkpoint_save(c, a.m, a.opt, &a.at));
             tune_checkpoint_free(c);
@@ -295,7 +296,7 @@ static void goes_on_bit_for_bit(void **state)
             b = open_trainer(folders[f], (enum tune_optimizer_kind)kind);
             assert_ok(tune_path(path, "%s/checkpoint-5", tmp));
             assert_got(c = going_on(tmp, folders[f], path, false));
-            assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, &b.at));
+            assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at));
             assert_same(&a, &b);
             assert_true(b.at.best && b.at.best_step == 5 && b.at.best_loss == 1. / 3 && b.at.eval_loss == 1. / 3 &&
                         b.at.patience_loss == 1. / 3 && b.at.stale == 2 && b.at.eval_step == 5);
@@ -334,7 +335,7 @@ static void long_tensors(void **state)
     assert_ok(tune_checkpoint_save(c, a.m, a.opt, &a.at));
     tune_checkpoint_free(c);
     assert_got(c = going_on(tmp, folder, path, false));
-    assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, &b.at));
+    assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at));
     assert_same(&a, &b);
     tune_checkpoint_free(c);
     close_trainer(&a);
@@ -377,7 +378,7 @@ static void adapters_go_on_bit_for_bit(void **state)
             o.resume = path;
             b = open_with(folder, TUNE_ADAMW, &lora);
             assert_got(c = tune_checkpoint_new(&o));
-            assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, &b.at));
+            assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at));
             assert_same(&a, &b);
             train(&a, 7);
             train(&b, 7);
@@ -388,7 +389,7 @@ static void adapters_go_on_bit_for_bit(void **state)
             o.resume = NULL;
             o.adapter = path;
             assert_got(c = tune_checkpoint_new(&o));
-            assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, &b.at));
+            assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at));
             assert_int_equal(b.at.step, 0);
             train(&b, 1);
             assert_ok(tune_checkpoint_save(c, b.m, NULL, &b.at));
@@ -436,8 +437,15 @@ static void plan_of_a_rescue(void **state)
     assert_ok(tune_path(run, "%s/run", tmp));
     struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "test", .folder = run, .quiet = true});
     assert_got(log);
-    struct tune_checkpoint *c = checkpoints(run, folder);
+    struct tune_failure failure = {.tell = NULL};
+    struct tune_checkpoint *c = tune_checkpoint_new(&(struct tune_checkpoint_options){.run_folder = run, .source = folder,
+                                                    .save_dtype = TUNE_DTYPES, .log = log, .failure = &failure});
     assert_got(c);
+    assert_ok(tune_checkpoint_rescue(c, text, sizeof text));
+    assert_string_equal(text, ""); /* nothing to save yet */
+    assert_ok(tune_checkpoint_resume(c, t.m, t.opt, t.load, NULL, &t.at));
+    assert_ok(failure.save(failure.work, text, sizeof text));
+    assert_string_equal(text, "");
     struct tune_batch batch;
     for (int step = 1; step <= 2; step++) {
         struct tune_tensor *hidden, *dhidden;
@@ -450,13 +458,12 @@ static void plan_of_a_rescue(void **state)
         assert_ok(tune_model_forward(t.m, &batch, &hidden));
         assert_ok(tune_loss_forward_backward(t.loss, hidden, &batch, t.sums, &dhidden));
         assert_ok(tune_model_backward(t.m, &batch, dhidden));
-        assert_ok(tune_optimizer_clip(t.opt, 1, t.sums));
+        assert_ok(tune_optimizer_scale(t.opt, 1, t.sums));
         assert_ok(tune_optimizer_step(t.opt, 1e-3, t.sums));
         tune_progress_step(&t.at, t.load);
         assert_ok(tune_logger_step(log, &t.at, t.sums));
     }
-    struct tune_rescue rescue = {c, log, t.m, t.opt, t.load, t.sums, &t.at};
-    assert_ok(tune_checkpoint_rescue(&rescue, text, sizeof text));
+    assert_ok(failure.save(failure.work, text, sizeof text));
     assert_non_null(strstr(text, "checkpoint-1"));
     assert_ok(tune_path(path, "%s/checkpoint-1/state/progress.json", run));
     char *json;
@@ -467,6 +474,7 @@ static void plan_of_a_rescue(void **state)
     assert_int_equal(atoi(planned + strlen("\"planned_steps\":")), 12);
     free(json);
     tune_checkpoint_free(c);
+    assert_null(failure.save);
     tune_logger_free(log);
     close_trainer(&t);
 }
@@ -491,7 +499,7 @@ static void half_a_step(void **state)
     assert_ok(tune_model_forward(t.m, &batch, &hidden));
     assert_ok(tune_loss_forward_backward(t.loss, hidden, &batch, t.sums, &dhidden));
     assert_ok(tune_model_backward(t.m, &batch, dhidden));
-    assert_ok(tune_optimizer_clip(t.opt, 1, t.sums));
+    assert_ok(tune_optimizer_scale(t.opt, 1, t.sums));
     struct tune_ops broken = *dev->ops;
     broken.adamw = broken_adamw;
     whole = dev->ops;
@@ -596,7 +604,7 @@ static void keeps_the_last(void **state)
         train(&t, 1);
         t.at.best = i == 2;
         if (i == 2)
-            t.at.eval_step = t.at.best_step = 2, t.at.eval_loss = t.at.best_loss = 1;
+            t.at.evaluated = true, t.at.eval_step = t.at.best_step = 2, t.at.eval_loss = t.at.best_loss = 1;
         assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
         for (int k = 1; k <= 6; k++)
             assert_int_equal(there(tmp, k), k <= i && (k > i - 2 || (k == 2 && i >= 2)));
@@ -605,7 +613,7 @@ static void keeps_the_last(void **state)
     tune_checkpoint_free(c);
     assert_ok(tune_path(path, "%s/checkpoint-5", tmp));
     assert_got(c = going_on(tmp, folder, path, false));
-    assert_int_equal(tune_checkpoint_resume(c, t.m, t.opt, t.load, &t.at), -1);
+    assert_int_equal(tune_checkpoint_resume(c, t.m, t.opt, t.load, NULL, &t.at), -1);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_error_has("checkpoint-6");
     assert_true(there(tmp, 6) && t.at.step == 6);
@@ -617,7 +625,7 @@ static void keeps_the_last(void **state)
     assert_ok(tune_file_link(link, "checkpoint-6"));
     t.at.finished = true;
     assert_got(c = going_on(tmp, folder, path, true));
-    assert_ok(tune_checkpoint_resume(c, t.m, t.opt, t.load, &t.at));
+    assert_ok(tune_checkpoint_resume(c, t.m, t.opt, t.load, NULL, &t.at));
     assert_true(!there(tmp, 6) && there(tmp, 5) && there(tmp, 2) && t.at.step == 5 && !t.at.finished);
     assert_link(tmp, "checkpoint-best", "checkpoint-2");
     assert_link(tmp, "checkpoint-final", "");
@@ -719,7 +727,7 @@ static void refuses_what_is_broken(void **state)
         assert_ok(tune_path(path, "%s/checkpoint-1", tmp));
         assert_got(c = going_on(tmp, folder, path, false));
         struct tune_progress at = {.step = 77};
-        assert_int_equal(tune_checkpoint_resume(c, t.m, t.opt, t.load, &at), -1);
+        assert_int_equal(tune_checkpoint_resume(c, t.m, t.opt, t.load, NULL, &at), -1);
         assert_error_has(cases[i].message);
         assert_int_equal(at.step, 77);
         tune_checkpoint_free(c);

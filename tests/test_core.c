@@ -390,7 +390,7 @@ static void checkpoints_by_name(void **state)
     assert_int_equal(tune_checkpoint_steps(home, &steps), 0);
     free(steps);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        assert_int_equal(tune_checkpoint_step(others[i]), 0);
+        assert_int_equal(tune_checkpoint_named(others[i]), 0);
         assert_ok(tune_path(path, "%s/%s", home, others[i]));
         assert_ok(tune_file_make_folder(path));
     }

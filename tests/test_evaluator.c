@@ -100,11 +100,16 @@ static void when(void **state)
     setup(&b);
     struct tune_evaluator *e = evaluator(&b, 4, NULL), *none = tune_evaluator_new(b.m, b.loss, NULL, NULL);
     struct tune_progress at = {0};
-    assert_ok(tune_evaluator_run(e, NULL, &at)); /* before the first step */
-    assert_true(at.eval_step == 0);
-    at.step = 3;
     assert_ok(tune_evaluator_run(none, NULL, &at)); /* no rows held out */
-    assert_true(at.eval_step == 0);
+    assert_false(at.evaluated);
+    assert_ok(tune_evaluator_step(e, NULL, &at)); /* not due */
+    assert_false(at.evaluated);
+    assert_ok(tune_evaluator_run(e, NULL, &at)); /* before the first step */
+    assert_true(at.evaluated && at.eval_step == 0 && at.best && at.eval_loss > 0);
+    at.eval_loss = 0;
+    assert_ok(tune_evaluator_run(e, NULL, &at)); /* not twice */
+    assert_true(at.eval_loss == 0);
+    at = (struct tune_progress){.step = 3};
     assert_ok(tune_evaluator_run(e, NULL, &at));
     assert_true(at.eval_step == 3 && at.best && at.best_loss == at.eval_loss && at.eval_loss > 0);
     double loss = at.eval_loss;

@@ -27,7 +27,7 @@ only 'tokenizers/(parts|unicode)[a-z_]*\.h' components/tokenizers/ tests/
 only 'tests/' nowhere
 
 # Each folder stands on those to its right.
-order="evaluators checkpoints loggers runs views profilers optimizers losses models datasets tokenizers distributed devices flags core"
+order="checkpoints evaluators loggers runs views profilers optimizers losses models datasets tokenizers distributed devices flags core"
 leftwards() {
     grep -rnE '^ *# *include *"' components --include='*.[ch]' --include='*.cu' | sed 's|^components/||' | awk -v order="$order" '
         BEGIN {

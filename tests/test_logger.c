@@ -94,14 +94,14 @@ static void a_run(void **state)
     cJSON *json = read_json("runs/a/run.json");
     assert_string_equal(text_of(json, "status"), "running");
     cJSON_Delete(json);
-    struct tune_progress at = {.planned_steps = 10, .eval_step = -1};
+    struct tune_progress at = {.planned_steps = 10};
     for (int i = 0; i < 4; i += 2) { /* two steps per line; half a second each, one second between */
         struct tune_step_record r = step(i + 1, i, i + 0.5), s = step(i + 2, i + 1, i + 1.5);
         at.step = i + 2;
         assert_ok(tune_logger_record(log, &at, &r));
         assert_ok(tune_logger_record(log, &at, &s));
     }
-    at.eval_step = 4, at.eval_loss = 1.5, at.best = true;
+    at.evaluated = true, at.eval_step = 4, at.eval_loss = 1.5, at.best = true;
     assert_ok(tune_logger_evaluation(log, &at));
     assert_ok(tune_logger_evaluation(log, &at)); /* the same one again: nothing */
     assert_ok(tune_logger_property(log, "sharpness", 0.1f));
@@ -273,7 +273,7 @@ static void killed_run(const char *folder)
         struct tune_step_record r = step(i, 10 * i, 10 * i + 2);
         at.step = i;
         assert_ok(tune_logger_record(log, &at, &r));
-        at.eval_step = i, at.eval_loss = 1. / i;
+        at.evaluated = true, at.eval_step = i, at.eval_loss = 1. / i;
         if (i == 3 || i == 5)
             assert_ok(tune_logger_evaluation(log, &at));
     }
@@ -429,7 +429,7 @@ static void diverges(void **state)
     (void)state;
     screen = tmpfile();
     struct tune_logger_options o = {.program = "prog", .folder = "runs/d", .properties = properties, .stream = screen};
-    struct tune_progress at = {.step = 1, .planned_steps = 10, .eval_step = -1};
+    struct tune_progress at = {.step = 1, .planned_steps = 10};
     struct tune_logger *log = tune_logger_new(&o);
     struct tune_step_record r = step(1, 0, 1);
     assert_got(log);
@@ -440,7 +440,7 @@ static void diverges(void **state)
     assert_int_equal(tune_logger_record(log, &at, &r), -1);
     assert_error_has("diverged at step 2: the loss is not finite");
     assert_error_has("lower --lr (it was 1.9e-05)");
-    at.eval_step = 2, at.eval_loss = INFINITY;
+    at.evaluated = true, at.eval_step = 2, at.eval_loss = INFINITY;
     assert_int_equal(tune_logger_evaluation(log, &at), -1);
     tune_logger_free(log);
     cJSON *json = read_json("runs/d/run.json");
@@ -458,7 +458,7 @@ static void diverges(void **state)
     assert_got(log);
     r = step(1, 0, 1);
     r.loss_sum = NAN;
-    at = (struct tune_progress){.step = 1, .planned_steps = 10, .eval_step = -1};
+    at = (struct tune_progress){.step = 1, .planned_steps = 10};
     assert_int_equal(tune_logger_record(log, &at, &r), -1);
     assert_error_has("diverged at step 1: the loss is not finite before any weight was changed");
     tune_logger_free(log);
@@ -466,7 +466,7 @@ static void diverges(void **state)
     log = tune_logger_new(&o);
     assert_got(log);
     r = step(1, 0, 1);
-    at = (struct tune_progress){.step = 1, .planned_steps = 10, .eval_step = -1, .signal = 15};
+    at = (struct tune_progress){.step = 1, .planned_steps = 10, .eval_step = 0, .signal = 15};
     assert_ok(tune_logger_record(log, &at, &r));
     assert_ok(tune_logger_report(log, &at));
     tune_logger_free(log);
@@ -512,7 +512,7 @@ static void lost_screen(void **state)
     struct tune_logger *log = tune_logger_new(&o);
     assert_got(log);
     struct tune_step_record r = step(1, 0, 1);
-    struct tune_progress at = {.step = 1, .planned_steps = 10, .eval_step = 0};
+    struct tune_progress at = {.step = 1, .planned_steps = 10};
     assert_ok(tune_logger_record(log, &at, &r));
     assert_int_equal(caught, 0);
     close(ends[0]);
@@ -629,13 +629,13 @@ static char *in_terminal(const char *term, int columns_)
     struct tune_logger_options o = {.program = "prog", .folder = "runs/t", .stream = slave};
     struct tune_logger *log = tune_logger_new(&o);
     assert_got(log);
-    struct tune_progress at = {.planned_steps = 20, .eval_step = -1};
+    struct tune_progress at = {.planned_steps = 20};
     for (int i = 1; i <= 20; i++) {
         struct tune_step_record r = step(i, 0.06 * (i - 1), 0.06 * i);
         at.step = i;
         assert_ok(tune_logger_record(log, &at, &r));
         if (i == 10) {
-            at.eval_step = i, at.eval_loss = 1;
+            at.evaluated = true, at.eval_step = i, at.eval_loss = 1;
             assert_ok(tune_logger_evaluation(log, &at));
         }
     }

@@ -164,7 +164,7 @@ static void run(const struct use *u, char *text, size_t size)
         double sum = 0;
         struct tune_batch batch;
         struct tune_tensor *hidden;
-        status = status || tune_optimizer_clip(opt, 1, sums) < 0 || tune_optimizer_step(opt, 1e-3, sums) < 0 ||
+        status = status || tune_optimizer_scale(opt, 1, sums) < 0 || tune_optimizer_step(opt, 1e-3, sums) < 0 ||
                  tune_record_read(sums, &steps) < 0;
         tune_progress_step(&at, load);
         struct tune_progress other = {0};

@@ -180,7 +180,7 @@ static void check_training(struct reference *r, struct tune_model *m, struct tun
         assert_ok(tune_model_backward(m, &r->batch, dhidden));
         if (step == 0)
             worst->settled = settle(r, m);
-        assert_ok(tune_optimizer_clip(opt, 0, sums));
+        assert_ok(tune_optimizer_scale(opt, 0, sums));
         assert_ok(tune_optimizer_step(opt, 1e-3, sums));
         assert_ok(tune_record_read(sums, &records));
     }
@@ -340,7 +340,7 @@ static void nothing_grows(void **state)
         assert_ok(tune_model_forward(m, &r.batch, &hidden));
         assert_ok(tune_loss_forward_backward(loss, hidden, &r.batch, sums, &dhidden));
         assert_ok(tune_model_backward(m, &r.batch, dhidden));
-        assert_ok(tune_optimizer_clip(opt, 1, sums));
+        assert_ok(tune_optimizer_scale(opt, 1, sums));
         assert_ok(tune_optimizer_step(opt, 1e-3, sums));
         assert_int_equal(dev->bytes, held);
         tune_record_free(sums);

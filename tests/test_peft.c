@@ -188,7 +188,7 @@ static struct distance compare(const char *name, int what)
         d.loss = step == 0 ? error : d.loss;
         backward(m, loss, sums, &r);
         d.gradient = step == 0 ? gradient_error(m, &r) : d.gradient;
-        assert_ok(tune_optimizer_clip(opt, 0, sums));
+        assert_ok(tune_optimizer_scale(opt, 0, sums));
         assert_ok(tune_optimizer_step(opt, 1e-2, sums));
         assert_ok(tune_record_read(sums, &records));
     }

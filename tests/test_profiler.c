@@ -116,7 +116,7 @@ static double one_step(struct trainer *t)
         assert_ok(tune_loss_forward_backward(t->loss, hidden, &batch, t->sums, &dhidden));
         assert_ok(tune_model_backward(t->m, &batch, dhidden));
     }
-    assert_ok(tune_optimizer_clip(t->opt, 1, t->sums));
+    assert_ok(tune_optimizer_scale(t->opt, 1, t->sums));
     assert_ok(tune_optimizer_step(t->opt, 1e-2, t->sums));
     assert_int_equal(tune_record_read(t->sums, &steps), 1);
     tune_progress_step(&t->at, t->load);

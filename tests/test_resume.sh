@@ -193,7 +193,7 @@ for skip in '' --skip-bad-rows; do
     wait $pid && code=0 || code=$?
     is "one that is cut short is an error, exit code 1 $skip" eval 'cat short.err; [ $code = 1 ] && grep -q "cut.jsonl was cut .* while it was being read" short.err && ! grep -q "bad rows" short.err'
 done
-refused "--max-steps 0" 2 "--max-steps 0 would train nothing" "$full" --model model --dataset rows.jsonl --max-length 48 --max-steps 0 --output none
+refused "--max-steps 0 without rows to evaluate on" 2 "--max-steps 0 only evaluates, but no rows are held out" "$full" --model model --dataset rows.jsonl --max-length 48 --max-steps 0 --output none
 
 # ---- signals ----
 signalled() { # SIGNAL CODE: once it trains, then again to the end

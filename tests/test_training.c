@@ -470,7 +470,7 @@ static void accumulation(void **state)
             accumulate(&t[i], &part);
         }
         g[i] = all_kept(t[i].m, TUNE_GRADIENT);
-        assert_ok(tune_optimizer_clip(opt, 1, t[i].sums));
+        assert_ok(tune_optimizer_scale(opt, 1, t[i].sums));
         assert_ok(tune_optimizer_step(opt, 1e-3, t[i].sums));
         assert_int_equal(tune_record_read(t[i].sums, &record), 1);
         sums[i] = *record;
@@ -791,7 +791,7 @@ static struct tune_scalars divided(struct trainer *t, struct tune_optimizer *opt
         accumulate(t, &t->batch);
     for (int i = 0; i < count; i++)
         assert_ok(tune_record_divisor(t->sums, each));
-    assert_ok(tune_optimizer_clip(opt, 0, t->sums));
+    assert_ok(tune_optimizer_scale(opt, 0, t->sums));
     assert_ok(tune_optimizer_step(opt, 0, t->sums));
     assert_int_equal(tune_record_read(t->sums, &done), 1);
     return done->scalars;
@@ -967,7 +967,7 @@ static void decay(void **state)
             float **before = calloc((size_t)p->count, sizeof *before);
             for (int i = 0; i < p->count; i++)
                 before[i] = values(t.m, &p->at[i], TUNE_WEIGHT);
-            assert_ok(tune_optimizer_clip(opt, 1, t.sums));
+            assert_ok(tune_optimizer_scale(opt, 1, t.sums));
             assert_ok(tune_optimizer_step(opt, .5, t.sums));
             int decayed = 0, left = 0;
             for (int i = 0; i < p->count; i++) {
@@ -1018,7 +1018,7 @@ static void frozen(void **state)
         assert_memory_equal(g, want + every->at[i].gradient, (size_t)p->at[i].count * 4);
         free(g);
     }
-    assert_ok(tune_optimizer_clip(opt, 1, t.sums));
+    assert_ok(tune_optimizer_scale(opt, 1, t.sums));
     assert_ok(tune_optimizer_step(opt, .1, t.sums));
     for (int i = 0; i < p->count; i++) {
         float *after = values(t.m, &p->at[i], TUNE_WEIGHT);
@@ -1071,11 +1071,11 @@ static void not_finite(void **state)
             if (step == 1)
                 assert_ok(tune_model_write(t.m, &p->at[4], TUNE_GRADIENT, 3, 1, &bad));
             assert_int_equal(tune_optimizer_step(opt, .01, t.sums), -1); /* it would change nothing, by a scale of 0 */
-            assert_error_has("call tune_optimizer_clip before");
-            assert_ok(tune_optimizer_clip(opt, 1, t.sums));
+            assert_error_has("call tune_optimizer_scale before");
+            assert_ok(tune_optimizer_scale(opt, 1, t.sums));
             assert_ok(tune_optimizer_step(opt, .01, t.sums));
             assert_int_equal(tune_record_read(t.sums, &record), 1);
-            assert_int_equal(tune_optimizer_clip(opt, 1, t.sums), -1); /* reading ended the step's record */
+            assert_int_equal(tune_optimizer_scale(opt, 1, t.sums), -1); /* reading ended the step's record */
             assert_error_has("tune_model_zero_grad");
             assert_int_equal(tune_optimizer_step(opt, .01, t.sums), -1);
             assert_true(record->scalars.not_finite == (step == 1));
@@ -1210,7 +1210,7 @@ static void steps(void **state)
                 }
                 drop(&g);
             }
-            assert_ok(tune_optimizer_clip(opt, 0, t.sums));
+            assert_ok(tune_optimizer_scale(opt, 0, t.sums));
             assert_ok(tune_optimizer_step(opt, lr, t.sums));
             assert_int_equal(tune_record_read(t.sums, &read), 1);
         }

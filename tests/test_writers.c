@@ -54,7 +54,7 @@ static void lines(void **state)
 static const char jsonl[] = "{\"step\":1,\"loss\":2.5,\"grad_norm\":1,\"lr\":1e-05,\"step_s\":0.5,\"tokens\":10,\"labels\":9,"
                             "\"tokens_per_s\":20,\"epoch\":0.25,\"rows\":2,\"elapsed_s\":0.75,\"padded_tokens\":12}\n"
                             "{\"step\":1,\"eval_loss\":2.25,\"eval_perplexity\":9.4877358363585262}\n"
-                            "{\"step\":2,\"loss\":2.125,\"mine\":7}\n";
+                            "{\"step\":2,\"loss\":2.125}\n";
 static const char csv[] = "step,epoch,loss,grad_norm,lr,step_s,elapsed_s,rows,tokens,padded_tokens,labels,tokens_per_s,eval_loss,"
                           "eval_perplexity\n"
                           "1,0.25,2.5,1,1e-05,0.5,0.75,2,10,12,9,20,,\n"
@@ -82,6 +82,36 @@ static void assert_csv(const char *path, const char *expected)
     free(text);
 }
 
+/* The lines of a run that has metrics of its own from its second step on, and one more from its third. */
+static const char own_jsonl[] = "{\"step\":1,\"loss\":3}\n"
+                                "{\"step\":2,\"loss\":2,\"reward\":0.5}\n"
+                                "{\"step\":2,\"eval_loss\":2}\n"
+                                "{\"step\":3,\"loss\":1,\"norms/q.k\":7,\"reward\":1e-3}\n";
+static const char own_csv[] = "step,epoch,loss,grad_norm,lr,step_s,elapsed_s,rows,tokens,padded_tokens,labels,tokens_per_s,eval_loss,"
+                              "eval_perplexity,reward,norms/q.k\n"
+                              "1,,3,,,,,,,,,,,,,\n"
+                              "2,,2,,,,,,,,,,,,0.5,\n"
+                              "2,,,,,,,,,,,,2,,,\n"
+                              "3,,1,,,,,,,,,,,,1e-3,7\n";
+
+static void own_columns(void **state)
+{
+    (void)state;
+    assert_ok(tune_file_make_folder("own"));
+    struct tune_writers *w = tune_writers_open("own", TUNE_WRITE_CSV, 0);
+    assert_got(w);
+    for (const char *at = own_jsonl, *newline; (newline = strchr(at, '\n')); at = newline + 1) {
+        test_write("own", "metrics.jsonl", own_jsonl, (size_t)(newline + 1 - own_jsonl)); /* as the logger does, first */
+        assert_ok(tune_writers_line(w, at, (size_t)(newline - at)));
+    }
+    tune_writers_free(w);
+    assert_csv("own/metrics.csv", own_csv);
+    w = tune_writers_open("own", TUNE_WRITE_CSV, 3); /* of a run that goes on */
+    assert_got(w);
+    tune_writers_free(w);
+    assert_csv("own/metrics.csv", own_csv);
+}
+
 static void rows(void **state)
 {
     (void)state;
@@ -97,7 +127,7 @@ static void rows(void **state)
     test_write("a", "metrics.csv", "step,epo", 8);
     w = tune_writers_open("a", TUNE_WRITE_CSV, 1);
     assert_got(w);
-    assert_ok(tune_writers_line(w, "{\"step\":2,\"loss\":2.125,\"mine\":7}", 32));
+    assert_ok(tune_writers_line(w, "{\"step\":2,\"loss\":2.125}", 23));
     tune_writers_free(w);
     assert_csv("a/metrics.csv", csv);
     w = tune_writers_open("a", 0, 1); /* one that nobody goes on with would say what is no more true */
@@ -228,6 +258,6 @@ static void events(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(rows), cmocka_unit_test(events)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(rows), cmocka_unit_test(own_columns), cmocka_unit_test(events)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

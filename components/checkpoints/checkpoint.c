@@ -11,13 +11,23 @@
 #include "checkpoints/disk.h"
 #include "checkpoints/state.h"
 #include "core/checkpoint_names.h"
+#include "core/failure.h"
 #include "core/file.h"
 #include "core/random.h"
 #include "core/try.h"
+#include "evaluators/evaluator.h"
 #include "loggers/logger.h"
 #include "models/companions.h"
 #include "models/lora.h"
 #include "models/weights.h"
+
+/* What tune_checkpoint_resume was given: what a rescue saves. */
+struct work {
+    struct tune_model *model;
+    struct tune_optimizer *optimizer;
+    struct tune_loader *load;
+    const struct tune_progress *at; /* NULL: not called yet */
+};
 
 struct tune_checkpoint {
     struct tune_checkpoint_options options; /* its strings are the ones below */
@@ -25,6 +35,7 @@ struct tune_checkpoint {
     struct tune_companions *companions;
     int64_t saved_step; /* -1: none yet */
     bool failed;        /* the last save */
+    struct work work;
 };
 
 static int read_source(struct tune_checkpoint *c)
@@ -67,6 +78,8 @@ void tune_checkpoint_free(struct tune_checkpoint *c)
 {
     if (!c)
         return;
+    if (c->options.failure)
+        c->options.failure->save = NULL;
     tune_companions_free(c->companions);
     free(c);
 }
@@ -111,7 +124,7 @@ static int64_t linked(struct tune_checkpoint *c, const char *link)
     if (n < 0)
         return 0;
     target[n] = 0;
-    return tune_checkpoint_step(target);
+    return tune_checkpoint_named(target);
 }
 
 /* The link points at that step's checkpoint; 0: there is no such link. */
@@ -237,26 +250,48 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at)
 {
-    int status = save(c, m, opt, at);
-    c->failed = status < 0;
+    int status = c->options.log ? tune_logger_catch_up(c->options.log, at) : 0; /* a step's numbers come before its checkpoint */
+    if (status == 0) {
+        status = save(c, m, opt, at);
+        c->failed = status < 0;
+    }
     return status;
 }
 
-int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size)
+int tune_checkpoint_step(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+                         const struct tune_progress *at)
 {
-    struct tune_checkpoint *c = r->checkpoint;
-    struct tune_progress at = *r->at;
+    return at->best || tune_every(at->step, c->options.save_every) ? tune_checkpoint_save(c, m, opt, at) : 0;
+}
+
+int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+                           struct tune_evaluator *eval, struct tune_progress *at)
+{
+    TRY(tune_checkpoint_save(c, m, opt, at));
+    if (!eval)
+        return 0;
+    TRY(tune_evaluator_run(eval, c->options.log, at));
+    return tune_checkpoint_save(c, m, opt, at);
+}
+
+int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
+{
+    const struct work *r = &c->work;
+    struct tune_progress at = {0};
     *text = 0;
+    if (r->at)
+        at = *r->at;
     if (at.step == 0)
         return 0;
     bool bad_row = tune_loader_bad_row(r->load); /* before another error takes the place of its own */
-    int status = tune_logger_step(r->log, &at, r->record);
+    int status = c->options.log ? tune_logger_catch_up(c->options.log, &at) : 0;
     if (!at.finished) {
         at.stopped = "an error";
         TRY(tune_loader_seek(r->load, &at)); /* the plan there, without the step at hand, as resuming computes it */
         at.planned_steps = tune_loader_planned_steps(r->load);
     }
-    if (status == 0 && !c->failed && tune_logger_last_step(r->log) == at.step)
+    bool logged = !c->options.log || tune_logger_last_step(c->options.log) == at.step;
+    if (status == 0 && !c->failed && logged)
         status = tune_checkpoint_save(c, r->model, r->optimizer, &at);
     if (c->saved_step > 0)
         snprintf(text, size, "%s %s/checkpoint-%" PRId64 "; to go on: --resume %s%s",
@@ -323,7 +358,7 @@ static int set_links(struct tune_checkpoint *c, const struct tune_progress *at, 
 static int named_by_step(const char *checkpoint, const struct tune_progress *then)
 {
     const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
-    if (tune_checkpoint_step(name) == then->step)
+    if (tune_checkpoint_named(name) == then->step)
         return 0;
     tune_error_set("\"step\" in its state/progress.json is %" PRId64 ", which is not what the folder's name says", then->step);
     return -1;
@@ -389,8 +424,8 @@ static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune
     return tune_disk_plan_tell(&plan, c->run, o->log);
 }
 
-int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
-                           struct tune_loader *load, struct tune_progress *at)
+static int resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, struct tune_loader *load,
+                  struct tune_progress *at)
 {
     char state[TUNE_PATH_MAX];
     struct tune_progress then;
@@ -419,4 +454,24 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
     tune_model_set_step(m, then.step);
     *at = then;
     return 0;
+}
+
+static int rescue(void *checkpoint, char *text, size_t size)
+{
+    return tune_checkpoint_rescue(checkpoint, text, size);
+}
+
+int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+                           struct tune_loader *load, struct tune_evaluator *eval, struct tune_progress *at)
+{
+    TRY(resume(c, m, opt, load, at));
+    c->work = (struct work){m, opt, load, at};
+    if (c->options.failure) {
+        c->options.failure->save = rescue;
+        c->options.failure->work = c;
+    }
+    if (!eval)
+        return 0;
+    TRY(tune_evaluator_resume(eval, c->options.log, at));
+    return at->best ? tune_checkpoint_save(c, m, opt, at) : 0;
 }

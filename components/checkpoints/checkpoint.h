@@ -25,9 +25,10 @@ extern "C" {
 #endif
 
 struct tune_checkpoint;
+struct tune_evaluator;
+struct tune_failure;
 struct tune_flags;
 struct tune_logger;
-struct tune_record;
 
 struct tune_checkpoint_options {
     const char *run_folder;     /* where checkpoints go */
@@ -44,6 +45,8 @@ struct tune_checkpoint_options {
                                    has already gets its links all the same */
     bool late;                  /* read the source's files when something is saved, which may never be */
     struct tune_logger *log;    /* whose metrics.jsonl the checkpoints stand on; borrowed. NULL: none */
+    struct tune_failure *failure; /* from tune_checkpoint_resume on, a program that fails saves its finished steps first, by
+                                   tune_checkpoint_rescue; borrowed. NULL: it does not */
 };
 
 /* tune_checkpoint_new - the source's files are read now (and held: some megabytes) unless late, so that nothing of it is needed to
@@ -61,35 +64,35 @@ void tune_checkpoint_free(struct tune_checkpoint *c);
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at);
 
-/* tune_checkpoint_resume - first says, through the log, what disk the checkpoints will take at
+/* tune_checkpoint_step - save where at->step is due: each options.save_every steps (--save-every), and where the evaluation of
+ * this step was the best so far.
+ * tune_checkpoint_finish - behind the loop: save, evaluate, and note in that checkpoint what the evaluation found and whether it
+ * is the best. It saves first: evaluating reads the data file again, which may have changed. After a signal it only saves.
+ * eval NULL: nothing to evaluate. */
+int tune_checkpoint_step(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+                         const struct tune_progress *at);
+int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+                           struct tune_evaluator *eval, struct tune_progress *at);
+
+/* tune_checkpoint_resume - once, before the first step. First says, through the log, what disk the checkpoints will take at
  * most. -1 with kind CANNOT: not even one fits. Then, without options.resume: the numbers of
  * options.adapter, if there is one, to m, which has such adapters. Where options.resume names a
  * checkpoint: its weights and moments to m and opt (NULL: none), load to its place, *at as it was;
  * the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
- * removed. A data file that was changed is taken if the rows consumed are what they were. -1, with
+ * removed, and eval's evaluation of that step, if a signal cut it off (NULL: none). A data file that was changed is taken if
+ * the rows consumed are what they were. -1, with
  * nothing in the folder changed: a file is missing, not of this model or not of this step,
  * config.json, tokenizer or the number of steps planned are others (tune_logger_changed), there
- * are newer checkpoints and overwrite is false, metrics.jsonl does not reach there. */
+ * are newer checkpoints and overwrite is false, metrics.jsonl does not reach there.
+ * All are borrowed as long as c where options.failure is not NULL: at a failure they are saved. */
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
-                           struct tune_loader *load, struct tune_progress *at);
+                           struct tune_loader *load, struct tune_evaluator *eval, struct tune_progress *at);
 
-/* Everything that saving a run after an error needs. All borrowed; optimizer NULL: no moments. */
-struct tune_rescue {
-    struct tune_checkpoint *checkpoint;
-    struct tune_logger *log;
-    struct tune_model *model;
-    struct tune_optimizer *optimizer;
-    struct tune_loader *load;
-    struct tune_record *record;
-    const struct tune_progress *at;
-};
-
-/* tune_checkpoint_rescue - after an error: the finished steps that were not logged go to
- * metrics.jsonl, then the last finished step is saved as after a signal. The work of the unfinished
- * step is dropped, and the loader goes back to its beginning. Nothing is saved after a step that was
- * not finite, when lines of metrics.jsonl are missing, or when saving itself failed. text: what was
- * saved and how to go on; "" if there is nothing to go on from. -1: that failed too. */
-int tune_checkpoint_rescue(const struct tune_rescue *r, char *text, size_t size);
+/* tune_checkpoint_rescue - after an error: the finished steps that were not logged go to metrics.jsonl, then the last finished
+ * step is saved as after a signal. The work of the unfinished step is dropped, and the loader goes back to its beginning.
+ * Nothing is saved before tune_checkpoint_resume, after a step that was not finite, when lines of metrics.jsonl are missing, or
+ * when saving itself failed. text: what was saved and how to go on; "" if there is nothing to go on from. -1: that failed too. */
+int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size);
 
 /* tune_checkpoint_write_model - the model alone as a Hugging Face folder (config and tokenizer files from source).
  * folder is made; files there are replaced one by one. */

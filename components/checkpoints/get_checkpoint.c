@@ -25,5 +25,6 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
         .unsaved = !flags->save,
         .late = !tune_flags_saves(flags),
         .log = log,
+        .failure = flags->failure,
     });
 }

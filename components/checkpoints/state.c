@@ -85,7 +85,7 @@ int tune_state_write_progress(const char *checkpoint, const struct tune_progress
     for (int i = 0; i < FILES; i++)
         good = good && tune_cjson_put_text(json, hash_names[i], text[i]);
     for (int i = 0; i < FIELDS; i++)
-        if (at->eval_step > 0 || !fields[i].evaluation)
+        if (at->evaluated || !fields[i].evaluation)
             good = good && put(json, &fields[i], at);
     snprintf(text[0], sizeof text[0], "%016" PRIx64, at->rows_hash);
     good = good && tune_cjson_put_text(json, "rows_hash", at->rows_hash ? text[0] : "");
@@ -146,7 +146,8 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
     }
     *finished = at->finished;
     at->finished = false;
-    at->best = at->eval_step == at->step && at->best_step == at->step;
+    at->evaluated = evaluated;
+    at->best = evaluated && at->eval_step == at->step && at->best_step == at->step;
     at->fraction = at->step < at->planned_steps ? (double)at->step / (double)at->planned_steps : 1;
     return 0;
 }

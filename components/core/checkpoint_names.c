@@ -12,7 +12,7 @@
 
 static const char prefix[] = "checkpoint-";
 
-int64_t tune_checkpoint_step(const char *name)
+int64_t tune_checkpoint_named(const char *name)
 {
     const char *digits = name + sizeof prefix - 1;
     if (strncmp(name, prefix, sizeof prefix - 1) || !*digits || *digits == '0' || digits[strspn(digits, "0123456789")])
@@ -41,7 +41,7 @@ int tune_checkpoint_steps(const char *folder, int64_t **steps)
     while ((entry = readdir(d))) {
         char path[TUNE_PATH_MAX];
         struct stat st;
-        int64_t step = tune_checkpoint_step(entry->d_name);
+        int64_t step = tune_checkpoint_named(entry->d_name);
         if (step == 0 || tune_path(path, "%s/%s", folder, entry->d_name) < 0 || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
             continue;
         if ((count & (count - 1)) == 0) { /* room is the power of two at or above count */

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* tune_checkpoint_step - the step of "checkpoint-<step>", 1 or more; 0: not such a name. */
-int64_t tune_checkpoint_step(const char *name);
+/* tune_checkpoint_named - the step of "checkpoint-<step>", 1 or more; 0: not such a name. */
+int64_t tune_checkpoint_named(const char *name);
 
 /* tune_checkpoint_steps - the steps of the folder's checkpoints into *steps, ascending, the caller's to free; links and what
  * is half-written do not count. Their number, or -1. */

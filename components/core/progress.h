@@ -22,7 +22,8 @@ struct tune_progress {
     int64_t padded_tokens; /* B*T summed: what was computed */
     double epoch;          /* rows consumed / rows of the set */
     double fraction;       /* step / planned_steps, or rows / planned_rows, 0..1 */
-    int64_t eval_step;     /* step of the last evaluation; 0: none yet */
+    bool evaluated;        /* there was an evaluation; the next seven are of it */
+    int64_t eval_step;     /* step of the last evaluation */
     double eval_loss;      /* its loss, nats per token */
     double best_loss;      /* lowest eval_loss so far */
     int64_t best_step;     /* the step that had it */

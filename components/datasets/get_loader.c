@@ -28,9 +28,5 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
 struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data)
 {
     struct tune_loader_options options = tune_get_loader_options(flags);
-    if (flags->max_steps == 0) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--max-steps 0 would train nothing; give at least 1, or -1 for as many as --epochs says");
-        return NULL;
-    }
     return tune_loader_new(data, &options);
 }

@@ -82,7 +82,7 @@ tune_address tune_record_update(struct tune_record *r)
     tune_address step = tune_record_step(r);
     if (!step.at || r->scaled)
         return step;
-    tune_error_set("the step's gradient was not measured; call tune_optimizer_clip before tune_optimizer_step (clip_norm 0: without "
+    tune_error_set("the step's gradient was not measured; call tune_optimizer_scale before tune_optimizer_step (clip_norm 0: without "
                    "clipping)");
     return (tune_address){0};
 }

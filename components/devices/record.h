@@ -59,7 +59,7 @@ int64_t tune_record_bytes(int room);
 
 /* tune_record_begin - a step begins (tune_model_zero_grad calls it). -1: room steps were not read.
  * tune_record_count - the batch's rows and tokens belong to the step (the loss calls it).
- * tune_record_scaled - the step's gradient_scale is computed (tune_optimizer_clip calls it).
+ * tune_record_scaled - the step's gradient_scale is computed (tune_optimizer_scale calls it).
  * tune_record_end - the step's update was handed to the device (the optimizer calls it).
  * tune_record_step - the address of the step's struct tune_scalars; 0 with an error: no step has begun.
  * tune_record_update - the same, for an update; 0 with an error also where its gradient_scale is not computed. */

@@ -94,18 +94,13 @@ static bool spent(const struct tune_evaluator *e, const struct tune_progress *at
     return e->options.patience > 0 && at->stale >= e->options.patience;
 }
 
-int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
-{
-    at->early_stop = spent(e, at);
-    return tune_every(at->step, e->options.every) ? tune_evaluator_run(e, log, at) : 0;
-}
-
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
 {
     struct tune_progress own = {0};
-    bool first = at->eval_step == 0;
-    if (!e->load || at->signal || at->stopped || at->step == 0 || at->eval_step == at->step)
+    bool first = !at->evaluated;
+    if (!e->load || at->signal || at->stopped || (at->evaluated && at->eval_step == at->step))
         return 0;
+    TRY(log ? tune_logger_catch_up(log, at) : 0); /* the step's line comes before its evaluation's */
     double loss = 0;
     struct tune_progress before = *at;
     TRY(pass(e, &own, &loss));
@@ -114,6 +109,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
         at->stopped = own.stopped;
         return 0;
     }
+    at->evaluated = true;
     at->eval_loss = loss;
     at->eval_step = at->step;
     at->best = first || at->eval_loss < at->best_loss;
@@ -130,6 +126,17 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
         return 0;
     *at = before; /* what is not in metrics.jsonl was not */
     return -1;
+}
+
+int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
+{
+    return tune_every(at->step, e->options.every) ? tune_evaluator_run(e, log, at) : 0;
+}
+
+int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
+{
+    at->early_stop = spent(e, at);
+    return tune_evaluator_step(e, log, at);
 }
 
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)

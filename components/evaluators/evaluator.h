@@ -24,7 +24,7 @@ struct tune_tokenizer;
 struct tune_evaluator_options {
     int patience;     /* evaluations without improvement that end the run; 0: never */
     double min_delta; /* nats per label that an improvement must be more than */
-    int64_t every;    /* steps between evaluations, for tune_evaluator_resume; 0: none of them */
+    int64_t every;    /* steps between evaluations, for tune_evaluator_step and _resume; 0: none of them */
     struct tune_dataset *data; /* the set that load reads, if nobody else frees it: it becomes the evaluator's; else NULL */
     const char *path; /* of data, for the log; borrowed */
 };
@@ -44,7 +44,10 @@ int tune_evaluator_check(struct tune_evaluator *e);
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
 
 /* tune_evaluator_run - evaluate, set at's evaluation members (eval_loss to early_stop), and log it; not twice at one step and
- * not in a run that stops before its end. A signal cuts it off: only at->signal and at->stopped are set. log NULL: not logged. */
+ * not in a run that stops before its end. Also before the first step, where somebody wants to know. A signal cuts it off: only
+ * at->signal and at->stopped are set. log NULL: not logged.
+ * tune_evaluator_step - the same, each options.every steps (--eval-every). */
+int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
 /* tune_evaluator_resume - behind tune_checkpoint_resume: decides anew, by this patience, whether the run is at its early stop, and

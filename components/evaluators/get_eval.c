@@ -30,6 +30,8 @@ static int check(const struct tune_flags *flags)
         return 0;
     if (flags->eval_every > 0)
         return nothing("--eval-every");
+    if (flags->max_steps == 0)
+        return nothing("--max-steps 0 only evaluates");
     return flags->eval_rows > 0 ? nothing("--eval-rows") : 0;
 }
 

@@ -82,6 +82,17 @@ int tune_flags_set(struct tune_flags_state *state, int i, const char *text, enum
     return 0;
 }
 
+static int add_service(struct tune_flags_state *state, int i, const struct tune_option *o)
+{
+    if (i < 0 || (state->rows[i].type != TUNE_INT && state->rows[i].type != TUNE_BOOL)) {
+        tune_error_set("TUNE_OPTION_SERVED(\"%s\"): %s in the program's table", o->name,
+                       i < 0 ? "there is no such option before it" : "that option is neither an int nor a bool");
+        return -1;
+    }
+    state->services[i] = o->at;
+    return 0;
+}
+
 /* One row per name: a later one overrides what it names. */
 static int merge(struct tune_flags_state *state, const struct tune_option *options)
 {
@@ -95,7 +106,8 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
     state->keeping = calloc((size_t)n + 1, sizeof *state->keeping);
     state->run_texts = calloc((size_t)n + 1, sizeof *state->run_texts);
     state->changed = calloc((size_t)n + 1, sizeof *state->changed);
-    if (!state->rows || !state->groups || !state->texts || !state->sources || !state->keeping || !state->run_texts ||
+    state->services = calloc((size_t)n + 1, sizeof *state->services);
+    if (!state->services || !state->rows || !state->groups || !state->texts || !state->sources || !state->keeping || !state->run_texts ||
         !state->changed)
         return no_memory();
     const char *group = NULL;
@@ -105,6 +117,10 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
             continue;
         }
         int i = tune_flags_row(state, o->name, strlen(o->name));
+        if (o->type == TUNE_SERVE) {
+            TRY(add_service(state, i, o));
+            continue;
+        }
         if (i < 0) {
             state->groups[state->count] = group;
             state->rows[state->count] = *o;
@@ -465,6 +481,7 @@ void tune_flags_free(struct tune_flags *flags)
     free(state->run_texts);
     free(state->keeping);
     free(state->changed);
+    free(state->services);
     free(state->resume_checkpoint);
     free(state->rows);
     free(state->groups);
@@ -514,6 +531,18 @@ const char *const *tune_flags_words(const struct tune_flags *flags, int *count)
 {
     *count = flags->state ? flags->state->word_count : 0;
     return flags->state ? flags->state->words : NULL;
+}
+
+int tune_flags_serve(const struct tune_flags *flags)
+{
+    const struct tune_flags_state *state = flags->state;
+    for (int i = 0; i < state->count; i++) {
+        const struct tune_option *row = state->rows + i;
+        const struct tune_service *service = state->services[i];
+        if (service && (row->type == TUNE_BOOL ? *(bool *)row->at : *(int *)row->at != 0))
+            return service->serve(flags) < 0 ? -1 : 1;
+    }
+    return 0;
 }
 
 const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i, const char **text)

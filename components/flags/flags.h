@@ -32,6 +32,8 @@ extern "C" {
 #endif
 
 struct cJSON;
+struct tune_failure;
+struct tune_flags;
 
 enum tune_option_type {
     TUNE_INT,    /* int */
@@ -41,6 +43,7 @@ enum tune_option_type {
     TUNE_STRING, /* const char *; NULL where the default is NULL and nothing was given */
     TUNE_CHOICE, /* const char *; range is "a|b|c" */
     TUNE_GROUP,  /* no option: a heading, see TUNE_OPTION_GROUP */
+    TUNE_SERVE,  /* no option: see TUNE_OPTION_SERVED */
 };
 
 /* Around a type: what --resume RUN makes of the option. Without one, it comes from the run and must be what it was there. */
@@ -108,10 +111,22 @@ struct tune_flags {
     size_t source_size;
     double started_s;                        /* monotonic clock at program start */
     volatile int *stop_signal;               /* where the program's handler notes the signal that shall end the run */
+    struct tune_failure *failure;            /* what to do when the program fails (core/failure.h) */
     volatile int *starting;                  /* 1 from tune_get_dataset until tune_get_logger makes the run folder (or until the
                                                 first tune_loader_more): there is nothing to save, and the handler ends
                                                 the program at once */
 };
+
+/* Behind the row of an int or bool option: where its value is not 0, tune_program_start calls service->serve in place of the run,
+ * and ends. A later such row takes the place of an earlier one. */
+#define TUNE_OPTION_SERVED(name, service) {name, TUNE_SERVE, service, NULL, "", "", ""}
+struct tune_service {
+    int (*serve)(const struct tune_flags *flags); /* -1 with an error */
+};
+
+/* tune_show_tokens - --show-tokens: rows of --dataset as the model sees them, on stdout (datasets/). A recipe with rows of its
+ * own has a service of its own. */
+extern struct tune_service tune_show_tokens;
 
 /* Options between TUNE_OPTION_GROUP("name") and the next one stand under that heading; "": the program's own. */
 #define TUNE_OPTION_GROUP(name) {name, TUNE_GROUP, NULL, NULL, "", "", ""}
@@ -169,6 +184,7 @@ struct tune_flags {
      "leave rows out that cannot be read, and count them, instead of stopping"}, \
     {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
      "print that many rows as the model sees them, and stop"}, \
+    TUNE_OPTION_SERVED("show-tokens", &tune_show_tokens), \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_LORA_OPTIONS(f) \
@@ -211,7 +227,7 @@ struct tune_flags {
      "largest gradient norm over all parameters; 0: no clipping"}, \
     {"epochs", TUNE_DOUBLE, &(f).epochs, "1", "(0,inf)", "epochs", "passes over the training rows"}, \
     {"max-steps", TUNE_INT64, &(f).max_steps, "-1", "[-1,1e15]", "steps", \
-     "end after that many steps instead, -1: by --epochs"}, \
+     "end after that many steps instead; -1: by --epochs; 0: evaluate only"}, \
     {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).stop_at_step, "0", "[0,inf)", "steps", \
      "save and stop when that many are done, as after a signal: the schedule is untouched, no last evaluation; 0: never"}, \
     {"stop-after-seconds", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).stop_after_seconds, "-1", "[-1,inf)", "s", \
@@ -327,6 +343,10 @@ struct tune_flags {
 int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const struct tune_option *options,
                      const struct tune_property *properties);
 void tune_flags_free(struct tune_flags *flags);
+
+/* tune_flags_serve - call what serves an option in place of the run (struct tune_option). 1: it did, and the program shall
+ * end; 0: none was asked for; -1: its error. */
+int tune_flags_serve(const struct tune_flags *flags);
 
 /* tune_flags_wish - what --help, -h, --describe, --list-models or --version asked for. */
 enum tune_wish tune_flags_wish(const struct tune_flags *flags);

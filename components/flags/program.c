@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/failure.h"
 #include "core/print.h"
 #include "core/version.h"
 #include "flags/known.h"
@@ -29,10 +30,7 @@ extern char *openblas_get_config(void) __attribute__((weak));
 
 static const char *program = "program";
 static volatile int stop_signal, starting;
-static int (*tell_failure)(struct tune_logger *log, const char *why);
-static struct tune_logger *failing;
-static int (*save_work)(const struct tune_rescue *rescue, char *text, size_t size);
-static const struct tune_rescue *rescued;
+static struct tune_failure failure;
 
 /* What was printed has arrived, or the program fails: a full disk behind `> help.txt` is not a success. */
 static void end_well(void)
@@ -191,6 +189,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
 {
     settle_threads(argv);
     flags->started_s = tune_moment_now().wall_s;
+    flags->failure = &failure;
     const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* absent: both at 0 */
     if (source < source_end) {
         flags->source = source;
@@ -209,6 +208,8 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:
+        if (MUST(tune_flags_serve(flags)) == 1)
+            break;
         if (flags->resume_finished)
             printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->output);
         else if (flags->stop_at_step > 0 && flags->resume_step >= flags->stop_at_step)
@@ -257,12 +258,12 @@ void tune_program_fail(void)
     complain("", *why.text ? why.text : "failed without saying why, which is our own bug");
     if (kind == TUNE_ERROR_USAGE)
         fprintf(stderr, "%s: see %s --help\n", program, program);
-    if (save_work && save_work(rescued, saved, sizeof saved) < 0)
+    if (failure.save && failure.save(failure.work, saved, sizeof saved) < 0)
         complain("and ", tune_error_message());
     fflush(stdout);
     if (*saved)
         complain("", saved);
-    if (tell_failure && tell_failure(failing, why.text) < 0) /* after what it is about was said */
+    if (failure.tell && failure.tell(failure.log, why.text) < 0) /* after what it is about was said */
         complain("and ", tune_error_message());
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
 }
@@ -277,18 +278,6 @@ static void note_signal(int number)
         _exit(128 + number);
     }
     __atomic_store_n(&stop_signal, number, __ATOMIC_RELAXED); /* the loader's thread may be reading it */
-}
-
-void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *why), struct tune_logger *log)
-{
-    tell_failure = tell;
-    failing = log;
-}
-
-void tune_program_rescue(int (*save)(const struct tune_rescue *rescue, char *text, size_t size), const struct tune_rescue *rescue)
-{
-    save_work = save;
-    rescued = rescue;
 }
 
 void tune_program_catch_signals(struct tune_flags *flags)

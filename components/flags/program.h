@@ -28,25 +28,16 @@
     })
 
 /* tune_program_start - parse the flags, or serve one of these and exit 0: --help, --describe (JSON: flags and reported
- * properties), --list-models, --version; also --resume of a run that came to its end, or to --stop-at-step. Notes the start time. A usage
+ * properties), --list-models, --version; an option that is served in place of the run, as --show-tokens is; also --resume of a
+ * run that came to its end, or to --stop-at-step. Notes the start time. A usage
  * error prints the message, how to get help, and exits 2. what: one line for the top of --help. From here on a mapped file that is cut short ends the program with its
  * name and exit code 1, not with "Bus error" (core/file.h). */
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what);
 
-/* tune_program_fail - print "<program>: <tune_error_message()>" on stderr and exit with the kind's code. */
+/* tune_program_fail - print "<program>: <tune_error_message()>" on stderr, do what flags->failure says (save the finished steps,
+ * write into run.json why the run ended), and exit with the kind's code. */
 __attribute__((noreturn)) void tune_program_fail(void);
-
-/* tune_program_on_failure - what tune_program_fail calls first, with the message: tune_logger_failed, so that run.json says
- * why the run ended. */
-struct tune_logger;
-void tune_program_on_failure(int (*tell)(struct tune_logger *log, const char *why), struct tune_logger *log);
-
-/* tune_program_rescue - what tune_program_fail calls before that, once: tune_checkpoint_rescue, so
- * that an error behind the first step loses nothing of the run. rescue is kept, not copied. What
- * was saved, and how to go on, is printed on stderr. */
-struct tune_rescue;
-void tune_program_rescue(int (*save)(const struct tune_rescue *rescue, char *text, size_t size), const struct tune_rescue *rescue);
 
 /* tune_program_catch_signals - SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) are noted where
  * flags->stop_signal points: finish the step, save, exit; a second one ends the program at once. So does the first one between

@@ -49,7 +49,7 @@ static int one_checkpoint(struct tune_resume_point *at, const char *name)
     char *whole = realpath(name, NULL);
     const char *slash = whole ? strrchr(whole, '/') : NULL;
     int status = slash ? around(at->folder, name, whole) : -1;
-    if (status == 0 && (at->step = tune_checkpoint_step(slash + 1)) == 0) {
+    if (status == 0 && (at->step = tune_checkpoint_named(slash + 1)) == 0) {
         tune_error_set("--resume %s: a checkpoint's folder is named checkpoint-<step>, found \"%s\"", name, slash + 1);
         status = -1;
     }

@@ -112,6 +112,7 @@ int tune_flags_put(const struct tune_option *row, const char *text, const char *
         *(const char **)row->at = text;
         return 0;
     case TUNE_GROUP:
+    case TUNE_SERVE:
         break;
     case TUNE_BOOL:
         if (strcmp(text, "true") && strcmp(text, "false")) {

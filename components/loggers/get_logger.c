@@ -21,6 +21,7 @@
 #include "loggers/run_folder.h"
 #include "tokenizers/tokenizer.h"
 #include "models/model.h"
+#include "profilers/profiler.h"
 
 /* argv, the line that repeats the run, every option and where its value came from. */
 static cJSON *settings(const struct tune_flags *flags)
@@ -155,6 +156,7 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
         .stable = flags->stable,
         .unsaved = !flags->save,
         .stop_signal = flags->stop_signal,
+        .failure = flags->failure,
     };
     if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)
         return NULL;
@@ -197,7 +199,7 @@ static int note_model(struct tune_logger *log, struct tune_model *model)
 }
 
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
-                    const struct tune_dataset *data, const struct tune_loader *load)
+                    const struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan)
 {
     char folder[TUNE_PATH_MAX], text[256];
     struct tune_model_identity identity;
@@ -228,5 +230,9 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     snprintf(text, sizeof text, "%s%" PRId64 " steps of %d x %d %s, at most %d tokens each",
              flags->packing && flags->max_steps < 0 ? "at most " : "", tune_loader_planned_steps(load), flags->accumulate,
              flags->batch_size, flags->packing ? "packs of rows" : "rows", flags->max_length);
-    return tune_logger_note(log, "plan", text);
+    TRY(tune_logger_note(log, "plan", text));
+    TRY(plan ? tune_logger_memory(log, plan) : 0);
+    log->data = data;
+    log->profiler = tune_get_profiler(flags, tune_model_device(model), model, load);
+    return log->profiler ? 0 : -1;
 }

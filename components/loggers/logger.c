@@ -12,6 +12,7 @@
 
 #include "core/cjson.h"
 #include "core/error.h"
+#include "core/failure.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/print.h"
@@ -75,6 +76,11 @@ static int begin(struct tune_logger *log)
     return tune_file_write(path, o->source, o->source_size);
 }
 
+static int tell_failed(void *log, const char *why)
+{
+    return tune_logger_failed(log, why);
+}
+
 struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
 {
     struct tune_logger *log = calloc(1, sizeof *log);
@@ -92,8 +98,13 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
     if (status == 0)
         status = options->resume ? tune_logger_open_run(log)
                                  : tune_run_folder_make(log->folder, &log->metrics, options->folder, options->program, options->overwrite);
-    if (status == 0 && start(log) == 0 && begin(log) == 0)
+    if (status == 0 && start(log) == 0 && begin(log) == 0) {
+        if (options->failure) {
+            options->failure->tell = tell_failed;
+            options->failure->log = log;
+        }
         return log;
+    }
     struct tune_error why;
     tune_error_save(&why);
     if (status == 0 && log->run) /* run.json may be there and say that it runs */
@@ -116,6 +127,10 @@ void tune_logger_free(struct tune_logger *log)
     }
     if (log->metrics)
         fclose(log->metrics);
+    if (log->options.failure)
+        log->options.failure->tell = NULL;
+    tune_profiler_free(log->profiler);
+    free(log->metrics_held);
     tune_writers_free(log->writers);
     tune_sampler_free(log->sampler);
     cJSON_Delete(log->run);
@@ -389,6 +404,9 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
                 tune_cjson_put_whole(json, "labels", (int64_t)r->labels) &&
                 tune_cjson_put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
                 tune_cjson_put_number(json, "epoch", r->epoch);
+    if (!log->record) /* a loop that calls this itself */
+        tune_logger_stamp_metrics(log, r->step);
+    good = good && tune_logger_put_metrics(log, json, r->step);
     TRY(write_metrics(log, json, good));
     log->written_step = r->step;
     look_at_speed(log);
@@ -397,7 +415,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
 
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at)
 {
-    if (at->eval_step == log->eval_step)
+    if (log->evaluated && at->eval_step == log->eval_step)
         return 0;
     if (!isfinite(at->eval_loss)) {
         tune_error_set("the evaluation at step %" PRId64 " gave a loss that is not finite; lower --lr", at->eval_step);
@@ -405,6 +423,7 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     }
     double perplexity = exp(at->eval_loss);
     log->eval_step = at->eval_step;
+    log->evaluated = true;
     tune_logger_see_memory(log);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", at->eval_step) && tune_cjson_put_number(json, "eval_loss", at->eval_loss);
@@ -445,9 +464,13 @@ static int print_table(struct tune_logger *log, char *table)
     return 0;
 }
 
-int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, const struct tune_progress *at)
+int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at)
 {
+    struct tune_profiler *prof = log->profiler;
+    if (!prof || log->profiled)
+        return 0;
     int done = at ? tune_profiler_step(prof, at) : tune_profiler_end(prof);
+    log->profiled = !at || done == 1;
     const struct tune_profile *result = tune_profiler_result(prof);
     bool none = !at && result->asked > 0 && result->last == 0; /* the run was too short: the table says so */
     if (done < 0 || (done == 0 && !none))

@@ -13,8 +13,9 @@
  * that was asked for. Figures count finished steps, never planned ones. Example (a foreign loop):
  *
  *     struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "mine", .folder = "runs/a"});
- *     struct tune_step_record r = {.step = 1, .begin = tune_moment_now()}; ... r.end = tune_moment_now();
- *     tune_logger_record(log, &at, &r);
+ *     ... one step, with a record (devices/record.h) ...
+ *     tune_logger_metric(log, "accuracy", right / all);      beside the step's loss
+ *     tune_logger_step(log, &at, record);
  *     tune_logger_report(log, &at);
  *     tune_logger_free(log); */
 #ifndef TUNE_LOGGER_H
@@ -25,6 +26,7 @@
 #include <stdio.h>
 
 #include "core/clock.h"
+#include "core/error.h"
 #include "core/progress.h"
 
 #ifdef __cplusplus
@@ -32,11 +34,11 @@ extern "C" {
 #endif
 
 struct tune_dataset;
+struct tune_failure;
 struct tune_flags;
 struct tune_loader;
 struct tune_memory_plan;
 struct tune_model;
-struct tune_profiler;
 struct tune_record;
 struct tune_model_identity;
 struct tune_property;
@@ -65,6 +67,7 @@ struct tune_logger_options {
     FILE *stream;                           /* where lines go; NULL: stdout */
     volatile int *stop_signal;              /* where SIGPIPE is noted if stream cannot be written behind the first step, which
                                                then is no error: the run stops as after a signal. NULL: it is an error */
+    struct tune_failure *failure;           /* told of the logger, so that run.json says why a program failed; NULL: not */
     bool quiet;                             /* no lines at all */
     unsigned writers;                       /* a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD */
 };
@@ -128,13 +131,23 @@ int tune_logger_watch(struct tune_logger *log, const char *gpus);
 /* tune_logger_planned - the steps planned, into run.json. -1: no memory. */
 int tune_logger_planned(struct tune_logger *log, int64_t steps);
 
-/* tune_logger_run - all of that for a training run: device, model, weights, data, steps planned. Sets model_load_time and
- * lets the report know the model's FLOPs. */
+/* tune_logger_run - all of that for a training run: device, model, weights, data, steps planned, memory. Sets model_load_time
+ * and lets the report know the model's FLOPs; makes the profiler of --profile. plan NULL: no line about memory. All are borrowed
+ * until tune_logger_report; the device must outlive the logger. */
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
-                    const struct tune_dataset *data, const struct tune_loader *load);
+                    const struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan);
 
 /* tune_logger_memory - the memory plan: a line, a member "memory" {part: bytes} of run.json, estimated_memory_bytes. */
 int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan);
+
+/* tune_logger_say - a line of your own; in a terminal it stands above the bar. */
+int tune_logger_say(struct tune_logger *log, const char *format, ...) TUNE_PRINTF(2, 3);
+
+/* tune_logger_metric - a number of your own for the step at hand: into its line of metrics.jsonl, so also into metrics.csv,
+ * TensorBoard and `runs plot --metric name`. Call it before the step's tune_logger_step (or _record). A second value for the
+ * same name in one step replaces the first. -1: the name is empty, longer than 47 bytes, holds anything but letters, digits
+ * and _ - . /, or is one of the logger's own; the value is not finite; more than 48 in one step. */
+int tune_logger_metric(struct tune_logger *log, const char *name, double value);
 
 /* One finished step. Counts are this step's own. */
 struct tune_step_record {
@@ -153,13 +166,12 @@ struct tune_step_record {
  * -1: the step was not finite (the run diverged: says at which step, and what to do), or a file cannot be written. */
 int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r);
 
-/* tune_logger_step - every step finished since the last look at the record, through tune_logger_record; waits for the device. */
+/* tune_logger_step - the step at->step was handed to the device. Each options.log_every steps (--log-every) the finished ones
+ * are logged; the others wait in the record, which is borrowed until the report. Tells the profiler of --profile, too.
+ * tune_logger_catch_up - log every finished step now, through tune_logger_record; waits for the device. Evaluations and
+ * checkpoints call it, so their lines follow their step's. At the run's end (at->finished, at->stopped) the profile as well. */
 int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_record *record);
-
-/* tune_logger_counts - what the data set met in this process: rows read, cut to max_length, left
- * out for one of three reasons (no trained token, all of them cut away, bad). A note, when the
- * steps are done. -1 also where the data file was changed meanwhile. */
-int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data);
+int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at);
 
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);
@@ -167,10 +179,6 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
 /* tune_logger_proof - what was saved at that step computes, merged into its base, what base and adapter do but for difference: a
  * line, and merge_difference where that is declared. -1: it is not finite. */
 int tune_logger_proof(struct tune_logger *log, int64_t step, double difference);
-
-/* tune_logger_profile - at the end of each step and, with at NULL, once more behind the loop: tells the profiler, and when
- * it is done prints its table and writes its files into the run folder. */
-int tune_logger_profile(struct tune_logger *log, struct tune_profiler *prof, const struct tune_progress *at);
 
 /* tune_logger_flops - model FLOPs of training on one token in rows of T tokens are per_token + per_length * T, for
  * model_flops_per_second. */
@@ -180,15 +188,16 @@ void tune_logger_flops(struct tune_logger *log, double per_token, double per_len
  * -1: not declared in the program's table, or not finite. */
 int tune_logger_property(struct tune_logger *log, const char *name, double value);
 
-/* tune_logger_report - the standard training properties this logger knows (those the program
- * declares), report.json, the closing lines, and run.json's status: "finished" (with a reason
+/* tune_logger_report - logs what is left (tune_logger_catch_up) and what the data set met: rows read, cut to max_length, left out
+ * for one of three reasons (no trained token, all of them cut away, bad). Then the standard training properties this logger
+ * knows (those the program declares), report.json, the closing lines, and run.json's status: "finished" (with a reason
  * where it was an early stop), "stopped", why and where, or "diverged": the run came to its end,
  * and the losses of its steps rose (trend.h). Then at->diverged is set. Runs whose end is not
  * saved (options.unsaved) are measurements of speed and never that. Figures of a resumed run are
  * of all its steps, those of earlier processes as metrics.jsonl has them; the time between
  * processes does not count, and what is measured of a process (its memory, its processor time) is
  * this one's. Properties set through tune_logger_property stand as they were set; declared ones
- * without a value are left out. */
+ * without a value are left out. -1 also where the data file was changed meanwhile. */
 int tune_logger_report(struct tune_logger *log, struct tune_progress *at);
 
 /* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds, --until-stable, --save, --resume,

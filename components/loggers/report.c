@@ -120,12 +120,12 @@ static void know_speed(struct tune_logger *log, double s)
 static void know_standard(struct tune_logger *log, const struct tune_progress *at)
 {
     double s = tune_logger_elapsed(log);
-    tune_logger_know(log, "is_valid", log->steps > 0 && at->signal == 0);
+    tune_logger_know(log, "is_valid", (log->steps > 0 || at->evaluated) && at->signal == 0);
     tune_logger_know(log, "training_steps", (double)log->steps);
     tune_logger_know(log, "peak_memory_bytes", (double)tune_memory_peak());
     tune_logger_see_memory(log);
     tune_logger_know(log, "peak_anonymous_bytes", (double)log->anonymous);
-    if (at->eval_step > 0) {
+    if (at->evaluated) {
         tune_logger_know(log, "eval_loss", at->eval_loss);
         tune_logger_know(log, "eval_perplexity", exp(at->eval_loss));
         tune_logger_know(log, "best_eval_loss", at->best_loss);
@@ -216,8 +216,10 @@ static int show_stop(struct tune_logger *log, const struct tune_progress *at, co
 
 int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
 {
-    double s = tune_logger_elapsed(log);
     char why[160];
+    TRY(tune_logger_catch_up(log, at));
+    TRY(tune_logger_counts(log));
+    double s = tune_logger_elapsed(log);
     const char *status = ended(log, at, why, sizeof why);
     know_standard(log, at);
     if (at->planned_rows > 0) /* an estimate before */

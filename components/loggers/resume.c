@@ -179,7 +179,7 @@ static int take(void *context, const char *text, size_t size, int64_t line)
         p->cut++;
         return 0;
     }
-    bool evaluated = p->log->eval_step > 0 && p->log->eval_step == p->log->last_step;
+    bool evaluated = p->log->evaluated && p->log->eval_step == p->log->last_step;
     bool follows = evaluation ? step == p->log->last_step && !evaluated : step == p->log->last_step + 1;
     if (!follows && !p->log->options.allow_changed) {
         tune_error_set("%s:%" PRId64 ": %sstep %" PRId64 " follows %sstep %" PRId64 "; lines are missing or there twice, and a "
@@ -187,9 +187,10 @@ static int take(void *context, const char *text, size_t size, int64_t line)
                        evaluation ? "the evaluation of " : "", step, evaluated ? "the evaluation of " : "", p->log->last_step);
         return -1;
     }
-    if (evaluation)
+    if (evaluation) {
         p->log->eval_step = step;
-    else
+        p->log->evaluated = true;
+    } else
         add_step(p, m, n, step);
     p->keep += size + 1;
     return 0;

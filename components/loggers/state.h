@@ -14,6 +14,13 @@
 #include "loggers/trend.h"
 #include "loggers/writers.h"
 
+/* One number of tune_logger_metric. */
+struct tune_own_metric {
+    char name[48];
+    double value;
+    int64_t step; /* 0: of the step at hand */
+};
+
 struct tune_logger {
     struct tune_logger_options options; /* of its strings only source is used after tune_logger_new, by tune_logger_resume */
     char folder[TUNE_PATH_MAX];
@@ -26,6 +33,12 @@ struct tune_logger {
     struct tune_writers *writers;
     struct tune_line line;
     struct tune_sampler *sampler; /* see tune_logger_watch; NULL: none */
+    struct tune_profiler *profiler;   /* of tune_logger_run; NULL: none */
+    bool profiled;                    /* its table was printed */
+    const struct tune_dataset *data;  /* of tune_logger_run, borrowed; NULL: none */
+    struct tune_record *record;       /* of the last tune_logger_step, borrowed; NULL: none yet */
+    struct tune_own_metric *metrics_held; /* of steps that are not logged yet */
+    int held_count, held_room;
     int gpus;             /* that the run computes on */
     double *values;       /* per declared property; NaN: never set */
 
@@ -41,7 +54,8 @@ struct tune_logger {
     struct tune_moment begin, end; /* of its first step, of its last */
     double first_end_s;
     int64_t anonymous;    /* most anonymous memory seen: at steps, evaluations and the end */
-    int64_t eval_step;    /* of the last evaluation; 0: none */
+    int64_t eval_step;    /* of the last evaluation that was logged, where evaluated */
+    bool evaluated;
     double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
     /* since the last line */
     int64_t line_steps, line_tokens;
@@ -72,6 +86,16 @@ int tune_logger_declared(const struct tune_logger *log, const char *name);
 void tune_logger_know(struct tune_logger *log, const char *name, double value);
 double tune_logger_elapsed(const struct tune_logger *log);
 void tune_logger_see_memory(struct tune_logger *log);
+
+/* tune_logger_put_metrics - the held numbers of that step into its line, and no longer held. tune_logger_stamp_metrics - those of
+ * the step at hand are of this one. */
+bool tune_logger_put_metrics(struct tune_logger *log, struct cJSON *line, int64_t step);
+void tune_logger_stamp_metrics(struct tune_logger *log, int64_t step);
+
+/* tune_logger_counts - a note: what log->data met in this process. -1 also where its file was changed meanwhile.
+ * tune_logger_profile - a step has ended, or with at NULL the last one: when the profiler is done, its table and files. */
+int tune_logger_counts(struct tune_logger *log);
+int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at);
 
 /* tune_logger_compare - a member of run.json as a text (inner: of the object member), now and in the run that is resumed: 0 where
  * they are equal, the run is new or the member was not there; else as tune_logger_changed. what: how messages name it.

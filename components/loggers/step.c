@@ -5,12 +5,22 @@
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "devices/record.h"
-#include "loggers/logger.h"
+#include "loggers/state.h"
 
 int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_record *record)
 {
+    log->record = record;
+    tune_logger_stamp_metrics(log, at->step);
+    TRY(tune_logger_profile(log, at));
+    return tune_every(at->step, log->options.log_every) ? tune_logger_catch_up(log, at) : 0;
+}
+
+int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at)
+{
     const struct tune_done_step *steps;
-    int n = tune_record_read(record, &steps);
+    if (at->finished || at->stopped)
+        TRY(tune_logger_profile(log, NULL));
+    int n = log->record ? tune_record_read(log->record, &steps) : 0;
     TRY(n);
     for (int i = 0; i < n; i++) {
         const struct tune_done_step *s = &steps[i];
@@ -33,11 +43,13 @@ int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, st
     return 0;
 }
 
-int tune_logger_counts(struct tune_logger *log, const struct tune_dataset *data)
+int tune_logger_counts(struct tune_logger *log)
 {
     char text[256];
-    TRY(tune_dataset_unchanged(data));
-    struct tune_dataset_counts c = tune_dataset_counts(data);
+    if (!log->data)
+        return 0;
+    TRY(tune_dataset_unchanged(log->data));
+    struct tune_dataset_counts c = tune_dataset_counts(log->data);
     int n = snprintf(text, sizeof text, "%" PRId64 " read by this process, %" PRId64 " cut to the length", c.rows, c.truncated);
     const struct {
         int64_t count;

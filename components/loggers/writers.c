@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -22,8 +23,10 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 struct tune_writers {
     char folder[TUNE_PATH_MAX];
     FILE *csv;                       /* NULL: none */
+    char (*own)[48];                 /* names of the recipe's columns, behind the logger's */
+    int own_count;
+    bool grown;                      /* a column was added, and the rows before do not have it */
     struct tune_tensorboard *board;  /* NULL: none */
-    bool replay;                     /* board gets the lines that are there */
 };
 
 static int flush_csv(struct tune_writers *w)
@@ -34,40 +37,113 @@ static int flush_csv(struct tune_writers *w)
     return -1;
 }
 
+static const char *column(const struct tune_writers *w, int c)
+{
+    return c < COLUMNS ? columns[c] : w->own[c - COLUMNS];
+}
+
+bool tune_writers_column(const char *name)
+{
+    for (int c = 0; c < COLUMNS; c++)
+        if (!strcmp(columns[c], name))
+            return true;
+    return false;
+}
+
+/* Columns for what the line has and no line before it had. */
+static int add_columns(struct tune_writers *w, const struct tune_metric *metrics, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int c = 0;
+        while (c < COLUMNS + w->own_count && strcmp(column(w, c), metrics[i].name))
+            c++;
+        if (c < COLUMNS + w->own_count)
+            continue;
+        char(*more)[48] = realloc(w->own, ((size_t)w->own_count + 1) * sizeof *more);
+        if (!more) {
+            tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a column of metrics.csv");
+            return -1;
+        }
+        w->own = more;
+        memcpy(w->own[w->own_count++], metrics[i].name, sizeof *more);
+        w->grown = true;
+    }
+    return 0;
+}
+
 /* Numbers as metrics.jsonl spells them; a column the line lacks stays empty. */
 static int write_row(struct tune_writers *w, const struct tune_metric *metrics, int count)
 {
     errno = 0;
-    for (int c = 0; c < COLUMNS; c++) {
+    for (int c = 0; c < COLUMNS + w->own_count; c++) {
         if (c > 0)
             fputc(',', w->csv);
         for (int i = 0; i < count; i++)
-            if (!strcmp(metrics[i].name, columns[c]))
+            if (!strcmp(metrics[i].name, column(w, c)))
                 fprintf(w->csv, "%.*s", (int)metrics[i].text.size, metrics[i].text.data);
     }
     fputc('\n', w->csv);
     return flush_csv(w);
 }
 
-static int write_line(struct tune_writers *w, const char *text, size_t size, int64_t number, bool board)
+/* The first line of the empty file. */
+static int begin_csv(struct tune_writers *w)
 {
+    errno = 0;
+    w->grown = false;
+    for (int c = 0; c < COLUMNS + w->own_count; c++)
+        fprintf(w->csv, "%s%s", c > 0 ? "," : "", column(w, c));
+    fputc('\n', w->csv);
+    return flush_csv(w);
+}
+
+static int copy_row(void *writers, const char *text, size_t size, int64_t number)
+{
+    struct tune_writers *w = writers;
     struct tune_metric metrics[TUNE_METRICS_MOST];
-    struct timespec now;
     int64_t step;
     int n = tune_metrics_line(metrics, &step, text, size, "metrics.jsonl", number);
     TRY(n);
-    if (w->csv)
-        TRY(write_row(w, metrics, n));
-    if (!board)
-        return 0;
+    TRY(add_columns(w, metrics, n));
+    return w->grown ? 0 : write_row(w, metrics, n);
+}
+
+/* All of it anew from metrics.jsonl. A pass that met new columns is followed by one that has them. */
+static int make_csv(struct tune_writers *w)
+{
+    do {
+        rewind(w->csv);
+        if (ftruncate(fileno(w->csv), 0) < 0) {
+            tune_error_set("cannot write %s/metrics.csv: %s", w->folder, strerror(errno));
+            return -1;
+        }
+        TRY(begin_csv(w));
+        TRY(tune_metrics_each(w->folder, copy_row, w, NULL));
+    } while (w->grown);
+    return 0;
+}
+
+/* The line stands in metrics.jsonl already. */
+static int add_row(struct tune_writers *w, const struct tune_metric *metrics, int count)
+{
+    TRY(add_columns(w, metrics, count));
+    return w->grown ? make_csv(w) : write_row(w, metrics, count);
+}
+
+static int write_board(struct tune_writers *w, const struct tune_metric *metrics, int count, int64_t step)
+{
+    struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return tune_tensorboard_step(w->board, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, step, metrics, n);
+    return tune_tensorboard_step(w->board, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, step, metrics, count);
 }
 
 static int replay(void *writers, const char *text, size_t size, int64_t number)
 {
-    struct tune_writers *w = writers;
-    return write_line(w, text, size, number, w->replay);
+    struct tune_metric metrics[TUNE_METRICS_MOST];
+    int64_t step;
+    int n = tune_metrics_line(metrics, &step, text, size, "metrics.jsonl", number);
+    TRY(n);
+    return write_board(writers, metrics, n, step);
 }
 
 /* An earlier one, which this process would leave behind untrue, is removed. */
@@ -82,10 +158,7 @@ static int open_csv(struct tune_writers *w, bool wanted)
         tune_error_set("cannot write %s: %s", path, strerror(errno));
         return -1;
     }
-    errno = 0;
-    for (int c = 0; c < COLUMNS; c++)
-        fprintf(w->csv, "%s%c", columns[c], c + 1 < COLUMNS ? ',' : '\n');
-    return flush_csv(w);
+    return begin_csv(w);
 }
 
 static int open_all(struct tune_writers *w, const char *folder, unsigned what, int64_t last_step)
@@ -95,8 +168,10 @@ static int open_all(struct tune_writers *w, const char *folder, unsigned what, i
     TRY(open_csv(w, what & TUNE_WRITE_CSV));
     if ((what & TUNE_WRITE_TENSORBOARD) && !(w->board = tune_tensorboard_open(folder, last_step > 0 ? last_step + 1 : 0, &others)))
         return -1;
-    w->replay = w->board && !others; /* a run that goes on and had no such file before */
-    return (w->csv || w->replay) && last_step > 0 ? tune_metrics_each(folder, replay, w, NULL) : 0;
+    if (w->csv && last_step > 0)
+        TRY(make_csv(w));
+    bool bare = w->board && !others && last_step > 0; /* a run that goes on and had no such file before */
+    return bare ? tune_metrics_each(folder, replay, w, NULL) : 0;
 }
 
 struct tune_writers *tune_writers_open(const char *folder, unsigned what, int64_t last_step)
@@ -121,11 +196,19 @@ void tune_writers_free(struct tune_writers *w)
     if (w->csv)
         fclose(w->csv);
     tune_tensorboard_close(w->board);
+    free(w->own);
     tune_error_restore(&before);
     free(w);
 }
 
 int tune_writers_line(struct tune_writers *w, const char *text, size_t size)
 {
-    return w && (w->csv || w->board) ? write_line(w, text, size, 1, w->board != NULL) : 0;
+    struct tune_metric metrics[TUNE_METRICS_MOST];
+    int64_t step;
+    if (!w || (!w->csv && !w->board))
+        return 0;
+    int n = tune_metrics_line(metrics, &step, text, size, "metrics.jsonl", 1);
+    TRY(n);
+    TRY(w->csv ? add_row(w, metrics, n) : 0);
+    return w->board ? write_board(w, metrics, n, step) : 0;
 }

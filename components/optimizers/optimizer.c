@@ -101,7 +101,7 @@ static struct tune_tensor updates(const struct tune_optimizer *opt)
     return tune_tensor_1d(opt->updates, TUNE_F64, 1);
 }
 
-int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_record *record)
+int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tune_record *record)
 {
     tune_address step = tune_record_step(record);
     if (!step.at)

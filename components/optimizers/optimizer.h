@@ -4,7 +4,7 @@
  * the device that the update reads, so nothing waits for them. Moments lie at the gradients'
  * offsets. What decays is part of the result: matrices only (no norm, no bias), or all.
  *
- *     tune_optimizer_clip(opt, 1.0, record);
+ *     tune_optimizer_scale(opt, 1.0, record);
  *     tune_optimizer_step(opt, lr, record);
  */
 #ifndef TUNE_OPTIMIZER_H
@@ -37,12 +37,12 @@ void tune_optimizer_free(struct tune_optimizer *opt);
  * size, SGD one with momentum. */
 int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients);
 
-/* tune_optimizer_clip - the norm of the mean loss's gradient over all parameters into the record's step, and the factor that
+/* tune_optimizer_scale - the norm of the mean loss's gradient over all parameters into the record's step, and the factor that
  * brings it down to clip_norm (0: measured, not clipped). Before every step, also without clipping.
  * tune_optimizer_step - one update at learning rate lr; a step whose loss or gradient is not finite changes nothing. Ends the
  * step's record. Both -1: record has no step that tune_model_zero_grad began; the second also
  * where the first was not called. */
-int tune_optimizer_clip(struct tune_optimizer *opt, double clip_norm, struct tune_record *record);
+int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tune_record *record);
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_record *record);
 
 /* tune_optimizer_steps - updates so far (the t of AdamW's bias correction; a step that was not finite is none); waits for the

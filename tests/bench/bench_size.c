@@ -111,7 +111,7 @@ static int step(struct trainer *t)
     const struct tune_done_step *steps;
     return tune_model_zero_grad(t->m, t->sums) < 0 || tune_model_forward(t->m, &t->batch, &hidden) < 0 ||
                    tune_loss_forward_backward(t->loss, hidden, &t->batch, t->sums, &dhidden) < 0 ||
-                   tune_model_backward(t->m, &t->batch, dhidden) < 0 || tune_optimizer_clip(t->opt, 1, t->sums) < 0 ||
+                   tune_model_backward(t->m, &t->batch, dhidden) < 0 || tune_optimizer_scale(t->opt, 1, t->sums) < 0 ||
                    tune_optimizer_step(t->opt, 1e-5, t->sums) < 0 || tune_record_read(t->sums, &steps) < 0
                ? -1
                : 0;

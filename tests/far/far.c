@@ -320,7 +320,7 @@ static bool any_overlap(const struct tune_tensor *const *reads, int count, const
     static int run_##op(struct tune_device *cpu, void *kept_arguments)        \
     {                                                                         \
         struct op##_arguments *arguments = kept_arguments;                    \
-        const struct tune_tensor *reads[16];                                  \
+        const struct tune_tensor *reads[16] = {0};                            \
         int count = 0;                                                        \
         TUNE_ARGS_##op(FETCH)                                                 \
         TUNE_ARGS_##op(READ)                                                  \

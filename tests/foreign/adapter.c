@@ -47,7 +47,7 @@ static int train(struct tune_model *m, struct tune_loss *loss, struct tune_devic
     for (int i = 0; i < STEPS && good; i++)
         good = tune_model_zero_grad(m, sums) == 0 && tune_model_forward(m, batch, &hidden) == 0 &&
                tune_loss_forward_backward(loss, hidden, batch, sums, &dhidden) == 0 &&
-               tune_model_backward(m, batch, dhidden) == 0 && tune_optimizer_clip(opt, 1.0, sums) == 0 &&
+               tune_model_backward(m, batch, dhidden) == 0 && tune_optimizer_scale(opt, 1.0, sums) == 0 &&
                tune_optimizer_step(opt, 1e-2, sums) == 0 && tune_record_read(sums, &step) == 1;
     tune_record_free(sums);
     tune_optimizer_free(opt);

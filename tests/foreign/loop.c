@@ -72,7 +72,7 @@ static int step(struct training *t)
             tune_loss_forward_backward(t->loss, hidden, &batch, t->sums, &dhidden) < 0 ||
             tune_model_backward(t->model, &batch, dhidden) < 0)
             return -1;
-    if (tune_optimizer_clip(t->optimizer, 1.0, t->sums) < 0 || tune_optimizer_step(t->optimizer, 1e-3, t->sums) < 0 ||
+    if (tune_optimizer_scale(t->optimizer, 1.0, t->sums) < 0 || tune_optimizer_step(t->optimizer, 1e-3, t->sums) < 0 ||
         tune_record_read(t->sums, &done) != 1)
         return -1;
     t->losses[t->at.step] = done->scalars.loss_sum / done->scalars.labels;

@@ -1,7 +1,7 @@
-/* own_dataset.c - a recipe whose rows the program makes itself: record such as "17+25=42", only the answer is trained.
+/* own_dataset.c - a recipe whose rows the program makes itself: sums such as "17+25=42", only the answer is trained.
  *
  *     make RECIPE=tests/recipes/own_dataset.c
- *     build/own_dataset --model models/SmolLM2-135M --record 5000 --lr 1e-4
+ *     build/own_dataset --model models/SmolLM2-135M --sums 5000 --lr 1e-4
  *
  * A set of one's own is a number of rows and a callback that fills row i: its tokens, and which of them are trained.
  * Everything else is recipes/finetune_full.c, without evaluation and checkpoints. */
@@ -13,21 +13,8 @@
 
 static struct {
     struct tune_flags tune;
-    int64_t record;
+    int64_t sums;
 } my;
-
-static const struct tune_option my_options[] = {
-    TUNE_TRAINING_OPTIONS(my.tune),
-    {"record", TUNE_INT64, &my.record, "1000", "[1,1000000]", "rows", "how many record to make"},
-    {"max-length", .value = "64"}, /* another default for a shared option */
-    {0},
-};
-
-static const struct tune_property my_properties[] = {
-    TUNE_TRAINING_PROPERTIES,
-    {"answer_tokens", "tokens", "trained tokens of all finished steps"},
-    {0},
-};
 
 /* Append the tokens of text to the row. */
 static int append(struct tune_tokenizer *tok, const char *text, bool trained, struct tune_example *x)
@@ -55,6 +42,33 @@ static int sum(void *context, int64_t row, struct tune_example *x)
     return append(context, question, false, x) < 0 ? -1 : append(context, answer, true, x);
 }
 
+/* --show-tokens. */
+static int show(const struct tune_flags *flags)
+{
+    struct tune_tokenizer *tok = tune_get_tokenizer(flags);
+    struct tune_dataset *data = tok ? tune_dataset_from(my.sums, sum, tok, flags->max_length) : NULL;
+    int status = data ? tune_dataset_show(data, tok, flags->show_tokens, stdout) : -1;
+    tune_dataset_free(data);
+    tune_tokenizer_free(tok);
+    return status;
+}
+
+static struct tune_service show_sums = {show};
+
+static const struct tune_option my_options[] = {
+    TUNE_TRAINING_OPTIONS(my.tune),
+    {"sums", TUNE_INT64, &my.sums, "1000", "[1,1000000]", "rows", "how many sums to make"},
+    {"max-length", .value = "64"}, /* another default for a shared option */
+    TUNE_OPTION_SERVED("show-tokens", &show_sums),
+    {0},
+};
+
+static const struct tune_property my_properties[] = {
+    TUNE_TRAINING_PROPERTIES,
+    {"answer_tokens", "tokens", "trained tokens of all finished steps"},
+    {0},
+};
+
 int main(int argc, char **argv)
 {
     const struct tune_flags *flags = &my.tune;
@@ -62,14 +76,7 @@ int main(int argc, char **argv)
     tune_program_catch_signals(&my.tune);
 
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
-    struct tune_dataset *data = GET(tune_dataset_from(my.record, sum, tok, flags->max_length));
-    if (flags->show_tokens > 0) {
-        MUST(tune_dataset_show(data, tok, flags->show_tokens, stdout));
-        tune_dataset_free(data);
-        tune_tokenizer_free(tok);
-        tune_flags_free(&my.tune);
-        return 0;
-    }
+    struct tune_dataset *data = GET(tune_dataset_from(my.sums, sum, tok, flags->max_length));
     struct tune_device *dev = GET(tune_get_device(flags));
     struct tune_model *model = GET(tune_get_model(flags, dev, tok));
     struct tune_loader *load = GET(tune_get_loader(flags, data));
@@ -78,7 +85,7 @@ int main(int argc, char **argv)
     struct tune_schedule schedule = tune_get_schedule(flags);
     struct tune_record *record = GET(tune_record_new(dev, flags->log_every));
     struct tune_logger *log = GET(tune_get_logger(flags));
-    MUST(tune_logger_run(log, flags, model, data, load));
+    MUST(tune_logger_run(log, flags, model, data, load, NULL));
 
     struct tune_progress at = {0};
     int micros;
@@ -92,13 +99,11 @@ int main(int argc, char **argv)
             MUST(tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden));
             MUST(tune_model_backward(model, &batch, dhidden));
         }
-        MUST(tune_optimizer_clip(opt, flags->clip_norm, record));
+        MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
         MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
         tune_progress_step(&at, load);
-        if (tune_every(at.step, flags->log_every))
-            MUST(tune_logger_step(log, &at, record));
+        MUST(tune_logger_step(log, &at, record));
     }
-    MUST(tune_logger_step(log, &at, record));
     MUST(tune_logger_property(log, "answer_tokens", (double)at.labels));
     MUST(tune_logger_report(log, &at));
 
