@@ -479,6 +479,84 @@ static void plan_of_a_rescue(void **state)
     close_trainer(&t);
 }
 
+/* A row's numbers of that kind, all of them x. */
+static void fill_with(struct tune_model *m, int i, int which, float x)
+{
+    const struct tune_parameter *p = &tune_model_parameters(m)->at[i];
+    float *room = malloc((size_t)p->count * sizeof *room);
+    for (int64_t k = 0; k < p->count; k++)
+        room[k] = x + (float)k;
+    set_values(m, p, which, room);
+    free(room);
+}
+
+/* Extra tensors are saved and restored under their names, of adapters too. What the checkpoint and the recipe do not agree on
+ * is refused. */
+static void extras_go_on(void **state)
+{
+    (void)state;
+    const char *folder = "tests/reference/llama-untied";
+    struct tune_lora_options lora = {.r = 2, .alpha = 4, .targets = "q_proj,v_proj"};
+    for (int adapters = 0; adapters < 2; adapters++) {
+        const char *tmp = test_folder();
+        char path[TUNE_PATH_MAX];
+        struct trainer a = open_with(folder, TUNE_SGD, adapters ? &lora : NULL), b, without;
+        const struct tune_parameters *p = tune_model_parameters(a.m);
+        int ema = tune_model_extra(a.m, "ema"), sum = tune_model_extra(a.m, "sum");
+        assert_true(ema >= 0 && sum >= 0);
+        for (int i = 0; i < p->count; i++)
+            if (tune_model_has(a.m, &p->at[i], ema))
+                fill_with(a.m, i, ema, (float)i), fill_with(a.m, i, sum, -(float)i);
+        struct tune_checkpoint *c = checkpoints(tmp, folder);
+        assert_got(c);
+        train(&a, 2);
+        assert_ok(tune_checkpoint_save(c, a.m, a.opt, &a.at));
+        tune_checkpoint_free(c);
+        b = open_with(folder, TUNE_SGD, adapters ? &lora : NULL);
+        assert_int_equal(tune_model_extra(b.m, "sum"), TUNE_EXTRA); /* in another order */
+        assert_int_equal(tune_model_extra(b.m, "ema"), TUNE_EXTRA + 1);
+        assert_ok(tune_path(path, "%s/checkpoint-2", tmp));
+        assert_got(c = going_on(tmp, folder, path, false));
+        assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at));
+        assert_same(&a, &b);
+        int compared = 0;
+        for (int i = 0; i < p->count; i++) {
+            if (!tune_model_has(a.m, &p->at[i], ema))
+                continue;
+            float *x = values(a.m, &p->at[i], ema), *y = values(b.m, &tune_model_parameters(b.m)->at[i], TUNE_EXTRA + 1);
+            assert_memory_equal(x, y, (size_t)p->at[i].count * sizeof *x);
+            assert_true(x[0] == (float)i);
+            free(x), free(y);
+            compared++;
+        }
+        assert_true(compared > 3);
+        without = open_with(folder, TUNE_SGD, adapters ? &lora : NULL);
+        assert_int_equal(tune_checkpoint_resume(c, without.m, without.opt, without.load, NULL, &without.at), -1);
+        assert_error_has("the recipe does not keep");
+        assert_int_equal(tune_model_extra(without.m, "ema"), TUNE_EXTRA);
+        assert_int_equal(tune_checkpoint_resume(c, without.m, without.opt, without.load, NULL, &without.at), -1);
+        assert_error_has("the recipe does not keep");
+        assert_int_equal(tune_model_extra(without.m, "other"), TUNE_EXTRA + 1);
+        assert_int_equal(tune_checkpoint_resume(c, without.m, without.opt, without.load, NULL, &without.at), -1);
+        assert_error_has("other.");
+        assert_ok(tune_path(path, "%s/checkpoint-2/state/extra.safetensors", tmp));
+        FILE *f = fopen(path, "r+");
+        assert_non_null(f);
+        assert_int_equal(fseek(f, -1, SEEK_END), 0);
+        int last = fgetc(f);
+        assert_int_equal(fseek(f, -1, SEEK_END), 0);
+        assert_true(fputc(last ^ 1, f) != EOF && fclose(f) == 0);
+        assert_int_equal(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at), -1);
+        assert_error_has("\"extra_hash\"");
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at), -1);
+        assert_error_has("extra.safetensors");
+        tune_checkpoint_free(c);
+        close_trainer(&a), close_trainer(&b), close_trainer(&without);
+        assert_ok(tune_file_remove_folder(tmp));
+    }
+}
+
 /* An error in the middle of an update: half of the weights are of the next step, and nothing of it may be saved. */
 static void half_a_step(void **state)
 {
@@ -829,6 +907,7 @@ int main(void)
         cmocka_unit_test(goes_on_bit_for_bit),
         cmocka_unit_test(long_tensors),
         cmocka_unit_test(adapters_go_on_bit_for_bit),
+        cmocka_unit_test(extras_go_on),
         cmocka_unit_test(half_a_step), cmocka_unit_test(disk_plans), cmocka_unit_test(plan_of_a_rescue),
         cmocka_unit_test(failed_save),
         cmocka_unit_test(needs_no_source),

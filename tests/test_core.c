@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/arena.h"
+#include "core/batch.h"
 #include "core/checkpoint_names.h"
 #include "core/cpus.h"
 #include "core/csv.h"
@@ -682,6 +683,33 @@ static void links_stay_inside(void **state)
     assert_ok(tune_file_remove_folder(home));
 }
 
+static void batch_from_ids(void **state)
+{
+    (void)state;
+    const int32_t lengths[] = {3, 1, 4}, ids[] = {5, 6, 7, 8, 9, 10, 11, 12}, prompts[] = {2, 0, 9}, negative[] = {0, 0, -1};
+    const int32_t want_ids[] = {5, 6, 7, 0, 8, 0, 0, 0, 9, 10, 11, 12}, N = TUNE_NO_LABEL;
+    const int32_t all[] = {6, 7, N, N, N, N, N, N, 10, 11, 12, N}, some[] = {N, 7, N, N, N, N, N, N, N, N, N, N};
+    struct tune_batch *b = tune_batch_new(3, lengths, ids, NULL), *c = tune_batch_new(3, lengths, ids, prompts);
+    assert_got(b);
+    assert_got(c);
+    assert_true(b->B == 3 && b->T == 4 && b->tokens == 8 && b->label_count == 5 && c->label_count == 1);
+    assert_memory_equal(b->ids, want_ids, sizeof want_ids);
+    assert_memory_equal(c->ids, want_ids, sizeof want_ids);
+    assert_memory_equal(b->labels, all, sizeof all);
+    assert_memory_equal(c->labels, some, sizeof some);
+    assert_memory_equal(b->lengths, lengths, sizeof lengths);
+    assert_true(!b->rows && !b->positions && !b->starts && b->row_count == 0 && b->epoch == 0);
+    tune_batch_free(b);
+    tune_batch_free(c);
+    tune_batch_free(NULL);
+    assert_null(tune_batch_new(0, lengths, ids, NULL));
+    assert_error_has("no rows");
+    assert_null(tune_batch_new(2, (const int32_t[]){1, 0}, ids, NULL));
+    assert_error_has("row 1 of a batch: it has 0 ids");
+    assert_null(tune_batch_new(3, lengths, ids, negative));
+    assert_error_has("a prompt of -1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -695,7 +723,7 @@ int main(void)
         cmocka_unit_test(control_characters_are_blanked), cmocka_unit_test(host_classes_differ),
         cmocka_unit_test(lost_writes_are_errors),   cmocka_unit_test(csv_round_trip),
         cmocka_unit_test(a_hash_with_a_key),        cmocka_unit_test(threads_by_wish),
-        cmocka_unit_test(links_stay_inside),
+        cmocka_unit_test(links_stay_inside),        cmocka_unit_test(batch_from_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -548,6 +548,51 @@ static void run_cut(int argc, char **argv)
     exit(m.data[90000]);
 }
 
+/* Options that are served in place of the run. */
+static int served(const struct tune_flags *flags)
+{
+    printf("served at %g\n", flags->lr);
+    if (flags->log_every != 3)
+        return 0;
+    tune_error_set("cannot be served");
+    return -1;
+}
+static struct tune_service service = {served};
+
+static void run_served(int argc, char **argv)
+{
+    static const struct tune_option own[] = {
+        TUNE_TRAINING_OPTIONS(my.tune), TUNE_OPTION_SERVED("show-tokens", &service), TUNE_OPTION_SERVED("overwrite", &service), {0}};
+    tune_flags_free(&my.tune);
+    memset(&my, 0, sizeof my);
+    tune_program_start(argc, argv, &my.tune, own, properties, "a test");
+    printf("runs\n");
+    exit(0);
+}
+
+static void serves(void **state)
+{
+    (void)state;
+    assert_int_equal(child(run_served, "--lr 1"), 0);
+    assert_string_equal(said, "runs\n");
+    assert_int_equal(child(run_served, "--show-tokens 2 --lr 1"), 0);
+    assert_string_equal(said, "served at 1\n");
+    assert_int_equal(child(run_served, "--overwrite --lr 2"), 0);
+    assert_string_equal(said, "served at 2\n");
+    assert_int_equal(child(run_served, "--show-tokens 0 --no-overwrite"), 0);
+    assert_string_equal(said, "runs\n");
+    assert_int_equal(child(run_served, "--show-tokens 1 --log-every 3"), 1);
+    assert_non_null(strstr(said, "prog: cannot be served\n"));
+    assert_int_equal(child(run_served, "--show-tokens 1 --help"), 0);
+    assert_null(strstr(said, "served at"));
+    const struct tune_option none[] = {{"lr", TUNE_DOUBLE, &my.tune.lr, "1", "", "", ""}, TUNE_OPTION_SERVED("lr", &service), {0}};
+    const struct tune_option unknown[] = {TUNE_OPTION_SERVED("rows", &service), {0}};
+    assert_int_equal(parse_with(none, ""), -1);
+    assert_error_has("neither an int nor a bool");
+    assert_int_equal(parse_with(unknown, ""), -1);
+    assert_error_has("there is no such option before it");
+}
+
 static void program_ends(void **state)
 {
     (void)state;
@@ -592,7 +637,7 @@ int main(void)
         cmocka_unit_test(resumes),      cmocka_unit_test(resume_points),
         cmocka_unit_test(model_defaults), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
         cmocka_unit_test(help_of_words),
-        cmocka_unit_test(program_ends),
+        cmocka_unit_test(serves), cmocka_unit_test(program_ends),
     };
     return cmocka_run_group_tests(tests, NULL, end);
 }

@@ -853,6 +853,34 @@ static void attention_cached(void **state)
     assert_worst("attention over a cache", &w, 12, 2);
 }
 
+/* ---- y = alpha x + beta y ---- */
+
+static void axpby(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 15, 16, 17, 1003};
+    struct worst w = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int set = 0; set < 2; set++) {
+            int64_t n = sizes[s];
+            double beta = set ? 0 : 1.75;
+            struct array x = array_random(TUNE_F32, 0, n, 1, 1);
+            struct array y = set ? array_nan(TUNE_F32, 0, n) : array_random(TUNE_F32, 0, n, 1, 2);
+            double *want = zeros(n);
+            for (int64_t i = 0; i < n; i++)
+                want[i] = -.625 * x.v[i] + (set ? 0 : beta * y.v[i]);
+            for (int d = 0; d < DEVICES; d++) {
+                put(devices[d], &x), put(devices[d], &y);
+                assert_ok(tune_axpby(devices[d], &y.t, &x.t, -.625f, (float)beta));
+                worst(&w, TUNE_F32, error(&y, want));
+                assert_true(unchanged(&x));
+            }
+            drop(&x), drop(&y);
+            free(want);
+        }
+    assert_worst("axpby", &w, 2, 1); /* 0.5 */
+}
+
 /* ---- swiglu ---- */
 
 static void swiglu_case(struct worst *forward, struct worst *backward, enum tune_dtype type, int64_t N, int64_t F, double size)
@@ -1470,6 +1498,9 @@ static void refused(void **state)
     assert_refused(tune_sgd(dev, R(3), R(4), NULL, sum, an_update), "sgd");
     assert_refused(tune_copy(dev, F(2, 3), H(2, 3)), "copy");
     assert_refused(tune_zero(dev, S(2, 3)), "zero");
+    assert_refused(tune_axpby(dev, F(2, 3), F(3, 2), 1, 1), "axpby");
+    assert_refused(tune_axpby(dev, F(2, 3), H(2, 3), 1, 1), "axpby");
+    assert_refused(tune_axpby(dev, S(2, 3), F(2, 3), 1, 1), "axpby");
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, F(4, 3), false, 1, 0, TUNE_F16), "gemm");
     refused_adapters(dev, memory, sum);
     struct tune_tensor apart = *Q2, overlapping = *K2; /* rows of two b's that overlap, of queries and of keys */
@@ -1610,7 +1641,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(rmsnorm),
         cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),
         cmocka_unit_test(attention_packed), cmocka_unit_test(attention_unseen),
-        cmocka_unit_test(swiglu),         cmocka_unit_test(cross_entropy), cmocka_unit_test(cross_entropy_not_finite),
+        cmocka_unit_test(axpby),          cmocka_unit_test(swiglu),         cmocka_unit_test(cross_entropy), cmocka_unit_test(cross_entropy_not_finite),
         cmocka_unit_test(cross_entropy_certain), cmocka_unit_test(swiglu_low),
         cmocka_unit_test(sum_squares),    cmocka_unit_test(finish_step),   cmocka_unit_test(updates),
         cmocka_unit_test(refused),        cmocka_unit_test(device_memory),

@@ -11,6 +11,7 @@
 
 #include "core/json.h"
 #include "datasets/dataset.h"
+#include "devices/ops.h"
 #include "flags/flags.h"
 #include "core/memory.h"
 #include "core/host.h"
@@ -765,6 +766,112 @@ static void watched(void **state)
     }
 }
 
+/* Numbers and lines of the recipe's own. */
+static void own_metrics(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "a b", "a,b", "a\"b", "\xc3\xa9", "a_name_of_forty_eight_characters_is_one_too_long", "loss",
+                                      "step", "tokens_per_s", "eval_loss"};
+    screen = tmpfile();
+    struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "prog", .folder = "runs/own", .log_every = 1,
+                                              .properties = properties, .stream = screen, .writers = TUNE_WRITE_CSV});
+    assert_got(log);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(tune_logger_metric(log, bad[i], 1), -1);
+        assert_error_has("metric \"");
+    }
+    assert_int_equal(tune_logger_metric(log, "reward", NAN), -1);
+    assert_error_has("finite");
+    struct tune_progress at = {.planned_steps = 3};
+    for (int i = 1; i <= 3; i++) {
+        struct tune_step_record r = step(i, i - 1, i);
+        at.step = i;
+        if (i == 2) { /* not in every step; the second value of a name is the one */
+            assert_ok(tune_logger_metric(log, "reward", 7));
+            assert_ok(tune_logger_metric(log, "reward", .5));
+            assert_ok(tune_logger_metric(log, "layers.0/norm", -3));
+        }
+        assert_ok(tune_logger_record(log, &at, &r));
+        if (i == 2)
+            assert_ok(tune_logger_say(log, "step %d: %s", i, "the\nbest\033[2J"));
+    }
+    char name[16];
+    for (int i = 0; i < 48; i++) {
+        snprintf(name, sizeof name, "m%d", i);
+        assert_ok(tune_logger_metric(log, name, i));
+    }
+    assert_int_equal(tune_logger_metric(log, "m48", 1), -1);
+    assert_error_has("room for 48");
+    assert_ok(tune_logger_metric(log, "m47", 1)); /* there already */
+    struct tune_step_record last = step(4, 3, 4);
+    at.step = at.planned_steps = 4;
+    assert_ok(tune_logger_record(log, &at, &last));
+    tune_logger_free(log);
+    assert_non_null(strstr(shown(), "\nstep 2: the"));
+    assert_null(strstr(shown(), "best\033"));
+    fclose(screen);
+    char *text;
+    size_t size;
+    assert_ok(tune_file_read("runs/own/metrics.jsonl", 1 << 20, &text, &size));
+    char *lines[4], *save = NULL;
+    for (int i = 0; i < 4; i++)
+        assert_non_null(lines[i] = strtok_r(i ? NULL : text, "\n", &save));
+    assert_null(strstr(lines[0], "reward"));
+    assert_non_null(strstr(lines[1], "\"reward\":0.5,\"layers.0/norm\":-3}"));
+    assert_null(strstr(lines[2], "reward"));
+    assert_non_null(strstr(lines[3], "\"m0\":0,"));
+    assert_non_null(strstr(lines[3], "\"m47\":1}"));
+    free(text);
+    assert_ok(tune_file_read("runs/own/metrics.csv", 1 << 20, &text, &size));
+    assert_non_null(strstr(text, "eval_perplexity,reward,layers.0/norm,m0,"));
+    free(text);
+}
+
+/* Steps wait in the record until a line is due, and their numbers with them. */
+static void metrics_wait(void **state)
+{
+    (void)state;
+    struct tune_device *dev = tune_device_open("cpu", 1);
+    struct tune_record *record = tune_record_new(dev, 3);
+    struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "prog", .folder = "runs/wait", .log_every = 3,
+                                              .quiet = true});
+    assert_got(log);
+    struct tune_progress at = {.planned_steps = 5};
+    struct stat before, after;
+    for (int i = 1; i <= 5; i++) {
+        assert_ok(tune_record_begin(record));
+        assert_ok(tune_add_labels(dev, tune_record_step(record), 10, 1));
+        assert_ok(tune_add_loss(dev, tune_record_step(record), i));
+        assert_ok(tune_record_divisor(record, i == 2 ? 4 : 0));
+        assert_ok(tune_record_end(record));
+        at.step = i;
+        at.finished = i == 5;
+        assert_int_equal(stat("runs/wait/metrics.jsonl", &before), 0);
+        if (i != 4)
+            assert_ok(tune_logger_metric(log, "own", 10 * i));
+        assert_ok(tune_logger_step(log, &at, record));
+        assert_int_equal(stat("runs/wait/metrics.jsonl", &after), 0);
+        assert_true((after.st_size > before.st_size) == (i == 3));
+    }
+    assert_ok(tune_logger_report(log, &at)); /* writes what is left */
+    tune_logger_free(log);
+    tune_record_free(record);
+    tune_device_close(dev);
+    char *text, *line, *save = NULL;
+    size_t size;
+    assert_ok(tune_file_read("runs/wait/metrics.jsonl", 1 << 20, &text, &size));
+    for (int i = 1; i <= 5; i++) {
+        char own[32], loss[48];
+        assert_non_null(line = strtok_r(i > 1 ? NULL : text, "\n", &save));
+        snprintf(own, sizeof own, "\"own\":%d}", 10 * i);
+        assert_true(i == 4 ? !strstr(line, "own") : strstr(line, own) != NULL);
+        snprintf(loss, sizeof loss, "\"step\":%d,\"loss\":%g,", i, i == 2 ? .5 : i / 10.);
+        assert_non_null(strstr(line, loss));
+    }
+    assert_null(strtok_r(NULL, "\n", &save));
+    free(text);
+}
+
 int main(void)
 {
     fake_nvml_load("tests/fake_nvml.c"); /* before tests change the folder */
@@ -773,6 +880,7 @@ int main(void)
         cmocka_unit_test(lost_screen),
         cmocka_unit_test(goes_on),  cmocka_unit_test(refused_and_unchanged),
         cmocka_unit_test(by_flags), cmocka_unit_test(bar),     cmocka_unit_test(terminal), cmocka_unit_test(host),
+        cmocka_unit_test(own_metrics), cmocka_unit_test(metrics_wait),
         cmocka_unit_test(watched),  cmocka_unit_test(until_stable),
     };
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);

@@ -183,7 +183,7 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
     char name[96];
     snprintf(name, sizeof name, "model.layers.%d.%s.weight", layer, names[which][0]);
     struct tune_parameter *first = tune_parameters_find(&m->parameters, name);
-    struct tune_tensor w = tune_model_tensor(m, first);
+    struct tune_tensor w = tune_model_tensor(m, first, TUNE_WEIGHT);
     w.shape[0] = all;
     float *some = malloc((size_t)all * 4);
     for (int64_t i = 0; i < all; i++)

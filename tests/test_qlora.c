@@ -43,7 +43,7 @@ static void storage(void **state)
                 continue;
             struct tune_nf4_writer w;
             struct tune_nf4 q;
-            struct tune_tensor t = tune_model_tensor(m, p);
+            struct tune_tensor t = tune_model_tensor(m, p, TUNE_WEIGHT);
             int64_t bytes = tune_nf4_bytes(p->count);
             void *memory = aligned_alloc(64, (size_t)bytes);
             float *x = values(wide, &wide->parameters.at[i], TUNE_WEIGHT);

@@ -986,6 +986,89 @@ static void decay(void **state)
         }
 }
 
+/* A parameter whose row says its own learning rate and decay changes as all do in a run with those; the others do not see it. */
+static void own_rules(void **state)
+{
+    (void)state;
+    static const char own[] = "model.layers.1.mlp.up_proj.weight", norm[] = "model.norm.weight";
+    for (int kind = 0; kind < 2; kind++) {
+        float *own_after[2][2], *other[2]; /* [run] */
+        for (int run = 0; run < 2; run++) { /* 0: by rows; 1: all at a fourth of the rate and another decay */
+            struct tune_model_config c = llama();
+            struct trainer t;
+            open_trainer(&t, &c, 2, 9, TUNE_F32, TUNE_FOR_TRAINING);
+            struct tune_parameters *table = tune_model_parameters(t.m);
+            struct tune_parameter *p = tune_parameters_find(table, own), *q = tune_parameters_find(table, norm);
+            assert_true(p->lr_scale == 1 && p->weight_decay == -1);
+            if (run == 0)
+                p->lr_scale = q->lr_scale = .25, p->weight_decay = q->weight_decay = .5;
+            struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
+                .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .momentum = .9,
+                .weight_decay = run ? .5 : .1, .decay_all = run});
+            assert_got(opt);
+            for (int step = 0; step < 2; step++) {
+                const struct tune_done_step *done;
+                free(gradients(&t));
+                assert_ok(tune_optimizer_scale(opt, 0, t.sums));
+                assert_ok(tune_optimizer_step(opt, step ? 0 : run ? .0125 : .05, t.sums)); /* one update: gradients alike */
+                assert_int_equal(tune_record_read(t.sums, &done), 1);
+            }
+            own_after[run][0] = values(t.m, p, TUNE_WEIGHT), own_after[run][1] = values(t.m, q, TUNE_WEIGHT);
+            other[run] = values(t.m, tune_parameters_find(table, "model.layers.1.mlp.gate_proj.weight"), TUNE_WEIGHT);
+            if (run == 1) {
+                assert_memory_equal(own_after[0][0], own_after[1][0], (size_t)p->count * 4);
+                assert_memory_equal(own_after[0][1], own_after[1][1], (size_t)q->count * 4);
+                assert_true(other[0][0] != other[1][0]);
+            }
+            tune_optimizer_free(opt);
+            close_trainer(&t);
+        }
+        for (int run = 0; run < 2; run++)
+            free(own_after[run][0]), free(own_after[run][1]), free(other[run]);
+    }
+}
+
+/* The last finished step can be looked at while the logger still has all to read. */
+static void last_step(void **state)
+{
+    (void)state;
+    struct tune_model_config c = llama();
+    struct trainer t;
+    struct tune_done_step last;
+    const struct tune_done_step *done;
+    open_trainer(&t, &c, 2, 9, TUNE_F32, TUNE_FOR_TRAINING);
+    tune_record_free(t.sums);
+    assert_got(t.sums = tune_record_new(t.dev, 3));
+    struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){.kind = TUNE_SGD});
+    assert_got(opt);
+    assert_int_equal(tune_record_last(t.sums, &last), -1);
+    assert_error_has("no step was finished yet");
+    double losses[3];
+    for (int step = 0; step < 3; step++) {
+        free(gradients(&t));
+        if (step == 1)
+            assert_ok(tune_record_divisor(t.sums, 2));
+        assert_ok(tune_optimizer_scale(opt, 0, t.sums));
+        if (step > 0) { /* the one at hand is not finished */
+            assert_ok(tune_record_last(t.sums, &last));
+            assert_true(last.scalars.step == step && last.loss == losses[step - 1]);
+        }
+        assert_ok(tune_optimizer_step(opt, .5, t.sums));
+        assert_ok(tune_record_last(t.sums, &last));
+        losses[step] = last.loss;
+        assert_true(last.scalars.step == step + 1 && last.labels == t.batch.label_count && last.end.wall_s >= last.begin.wall_s);
+        assert_true(last.loss == last.scalars.loss_sum / (step == 1 ? 2 : last.scalars.labels));
+    }
+    assert_true(losses[0] != losses[2]);
+    assert_int_equal(tune_record_read(t.sums, &done), 3);
+    for (int step = 0; step < 3; step++)
+        assert_true(done[step].loss == losses[step]);
+    assert_ok(tune_record_last(t.sums, &last)); /* also after it was read */
+    assert_true(last.loss == losses[2]);
+    tune_optimizer_free(opt);
+    close_trainer(&t);
+}
+
 /* Frozen parameters keep their bits and have no gradient; the others' gradients are what they are without freezing. */
 static void frozen(void **state)
 {
@@ -1276,6 +1359,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
         cmocka_unit_test(schedules_by_rows),    cmocka_unit_test(step_sums),
         cmocka_unit_test(steps),                cmocka_unit_test(chunks_abandoned), cmocka_unit_test(chunks_by_hand),
+        cmocka_unit_test(own_rules),            cmocka_unit_test(last_step),
         cmocka_unit_test(divisor),              cmocka_unit_test(second_model),     cmocka_unit_test(second_model_abandoned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "core/nf4.h"
 #include "core/random.h"
+#include "devices/ops.h"
 #include "models/init.h"
 #include "models/lora.h"
 #include "models/weights.h"
@@ -488,6 +489,44 @@ static void every_kind(void **state)
     tune_model_free(m);
 }
 
+/* Tensors of a recipe's own, by name. */
+static void extras(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "a b", "a.b", "\xc3\xa9", "a_name_of_thirty_two_characters_"};
+    struct tune_model *m = tune_model_load("model", dev, TUNE_F32);
+    assert_got(m);
+    const struct tune_parameter *p = row(m, DOWN);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(tune_model_extra(m, bad[i]), -1);
+        assert_error_has("expected a name");
+    }
+    assert_null(tune_model_extra_name(m, TUNE_EXTRA));
+    assert_int_equal(tune_model_tensor(m, p, TUNE_EXTRA).data.at, 0);
+    for (int i = 0; i < TUNE_EXTRAS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "mine_%d", i);
+        assert_int_equal(tune_model_extra(m, name), TUNE_EXTRA + i);
+        assert_string_equal(tune_model_extra_name(m, TUNE_EXTRA + i), name);
+        assert_true(tune_model_has(m, p, TUNE_EXTRA + i));
+    }
+    assert_int_equal(tune_model_extra(m, "mine_1"), TUNE_EXTRA + 1);
+    assert_int_equal(tune_model_extra(m, "one_more"), -1);
+    assert_error_has("room for 4 kinds");
+    assert_null(tune_model_extra_name(m, TUNE_EXTRA - 1));
+    assert_null(tune_model_extra_name(m, TUNE_VALUES));
+    struct tune_tensor w = tune_model_tensor(m, p, TUNE_WEIGHT), e = tune_model_tensor(m, p, TUNE_EXTRA + 2);
+    assert_ok(tune_axpby(dev, &e, &w, 2, 0));
+    float *want = values(m, p, TUNE_WEIGHT), *got = values(m, p, TUNE_EXTRA + 2);
+    for (int64_t i = 0; i < p->count; i++)
+        assert_true(got[i] == 2 * want[i]);
+    float *untouched = values(m, p, TUNE_EXTRA + 1);
+    for (int64_t i = 0; i < p->count; i++)
+        assert_true(untouched[i] == 0);
+    free(want), free(got), free(untouched);
+    tune_model_free(m);
+}
+
 /* Adapters' rows have all kinds, and lie in a buffer of their own; the base has its weights. */
 static void adapters(void **state)
 {
@@ -660,6 +699,7 @@ int main(void)
         cmocka_unit_test(filled),
         cmocka_unit_test(a_model_is_a_source),
         cmocka_unit_test(every_kind),
+        cmocka_unit_test(extras),
         cmocka_unit_test(adapters),
         cmocka_unit_test(out_of_bounds),
         cmocka_unit_test(waits),

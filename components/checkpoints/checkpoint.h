@@ -7,6 +7,7 @@
  *                                          no generation_config.json then, as in PEFT's folders
  *       state/progress.json                where the run stood, and hashes of the files with its weights and moments
  *       state/optimizer.safetensors        the moments, F32: "m.<name>", "v.<name>"
+ *       state/extra.safetensors            tensors of the recipe's own (tune_model_extra), F32: "<their name>.<name>"
  *       state/weights.safetensors          the F32 weights, where the saved ones are narrower
  *       state/config.json                  of a model with adapters: its config.json
  *     <run>/checkpoint-best, checkpoint-final -> checkpoint-120

@@ -45,8 +45,8 @@ int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *
         bytes += at->count * tune_dtype_bits(as) / 8 + ENTRY;
         if (wide)
             bytes += at->count * 4 + ENTRY;
-        for (int k = TUNE_MOMENT_1; k <= TUNE_MOMENT_2 && opt; k++)
-            if (tune_model_has(m, at, k))
+        for (int k = TUNE_MOMENT_1; k < TUNE_VALUES; k++)
+            if (tune_model_has(m, at, k) && (opt || k >= TUNE_EXTRA))
                 bytes += at->count * 4 + ENTRY;
     }
     return bytes;

@@ -54,10 +54,11 @@ static bool put(cJSON *json, const struct field *f, const struct tune_progress *
 }
 
 /* What was saved beside progress.json, by its content, so that files of another step or run are not taken for it: the F32
- * weights, wherever they lie, and the moments. "": there are none. */
-enum { WEIGHTS, MOMENTS, FILES };
-static const char *const hash_names[FILES] = {"weights_hash", "optimizer_hash"};
+ * weights, wherever they lie, the moments, and the recipe's extra tensors. "": there are none. */
+enum { WEIGHTS, MOMENTS, EXTRAS, FILES };
+static const char *const hash_names[FILES] = {"weights_hash", "optimizer_hash", "extra_hash"};
 static const char weights_name[] = "state/weights.safetensors", moments_name[] = "state/optimizer.safetensors";
+static const char extras_name[] = "state/extra.safetensors";
 static const char progress_name[] = "state/progress.json";
 
 static int hash_files(const char *checkpoint, char text[FILES][32], char paths[FILES][TUNE_PATH_MAX])
@@ -65,13 +66,17 @@ static int hash_files(const char *checkpoint, char text[FILES][32], char paths[F
     struct tune_model_identity saved = {0};
     uint64_t hash[FILES] = {0};
     bool wide = tune_folder_has(checkpoint, weights_name), moments = tune_folder_has(checkpoint, moments_name);
+    bool extras = tune_folder_has(checkpoint, extras_name);
     const char *narrow = tune_folder_has(checkpoint, "adapter_model.safetensors") ? "adapter_model.safetensors" : "model.safetensors";
     TRY(tune_path(paths[WEIGHTS], "%s/%s", checkpoint, wide ? weights_name : narrow));
     TRY(tune_path(paths[MOMENTS], "%s/%s", checkpoint, moments_name));
     TRY(wide ? tune_folder_fingerprint(checkpoint, weights_name, &hash[WEIGHTS]) : tune_model_identity(checkpoint, &saved));
+    TRY(tune_path(paths[EXTRAS], "%s/%s", checkpoint, extras_name));
     TRY(moments ? tune_folder_fingerprint(checkpoint, moments_name, &hash[MOMENTS]) : 0);
+    TRY(extras ? tune_folder_fingerprint(checkpoint, extras_name, &hash[EXTRAS]) : 0);
     snprintf(text[WEIGHTS], sizeof text[WEIGHTS], "%016" PRIx64, wide ? hash[WEIGHTS] : saved.fingerprint);
-    snprintf(text[MOMENTS], sizeof text[MOMENTS], "%.*" PRIx64, moments ? 16 : 0, hash[MOMENTS]);
+    for (int i = MOMENTS; i < FILES; i++)
+        snprintf(text[i], sizeof text[i], "%.*" PRIx64, (i == MOMENTS ? moments : extras) ? 16 : 0, hash[i]);
     return 0;
 }
 
@@ -83,7 +88,8 @@ int tune_state_write_progress(const char *checkpoint, const struct tune_progress
     cJSON *json = cJSON_CreateObject();
     bool good = json != NULL;
     for (int i = 0; i < FILES; i++)
-        good = good && tune_cjson_put_text(json, hash_names[i], text[i]);
+        if (i != EXTRAS || *text[i])
+            good = good && tune_cjson_put_text(json, hash_names[i], text[i]);
     for (int i = 0; i < FIELDS; i++)
         if (at->evaluated || !fields[i].evaluation)
             good = good && put(json, &fields[i], at);
@@ -168,16 +174,16 @@ static bool listed(const struct tensor_list *l, int i)
     return tune_model_has(l->m, p, l->which) && (p->trainable || !tune_model_lora(l->m));
 }
 
-static const char *name_of(const struct tensor_list *l, int i, char text[128])
+static const char *name_of(const struct tensor_list *l, int i, char text[144])
 {
-    snprintf(text, 128, "%s%s", l->prefix, tune_model_parameters(l->m)->at[i].name);
+    snprintf(text, 144, "%s%s", l->prefix, tune_model_parameters(l->m)->at[i].name);
     return text;
 }
 
 static int declare(struct tune_safetensors_writer *f, const struct tensor_list *l)
 {
     const struct tune_parameters *p = tune_model_parameters(l->m);
-    char name[128];
+    char name[144];
     for (int i = 0; i < p->count; i++)
         if (listed(l, i))
             TRY(tune_safetensors_writer_declare(f, name_of(l, i, name), TUNE_F32, p->at[i].ndim, p->at[i].shape));
@@ -240,11 +246,25 @@ static int moments_of(struct tensor_list lists[2], struct tune_model *m)
     return n;
 }
 
+/* The recipe's extra tensors: how many kinds. prefixes: room for their names. */
+static int extras_of(struct tensor_list lists[TUNE_EXTRAS], char prefixes[TUNE_EXTRAS][40], struct tune_model *m)
+{
+    int n = 0;
+    const char *name;
+    while (n < TUNE_EXTRAS && (name = tune_model_extra_name(m, TUNE_EXTRA + n))) {
+        snprintf(prefixes[n], sizeof prefixes[n], "%s.", name);
+        lists[n] = (struct tensor_list){m, prefixes[n], TUNE_EXTRA + n};
+        n++;
+    }
+    return n;
+}
+
 int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at,
                      bool weights)
 {
-    char path[TUNE_PATH_MAX];
-    struct tensor_list moments[2];
+    char path[TUNE_PATH_MAX], prefixes[TUNE_EXTRAS][40];
+    struct tensor_list moments[2], extras[TUNE_EXTRAS];
+    int extra = extras_of(extras, prefixes, m);
     TRY(tune_path(path, "%s/state", checkpoint));
     TRY(tune_file_new_folder(path));
     if (opt) {
@@ -253,6 +273,8 @@ int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_o
         TRY(tune_path(path, "%s/%s", checkpoint, moments_name));
         TRY(write_f32(path, moments, moments_of(moments, m), steps));
     }
+    TRY(tune_path(path, "%s/%s", checkpoint, extras_name));
+    TRY(extra > 0 ? write_f32(path, extras, extra, at->step) : 0);
     TRY(tune_path(path, "%s/%s", checkpoint, weights_name));
     TRY(weights ? write_f32(path, &(struct tensor_list){m, "", TUNE_WEIGHT}, 1, at->step) : 0);
     return tune_state_write_progress(checkpoint, at); /* last: it says what the others hold */
@@ -288,7 +310,7 @@ static int read_f32(const char *checkpoint, const char *file, const struct tenso
     struct tune_safetensors *f = tune_safetensors_open_in(checkpoint, file);
     const char *text = f ? tune_safetensors_metadata(f, "steps") : NULL;
     int64_t found = 0;
-    char name[128], *end = NULL;
+    char name[144], *end = NULL;
     int status = f ? 0 : -1;
     for (int l = 0; l < count; l++)
         for (int i = 0; i < tune_model_parameters(lists[l].m)->count && status == 0; i++)
@@ -300,7 +322,7 @@ static int read_f32(const char *checkpoint, const char *file, const struct tenso
     *steps = text ? strtoll(text, &end, 10) : -1;
     if (status == 0 && (!text || !*text || *end || *steps < 0 || found != tune_safetensors_count(f))) {
         tune_error_set("%s: %s; it is not the state of this run", path,
-                       found != tune_safetensors_count(f) ? "tensors that this optimizer or model does not have"
+                       found != tune_safetensors_count(f) ? "it has tensors that this model, its optimizer or the recipe does not keep"
                                                           : "its metadata has no number of \"steps\"");
         status = -1;
     }
@@ -333,7 +355,7 @@ static int saved_together(const char *checkpoint)
     int status = json ? 0 : -1;
     for (int i = 0; i < FILES && status == 0; i++) {
         const cJSON *was = cJSON_GetObjectItemCaseSensitive(json, hash_names[i]);
-        if (cJSON_IsString(was) && !strcmp(was->valuestring, text[i]))
+        if (cJSON_IsString(was) ? !strcmp(was->valuestring, text[i]) : i == EXTRAS && !was && !*text[i])
             continue;
         tune_error_set("%s is not the file that was saved with %s (\"%s\" is %s there, %s now): of another step or run, or damaged",
                        paths[i], path, hash_names[i], cJSON_IsString(was) ? was->valuestring : "missing", text[i]);
@@ -346,12 +368,16 @@ static int saved_together(const char *checkpoint)
 int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt)
 {
     int64_t steps;
-    struct tensor_list weights = {m, "", TUNE_WEIGHT}, moments[2];
+    char prefixes[TUNE_EXTRAS][40];
+    struct tensor_list weights = {m, "", TUNE_WEIGHT}, moments[2], extras[TUNE_EXTRAS];
+    int extra = extras_of(extras, prefixes, m);
     TRY(tune_folder_has(checkpoint, weights_name) ? read_f32(checkpoint, weights_name, &weights, 1, &steps)
                                                   : read_saved(checkpoint, &weights));
     if (opt) {
         TRY(read_f32(checkpoint, moments_name, moments, moments_of(moments, m), &steps));
         TRY(tune_optimizer_set_steps(opt, steps));
     }
+    if (extra > 0 || tune_folder_has(checkpoint, extras_name))
+        TRY(read_f32(checkpoint, extras_name, extras, extra, &steps));
     return saved_together(checkpoint); /* last: of a file that is cut short reading it knows more */
 }

@@ -29,4 +29,18 @@ struct tune_batch {
     int64_t row_count;       /* rows of the data set in it; 0: B */
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* tune_batch_new - B rows of ids as a batch, padded and with labels as a loader makes it. lengths [B]: ids of each row; ids: the
+ * rows, one behind the other; prompts [B]: how many ids at the begin of each row are not trained; NULL: all are. Everything is
+ * copied. NULL with an error: no rows, one of no ids, no memory. tune_batch_free - NULL is fine. */
+struct tune_batch *tune_batch_new(int B, const int32_t *lengths, const int32_t *ids, const int32_t *prompts);
+void tune_batch_free(struct tune_batch *batch);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -42,6 +42,11 @@
 #define TUNE_FIT_zero (is_whole(y))
 #define TUNE_COST_zero COST(0, all, "")
 
+/* tune_axpby(dev, y, x, alpha, beta) - y = alpha x + beta y.   y add, or set where beta is 0   x: both F32, shapes alike */
+#define TUNE_ARGS_axpby(V) V(EDIT, y, beta != 0) V(GET, x) V(VALUE, alpha, float) V(VALUE, beta, float)
+#define TUNE_FIT_axpby (y->dtype == TUNE_F32 && x->dtype == TUNE_F32 && is_whole(x) && is_whole(y) && same_shape(y, x))
+#define TUNE_COST_axpby COST(3 * count(y), all, "")
+
 /* tune_gemm(dev, c, a, at, b, bt, alpha, beta, operands) - c = alpha op(a) op(b) + beta c, where op transposes if at, bt.
  *   c [M,N] set (beta 0) or add   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed; K > 0
  * Each may be F32 or BF16 by itself, and have rows that lie apart; what lies between c's rows is left alone. a or b may be NF4
@@ -284,7 +289,7 @@
 
 /* The list. */
 #define TUNE_OPS(OP) \
-    OP(copy) OP(zero) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
+    OP(copy) OP(zero) OP(axpby) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
     OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) OP(attention_forward) OP(attention_backward) \
     OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy_rows) OP(dropout) OP(scale_columns) \
     OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) OP(add_labels) OP(add_loss) OP(add_divisor) OP(set_lr) OP(end_step) \

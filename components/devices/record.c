@@ -14,6 +14,7 @@ struct tune_record {
     tune_address device; /* the step's, then the ring [room] */
     struct tune_scalars *copy; /* [room], where downloads land */
     struct tune_done_step *host;
+    struct tune_done_step last; /* the last that was looked at; begin.wall_s 0: none */
 };
 
 int64_t tune_record_bytes(int room)
@@ -115,6 +116,33 @@ int tune_record_end(struct tune_record *r)
     return tune_end_step(r->dev, &to, r->device);
 }
 
+/* What the device knows of a step, beside what the host does. */
+static void fill(struct tune_done_step *step, const struct tune_scalars *s)
+{
+    step->scalars = *s;
+    step->loss = s->loss_sum / (s->divisor > 0 ? s->divisor : s->labels);
+    step->begin.wall_s = s->begin_s;
+    step->end.wall_s = s->end_s;
+}
+
+int tune_record_last(struct tune_record *r, struct tune_done_step *step)
+{
+    int n = r->steps - (r->open ? 1 : 0);
+    if (n > 0) {
+        struct tune_scalars *to = &r->copy[n - 1];
+        TRY(tune_device_download(r->dev, to, tune_address_plus(r->device, n * (int64_t)sizeof *to), sizeof *to));
+        TRY(tune_device_sync(r->dev));
+        r->last = r->host[n - 1];
+        fill(&r->last, to);
+    }
+    if (r->last.begin.wall_s == 0) {
+        tune_error_set("no step was finished yet; tune_optimizer_step ends one");
+        return -1;
+    }
+    *step = r->last;
+    return 0;
+}
+
 int tune_record_read(struct tune_record *r, const struct tune_done_step **steps)
 {
     int n = r->steps - (r->open ? 1 : 0);
@@ -122,11 +150,10 @@ int tune_record_read(struct tune_record *r, const struct tune_done_step **steps)
     if (n > 0)
         TRY(tune_device_download(r->dev, r->copy, ring, n * (int64_t)sizeof *r->copy));
     TRY(tune_device_sync(r->dev));
-    for (int i = 0; i < n; i++) {
-        r->host[i].scalars = r->copy[i];
-        r->host[i].begin.wall_s = r->copy[i].begin_s;
-        r->host[i].end.wall_s = r->copy[i].end_s;
-    }
+    for (int i = 0; i < n; i++)
+        fill(&r->host[i], &r->copy[i]);
+    if (n > 0)
+        r->last = r->host[n - 1];
     *steps = r->host;
     r->steps = 0;
     r->open = false;

@@ -45,6 +45,7 @@ struct tune_done_step {
     struct tune_scalars scalars;
     int64_t rows, tokens, padded_tokens, labels; /* handed to the model: rows, real tokens, positions, trained tokens */
     double epoch;                                /* of its last batch */
+    double loss;                                 /* loss_sum over the divisor, or over the labels where that is 0 */
     struct tune_moment begin, end;               /* wall_s: the device's; cpu_s: when the host queued the work */
 };
 
@@ -77,6 +78,10 @@ int tune_record_divisor(struct tune_record *r, double more);
 /* tune_record_read - wait for the device; the number of finished steps since the last read, *steps [that many] borrowed
  * until the next begin. -1 with an error. */
 int tune_record_read(struct tune_record *r, const struct tune_done_step **steps);
+
+/* tune_record_last - wait for the device; the last step that was finished, whether it was read or not. Those that were not
+ * are still to be read. -1 with an error: there is none yet. */
+int tune_record_last(struct tune_record *r, struct tune_done_step *step);
 
 #ifdef __cplusplus
 }

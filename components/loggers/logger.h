@@ -155,6 +155,7 @@ struct tune_step_record {
     int64_t rows, tokens;    /* rows consumed, their tokens */
     int64_t padded_tokens;   /* positions computed */
     double labels;           /* trained tokens */
+    double divisor;          /* the loss is loss_sum over this; 0: over labels */
     double epoch;            /* after it */
     double loss_sum;         /* -log p summed over the labels, nats */
     double grad_norm, lr;

@@ -30,6 +30,7 @@ int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at
             .tokens = s->tokens,
             .padded_tokens = s->padded_tokens,
             .labels = s->scalars.labels,
+            .divisor = s->scalars.divisor,
             .epoch = s->epoch,
             .loss_sum = s->scalars.loss_sum,
             .grad_norm = s->scalars.grad_norm,

@@ -27,6 +27,7 @@ struct tune_model {
     tune_address weights, adapters;  /* the base's, the adapters' */
     struct tune_nf4_part *nf4;       /* [2 base] the numbers of each row, and of it with those glued below it; NULL: none is NF4 */
     tune_address kept[TUNE_VALUES];  /* [parameters.gradients] each: gradients, moments, extra ones */
+    char extra[TUNE_EXTRAS][32];     /* names of the extra ones; "": none */
     float *room;                     /* [TUNE_PIECE] while a folder is loaded; else NULL */
     double load_seconds;
     int max_B, max_T;

@@ -112,7 +112,7 @@ static int draw(void *seed, const struct tune_parameter *p, int64_t at, int64_t 
 /* W's rows: their squares for good, their lengths as the magnitude to begin with. */
 static int measure(struct tune_model *m, const struct lora_target *t)
 {
-    struct tune_tensor w = tune_model_tensor(m, &m->parameters.at[t->base]);
+    struct tune_tensor w = tune_model_tensor(m, &m->parameters.at[t->base], TUNE_WEIGHT);
     struct tune_tensor squares = tune_tensor_1d(tune_address_plus(m->lora->squares, t->squares * 4), TUNE_F32, t->out);
     float *lengths = malloc(sizeof *lengths * (size_t)t->out);
     int status = lengths ? tune_row_squares(m->dev, &squares, &w) : -1;

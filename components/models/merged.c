@@ -33,7 +33,7 @@ static int by_matrices(struct tune_model *m, const struct product *p, const stru
     while (table[first].glued)
         first--;
     for (int i = first; i == first || table[i].glued; at += table[i++].shape[0]) {
-        struct tune_tensor to = tune_tensor_columns(y, at, table[i].shape[0]), w = tune_model_tensor(m, &table[i]);
+        struct tune_tensor to = tune_tensor_columns(y, at, table[i].shape[0]), w = tune_model_tensor(m, &table[i], TUNE_WEIGHT);
         if (next < g->count && g->target[next].base == i) {
             next++;
             TRY(by_tiles(m, &table[i], &to, x, p->scale, beta, host, device, tile));

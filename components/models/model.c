@@ -397,12 +397,18 @@ struct tune_parameters *tune_model_parameters(struct tune_model *m)
     return &m->parameters;
 }
 
-struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p)
+struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p, int which)
 {
-    if (p->storage == TUNE_NF4)
+    bool weight = which == TUNE_WEIGHT;
+    if (weight && p->storage == TUNE_NF4)
         return tune_nf4_matrix(&m->nf4[p - m->parameters.at], p->shape[0], p->shape[1]);
-    tune_address data = tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset);
-    return p->ndim == 2 ? tune_tensor_2d(data, p->storage, p->shape[0], p->shape[1]) : tune_tensor_1d(data, p->storage, p->count);
+    enum tune_dtype dtype = weight ? p->storage : TUNE_F32;
+    tune_address data = {0};
+    if (weight)
+        data = tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset);
+    else if (tune_model_has(m, p, which))
+        data = tune_address_plus(m->kept[which], p->gradient * 4);
+    return p->ndim == 2 ? tune_tensor_2d(data, dtype, p->shape[0], p->shape[1]) : tune_tensor_1d(data, dtype, p->count);
 }
 
 double tune_model_load_seconds(const struct tune_model *m)
@@ -414,7 +420,7 @@ void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struc
 {
     int last = m->config.layers + 1;
     const struct tune_parameter *p = m->config.tied ? tune_model_row(m, 0, TUNE_EMBEDDING, false) : tune_model_row(m, last, TUNE_OUTPUT, false);
-    *w = tune_model_tensor(m, p);
+    *w = tune_model_tensor(m, p, TUNE_WEIGHT);
     *dw = tune_tensor_2d(tune_model_gradient_at(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
 }
 

@@ -80,15 +80,27 @@ int64_t tune_model_max_tokens(const struct tune_model *m);    /* B*T that was re
 int tune_model_max_length(const struct tune_model *m);        /* T of that */
 
 /* tune_model_parameters - the table; freeze rows (trainable = false) before the first zero_grad or optimizer.
- * tune_model_tensor - a parameter's weight on the device, in the dtype it is kept in.
+ * tune_model_tensor - a parameter's numbers on the device: its weight in the dtype it is kept in, or other values (see below) as
+ * F32; address 0 where it has none.
  * tune_model_output_weight - the matrix [V,C] that projects on the vocabulary, and its gradient (NULL data: frozen). */
 struct tune_parameters *tune_model_parameters(struct tune_model *m);
-struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p);
+struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p, int which);
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw);
 
 /* The numbers that a model has for a parameter. A trainable one may have them all, a frozen one has its weight. All but
  * weights are F32, one buffer of each kind, and lie at the gradients' offsets. TUNE_EXTRA + i: what tune_model_extra made. */
-enum tune_values { TUNE_WEIGHT, TUNE_GRADIENT, TUNE_MOMENT_1, TUNE_MOMENT_2, TUNE_EXTRA, TUNE_VALUES = TUNE_EXTRA + 4 };
+enum { TUNE_EXTRAS = 4 };
+enum tune_values { TUNE_WEIGHT, TUNE_GRADIENT, TUNE_MOMENT_1, TUNE_MOMENT_2, TUNE_EXTRA, TUNE_VALUES = TUNE_EXTRA + TUNE_EXTRAS };
+
+/* tune_model_extra - tensors of your own, under a name: for each trainable parameter one of its shape, F32, zeros. Checkpoints
+ * save them, and tune_checkpoint_resume restores them if they were made before it. Returns which they are; the same name gives
+ * the same ones. -1: not a name of 1 to 31 letters, digits and _; TUNE_EXTRAS are there already; no memory.
+ *     int ema = tune_model_extra(model, "ema");
+ *     struct tune_tensor w = tune_model_tensor(model, p, TUNE_WEIGHT), e = tune_model_tensor(model, p, ema);
+ *     tune_axpby(dev, &e, &w, 0.01f, 0.99f);
+ * tune_model_extra_name - the name of which; NULL: there are none such. */
+int tune_model_extra(struct tune_model *m, const char *name);
+const char *tune_model_extra_name(const struct tune_model *m, int which);
 
 /* tune_model_has - whether p has such numbers now.
  * tune_model_read - n of them, from element at, as float32 into out, whatever they are kept in. Waits for the device.

@@ -105,7 +105,7 @@ static void add(struct tune_parameters *p, const struct tune_model_config *c, co
     struct tune_parameter *r = &p->at[p->count++];
     int64_t rows = size_of(c, row->rows), columns = size_of(c, row->columns);
     *r = (struct tune_parameter){.role = row->role, .bias = row->bias, .unit = unit, .trainable = true, .glued = row->glued,
-                                 .gradient = -1, .storage = TUNE_F32, .read_dtype = TUNE_F32};
+                                 .gradient = -1, .lr_scale = 1, .weight_decay = -1, .storage = TUNE_F32, .read_dtype = TUNE_F32};
     if (layer >= 0)
         snprintf(r->name, sizeof r->name, "model.layers.%d.%s", layer, row->name);
     else
@@ -192,7 +192,7 @@ struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const c
     r = &p->at[p->count++];
     *r = (struct tune_parameter){.ndim = columns > 0 ? 2 : 1, .shape = {rows, columns},
                                  .count = columns > 0 ? rows * columns : rows, .role = role, .unit = unit, .trainable = true, .glued = glued,
-                                 .gradient = -1, .adapter = true, .storage = TUNE_F32, .read_dtype = TUNE_F32};
+                                 .gradient = -1, .lr_scale = 1, .weight_decay = -1, .adapter = true, .storage = TUNE_F32, .read_dtype = TUNE_F32};
     snprintf(r->name, sizeof r->name, "%s", name);
     place(r, &p->adapters);
     return r;

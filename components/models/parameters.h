@@ -35,6 +35,8 @@ struct tune_parameter {
     int64_t gradient;          /* in the gradients and moments, elements; -1: frozen. Set by tune_parameters_place */
     bool trainable;            /* true until somebody freezes it, before the gradients are made */
     bool glued;                /* one matrix product with the row before it (k, v, up): frozen together or not at all */
+    double lr_scale;           /* times the optimizer's learning rate; 1 */
+    double weight_decay;       /* below 0 (-1 at first): by the optimizer's rule. Set both before the optimizer is made */
     bool adapter;              /* no part of the base model */
     enum tune_dtype storage;   /* on the device: F32, or BF16 or NF4 where frozen */
     enum tune_dtype read_dtype; /* as the file had it; F32 for a new model */

@@ -31,7 +31,7 @@ static struct tune_tensor rows(const struct tune_model *m, tune_address data, in
 
 static struct tune_tensor parameter(struct tune_model *m, int row)
 {
-    return tune_model_tensor(m, &m->parameters.at[row]);
+    return tune_model_tensor(m, &m->parameters.at[row], TUNE_WEIGHT);
 }
 
 static struct tune_tensor gradient(struct tune_model *m, int row)

@@ -34,7 +34,7 @@ static struct weight view(struct tune_model *m, int unit, enum tune_role role, b
         return v;
     for (const struct tune_parameter *r = p; r == p || (r < end && r->glued); r++, count++)
         rows += r->shape[0];
-    v.w = tune_model_tensor(m, p);
+    v.w = tune_model_tensor(m, p, TUNE_WEIGHT);
     v.w.shape[0] = rows;
     v.dw = v.w;
     v.dw.dtype = TUNE_F32;
@@ -307,7 +307,7 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     TRY(upload_batch(m, batch));
     struct tune_tensor x = residual(m, m->x[0]), last = residual(m, m->x[c->layers]);
     struct tune_tensor rstd = stat(m, m->rstd);
-    struct tune_tensor table = tune_model_tensor(m, &m->parameters.at[0]);
+    struct tune_tensor table = tune_model_tensor(m, &m->parameters.at[0], TUNE_WEIGHT);
     struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
     on(m, -1, "");
     TRY(tune_embed_forward(m->dev, &x, &table, &m->ids, c->embedding_multiplier));

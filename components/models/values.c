@@ -1,4 +1,6 @@
 /* values.c - the numbers of a model's parameters to and from the host, as float32. */
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,6 +191,38 @@ int tune_model_keep(struct tune_model *m, int which, const char *what)
     if (!m->kept[which].at)
         m->kept[which] = tune_device_alloc(m->dev, m->parameters.gradients * 4, what);
     return m->kept[which].at ? 0 : -1;
+}
+
+static bool is_name(const char *name)
+{
+    size_t n = strlen(name), i = 0;
+    while (i < n && (isalnum((unsigned char)name[i]) || name[i] == '_'))
+        i++;
+    return n > 0 && i == n && n < sizeof ((struct tune_model *)0)->extra[0];
+}
+
+int tune_model_extra(struct tune_model *m, const char *name)
+{
+    int i = 0;
+    if (!is_name(name)) {
+        tune_error_set("extra tensors \"%.60s\": expected a name of 1 to 31 letters, digits and _", name);
+        return -1;
+    }
+    while (i < TUNE_EXTRAS && *m->extra[i] && strcmp(m->extra[i], name))
+        i++;
+    if (i == TUNE_EXTRAS) {
+        tune_error_set("extra tensors \"%s\": the model has room for %d kinds, and has %d already", name, TUNE_EXTRAS, TUNE_EXTRAS);
+        return -1;
+    }
+    TRY(tune_model_keep(m, TUNE_EXTRA + i, name));
+    snprintf(m->extra[i], sizeof m->extra[i], "%s", name);
+    return TUNE_EXTRA + i;
+}
+
+const char *tune_model_extra_name(const struct tune_model *m, int which)
+{
+    int i = which - TUNE_EXTRA;
+    return i >= 0 && i < TUNE_EXTRAS && *m->extra[i] ? m->extra[i] : NULL;
 }
 
 void tune_model_drop(struct tune_model *m, int which)

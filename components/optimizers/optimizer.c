@@ -6,11 +6,12 @@
 #include "core/try.h"
 #include "devices/ops.h"
 
-/* Neighbours in weights and gradients with the same decay. */
+/* Neighbours in weights and gradients that change by the same rule. */
 struct run {
     tune_address weight;
     int64_t gradient, count;
-    bool decays, adapter;
+    double lr_scale, weight_decay;
+    bool adapter;
 };
 
 struct tune_optimizer {
@@ -29,16 +30,18 @@ static void make_runs(struct tune_optimizer *opt)
     for (int i = 0; i < p->count; i++) {
         const struct tune_parameter *r = &p->at[i];
         bool decays = opt->options.decay_all || r->ndim == 2;
-        tune_address weight = tune_model_tensor(opt->m, r).data;
+        double decay = r->weight_decay >= 0 ? r->weight_decay : decays ? opt->options.weight_decay : 0;
+        tune_address weight = tune_model_tensor(opt->m, r, TUNE_WEIGHT).data;
         if (r->gradient < 0)
             continue;
         struct run *last = opt->run_count > 0 ? &opt->runs[opt->run_count - 1] : NULL;
         /* padding between two rows is zero in weights, gradients and moments, and stays zero: runs may span it */
         int64_t apart = last ? (int64_t)(weight.at - last->weight.at) / 4 : 0;
-        if (last && last->decays == decays && last->adapter == r->adapter && apart == r->gradient - last->gradient)
+        bool same = last && last->weight_decay == decay && last->lr_scale == r->lr_scale && last->adapter == r->adapter;
+        if (same && apart == r->gradient - last->gradient)
             last->count = apart + r->count;
         else
-            opt->runs[opt->run_count++] = (struct run){weight, r->gradient, r->count, decays, r->adapter};
+            opt->runs[opt->run_count++] = (struct run){weight, r->gradient, r->count, r->lr_scale, decay, r->adapter};
     }
 }
 
@@ -129,7 +132,7 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
     tune_address step = tune_record_update(record);
     if (!step.at)
         return -1;
-    struct tune_update u = {.lr_scale = 1, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum};
+    struct tune_update u = {.beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum};
     opt->half = true;
     tune_device_does(opt->dev, TUNE_UPDATE, -1, "");
     TRY(tune_set_lr(opt->dev, step, lr));
@@ -138,7 +141,8 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
         struct tune_tensor w = tune_tensor_1d(r->weight, TUNE_F32, r->count), room[3];
         struct tune_tensor *g = part(opt, r, TUNE_GRADIENT, &room[0]);
         struct tune_tensor *m = part(opt, r, TUNE_MOMENT_1, &room[1]), *v = part(opt, r, TUNE_MOMENT_2, &room[2]);
-        u.weight_decay = r->decays ? o->weight_decay : 0;
+        u.lr_scale = r->lr_scale;
+        u.weight_decay = r->weight_decay;
         TRY(o->kind == TUNE_ADAMW ? tune_adamw(opt->dev, &w, g, m, v, step, u) : tune_sgd(opt->dev, &w, g, m, step, u));
     }
     struct tune_tensor to = updates(opt), from = TUNE_SCALAR(step, updates);

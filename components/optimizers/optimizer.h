@@ -2,7 +2,11 @@
  *
  * Gradients arrive as those of the loss sum; 1/labels and the clip factor are one number on
  * the device that the update reads, so nothing waits for them. Moments lie at the gradients'
- * offsets. What decays is part of the result: matrices only (no norm, no bias), or all.
+ * offsets. What decays is part of the result: matrices only (no norm, no bias), or all. A parameter's row may say its own decay
+ * and a factor on the learning rate:
+ *
+ *     tune_parameters_find(tune_model_parameters(m), "model.embed_tokens.weight")->lr_scale = 0.1;
+ *     struct tune_optimizer *opt = tune_optimizer_new(m, &options);
  *
  *     tune_optimizer_scale(opt, 1.0, record);
  *     tune_optimizer_step(opt, lr, record);

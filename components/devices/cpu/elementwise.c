@@ -1,6 +1,20 @@
 /* elementwise.c - embedding, bias, rope, swiglu, gather: what is bound by memory. */
 #include "devices/cpu/cpu.h"
 
+int tune_cpu_axpby(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, float alpha, float beta)
+{
+    const float *in = tune_cpu_data(x);
+    float *out = tune_cpu_data(y);
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(tune_tensor_elements(y), 16, &begin, &end);
+        for (int64_t i = begin; i < end; i++)
+            out[i] = alpha * in[i] + (beta == 0 ? 0 : beta * out[i]);
+    }
+    return 0;
+}
+
 int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *ids, float scale)
 {
     int64_t N = x->shape[0], C = x->shape[1];
