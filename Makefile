@@ -116,7 +116,7 @@ $(BUILD)/$(mine): $(BUILD)/obj/outside/$(mine).o $(BUILD)/obj/outside/$(mine).so
 endif
 
 # For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
-# not among them: it prints and exits, which is for the programs of this tree and those built with RECIPE=.
+# not among them: it prints and exits. Recipes take it, from share/tune.c/program (recipe.mk) where tune.c is installed.
 PUBLIC   = $(addprefix components/,checkpoints/adapter.h core/build_id.h core/decimal.h core/failure.h core/file.h core/host.h core/json.h \
            core/nearest.h core/nf4.h core/random.h core/safetensors.h core/version.h devices/ops.h flags/find.h flags/known.h \
            models/init.h models/weights.h runs/run.h spaces/experiment.h spaces/operation.h stores/claim.h stores/store.h \
@@ -145,6 +145,10 @@ install: all
 	    install -D -m $$mode $$f "$(DEST)/share/tune.c/$$f" || exit 1; \
 	done
 	install tools/download.sh "$(DEST)/share/tune.c/tools"
+	install -D -m 644 components/flags/program.h "$(DEST)/share/tune.c/program/flags/program.h"
+	install -m 644 $(PROGRAM) "$(DEST)/share/tune.c/program"
+	install -D -m 644 -t "$(DEST)/share/tune.c/recipes" recipes/*.c
+	install -m 644 tools/recipe.mk "$(DEST)/share/tune.c"
 
 uninstall:
 	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) "$(DEST)/lib/libtune.a" "$(DEST)/lib/pkgconfig/tune.pc"

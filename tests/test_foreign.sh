@@ -74,6 +74,15 @@ is "and leaves a model folder" eval 'cmp -s "$tmp/a/config.json" "$tmp/trained/c
 is "an error is said, not survived" eval '! "$tmp/loop-enough" "$tmp/gone" datasets/stories.jsonl 4 "$tmp/x" 2>"$tmp/err" && grep -q "^enough: .*gone" "$tmp/err"'
 headers() { grep -oE '^\| `[^|]*\.h`.* \|' $page | grep -oE '[a-z]+/[a-z_]+\.h' | while read -r h; do [ -e "$tmp/inst/include/tune/$h" ] || echo "$h"; done; }
 none "every header it names is installed" "$(headers)"
+# ---- a recipe, in a folder of its own, by what is installed ----
+mkdir "$tmp/own folder" && cp "$tmp/inst/share/tune.c/recipes/finetune_lora.c" "$tmp/own folder/mine.c"
+recipe() { (cd "$tmp/own folder" && MAKEFLAGS= make -f "$tmp/inst/share/tune.c/recipe.mk" CC="$CC" CFLAGS="-O1 -Werror $san" "$@"); }
+is "a recipe builds from the installed prefix, in another folder" quietly recipe mine
+is "it leaves the program beside its source, nothing else" test "$(cd "$tmp/own folder" && ls | tr '\n' ' ')" = "mine mine.c "
+is "it finds the installed defaults" eval '"$tmp/own folder/mine" --list-models | grep -q HuggingFaceTB/SmolLM2-135M'
+is "it trains, and its run keeps its source" eval 'quietly "$tmp/own folder/mine" --model "$tmp/a" --dataset datasets/stories.jsonl --max-length 32 --max-steps 2 --output "$tmp/own" &&
+    cmp "$tmp/own folder/mine.c" "$tmp/own/recipe.c" && test -e "$tmp/own/checkpoint-final/adapter_model.safetensors"'
+is "recipe.mk without a target says how" eval 'recipe | grep -q "make -f PREFIX/share/tune.c/recipe.mk mine"'
 is "make uninstall" quietly make BUILD="$BUILD" SAN="$san" uninstall PREFIX="$tmp/inst"
 none "uninstall leaves no file" "$(find "$tmp/inst" -type f)"
 finish

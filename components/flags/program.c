@@ -22,6 +22,7 @@
 /* The Makefile links an object with these into a recipe; a tool has none. */
 extern const char tune_recipe_source[] __attribute__((weak));
 extern const char tune_recipe_source_end[] __attribute__((weak));
+extern const char tune_recipe_defaults[] __attribute__((weak)); /* of a recipe that recipe.mk built */
 /* Of OpenMP's run-time library and of OpenBLAS, in programs that compute. */
 extern int omp_get_num_places(void) __attribute__((weak));
 extern int omp_get_place_num_procs(int place) __attribute__((weak));
@@ -190,6 +191,9 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     settle_threads(argv);
     flags->started_s = tune_moment_now().wall_s;
     flags->failure = &failure;
+    const char *ours = tune_recipe_defaults; /* absent: at 0 */
+    if (ours)
+        setenv("TUNE_DEFAULTS", ours, 0);
     const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* absent: both at 0 */
     if (source < source_end) {
         flags->source = source;
