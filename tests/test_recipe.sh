@@ -8,7 +8,7 @@ PYTHON=${TUNE_PYTHON:-python3}
 san= opt=
 if sanitized; then san="-fsanitize=address,undefined -fno-omit-frame-pointer" opt=OPT=-O1; fi
 mkdir "$tmp/tree" && cp -a Makefile tools components recipes datasets defaults docs "$tmp/tree" && cp -a "$BUILD" "$tmp/tree/build" || exit 1
-own=$PWD/tests/recipes/own_dataset.c data=$PWD/datasets/stories.jsonl
+own=$PWD/tests/recipes/own_dataset.c own_recipes=$PWD/tests/recipes data=$PWD/datasets/stories.jsonl
 tiny "$tmp/tiny" 1 >/dev/null || exit 1
 BUILD=build
 cd "$tmp/tree" || exit 1
@@ -120,6 +120,81 @@ is "a recipe with a data set of its own, by callbacks" build RECIPE="$own"
 is "it learns from it" eval 'quietly build/own_dataset --model "$tmp/tiny" --sums 200 --batch-size 8 --lr 3e-3 --threads 1 --output "$tmp/own" &&
     holds own "$tmp/own"'
 is "--show-tokens shows its rows" eval 'build/own_dataset --model "$tmp/tiny" --show-tokens 1 | grep -q "trained *\"0\""'
+
+# ---- what a recipe's author can do: a recipe that shows each ----
+quietly build/init_model --layers 2 --hidden-size 32 --intermediate-size 64 --heads 4 --kv-heads 2 --vocab-size 400 --max-positions 64 \
+    --dtype float32 --seed 5 "$tmp/small"
+write() { # output, program, option...
+    output=$tmp/$1 program=$2
+    shift 2
+    quietly "build/$program" --model "$tmp/small" --dataset "$data" --max-length 48 --batch-size 2 --threads 1 --lr 1e-2 --output "$output" "$@"
+}
+averaged() { $PYTHON - "$@" <<'PY'
+import json, struct, sys
+run, steps = sys.argv[1], int(sys.argv[2])
+def tensors(path):
+    with open(path, "rb") as f:
+        n = struct.unpack("<Q", f.read(8))[0]
+        head = json.loads(f.read(n))
+        body = f.read()
+    return {k: struct.unpack(f"<{(v['data_offsets'][1] - v['data_offsets'][0]) // 4}f", body[slice(*v["data_offsets"])])
+            for k, v in head.items() if k != "__metadata__"}
+start, average = tensors(sys.argv[3] + "/model.safetensors"), None
+lines = [json.loads(l) for l in open(run + "/metrics.jsonl")]
+for step in range(1, steps + 1):
+    folder = f"{run}/checkpoint-{step}"
+    weights, extra = tensors(folder + "/model.safetensors"), tensors(folder + "/state/extra.safetensors")
+    decay = min(0.5, (1 + step) / (10 + step))
+    assert abs(lines[step - 1]["ema_decay"] - decay) < 1e-15, lines[step - 1]
+    average = average or start
+    average = {k: [decay * a + (1 - decay) * w for a, w in zip(average[k], weights[k])] for k in weights}
+    assert {k[4:] for k in extra} == set(weights) and all(k.startswith("ema.") for k in extra)
+    worst = max(abs(a - b) for k in weights for a, b in zip(average[k], extra["ema." + k]))
+    assert worst < 1e-6, worst
+assert "extra_hash" in json.load(open(f"{run}/checkpoint-{steps}/state/progress.json"))
+PY
+}
+is "ema.c builds without a warning" build RECIPE="$own_recipes/ema.c"
+is "an average of the weights: as its formula, in each checkpoint" eval 'write ema ema --max-steps 4 --save-every 1 --ema-decay 0.5 && averaged "$tmp/ema" 4 "$tmp/small"'
+is "it resumes: the average of the run that was not cut, bit for bit" eval 'write cut ema --max-steps 4 --save-every 1 --ema-decay 0.5 --stop-at-step 2 &&
+    quietly build/ema --resume "$tmp/cut" && cmp "$tmp/ema/checkpoint-4/state/extra.safetensors" "$tmp/cut/checkpoint-4/state/extra.safetensors"'
+is "another recipe does not go on from it" eval '! build/finetune_full --resume "$tmp/cut/checkpoint-2" --overwrite --allow-changed >"$tmp/log" 2>"$tmp/err" && { cat "$tmp/err"; grep -q "unknown option \"ema_decay\"" "$tmp/err"; }'
+rates() { $PYTHON - "$@" <<'PY'
+import json, struct, sys
+model, run, plain = sys.argv[1:4]
+def tensors(path):
+    with open(path, "rb") as f:
+        n = struct.unpack("<Q", f.read(8))[0]
+        head = json.loads(f.read(n))
+        body = f.read()
+    return {k: struct.unpack(f"<{(v['data_offsets'][1] - v['data_offsets'][0]) // 4}f", body[slice(*v["data_offsets"])])
+            for k, v in head.items() if k != "__metadata__"}
+start = tensors(model + "/model.safetensors")
+slow, fast = (tensors(r + "/checkpoint-final/model.safetensors") for r in (run, plain))
+top = max(int(k.split(".")[2]) for k in start if ".layers." in k) + 2
+for k in start:  # one step of SGD, no decay of matrices: the change is rate * gradient
+    unit = 0 if "embed" in k else int(k.split(".")[2]) + 1 if ".layers." in k else top
+    ratio = 0.5 ** (top - unit)
+    worst = max(abs((s - a) - ratio * (f - a)) for a, s, f in zip(start[k], slow[k], fast[k]))
+    moved = max(abs(f - a) for a, f in zip(start[k], fast[k]))
+    assert moved > 0 and worst < 1e-6 + 1e-4 * moved, (k, worst, moved)
+PY
+}
+is "layerwise.c builds without a warning" build RECIPE="$own_recipes/layerwise.c"
+one="--max-steps 1 --optimizer sgd --weight-decay 0 --clip-norm 0 --schedule constant --warmup-ratio 0 --lr 1"
+is "each layer has its own learning rate" eval 'write slow layerwise --layer-decay 0.5 $one && write fast finetune_full $one && rates "$tmp/small" "$tmp/slow" "$tmp/fast"'
+is "a jump of the loss is said, a probe's loss is a metric: metrics.jsonl, metrics.csv, TensorBoard, runs plot" eval '
+    write probed layerwise --layer-decay 1 --probe-every 2 --max-steps 8 --lr 3 --clip-norm 0 --optimizer sgd --logger csv,tensorboard --log-every 4 &&
+    grep -q "^the loss jumped from " "$tmp/log" && [ "$(grep -c probe_loss "$tmp/probed/metrics.jsonl")" = 4 ] &&
+    head -n 1 "$tmp/probed/metrics.csv" | grep -q ",probe_loss$" && grep -qa "train/probe_loss" "$tmp"/probed/events.out.tfevents.* &&
+    build/runs plot "$tmp/probed" --metric probe_loss | grep -q "probe_loss"'
+evaluates() { # output - no step, one evaluation, a report that holds, no checkpoint
+    grep -qx "{\"step\":0,\"eval_loss\":[0-9.]*,\"eval_perplexity\":[0-9.]*}" "$tmp/$1/metrics.jsonl" && [ "$(wc -l <"$tmp/$1/metrics.jsonl")" = 1 ] &&
+        grep -q "\"is_valid\":.1," "$tmp/$1/report.json" && grep -q "\"status\":.\"finished\"" "$tmp/$1/run.json" && [ ! -e "$tmp/$1"/checkpoint* ]
+}
+is "--max-steps 0 evaluates and trains nothing" eval 'write evaluated finetune_full --max-steps 0 --eval-dataset "$data" --eval-rows 20 && evaluates evaluated'
+is "it is the loss that a run sees before its first step" eval 'write one finetune_full --max-steps 1 --lr 0 --eval-dataset "$data" --eval-rows 20 && 
+    [ "$(grep -o "eval_loss\":[0-9.]*" "$tmp/one/metrics.jsonl")" = "$(grep -o "eval_loss\":[0-9.]*" "$tmp/evaluated/metrics.jsonl")" ]'
 
 # ---- docs/edit-a-recipe.md: --freeze-layers ----
 # apply PAGE SOURCE - each ```diff block of the page: its text without the lines added stands in the source once, and becomes

@@ -232,6 +232,8 @@ int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
         TRY(show_stop(log, at, status, why));
     if (log->own_steps > 0)
         TRY(show_start(log));
+    if (log->steps == 0 && at->evaluated)
+        TRY(tune_line_print(&log->line, "# %-26s evaluated, nothing was trained: loss %.4f", status, at->eval_loss));
     if (log->steps > 0)
         TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, %.1f %% padding, loss %.4f -> %.4f",
                             *why ? "figures" : status, log->steps, s, s > 0 ? (double)log->tokens / s : 0,

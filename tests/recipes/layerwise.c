@@ -1,0 +1,133 @@
+/* layerwise.c - lower layers learn more slowly, norms decay, and the loop watches itself.
+ *
+ *     make RECIPE=tests/recipes/layerwise.c
+ *     build/layerwise --model models/SmolLM2-135M --dataset my.jsonl --probe-every 10
+ *
+ * Each layer has layer-decay times the learning rate of the one above it. The loop looks at the
+ * loss of each step and says where it jumps. Now and then it computes the loss on a sentence. */
+#include <math.h>
+#include <string.h>
+
+#include "flags/program.h"
+#include "tune.h"
+
+static struct {
+    struct tune_flags tune;
+    double layer_decay;
+    int probe_every;
+    const char *probe;
+} my;
+
+static const struct tune_option my_options[] = {
+    TUNE_TRAINING_OPTIONS(my.tune), /* shared groups; a later row of a name changes its default */
+    {"layer-decay", TUNE_DOUBLE, &my.layer_decay, "0.8", "(0,1]", "", "rate / that of the next"},
+    {"probe-every", TUNE_INT, &my.probe_every, "0", "[0,inf)", "steps", "between probes; 0: none"},
+    {"probe", TUNE_STRING, &my.probe, "Once upon a time there was", "", "", "the sentence"},
+    {0},
+};
+
+static const struct tune_property my_properties[] = {
+    TUNE_TRAINING_PROPERTIES,
+    {0},
+};
+
+/* The mean loss on the sentence, as the weights are now. */
+static int ask(struct tune_model *model, struct tune_loss *loss, struct tune_tokenizer *tok,
+               double *nats)
+{
+    struct tune_encoding e = {0};
+    struct tune_tensor *hidden;
+    *nats = 0;
+    int status = tune_tokenizer_encode(tok, my.probe, strlen(my.probe), 0, &e);
+    int32_t count = (int32_t)e.count;
+    struct tune_batch *batch = status == 0 ? tune_batch_new(1, &count, e.ids, NULL) : NULL;
+    if (batch)
+        status = tune_model_infer(model, batch, &hidden);
+    if (batch && status == 0)
+        status = tune_loss_forward(loss, hidden, batch, nats);
+    if (batch)
+        *nats /= (double)batch->label_count;
+    else
+        status = -1;
+    tune_encoding_free(&e);
+    tune_batch_free(batch);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const struct tune_flags *flags = &my.tune; /* default < model's defaults < --config < flag */
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties,
+                       "Fine-tune all weights of a language model.");
+    tune_program_catch_signals(&my.tune); /* finish the step, save, exit 129, 130 or 143 */
+
+    struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
+    struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* tokenises rows as it reads */
+    struct tune_device *dev = GET(tune_get_device(flags));
+    struct tune_memory_plan memory;
+    MUST(tune_get_memory_plan(&memory, flags, dev, data)); /* an error if the run cannot fit */
+    struct tune_model *model = GET(tune_get_model(flags, dev, tok));
+    struct tune_loader *load = GET(tune_get_loader(flags, data));
+    struct tune_parameters *table = tune_model_parameters(model);
+    int top = table->at[table->base - 1].unit;
+    for (int i = 0; i < table->count; i++) { /* unit 0 is the embedding, then the layers */
+        table->at[i].lr_scale = pow(my.layer_decay, top - table->at[i].unit);
+        if (tune_role_is_norm(table->at[i].role))
+            table->at[i].weight_decay = flags->weight_decay;
+    }
+    struct tune_loss *loss = GET(tune_get_loss(flags, model));
+    struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
+    struct tune_schedule schedule = tune_get_schedule(flags);
+    struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
+    struct tune_record *record = GET(tune_record_new(dev, flags->log_every)); /* see the loop */
+    struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
+    struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
+    MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* writes what runs, on what */
+    MUST(tune_evaluator_note(eval, log));
+
+    struct tune_progress at = {0}; /* where the run stands: steps, rows, tokens, evaluations */
+    int batches;
+    double before = INFINITY, probed;
+    struct tune_done_step step;
+    /* --resume restores all of these; without it they stay. From here on an error saves first. */
+    MUST(tune_checkpoint_resume(ckpt, model, opt, load, eval, &at));
+
+    while ((batches = MUST(tune_loader_more(load, &at))) > 0) { /* one optimizer step */
+        MUST(tune_model_zero_grad(model, record)); /* the step's sums start at 0 in the record */
+        while (batches-- > 0) {                    /* --accumulate micro-batches */
+            struct tune_batch batch;               /* host memory, valid until the next one */
+            struct tune_tensor *hidden, *dhidden;  /* device memory, [B*T,C] */
+            MUST(tune_loader_next(load, &batch));
+            MUST(tune_model_forward(model, &batch, &hidden));
+            /* Where are the logits? In the loss: it projects some labelled positions of hidden on
+             * the vocabulary at a time. All [B*T,V] logits never exist. */
+            MUST(tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden));
+            MUST(tune_model_backward(model, &batch, dhidden)); /* adds to the gradients */
+        }
+        /* Where is the division? Here, once a step: the loss is a sum over labels, so the gradients
+         * are divided by the step's number of labels, then clipped to the norm. */
+        MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
+        MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
+        tune_progress_step(&at, load);
+        MUST(tune_record_last(record, &step)); /* waits; the logger still gets the step */
+        if (step.loss > 1.2 * before)
+            MUST(tune_logger_say(log, "the loss jumped from %.3f to %.3f", before, step.loss));
+        before = step.loss;
+        if (tune_every(at.step, my.probe_every)) {
+            MUST(ask(model, loss, tok, &probed));
+            MUST(tune_logger_metric(log, "probe_loss", probed));
+        }
+        /* What waits for the device? Only these three, and only at steps where they are due. */
+        MUST(tune_logger_step(log, &at, record));          /* --log-every; reads the record */
+        MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
+        MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every, and the best one */
+    }
+    MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves and evaluates at the end */
+    MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
+
+    tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
+    tune_evaluator_free(eval), tune_optimizer_free(opt), tune_loss_free(loss);
+    tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
+    tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
+    return tune_program_exit(&at); /* 0; 1: diverged; 129, 130 or 143 after a signal */
+}
