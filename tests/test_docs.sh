@@ -27,6 +27,8 @@ while IFS= read -r command; do
         by tests/test_recipe.sh "frozen three --freeze-layers 3"
         cp -r runs/first runs/frozen # for the command behind it
         ;;
+    "cp /usr/local/share/tune.c/recipes/"* | "make -f /usr/local/share/tune.c/recipe.mk mine")
+        by tests/test_foreign.sh "recipe mine" ;;
     "cc enough.c "* | "./enough "*) by tests/test_foreign.sh "built enough" ;;
     "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
     build/*) # "..." stands for a model and rows

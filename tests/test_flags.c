@@ -549,15 +549,15 @@ static void run_cut(int argc, char **argv)
 }
 
 /* Options that are served in place of the run. */
-static int served(const struct tune_flags *flags)
+static int served(const struct tune_flags *flags, FILE *out)
 {
-    printf("served at %g\n", flags->lr);
+    fprintf(out, "served at %g\n", flags->lr);
     if (flags->log_every != 3)
         return 0;
     tune_error_set("cannot be served");
     return -1;
 }
-static struct tune_service service = {served};
+static const struct tune_service service = {served};
 
 static void run_served(int argc, char **argv)
 {

@@ -78,17 +78,17 @@ struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tun
     return open_file(flags, flags->dataset, tok);
 }
 
-static int show_tokens(const struct tune_flags *flags)
+static int show_tokens(const struct tune_flags *flags, FILE *out)
 {
     struct tune_tokenizer *tok = tune_get_tokenizer(flags);
     struct tune_dataset *data = tok ? tune_get_dataset(flags, tok) : NULL;
-    int status = data ? tune_dataset_show(data, tok, flags->show_tokens, stdout) : -1;
+    int status = data ? tune_dataset_show(data, tok, flags->show_tokens, out) : -1;
     tune_dataset_free(data);
     tune_tokenizer_free(tok);
     return status;
 }
 
-struct tune_service tune_show_tokens = {show_tokens};
+const struct tune_service tune_show_tokens = {show_tokens};
 
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {

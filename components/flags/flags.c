@@ -533,14 +533,14 @@ const char *const *tune_flags_words(const struct tune_flags *flags, int *count)
     return flags->state ? flags->state->words : NULL;
 }
 
-int tune_flags_serve(const struct tune_flags *flags)
+int tune_flags_serve(const struct tune_flags *flags, FILE *out)
 {
     const struct tune_flags_state *state = flags->state;
     for (int i = 0; i < state->count; i++) {
         const struct tune_option *row = state->rows + i;
         const struct tune_service *service = state->services[i];
         if (service && (row->type == TUNE_BOOL ? *(bool *)row->at : *(int *)row->at != 0))
-            return service->serve(flags) < 0 ? -1 : 1;
+            return service->serve(flags, out) < 0 ? -1 : 1;
     }
     return 0;
 }

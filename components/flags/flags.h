@@ -119,14 +119,14 @@ struct tune_flags {
 
 /* Behind the row of an int or bool option: where its value is not 0, tune_program_start calls service->serve in place of the run,
  * and ends. A later such row takes the place of an earlier one. */
-#define TUNE_OPTION_SERVED(name, service) {name, TUNE_SERVE, service, NULL, "", "", ""}
+#define TUNE_OPTION_SERVED(name, service) {name, TUNE_SERVE, (void *)(service), NULL, "", "", ""}
 struct tune_service {
-    int (*serve)(const struct tune_flags *flags); /* -1 with an error */
+    int (*serve)(const struct tune_flags *flags, FILE *out); /* out: the program's output. -1 with an error */
 };
 
-/* tune_show_tokens - --show-tokens: rows of --dataset as the model sees them, on stdout (datasets/). A recipe with rows of its
- * own has a service of its own. */
-extern struct tune_service tune_show_tokens;
+/* tune_show_tokens - of --show-tokens: rows of --dataset as the model sees them (datasets/get_dataset.c). A recipe with rows of
+ * its own has a service of its own. */
+extern const struct tune_service tune_show_tokens;
 
 /* Options between TUNE_OPTION_GROUP("name") and the next one stand under that heading; "": the program's own. */
 #define TUNE_OPTION_GROUP(name) {name, TUNE_GROUP, NULL, NULL, "", "", ""}
@@ -346,7 +346,7 @@ void tune_flags_free(struct tune_flags *flags);
 
 /* tune_flags_serve - call what serves an option in place of the run (struct tune_option). 1: it did, and the program shall
  * end; 0: none was asked for; -1: its error. */
-int tune_flags_serve(const struct tune_flags *flags);
+int tune_flags_serve(const struct tune_flags *flags, FILE *out);
 
 /* tune_flags_wish - what --help, -h, --describe, --list-models or --version asked for. */
 enum tune_wish tune_flags_wish(const struct tune_flags *flags);

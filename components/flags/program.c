@@ -212,7 +212,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:
-        if (MUST(tune_flags_serve(flags)) == 1)
+        if (MUST(tune_flags_serve(flags, stdout)) == 1)
             break;
         if (flags->resume_finished)
             printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->output);

@@ -15,7 +15,7 @@ struct tune_flags_state {
     enum tune_option_keeping *keeping; /* [count] */
     char **run_texts;          /* [count]; the value in the resumed run as it was written; NULL: none */
     bool *changed;             /* [count]; differs from the run's, and may by --allow-changed */
-    struct tune_service **services; /* [count]; of TUNE_OPTION_SERVED; NULL: none */
+    const struct tune_service **services; /* [count]; of TUNE_OPTION_SERVED; NULL: none */
     const char **groups;       /* [count]; the heading the row stands under; NULL: the program's own */
     char **texts;              /* [count]; the value in force as it was written; NULL: none */
     enum tune_source *sources; /* [count] */

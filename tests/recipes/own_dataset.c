@@ -43,17 +43,17 @@ static int sum(void *context, int64_t row, struct tune_example *x)
 }
 
 /* --show-tokens. */
-static int show(const struct tune_flags *flags)
+static int show(const struct tune_flags *flags, FILE *out)
 {
     struct tune_tokenizer *tok = tune_get_tokenizer(flags);
     struct tune_dataset *data = tok ? tune_dataset_from(my.sums, sum, tok, flags->max_length) : NULL;
-    int status = data ? tune_dataset_show(data, tok, flags->show_tokens, stdout) : -1;
+    int status = data ? tune_dataset_show(data, tok, flags->show_tokens, out) : -1;
     tune_dataset_free(data);
     tune_tokenizer_free(tok);
     return status;
 }
 
-static struct tune_service show_sums = {show};
+static const struct tune_service show_sums = {show};
 
 static const struct tune_option my_options[] = {
     TUNE_TRAINING_OPTIONS(my.tune),
