@@ -116,6 +116,12 @@ int tune_record_end(struct tune_record *r)
     return tune_end_step(r->dev, &to, r->device);
 }
 
+/* Steps that wait to be read. */
+static int finished(const struct tune_record *r)
+{
+    return r->steps - (r->open ? 1 : 0);
+}
+
 /* What the device knows of a step, beside what the host does. */
 static void fill(struct tune_done_step *step, const struct tune_scalars *s)
 {
@@ -127,7 +133,7 @@ static void fill(struct tune_done_step *step, const struct tune_scalars *s)
 
 int tune_record_last(struct tune_record *r, struct tune_done_step *step)
 {
-    int n = r->steps - (r->open ? 1 : 0);
+    int n = finished(r);
     if (n > 0) {
         struct tune_scalars *to = &r->copy[n - 1];
         TRY(tune_device_download(r->dev, to, tune_address_plus(r->device, n * (int64_t)sizeof *to), sizeof *to));
@@ -145,7 +151,7 @@ int tune_record_last(struct tune_record *r, struct tune_done_step *step)
 
 int tune_record_read(struct tune_record *r, const struct tune_done_step **steps)
 {
-    int n = r->steps - (r->open ? 1 : 0);
+    int n = finished(r);
     tune_address ring = tune_address_plus(r->device, sizeof *r->copy);
     if (n > 0)
         TRY(tune_device_download(r->dev, r->copy, ring, n * (int64_t)sizeof *r->copy));
