@@ -298,7 +298,7 @@ static void goes_on_bit_for_bit(void **state)
             assert_got(c = going_on(tmp, folders[f], path, false));
             assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at));
             assert_same(&a, &b);
-            assert_true(b.at.best && b.at.best_step == 5 && b.at.best_loss == 1. / 3 && b.at.eval_loss == 1. / 3 &&
+            assert_true(b.at.evaluated && b.at.best && b.at.best_step == 5 && b.at.best_loss == 1. / 3 && b.at.eval_loss == 1. / 3 &&
                         b.at.patience_loss == 1. / 3 && b.at.stale == 2 && b.at.eval_step == 5);
             train(&a, 7);
             train(&b, 7);
@@ -540,6 +540,9 @@ static void extras_go_on(void **state)
         assert_int_equal(tune_checkpoint_resume(c, without.m, without.opt, without.load, NULL, &without.at), -1);
         assert_error_has("other.");
         assert_ok(tune_path(path, "%s/checkpoint-2/state/extra.safetensors", tmp));
+        char kept_file[TUNE_PATH_MAX];
+        assert_ok(tune_path(kept_file, "%s/kept", tmp));
+        assert_int_equal(link(path, kept_file), 0);
         FILE *f = fopen(path, "r+");
         assert_non_null(f);
         assert_int_equal(fseek(f, -1, SEEK_END), 0);
@@ -551,6 +554,18 @@ static void extras_go_on(void **state)
         assert_int_equal(unlink(path), 0);
         assert_int_equal(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at), -1);
         assert_error_has("extra.safetensors");
+        char kept[TUNE_PATH_MAX]; /* one that progress.json does not know */
+        assert_ok(tune_path(kept, "%s/checkpoint-2/state/progress.json", tmp));
+        char *text, *hash;
+        size_t size;
+        assert_ok(tune_file_read(kept, 1 << 20, &text, &size));
+        assert_non_null(hash = strstr(text, "extra_hash"));
+        memcpy(hash, "other_hash", 10);
+        assert_ok(tune_file_write(kept, text, size));
+        free(text);
+        assert_int_equal(link(kept_file, path), 0);
+        assert_int_equal(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at), -1);
+        assert_error_has("\"extra_hash\" is missing");
         tune_checkpoint_free(c);
         close_trainer(&a), close_trainer(&b), close_trainer(&without);
         assert_ok(tune_file_remove_folder(tmp));

@@ -993,7 +993,7 @@ static void own_rules(void **state)
     static const char own[] = "model.layers.1.mlp.up_proj.weight", norm[] = "model.norm.weight";
     for (int kind = 0; kind < 2; kind++) {
         float *own_after[2][2], *other[2]; /* [run] */
-        for (int run = 0; run < 2; run++) { /* 0: by rows; 1: all at a fourth of the rate and another decay */
+        for (int run = 0; run < 2; run++) { /* 0: by rows; 1: all at a fourth of the rate, norms decay */
             struct tune_model_config c = llama();
             struct trainer t;
             open_trainer(&t, &c, 2, 9, TUNE_F32, TUNE_FOR_TRAINING);
@@ -1001,10 +1001,10 @@ static void own_rules(void **state)
             struct tune_parameter *p = tune_parameters_find(table, own), *q = tune_parameters_find(table, norm);
             assert_true(p->lr_scale == 1 && p->weight_decay == -1);
             if (run == 0)
-                p->lr_scale = q->lr_scale = .25, p->weight_decay = q->weight_decay = .5;
+                p->lr_scale = q->lr_scale = .25, q->weight_decay = .5; /* p decays as its neighbours do */
             struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
                 .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .momentum = .9,
-                .weight_decay = run ? .5 : .1, .decay_all = run});
+                .weight_decay = .5, .decay_all = run});
             assert_got(opt);
             for (int step = 0; step < 2; step++) {
                 const struct tune_done_step *done;
@@ -1065,6 +1065,12 @@ static void last_step(void **state)
         assert_true(done[step].loss == losses[step]);
     assert_ok(tune_record_last(t.sums, &last)); /* also after it was read */
     assert_true(last.loss == losses[2]);
+    free(gradients(&t)); /* and one that was only read */
+    assert_ok(tune_optimizer_scale(opt, 0, t.sums));
+    assert_ok(tune_optimizer_step(opt, .5, t.sums));
+    assert_int_equal(tune_record_read(t.sums, &done), 1);
+    assert_ok(tune_record_last(t.sums, &last));
+    assert_true(last.scalars.step == 4 && last.loss == done->loss && last.loss != losses[2]);
     tune_optimizer_free(opt);
     close_trainer(&t);
 }

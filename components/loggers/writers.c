@@ -105,7 +105,7 @@ static int copy_row(void *writers, const char *text, size_t size, int64_t number
     int n = tune_metrics_line(metrics, &step, text, size, "metrics.jsonl", number);
     TRY(n);
     TRY(add_columns(w, metrics, n));
-    return w->grown ? 0 : write_row(w, metrics, n);
+    return write_row(w, metrics, n);
 }
 
 /* All of it anew from metrics.jsonl. A pass that met new columns is followed by one that has them. */
