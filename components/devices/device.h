@@ -63,6 +63,13 @@ struct tune_largest {
     bool training;               /* backward is wanted, too */
 };
 
+/* What memory the device has, bytes. */
+struct tune_device_memory {
+    int64_t free;  /* may still be taken */
+    int64_t total; /* 0: unknown, and free too */
+    bool shared;   /* it is the host's own memory: one limit bounds both (the CPU) */
+};
+
 /* What the device can do at best, measured, by one of its threads and by all. */
 struct tune_ceilings {
     double flops_one, flops_all; /* multiply-adds in float32, FLOP/s */
@@ -121,9 +128,13 @@ int tune_device_sync(struct tune_device *dev);
  * whoever wants to look; waits. */
 int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *out);
 
+/* tune_device_memory - what memory there is now. The CPU says the least of what core/memory.h says. -1 with an error: the
+ * device cannot say, or what it says cannot be. */
+int tune_device_memory(const struct tune_device *dev, struct tune_device_memory *memory);
+
 /* tune_device_reserve - take the device's working memory, so that no later operation up to these sizes asks for more.
- * tune_device_reserve_bytes - what it would take; INT64_MAX where that does not fit 64 bits. *library: what libraries below will hold of their own beside it, not
- * counted in the device's bytes; an estimate.
+ * tune_device_reserve_bytes - what it would take; INT64_MAX where that does not fit 64 bits. *library: host memory that
+ * libraries below will hold of their own, not counted in the device's bytes; an estimate.
  * tune_device_ceilings - measure them in under a second; memory: n zeros (F32) on the device, more than its caches hold; they
  * stay zero. All 0 where the device does not say. */
 int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest);

@@ -31,6 +31,7 @@ struct far {
     struct call *first, **last;
     bool failed;     /* since the last sync */
     int64_t counted; /* of the bytes that the CPU device took: working memory */
+    int64_t room;    /* bytes of memory in all */
 };
 
 static void give_up(const char *why)
@@ -70,6 +71,8 @@ static void open_all(struct far *far, bool open)
 static tune_address far_alloc(struct tune_device *dev, int64_t bytes)
 {
     struct far *far = dev->state;
+    if (bytes > far->room - dev->bytes)
+        return (tune_address){0};
     struct block *b = malloc(sizeof *b);
     void *memory = mmap(NULL, pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!b || memory == MAP_FAILED) {
@@ -341,10 +344,27 @@ TUNE_OPS(FAR)
 
 /* ---- the rest ---- */
 
+static int far_memory(const struct tune_device *dev, struct tune_device_memory *memory)
+{
+    const struct far *far = dev->state;
+    *memory = (struct tune_device_memory){.free = far->room - dev->bytes, .total = far->room};
+    return 0;
+}
+
+void tune_far_room(struct tune_device *dev, int64_t bytes)
+{
+    ((struct far *)dev->state)->room = bytes;
+}
+
 static int far_reserve(struct tune_device *dev, const struct tune_largest *largest)
 {
     struct tune_device *cpu = ((struct far *)dev->state)->cpu;
     TRY(far_sync(dev));
+    int64_t library, more = cpu->ops->reserve_bytes(cpu, largest, &library) - cpu->bytes;
+    if (more > ((struct far *)dev->state)->room - dev->bytes) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory on far for its operations: %lld bytes more", (long long)more);
+        return -1;
+    }
     TRY(cpu->ops->reserve(cpu, largest));
     count_work(dev);
     return 0;
@@ -380,6 +400,7 @@ static const struct tune_ops far_ops = {
     .close = far_close,
     .alloc = far_alloc,
     .free = far_free,
+    .memory = far_memory,
     .reserve = far_reserve,
     .reserve_bytes = far_reserve_bytes,
     .ceilings = far_ceilings,
@@ -394,7 +415,8 @@ struct tune_device *tune_far_open(int threads)
 {
     struct tune_device *dev = calloc(1, sizeof *dev);
     struct far *far = calloc(1, sizeof *far);
-    if (!dev || !far || !(far->cpu = tune_device_open("cpu", threads))) {
+    struct tune_device_memory memory;
+    if (!dev || !far || !(far->cpu = tune_device_open("cpu", threads)) || tune_device_memory(far->cpu, &memory) < 0) {
         free(dev);
         free(far);
         return NULL;
@@ -405,5 +427,6 @@ struct tune_device *tune_far_open(int threads)
     dev->bytes = dev->bytes_peak = dev->allocations = 0;
     dev->state = far;
     far->last = &far->first;
+    far->room = memory.free;
     return dev;
 }

@@ -87,7 +87,7 @@ std::vector<double> train(const std::string &folder, int first)
         }
         done(tune_optimizer_clip(optimizer.get(), 1, sums.get()));
         done(tune_optimizer_step(optimizer.get(), 0.05, sums.get()));
-        const tune_step_sums *finished;
+        const tune_done_step *finished;
         done(tune_record_read(sums.get(), &finished));
         losses.push_back(finished->scalars.loss_sum / finished->scalars.labels);
         tune_progress_step(&at, loader.get());
