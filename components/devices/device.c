@@ -91,6 +91,15 @@ int tune_device_sync(struct tune_device *dev)
     return dev->ops->sync(dev);
 }
 
+int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host)
+{
+    *host = NULL;
+    TRY(check("in place", memory, 1));
+    TRY(dev->ops->sync(dev));
+    *host = dev->ops->in_place ? dev->ops->in_place(dev, memory) : NULL;
+    return 0;
+}
+
 int tune_device_memory(const struct tune_device *dev, struct tune_device_memory *memory)
 {
     *memory = (struct tune_device_memory){0};
