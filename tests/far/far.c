@@ -10,7 +10,7 @@
 #include "devices/cpu/cpu.h"
 #include "devices/ops.h"
 
-enum { PAGE = 4096, GARBAGE = 0xff };
+enum { PAGE = 4096, BIG = 4 << 20, GARBAGE = 0xff };
 
 /* One thing to do later: run(cpu, arguments), or an upload, a download, a free. */
 struct call {
@@ -79,6 +79,8 @@ static tune_address far_alloc(struct tune_device *dev, int64_t bytes)
         free(b);
         return (tune_address){0};
     }
+    if (pages(bytes) >= BIG)
+        madvise(memory, pages(bytes), MADV_HUGEPAGE); /* else opening and closing it takes as long as an operation */
     *b = (struct block){memory, pages(bytes), far->blocks};
     far->blocks = b;
     return (tune_address){(uint64_t)(uintptr_t)memory};
