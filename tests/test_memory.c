@@ -292,10 +292,11 @@ static void memory_of_its_own(void **state)
     struct tune_memory_plan plan;
     struct tune_device *dev = tune_far_open(2);
     assert_got(dev);
+    tune_address others = tune_device_alloc(dev, MIB, "what is held already");
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
     assert_true(!plan.memory.shared && plan.device > 8 * MIB && plan.host > plan.held && plan.device + plan.host == plan.total);
     struct tune_memory_limit host = {"left of the test", plan.host - plan.held, TUNE_MEMORY_FILLED};
-    tune_far_room(dev, plan.device);
+    tune_far_room(dev, plan.device + MIB);
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
     host.bytes = plan.host - plan.held;
     assert_ok(tune_memory_plan_check(&plan, &r, dev, &host, 1));
@@ -307,17 +308,23 @@ static void memory_of_its_own(void **state)
     assert_error_has("are left of the test");
     assert_null(strstr(tune_error_message(), "--batch-size 1 saves")); /* of the host it saves nothing */
 
+    tune_far_room(dev, plan.device + MIB - 1); /* the device is short by one byte */
+    assert_ok(tune_memory_plan_make(&plan, &r, dev));
+    assert_int_equal(tune_memory_plan_check(&plan, &r, dev, &wide, 1), -1);
+    assert_error_has("not enough memory on the device far:");
+
     tune_far_room(dev, 8 * MIB); /* the device is short, and the host is not */
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
     assert_int_equal(tune_memory_plan_check(&plan, &r, dev, &wide, 1), -1);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
     assert_error_has("not enough memory on the device far:");
-    assert_error_has("8.0 of its 8.0 MiB are free");
+    assert_error_has("7.0 of its 8.0 MiB are free");
     assert_true(fabs(number_after("The run needs ") - (double)plan.device / MIB) < .06);
     assert_true(fabs(number_after(" MiB on the device: weights ") - (double)plan.parts[0].bytes / MIB) < .06);
     assert_true(fabs(number_after("; ") - (double)plan.host / MIB) < .06);
     assert_true(number_after(" MiB on the host: loader ") >= 0);
     assert_true(number_after("--batch-size 1 saves ") > 1);
+    tune_device_free(dev, others, MIB);
     tune_device_close(dev);
 }
 
@@ -354,10 +361,15 @@ static void what_a_device_has(void **state)
     struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
     struct tune_device *cpu = tune_device_open("cpu", 1), *far = tune_far_open(1);
     assert_true(cpu && far);
-    assert_ok(tune_device_memory(cpu, &now));
-    assert_true(now.shared && now.free > 0 && now.free <= now.total && now.total == tune_memory_machine());
-    for (int i = tune_memory_limits(limits) - 1; i >= 0; i--)
-        assert_true(now.free <= limits[i].bytes + 64 * MIB); /* others take and give meanwhile */
+    bool tight = false;
+    for (int attempt = 0; attempt < 20 && !tight; attempt++) { /* others take and give meanwhile */
+        assert_ok(tune_device_memory(cpu, &now));
+        assert_true(now.shared && now.free > 0 && now.free <= now.total && now.total == tune_memory_machine());
+        tight = true;
+        for (int i = tune_memory_limits(limits) - 1; i >= 0; i--)
+            tight = tight && now.free <= limits[i].bytes + 64 * MIB;
+    }
+    assert_true(tight);
     tune_far_room(far, MIB);
     assert_ok(tune_device_memory(far, &before));
     assert_true(!before.shared && before.free == MIB && before.total == MIB);
