@@ -31,7 +31,7 @@ build() {
     shift 2
     targets=$(for t in "$@"; do case $t in
         *.sh) echo all $helpers; grep -o '\$BUILD/tests/test_[a-z_0-9]*' "tests/$t" | sed 's/^\$BUILD/build/' ;;
-        *) echo "build/tests/${t%:*}" ;;
+        *) echo "build/tests/${t%%[:@]*}" ;;
         esac; done | tr ' ' '\n' | sort -u)
     make -C "$where" -j"$jobs" --no-print-directory OPT=-O2 EXTRA_CFLAGS=-g0 $targets >"$where.log" 2>&1
 }
@@ -41,10 +41,12 @@ run() {
     mkdir -p "$1/tmp"
     (
         cd "$1" && export TMPDIR="$1/tmp"
-        case $2 in
-        *.sh) timeout "$limit" sh "tests/$2" ;;
-        *:*) TUNE_TEST_ONLY=${2#*:} timeout "$limit" "build/tests/${2%:*}" ;;
-        *) timeout "$limit" "build/tests/$2" ;;
+        what=${2%@far}
+        [ "$what" = "$2" ] || export TUNE_TEST_DEVICE=far
+        case $what in
+        *.sh) timeout "$limit" sh "tests/$what" ;;
+        *:*) TUNE_TEST_ONLY=${what#*:} timeout "$limit" "build/tests/${what%:*}" ;;
+        *) timeout "$limit" "build/tests/$what" ;;
         esac
     ) >"$1.log" 2>&1 </dev/null
     code=$?

@@ -1,9 +1,11 @@
 #!/bin/sh
-# test_far.sh - the tests of models and of what stands on them, on a device whose memory the host cannot touch and whose queue
-# runs late (tests/far).
+# test_far.sh - every test of models, and of what stands on them, on a device whose memory the host cannot touch and whose queue
+# runs late (tests/far): each test program that asks for test_device.
 . tests/tap.sh
 export TUNE_TEST_DEVICE=far OMP_WAIT_POLICY=passive CMOCKA_MESSAGE_OUTPUT=TAP
-for t in kernels model training lora qlora init values checkpoint evaluator peft adapter; do
-    is "$t" eval '"$BUILD/tests/test_$t" >"$tmp/out" 2>&1 || { grep -A 4 "^not ok" "$tmp/out"; tail -n 3 "$tmp/out"; false; }'
+programs=$(grep -lE 'test_device\(|"adapter_folders\.h"' tests/test_*.c | sed 's|tests/\(test_.*\)\.c|\1|')
+is "there are some" eval 'echo $programs | grep -q "test_kernels .*test_training"'
+for t in $programs; do
+    is "${t#test_}" eval '"$BUILD/tests/$t" >"$tmp/out" 2>&1 || { grep -A 4 "^not ok" "$tmp/out"; tail -n 3 "$tmp/out"; false; }'
 done
 finish

@@ -1629,6 +1629,37 @@ static void device_memory(void **state)
     assert_error_has("abacus");
 }
 
+/* What is queued runs in order: an upload has read its source when it returns; memory is freed behind the operations that were
+ * queued before, and what is allocated then does not disturb them. */
+static void device_order(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    struct tune_device *dev = test_device(2);
+    assert_got(dev);
+    float source[N], got[2][N];
+    struct tune_tensor y[2];
+    for (int i = 0; i < 2; i++) {
+        struct tune_tensor x = tune_tensor_1d(tune_device_alloc(dev, sizeof source, "x"), TUNE_F32, N);
+        y[i] = tune_tensor_1d(tune_device_alloc(dev, sizeof source, "y"), TUNE_F32, N);
+        for (int k = 0; k < N; k++)
+            source[k] = (float)(k + 10000 * i);
+        assert_ok(tune_device_upload(dev, x.data, source, sizeof source));
+        memset(source, 0x5a, sizeof source);
+        assert_ok(tune_copy(dev, &y[i], &x));
+        tune_device_free(dev, x.data, sizeof source);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_ok(tune_device_download(dev, got[i], y[i].data, sizeof source));
+    for (int i = 0; i < 2; i++)
+        tune_device_free(dev, y[i].data, sizeof source);
+    assert_ok(tune_device_sync(dev));
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < N; k++)
+            assert_true(got[i][k] == (float)(k + 10000 * i));
+    tune_device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -1645,6 +1676,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cross_entropy_certain), cmocka_unit_test(swiglu_low),
         cmocka_unit_test(sum_squares),    cmocka_unit_test(finish_step),   cmocka_unit_test(updates),
         cmocka_unit_test(refused),        cmocka_unit_test(device_memory),
+        cmocka_unit_test(device_order),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -1,6 +1,8 @@
 /* test_memory.c - the memory plan against what is then really taken: tensors to the byte, the process within its bound;
- * nothing on the device after the first step has begun; what does not fit is refused with advice that holds. */
+ * nothing on the device after the first step has begun; what does not fit is refused with advice that holds. A device with
+ * memory of its own has a sum of its own. */
 #include "test.h"
+#include "far/far.h"
 
 #include <sys/wait.h>
 
@@ -122,13 +124,16 @@ static void run(const struct use *u, char *text, size_t size)
     struct tune_model_config c = shape(u);
     struct tune_memory_request r = request(u, &c);
     struct tune_memory_plan plan;
-    struct tune_device *dev = tune_device_open("cpu", u->threads);
+    struct tune_device *dev = test_device(u->threads);
     struct tune_dataset *data = tune_dataset_from(ROWS, get, (void *)&u->T, u->T);
     snprintf(text, size, "%s", "");
     if (!dev || !data || tune_memory_plan_make(&plan, &r, dev) < 0 || dev->bytes_peak != 0) {
         snprintf(text, size, "cannot plan, or the plan took something: %s", tune_error_message());
         return;
     }
+    bool far = !plan.memory.shared;
+    if (far)
+        tune_far_room(dev, plan.device); /* not a byte more */
     struct tune_model *m = tune_model_new(&c, dev, r.activations);
     if (!m || tune_model_reserve(m, u->B, u->T, r.use) < 0) {
         snprintf(text, size, "no model: %s", tune_error_message());
@@ -177,12 +182,14 @@ static void run(const struct use *u, char *text, size_t size)
     int64_t off = plan.total - most, bound = most / 20 > 32 * MIB ? most / 20 : 32 * MIB;
     if (status != 0 || at.step != 3)
         snprintf(text, size, "step %d: %s", (int)at.step, tune_error_message());
-    else if (dev->bytes_peak != plan.tensors)
-        snprintf(text, size, "planned %lld bytes of tensors, taken %lld", (long long)plan.tensors, (long long)dev->bytes_peak);
+    else if (dev->bytes_peak != plan.device)
+        snprintf(text, size, "planned %lld bytes of tensors, taken %lld", (long long)plan.device, (long long)dev->bytes_peak);
+    else if (plan.device + plan.host != plan.total)
+        snprintf(text, size, "two sums that are not the total");
     else if (dev->allocations != allocations || dev->bytes != bytes)
         snprintf(text, size, "%lld allocations after the start", (long long)(dev->allocations - allocations));
 #ifndef __SANITIZE_ADDRESS__ /* its shadow is anonymous memory too */
-    else if (off < -bound || off > bound)
+    else if (!far && (off < -bound || off > bound)) /* the far device's memory is this process's too, and its queue */
         snprintf(text, size, "planned %lld bytes in all, seen %lld", (long long)plan.total, (long long)most);
 #endif
     (void)off, (void)bound;
@@ -274,6 +281,110 @@ static void too_little(void **state)
     tune_device_close(dev);
 }
 
+static const struct tune_memory_limit wide = {"wide", INT64_MAX, TUNE_MEMORY_FILLED};
+
+/* Of a device with memory of its own: refused one byte below its sum, let through at it; the host's limits bound the rest. */
+static void memory_of_its_own(void **state)
+{
+    (void)state;
+    struct tune_model_config c = shape(&roomy);
+    struct tune_memory_request r = request(&roomy, &c);
+    struct tune_memory_plan plan;
+    struct tune_device *dev = tune_far_open(2);
+    assert_got(dev);
+    tune_address others = tune_device_alloc(dev, MIB, "what is held already");
+    assert_ok(tune_memory_plan_make(&plan, &r, dev));
+    assert_true(!plan.memory.shared && plan.device > 8 * MIB && plan.host > plan.held && plan.device + plan.host == plan.total);
+    struct tune_memory_limit host = {"left of the test", plan.host - plan.held, TUNE_MEMORY_FILLED};
+    tune_far_room(dev, plan.device + MIB);
+    assert_ok(tune_memory_plan_make(&plan, &r, dev));
+    host.bytes = plan.host - plan.held;
+    assert_ok(tune_memory_plan_check(&plan, &r, dev, &host, 1));
+
+    host.bytes--; /* the host is short, and the device is not */
+    assert_int_equal(tune_memory_plan_check(&plan, &r, dev, &host, 1), -1);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    assert_error_has("not enough memory on the host:");
+    assert_error_has("are left of the test");
+    assert_null(strstr(tune_error_message(), "--batch-size 1 saves")); /* of the host it saves nothing */
+
+    tune_far_room(dev, plan.device + MIB - 1); /* the device is short by one byte */
+    assert_ok(tune_memory_plan_make(&plan, &r, dev));
+    assert_int_equal(tune_memory_plan_check(&plan, &r, dev, &wide, 1), -1);
+    assert_error_has("not enough memory on the device far:");
+
+    tune_far_room(dev, 8 * MIB); /* the device is short, and the host is not */
+    assert_ok(tune_memory_plan_make(&plan, &r, dev));
+    assert_int_equal(tune_memory_plan_check(&plan, &r, dev, &wide, 1), -1);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    assert_error_has("not enough memory on the device far:");
+    assert_error_has("7.0 of its 8.0 MiB are free");
+    assert_true(fabs(number_after("The run needs ") - (double)plan.device / MIB) < .06);
+    assert_true(fabs(number_after(" MiB on the device: weights ") - (double)plan.parts[0].bytes / MIB) < .06);
+    assert_true(fabs(number_after("; ") - (double)plan.host / MIB) < .06);
+    assert_true(number_after(" MiB on the host: loader ") >= 0);
+    assert_true(number_after("--batch-size 1 saves ") > 1);
+    tune_device_free(dev, others, MIB);
+    tune_device_close(dev);
+}
+
+/* One byte less than the plan says is too little for what is really taken. */
+static void not_a_byte_less(void **state)
+{
+    (void)state;
+    struct tune_model_config c = shape(&uses[0]);
+    struct tune_memory_request r = request(&uses[0], &c);
+    struct tune_memory_plan plan;
+    struct tune_device *dev = tune_far_open(1);
+    assert_got(dev);
+    assert_ok(tune_memory_plan_make(&plan, &r, dev));
+    tune_far_room(dev, plan.device - 1);
+    struct tune_model *m = tune_model_new(&c, dev, r.activations);
+    assert_got(m);
+    assert_ok(tune_model_reserve(m, uses[0].B, uses[0].T, r.use));
+    struct tune_loss *loss = tune_loss_new(m, true);
+    struct tune_optimizer *opt = tune_optimizer_new(m, &r.optimizer);
+    assert_true(loss && opt);
+    assert_null(tune_record_new(dev, r.log_every)); /* the last of them */
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    tune_optimizer_free(opt);
+    tune_loss_free(loss);
+    tune_model_free(m);
+    tune_device_close(dev);
+}
+
+/* What a device says of its memory: the CPU has the host's; what cannot be is refused. */
+static void what_a_device_has(void **state)
+{
+    (void)state;
+    struct tune_device_memory before, now;
+    struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
+    struct tune_device *cpu = tune_device_open("cpu", 1), *far = tune_far_open(1);
+    assert_true(cpu && far);
+    bool tight = false;
+    for (int attempt = 0; attempt < 20 && !tight; attempt++) { /* others take and give meanwhile */
+        assert_ok(tune_device_memory(cpu, &now));
+        assert_true(now.shared && now.free > 0 && now.free <= now.total && now.total == tune_memory_machine());
+        tight = true;
+        for (int i = tune_memory_limits(limits) - 1; i >= 0; i--)
+            tight = tight && now.free <= limits[i].bytes + 64 * MIB;
+    }
+    assert_true(tight);
+    tune_far_room(far, MIB);
+    assert_ok(tune_device_memory(far, &before));
+    assert_true(!before.shared && before.free == MIB && before.total == MIB);
+    tune_address some = tune_device_alloc(far, MIB / 4, "a test");
+    assert_ok(tune_device_memory(far, &now));
+    assert_true(now.free == MIB - MIB / 4 && now.total == MIB);
+    assert_true(tune_device_alloc(far, MIB, "a test").at == 0);
+    tune_far_room(far, 1);
+    assert_int_equal(tune_device_memory(far, &now), -1);
+    assert_error_has("far says that -262143 of 1 bytes of its memory are free");
+    tune_device_free(far, some, MIB / 4);
+    tune_device_close(far);
+    tune_device_close(cpu);
+}
+
 /* Sizes whose sum does not fit 64 bits: too much, not a small number. */
 static void beyond_counting(void **state)
 {
@@ -286,7 +397,7 @@ static void beyond_counting(void **state)
     assert_got(dev);
     r.loader.batch_size = r.loader.max_length = INT32_MAX;
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
-    assert_true(plan.total == INT64_MAX && plan.tensors == INT64_MAX);
+    assert_true(plan.total == INT64_MAX && plan.device == INT64_MAX);
     assert_int_equal(tune_memory_plan_check(&plan, &r, dev, &limit, 1), -1);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
     tune_device_close(dev);
@@ -326,6 +437,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_hold),
         cmocka_unit_test(too_little),
+        cmocka_unit_test(memory_of_its_own),
+        cmocka_unit_test(not_a_byte_less),
+        cmocka_unit_test(what_a_device_has),
         cmocka_unit_test(beyond_counting),
         cmocka_unit_test(many_threads),
     };

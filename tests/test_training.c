@@ -150,13 +150,44 @@ static int64_t gradient_count(struct trainer *t)
     return tune_model_parameters(t->m)->gradients;
 }
 
-/* Forward, loss, backward of one batch onto what is there. */
+/* n numbers, or NULL where there are none. */
+static int32_t *copy_of(const int32_t *from, int64_t n)
+{
+    int32_t *to = from ? malloc((size_t)n * sizeof *to) : NULL;
+    return to ? memcpy(to, from, (size_t)n * sizeof *to) : NULL;
+}
+
+/* Other numbers; labels stay labels. */
+static void write_over(const struct tune_batch *lent)
+{
+    for (int64_t i = 0; i < (int64_t)lent->B * lent->T; i++) {
+        ((int32_t *)lent->ids)[i] = 0;
+        if (lent->labels[i] != TUNE_NO_LABEL)
+            ((int32_t *)lent->labels)[i] = 0;
+        if (lent->positions)
+            ((int32_t *)lent->positions)[i] = 0;
+        if (lent->starts)
+            ((int32_t *)lent->starts)[i] = 0;
+    }
+}
+
+/* Forward, loss, backward of one batch onto what is there. Forward copies the batch: its arrays are written over behind it. */
 static void accumulate(struct trainer *t, const struct tune_batch *batch)
 {
     struct tune_tensor *hidden, *dhidden;
-    assert_ok(tune_model_forward(t->m, batch, &hidden));
-    assert_ok(tune_loss_forward_backward(t->loss, hidden, batch, t->sums, &dhidden));
-    assert_ok(tune_model_backward(t->m, batch, dhidden));
+    struct tune_batch lent = *batch;
+    int64_t n = (int64_t)batch->B * batch->T;
+    int32_t *ids = copy_of(batch->ids, n), *labels = copy_of(batch->labels, n), *positions = copy_of(batch->positions, n);
+    int32_t *starts = copy_of(batch->starts, n);
+    lent.ids = ids;
+    lent.labels = labels;
+    lent.positions = positions;
+    lent.starts = starts;
+    assert_ok(tune_model_forward(t->m, &lent, &hidden));
+    write_over(&lent);
+    assert_ok(tune_loss_forward_backward(t->loss, hidden, &lent, t->sums, &dhidden));
+    assert_ok(tune_model_backward(t->m, &lent, dhidden));
+    free(ids), free(labels), free(positions), free(starts);
 }
 
 static float *gradients(struct trainer *t)

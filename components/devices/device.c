@@ -91,6 +91,26 @@ int tune_device_sync(struct tune_device *dev)
     return dev->ops->sync(dev);
 }
 
+int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host)
+{
+    *host = NULL;
+    TRY(check("in place", memory, 1));
+    TRY(dev->ops->sync(dev));
+    *host = dev->ops->in_place ? dev->ops->in_place(dev, memory) : NULL;
+    return 0;
+}
+
+int tune_device_memory(const struct tune_device *dev, struct tune_device_memory *memory)
+{
+    *memory = (struct tune_device_memory){0};
+    TRY(dev->ops->memory(dev, memory));
+    if (memory->free >= 0 && memory->free <= memory->total)
+        return 0;
+    tune_error_set("%s says that %lld of %lld bytes of its memory are free: expected 0 to all of them", dev->name,
+                   (long long)memory->free, (long long)memory->total);
+    return -1;
+}
+
 int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest)
 {
     return dev->ops->reserve(dev, largest);

@@ -325,6 +325,7 @@ struct tune_ops {
     /* 64-byte aligned, zeroed; 0: no memory. free takes effect in the order of the queue. */
     tune_address (*alloc)(struct tune_device *dev, int64_t bytes);
     void (*free)(struct tune_device *dev, tune_address memory, int64_t bytes);
+    int (*memory)(const struct tune_device *dev, struct tune_device_memory *memory);
     int (*reserve)(struct tune_device *dev, const struct tune_largest *largest);
     int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library);
     int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n); /* NULL: unknown */

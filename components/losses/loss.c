@@ -189,7 +189,7 @@ int tune_chunk_done(struct tune_chunk *chunk)
         tune_error_set("this loss was made for evaluation; tune_loss_new(model, true) makes one that trains");
         return -1;
     }
-    if (chunk->host && !l->dev->ops->in_place)
+    if (chunk->host && chunk->host == l->room)
         TRY(tune_device_upload(l->dev, l->logits, chunk->host, tune_tensor_bytes(&chunk->logits)));
     chunk->host = NULL;
     tune_model_output_weight(l->m, &w, &dw);
@@ -207,13 +207,13 @@ struct tune_tensor *tune_loss_dhidden(struct tune_loss *l)
 float *tune_chunk_host(struct tune_chunk *chunk)
 {
     struct tune_loss *l = chunk->loss;
+    void *there;
     if (chunk->host)
         return chunk->host;
-    if (l->dev->ops->in_place) {
-        if (tune_device_sync(l->dev) < 0)
-            return NULL;
-        return chunk->host = l->dev->ops->in_place(l->dev, l->logits);
-    }
+    if (tune_device_in_place(l->dev, l->logits, &there) < 0)
+        return NULL;
+    if (there)
+        return chunk->host = there;
     if (!l->room && !(l->room = malloc((size_t)(l->chunk * l->V) * sizeof *l->room))) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a copy of the logits");
         return NULL;

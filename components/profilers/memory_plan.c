@@ -1,8 +1,8 @@
 /* memory_plan.c - the parts, their sum, and what to give up when they are too much. */
 #include "profilers/memory_plan.h"
 
+#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/try.h"
 #include "devices/record.h"
@@ -14,15 +14,22 @@ enum { TRANSFER_BYTES = 4 << 20 }; /* of the heap: what weights pass through whe
 
 enum { ARENA_BYTES = 64 << 20 };   /* addresses that glibc's malloc reserves for a thread */
 
-static void add(struct tune_memory_plan *plan, const char *name, int64_t bytes, bool tensor)
+/* Where a part lies. */
+enum where { HOST, DEVICE };
+
+static void add_to(int64_t *sum, int64_t bytes)
+{
+    if (__builtin_add_overflow(*sum, bytes, sum))
+        *sum = INT64_MAX; /* a part may be that already: see core/arena.h */
+}
+
+static void add(struct tune_memory_plan *plan, const char *name, int64_t bytes, enum where where)
 {
     if (bytes == 0)
         return;
-    plan->parts[plan->count++] = (struct tune_memory_part){name, bytes};
-    if (__builtin_add_overflow(plan->total, bytes, &plan->total))
-        plan->total = INT64_MAX; /* a part may be that already: see core/arena.h */
-    if (tensor && __builtin_add_overflow(plan->tensors, bytes, &plan->tensors))
-        plan->tensors = INT64_MAX;
+    plan->parts[plan->count++] = (struct tune_memory_part){name, bytes, where == DEVICE};
+    add_to(&plan->total, bytes);
+    add_to(where == DEVICE ? &plan->device : &plan->host, bytes);
 }
 
 int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memory_request *r, struct tune_device *dev)
@@ -39,23 +46,24 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
         loader += tune_loader_bytes(&held_out, r->rows);
     }
     *plan = (struct tune_memory_plan){.held = tune_memory_anonymous()};
+    TRY(tune_device_memory(dev, &plan->memory));
     plan->mapped = model.files > model.weights ? model.files : model.weights; /* a base that is kept narrower than it is read */
-    add(plan, "weights", model.weights, true);
-    add(plan, "gradients", model.gradients, true);
-    add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients), true);
-    add(plan, "activations", model.activations, true);
-    add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), true);
+    add(plan, "weights", model.weights, DEVICE);
+    add(plan, "gradients", model.gradients, DEVICE);
+    add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients), DEVICE);
+    add(plan, "activations", model.activations, DEVICE);
+    add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), DEVICE);
     int64_t scalars = tune_record_bytes(r->log_every);
-    add(plan, "threads' work", model.working < INT64_MAX - scalars ? model.working + scalars : INT64_MAX, true);
-    add(plan, "merged tile", r->proves ? model.merged : 0, true);
-    add(plan, "proof of adapters", r->proves ? model.merged_host : 0, false);
-    add(plan, "profiler", profiler.device, true);
-    add(plan, "profiler's trace", profiler.heap, false);
-    add(plan, "loader", loader, false);
-    add(plan, "longest row", r->row_bytes * (r->evaluates ? 2 : 1), false); /* a thread for each loader */
-    add(plan, "libraries' buffers", model.library + TRANSFER_BYTES, false);
-    add(plan, "files to save", r->files, false);
-    add(plan, "process so far", plan->held, false);
+    add(plan, "threads' work", model.working < INT64_MAX - scalars ? model.working + scalars : INT64_MAX, DEVICE);
+    add(plan, "merged tile", r->proves ? model.merged : 0, DEVICE);
+    add(plan, "proof of adapters", r->proves ? model.merged_host : 0, HOST);
+    add(plan, "profiler", profiler.device, DEVICE);
+    add(plan, "profiler's trace", profiler.heap, HOST);
+    add(plan, "loader", loader, HOST);
+    add(plan, "longest row", r->row_bytes * (r->evaluates ? 2 : 1), HOST); /* a thread for each loader */
+    add(plan, "libraries' buffers", model.library + TRANSFER_BYTES, HOST);
+    add(plan, "files to save", r->files, HOST);
+    add(plan, "process so far", plan->held, HOST);
     return 0;
 }
 
@@ -73,31 +81,72 @@ static double mib(int64_t bytes)
     return (double)bytes / (1 << 20);
 }
 
+/* Appends; returns what is used of the text. */
+static size_t say(char *text, size_t size, size_t used, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = used < size ? vsnprintf(text + used, size - used, format, arguments) : 0;
+    va_end(arguments);
+    return used + (size_t)(n > 0 ? n : 0);
+}
+
+/* "513.1 MiB on the device: weights 513.1, ..." with the parts of one place, or of both. */
+static size_t say_parts(char *text, size_t size, size_t used, const struct tune_memory_plan *plan, const char *head, int64_t sum,
+                        bool device, bool host)
+{
+    const char *comma = "";
+    used = say(text, size, used, "%.1f MiB%s:", mib(sum), head);
+    for (const struct tune_memory_part *p = plan->parts; p < plan->parts + plan->count; p++)
+        if (p->on_device ? device : host) {
+            used = say(text, size, used, "%s %s %.1f", comma, p->name, mib(p->bytes));
+            comma = ",";
+        }
+    return used;
+}
+
 const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *text, size_t size)
 {
-    size_t used = (size_t)snprintf(text, size, "%.1f MiB:", mib(plan->total));
-    for (int i = 0; i < plan->count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s %s %.1f", i ? "," : "", plan->parts[i].name,
-                                 mib(plan->parts[i].bytes));
+    if (plan->memory.shared) {
+        say_parts(text, size, 0, plan, "", plan->total, true, true);
+        return text;
+    }
+    size_t used = say_parts(text, size, 0, plan, " on the device", plan->device, true, false);
+    used = say(text, size, used, "; ");
+    say_parts(text, size, used, plan, " on the host", plan->host, false, true);
     return text;
 }
 
+/* What is still to be taken of the memory in a place; where both share one, of that. */
+static int64_t to_take(const struct tune_memory_plan *plan, enum where where)
+{
+    if (plan->memory.shared)
+        return plan->total - plan->held;
+    return where == DEVICE ? plan->device : plan->host - plan->held;
+}
+
+/* What is too much, and where. */
+struct excess {
+    enum where where;
+    int64_t bytes;
+};
+
 /* One way to need less: what it saves, and whether that is enough. */
 static size_t advise(char *text, size_t size, size_t used, const char *option, const struct tune_memory_plan *plan,
-                     const struct tune_memory_request *changed, struct tune_device *dev, int64_t excess)
+                     const struct tune_memory_request *changed, struct tune_device *dev, struct excess excess)
 {
     struct tune_memory_plan less;
     if (used >= size || tune_memory_plan_make(&less, changed, dev) < 0)
         return used;
-    int64_t saved = (plan->total - plan->held) - (less.total - less.held);
+    int64_t saved = to_take(plan, excess.where) - to_take(&less, excess.where);
     if (saved < 1 << 20)
         return used;
-    return used + (size_t)snprintf(text + used, size - used, "%s %s saves %.1f MiB%s", used ? ";" : "", option, mib(saved),
-                                   saved >= excess ? " (enough)" : "");
+    return say(text, size, used, "%s %s saves %.1f MiB%s", used ? ";" : "", option, mib(saved),
+               saved >= excess.bytes ? " (enough)" : "");
 }
 
 static void advice(char *text, size_t size, const struct tune_memory_plan *plan, const struct tune_memory_request *r,
-                   struct tune_device *dev, int64_t excess)
+                   struct tune_device *dev, struct excess excess)
 {
     char option[64];
     size_t used = 0;
@@ -131,13 +180,31 @@ static void advice(char *text, size_t size, const struct tune_memory_plan *plan,
         snprintf(text, size, " nothing but a smaller model, or more memory, helps");
 }
 
+/* A device with memory of its own. */
+static int check_device(const struct tune_memory_plan *plan, const struct tune_memory_request *r, struct tune_device *dev)
+{
+    int64_t need = to_take(plan, DEVICE), most = need - plan->memory.free;
+    char parts[512], help[512];
+    if (most <= 0)
+        return 0;
+    advice(help, sizeof help, plan, r, dev, (struct excess){DEVICE, most});
+    tune_error_set_kind(TUNE_ERROR_CANNOT,
+                        "not enough memory on the device %s: %.1f MiB are still to be taken, %.1f of its %.1f MiB are free. "
+                        "The run needs %s. To need less:%s",
+                        dev->name, mib(need), mib(plan->memory.free), mib(plan->memory.total),
+                        tune_memory_plan_text(plan, parts, sizeof parts), help);
+    return -1;
+}
+
 int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tune_memory_request *r, struct tune_device *dev,
                            const struct tune_memory_limit *limits, int count)
 {
     const struct tune_memory_limit *worst = NULL;
     int64_t most = 0, worst_need = 0;
+    if (!plan->memory.shared)
+        TRY(check_device(plan, r, dev));
     for (int i = 0; i < count; i++) {
-        int64_t need = plan->total - plan->held + beside(r, plan->mapped, limits[i].counts);
+        int64_t need = to_take(plan, HOST) + beside(r, plan->mapped, limits[i].counts);
         if (need - limits[i].bytes > most) {
             most = need - limits[i].bytes;
             worst = &limits[i];
@@ -147,11 +214,11 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
     if (!worst)
         return 0;
     char parts[512], help[512];
-    advice(help, sizeof help, plan, r, dev, most);
+    advice(help, sizeof help, plan, r, dev, (struct excess){HOST, most});
     tune_error_set_kind(TUNE_ERROR_CANNOT,
-                        "not enough memory: %.1f MiB are still to be taken%s, %.1f MiB are %s. The run needs %s. "
+                        "not enough memory%s: %.1f MiB are still to be taken%s, %.1f MiB are %s. The run needs %s. "
                         "To need less:%s",
-                        mib(worst_need), worst->counts == TUNE_MEMORY_FILLED ? "" : " (a thread's stack and what is only reserved among them)",
+                        plan->memory.shared ? "" : " on the host", mib(worst_need), worst->counts == TUNE_MEMORY_FILLED ? "" : " (a thread's stack and what is only reserved among them)",
                         mib(worst->bytes), worst->what, tune_memory_plan_text(plan, parts, sizeof parts), help);
     return -1;
 }

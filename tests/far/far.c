@@ -10,11 +10,13 @@
 #include "devices/cpu/cpu.h"
 #include "devices/ops.h"
 
-enum { PAGE = 4096, GARBAGE = 0xff };
+enum { PAGE = 4096, BIG = 4 << 20, GARBAGE = 0xff };
 
-/* One thing to do later: run(cpu, arguments), or an upload, a download, a free. */
+struct far;
+
+/* One thing to do later: an operation, an upload, a download, a free. */
 struct call {
-    int (*run)(struct tune_device *cpu, void *arguments);
+    int (*run)(struct far *far, void *arguments);
     void *arguments;
     struct call *next;
 };
@@ -22,6 +24,7 @@ struct call {
 struct block {
     char *memory;
     size_t size;
+    uint64_t ended; /* the scalars in it of a step that has ended; 0: none */
     struct block *next;
 };
 
@@ -31,6 +34,7 @@ struct far {
     struct call *first, **last;
     bool failed;     /* since the last sync */
     int64_t counted; /* of the bytes that the CPU device took: working memory */
+    int64_t room;    /* bytes of memory in all */
 };
 
 static void give_up(const char *why)
@@ -39,7 +43,7 @@ static void give_up(const char *why)
     abort();
 }
 
-static int enqueue(struct tune_device *dev, int (*run)(struct tune_device *, void *), const void *arguments, size_t size)
+static int enqueue(struct tune_device *dev, int (*run)(struct far *, void *), const void *arguments, size_t size)
 {
     struct far *far = dev->state;
     struct call *call = malloc(sizeof *call);
@@ -70,28 +74,26 @@ static void open_all(struct far *far, bool open)
 static tune_address far_alloc(struct tune_device *dev, int64_t bytes)
 {
     struct far *far = dev->state;
+    if (bytes > far->room - dev->bytes)
+        return (tune_address){0};
     struct block *b = malloc(sizeof *b);
     void *memory = mmap(NULL, pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!b || memory == MAP_FAILED) {
         free(b);
         return (tune_address){0};
     }
-    *b = (struct block){memory, pages(bytes), far->blocks};
+    if (pages(bytes) >= BIG)
+        madvise(memory, pages(bytes), MADV_HUGEPAGE); /* else opening and closing it takes as long as an operation */
+    *b = (struct block){memory, pages(bytes), 0, far->blocks};
     far->blocks = b;
     return (tune_address){(uint64_t)(uintptr_t)memory};
 }
 
-struct freed {
-    struct far *far;
-    tune_address memory;
-};
-
-static int run_free(struct tune_device *cpu, void *arguments)
+static int run_free(struct far *far, void *arguments)
 {
-    struct freed *f = arguments;
-    (void)cpu;
-    for (struct block **at = &f->far->blocks; *at; at = &(*at)->next)
-        if ((uintptr_t)(*at)->memory == f->memory.at) {
+    const tune_address *memory = arguments;
+    for (struct block **at = &far->blocks; *at; at = &(*at)->next)
+        if ((uintptr_t)(*at)->memory == memory->at) {
             struct block *b = *at;
             *at = b->next;
             munmap(b->memory, b->size);
@@ -104,9 +106,8 @@ static int run_free(struct tune_device *cpu, void *arguments)
 
 static void far_free(struct tune_device *dev, tune_address memory, int64_t bytes)
 {
-    struct freed f = {dev->state, memory};
     (void)bytes;
-    enqueue(dev, run_free, &f, sizeof f);
+    enqueue(dev, run_free, &memory, sizeof memory);
 }
 
 /* ---- transfers ---- */
@@ -117,10 +118,10 @@ struct transfer {
     int64_t bytes;
 };
 
-static int run_upload(struct tune_device *cpu, void *arguments)
+static int run_upload(struct far *far, void *arguments)
 {
     struct transfer *t = arguments;
-    int status = cpu->ops->upload(cpu, t->device, t->host, t->bytes);
+    int status = far->cpu->ops->upload(far->cpu, t->device, t->host, t->bytes);
     free(t->host);
     return status;
 }
@@ -134,14 +135,14 @@ static int far_upload(struct tune_device *dev, tune_address to, const void *from
     return enqueue(dev, run_upload, &t, sizeof t);
 }
 
-static int run_download(struct tune_device *cpu, void *arguments)
+static int run_download(struct far *far, void *arguments)
 {
     struct transfer *t = arguments;
     const unsigned char *host = t->host;
     for (int64_t i = 0; i < t->bytes; i++)
         if (host[i] != GARBAGE)
             give_up("the target of a download was freed, written or used before the sync");
-    return cpu->ops->download(cpu, t->host, t->device, t->bytes);
+    return far->cpu->ops->download(far->cpu, t->host, t->device, t->bytes);
 }
 
 static int far_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes)
@@ -169,10 +170,10 @@ static int far_sync(struct tune_device *dev)
     while (far->first) {
         struct call *call = far->first;
         far->first = call->next;
-        if (!far->failed && call->run(far->cpu, call->arguments) < 0)
+        if (!far->failed && call->run(far, call->arguments) < 0)
             far->failed = true; /* what was queued behind it does not run, but memory is freed */
         else if (far->failed && call->run == run_free)
-            run_free(far->cpu, call->arguments);
+            run_free(far, call->arguments);
         free(call->arguments);
         free(call);
     }
@@ -234,14 +235,31 @@ static struct rows rows_of(const struct tune_tensor *t)
     return (struct rows){rows, row * bits / 8, stride * bits / 8, inner, (t->outer ? t->outer : inner * stride) * bits / 8};
 }
 
+/* Device memory from its first byte to behind its last. */
+struct span {
+    uint64_t from, to;
+};
+
+static struct span span_of(const struct tune_tensor *t)
+{
+    struct rows r = rows_of(t);
+    int64_t bytes = r.count > 0 ? (r.count - 1) / r.inner * r.outer + (r.inner - 1) * r.stride + r.bytes : 0;
+    return (struct span){t->data.at, t->data.at + (uint64_t)(t->data.at ? bytes : 0)};
+}
+
+static struct span span_of_scalars(uint64_t at)
+{
+    return (struct span){at, at + sizeof(struct tune_scalars)};
+}
+
+static bool meet(struct span a, struct span b)
+{
+    return a.from < b.to && b.from < a.to;
+}
+
 static bool overlap(const struct tune_tensor *a, const struct tune_tensor *b)
 {
-    if (!a || !b || a->data.at == 0 || b->data.at == 0)
-        return false;
-    struct rows x = rows_of(a), y = rows_of(b);
-    uint64_t end_a = a->data.at + (uint64_t)(x.count > 0 ? (x.count - 1) / x.inner * x.outer + (x.inner - 1) * x.stride + x.bytes : 0);
-    uint64_t end_b = b->data.at + (uint64_t)(y.count > 0 ? (y.count - 1) / y.inner * y.outer + (y.inner - 1) * y.stride + y.bytes : 0);
-    return a->data.at < end_b && b->data.at < end_a;
+    return a && b && meet(span_of(a), span_of(b));
 }
 
 static void spoil(const struct tune_tensor *t)
@@ -267,6 +285,25 @@ static void spoil_work(struct tune_device *cpu)
         spoil_front(state->work ? state->work + t * state->floats : NULL, state->floats);
     spoil_front(state->shared, state->shared_floats);
     spoil_front(state->sums, state->sums_floats);
+}
+
+/* ---- steps that have ended ---- */
+
+/* An operation touches these; an ended step's scalars must not be among them. */
+static void touch(const struct far *far, const struct span *spans, int count)
+{
+    for (const struct block *b = far->blocks; b; b = b->next)
+        for (int i = 0; b->ended && i < count; i++)
+            if (meet(spans[i], span_of_scalars(b->ended)))
+                give_up("an operation touches a step's scalars behind the step's end: their copy lacks it");
+}
+
+/* A step has begun or ended. */
+static void mark(struct far *far, uint64_t step, bool ended)
+{
+    for (struct block *b = far->blocks; b; b = b->next)
+        if (step >= (uintptr_t)b->memory && step < (uintptr_t)b->memory + b->size)
+            b->ended = ended ? step : 0;
 }
 
 #define FIELD(kind, ...) FIELD_##kind(__VA_ARGS__)
@@ -305,6 +342,14 @@ static void spoil_work(struct tune_device *cpu)
 #define SPOIL_STEP(x)
 #define SPOIL_VALUE(x, T)
 
+/* All that an operation touches. */
+#define SPAN(kind, ...) SPAN_##kind(__VA_ARGS__)
+#define SPAN_SET(x) if (x) spans_[spanned_++] = span_of(x);
+#define SPAN_EDIT(x, old) SPAN_SET(x)
+#define SPAN_GET(x) SPAN_SET(x)
+#define SPAN_STEP(x) step_ = x.at; spans_[spanned_++] = span_of_scalars(step_);
+#define SPAN_VALUE(x, T)
+
 static bool any_overlap(const struct tune_tensor *const *reads, int count, const struct tune_tensor *x)
 {
     for (int i = 0; i < count; i++)
@@ -317,16 +362,25 @@ static bool any_overlap(const struct tune_tensor *const *reads, int count, const
     struct op##_arguments {                                                   \
         TUNE_ARGS_##op(FIELD)                                                 \
     };                                                                        \
-    static int run_##op(struct tune_device *cpu, void *kept_arguments)        \
+    static int run_##op(struct far *far, void *kept_arguments)                \
     {                                                                         \
         struct op##_arguments *arguments = kept_arguments;                    \
-        const struct tune_tensor *reads[16] = {0};                            \
-        int count = 0;                                                        \
+        struct tune_device *cpu = far->cpu;                                   \
+        const struct tune_tensor *reads[16];                                  \
+        struct span spans_[16];                                               \
+        uint64_t step_ = 0;                                                   \
+        int count = 0, spanned_ = 0;                                          \
         TUNE_ARGS_##op(FETCH)                                                 \
         TUNE_ARGS_##op(READ)                                                  \
         TUNE_ARGS_##op(SPOIL)                                                 \
+        TUNE_ARGS_##op(SPAN)                                                  \
         (void)reads;                                                          \
         (void)count;                                                          \
+        if (step_ && !strcmp(#op, "begin_step"))                              \
+            mark(far, step_, false);                                          \
+        touch(far, spans_, spanned_);                                         \
+        if (step_ && !strcmp(#op, "end_step"))                                \
+            mark(far, step_, true);                                           \
         spoil_work(cpu);                                                      \
         return cpu->ops->op(cpu TUNE_ARGS_##op(TUNE_ARGUMENT));               \
     }                                                                         \
@@ -341,10 +395,27 @@ TUNE_OPS(FAR)
 
 /* ---- the rest ---- */
 
+static int far_memory(const struct tune_device *dev, struct tune_device_memory *memory)
+{
+    const struct far *far = dev->state;
+    *memory = (struct tune_device_memory){.free = far->room - dev->bytes, .total = far->room};
+    return 0;
+}
+
+void tune_far_room(struct tune_device *dev, int64_t bytes)
+{
+    ((struct far *)dev->state)->room = bytes;
+}
+
 static int far_reserve(struct tune_device *dev, const struct tune_largest *largest)
 {
     struct tune_device *cpu = ((struct far *)dev->state)->cpu;
     TRY(far_sync(dev));
+    int64_t library, more = cpu->ops->reserve_bytes(cpu, largest, &library) - cpu->bytes;
+    if (more > ((struct far *)dev->state)->room - dev->bytes) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory on far for its operations: %lld bytes more", (long long)more);
+        return -1;
+    }
     TRY(cpu->ops->reserve(cpu, largest));
     count_work(dev);
     return 0;
@@ -380,6 +451,7 @@ static const struct tune_ops far_ops = {
     .close = far_close,
     .alloc = far_alloc,
     .free = far_free,
+    .memory = far_memory,
     .reserve = far_reserve,
     .reserve_bytes = far_reserve_bytes,
     .ceilings = far_ceilings,
@@ -394,7 +466,8 @@ struct tune_device *tune_far_open(int threads)
 {
     struct tune_device *dev = calloc(1, sizeof *dev);
     struct far *far = calloc(1, sizeof *far);
-    if (!dev || !far || !(far->cpu = tune_device_open("cpu", threads))) {
+    struct tune_device_memory memory;
+    if (!dev || !far || !(far->cpu = tune_device_open("cpu", threads)) || tune_device_memory(far->cpu, &memory) < 0) {
         free(dev);
         free(far);
         return NULL;
@@ -405,5 +478,6 @@ struct tune_device *tune_far_open(int threads)
     dev->bytes = dev->bytes_peak = dev->allocations = 0;
     dev->state = far;
     far->last = &far->first;
+    far->room = memory.free;
     return dev;
 }

@@ -208,17 +208,18 @@ def random_model(like, root):
         return "logits are not finite"
 
 
-if not os.path.exists(PROGRAM):
-    tap.skip("finetune_full against PyTorch", f"{PROGRAM} is not built")
+if __name__ == "__main__":  # bfloat16_peer.py has functions of it
+    if not os.path.exists(PROGRAM):
+        tap.skip("finetune_full against PyTorch", f"{PROGRAM} is not built")
+        tap.done()
+    transformers.utils.logging.disable_progress_bar()
+    torch.set_num_threads(2)
+    with tempfile.TemporaryDirectory() as root:
+        for like in ("smollm2-135m", "qwen2.5-0.5b", "qwen3-0.6b", "granite-3.1-2b", "mistral-7b") if os.path.exists(INIT) else ():
+            tap.case(f"init_model --like {like}: transformers loads it", random_model, like, root)
+        for name in FAMILIES if len(sys.argv) < 2 else sys.argv[1:]:
+            try:
+                family(name, root)
+            except Exception as problem:
+                tap.ok(False, name, repr(problem)[:3000])
     tap.done()
-transformers.utils.logging.disable_progress_bar()
-torch.set_num_threads(2)
-with tempfile.TemporaryDirectory() as root:
-    for like in ("smollm2-135m", "qwen2.5-0.5b", "qwen3-0.6b", "granite-3.1-2b", "mistral-7b") if os.path.exists(INIT) else ():
-        tap.case(f"init_model --like {like}: transformers loads it", random_model, like, root)
-    for name in FAMILIES if len(sys.argv) < 2 else sys.argv[1:]:
-        try:
-            family(name, root)
-        except Exception as problem:
-            tap.ok(False, name, repr(problem)[:3000])
-tap.done()

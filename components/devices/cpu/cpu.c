@@ -126,6 +126,19 @@ static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tun
     return __builtin_mul_overflow(sums, 4, &bytes) || __builtin_add_overflow(bytes, others, &bytes) ? INT64_MAX : bytes;
 }
 
+/* The tensors lie in the host's memory: the tightest of the host's limits is the device's. */
+static int cpu_memory(const struct tune_device *dev, struct tune_device_memory *memory)
+{
+    struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
+    int64_t machine = tune_memory_machine(), least = INT64_MAX;
+    (void)dev;
+    for (int i = tune_memory_limits(limits) - 1; i >= 0; i--)
+        least = limits[i].bytes < least ? limits[i].bytes : least;
+    least = least < machine ? least : machine; /* no limit is known: all of it; no machine: nothing is known */
+    *memory = (struct tune_device_memory){.free = least, .total = machine, .shared = true};
+    return 0;
+}
+
 static int move_bytes(struct tune_device *dev, void *to, const void *from, int64_t bytes)
 {
 #pragma omp parallel num_threads(dev->threads)
@@ -192,6 +205,7 @@ static const struct tune_ops cpu_ops = {
     .close = cpu_close,
     .alloc = cpu_alloc,
     .free = cpu_free,
+    .memory = cpu_memory,
     .reserve = cpu_reserve,
     .reserve_bytes = cpu_reserve_bytes,
     .ceilings = tune_cpu_ceilings,
