@@ -156,7 +156,8 @@ struct tune_step_record {
     int64_t padded_tokens;   /* positions computed */
     double labels;           /* trained tokens */
     double epoch;            /* after it */
-    double loss_sum;         /* -log p summed over the labels, nats */
+    double loss_sum;         /* before its division: -log p summed over the labels, nats, or a recipe's own */
+    double divisor;          /* what loss_sum is divided by for "loss"; 0: labels */
     double grad_norm, lr;
     bool not_finite;         /* the loss or the gradient was; the step left the weights alone */
     struct tune_moment begin, end;

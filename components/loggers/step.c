@@ -32,6 +32,7 @@ int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at
             .labels = s->scalars.labels,
             .epoch = s->epoch,
             .loss_sum = s->scalars.loss_sum,
+            .divisor = s->scalars.divisor,
             .grad_norm = s->scalars.grad_norm,
             .lr = s->scalars.lr,
             .not_finite = s->scalars.not_finite != 0,
