@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 {
     const struct tune_flags *flags = &my.tune; /* default < model's defaults < --config < flag */
     tune_program_start(argc, argv, &my.tune, my_options, my_properties,
-                       "Fine-tune with smoothed labels.");
+                       "Fine-tune all weights of a language model.");
     tune_program_catch_signals(&my.tune); /* finish the step, save, exit 129, 130 or 143 */
 
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
