@@ -1087,6 +1087,19 @@ static void rows_of_two(void **state)
     close_trainer(&t);
 }
 
+/* The same on a device whose memory the host cannot touch, whichever one the other tests are on. */
+static void rows_far_away(void **state)
+{
+    const char *which = getenv("TUNE_TEST_DEVICE");
+    char *before = which ? strdup(which) : NULL;
+    setenv("TUNE_TEST_DEVICE", "far", 1);
+    chunks_by_rows(state);
+    rows_of_two(state);
+    whole_rows(state);
+    before ? setenv("TUNE_TEST_DEVICE", before, 1) : unsetenv("TUNE_TEST_DEVICE");
+    free(before);
+}
+
 /* A loss that is half way through one batch, then serves as the second one's of another: its own loop over that begins at the
  * first label. */
 static void second_model_abandoned(void **state)
@@ -1460,7 +1473,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(schedules_by_rows),    cmocka_unit_test(step_sums),
         cmocka_unit_test(steps),                cmocka_unit_test(chunks_abandoned), cmocka_unit_test(chunks_by_hand),
         cmocka_unit_test(chunks_by_rows),       cmocka_unit_test(gradient_alone),   cmocka_unit_test(whole_rows),
-        cmocka_unit_test(rows_of_two),
+        cmocka_unit_test(rows_of_two),          cmocka_unit_test(rows_far_away),
         cmocka_unit_test(divisor),              cmocka_unit_test(second_model),     cmocka_unit_test(second_model_abandoned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
