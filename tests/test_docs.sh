@@ -29,6 +29,8 @@ while IFS= read -r command; do
         ;;
     "cp /usr/local/share/tune.c/recipes/"* | "make -f /usr/local/share/tune.c/recipe.mk mine")
         by tests/test_foreign.sh "recipe mine" ;;
+    "build/mine "*--label-smoothing*) by tests/test_losses.sh 'mine --label-smoothing 0.1' ;;
+    "make RECIPE=tests/recipes/distillation.c") by tests/test_losses.sh 'tests/recipes/distillation.c' ;;
     "cc enough.c "* | "./enough "*) by tests/test_foreign.sh "built enough" ;;
     "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
     build/*) # "..." stands for a model and rows
@@ -39,7 +41,7 @@ done <"$tmp/commands"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
-    { build/finetune_full --help && build/runs --help && build/sweep --help && build/space --help && build/samples --help && build/finetune_lora --help && build/merge_adapter --help; } | grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" || case $f in --freeze-layers) ;; *) echo "$f" ;; esac
+    { build/finetune_full --help && build/runs --help && build/sweep --help && build/space --help && build/samples --help && build/finetune_lora --help && build/merge_adapter --help; } | grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" || case $f in --freeze-layers | --label-smoothing | --top-k) ;; *) echo "$f" ;; esac
 done; }
 none "the options they name exist" "$(flags)"
 finish

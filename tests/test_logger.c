@@ -98,6 +98,7 @@ static void a_run(void **state)
     struct tune_progress at = {.planned_steps = 10};
     for (int i = 0; i < 4; i += 2) { /* two steps per line; half a second each, one second between */
         struct tune_step_record r = step(i + 1, i, i + 0.5), s = step(i + 2, i + 1, i + 1.5);
+        s.divisor = 2 * s.labels, s.loss_sum *= 2; /* a divisor of the recipe's own: the same loss */
         at.step = i + 2;
         assert_ok(tune_logger_record(log, &at, &r));
         assert_ok(tune_logger_record(log, &at, &s));

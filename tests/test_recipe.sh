@@ -197,22 +197,7 @@ is "it is the loss that a run sees before its first step" eval 'write one finetu
     [ "$(grep -o "eval_loss\":[0-9.]*" "$tmp/one/metrics.jsonl")" = "$(grep -o "eval_loss\":[0-9.]*" "$tmp/evaluated/metrics.jsonl")" ]'
 
 # ---- docs/edit-a-recipe.md: --freeze-layers ----
-# apply PAGE SOURCE - each ```diff block of the page: its text without the lines added stands in the source once, and becomes
-# the text without the lines taken away.
-apply() { $PYTHON - "$@" <<'PY'
-import re, sys
-page, source = open(sys.argv[1]).read(), open(sys.argv[2]).read()
-blocks = re.findall(r"^```diff\n(.*?)^```$", page, re.M | re.S)
-assert len(blocks) == 5, len(blocks)
-for block in blocks:
-    lines = block.splitlines(True)
-    old = "".join(l[1:] for l in lines if l[0] in " -")
-    new = "".join(l[1:] for l in lines if l[0] in " +")
-    assert source.count(old) == 1, f"{source.count(old)} times in the recipe:\n{old}"
-    source = source.replace(old, new)
-sys.stdout.write(source)
-PY
-}
+apply() { $PYTHON "$here/tests/recipes/apply.py" "$@"; } # PAGE SOURCE BLOCKS
 freezes() { $PYTHON - "$@" <<'PY'
 import json, os, struct, sys
 model, frozen, whole = sys.argv[1:4]
@@ -251,7 +236,7 @@ frozen() { # output, option...
 }
 quietly build/init_model --layers 4 --hidden-size 128 --intermediate-size 384 --heads 4 --kv-heads 2 --vocab-size 400 --max-positions 64 \
     --dtype float32 --seed 1 "$tmp/model"
-is "the page's edits fit the recipe" eval 'apply docs/edit-a-recipe.md recipes/finetune_full.c >recipes/frozen.c'
+is "the page's edits fit the recipe" eval 'apply docs/edit-a-recipe.md recipes/finetune_full.c 5 >recipes/frozen.c'
 is "what they make builds without a warning" build build/frozen
 # fits EXPERIMENT PROGRAM - every flag of the experiment is one of the program's, every target a property of the same unit.
 fits() { "$2" --describe >"$tmp/described.json" && $PYTHON - "$1" "$tmp/described.json" <<'PY'

@@ -813,6 +813,133 @@ static void chunks_by_hand(void **state)
     close_trainer(&t);
 }
 
+/* What a row function is told of each position, and by_hand with a factor of each. */
+struct told {
+    const double *weights;
+    int32_t seen[POSITIONS]; /* the label + 1 */
+    bool other[POSITIONS];
+};
+
+static double row_by_hand(const struct tune_row *r)
+{
+    struct told *told = r->context;
+    told->seen[r->position] = r->label + 1;
+    told->other[r->position] = r->other != NULL;
+    return by_hand(r->x, r->V, r->label, told->weights[r->position]);
+}
+
+/* A function of each row does what tune_cross_entropy does; it is called once for each label. */
+static void chunks_by_rows(void **state)
+{
+    (void)state;
+    struct tune_model_config c = many_logits();
+    struct trainer t;
+    struct tune_tensor *hidden;
+    struct tune_chunk chunk;
+    int more;
+    open_trainer(&t, &c, LONG_ROWS, LONG, TUNE_F32, TUNE_FOR_TRAINING);
+    struct array weights = array_random(TUNE_F32, 0, POSITIONS, 1, 9);
+    struct told told = {.weights = weights.v};
+    put(t.dev, &weights);
+    loop(&t, &t.batch, &weights.t, -1);
+    struct left want = left_by(&t);
+    assert_ok(tune_model_zero_grad(t.m, t.sums));
+    assert_ok(tune_model_forward(t.m, &t.batch, &hidden));
+    while ((more = tune_loss_chunk(t.loss, hidden, &t.batch, t.sums, &chunk)) > 0) {
+        assert_ok(tune_chunk_each(&chunk, NULL, row_by_hand, &told));
+        assert_ok(tune_chunk_done(&chunk));
+    }
+    assert_ok(more);
+    struct left got = left_by(&t);
+    double e = difference(got.dhidden, want.dhidden, POSITIONS * 8), f = fabs(got.s.loss_sum / want.s.loss_sum - 1);
+    print_message("# by rows: loss %.1e, dhidden %.1e\n", f, e);
+    assert_true(e <= 1e-5 && f <= 1e-6);
+    for (int i = 0; i < POSITIONS; i++) {
+        assert_int_equal(told.seen[i], t.labels[i] == TUNE_NO_LABEL ? 0 : t.labels[i] + 1);
+        assert_false(told.other[i]);
+    }
+    free(want.dhidden), free(got.dhidden);
+    drop(&weights);
+    close_trainer(&t);
+}
+
+/* The gradient by itself is tune_cross_entropy's, bit for bit; the loss is what the record is told. */
+static void gradient_alone(void **state)
+{
+    (void)state;
+    struct tune_model_config c = many_logits();
+    struct trainer t;
+    struct tune_tensor *hidden;
+    struct tune_chunk chunk;
+    int more;
+    open_trainer(&t, &c, LONG_ROWS, LONG, TUNE_F32, TUNE_FOR_TRAINING);
+    struct array weights = array_random(TUNE_F32, 0, POSITIONS, 1, 9);
+    put(t.dev, &weights);
+    loop(&t, &t.batch, &weights.t, -1);
+    struct left want = left_by(&t);
+    assert_ok(tune_model_zero_grad(t.m, t.sums));
+    assert_ok(tune_record_loss(t.sums, 2.5));
+    assert_ok(tune_model_forward(t.m, &t.batch, &hidden));
+    while ((more = tune_loss_chunk(t.loss, hidden, &t.batch, t.sums, &chunk)) > 0) {
+        assert_ok(tune_cross_entropy_gradient(&chunk, &weights.t));
+        assert_ok(tune_chunk_done(&chunk));
+    }
+    assert_ok(more);
+    assert_ok(tune_record_loss(t.sums, -4));
+    struct left got = left_by(&t);
+    assert_memory_equal(got.dhidden, want.dhidden, POSITIONS * 8 * sizeof(float));
+    assert_true(got.s.loss_sum == -1.5 && fabs(want.s.loss_sum) > 1 && got.s.labels == want.s.labels);
+    free(want.dhidden), free(got.dhidden);
+    drop(&weights);
+    close_trainer(&t);
+}
+
+/* Whole rows: their log-probabilities are the sums of their labels', their factors stand at each position. */
+static void whole_rows(void **state)
+{
+    (void)state;
+    static const double factors[LONG_ROWS] = {0.5, -2, 0.125};
+    struct tune_model_config c = many_logits();
+    struct trainer t;
+    struct tune_tensor *hidden, weights;
+    double sums[LONG_ROWS] = {9, 9, 9}, all = 0, loss = 0;
+    open_trainer(&t, &c, LONG_ROWS, LONG, TUNE_F32, TUNE_FOR_TRAINING);
+    for (int i = LONG; i < 2 * LONG; i++) /* a row without a label */
+        t.labels[i] = TUNE_NO_LABEL;
+    t.batch.label_count = count_labels(t.labels, POSITIONS);
+    assert_ok(tune_model_infer(t.m, &t.batch, &hidden));
+    assert_ok(tune_loss_row_log_probs(t.loss, hidden, &t.batch, sums));
+    assert_ok(tune_loss_log_probs(t.loss, hidden, &t.batch, &weights));
+    float *p = get_tensor(t.dev, &weights);
+    for (int b = 0; b < LONG_ROWS; b++) {
+        double want = 0;
+        for (int i = 0; i < LONG; i++)
+            want += p[b * LONG + i];
+        assert_true(sums[b] == want && (want < 0) == (b != 1));
+        all += sums[b];
+    }
+    assert_ok(tune_loss_forward(t.loss, hidden, &t.batch, &loss));
+    assert_true(fabs(all + loss) <= 1e-6 * loss);
+    free(p);
+    assert_ok(tune_loss_row_weights(t.loss, &t.batch, factors, &weights));
+    assert_true(weights.ndim == 1 && weights.shape[0] == POSITIONS && weights.dtype == TUNE_F32);
+    p = get_tensor(t.dev, &weights);
+    for (int i = 0; i < POSITIONS; i++)
+        assert_true(p[i] == (float)factors[i / LONG]);
+    free(p);
+    struct tune_batch more = t.batch, packed = t.batch;
+    int32_t starts[POSITIONS] = {0};
+    more.B++;
+    packed.starts = starts;
+    assert_int_equal(tune_loss_row_weights(t.loss, &more, factors, &weights), -1);
+    assert_error_has("240 positions, the loss has room for 180");
+    assert_int_equal(tune_loss_row_weights(t.loss, &packed, factors, &weights), -1);
+    assert_error_has("packed");
+    assert_int_equal(tune_loss_row_log_probs(t.loss, hidden, &packed, sums), -1);
+    assert_error_has("packed");
+    close_trainer(&t);
+}
+
 /* One step by a loop, with the gradient divided by a sum of these; none: by the labels. */
 static struct tune_scalars divided(struct trainer *t, struct tune_optimizer *opt, int count, double each)
 {
@@ -933,6 +1060,75 @@ static void second_model(void **state)
     assert_error_has("not given the same batch");
     close_second(&o);
     close_trainer(&t);
+}
+
+/* What a row function sees of both models: the difference of their logits at one place, in the first one's. */
+static double both(const struct tune_row *r)
+{
+    double d = (double)r->x[7] - r->other[7];
+    memset(r->x, 0, (size_t)r->V * sizeof *r->x);
+    r->x[r->label] = (float)d;
+    return d;
+}
+
+/* Rows of two models side by side: those that projecting shows. Another vocabulary is refused. */
+static void rows_of_two(void **state)
+{
+    (void)state;
+    struct tune_model_config c = many_logits(), d = c;
+    struct trainer t;
+    struct second o;
+    struct tune_tensor *hidden, *hidden2;
+    struct tune_chunk chunk, chunk2;
+    double want = 0;
+    int more;
+    open_trainer(&t, &c, LONG_ROWS, LONG, TUNE_F32, TUNE_FOR_TRAINING);
+    open_second(&o, &t, &c, false);
+    assert_ok(tune_model_zero_grad(t.m, t.sums));
+    assert_ok(tune_model_forward(t.m, &t.batch, &hidden));
+    assert_ok(tune_model_infer(o.m, &t.batch, &hidden2));
+    while ((more = tune_loss_chunk(t.loss, hidden, &t.batch, t.sums, &chunk)) > 0) {
+        int64_t n = chunk.rows.shape[0], V = chunk.logits.shape[1];
+        assert_ok(tune_loss_project(o.loss, hidden2, &chunk, &chunk2));
+        float *x = logits_of(t.dev, &chunk), *y = logits_of(t.dev, &chunk2);
+        assert_ok(tune_chunk_each(&chunk, &chunk2, both, NULL));
+        float *after = tune_chunk_host(&chunk);
+        assert_got(after);
+        for (int64_t i = 0; i < n; i++) {
+            double apart = (double)x[i * V + 7] - y[i * V + 7];
+            assert_true(after[i * V + chunk.host_labels[i]] == (float)apart && apart != 0);
+            want += apart;
+        }
+        assert_ok(tune_chunk_done(&chunk));
+        free(x), free(y);
+    }
+    assert_ok(more);
+    struct left l = left_by(&t);
+    assert_true(fabs(l.s.loss_sum - want) <= 1e-9 * (1 + fabs(want)));
+    free(l.dhidden);
+    close_second(&o);
+    d.vocabulary++;
+    open_second(&o, &t, &d, false);
+    assert_ok(tune_model_infer(o.m, &t.batch, &hidden2));
+    assert_int_equal(tune_loss_chunk(t.loss, hidden, &t.batch, t.sums, &chunk), 1);
+    assert_ok(tune_loss_project(o.loss, hidden2, &chunk, &chunk2));
+    assert_int_equal(tune_chunk_each(&chunk, &chunk2, both, NULL), -1);
+    assert_error_has("vocabulary of 262145, this one of 262144");
+    close_second(&o);
+    close_trainer(&t);
+}
+
+/* The same on a device whose memory the host cannot touch, whichever one the other tests are on. */
+static void rows_far_away(void **state)
+{
+    const char *which = getenv("TUNE_TEST_DEVICE");
+    char *before = which ? strdup(which) : NULL;
+    setenv("TUNE_TEST_DEVICE", "far", 1);
+    chunks_by_rows(state);
+    rows_of_two(state);
+    whole_rows(state);
+    before ? setenv("TUNE_TEST_DEVICE", before, 1) : unsetenv("TUNE_TEST_DEVICE");
+    free(before);
 }
 
 /* A loss that is half way through one batch, then serves as the second one's of another: its own loop over that begins at the
@@ -1397,6 +1593,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(schedules_by_rows),    cmocka_unit_test(step_sums),
         cmocka_unit_test(steps),                cmocka_unit_test(chunks_abandoned), cmocka_unit_test(chunks_by_hand),
         cmocka_unit_test(own_rules),            cmocka_unit_test(last_step),
+        cmocka_unit_test(chunks_by_rows),       cmocka_unit_test(gradient_alone),   cmocka_unit_test(whole_rows),
+        cmocka_unit_test(rows_of_two),          cmocka_unit_test(rows_far_away),
         cmocka_unit_test(divisor),              cmocka_unit_test(second_model),     cmocka_unit_test(second_model_abandoned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,12 @@ int tune_record_divisor(struct tune_record *r, double more)
     return step.at ? tune_add_divisor(r->dev, step, more) : -1;
 }
 
+int tune_record_loss(struct tune_record *r, double more)
+{
+    tune_address step = tune_record_step(r);
+    return step.at ? tune_add_loss(r->dev, step, more) : -1;
+}
+
 int tune_record_end(struct tune_record *r)
 {
     tune_address slot = tune_address_plus(r->device, r->steps * (int64_t)sizeof *r->copy);

@@ -22,7 +22,7 @@ extern "C" {
 
 /* On the device. begin_step sets all to 0 but those marked "kept". */
 struct tune_scalars {
-    double loss_sum;       /* -log p summed over the labels, nats */
+    double loss_sum;       /* the step's loss before its division: -log p summed over the labels, nats, or a recipe's own */
     double labels;         /* trained tokens */
     double divisor;        /* what the gradient of loss_sum is divided by, where a recipe sets it; 0: labels */
     double square_sum;     /* of the gradient of loss_sum */
@@ -74,6 +74,9 @@ tune_address tune_record_update(struct tune_record *r);
 /* tune_record_divisor - the gradients of this step are divided by the sum of what is given here, not by the labels. Once for
  * each micro-batch, after tune_model_zero_grad. */
 int tune_record_divisor(struct tune_record *r, double more);
+
+/* tune_record_loss - more is added to the step's loss_sum: the value of a loss that no chunk adds (losses/loss.h). */
+int tune_record_loss(struct tune_record *r, double more);
 
 /* tune_record_read - wait for the device; the number of finished steps since the last read, *steps [that many] borrowed
  * until the next begin. -1 with an error. */

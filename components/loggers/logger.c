@@ -380,8 +380,8 @@ static int show(struct tune_logger *log, const struct tune_progress *at, const s
 
 int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r)
 {
-    double seconds = r->end.wall_s - r->begin.wall_s, divisor = r->divisor > 0 ? r->divisor : r->labels;
-    double loss = divisor > 0 ? r->loss_sum / divisor : NAN;
+    double seconds = r->end.wall_s - r->begin.wall_s, by = r->divisor != 0 ? r->divisor : r->labels;
+    double loss = by > 0 ? r->loss_sum / by : NAN;
     if (log->waiting) {
         tune_error_set("--resume: this program trains without going on from a checkpoint: call tune_checkpoint_resume before its "
                        "first step, as recipes/finetune_full.c does");

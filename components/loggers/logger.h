@@ -155,9 +155,9 @@ struct tune_step_record {
     int64_t rows, tokens;    /* rows consumed, their tokens */
     int64_t padded_tokens;   /* positions computed */
     double labels;           /* trained tokens */
-    double divisor;          /* the loss is loss_sum over this; 0: over labels */
     double epoch;            /* after it */
-    double loss_sum;         /* -log p summed over the labels, nats */
+    double loss_sum;         /* before its division: -log p summed over the labels, nats, or a recipe's own */
+    double divisor;          /* what loss_sum is divided by for "loss"; 0: labels */
     double grad_norm, lr;
     bool not_finite;         /* the loss or the gradient was; the step left the weights alone */
     struct tune_moment begin, end;

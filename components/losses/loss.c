@@ -28,6 +28,7 @@ struct tune_loss {
     struct tune_model_labels labels; /* of the present batch */
     int64_t chunks, next;            /* of it; the next one. next 0: no batch is under way */
     float *room;                     /* [chunk,V] of tune_chunk_host where the device's memory is out of reach */
+    void *numbers;                   /* [N] floats or doubles on the host, of labels or positions; NULL until asked for */
 };
 
 /* Every buffer's place. */
@@ -94,6 +95,7 @@ void tune_loss_free(struct tune_loss *l)
         return;
     tune_device_free(l->dev, l->memory, l->memory_bytes);
     free(l->room);
+    free(l->numbers);
     free(l);
 }
 
@@ -180,6 +182,13 @@ int tune_cross_entropy(struct tune_chunk *chunk, const struct tune_tensor *weigh
     return tune_cross_entropy_rows(chunk->loss->dev, &chunk->logits, chunk->step, NULL, &chunk->labels, weights, &chunk->rows, true);
 }
 
+int tune_cross_entropy_gradient(struct tune_chunk *chunk, const struct tune_tensor *weights)
+{
+    struct tune_chunk silent = *chunk;
+    silent.step = chunk->loss->scalars; /* the loss's own, where nobody reads it */
+    return tune_cross_entropy(&silent, weights);
+}
+
 int tune_chunk_done(struct tune_chunk *chunk)
 {
     struct tune_loss *l = chunk->loss;
@@ -226,6 +235,35 @@ float *tune_chunk_host(struct tune_chunk *chunk)
 int tune_chunk_add_loss(struct tune_chunk *chunk, double loss)
 {
     return tune_add_loss(chunk->loss->dev, chunk->step, loss);
+}
+
+/* Room for a double for each position; NULL with an error. */
+static void *numbers(struct tune_loss *l)
+{
+    if (!l->numbers && !(l->numbers = malloc((size_t)l->N * sizeof(double))))
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the numbers of %lld positions", (long long)l->N);
+    return l->numbers;
+}
+
+int tune_chunk_each(struct tune_chunk *chunk, struct tune_chunk *other, tune_row_loss *loss, void *context)
+{
+    struct tune_loss *l = chunk->loss;
+    int64_t V = l->V, n = chunk->rows.shape[0];
+    if (other && other->loss->V != V) {
+        tune_error_set("the second model has a vocabulary of %lld, this one of %lld; they do not go together",
+                       (long long)other->loss->V, (long long)V);
+        return -1;
+    }
+    float *x = tune_chunk_host(chunk), *y = other && x ? tune_chunk_host(other) : NULL;
+    double *losses = numbers(l), sum = 0;
+    if (!x || (other && !y) || !losses)
+        return -1;
+#pragma omp parallel for schedule(static) num_threads(l->dev->threads)
+    for (int64_t i = 0; i < n; i++)
+        losses[i] = loss(&(struct tune_row){x + i * V, y ? y + i * V : NULL, V, chunk->host_labels[i], chunk->host_rows[i], context});
+    for (int64_t i = 0; i < n; i++) /* in order: the same bits however many threads */
+        sum += losses[i];
+    return tune_chunk_add_loss(chunk, sum);
 }
 
 int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2, const struct tune_chunk *chunk,
@@ -302,6 +340,47 @@ int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, c
 {
     *log_probs = tune_tensor_1d(l->log_probs, TUNE_F32, hidden->shape[0]);
     return evaluate(l, hidden, batch, log_probs);
+}
+
+/* ---- whole rows ---- */
+
+static int one_text_a_row(const struct tune_batch *batch)
+{
+    if (!batch->starts)
+        return 0;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "a loss of whole rows cannot be had of a packed batch, whose rows are several texts each; "
+                        "train without packing");
+    return -1;
+}
+
+int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, double *sums)
+{
+    struct tune_tensor on_device;
+    float *p = numbers(l);
+    TRY(one_text_a_row(batch));
+    TRY(p ? tune_loss_log_probs(l, hidden, batch, &on_device) : -1);
+    TRY(tune_to_host(l->dev, &on_device, p));
+    for (int b = 0; b < batch->B; b++) {
+        sums[b] = 0;
+        for (int t = 0; t < batch->T; t++)
+            sums[b] += *p++;
+    }
+    return 0;
+}
+
+int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch, const double *factors, struct tune_tensor *weights)
+{
+    int64_t N = (int64_t)batch->B * batch->T;
+    float *f = numbers(l);
+    TRY(one_text_a_row(batch));
+    if (N > l->N) {
+        tune_error_set("%lld positions, the loss has room for %lld", (long long)N, (long long)l->N);
+        return -1;
+    }
+    for (int64_t i = 0; f && i < N; i++)
+        f[i] = (float)factors[i / batch->T];
+    *weights = tune_tensor_1d(l->log_probs, TUNE_F32, N);
+    return f ? tune_device_upload(l->dev, l->log_probs, f, tune_tensor_bytes(weights)) : -1;
 }
 
 struct tune_loss *tune_get_loss(const struct tune_flags *flags, struct tune_model *m)

@@ -10,7 +10,7 @@
  * A loss of your own is the loop that the first one is (docs/your-own-loss.md):
  *
  *     while ((more = tune_loss_chunk(loss, hidden, &batch, record, &chunk)) > 0) {
- *         tune_cross_entropy(&chunk, NULL);           logits -> d loss / d logits, or arithmetic of your own
+ *         tune_cross_entropy(&chunk, NULL);           logits -> d loss / d logits; or tune_chunk_each: your own arithmetic
  *         tune_chunk_done(&chunk);                    back through the projection
  *     }
  *     tune_model_backward(model, &batch, tune_loss_dhidden(loss));
@@ -20,6 +20,7 @@
 #ifndef TUNE_LOSS_H
 #define TUNE_LOSS_H
 
+#include "losses/row.h"
 #include "models/model.h"
 
 #ifdef __cplusplus
@@ -50,18 +51,25 @@ struct tune_chunk {
  * first one counts the batch in record's step (NULL: none is kept) and sets the gradient of hidden to 0.
  * tune_cross_entropy - -log p of each label, times weights ([N] F32 on the device, one factor for each position; NULL: 1), is
  * added to the step's loss_sum; logits become the gradient.
+ * tune_cross_entropy_gradient - the same gradient, and nothing is added. For a loss that is another function of the labels'
+ * log-probabilities: weights are minus its derivatives, its value goes to tune_record_loss.
  * tune_chunk_done - adds to the gradient of the output projection and of hidden. Not wanted where nothing is trained.
  * tune_loss_dhidden - the gradient of hidden [N,C], 0 where there is no label; the loss's until the next batch. The model's
  * backward writes over it. */
 int tune_loss_chunk(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, struct tune_record *record,
                     struct tune_chunk *chunk);
 int tune_cross_entropy(struct tune_chunk *chunk, const struct tune_tensor *weights);
+int tune_cross_entropy_gradient(struct tune_chunk *chunk, const struct tune_tensor *weights);
 int tune_chunk_done(struct tune_chunk *chunk);
 struct tune_tensor *tune_loss_dhidden(struct tune_loss *l);
 
-/* For arithmetic in a recipe. tune_chunk_host - the chunk's logits [n,V] as host memory, in place on the CPU, else a copy that
- * tune_chunk_done brings back; waits. NULL with an error.
+/* For arithmetic in a recipe, in host memory. tune_chunk_each - loss (row.h) of each label; what it returns is added to the
+ * step's loss_sum, in the labels' order. The device's threads share the labels. other: the second model's chunk, of
+ * tune_loss_project, or NULL. -1: it has another vocabulary.
+ * tune_chunk_host - the chunk's logits [n,V] as host memory, in place on the CPU, else a copy that tune_chunk_done brings back;
+ * waits. NULL with an error.
  * tune_chunk_add_loss - loss is added to the step's loss_sum. */
+int tune_chunk_each(struct tune_chunk *chunk, struct tune_chunk *other, tune_row_loss *loss, void *context);
 float *tune_chunk_host(struct tune_chunk *chunk);
 int tune_chunk_add_loss(struct tune_chunk *chunk, double loss);
 
@@ -82,6 +90,14 @@ int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, con
  * loss's until the next call. */
 int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
                         struct tune_tensor *log_probs);
+
+/* For losses of whole rows, preferences for one. tune_loss_row_log_probs - sums [B], host: the sum of log p over the labels of
+ * each row; waits. tune_loss_row_weights - *weights [N] on the device: factors[b] at each position of row b. The loss's until
+ * the next call of it or of tune_loss_log_probs. -1: the batch is packed, so that its rows are several texts each. */
+int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
+                            double *sums);
+int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch, const double *factors,
+                          struct tune_tensor *weights);
 
 struct tune_flags;
 struct tune_loss *tune_get_loss(const struct tune_flags *flags, struct tune_model *m);

@@ -66,6 +66,23 @@ struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_de
     return ready(flags, tune_model_load(folder, dev, tune_get_model_dtype(flags)), 0);
 }
 
+struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model, struct tune_device *dev,
+                                         const struct tune_tokenizer *tok)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_flags other = *flags;
+    other.model = model;
+    if (!model)
+        tune_error_set_kind(TUNE_ERROR_USAGE, "the second model is missing: give a model folder, a known name or a Hub id");
+    if (!model || find(&other, tok, folder) < 0)
+        return NULL;
+    struct tune_model *m = tune_model_load_frozen(folder, dev, tune_get_model_dtype(flags), TUNE_F32);
+    if (m && tune_model_reserve(m, flags->batch_size, flags->max_length, 0) == 0)
+        return m;
+    tune_model_free(m);
+    return NULL;
+}
+
 /* What an adapter that training begins from has already cannot be asked for as well. */
 static int check_adapter(const struct tune_flags *flags)
 {

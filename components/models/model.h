@@ -180,6 +180,11 @@ int tune_get_model_use(const struct tune_flags *flags);
  * all be in its vocabulary. */
 struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
 
+/* tune_get_second_model - another model for the same batches (a teacher, a reference): frozen, for tune_model_infer only. model:
+ * as --model's value. The memory plan does not count it. */
+struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model, struct tune_device *dev,
+                                         const struct tune_tokenizer *tok);
+
 #ifdef __cplusplus
 }
 #endif

@@ -366,7 +366,7 @@ static bool any_overlap(const struct tune_tensor *const *reads, int count, const
     {                                                                         \
         struct op##_arguments *arguments = kept_arguments;                    \
         struct tune_device *cpu = far->cpu;                                   \
-        const struct tune_tensor *reads[16];                                  \
+        const struct tune_tensor *reads[16] = {0};                            \
         struct span spans_[16];                                               \
         uint64_t step_ = 0;                                                   \
         int count = 0, spanned_ = 0;                                          \

@@ -1,0 +1,98 @@
+/* distillation.c - finetune_full.c that learns from a second model: T^2 KL(teacher || student).
+ *
+ *     build/distillation --model small --teacher large --dataset my.jsonl --temperature 2
+ *
+ * --top-k 64: the teacher's 64 likeliest tokens by themselves, the rest as one (TRL's default). */
+#include "flags/program.h"
+#include "tune.h"
+
+static struct { struct tune_flags tune; const char *teacher; double temperature; int top_k; } my;
+
+static const struct tune_option my_options[] = {
+    TUNE_TRAINING_OPTIONS(my.tune), /* shared groups; a later row of a name changes its default */
+    {"teacher", TUNE_STRING, &my.teacher, NULL, "", "", "model of the same vocabulary"},
+    {"temperature", TUNE_DOUBLE, &my.temperature, "1", "(0,inf)", "", "of both models"},
+    {"top-k", TUNE_INT, &my.top_k, "0", "[0,inf)", "tokens", "0: the whole vocabulary"},
+    {0},
+};
+
+static const struct tune_property my_properties[] = {
+    TUNE_TRAINING_PROPERTIES,
+    {0},
+};
+
+/* The loss of one label; its logits x become their gradient. */
+static double distil(const struct tune_row *r)
+{
+    return tune_row_kl(r->x, r->other, r->V, my.temperature, my.top_k);
+}
+
+int main(int argc, char **argv)
+{
+    const struct tune_flags *flags = &my.tune; /* default < model's defaults < --config < flag */
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties,
+                       "Distil a second model into this one.");
+    tune_program_catch_signals(&my.tune); /* finish the step, save, exit 129, 130 or 143 */
+
+    struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
+    struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* tokenises rows as it reads */
+    struct tune_device *dev = GET(tune_get_device(flags));
+    struct tune_memory_plan memory;
+    MUST(tune_get_memory_plan(&memory, flags, dev, data)); /* an error if the run cannot fit */
+    struct tune_model *model = GET(tune_get_model(flags, dev, tok));
+    struct tune_loader *load = GET(tune_get_loader(flags, data));
+    struct tune_loss *loss = GET(tune_get_loss(flags, model));
+    struct tune_model *teacher = GET(tune_get_second_model(flags, my.teacher, dev, tok));
+    struct tune_loss *loss2 = GET(tune_loss_new(teacher, false));
+    struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
+    struct tune_schedule schedule = tune_get_schedule(flags);
+    struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
+    struct tune_record *record = GET(tune_record_new(dev, flags->log_every)); /* see the loop */
+    struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
+    struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
+    MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* writes what runs, on what */
+    MUST(tune_evaluator_note(eval, log));
+
+    struct tune_progress at = {0}; /* where the run stands: steps, rows, tokens, evaluations */
+    int batches;
+    /* --resume restores all of these; without it they stay. From here on an error saves first. */
+    MUST(tune_checkpoint_resume(ckpt, model, opt, load, eval, &at));
+
+    while ((batches = MUST(tune_loader_more(load, &at))) > 0) { /* one optimizer step */
+        MUST(tune_model_zero_grad(model, record)); /* the step's sums start at 0 in the record */
+        while (batches-- > 0) {                   /* --accumulate micro-batches */
+            struct tune_batch batch;              /* host memory, valid until the next one */
+            struct tune_tensor *hidden, *hidden2; /* device memory, [B*T,C]; the teacher's */
+            struct tune_chunk chunk, chunk2;      /* some labels and their logits; the teacher's */
+            MUST(tune_loader_next(load, &batch));
+            MUST(tune_model_infer(teacher, &batch, &hidden2));
+            MUST(tune_model_forward(model, &batch, &hidden));
+            /* Where are the logits? In the loss: it projects some labelled positions of hidden on
+             * the vocabulary at a time. All [B*T,V] logits never exist. */
+            while (MUST(tune_loss_chunk(loss, hidden, &batch, record, &chunk)) > 0) {
+                MUST(tune_loss_project(loss2, hidden2, &chunk, &chunk2));
+                MUST(tune_chunk_each(&chunk, &chunk2, distil, NULL));
+                MUST(tune_chunk_done(&chunk)); /* back through the projection */
+            }
+            MUST(tune_model_backward(model, &batch, tune_loss_dhidden(loss))); /* adds */
+        }
+        /* Where is the division? Here, once a step: the loss is a sum over labels, so the gradients
+         * are divided by the step's number of labels, then clipped to the norm. */
+        MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
+        MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
+        tune_progress_step(&at, load);
+        /* What waits for the device? Only these three, and only at steps where they are due. */
+        MUST(tune_logger_step(log, &at, record));          /* --log-every; reads the record */
+        MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
+        MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every, and the best one */
+    }
+    MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves and evaluates at the end */
+    MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
+
+    tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
+    tune_evaluator_free(eval), tune_optimizer_free(opt), tune_loss_free(loss);
+    tune_loss_free(loss2), tune_model_free(teacher);
+    tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
+    tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
+    return tune_program_exit(&at); /* 0; 1: diverged; 129, 130 or 143 after a signal */
+}

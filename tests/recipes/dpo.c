@@ -1,0 +1,122 @@
+/* dpo.c - finetune_full.c on preferences: direct preference optimization.
+ *
+ *     build/dpo --model models/SmolLM2-135M --dataset pairs.jsonl --beta 0.1 --lr 1e-6
+ *
+ * Rows 2i and 2i + 1 of the file are a pair: one prompt, the chosen completion first, then the
+ * rejected one. The reference is --model as it was read. The loss is logged per pair.
+ * Source: Rafailov et al. 2023, equation 7. */
+#include "flags/program.h"
+#include "tune.h"
+
+static struct { struct tune_flags tune; double beta; } my;
+
+static const struct tune_option my_options[] = {
+    TUNE_TRAINING_OPTIONS(my.tune), /* shared groups; a later row of a name changes its default */
+    {"beta", TUNE_DOUBLE, &my.beta, "0.1", "(0,inf)", "", "how far from the reference"},
+    {"shuffle", .value = "false"}, /* pairs stay together */
+    {"batch-size", .value = "2"},
+    {0},
+};
+
+static const struct tune_property my_properties[] = {
+    TUNE_TRAINING_PROPERTIES,
+    {0},
+};
+
+/* Each pair must be whole: no row of it left out, held out or in another batch. */
+static int pairs_are_whole(const struct tune_batch *batch)
+{
+    for (int b = 0; b < batch->B; b += 2)
+        if (!batch->rows || batch->B % 2 || batch->rows[b] % 2 ||
+            batch->rows[b + 1] != batch->rows[b] + 1) {
+            tune_error_set("row %d of a batch stands without its pair: give an even --batch-size, "
+                           "no --shuffle, --packing or --train-split, and rows with labels", b);
+            return -1;
+        }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct tune_flags *flags = &my.tune; /* default < model's defaults < --config < flag */
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties,
+                       "Fine-tune on pairs of answers.");
+    tune_program_catch_signals(&my.tune); /* finish the step, save, exit 129, 130 or 143 */
+
+    struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
+    struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* tokenises rows as it reads */
+    struct tune_device *dev = GET(tune_get_device(flags));
+    struct tune_memory_plan memory;
+    MUST(tune_get_memory_plan(&memory, flags, dev, data)); /* an error if the run cannot fit */
+    struct tune_model *model = GET(tune_get_model(flags, dev, tok));
+    struct tune_loader *load = GET(tune_get_loader(flags, data));
+    struct tune_loss *loss = GET(tune_get_loss(flags, model));
+    struct tune_model *reference = GET(tune_get_second_model(flags, flags->model, dev, tok));
+    struct tune_loss *loss2 = GET(tune_loss_new(reference, false));
+    struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
+    struct tune_schedule schedule = tune_get_schedule(flags);
+    struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
+    struct tune_record *record = GET(tune_record_new(dev, flags->log_every)); /* see the loop */
+    struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
+    struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
+    MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* writes what runs, on what */
+    MUST(tune_evaluator_note(eval, log));
+
+    struct tune_progress at = {0}; /* where the run stands: steps, rows, tokens, evaluations */
+    int batches;
+    /* --resume restores all of these; without it they stay. From here on an error saves first. */
+    MUST(tune_checkpoint_resume(ckpt, model, opt, load, eval, &at));
+
+    while ((batches = MUST(tune_loader_more(load, &at))) > 0) { /* one optimizer step */
+        MUST(tune_model_zero_grad(model, record)); /* the step's sums start at 0 in the record */
+        double pairs = 0, margins = 0, right = 0;
+        while (batches-- > 0) {                  /* --accumulate micro-batches */
+            struct tune_batch batch;             /* host memory, valid until the next one */
+            struct tune_tensor *hidden, weights; /* device memory, [B*T,C] and [B*T] */
+            struct tune_chunk chunk;             /* some labels and their logits */
+            double theirs[flags->batch_size], ours[flags->batch_size], factors[flags->batch_size];
+            MUST(tune_loader_next(load, &batch));
+            MUST(pairs_are_whole(&batch));
+            MUST(tune_model_infer(reference, &batch, &hidden));
+            MUST(tune_loss_row_log_probs(loss2, hidden, &batch, theirs));
+            MUST(tune_model_forward(model, &batch, &hidden));
+            MUST(tune_loss_row_log_probs(loss, hidden, &batch, ours));
+            for (int b = 0; b < batch.B; b += 2) {
+                double margin = my.beta * (ours[b] - theirs[b] - ours[b + 1] + theirs[b + 1]);
+                factors[b] = my.beta / (1 + exp(margin)); /* minus d loss / d log p */
+                factors[b + 1] = -factors[b];
+                MUST(tune_record_loss(record, fmax(-margin, 0) + log1p(exp(-fabs(margin)))));
+                pairs++, margins += margin, right += margin > 0;
+            }
+            MUST(tune_record_divisor(record, batch.B / 2)); /* pairs, not labels */
+            MUST(tune_loss_row_weights(loss, &batch, factors, &weights));
+            /* Where are the logits? In the loss: it projects some labelled positions of hidden on
+             * the vocabulary at a time. All [B*T,V] logits never exist. */
+            while (MUST(tune_loss_chunk(loss, hidden, &batch, record, &chunk)) > 0) {
+                MUST(tune_cross_entropy_gradient(&chunk, &weights));
+                MUST(tune_chunk_done(&chunk)); /* back through the projection */
+            }
+            MUST(tune_model_backward(model, &batch, tune_loss_dhidden(loss))); /* adds */
+        }
+        /* Where is the division? Here, once a step: the loss is a sum over pairs, so the gradients
+         * are divided by the step's number of pairs, then clipped to the norm. */
+        MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
+        MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
+        tune_progress_step(&at, load);
+        MUST(tune_logger_metric(log, "rewards/margins", margins / pairs));
+        MUST(tune_logger_metric(log, "rewards/accuracies", right / pairs));
+        /* What waits for the device? The log-probabilities above, and these three where due. */
+        MUST(tune_logger_step(log, &at, record));          /* --log-every; reads the record */
+        MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
+        MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every, and the best one */
+    }
+    MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves and evaluates at the end */
+    MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
+
+    tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
+    tune_evaluator_free(eval), tune_optimizer_free(opt), tune_loss_free(loss);
+    tune_loss_free(loss2), tune_model_free(reference);
+    tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
+    tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
+    return tune_program_exit(&at); /* 0; 1: diverged; 129, 130 or 143 after a signal */
+}
