@@ -12,7 +12,7 @@
 static struct { struct tune_flags tune; } my;
 
 static const struct tune_option my_options[] = {
-    TUNE_TRAINING_OPTIONS(my.tune), /* shared groups; a later row of a name changes its default */
+    TUNE_TRAINING_OPTIONS(my.tune), /* another default: {"lr", .value = "1e-4"} in a row below */
     TUNE_LORA_OPTIONS(my.tune),
     {"lr", .value = "2e-4"},
     {0},
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     const struct tune_flags *flags = &my.tune; /* default < model's defaults < --config < flag */
     tune_program_start(argc, argv, &my.tune, my_options, my_properties,
                        "Train low-rank adapters on a frozen language model.");
-    tune_program_catch_signals(&my.tune); /* finish the step, save, exit 129, 130 or 143 */
+    tune_program_catch_signals(&my.tune); /* SIGINT, SIGTERM, SIGHUP: finish the step, save, end */
 
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
     struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* tokenises rows as it reads */
@@ -42,45 +42,46 @@ int main(int argc, char **argv)
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
     struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
-    struct tune_record *record = GET(tune_record_new(dev, flags->log_every)); /* see the loop */
+    struct tune_record *record = GET(tune_record_new(dev, flags->log_every)); /* a step's sums */
     struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
-    MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* writes what runs, on what */
-    MUST(tune_evaluator_note(eval, log));
+    MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */
+    MUST(tune_evaluator_note(eval, log)); /* the same for the rows it evaluates on */
 
     struct tune_progress at = {0}; /* where the run stands: steps, rows, tokens, evaluations */
     int batches;
-    /* --resume restores all of these; without it they stay. From here on an error saves first. */
+    /* --resume: all of these go on from a checkpoint. With and without it, a call that fails from
+     * here on saves the last finished step before the program ends. */
     MUST(tune_checkpoint_resume(ckpt, model, opt, load, eval, &at));
 
-    while ((batches = MUST(tune_loader_more(load, &at))) > 0) { /* one optimizer step */
-        MUST(tune_model_zero_grad(model, record)); /* the step's sums start at 0 in the record */
-        while (batches-- > 0) {                    /* --accumulate micro-batches */
-            struct tune_batch batch;               /* host memory, valid until the next one */
-            struct tune_tensor *hidden, *dhidden;  /* device memory, [B*T,C] */
+    while ((batches = MUST(tune_loader_more(load, &at))) > 0) { /* one step; 0: the end */
+        MUST(tune_model_zero_grad(model, record)); /* gradients and the step's sums become 0 */
+        while (batches-- > 0) {                    /* micro-batches, at most --accumulate */
+            struct tune_batch batch;               /* host memory, until tune_loader_next */
+            struct tune_tensor *hidden, *dhidden;  /* device memory, [B*T,width] */
             MUST(tune_loader_next(load, &batch));
             MUST(tune_model_forward(model, &batch, &hidden));
-            /* Where are the logits? In the loss: it projects some labelled positions of hidden on
-             * the vocabulary at a time. All [B*T,V] logits never exist. */
+            /* Logits exist only in here: the loss projects some labelled positions of hidden on the
+             * vocabulary at a time, so [B*T,vocabulary] never exists. */
             MUST(tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden));
             MUST(tune_model_backward(model, &batch, dhidden)); /* adds to the gradients */
         }
-        /* Where is the division? Here, once a step: the loss is a sum over labels, so the gradients
-         * are divided by the step's number of labels, then clipped to the norm. */
+        /* The division is here, once a step. The loss is a sum over labels; gradients are divided
+         * by the number of labels in all micro-batches, then clipped to the norm. */
         MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
         MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
         tune_progress_step(&at, load);
-        /* What waits for the device? Only these three, and only at steps where they are due. */
-        MUST(tune_logger_step(log, &at, record));          /* --log-every; reads the record */
+        /* Of the loop, only these three wait for the device, each at the steps where it is due. */
+        MUST(tune_logger_step(log, &at, record));          /* --log-every: reads the sums */
         MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
-        MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every, and the best one */
+        MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every; a new best */
     }
-    MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves and evaluates at the end */
+    MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves, then evaluates */
     MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
 
     tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
     tune_evaluator_free(eval), tune_optimizer_free(opt), tune_loss_free(loss);
     tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
     tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
-    return tune_program_exit(&at); /* 0; 1: diverged; 129, 130 or 143 after a signal */
+    return tune_program_exit(&at); /* 0; 1: the loss rose; after a signal 128 + its number */
 }
