@@ -53,7 +53,7 @@ run() {
     rm -rf "$1/tmp"
     return $code
 }
-cp -r Makefile components recipes tools datasets defaults tests "$tmp/0" || exit 1
+cp -r Makefile components recipes tools datasets defaults docs tests "$tmp/0" || exit 1
 [ ! -d ../shared ] || ln -s "$(cd ../shared && pwd)" "$tmp/shared"
 tests=$(cut -f4 "$tmp/list" | tr ' ' '\n' | sort -u)
 echo "# building a copy, and running $(echo "$tests" | wc -l) tests without a mutant"

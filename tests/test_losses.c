@@ -145,6 +145,7 @@ static void kl_edges(void **state)
         memcpy(x, zero, sizeof zero);
         x[3] = 2000; /* the student is sure, the teacher is not: far apart, and finite */
         fill(other, 1, 9);
+        other[3] = 5; /* among the largest: nothing is left of the student's rest */
         loss = tune_row_kl(x, other, V, 1, k);
         assert_true(isfinite(loss) && loss > 100);
         fill(x, 1, 8);
