@@ -69,10 +69,10 @@ int main(int argc, char **argv)
     MUST(tune_checkpoint_resume(ckpt, model, opt, load, eval, &at));
 
     while ((batches = MUST(tune_loader_more(load, &at))) > 0) { /* one step; 0: the end */
-        MUST(tune_model_zero_grad(model, record)); /* the step's sums start at 0 in the record */
+        MUST(tune_model_zero_grad(model, record)); /* gradients and the step's sums become 0 */
         double pairs = 0, margins = 0, right = 0;
-        while (batches-- > 0) {                  /* --accumulate micro-batches */
-            struct tune_batch batch;             /* host memory, valid until the next one */
+        while (batches-- > 0) {                  /* micro-batches, at most --accumulate */
+            struct tune_batch batch;             /* host memory, until tune_loader_next */
             struct tune_tensor *hidden, weights; /* device memory, [B*T,C] and [B*T] */
             struct tune_chunk chunk;             /* some labels and their logits */
             double theirs[flags->batch_size], ours[flags->batch_size], factors[flags->batch_size];

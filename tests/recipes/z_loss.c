@@ -61,10 +61,10 @@ int main(int argc, char **argv)
     MUST(tune_checkpoint_resume(ckpt, model, opt, load, eval, &at));
 
     while ((batches = MUST(tune_loader_more(load, &at))) > 0) { /* one step; 0: the end */
-        MUST(tune_model_zero_grad(model, record)); /* the step's sums start at 0 in the record */
-        while (batches-- > 0) {                    /* --accumulate micro-batches */
-            struct tune_batch batch;               /* host memory, valid until the next one */
-            struct tune_tensor *hidden;            /* device memory, [B*T,C] */
+        MUST(tune_model_zero_grad(model, record)); /* gradients and the step's sums become 0 */
+        while (batches-- > 0) {                    /* micro-batches, at most --accumulate */
+            struct tune_batch batch;               /* host memory, until tune_loader_next */
+            struct tune_tensor *hidden;            /* device memory, [B*T,width] */
             struct tune_chunk chunk;               /* some labels and their logits */
             MUST(tune_loader_next(load, &batch));
             MUST(tune_model_forward(model, &batch, &hidden));
