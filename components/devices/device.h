@@ -124,8 +124,8 @@ int tune_device_upload(struct tune_device *dev, tune_address to, const void *fro
 int tune_device_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
 int tune_device_sync(struct tune_device *dev);
 
-/* tune_device_in_place - waits; *host: the memory itself where it is the host's, too (the CPU), else
- * NULL, and a download brings a copy. Good until something is queued that uses the memory. */
+/* tune_device_in_place - waits; *host: the memory itself where it is the host's, too (the CPU);
+ * else NULL, and a download brings a copy. Good until something is queued that uses the memory. */
 int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host);
 
 /* tune_to_host - all numbers of t, F32, BF16 or NF4, rows that lie apart among them, as float32 into out [elements]. For

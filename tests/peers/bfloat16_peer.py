@@ -48,7 +48,8 @@ def ours(folder, data, output):
     """Losses and learning rates of the steps."""
     options = {"--model": folder, "--dataset": data, "--text-field": "text", "--output": output,
                "--batch-size": BATCH, "--max-steps": STEPS, "--max-length": LENGTH,
-               "--train-split": 1, "--lr": LR, "--schedule": "constant", "--warmup-steps": WARMUP, "--weight-decay": 0,
+               "--train-split": 1, "--lr": LR, "--schedule": "constant",
+               "--warmup-steps": WARMUP, "--weight-decay": 0,
                "--clip-norm": CLIP, "--threads": 2, "--dtype": "bfloat16"}
     command = [PROGRAM, "--no-shuffle"] + [str(x) for pair in options.items() for x in pair]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -110,7 +111,8 @@ def compare(root):
           f"{min(spread):.4f} to {max(spread):.4f}, median {statistics.median(spread):.4f}")
     print(f"# root mean squares: ours - autocast {rms(OURS, AUTOCAST):.1e} (largest "
           f"{max(apart):.1e}), ours - float32 {rms(OURS, FLOAT32):.1e}, "
-          f"autocast - float32 {rms(AUTOCAST, FLOAT32):.1e}, fused - autocast {rms(FUSED, AUTOCAST):.1e}, fused - float32 {rms(FUSED, FLOAT32):.1e}")
+          f"autocast - float32 {rms(AUTOCAST, FLOAT32):.1e}, "
+          f"fused - autocast {rms(FUSED, AUTOCAST):.1e}, fused - float32 {rms(FUSED, FLOAT32):.1e}")
     tap.ok(worst < 1, f"every loss is autocast's within the spread ({worst:.3f} of it at most)",
            f"{apart} {spread}")
     for what, ratio, limit in (
