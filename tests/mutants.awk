@@ -29,7 +29,8 @@ BEGIN { FS = "\n" }
     tests = substr($0, 7)
     n = split(tests, name, / /)
     for (i = 1; i <= n; i++) {
-        if (sub(/@.*/, "&", name[i]) && name[i] !~ /^test_[a-z_0-9]*(:[^@]*)?@far$/) error(name[i] ": expected test_x@far or test_x:y@far")
+        if (name[i] ~ /@/ && name[i] !~ /^test_[a-z_0-9]*(:[^@]*)?@far$/)
+            error(name[i] ": expected test_x@far or test_x:y@far")
         sub(/@.*/, "", name[i])
         text = "tests/" name[i] (name[i] ~ /\.sh$/ ? "" : ".c")
         sub(/:.*\.c$/, ".c", text)

@@ -1,11 +1,18 @@
 #!/bin/sh
-# test_far.sh - every test of models, and of what stands on them, on a device whose memory the host cannot touch and whose queue
-# runs late (tests/far): each test program that asks for test_device.
+# test_far.sh - every test of models, and of what stands on them, on a device whose memory the host
+# cannot touch and whose queue runs late (tests/far): each test program that asks for test_device.
 . tests/tap.sh
 export TUNE_TEST_DEVICE=far OMP_WAIT_POLICY=passive CMOCKA_MESSAGE_OUTPUT=TAP
-programs=$(grep -lE 'test_device\(|"adapter_folders\.h"' tests/test_*.c | sed 's|tests/\(test_.*\)\.c|\1|')
+programs=$(grep -lE 'test_device\(|"adapter_folders\.h"' tests/test_*.c |
+    sed 's|tests/\(test_.*\)\.c|\1|')
+passes() {
+    "$BUILD/tests/$1" >"$tmp/out" 2>&1 && return
+    grep -A 4 "^not ok" "$tmp/out"
+    tail -n 3 "$tmp/out"
+    return 1
+}
 is "there are some" eval 'echo $programs | grep -q "test_kernels .*test_training"'
 for t in $programs; do
-    is "${t#test_}" eval '"$BUILD/tests/$t" >"$tmp/out" 2>&1 || { grep -A 4 "^not ok" "$tmp/out"; tail -n 3 "$tmp/out"; false; }'
+    is "${t#test_}" passes "$t"
 done
 finish

@@ -1629,8 +1629,8 @@ static void device_memory(void **state)
     assert_error_has("abacus");
 }
 
-/* What is queued runs in order: an upload has read its source when it returns; memory is freed behind the operations that were
- * queued before, and what is allocated then does not disturb them. */
+/* What is queued runs in order: an upload has read its source when it returns; memory is freed behind
+ * the operations that were queued before, and what is allocated then does not disturb them. */
 static void device_order(void **state)
 {
     (void)state;
@@ -1640,7 +1640,8 @@ static void device_order(void **state)
     float source[N], got[2][N];
     struct tune_tensor y[2];
     for (int i = 0; i < 2; i++) {
-        struct tune_tensor x = tune_tensor_1d(tune_device_alloc(dev, sizeof source, "x"), TUNE_F32, N);
+        tune_address from = tune_device_alloc(dev, sizeof source, "x");
+        struct tune_tensor x = tune_tensor_1d(from, TUNE_F32, N);
         y[i] = tune_tensor_1d(tune_device_alloc(dev, sizeof source, "y"), TUNE_F32, N);
         for (int k = 0; k < N; k++)
             source[k] = (float)(k + 10000 * i);

@@ -1,6 +1,6 @@
 /* test_memory.c - the memory plan against what is then really taken: tensors to the byte, the process within its bound;
- * nothing on the device after the first step has begun; what does not fit is refused with advice that holds. A device with
- * memory of its own has a sum of its own. */
+ * nothing on the device after the first step has begun; what does not fit is refused with advice that
+ * holds. A device with memory of its own has a sum of its own. */
 #include "test.h"
 #include "far/far.h"
 
@@ -183,13 +183,14 @@ static void run(const struct use *u, char *text, size_t size)
     if (status != 0 || at.step != 3)
         snprintf(text, size, "step %d: %s", (int)at.step, tune_error_message());
     else if (dev->bytes_peak != plan.device)
-        snprintf(text, size, "planned %lld bytes of tensors, taken %lld", (long long)plan.device, (long long)dev->bytes_peak);
+        snprintf(text, size, "planned %lld bytes of tensors, taken %lld", (long long)plan.device,
+                 (long long)dev->bytes_peak);
     else if (plan.device + plan.host != plan.total)
         snprintf(text, size, "two sums that are not the total");
     else if (dev->allocations != allocations || dev->bytes != bytes)
         snprintf(text, size, "%lld allocations after the start", (long long)(dev->allocations - allocations));
 #ifndef __SANITIZE_ADDRESS__ /* its shadow is anonymous memory too */
-    else if (!far && (off < -bound || off > bound)) /* the far device's memory is this process's too, and its queue */
+    else if (!far && (off < -bound || off > bound)) /* far's memory is this process's, too */
         snprintf(text, size, "planned %lld bytes in all, seen %lld", (long long)plan.total, (long long)most);
 #endif
     (void)off, (void)bound;
@@ -283,7 +284,8 @@ static void too_little(void **state)
 
 static const struct tune_memory_limit wide = {"wide", INT64_MAX, TUNE_MEMORY_FILLED};
 
-/* Of a device with memory of its own: refused one byte below its sum, let through at it; the host's limits bound the rest. */
+/* Of a device with memory of its own: refused one byte below its sum, let through at it; the host's
+ * limits bound the rest. */
 static void memory_of_its_own(void **state)
 {
     (void)state;
@@ -294,7 +296,8 @@ static void memory_of_its_own(void **state)
     assert_got(dev);
     tune_address others = tune_device_alloc(dev, MIB, "what is held already");
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
-    assert_true(!plan.memory.shared && plan.device > 8 * MIB && plan.host > plan.held && plan.device + plan.host == plan.total);
+    assert_true(!plan.memory.shared && plan.device > 8 * MIB && plan.host > plan.held);
+    assert_true(plan.device + plan.host == plan.total);
     struct tune_memory_limit host = {"left of the test", plan.host - plan.held, TUNE_MEMORY_FILLED};
     tune_far_room(dev, plan.device + MIB);
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
@@ -306,7 +309,7 @@ static void memory_of_its_own(void **state)
     assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
     assert_error_has("not enough memory on the host:");
     assert_error_has("are left of the test");
-    assert_null(strstr(tune_error_message(), "--batch-size 1 saves")); /* of the host it saves nothing */
+    assert_null(strstr(tune_error_message(), "--batch-size 1 saves")); /* nothing of the host */
 
     tune_far_room(dev, plan.device + MIB - 1); /* the device is short by one byte */
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
@@ -320,7 +323,8 @@ static void memory_of_its_own(void **state)
     assert_error_has("not enough memory on the device far:");
     assert_error_has("7.0 of its 8.0 MiB are free");
     assert_true(fabs(number_after("The run needs ") - (double)plan.device / MIB) < .06);
-    assert_true(fabs(number_after(" MiB on the device: weights ") - (double)plan.parts[0].bytes / MIB) < .06);
+    double weights = number_after(" MiB on the device: weights ");
+    assert_true(fabs(weights - (double)plan.parts[0].bytes / MIB) < .06);
     assert_true(fabs(number_after("; ") - (double)plan.host / MIB) < .06);
     assert_true(number_after(" MiB on the host: loader ") >= 0);
     assert_true(number_after("--batch-size 1 saves ") > 1);
@@ -364,7 +368,8 @@ static void what_a_device_has(void **state)
     bool tight = false;
     for (int attempt = 0; attempt < 20 && !tight; attempt++) { /* others take and give meanwhile */
         assert_ok(tune_device_memory(cpu, &now));
-        assert_true(now.shared && now.free > 0 && now.free <= now.total && now.total == tune_memory_machine());
+        assert_true(now.shared && now.free > 0 && now.free <= now.total);
+        assert_true(now.total == tune_memory_machine());
         tight = true;
         for (int i = tune_memory_limits(limits) - 1; i >= 0; i--)
             tight = tight && now.free <= limits[i].bytes + 64 * MIB;

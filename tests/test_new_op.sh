@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_new_op.sh - a new operation is an entry of ops.h, a kernel of the CPU and a test: three files. A copy of the tree gets
-# one. The checks, the far device and the profiler know it from the list.
+# test_new_op.sh - a new operation is an entry of ops.h, a kernel of the CPU and a test: three files. A
+# copy of the tree gets one. The checks, the far device and the profiler know it from the list.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 copy=$tmp/copy
@@ -10,22 +10,25 @@ cp "$BUILD/config.mk" "$BUILD/config.mk.found" "$copy/build" || exit 1
 
 # ---- the three files ----
 # The entry, and its name in the list.
+ops=components/devices/ops.h
 awk '
 /^\/\* The list\. \*\/$/ {
     print "/* tune_axpy(dev, y, x, a) - y += a x.   y, x [N,C] */"
     print "#define TUNE_ARGS_axpy(V) V(EDIT, y, true) V(GET, x) V(VALUE, a, float)"
-    print "#define TUNE_FIT_axpy (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y))"
+    print "#define TUNE_FIT_axpy \\"
+    print "    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y))"
     print "#define TUNE_COST_axpy COST(2 * count(y), all, \"\")"
     print ""
 }
 { print }
-/^#define TUNE_OPS\(OP\) / { print "    OP(axpy) \\" }' components/devices/ops.h >"$copy/components/devices/ops.h"
+/^#define TUNE_OPS\(OP\) / { print "    OP(axpy) \\" }' $ops >"$copy/$ops"
 
 cat >"$tmp/kernel.c" <<'KERNEL'
 /* axpy.c - y += a x. */
 #include "devices/cpu/cpu.h"
 
-int tune_cpu_axpy(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, float a)
+int tune_cpu_axpy(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
+                  float a)
 {
     int64_t C = x->shape[1];
     if (tune_cpu_reserve(dev, 2 * C) < 0)
@@ -36,7 +39,8 @@ int tune_cpu_axpy(struct tune_device *dev, struct tune_tensor *y, const struct t
         float *work = tune_cpu_work(dev);
         tune_cpu_piece(x->shape[0], 1, &begin, &end);
         for (int64_t n = begin; n < end; n++) {
-            const float *in = tune_cpu_in(x, n * C, C, work), *old = tune_cpu_in(y, n * C, C, work + C);
+            const float *in = tune_cpu_in(x, n * C, C, work);
+            const float *old = tune_cpu_in(y, n * C, C, work + C);
             float *out = tune_cpu_place(y, n * C, work + C);
             for (int64_t i = 0; i < C; i++)
                 out[i] = old[i] + a * in[i];
@@ -100,8 +104,10 @@ static void what_does_not_fit(void **state)
 {
     (void)state;
     put();
-    struct tune_tensor narrow = tune_tensor_2d(x.data, TUNE_F32, N, C - 1), row = tune_tensor_1d(x.data, TUNE_F32, N * C);
-    struct tune_tensor whole = tune_tensor_2d(x.data, TUNE_I32, N, C), apart = tune_tensor_columns(&x, 1, 2);
+    struct tune_tensor narrow = tune_tensor_2d(x.data, TUNE_F32, N, C - 1);
+    struct tune_tensor row = tune_tensor_1d(x.data, TUNE_F32, N * C);
+    struct tune_tensor whole = tune_tensor_2d(x.data, TUNE_I32, N, C);
+    struct tune_tensor apart = tune_tensor_columns(&x, 1, 2);
     refused(&y, &narrow, "y F32[5, 7], x F32[5, 6]");
     refused(&y, &row, "x F32[35]");
     refused(&y, &whole, "x I32[5, 7]");
@@ -137,7 +143,9 @@ static void in_the_profile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers), cmocka_unit_test(what_does_not_fit), cmocka_unit_test(in_the_profile),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(in_the_profile),
     };
     if (!(dev = test_device(2)))
         return 1;
@@ -152,17 +160,25 @@ int main(void)
 TEST
 
 # ---- built and run ----
-build() { make -C "$copy" --no-print-directory -j2 BUILD=build OPT=-O0 EXTRA_CFLAGS=-g0 build/tests/test_axpy >"$tmp/built" 2>&1 || { tail -n 20 "$tmp/built"; false; }; }
+build() {
+    make -C "$copy" --no-print-directory -j2 BUILD=build OPT=-O0 EXTRA_CFLAGS=-g0 build/tests/test_axpy \
+        >"$tmp/built" 2>&1 && return
+    tail -n 20 "$tmp/built"
+    return 1
+}
 without() { ! build && grep -q "undefined reference to .tune_cpu_axpy" "$tmp/built"; }
 is "the list asks every device for its kernel" without
 cp "$tmp/kernel.c" "$copy/components/devices/cpu/axpy.c"
 is "with the kernel all is there" build
 export CMOCKA_MESSAGE_OUTPUT=TAP
 for device in cpu far; do
-    is "$device: numbers, checks and the profile" env TUNE_TEST_DEVICE=$device "$copy/build/tests/test_axpy"
+    is "$device: numbers, checks, profile" env TUNE_TEST_DEVICE=$device "$copy/build/tests/test_axpy"
 done
-touched() { diff -rq "$1" "$copy/$1" | sed -e "s|^Only in $copy/\([^:]*\): |\1/|" -e 's|^Files \([^ ]*\) and .*|\1|'; }
+touched() {
+    diff -rq "$1" "$copy/$1" |
+        sed -e "s|^Only in $copy/\([^:]*\): |\1/|" -e 's|^Files \([^ ]*\) and .*|\1|'
+}
 for f in Makefile components tools tests; do touched $f; done | sort >"$tmp/touched"
-printf '%s\n' components/devices/cpu/axpy.c components/devices/ops.h tests/test_axpy.c >"$tmp/expected"
+printf '%s\n' components/devices/cpu/axpy.c $ops tests/test_axpy.c >"$tmp/expected"
 is "three files were touched" diff "$tmp/expected" "$tmp/touched"
 finish

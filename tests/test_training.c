@@ -171,14 +171,15 @@ static void write_over(const struct tune_batch *lent)
     }
 }
 
-/* Forward, loss, backward of one batch onto what is there. Forward copies the batch: its arrays are written over behind it. */
+/* Forward, loss, backward of one batch onto what is there. Forward copies the batch: its arrays are
+ * written over behind it. */
 static void accumulate(struct trainer *t, const struct tune_batch *batch)
 {
     struct tune_tensor *hidden, *dhidden;
     struct tune_batch lent = *batch;
     int64_t n = (int64_t)batch->B * batch->T;
-    int32_t *ids = copy_of(batch->ids, n), *labels = copy_of(batch->labels, n), *positions = copy_of(batch->positions, n);
-    int32_t *starts = copy_of(batch->starts, n);
+    int32_t *ids = copy_of(batch->ids, n), *labels = copy_of(batch->labels, n);
+    int32_t *positions = copy_of(batch->positions, n), *starts = copy_of(batch->starts, n);
     lent.ids = ids;
     lent.labels = labels;
     lent.positions = positions;

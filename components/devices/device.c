@@ -106,8 +106,8 @@ int tune_device_memory(const struct tune_device *dev, struct tune_device_memory 
     TRY(dev->ops->memory(dev, memory));
     if (memory->free >= 0 && memory->free <= memory->total)
         return 0;
-    tune_error_set("%s says that %lld of %lld bytes of its memory are free: expected 0 to all of them", dev->name,
-                   (long long)memory->free, (long long)memory->total);
+    tune_error_set("%s says that %lld of %lld bytes of its memory are free: expected 0 to all",
+                   dev->name, (long long)memory->free, (long long)memory->total);
     return -1;
 }
 

@@ -124,21 +124,21 @@ int tune_device_upload(struct tune_device *dev, tune_address to, const void *fro
 int tune_device_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
 int tune_device_sync(struct tune_device *dev);
 
-/* tune_device_in_place - waits; *host: the memory itself where it is the host's, too (the CPU), else NULL, and a download brings a
- * copy. Good until something is queued that uses the memory. */
+/* tune_device_in_place - waits; *host: the memory itself where it is the host's, too (the CPU);
+ * else NULL, and a download brings a copy. Good until something is queued that uses the memory. */
 int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host);
 
 /* tune_to_host - all numbers of t, F32, BF16 or NF4, rows that lie apart among them, as float32 into out [elements]. For
  * whoever wants to look; waits. */
 int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *out);
 
-/* tune_device_memory - what memory there is now. The CPU says the least of what core/memory.h says. -1 with an error: the
- * device cannot say, or what it says cannot be. */
+/* tune_device_memory - what memory there is now. The CPU takes the tightest limit of core/memory.h.
+ * -1 with an error: the device cannot say, or what it says cannot be. */
 int tune_device_memory(const struct tune_device *dev, struct tune_device_memory *memory);
 
 /* tune_device_reserve - take the device's working memory, so that no later operation up to these sizes asks for more.
- * tune_device_reserve_bytes - what it would take; INT64_MAX where that does not fit 64 bits. *library: host memory that
- * libraries below will hold of their own, not counted in the device's bytes; an estimate.
+ * tune_device_reserve_bytes - what it would take; INT64_MAX where that does not fit 64 bits. *library:
+ * host memory that libraries below will hold of their own, not in the device's bytes; an estimate.
  * tune_device_ceilings - measure them in under a second; memory: n zeros (F32) on the device, more than its caches hold; they
  * stay zero. All 0 where the device does not say. */
 int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest);

@@ -54,13 +54,15 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "activations", model.activations, DEVICE);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), DEVICE);
     int64_t scalars = tune_record_bytes(r->log_every);
-    add(plan, "threads' work", model.working < INT64_MAX - scalars ? model.working + scalars : INT64_MAX, DEVICE);
+    int64_t work = model.working < INT64_MAX - scalars ? model.working + scalars : INT64_MAX;
+    add(plan, "threads' work", work, DEVICE);
     add(plan, "merged tile", r->proves ? model.merged : 0, DEVICE);
     add(plan, "proof of adapters", r->proves ? model.merged_host : 0, HOST);
     add(plan, "profiler", profiler.device, DEVICE);
     add(plan, "profiler's trace", profiler.heap, HOST);
     add(plan, "loader", loader, HOST);
-    add(plan, "longest row", r->row_bytes * (r->evaluates ? 2 : 1), HOST); /* a thread for each loader */
+    int64_t row = r->row_bytes * (r->evaluates ? 2 : 1); /* a thread for each loader */
+    add(plan, "longest row", row, HOST);
     add(plan, "libraries' buffers", model.library + TRANSFER_BYTES, HOST);
     add(plan, "files to save", r->files, HOST);
     add(plan, "process so far", plan->held, HOST);
@@ -92,8 +94,8 @@ static size_t say(char *text, size_t size, size_t used, const char *format, ...)
 }
 
 /* "513.1 MiB on the device: weights 513.1, ..." with the parts of one place, or of both. */
-static size_t say_parts(char *text, size_t size, size_t used, const struct tune_memory_plan *plan, const char *head, int64_t sum,
-                        bool device, bool host)
+static size_t say_parts(char *text, size_t size, size_t used, const struct tune_memory_plan *plan,
+                        const char *head, int64_t sum, bool device, bool host)
 {
     const char *comma = "";
     used = say(text, size, used, "%.1f MiB%s:", mib(sum), head);
@@ -132,8 +134,9 @@ struct excess {
 };
 
 /* One way to need less: what it saves, and whether that is enough. */
-static size_t advise(char *text, size_t size, size_t used, const char *option, const struct tune_memory_plan *plan,
-                     const struct tune_memory_request *changed, struct tune_device *dev, struct excess excess)
+static size_t advise(char *text, size_t size, size_t used, const char *option,
+                     const struct tune_memory_plan *plan, const struct tune_memory_request *changed,
+                     struct tune_device *dev, struct excess excess)
 {
     struct tune_memory_plan less;
     if (used >= size || tune_memory_plan_make(&less, changed, dev) < 0)
@@ -181,7 +184,8 @@ static void advice(char *text, size_t size, const struct tune_memory_plan *plan,
 }
 
 /* A device with memory of its own. */
-static int check_device(const struct tune_memory_plan *plan, const struct tune_memory_request *r, struct tune_device *dev)
+static int check_device(const struct tune_memory_plan *plan, const struct tune_memory_request *r,
+                        struct tune_device *dev)
 {
     int64_t need = to_take(plan, DEVICE), most = need - plan->memory.free;
     char parts[512], help[512];
@@ -189,8 +193,8 @@ static int check_device(const struct tune_memory_plan *plan, const struct tune_m
         return 0;
     advice(help, sizeof help, plan, r, dev, (struct excess){DEVICE, most});
     tune_error_set_kind(TUNE_ERROR_CANNOT,
-                        "not enough memory on the device %s: %.1f MiB are still to be taken, %.1f of its %.1f MiB are free. "
-                        "The run needs %s. To need less:%s",
+                        "not enough memory on the device %s: %.1f MiB are still to be taken, %.1f of "
+                        "its %.1f MiB are free. The run needs %s. To need less:%s",
                         dev->name, mib(need), mib(plan->memory.free), mib(plan->memory.total),
                         tune_memory_plan_text(plan, parts, sizeof parts), help);
     return -1;
@@ -216,9 +220,11 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
     char parts[512], help[512];
     advice(help, sizeof help, plan, r, dev, (struct excess){HOST, most});
     tune_error_set_kind(TUNE_ERROR_CANNOT,
-                        "not enough memory%s: %.1f MiB are still to be taken%s, %.1f MiB are %s. The run needs %s. "
-                        "To need less:%s",
-                        plan->memory.shared ? "" : " on the host", mib(worst_need), worst->counts == TUNE_MEMORY_FILLED ? "" : " (a thread's stack and what is only reserved among them)",
+                        "not enough memory%s: %.1f MiB are still to be taken%s, %.1f MiB are %s. "
+                        "The run needs %s. To need less:%s",
+                        plan->memory.shared ? "" : " on the host", mib(worst_need),
+                        worst->counts == TUNE_MEMORY_FILLED
+                            ? "" : " (a thread's stack and what is only reserved among them)",
                         mib(worst->bytes), worst->what, tune_memory_plan_text(plan, parts, sizeof parts), help);
     return -1;
 }

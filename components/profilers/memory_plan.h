@@ -6,8 +6,9 @@
  * tokenizer, the index of the rows), which is measured. Pages of mapped files (weights while they are read, rows) are not in
  * it: the kernel takes those back when it needs them.
  *
- * There are two sums, the device's and the host's. A device with memory of its own (tune_device_memory) bounds its sum, and the
- * host's limits bound the host's. On the CPU both lie in the same memory: the limits bound the total. Example:
+ * There are two sums, the device's and the host's. A device with memory of its own
+ * (tune_device_memory) bounds its sum, and the host's limits bound the host's. On the CPU both lie
+ * in the same memory: the limits bound the total. Example:
  *
  *     struct tune_memory_plan plan;
  *     tune_get_memory_plan(&plan, flags, dev, data);        -1, kind CANNOT: too little, and what would help
@@ -64,17 +65,20 @@ struct tune_memory_plan {
     struct tune_device_memory memory; /* what the device had when the plan was made */
 };
 
-/* tune_memory_plan_make - add it up. 0, or -1: no memory for the table of parameters, or the device cannot say what it has. */
+/* tune_memory_plan_make - add it up. 0, or -1: no memory for the table of parameters, or the device
+ * cannot say what it has. */
 int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memory_request *request, struct tune_device *dev);
 
-/* tune_memory_plan_check - what is still to be taken of the host against each of count limits (those of tune_memory_limits), and
- * of the device against what it has. -1 with kind CANNOT: it does not fit; the message says which of the two is short (the
- * device first), the parts, and which options would save how much. */
+/* tune_memory_plan_check - what is still to be taken of the host against each of count limits (those
+ * of tune_memory_limits), and of the device against what it has. -1 with kind CANNOT: it does not
+ * fit. The message says which of the two is short (the device first), the parts, and which options
+ * would save how much. */
 int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tune_memory_request *request,
                            struct tune_device *dev, const struct tune_memory_limit *limits, int count);
 
-/* tune_memory_plan_text - "2471.3 MiB: weights 513.1, gradients 513.1, ..." into text (cut to size); returns text. Where the
- * device has memory of its own: "2400.1 MiB on the device: weights 513.1, ...; 71.2 MiB on the host: loader 1.5, ...". */
+/* tune_memory_plan_text - "2471.3 MiB: weights 513.1, gradients 513.1, ..." into text (cut to size);
+ * returns text. Where the device has memory of its own: "2400.1 MiB on the device: weights 513.1,
+ * ...; 71.2 MiB on the host: loader 1.5, ...". */
 const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *text, size_t size);
 
 /* tune_get_memory_plan - made and checked, by --model, --dtype, --activation-checkpointing, --batch-size, --accumulate,

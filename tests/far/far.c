@@ -43,7 +43,8 @@ static void give_up(const char *why)
     abort();
 }
 
-static int enqueue(struct tune_device *dev, int (*run)(struct far *, void *), const void *arguments, size_t size)
+static int enqueue(struct tune_device *dev, int (*run)(struct far *, void *), const void *arguments,
+                   size_t size)
 {
     struct far *far = dev->state;
     struct call *call = malloc(sizeof *call);
@@ -82,8 +83,8 @@ static tune_address far_alloc(struct tune_device *dev, int64_t bytes)
         free(b);
         return (tune_address){0};
     }
-    if (pages(bytes) >= BIG)
-        madvise(memory, pages(bytes), MADV_HUGEPAGE); /* else opening and closing it takes as long as an operation */
+    if (pages(bytes) >= BIG) /* else opening and closing it takes as long as an operation */
+        madvise(memory, pages(bytes), MADV_HUGEPAGE);
     *b = (struct block){memory, pages(bytes), 0, far->blocks};
     far->blocks = b;
     return (tune_address){(uint64_t)(uintptr_t)memory};
@@ -243,8 +244,9 @@ struct span {
 static struct span span_of(const struct tune_tensor *t)
 {
     struct rows r = rows_of(t);
-    int64_t bytes = r.count > 0 ? (r.count - 1) / r.inner * r.outer + (r.inner - 1) * r.stride + r.bytes : 0;
-    return (struct span){t->data.at, t->data.at + (uint64_t)(t->data.at ? bytes : 0)};
+    int64_t last = r.count > 0 ? (r.count - 1) / r.inner * r.outer + (r.inner - 1) * r.stride : 0;
+    int64_t bytes = r.count > 0 && t->data.at ? last + r.bytes : 0;
+    return (struct span){t->data.at, t->data.at + (uint64_t)bytes};
 }
 
 static struct span span_of_scalars(uint64_t at)
@@ -295,7 +297,7 @@ static void touch(const struct far *far, const struct span *spans, int count)
     for (const struct block *b = far->blocks; b; b = b->next)
         for (int i = 0; b->ended && i < count; i++)
             if (meet(spans[i], span_of_scalars(b->ended)))
-                give_up("an operation touches a step's scalars behind the step's end: their copy lacks it");
+                give_up("an operation touches a step's scalars behind the step's end");
 }
 
 /* A step has begun or ended. */
@@ -413,7 +415,8 @@ static int far_reserve(struct tune_device *dev, const struct tune_largest *large
     TRY(far_sync(dev));
     int64_t library, more = cpu->ops->reserve_bytes(cpu, largest, &library) - cpu->bytes;
     if (more > ((struct far *)dev->state)->room - dev->bytes) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory on far for its operations: %lld bytes more", (long long)more);
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory on far for its operations: %lld bytes more",
+                            (long long)more);
         return -1;
     }
     TRY(cpu->ops->reserve(cpu, largest));
@@ -467,7 +470,8 @@ struct tune_device *tune_far_open(int threads)
     struct tune_device *dev = calloc(1, sizeof *dev);
     struct far *far = calloc(1, sizeof *far);
     struct tune_device_memory memory;
-    if (!dev || !far || !(far->cpu = tune_device_open("cpu", threads)) || tune_device_memory(far->cpu, &memory) < 0) {
+    if (!dev || !far || !(far->cpu = tune_device_open("cpu", threads)) ||
+        tune_device_memory(far->cpu, &memory) < 0) {
         free(dev);
         free(far);
         return NULL;

@@ -6,8 +6,10 @@
  *   - a download's target is filled with 0xff bytes at the call. At the sync they must still be there, or the program aborts:
  *     somebody freed or used the target too early;
  *   - outputs that an operation sets whole, and all working memory, hold NaN before the operation;
- *   - between a step's end (end_step) and the next begin_step no operation may touch the step's scalars: the program aborts.
- * It has memory of its own (tune_device_memory): as much as the CPU had when it was opened, or what tune_far_room says.
+ *   - between a step's end (end_step) and the next begin_step no operation may touch the step's
+ *     scalars, for their copy would lack it: the program aborts.
+ * It has memory of its own (tune_device_memory): as much as the CPU had when it was opened, or what
+ * tune_far_room says.
  *
  *     struct tune_device *dev = test_device(2);      the far one if TUNE_TEST_DEVICE=far, else the CPU */
 #ifndef TUNE_TEST_FAR_H
@@ -21,7 +23,7 @@
 /* tune_far_open - threads as for tune_device_open. */
 struct tune_device *tune_far_open(int threads);
 
-/* tune_far_room - from here on the far device has that many bytes in all. More than that is not to be had. */
+/* tune_far_room - from here on the device has that many bytes in all, and gives no more. */
 void tune_far_room(struct tune_device *dev, int64_t bytes);
 
 static inline struct tune_device *test_device(int threads)

@@ -134,7 +134,7 @@ static int cpu_memory(const struct tune_device *dev, struct tune_device_memory *
     (void)dev;
     for (int i = tune_memory_limits(limits) - 1; i >= 0; i--)
         least = limits[i].bytes < least ? limits[i].bytes : least;
-    least = least < machine ? least : machine; /* no limit is known: all of it; no machine: nothing is known */
+    least = least < machine ? least : machine; /* no limit: all of it; unknown machine: nothing */
     *memory = (struct tune_device_memory){.free = least, .total = machine, .shared = true};
     return 0;
 }
