@@ -216,7 +216,7 @@ static void place(struct tune_model *m, struct tune_arena *a)
     const struct tune_model_config *g = &m->config;
     int64_t N = (int64_t)m->max_B * m->max_T, e = tune_dtype_bits(m->dtype) / 8, HD = (int64_t)g->heads * g->head_dim;
     m->rope = tune_arena_take(a, m->max_T, (int64_t)g->head_dim * 4);
-    m->batch = tune_arena_take(a, 5 * N, 4);
+    m->batch = tune_arena_take(a, N, 5 * 4);
     m->own_step = tune_arena_take(a, 1, sizeof(struct tune_scalars));
     for (int i = 0; i <= g->layers; i++)
         m->x[i] = m->training || i < 2 ? tune_arena_take(a, N, (int64_t)g->hidden * 4) : m->x[i - 2];
