@@ -15,7 +15,7 @@
 static const char tensors[] = "adapter_model.safetensors";
 static const char *const ends[] = {".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"};
 enum { A, B, MAGNITUDE, ENDS };
-enum { NAME = 200, LISTED = 4, PIECE = 1 << 16 };
+enum { NAME = 200, LISTED = 4 };
 
 struct tune_adapter_file {
     char folder[TUNE_PATH_MAX];
