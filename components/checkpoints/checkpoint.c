@@ -255,6 +255,8 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
         status = save(c, m, opt, at);
         c->failed = status < 0;
     }
+    if (c->options.log)
+        tune_logger_settle(c->options.log);
     return status;
 }
 
@@ -292,7 +294,7 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
     }
     bool logged = !c->options.log || tune_logger_last_step(c->options.log) == at.step;
     if (status == 0 && !c->failed && logged)
-        status = tune_checkpoint_save(c, r->model, r->optimizer, &at);
+        status = save(c, r->model, r->optimizer, &at);
     if (c->saved_step > 0)
         snprintf(text, size, "%s %s/checkpoint-%" PRId64 "; to go on: --resume %s%s",
                  c->saved_step == at.step ? "saved" : "the newest checkpoint is", c->run, c->saved_step, c->run,

@@ -19,6 +19,10 @@ struct tune_batch *tune_batch_new(int B, const int32_t *lengths, const int32_t *
         }
     }
     int64_t N = B * T;
+    if (N > INT32_MAX) {
+        tune_error_set("a batch of %d rows of %lld positions: more than 2^31 - 1", B, (long long)T);
+        return NULL;
+    }
     struct tune_batch *batch = B > 0 ? malloc(sizeof *batch + (size_t)(2 * N + B) * sizeof *ids) : NULL;
     if (!batch) {
         tune_error_set_kind(B > 0 ? TUNE_ERROR_CANNOT : TUNE_ERROR_FAILED, B > 0 ? "no memory for a batch" : "a batch of no rows");

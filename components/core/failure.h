@@ -1,6 +1,6 @@
 /* failure.h - what a program still does when a call has failed: save the work, then say in run.json why the run ended.
  *
- * A program owns one (flags/program.h). The getters of the logger and of the checkpoints fill it. A program of your own may
+ * A program owns one (flags/program.h). tune_logger_new and tune_checkpoint_resume fill it. A program of your own may
  * leave it out. */
 #ifndef TUNE_FAILURE_H
 #define TUNE_FAILURE_H

@@ -132,7 +132,7 @@ static int finished(const struct tune_record *r)
 static void fill(struct tune_done_step *step, const struct tune_scalars *s)
 {
     step->scalars = *s;
-    step->loss = s->loss_sum / (s->divisor > 0 ? s->divisor : s->labels);
+    step->loss = s->loss_sum / (s->divisor != 0 ? s->divisor : s->labels);
     step->begin.wall_s = s->begin_s;
     step->end.wall_s = s->end_s;
 }

@@ -50,7 +50,7 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
 int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
-/* tune_evaluator_resume - behind tune_checkpoint_resume: decides anew, by this patience, whether the run is at its early stop, and
+/* tune_evaluator_resume - tune_checkpoint_resume calls it: decides anew, by this patience, whether the run is at its early stop, and
  * makes the evaluation of the step it stands at, if that one was cut off. */
 int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 

@@ -344,7 +344,7 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
                      const struct tune_property *properties);
 void tune_flags_free(struct tune_flags *flags);
 
-/* tune_flags_serve - call what serves an option in place of the run (struct tune_option). 1: it did, and the program shall
+/* tune_flags_serve - call what serves an option in place of the run (struct tune_service). 1: it did, and the program shall
  * end; 0: none was asked for; -1: its error. */
 int tune_flags_serve(const struct tune_flags *flags, FILE *out);
 

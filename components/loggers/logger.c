@@ -283,8 +283,8 @@ int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *p
 
 /* ---- steps ---- */
 
-/* Writes the object and frees it. good: nothing failed while it was built. */
-static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
+/* Writes the object and frees it. good: nothing failed while it was built. step: the last one that is written then. */
+static int write_metrics(struct tune_logger *log, cJSON *json, bool good, int64_t step)
 {
     char *text = good ? cJSON_PrintUnformatted(json) : NULL;
     cJSON_Delete(json);
@@ -300,6 +300,8 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good)
     bool written = fflush(log->metrics) == 0 && !ferror(log->metrics);
     if (!written)
         tune_error_set("cannot write %s/metrics.jsonl: %s", log->folder, errno ? strerror(errno) : "write error");
+    if (written)
+        log->written_step = step; /* whatever becomes of the other files */
     int status = written ? tune_writers_line(log->writers, text, strlen(text)) : -1;
     cJSON_free(text);
     return status;
@@ -408,8 +410,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
     if (!log->record) /* a loop that calls this itself */
         tune_logger_stamp_metrics(log, r->step);
     good = good && tune_logger_put_metrics(log, json, r->step);
-    TRY(write_metrics(log, json, good));
-    log->written_step = r->step;
+    TRY(write_metrics(log, json, good, r->step));
     look_at_speed(log);
     return at->step == r->step ? show(log, at, r, loss) : 0;
 }
@@ -430,7 +431,8 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     bool good = tune_cjson_put_whole(json, "step", at->eval_step) && tune_cjson_put_number(json, "eval_loss", at->eval_loss);
     if (isfinite(perplexity))
         good = good && tune_cjson_put_number(json, "eval_perplexity", perplexity);
-    TRY(write_metrics(log, json, good));
+    TRY(write_metrics(log, json, good, log->written_step));
+    tune_logger_settle(log);
     char best[64] = " | best";
     if (!at->best)
         snprintf(best, sizeof best, " | best %.4f at step %" PRId64, at->best_loss, at->best_step);

@@ -168,11 +168,14 @@ struct tune_step_record {
 int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r);
 
 /* tune_logger_step - the step at->step was handed to the device. Each options.log_every steps (--log-every) the finished ones
- * are logged; the others wait in the record, which is borrowed until the report. Tells the profiler of --profile, too.
+ * are logged; the others wait in the record, which is borrowed until free. Tells the profiler of --profile, too.
  * tune_logger_catch_up - log every finished step now, through tune_logger_record; waits for the device. Evaluations and
  * checkpoints call it, so their lines follow their step's. At the run's end (at->finished, at->stopped) the profile as well. */
 int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_record *record);
 int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at);
+
+/* tune_logger_settle - in a profile, what was done since tune_logger_step belongs to that step: behind an evaluation or a save. */
+void tune_logger_settle(struct tune_logger *log);
 
 /* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);

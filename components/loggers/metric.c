@@ -92,7 +92,7 @@ bool tune_logger_put_metrics(struct tune_logger *log, struct cJSON *line, int64_
         const struct tune_own_metric *m = &log->metrics_held[i];
         if (m->step == step)
             good = good && tune_cjson_put_number(line, m->name, m->value);
-        else
+        else if (m->step == 0 || m->step > step)
             log->metrics_held[kept++] = *m;
     }
     log->held_count = kept;

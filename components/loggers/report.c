@@ -217,6 +217,7 @@ static int show_stop(struct tune_logger *log, const struct tune_progress *at, co
 int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
 {
     char why[160];
+    TRY(tune_logger_profile(log, NULL));
     TRY(tune_logger_catch_up(log, at));
     TRY(tune_logger_counts(log));
     double s = tune_logger_elapsed(log);

@@ -6,13 +6,22 @@
 #include "datasets/dataset.h"
 #include "devices/record.h"
 #include "loggers/state.h"
+#include "profilers/profiler.h"
 
 int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_record *record)
 {
     log->record = record;
     tune_logger_stamp_metrics(log, at->step);
     TRY(tune_logger_profile(log, at));
-    return tune_every(at->step, log->options.log_every) ? tune_logger_catch_up(log, at) : 0;
+    TRY(tune_every(at->step, log->options.log_every) ? tune_logger_catch_up(log, at) : 0);
+    tune_logger_settle(log);
+    return 0;
+}
+
+void tune_logger_settle(struct tune_logger *log)
+{
+    if (log->profiler)
+        tune_profiler_settle(log->profiler);
 }
 
 int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at)
@@ -22,6 +31,11 @@ int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at
         TRY(tune_logger_profile(log, NULL));
     int n = log->record ? tune_record_read(log->record, &steps) : 0;
     TRY(n);
+    if (n > 0 && at->step - n < log->written_step) {
+        tune_error_set("%d steps are finished behind step %" PRId64 ", and tune_progress_step counted %" PRId64 " of them: call it "
+                       "right behind tune_optimizer_step", n, log->written_step, at->step - log->written_step);
+        return -1;
+    }
     for (int i = 0; i < n; i++) {
         const struct tune_done_step *s = &steps[i];
         struct tune_step_record r = {

@@ -206,8 +206,8 @@ static void end_step(struct tune_profiler *p, const struct tune_progress *at)
     double now = tune_clock_s();
     add_outside(p, p->dev->doing.phase, now - p->free_s);
     p->free_s = now;
-    p->phase = TUNE_DATA;
-    tune_device_does(p->dev, TUNE_DATA, -1, "");
+    p->phase = TUNE_AFTER;
+    tune_device_does(p->dev, TUNE_AFTER, -1, "");
     p->result.last = at->step;
     p->result.seconds = now - p->step_begin_s;
     note(p, &(struct tune_event){.begin_s = now, .row = -1});
@@ -257,6 +257,19 @@ int tune_profiler_step(struct tune_profiler *p, const struct tune_progress *at)
     if (p->calls == p->warm_up)
         start(p, at);
     return p->calls == p->warm_up + p->steps ? finish(p) : 0;
+}
+
+void tune_profiler_settle(struct tune_profiler *p)
+{
+    if (!p->measures)
+        return;
+    double now = tune_clock_s();
+    add_outside(p, p->dev->doing.phase, now - p->free_s);
+    p->free_s = now;
+    p->phase = TUNE_DATA;
+    tune_device_does(p->dev, TUNE_DATA, -1, "");
+    if (p->result.last > 0)
+        p->result.seconds = now - p->step_begin_s;
 }
 
 int tune_profiler_end(struct tune_profiler *p)

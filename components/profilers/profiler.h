@@ -45,8 +45,10 @@ struct tune_profiler_bytes {
 struct tune_profiler_bytes tune_profiler_bytes(int steps);
 
 /* tune_profiler_step - a step of the loop has ended. 1: it was the last one to be measured, the result can be had; else 0.
+ * tune_profiler_settle - what was done since then (logging, an evaluation, a save) belongs to that step as well.
  * tune_profiler_end - the loop has ended. 1: fewer steps than asked for were measured, but some; else 0. */
 int tune_profiler_step(struct tune_profiler *p, const struct tune_progress *at);
+void tune_profiler_settle(struct tune_profiler *p);
 int tune_profiler_end(struct tune_profiler *p);
 
 /* One line of the result: an operation in a phase, over all steps measured. */
