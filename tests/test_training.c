@@ -857,7 +857,7 @@ static void chunks_by_rows(void **state)
     double e = difference(got.dhidden, want.dhidden, POSITIONS * 8);
     double f = fabs(got.s.loss_sum - want.s.loss_sum) / want.s.labels; /* weights of both signs: their sum is small */
     print_message("# by rows: loss %.1e, dhidden %.1e\n", f, e);
-    assert_true(e <= 1e-5 && f <= 1e-6);
+    assert_true(e <= 1e-5 && f <= 3e-6); /* observed 4.3e-7, with sanitizers at -O1 */
     for (int i = 0; i < POSITIONS; i++) {
         assert_int_equal(told.seen[i], t.labels[i] == TUNE_NO_LABEL ? 0 : t.labels[i] + 1);
         assert_false(told.other[i]);
