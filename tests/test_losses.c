@@ -17,7 +17,7 @@ static double naive_log_softmax(double *p, const double *x, double T)
 {
     double max = -INFINITY, sum = 0;
     for (int v = 0; v < V; v++)
-        max = fmax(max, x[v] / T);
+        max = x[v] / T > max ? x[v] / T : max;
     for (int v = 0; v < V; v++)
         sum += exp(x[v] / T - max);
     for (int v = 0; v < V; v++)

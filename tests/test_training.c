@@ -762,7 +762,7 @@ static double by_hand(float *x, int64_t V, int32_t label, double f)
 {
     double most = -INFINITY, sum = 0, loss;
     for (int64_t v = 0; v < V; v++)
-        most = fmax(most, x[v]);
+        most = x[v] > most ? x[v] : most;
     for (int64_t v = 0; v < V; v++)
         sum += exp(x[v] - most);
     loss = f * (log(sum) + most - x[label]);
