@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
         MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
         tune_progress_step(&at, load);
-        /* Of the loop, only these three wait for the device, each at the steps where it is due. */
+        /* Only these three calls wait for the device, and only at the steps where they are due. */
         MUST(tune_logger_step(log, &at, record));          /* --log-every: reads the sums */
         MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
         MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every; a new best */

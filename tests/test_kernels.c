@@ -1629,8 +1629,8 @@ static void device_memory(void **state)
     assert_error_has("abacus");
 }
 
-/* What is queued runs in order: an upload has read its source when it returns; memory is freed behind
- * the operations that were queued before, and what is allocated then does not disturb them. */
+/* Queued operations run in order. An upload has read its source when it returns. A free waits for the
+ * operations queued before it; memory allocated after it does not disturb them. */
 static void device_order(void **state)
 {
     (void)state;

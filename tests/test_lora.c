@@ -305,7 +305,7 @@ static void losses_of(struct run *r, struct tune_record *record, int steps, doub
     }
 }
 
-/* What a step drops depends on its number alone: also in a run that goes on after another. */
+/* Dropout depends on the number of the step alone, also in a resumed run. */
 static void dropping_goes_on(void **state)
 {
     (void)state;

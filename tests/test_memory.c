@@ -284,8 +284,8 @@ static void too_little(void **state)
 
 static const struct tune_memory_limit wide = {"wide", INT64_MAX, TUNE_MEMORY_FILLED};
 
-/* Of a device with memory of its own: refused one byte below its sum, let through at it; the host's
- * limits bound the rest. */
+/* A device has memory of its own. A plan one byte larger is refused, a plan of that size is accepted;
+ * the host's limits bound the host's part. */
 static void memory_of_its_own(void **state)
 {
     (void)state;
@@ -357,7 +357,7 @@ static void not_a_byte_less(void **state)
     tune_device_close(dev);
 }
 
-/* What a device says of its memory: the CPU has the host's; what cannot be is refused. */
+/* A device states its memory. The CPU has the host's memory; impossible numbers are refused. */
 static void what_a_device_has(void **state)
 {
     (void)state;

@@ -816,7 +816,7 @@ static void chunks_by_hand(void **state)
     close_trainer(&t);
 }
 
-/* What a row function is told of each position, and by_hand with a factor of each. */
+/* A row function is told this of each position. by_hand adds a factor. */
 struct told {
     const double *weights;
     int32_t seen[POSITIONS]; /* the label + 1 */
@@ -1066,7 +1066,7 @@ static void second_model(void **state)
     close_trainer(&t);
 }
 
-/* What a row function sees of both models: the difference of their logits at one place, in the first one's. */
+/* A row function sees both models: it returns the difference of their logits at one place. */
 static double both(const struct tune_row *r)
 {
     double d = (double)r->x[7] - r->other[7];

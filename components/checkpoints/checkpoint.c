@@ -21,7 +21,7 @@
 #include "models/lora.h"
 #include "models/weights.h"
 
-/* What tune_checkpoint_resume was given: what a rescue saves. */
+/* A rescue saves these; tune_checkpoint_resume was given them. */
 struct work {
     struct tune_model *model;
     struct tune_optimizer *optimizer;

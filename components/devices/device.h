@@ -63,7 +63,7 @@ struct tune_largest {
     bool training;               /* backward is wanted, too */
 };
 
-/* What memory the device has, bytes. */
+/* The memory of a device, bytes. */
 struct tune_device_memory {
     int64_t free;  /* may still be taken */
     int64_t total; /* 0: unknown, and free too */

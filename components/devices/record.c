@@ -128,7 +128,7 @@ static int finished(const struct tune_record *r)
     return r->steps - (r->open ? 1 : 0);
 }
 
-/* What the device knows of a step, beside what the host does. */
+/* The device's scalars of a step, then numbers that the host computes of them. */
 static void fill(struct tune_done_step *step, const struct tune_scalars *s)
 {
     step->scalars = *s;

@@ -14,7 +14,7 @@ enum { TRANSFER_BYTES = 4 << 20 }; /* of the heap: what weights pass through whe
 
 enum { ARENA_BYTES = 64 << 20 };   /* addresses that glibc's malloc reserves for a thread */
 
-/* Where a part lies. */
+/* The memory that holds a part. */
 enum where { HOST, DEVICE };
 
 static void add_to(int64_t *sum, int64_t bytes)
@@ -119,7 +119,7 @@ const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *tex
     return text;
 }
 
-/* What is still to be taken of the memory in a place; where both share one, of that. */
+/* The bytes that the run will still take in one place. A device that shares host memory counts once. */
 static int64_t to_take(const struct tune_memory_plan *plan, enum where where)
 {
     if (plan->memory.shared)
@@ -127,7 +127,7 @@ static int64_t to_take(const struct tune_memory_plan *plan, enum where where)
     return where == DEVICE ? plan->device : plan->host - plan->held;
 }
 
-/* What is too much, and where. */
+/* Bytes that do not fit, and their place. */
 struct excess {
     enum where where;
     int64_t bytes;

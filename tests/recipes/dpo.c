@@ -99,14 +99,14 @@ int main(int argc, char **argv)
             }
             MUST(tune_model_backward(model, &batch, tune_loss_dhidden(loss))); /* adds */
         }
-        /* Where is the division? Here, once a step: the loss is a sum over pairs, so the gradients
-         * are divided by the step's number of pairs, then clipped to the norm. */
+        /* The division is here, once a step. The loss is a sum over pairs; gradients are divided
+         * by the number of pairs in all micro-batches, then clipped to the norm. */
         MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
         MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
         tune_progress_step(&at, load);
         MUST(tune_logger_metric(log, "rewards/margins", margins / pairs));
         MUST(tune_logger_metric(log, "rewards/accuracies", right / pairs));
-        /* What waits for the device? The log-probabilities above, and these three where due. */
+        /* The log-probabilities above wait for the device. These three do so where they are due. */
         MUST(tune_logger_step(log, &at, record));          /* --log-every: reads the sums */
         MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
         MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every; a new best */

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         double decay = my.decay < most ? my.decay : most;
         MUST(average(model, ema, decay));
         MUST(tune_logger_metric(log, "ema_decay", decay));
-        /* Of the loop, only these three wait for the device, each at the steps where it is due. */
+        /* Only these three calls wait for the device, and only at the steps where they are due. */
         MUST(tune_logger_step(log, &at, record));          /* --log-every: reads the sums */
         MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
         MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every; a new best */
