@@ -23,29 +23,40 @@ $(BUILD)/config.mk: tools/configure.sh
 
 CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
            -ffp-contract=fast -fno-math-errno $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
-CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(YAML_CFLAGS) $(EXTRA_CPPFLAGS)
+CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
 LDFLAGS  = -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
-LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(YAML_LIBS) $(HDF5_LIBS) $(OPENMP) -ldl -lpthread -lm
+LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm
 
+# Two libraries. libtune.a is for training and needs cJSON and OpenBLAS; libtune_sweeps.a is for measuring
+# and also needs HDF5 and libyaml. SWEEPERS link both. SWEEPS is empty where HDF5 or libyaml is missing:
+# then make leaves SWEEPERS out and says so.
 LIBRARY  = $(BUILD)/libtune.a
-SOURCES  = $(filter-out components/flags/program.c,$(wildcard components/*/*.c components/*/*/*.c))
+SWEEPS   = $(SWEEPS_FOUND)$(filter command environment,$(origin HDF5_LIBS) $(origin YAML_LIBS))
+SWEEPS_LIBRARY = $(BUILD)/libtune_sweeps.a
+SWEEPS_LIBS    = $(YAML_LIBS) $(HDF5_LIBS)
+SWEEPS_OBJECTS = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard components/sweeps/*/*.c))
+SWEEPERS := $(addprefix $(BUILD)/,space sweep samples $(basename $(shell grep -l '"sweeps/' tests/*.c tests/*/*.c)))
+possible  = $(if $(SWEEPS),$1,$(filter-out $(SWEEPERS),$1))
+
+SOURCES  = $(filter-out components/flags/program.c components/sweeps/%,$(wildcard components/*/*.c components/*/*/*.c))
 OBJECTS  = $(SOURCES:%.c=$(BUILD)/obj/%.o)
 PROGRAM  = $(BUILD)/obj/components/flags/program.o
 RECIPES  = $(patsubst recipes/%.c,$(BUILD)/%,$(wildcard recipes/*.c))
-TOOLS    = $(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c))
+TOOLS    = $(call possible,$(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c)))
 MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
-PEERS    = $(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c))
-HELPERS  = $(patsubst tests/helpers/%.c,$(BUILD)/tests/helpers/%,$(wildcard tests/helpers/*.c))
-BENCHES  = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
+PEERS    = $(call possible,$(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c)))
+HELPERS  = $(call possible,$(patsubst tests/helpers/%.c,$(BUILD)/tests/helpers/%,$(wildcard tests/helpers/*.c)))
+BENCHES  = $(call possible,$(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c)))
 FAR      = $(BUILD)/tests/libfar.a
-TESTS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
-FUZZERS  = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c)))
+TESTS    = $(call possible,$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)))
+FUZZERS  = $(call possible,$(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c))))
 REPLAY  ?= $(BUILD)/obj/tests/fuzz/replay.o
 
-all: found $(RECIPES) $(TOOLS) $(MAKERS) $(BUILD)/tune.pc $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
+all: found $(RECIPES) $(TOOLS) $(MAKERS) $(addprefix $(BUILD)/,$(PKG_CONFIG)) $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
 
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
+	@$(if $(SWEEPS),,echo "# left out: space, sweep and samples, which need HDF5 and libyaml")
 
 # Programs have static pattern rules: with patterns that match any file under $(BUILD), make searches for ways to make
 # every header and .d file.
@@ -53,14 +64,24 @@ found: $(BUILD)/config.mk
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(OPENBLAS_CFLAGS) $(HDF5_CFLAGS) $(CFLAGS) -c $< -o $@
+	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(OPENBLAS_CFLAGS) $(CFLAGS) -c $< -o $@
 
 # Its numbers are compared bit for bit with other people's: no product and sum in one rounding.
 $(BUILD)/obj/components/core/nf4.o: CFLAGS += -ffp-contract=off
 
+$(SWEEPS_OBJECTS): CPPFLAGS += $(YAML_CFLAGS) $(HDF5_CFLAGS)
+
 $(LIBRARY): $(OBJECTS)
+$(SWEEPS_LIBRARY): $(SWEEPS_OBJECTS)
+$(LIBRARY) $(SWEEPS_LIBRARY):
 	@rm -f $@
-	$(call say,ar,$@)$(AR) rcs $@ $(OBJECTS)
+	$(call say,ar,$@)$(AR) rcs $@ $^
+
+# A static library stands behind those that call it.
+link = $(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter $(SWEEPS_LIBRARY),$^) \
+       $(filter-out $(SWEEPS_LIBRARY),$(filter %.a,$^)) $(MORE_LIBS) $(LIBS) -o $@
+$(SWEEPERS): $(SWEEPS_LIBRARY)
+$(SWEEPERS): MORE_LIBS += $(SWEEPS_LIBS)
 
 # A recipe carries its own source: the run folder keeps what really ran.
 embed = printf '.section .rodata\n.global tune_recipe_source, tune_recipe_source_end\ntune_recipe_source:\n.incbin "%s"\ntune_recipe_source_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' '$<' \
@@ -70,16 +91,16 @@ $(BUILD)/obj/%.source.o: %.c
 	$(call say,text,$<)$(embed)
 
 $(RECIPES): $(BUILD)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) $(LIBRARY)
-	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(link)
 
 # A tool too long for one file keeps the others in a folder of its name.
 PARTS    = $(wildcard tools/*/*.c)
 $(TOOLS): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(PROGRAM) $(LIBRARY)
-	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -o $@
+	$(link)
 $(foreach p,$(PARTS),$(eval $(BUILD)/$(notdir $(patsubst %/,%,$(dir $(p)))): $(BUILD)/obj/$(p:.c=.o)))
 
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
-	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(link)
 
 # The far device of tests/far, for the tests that open it.
 $(FAR): $(BUILD)/obj/tests/far/far.o
@@ -88,15 +109,15 @@ $(FAR): $(BUILD)/obj/tests/far/far.o
 
 # Only the tests know cmocka: the benches and their helpers build where it is not installed.
 $(TESTS:$(BUILD)/%=$(BUILD)/obj/%.o): CPPFLAGS += $(CMOCKA_CFLAGS)
-$(TESTS): CHECKS = $(CMOCKA_LIBS)
+$(TESTS): MORE_LIBS += $(CMOCKA_LIBS)
 $(TESTS) $(HELPERS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(FAR) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CHECKS) $(LIBS) -o $@
+	$(link)
 
 # Fuzz targets with a main that replays inputs; `make fuzz` builds them with libFuzzer's in its place.
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(REPLAY) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(link)
 
 # make RECIPE=/elsewhere/mine.c builds $(BUILD)/mine from a file outside this tree.
 ifdef RECIPE
@@ -112,33 +133,31 @@ $(BUILD)/obj/outside/$(mine).source.o: $(RECIPE)
 	@mkdir -p $(@D)
 	$(call say,text,$<)$(embed)
 $(BUILD)/$(mine): $(BUILD)/obj/outside/$(mine).o $(BUILD)/obj/outside/$(mine).source.o $(PROGRAM) $(LIBRARY)
-	$(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(link)
 endif
 
-# For programs of one's own (tests/foreign): the headers are those tune.h brings, and those named here. flags/program.h is
-# not among them: it prints and exits. Recipes take it, from share/tune.c/program (recipe.mk) where tune.c is installed.
-PUBLIC   = $(addprefix components/,checkpoints/adapter.h core/build_id.h core/decimal.h core/failure.h core/file.h core/host.h core/json.h \
-           core/nearest.h core/nf4.h core/random.h core/safetensors.h core/version.h devices/ops.h flags/find.h flags/known.h \
-           models/init.h models/weights.h runs/run.h spaces/experiment.h spaces/operation.h stores/claim.h stores/store.h \
-           tokenizers/chat_template.h actuators/child.h actuators/measure.h discovery/results.h discovery/view.h views/heat.h \
-           views/parallel.h views/plot.h views/table.h)
-HEADERS  = $(patsubst components/%,%,$(shell $(CC) -Icomponents -MM -x c components/tune.h $(PUBLIC) | tr ' \\' '\n\n' | grep '\.h$$' | sort -u))
+# flags/program.h is not among the public headers: it prints and exits. Recipes take it from share/tune.c/program
+# (recipe.mk) where tune.c is installed.
+HEADERS  = $(filter-out $(if $(SWEEPS),,sweeps/%),$(shell sed '/^\#/d' components/headers.txt))
 VERSION  = $(shell sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h)
 DEST     = $(DESTDIR)$(abspath $(PREFIX))
 
 # $(call pc,prefix,libdir,includedir)
 pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@LIBDIR@|$(2)|' -e 's|@INCLUDEDIR@|$(3)|' -e 's|@VERSION@|$(VERSION)|' \
-     -e 's|@CJSON_CFLAGS@|$(strip $(CJSON_CFLAGS))|' -e 's|@LIBS@|$(strip $(LIBS))|' tools/tune.pc.in
+     -e 's|@CJSON_CFLAGS@|$(strip $(CJSON_CFLAGS))|' -e 's|@LIBS@|$(strip $(LIBS))|' -e 's|@SWEEPS_LIBS@|$(strip $(SWEEPS_LIBS))|'
+PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
 
 # The tree as it is, not installed: PKG_CONFIG_PATH=<tree>/build pkg-config --cflags --libs tune
-$(BUILD)/tune.pc: tools/tune.pc.in components/core/version.h $(BUILD)/config.mk Makefile | $(LIBRARY)
-	@$(call pc,$(CURDIR),$(abspath $(BUILD)),$${prefix}/components) > $@
+$(addprefix $(BUILD)/,$(PKG_CONFIG)): $(BUILD)/%.pc: tools/%.pc.in components/core/version.h $(BUILD)/config.mk Makefile
+	@$(call pc,$(CURDIR),$(abspath $(BUILD)),$${prefix}/components) $< > $@
 
 install: all
 	install -d "$(DEST)/bin" "$(DEST)/lib/pkgconfig" "$(DEST)/share/tune.c/tools"
 	install $(RECIPES) $(TOOLS) $(MAKERS) "$(DEST)/bin"
-	install -m 644 $(LIBRARY) "$(DEST)/lib"
-	$(call pc,$(abspath $(PREFIX)),$${prefix}/lib,$${prefix}/include/tune) > "$(DEST)/lib/pkgconfig/tune.pc"
+	install -m 644 $(LIBRARY) $(if $(SWEEPS),$(SWEEPS_LIBRARY)) "$(DEST)/lib"
+	for p in $(PKG_CONFIG); do \
+	    $(call pc,$(abspath $(PREFIX)),$${prefix}/lib,$${prefix}/include/tune) tools/$$p.in > "$(DEST)/lib/pkgconfig/$$p"; \
+	done
 	for h in $(HEADERS); do install -D -m 644 components/$$h "$(DEST)/include/tune/$$h" || exit 1; done
 	for f in $$(find defaults datasets/*.jsonl datasets/*.txt -type f); do \
 	    case $$f in *.sh) mode=755 ;; *) mode=644 ;; esac; \
@@ -151,7 +170,7 @@ install: all
 	install -m 644 tools/recipe.mk "$(DEST)/share/tune.c"
 
 uninstall:
-	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) "$(DEST)/lib/libtune.a" "$(DEST)/lib/pkgconfig/tune.pc"
+	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) $(addprefix "$(DEST)/lib"/,libtune.a libtune_sweeps.a pkgconfig/tune.pc pkgconfig/tune_sweeps.pc)
 	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c"
 
 setup:
@@ -252,4 +271,3 @@ help:
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .PHONY: all quickstart found install uninstall setup setup-test test test-peers faults mutants bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
-.SECONDARY:

@@ -11,14 +11,12 @@ covers() {
     echo Makefile tools/setup.sh tools/configure.sh tests/run.sh tests/tap.sh
     case $1 in
     test-asan) echo components recipes tools datasets defaults tests :!tests/bench :!tests/peers ;;
-    test-valgrind) echo components/core components/datasets components/tokenizers components/devices components/models \
-        components/losses components/optimizers components/checkpoints components/evaluators components/loggers \
-        components/runs recipes tools/init_model.c tools/tokenize.c tests/valgrind.sh ;;
+    test-valgrind) echo components :!components/sweeps :!components/views recipes tools/init_model.c tools/tokenize.c tests/valgrind.sh ;;
     fuzz) echo components :!components/devices :!components/losses :!components/optimizers :!components/views tests/fuzz \
         tests/fuzz.sh ;;
-    faults) echo components/core components/runs components/checkpoints components/loggers components/evaluators \
-        components/profilers components/flags components/stores components/actuators components/discovery recipes \
-        tools/sweep.c tools/sweep tools/merge_adapter.c tests/faults tests/faults.sh tests/faults_sweep.sh ;;
+    faults) echo components/core components/files components/machine components/runs components/checkpoints \
+        components/loggers components/evaluators components/profilers components/flags components/adapters \
+        components/sweeps recipes tools/sweep.c tools/sweep tools/merge_adapter.c tests/faults tests/faults.sh tests/faults_sweep.sh ;;
     test-aarch64) echo components ':(glob)tests/*.[ch]' tests/reference tools/aarch64.sh ;;
     esac
 }

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/file.h"
-#include "core/json.h"
+#include "files/file.h"
+#include "files/json.h"
 #include "core/try.h"
 #include "core/nearest.h"
 #include "flags/program.h"

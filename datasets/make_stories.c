@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "core/random.h"
 #include "flags/program.h"
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 
 /* The message of a call that must succeed, when it does not. */
 #define assert_ok(call)                                                       \

@@ -3,9 +3,9 @@
 #include <cjson/cJSON.h>
 
 #include "adapter_folders.h"
-#include "models/adapter_file.h"
-#include "core/cjson.h"
-#include "core/safetensors.h"
+#include "adapters/adapter_file.h"
+#include "files/cjson.h"
+#include "files/safetensors.h"
 #include "devices/ops.h"
 #include "models/model.h"
 #include "models/weights.h"

@@ -1,6 +1,6 @@
 /* test_chat.c - a model's template found, conversations rendered, and what assistants wrote in them. */
 #include "test.h"
-#include "tokenizers/chat_template.h"
+#include "templates/chat_template.h"
 #include "tokenizers/tokenizer.h"
 
 #define SAID(r, c) {.role = r, .content = {c, sizeof c - 1}}

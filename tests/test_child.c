@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "actuators/capped_log.h"
-#include "actuators/child.h"
-#include "actuators/guard.h"
+#include "machine/capped_log.h"
+#include "machine/child.h"
+#include "machine/guard.h"
 #include "core/random.h"
 
 static char self[TUNE_PATH_MAX]; /* this program */

@@ -8,8 +8,8 @@
 
 #include "test.h"
 
-#include "stores/claim.h"
-#include "stores/store.h"
+#include "sweeps/stores/claim.h"
+#include "sweeps/stores/store.h"
 
 static char who[128];
 

@@ -2,10 +2,10 @@
  * and what its columns are when it is imported. tests/test_samples.sh asks the same of the program. */
 #include "test.h"
 
-#include "core/csv.h"
-#include "discovery/import_parts.h"
-#include "discovery/results.h"
-#include "discovery/view.h"
+#include "files/csv.h"
+#include "sweeps/discovery/import_parts.h"
+#include "sweeps/discovery/results.h"
+#include "sweeps/discovery/view.h"
 
 /* Under a sanitizer: the HDF5 library loses some bytes of its own whenever it refuses a file. */
 const char *__lsan_default_suppressions(void);

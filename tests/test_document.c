@@ -1,7 +1,7 @@
 /* test_document.c - YAML and JSON as trees: what scalars mean, where everything stands, and every complaint with its place. */
 #include "test.h"
 
-#include "spaces/document.h"
+#include "sweeps/spaces/document.h"
 
 static struct tune_document *yaml(const char *text)
 {

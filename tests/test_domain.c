@@ -1,7 +1,7 @@
 /* test_domain.c - domains: reading and its errors, values by index and back, draws, one within another. */
 #include "test.h"
 
-#include "spaces/domain.h"
+#include "sweeps/spaces/domain.h"
 
 /* A domain as it stands in a file; its document lives until the next call. */
 static struct tune_document *document;

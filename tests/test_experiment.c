@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/file.h"
-#include "spaces/experiment.h"
-#include "spaces/operation.h"
+#include "files/file.h"
+#include "sweeps/spaces/experiment.h"
+#include "sweeps/spaces/operation.h"
 
 static char folder[] = "/tmp/test-experiment-XXXXXX";
 

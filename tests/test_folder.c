@@ -6,7 +6,7 @@
 
 #include "test.h"
 
-#include "core/folder.h"
+#include "files/folder.h"
 
 /* "model" is by turns a link to the stranger's folder and to the private one, until the process is
  * killed. */

@@ -72,7 +72,7 @@ is "it builds" built enough "$build" "$CC" c11 "$tmp/enough.c"
 is "it trains until the loss is low enough" eval 'enough 4.5 trained && test ! -s "$tmp/err" && awk "{ last = \$2; if (NR > 1 && before <= 4.5) bad = 1; before = \$2 } END { exit bad || last > 4.5 || NR < 5 }" "$tmp/out"'
 is "and leaves a model folder" eval 'cmp -s "$tmp/a/config.json" "$tmp/trained/config.json" && test -s "$tmp/trained/model.safetensors"'
 is "an error is said, not survived" eval '! "$tmp/loop-enough" "$tmp/gone" datasets/stories.jsonl 4 "$tmp/x" 2>"$tmp/err" && grep -q "^enough: .*gone" "$tmp/err"'
-headers() { grep -oE '^\| `[^|]*\.h`.* \|' $page | grep -oE '[a-z]+/[a-z_]+\.h' | while read -r h; do [ -e "$tmp/inst/include/tune/$h" ] || echo "$h"; done; }
+headers() { grep -oE '^\| `[^|]*\.h`.* \|' $page | grep -oE '([a-z]+/)+[a-z_]+\.h' | while read -r h; do [ -e "$tmp/inst/include/tune/$h" ] || echo "$h"; done; }
 none "every header it names is installed" "$(headers)"
 # ---- a recipe, in a folder of its own, by what is installed ----
 mkdir "$tmp/own folder" && cp "$tmp/inst/share/tune.c/recipes/finetune_lora.c" "$tmp/own folder/mine.c"

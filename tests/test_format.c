@@ -1,8 +1,8 @@
 /* test_format.c - prompt templates, formats of rows, what of them is trained. */
-#include "core/json.h"
+#include "files/json.h"
 #include "core/random.h"
 #include "datasets/conversation.h"
-#include "datasets/prompt_template.h"
+#include "templates/prompt_template.h"
 #include "datasets/rows.h"
 #include "flags/flags.h"
 #include "marked_rows.h"

@@ -5,7 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "core/random.h"
 #include "models/activations.h"
 #include "models/init.h"

@@ -1,7 +1,7 @@
 /* test_jinja.c - templates and what they render: figures from Jinja2 3.1.6 set up as transformers does. What stands in the live
  * package is compared in tests/peers/chat_peer.py; here are the rules one by one, refusals, limits and whose bytes are whose. */
 #include "test.h"
-#include "tokenizers/jinja.h"
+#include "templates/jinja.h"
 
 static const char variables[] =
     "{\"a\": {\"x\": 1, \"y\": {\"z\": \"q\"}}, \"l\": [1, 2, 3, \"x\", null, true, 2.5], \"s\": \"Hi <|im_end|> w\\u00f6rld\","

@@ -1,7 +1,7 @@
 /* test_jobs.c - what an operation has to do: which entities in which order, what of it is known, what it has done before. */
 #include "test.h"
 
-#include "discovery/results.h"
+#include "sweeps/discovery/results.h"
 
 /* Under a sanitizer: the HDF5 library loses some bytes of its own whenever it refuses a file. */
 const char *__lsan_default_suppressions(void);

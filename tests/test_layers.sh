@@ -15,39 +15,45 @@ only() {
     none "$(echo "$header" | tr -d "\\\\") is included only in $(echo "$*" | tr -d "\\\\")" "$found"
 }
 only 'cblas\.h' components/devices/cpu/
-only '(cuda|cublas|cudnn|nvml|nccl)[A-Za-z_]*\.h' components/devices/cuda/ components/distributed/nccl
-only 'mpi\.h' components/distributed/mpi
-only 'hdf5\.h' components/stores/
-only 'yaml\.h' components/spaces/
+only '(cuda|cublas|cudnn|nvml|nccl)[A-Za-z_]*\.h' components/devices/cuda/ components/comm/nccl
+only 'mpi\.h' components/comm/mpi
+only 'hdf5\.h' components/sweeps/stores/
+only 'yaml\.h' components/sweeps/spaces/
 only '(immintrin|x86intrin|arm_neon|arm_sve)\.h' components/devices/cpu/ components/core/
+only 'sweeps/' components/sweeps/ tools/ tests/
 only 'flags/flags\.h' components/flags/ components/tune.h 'components/[a-z]*/get_[a-z]*\.c:' recipes/ tools/ datasets/ tests/
 only 'flags/program\.h' components/flags/program.c components/flags/program.h recipes/ tools/ datasets/ tests/
 only 'flags/state\.h' components/flags/
-only 'tokenizers/(parts|unicode)[a-z_]*\.h' components/tokenizers/ tests/
+only 'tokenizers/parts\.h' components/tokenizers/ tests/
 only 'tests/' nowhere
 
-# Each folder stands on those to its right.
-order="checkpoints evaluators loggers runs views profilers optimizers losses models datasets tokenizers distributed devices flags core"
-leftwards() {
-    grep -rnE '^ *# *include *"' components --include='*.[ch]' --include='*.cu' | sed 's|^components/||' | awk -v order="$order" '
+# A component includes components named earlier in this list. Parts of sweeps have an order of their own.
+order="core files machine runs flags views devices comm tokenizers templates datasets models adapters losses optimizers
+    generators profilers loggers evaluators checkpoints sweeps"
+sweeps="spaces actuators stores discovery charts"
+earlier() {
+    grep -rnE '^ *# *include *"' components --include='*.[ch]' --include='*.cu' | sed 's|^components/||' |
+        awk -v order="$order" -v sweeps="$sweeps" '
         BEGIN {
             n = split(order, name, " ")
             for (i = 1; i <= n; i++) at[name[i]] = i
+            n = split(sweeps, name, " ")
+            for (i = 1; i <= n; i++) part[name[i]] = i
         }
         {
             split($0, half, "\""); split(half[1], where, "[/:]"); split(half[2], what, "/")
             from = where[1]; to = what[1]
-            if (from == "tune.h" || from == to) next
-            getter = half[1] ~ /^[a-z]*\/get_[a-z]*\.c:/
-            if (from == "actuators" && to ~ /^(core|spaces)$/) next
-            if (from == "discovery" && to ~ /^(core|spaces|stores|actuators)$/) next
-            if (from ~ /^(tokenizers|spaces|stores|runs|views)$/) { if (to == "core" || (to == "flags" && getter)) next }
-            else if (!(from in at)) { print "no place in the order: " $0; next }
-            else if (to in at && at[to] > at[from]) next
+            if (from == "tune.h") next
+            if (!(from in at) || !(to in at)) { print "no place in the order: " $0; next }
+            if (at[to] < at[from]) next
+            if (from == to && (from != "sweeps" || part[what[2]] <= part[where[2]])) next
             print
         }'
 }
-none "every folder of components stands on those to its right" "$(leftwards)"
+none "a component includes only components named earlier in the order" "$(earlier)"
+folders() { ls -d components/*/ components/sweeps/*/ | sed 's|components/||; s|/$||'; }
+named() { printf '%s\n' $order; printf 'sweeps/%s\n' $sweeps; }
+none "every folder has its place in it" "$(for f in $(folders); do named | grep -qx "$f" || echo "$f"; done)"
 
 # ---- what components call ----
 # Comments and strings may speak of anything.
@@ -85,11 +91,8 @@ members() {
         tr '\n;{}' ' \n\n\n' |
         sed -e 's/([^()]*)//g' -e 's/([^()]*)//g' -e 's/([^()]*)//g'
 }
-# What is installed of some components.
-public() {
-    make --no-print-directory CC="$CC" --eval='public: ; @echo $(HEADERS)' public | tr ' ' '\n' |
-        grep -E '^(models|losses|optimizers|checkpoints|adapters)/'
-}
+# The public headers of some components.
+public() { grep -E '^(models|losses|optimizers|checkpoints|adapters)/' components/headers.txt; }
 # Numbers that a header hands out by a pointer. host, host_rows, tune_chunk_host: copies on the host, and
 # they say so. context: the caller's own.
 pointers() {
@@ -111,19 +114,41 @@ for read in '*(const float *)t->data' '*t->data' 't->data[0]'; do
     is "a host's read of it does not compile: $read" eval '! returns "$read"'
 done
 
-# ---- the library's symbols ----
-library=$BUILD/libtune.a
+# ---- the libraries' symbols ----
+library() { nm -A "$@" "$BUILD/libtune.a" "$BUILD/libtune_sweeps.a"; }
 if sanitized; then
-    skip "symbols of libtune.a" "a sanitizer build has names of its own"
+    skip "symbols of the libraries" "a sanitizer build has names of its own"
 else
-    is "the library is there" test -s "$library"
-    none "every global name begins with tune_" "$(nm -g --defined-only "$library" 2>/dev/null | awk 'NF == 3 && $3 !~ /^tune_/')"
-    none "no undefined exit, abort, signal, printf, puts, stderr" "$(nm -A -u "$library" 2>/dev/null | grep -wE 'U (_?exit|_Exit|quick_exit|abort|raise|signal|__sysv_signal|sigaction|atexit|printf|vprintf|__printf_chk|puts|putchar|perror|stderr|fork|system|setlocale|strtok|rand|srand)')"
-    none "stdout in loggers only" "$(nm -A -u "$library" 2>/dev/null | grep -wE 'U stdout' | grep -vE ':(get_logger|logger|progress_line)\.o:')"
+    is "the libraries are there" test -s "$BUILD/libtune.a" -a -s "$BUILD/libtune_sweeps.a"
+    none "every global name begins with tune_" "$(library -g --defined-only 2>/dev/null | awk 'NF > 2 && $NF !~ /^tune_/')"
+    none "no undefined exit, abort, signal, printf, puts, stderr" "$(library -u 2>/dev/null | grep -wE 'U (_?exit|_Exit|quick_exit|abort|raise|signal|__sysv_signal|sigaction|atexit|printf|vprintf|__printf_chk|puts|putchar|perror|stderr|fork|system|setlocale|strtok|rand|srand)')"
+    none "stdout in loggers only" "$(library -u 2>/dev/null | grep -wE 'U stdout' | grep -vE ':(get_logger|logger|progress_line)\.o:')"
+    variables() { objdump -t "$BUILD/libtune.a" "$BUILD/libtune_sweeps.a" 2>/dev/null; }
     # .data.rel.ro is constant once loaded; .tbss is each thread's own
-    none "no variable but each thread's error text" "$(objdump -t "$library" 2>/dev/null | awk '/ O (\.data|\.bss|\*COM\*)/ && !/ \.data\.rel\.ro/')"
-    none "the only thread's own variable is the error" "$(objdump -t "$library" 2>/dev/null | awk '/:     file format/ { file = $1 } / \.t(bss|data)/ && !/ d  / && file != "error.o:" { print file, $0 }')"
+    none "no variable but each thread's error text" "$(variables | awk '/ O (\.data|\.bss|\*COM\*)/ && !/ \.data\.rel\.ro/')"
+    none "the only thread's own variable is the error" "$(variables | awk '/:     file format/ { file = $1 } / \.t(bss|data)/ && !/ d  / && file != "error.o:" { print file, $0 }')"
+    # An undefined name of libtune.a that libtune_sweeps.a defines.
+    nm -g --defined-only "$BUILD/libtune_sweeps.a" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u >"$tmp/measuring"
+    none "libtune.a stands without libtune_sweeps.a" "$(nm -u "$BUILD/libtune.a" 2>/dev/null | awk '$1 == "U" { print $2 }' | sort -u | comm -12 - "$tmp/measuring")"
 fi
+
+# ---- public headers ----
+public_headers() { sed '/^#/d' components/headers.txt; }
+reached() { $CC -Icomponents -MM -x c $(public_headers | sed 's|^|components/|') | tr ' \\' '\n\n' | grep '\.h$' | sed 's|^components/||' | sort -u; }
+public_headers | sort >"$tmp/public"
+reached >"$tmp/reached"
+is "headers.txt names every header that a public header includes" diff "$tmp/public" "$tmp/reached"
+
+# ---- a machine without HDF5 or libyaml ----
+# This compiler finds neither. `make -n` prints what make would do.
+printf '#!/bin/sh\nfor f in "$@"; do\n    case $f in *.c) ! grep -qE "include <(hdf5|yaml)" "$f" || exit 1 ;; esac\ndone\nexec %s "$@"\n' "$CC" >"$tmp/bare_cc"
+chmod +x "$tmp/bare_cc"
+bare() { env MAKEFLAGS= PKG_CONFIG_LIBDIR="$tmp" make --no-print-directory BUILD="$tmp/bare" CC="$tmp/bare_cc" "$@"; }
+is "without HDF5 and libyaml make knows what to build" eval 'bare -n >"$tmp/bare_all" 2>&1'
+is "... the recipes and the tools that do not measure" eval 'for p in finetune_full finetune_lora tokenize init_model merge_adapter runs make_stories; do grep -qE -- "-o [^ ]*/bare/$p( |$)" "$tmp/bare_all" || { echo $p; exit 1; }; done'
+none "... none of the others, and no such library" "$(grep -E -- '-o [^ ]*/bare/(space|sweep|samples)( |$)|-lhdf5|-lyaml|libtune_sweeps' "$tmp/bare_all")"
+is "... and it says what is left out, in one line" eval 'bare found >"$tmp/found" && grep -c "left out: space, sweep and samples, which need HDF5 and libyaml" "$tmp/found" | grep -qx 1'
+is "... whose libraries are given by hand is not left out" eval 'bare -n HDF5_LIBS=-lmine YAML_LIBS=-lmine | grep -qE -- "-o [^ ]*/bare/sweep( |$)"'
 
 # ---- programs that do not train load no device ----
 for p in tokenize make_stories make_news init_model merge_adapter space sweep samples runs; do
@@ -182,7 +207,7 @@ else
 fi
 # another C library, and standard C to the letter; HDF5's headers and OpenBLAS's are of this machine's library
 foreign() {
-    find components recipes tools datasets -name '*.c' | grep -v -e ^components/stores/ -e /blas.c | while read -r f; do
+    find components recipes tools datasets -name '*.c' | grep -v -e ^components/sweeps/stores/ -e /blas.c | while read -r f; do
         musl-gcc -std=c11 -pedantic -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents "-I$tmp/include" -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
     done
 }

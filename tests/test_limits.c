@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "core/cgroup.h"
-#include "core/cpus.h"
-#include "core/memory.h"
+#include "machine/cgroup.h"
+#include "machine/cpus.h"
+#include "machine/memory.h"
 
 #define MIB ((int64_t)1 << 20)
 

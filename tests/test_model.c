@@ -5,7 +5,7 @@
 #include <cjson/cJSON.h>
 #include <dirent.h>
 
-#include "core/safetensors.h"
+#include "files/safetensors.h"
 #include "devices/ops.h"
 #include "losses/loss.h"
 #include "models/model.h"

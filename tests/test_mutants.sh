@@ -8,7 +8,7 @@ is "every mutant of the list can be put in, at one place" check
 enough() { awk -F '\t' '$5 == "" { n++ } END { print n + 0, "that are not equivalent"; exit n < 120 }' "$tmp/checked"; }
 is "there are at least 120 of them" enough
 folders() {
-    for f in devices/cpu models losses optimizers core datasets stores discovery spaces; do
+    for f in devices/cpu models losses optimizers core datasets sweeps/stores sweeps/discovery sweeps/spaces; do
         cut -f 2 "$tmp/checked" | grep -q "^components/$f/" || { echo "none of $f"; return 1; }
     done
 }

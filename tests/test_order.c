@@ -2,8 +2,8 @@
 #include "test.h"
 
 #include "core/random.h"
-#include "spaces/order.h"
-#include "spaces/sobol.h"
+#include "sweeps/spaces/order.h"
+#include "sweeps/spaces/sobol.h"
 
 static struct tune_space *space(const char *yaml)
 {

@@ -1,8 +1,8 @@
 /* test_peft.c - adapters that PEFT made (tests/reference/adapters), read into models: logits, loss, gradients and twenty AdamW
  * steps against what PEFT and PyTorch compute in float64; written again; hostile folders. */
 #include "adapter_folders.h"
-#include "checkpoints/adapter.h"
-#include "core/safetensors.h"
+#include "adapters/adapter.h"
+#include "files/safetensors.h"
 #include "devices/ops.h"
 #include "losses/loss.h"
 #include "optimizers/optimizer.h"

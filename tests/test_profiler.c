@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "devices/ops.h"
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/clock.h"
-#include "core/memory.h"
+#include "machine/memory.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "losses/loss.h"

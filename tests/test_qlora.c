@@ -2,7 +2,7 @@
 #include "values.h"
 #include "far/far.h"
 
-#include "checkpoints/adapter.h"
+#include "adapters/adapter.h"
 #include "core/float16.h"
 #include "core/nf4.h"
 #include "core/random.h"

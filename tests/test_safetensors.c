@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/safetensors.h"
+#include "files/safetensors.h"
 
 static const char *folder;
 static char path[TUNE_PATH_MAX];

@@ -1,7 +1,7 @@
 /* test_space.c - spaces: files and what is wrong with them, entities by index, ids, constraints counted, descriptions. */
 #include "test.h"
 
-#include "spaces/space.h"
+#include "sweeps/spaces/space.h"
 
 static struct tune_space *parse(const char *yaml)
 {

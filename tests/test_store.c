@@ -9,7 +9,7 @@
 
 #include "test.h"
 
-#include "stores/sample_file.h"
+#include "sweeps/stores/sample_file.h"
 
 /* Under a sanitizer: the HDF5 library loses some bytes of its own whenever it refuses a file. */
 const char *__lsan_default_suppressions(void);

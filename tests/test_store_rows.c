@@ -9,8 +9,8 @@
 
 #include "test.h"
 
-#include "stores/sample_file.h"
-#include "stores/store_parts.h"
+#include "sweeps/stores/sample_file.h"
+#include "sweeps/stores/store_parts.h"
 
 static const struct tune_column columns[] = {{"name", "", TUNE_CELL_TEXT, TUNE_COLUMN_INPUT, false},
                                              {"size", "B", TUNE_CELL_NUMBER, TUNE_COLUMN_TARGET, true}};

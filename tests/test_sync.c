@@ -6,8 +6,8 @@
 
 #include "test.h"
 
-#include "stores/exclusive.h"
-#include "stores/store.h"
+#include "sweeps/stores/exclusive.h"
+#include "sweeps/stores/store.h"
 
 static char calls[64]; /* f: a file was synced, d: a folder; r: renamed, l: linked */
 

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "core/json.h"
+#include "files/json.h"
 #include "flags/flags.h"
 #include "tokenizers/tokenizer.h"
 #include "tokenizers/unicode.h"

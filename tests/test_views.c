@@ -3,9 +3,9 @@
 
 #include "test.h"
 
-#include "core/json.h"
-#include "views/heat.h"
-#include "views/parallel.h"
+#include "files/json.h"
+#include "sweeps/charts/heat.h"
+#include "sweeps/charts/parallel.h"
 #include "views/plot.h"
 #include "views/scale.h"
 #include "views/shades.h"

@@ -3,8 +3,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "core/file.h"
-#include "core/safetensors.h"
+#include "files/file.h"
+#include "files/safetensors.h"
 #include "models/init.h"
 #include "models/weights.h"
 

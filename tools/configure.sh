@@ -9,6 +9,7 @@ trap 'rm -rf "$tmp"' EXIT
 mkdir -p "$(dirname "$out")"
 : >"$out.new"
 : >"$out.found.new"
+found=
 
 # look NAME pkg "default cflags" "default libs" "header" "expression" package
 look() {
@@ -24,6 +25,7 @@ look() {
     printf '%s_CFLAGS ?= %s\n%s_LIBS ?= %s\n' "$name" "$cflags" "$name" "$libs" >>"$out.new"
     if [ -n "$how" ]; then
         printf '# %-8s found: %s\n' "$name" "$how" >>"$out.found.new"
+        found="$found $name"
     else
         printf '# %-8s NOT FOUND: make setup (Debian: apt-get install %s), or set %s_CFLAGS and %s_LIBS\n' \
             "$name" "$package" "$name" "$name" >>"$out.found.new"
@@ -38,6 +40,7 @@ hdf5=hdf5 cflags= libs=-lhdf5
 pkg-config --exists hdf5-serial 2>/dev/null && hdf5=hdf5-serial
 [ ! -d /usr/include/hdf5/serial ] || { cflags=-I/usr/include/hdf5/serial; libs=-lhdf5_serial; }
 look HDF5 $hdf5 "$cflags" "$libs" hdf5.h 'H5Dget_chunk_info_by_coord(0, NULL, NULL, NULL, NULL)' libhdf5-dev
+case "$found" in *HDF5*YAML* | *YAML*HDF5*) echo "SWEEPS_FOUND = yes" >>"$out.new" ;; esac
 # The flag for "this processor": clang on aarch64 long knew only -mcpu, a cross compiler knows neither.
 arch=
 for flag in -march=native -mcpu=native; do

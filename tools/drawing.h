@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "views/plot.h"
 
 /* drawing_unicode - the locale has drawn characters, and --ascii was not given (after setlocale). */

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cjson.h"
-#include "core/file.h"
-#include "core/json.h"
+#include "files/cjson.h"
+#include "files/file.h"
+#include "files/json.h"
 #include "core/try.h"
 #include "flags/known.h"
 #include "flags/program.h"

@@ -9,14 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "core/float16.h"
 #include "core/nf4.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "flags/find.h"
 #include "flags/program.h"
-#include "models/adapter_file.h"
+#include "adapters/adapter_file.h"
 #include "models/companions.h"
 #include "models/weights.h"
 

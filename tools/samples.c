@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "core/nearest.h"
-#include "discovery/confused.h"
+#include "sweeps/discovery/confused.h"
 
 struct samples_flags my;
 struct samples samples;

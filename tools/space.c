@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
-#include "core/csv.h"
+#include "files/cjson.h"
+#include "files/csv.h"
 #include "core/print.h"
 #include "flags/program.h"
-#include "spaces/experiment.h"
-#include "spaces/order.h"
+#include "sweeps/spaces/experiment.h"
+#include "sweeps/spaces/order.h"
 
 static struct {
     struct tune_flags tune;

@@ -15,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "actuators/from_program.h"
-#include "core/build_id.h"
+#include "sweeps/actuators/from_program.h"
+#include "machine/build_id.h"
 #include "core/clock.h"
-#include "core/json.h"
+#include "files/json.h"
 #include "core/print.h"
 #include "core/version.h"
-#include "discovery/confused.h"
+#include "sweeps/discovery/confused.h"
 #include "sweep/sweep.h"
 
 struct sweep_flags my;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
+#include "files/json.h"
 #include "core/print.h"
 #include "flags/program.h"
 #include "tokenizers/tokenizer.h"

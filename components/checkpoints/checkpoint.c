@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoints/adapter.h"
+#include "adapters/adapter.h"
 #include "checkpoints/disk.h"
 #include "checkpoints/state.h"
-#include "core/checkpoint_names.h"
+#include "runs/checkpoint_names.h"
 #include "core/failure.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "evaluators/evaluator.h"

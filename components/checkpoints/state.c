@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoints/adapter.h"
-#include "core/cjson.h"
-#include "core/file.h"
-#include "core/folder.h"
-#include "core/safetensors.h"
+#include "adapters/adapter.h"
+#include "files/cjson.h"
+#include "files/file.h"
+#include "files/folder.h"
+#include "files/safetensors.h"
 #include "core/try.h"
 #include "flags/find.h"
 #include "models/lora.h"

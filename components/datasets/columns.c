@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/csv.h"
+#include "files/csv.h"
 #include "core/print.h"
 #include "core/try.h"
 

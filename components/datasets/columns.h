@@ -5,8 +5,8 @@
 #ifndef TUNE_DATASETS_COLUMNS_H
 #define TUNE_DATASETS_COLUMNS_H
 
-#include "core/json.h"
-#include "datasets/prompt_template.h"
+#include "files/json.h"
+#include "templates/prompt_template.h"
 #include "datasets/rows.h"
 
 /* The names: of JSON those of the first rows together. Zeroed, it may be freed. */

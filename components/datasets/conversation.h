@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "core/json.h"
-#include "tokenizers/chat_template.h"
+#include "files/json.h"
+#include "templates/chat_template.h"
 
 /* Reused from row to row; zeroed, it may be freed. */
 struct tune_conversation {

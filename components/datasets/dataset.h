@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/file.h"
+#include "files/file.h"
 
 #ifdef __cplusplus
 extern "C" {

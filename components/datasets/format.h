@@ -12,7 +12,7 @@
 #include "datasets/columns.h"
 #include "datasets/conversation.h"
 #include "datasets/dataset.h"
-#include "datasets/prompt_template.h"
+#include "templates/prompt_template.h"
 
 /* In the order of the names that --format takes. */
 enum tune_format_kind {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
-#include "core/folder.h"
+#include "files/cjson.h"
+#include "files/folder.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "flags/find.h"

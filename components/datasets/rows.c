@@ -124,7 +124,7 @@ static const char *skip_field(const char *p, const char *end)
     return NULL;
 }
 
-/* A record by the rules of core/csv.h: a quote counts only where a field begins. */
+/* A record by the rules of files/csv.h: a quote counts only where a field begins. */
 static int next_record(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
     const char *p = rows->file.data + at->offset, *end = file_end(rows);

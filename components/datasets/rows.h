@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "datasets/dataset.h"
 
 struct tune_row {

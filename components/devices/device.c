@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cpus.h"
+#include "machine/cpus.h"
 #include "core/float16.h"
 #include "core/nf4.h"
 #include "core/try.h"

@@ -107,7 +107,7 @@ static inline void tune_device_does(struct tune_device *dev, enum tune_phase pha
 }
 
 /* tune_device_open - "cpu"; threads 0: OMP_NUM_THREADS where that is set, else as many as this process may use
- * (affinity, cgroup quota), at most 4096 (core/cpus.h). dev->threads is what OpenMP really gives; a warning says if that is fewer.
+ * (affinity, cgroup quota), at most 4096 (machine/cpus.h). dev->threads is what OpenMP really gives; a warning says if that is fewer.
  * NULL with an error: an unknown device, a number of threads that is none, no such backend built. Close it after everything made on it is freed. */
 struct tune_device *tune_device_open(const char *name, int threads);
 void tune_device_close(struct tune_device *dev);
@@ -132,7 +132,7 @@ int tune_device_in_place(struct tune_device *dev, tune_address memory, void **ho
  * whoever wants to look; waits. */
 int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *out);
 
-/* tune_device_memory - what memory there is now. The CPU takes the tightest limit of core/memory.h.
+/* tune_device_memory - what memory there is now. The CPU takes the tightest limit of machine/memory.h.
  * -1 with an error: the device cannot say, or what it says cannot be. */
 int tune_device_memory(const struct tune_device *dev, struct tune_device_memory *memory);
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/folder.h"
-#include "core/json.h"
+#include "files/folder.h"
+#include "files/json.h"
 #include "core/nearest.h"
 #include "core/try.h"
 #include "flags/known.h"

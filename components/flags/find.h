@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/file.h"
+#include "files/file.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/file.h"
-#include "core/json.h"
+#include "files/file.h"
+#include "files/json.h"
 #include "core/nearest.h"
 #include "core/try.h"
 #include "flags/known.h"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "core/try.h"
 
 const char *tune_hub_name(const char *hub_id)

@@ -31,7 +31,7 @@
  * properties), --list-models, --version; an option that is served in place of the run, as --show-tokens is; also --resume of a
  * run that came to its end, or to --stop-at-step. Notes the start time. A usage
  * error prints the message, how to get help, and exits 2. what: one line for the top of --help. From here on a mapped file that is cut short ends the program with its
- * name and exit code 1, not with "Bus error" (core/file.h). */
+ * name and exit code 1, not with "Bus error" (files/file.h). */
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what);
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/json.h"
+#include "files/file.h"
+#include "files/json.h"
 #include "core/try.h"
 #include "flags/resume.h"
 #include "flags/state.h"

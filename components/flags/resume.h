@@ -6,7 +6,7 @@
 #ifndef TUNE_FLAGS_RESUME_H
 #define TUNE_FLAGS_RESUME_H
 
-#include "core/file.h"
+#include "files/file.h"
 
 #ifdef __cplusplus
 extern "C" {

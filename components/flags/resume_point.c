@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/checkpoint_names.h"
-#include "core/cjson.h"
+#include "runs/checkpoint_names.h"
+#include "files/cjson.h"
 #include "core/error.h"
 #include "core/try.h"
 #include "flags/resume.h"

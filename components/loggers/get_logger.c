@@ -5,15 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "flags/find.h"
 #include "flags/flags.h"
-#include "core/host.h"
+#include "machine/host.h"
 #include "loggers/logger.h"
 #include "loggers/state.h"
 #include "models/lora.h"

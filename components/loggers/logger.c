@@ -10,18 +10,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/error.h"
 #include "core/failure.h"
-#include "core/file.h"
-#include "core/memory.h"
+#include "files/file.h"
+#include "machine/memory.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "core/version.h"
 #include "datasets/dataset.h"
 #include "flags/find.h"
 #include "flags/property.h"
-#include "core/host.h"
+#include "machine/host.h"
 #include "loggers/run_folder.h"
 #include "loggers/state.h"
 #include "profilers/memory_plan.h"

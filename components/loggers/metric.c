@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/try.h"
 #include "loggers/state.h"
 

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/cjson.h"
-#include "core/memory.h"
+#include "files/cjson.h"
+#include "machine/memory.h"
 #include "core/try.h"
 #include "flags/property.h"
 #include "loggers/state.h"

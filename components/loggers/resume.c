@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/error.h"
 #include "core/try.h"
 #include "loggers/run_folder.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/file.h"
+#include "files/file.h"
 
 /* tune_run_folder_make - the new folder into path, with an empty metrics.jsonl that is held as by tune_run_folder_hold. folder NULL: runs/<program>-YYYYmmdd-HHMMSS (local time), with
  * -2, -3, ... behind it where another run was quicker. -1: folder is there and overwrite is false, or it is there, not

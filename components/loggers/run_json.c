@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/try.h"
 #include "core/version.h"
-#include "core/host.h"
+#include "machine/host.h"
 #include "loggers/state.h"
 
 int tune_logger_no_memory(void)

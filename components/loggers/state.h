@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
 #include "loggers/stable.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "core/try.h"
 #include "loggers/logger.h"
 #include "loggers/tensorboard.h"

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/error.h"
-#include "core/folder.h"
-#include "core/json.h"
+#include "files/folder.h"
+#include "files/json.h"
 #include "core/try.h"
 
 enum { CONFIG, TOKENIZER, GENERATION };

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cjson.h"
-#include "core/file.h"
+#include "files/cjson.h"
+#include "files/file.h"
 #include "core/try.h"
 #include "models/families/family.h"
 

@@ -1,11 +1,10 @@
-/* get_model.c - the model that the flags name, with adapters or without, ready to train. */
+/* get_model.c - the model that the flags name, ready to train. */
 #include <string.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "core/try.h"
 #include "flags/flags.h"
 #include "flags/find.h"
-#include "models/adapter_file.h"
 #include "models/model.h"
 #include "tokenizers/tokenizer.h"
 
@@ -36,8 +35,7 @@ int tune_get_model_use(const struct tune_flags *flags)
     return TUNE_FOR_TRAINING | (strcmp(flags->activation_checkpointing, "full") == 0 ? TUNE_CHECKPOINTING : 0);
 }
 
-/* The folder, when its config and tokenizer fit what the flags ask for: looked at before gigabytes of weights are read. */
-static int find(const struct tune_flags *flags, const struct tune_tokenizer *tok, char *folder)
+int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok, char *folder)
 {
     struct tune_model_config config;
     TRY(tune_get_model_config(flags, folder, &config));
@@ -49,10 +47,10 @@ static int find(const struct tune_flags *flags, const struct tune_tokenizer *tok
     return 0;
 }
 
-/* m with its buffers, or NULL. */
-static struct tune_model *ready(const struct tune_flags *flags, struct tune_model *m, int status)
+/* m with its buffers; NULL where it is NULL, or has no room for them. */
+static struct tune_model *reserved(const struct tune_flags *flags, struct tune_model *m, int use)
 {
-    if (m && status == 0 && tune_model_reserve(m, flags->batch_size, flags->max_length, tune_get_model_use(flags)) == 0)
+    if (m && tune_model_reserve(m, flags->batch_size, flags->max_length, use) == 0)
         return m;
     tune_model_free(m);
     return NULL;
@@ -61,9 +59,9 @@ static struct tune_model *ready(const struct tune_flags *flags, struct tune_mode
 struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok)
 {
     char folder[TUNE_PATH_MAX];
-    if (find(flags, tok, folder) < 0)
+    if (tune_get_model_folder(flags, tok, folder) < 0)
         return NULL;
-    return ready(flags, tune_model_load(folder, dev, tune_get_model_dtype(flags)), 0);
+    return reserved(flags, tune_model_load(folder, dev, tune_get_model_dtype(flags)), tune_get_model_use(flags));
 }
 
 struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model, struct tune_device *dev,
@@ -74,82 +72,7 @@ struct tune_model *tune_get_second_model(const struct tune_flags *flags, const c
     other.model = model;
     if (!model)
         tune_error_set_kind(TUNE_ERROR_USAGE, "the second model is missing: give a model folder, a known name or a Hub id");
-    if (!model || find(&other, tok, folder) < 0)
+    if (!model || tune_get_model_folder(&other, tok, folder) < 0)
         return NULL;
-    struct tune_model *m = tune_model_load_frozen(folder, dev, tune_get_model_dtype(flags), TUNE_F32);
-    if (m && tune_model_reserve(m, flags->batch_size, flags->max_length, 0) == 0)
-        return m;
-    tune_model_free(m);
-    return NULL;
-}
-
-/* What an adapter that training begins from has already cannot be asked for as well. */
-static int check_adapter(const struct tune_flags *flags)
-{
-    static const char *const own[] = {"lora-r", "lora-alpha", "lora-rslora", "lora-dora", "lora-targets", "lora-rank-pattern",
-                                      "lora-alpha-pattern", "lora-layers"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (tune_flags_given(flags, own[i])) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--%s beside --adapter %s: that adapter's adapter_config.json says it; leave "
-                                "one of them out", own[i], flags->adapter);
-            return -1;
-        }
-    return 0;
-}
-
-/* The adapter's tensors are for this base: names and shapes, looked at before anything large is read. */
-static int check_base(const struct tune_flags *flags)
-{
-    char folder[TUNE_PATH_MAX];
-    struct tune_model_config config;
-    struct tune_parameters table;
-    TRY(tune_get_model_config(flags, folder, &config));
-    TRY(tune_parameters_new(&table, &config));
-    struct tune_adapter_file *f = tune_adapter_file_open(flags->adapter);
-    int status = f ? tune_adapter_file_check(f, &table, NULL) : -1;
-    if (f && status < 0)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s", tune_error_message());
-    tune_adapter_file_close(f);
-    tune_parameters_free(&table);
-    return status;
-}
-
-int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config)
-{
-    *config = (struct tune_adapter_config){.lora = {
-        .r = flags->lora_r,
-        .alpha = flags->lora_alpha,
-        .dropout = flags->lora_dropout,
-        .rslora = flags->lora_rslora,
-        .dora = flags->lora_dora,
-        .targets = flags->lora_targets,
-        .rank_pattern = flags->lora_rank_pattern,
-        .alpha_pattern = flags->lora_alpha_pattern,
-        .layers = flags->lora_layers,
-    }};
-    if (!flags->adapter)
-        return 0;
-    TRY(check_adapter(flags));
-    TRY(flags->resume_checkpoint ? 0 : check_base(flags)); /* else it is the checkpoint's, wherever the first one is by now */
-    TRY(tune_adapter_config_read(config, flags->resume_checkpoint ? flags->resume_checkpoint : flags->adapter));
-    if (tune_flags_given(flags, "lora-dropout"))
-        config->lora.dropout = flags->lora_dropout;
-    return 0;
-}
-
-enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags)
-{
-    return strcmp(flags->base_dtype, "nf4") ? (enum tune_dtype)tune_dtype_from(flags->base_dtype) : TUNE_NF4; /* in no file */
-}
-
-struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok)
-{
-    char folder[TUNE_PATH_MAX];
-    struct tune_adapter_config adapter;
-    if (find(flags, tok, folder) < 0 || tune_get_lora_options(flags, &adapter) < 0)
-        return NULL;
-    struct tune_model *m = tune_model_load_frozen(folder, dev, tune_get_model_dtype(flags), tune_get_base_dtype(flags));
-    m = ready(flags, m, m ? tune_lora_add(m, &adapter.lora, (uint64_t)flags->seed) : -1);
-    tune_adapter_config_free(&adapter);
-    return m;
+    return reserved(flags, tune_model_load_frozen(folder, dev, tune_get_model_dtype(flags), TUNE_F32), 0);
 }

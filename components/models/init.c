@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cjson.h"
-#include "core/cpus.h"
-#include "core/file.h"
+#include "files/cjson.h"
+#include "machine/cpus.h"
+#include "files/file.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "models/weights.h"

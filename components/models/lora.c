@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/arena.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "devices/ops.h"

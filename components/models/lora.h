@@ -57,14 +57,6 @@ double tune_lora_scale(const struct tune_lora_options *o, const char *module);
 /* tune_lora_check - options by themselves: numbers in range, patterns and layers well formed. -1, kind USAGE. */
 int tune_lora_check(const struct tune_lora_options *o);
 
-/* tune_get_lora - the model that --model names, frozen in --base-dtype, with adapters by --lora-*, or as --adapter's are (their
- * numbers are read by tune_checkpoint_resume); otherwise as tune_get_model.
- * tune_get_lora_options, tune_get_base_dtype - what it is made by; the caller frees config. */
-struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
-struct tune_adapter_config;
-int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config);
-enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags);
-
 #ifdef __cplusplus
 }
 #endif

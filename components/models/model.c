@@ -7,7 +7,7 @@
 
 #include "core/arena.h"
 #include "core/clock.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "core/nf4.h"
 #include "core/try.h"
 #include "devices/ops.h"

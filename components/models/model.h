@@ -169,9 +169,13 @@ int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, co
 /* tune_model_load_seconds - what reading the folder took. */
 double tune_model_load_seconds(const struct tune_model *m);
 
-/* What the getters of a run agree on. tune_get_model_config - the folder --model names (into folder, TUNE_PATH_MAX bytes) and its
- * config.json; -1 also where --max-length is above its context. tune_get_model_dtype - of activations, by --dtype.
- * tune_get_model_use - what to reserve, by --activation-checkpointing. */
+/* Getters of other components ask these too.
+ * tune_get_model_config - find the folder that --model names (into folder, TUNE_PATH_MAX bytes) and read its config.json. -1 also
+ * where --max-length is above the model's context.
+ * tune_get_model_folder - find the folder, and check that its config.json fits tok: cheap, before the weights are read.
+ * tune_get_model_dtype - the dtype of activations (--dtype).
+ * tune_get_model_use - what tune_model_reserve shall reserve (--activation-checkpointing). */
+int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok, char *folder);
 int tune_get_model_config(const struct tune_flags *flags, char *folder, struct tune_model_config *config);
 enum tune_dtype tune_get_model_dtype(const struct tune_flags *flags);
 int tune_get_model_use(const struct tune_flags *flags);

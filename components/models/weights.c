@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
-#include "core/file.h"
-#include "core/folder.h"
-#include "core/json.h"
-#include "core/safetensors.h"
+#include "files/cjson.h"
+#include "files/file.h"
+#include "files/folder.h"
+#include "files/json.h"
+#include "files/safetensors.h"
 #include "core/try.h"
 
 /* No model known has 200 shards or an index of 10 MB. */

@@ -1,9 +1,9 @@
 /* get_memory.c - the plan of the run that the flags describe. */
-#include "core/file.h"
+#include "files/file.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "flags/flags.h"
-#include "models/adapter_config.h"
+#include "adapters/adapter.h"
 #include "models/companions.h"
 #include "profilers/memory_plan.h"
 

@@ -16,7 +16,7 @@
 #ifndef TUNE_MEMORY_PLAN_H
 #define TUNE_MEMORY_PLAN_H
 
-#include "core/memory.h"
+#include "machine/memory.h"
 #include "datasets/loader.h"
 #include "models/lora.h"
 #include "models/model.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
-#include "core/file.h"
+#include "files/cjson.h"
+#include "files/file.h"
 #include "core/try.h"
 #include "profilers/timing.h"
 

@@ -12,7 +12,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/memory.h"
+#include "machine/memory.h"
 
 enum { SPANS = 256, PERIOD_NS = 250000000 };
 

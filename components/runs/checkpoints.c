@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/checkpoint_names.h"
+#include "runs/checkpoint_names.h"
 #include "core/try.h"
 #include "runs/run.h"
 

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "core/file.h"
-#include "core/json.h"
+#include "files/file.h"
+#include "files/json.h"
 
 #ifdef __cplusplus
 extern "C" {

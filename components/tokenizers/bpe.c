@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "tokenizers/parts.h"
 
 enum { SHORT = 64 }; /* symbols; above, the heap is faster */

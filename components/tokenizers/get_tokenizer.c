@@ -1,6 +1,6 @@
 /* get_tokenizer.c - the tokenizer that --model names. */
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "flags/flags.h"
 #include "flags/find.h"
 #include "tokenizers/tokenizer.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "tokenizers/parts.h"
 
 enum { VERSION, MODEL, ADDED, NORMALIZER, PRETOKENIZER, PROCESSOR, DECODER, PARTS };

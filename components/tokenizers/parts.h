@@ -7,7 +7,7 @@
 #ifndef TUNE_TOKENIZERS_PARTS_H
 #define TUNE_TOKENIZERS_PARTS_H
 
-#include "core/json.h"
+#include "files/json.h"
 #include "core/try.h"
 #include "tokenizers/tokenizer.h"
 #include "tokenizers/unicode.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/folder.h"
+#include "files/folder.h"
 #include "tokenizers/parts.h"
 
 enum { FILE_LIMIT = 128 << 20 }; /* bytes; the largest known have 40 MB */

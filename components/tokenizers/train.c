@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "tokenizers/parts.h"
 
 enum { LONGEST_WORD = 256, LONGEST_TOKEN = 64 }; /* bytes; longer runs are counted in pieces, longer tokens not learnt */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "tokenizers/parts.h"
 
 uint32_t tune_byte_char(int byte)

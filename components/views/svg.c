@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
+#include "files/json.h"
 #include "views/shades.h"
 #include "views/text.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
-#include "core/csv.h"
+#include "files/cjson.h"
+#include "files/csv.h"
 #include "core/error.h"
-#include "core/json.h"
+#include "files/json.h"
 #include "core/print.h"
 #include "views/text.h"
 

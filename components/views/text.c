@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
+#include "files/json.h"
 #include "core/print.h"
 
 int tune_width(const char *text)

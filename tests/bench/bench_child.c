@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "actuators/child.h"
+#include "machine/child.h"
 #include "core/clock.h"
 #include "core/error.h"
 

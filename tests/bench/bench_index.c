@@ -7,7 +7,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "datasets/rows.h"
 
 static int fail(void)

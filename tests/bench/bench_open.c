@@ -11,7 +11,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "core/try.h"
 #include "flags/find.h"
 #include "models/config.h"

@@ -9,8 +9,8 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/memory.h"
+#include "files/file.h"
+#include "machine/memory.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/dataset.h"

@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/memory.h"
+#include "files/file.h"
+#include "machine/memory.h"
 #include "losses/loss.h"
 #include "models/model.h"
 #include "models/weights.h"

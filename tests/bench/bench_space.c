@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/file.h"
+#include "files/file.h"
 
 extern char **environ;
 static char program[TUNE_PATH_MAX], folder[] = "/tmp/tune-bench-XXXXXX";

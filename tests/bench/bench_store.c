@@ -10,9 +10,9 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/memory.h"
+#include "machine/memory.h"
 #include "core/random.h"
-#include "stores/store.h"
+#include "sweeps/stores/store.h"
 
 #define TABLE "finetune_full_benchmark-v1.0.0"
 

@@ -10,7 +10,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "tokenizers/tokenizer.h"
 
 static double now(void)

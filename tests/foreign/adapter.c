@@ -6,7 +6,7 @@
  * The base is kept in four bits. It prints its own lines and nothing else shall appear. */
 #include <stdio.h>
 
-#include <checkpoints/adapter.h>
+#include <adapters/adapter.h>
 #include <tune.h>
 
 enum { STEPS = 8, LENGTH = 40 };

@@ -1,6 +1,6 @@
 /* adapter_config.c - adapter_config.json: what is read is in range, and what is written of it reads the same. */
-#include "models/adapter_config.h"
-#include "core/file.h"
+#include "adapters/adapter_config.h"
+#include "files/file.h"
 #include "fuzz.h"
 
 static char folder[] = "/tmp/tune-fuzz-XXXXXX", written[TUNE_PATH_MAX];

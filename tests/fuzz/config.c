@@ -1,6 +1,6 @@
 /* config.c - a model folder: config.json, and the index of its weight files. The first byte says which the rest is. */
-#include "core/file.h"
-#include "core/safetensors.h"
+#include "files/file.h"
+#include "files/safetensors.h"
 #include "fuzz.h"
 #include "models/config.h"
 #include "models/parameters.h"

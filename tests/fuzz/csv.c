@@ -1,7 +1,7 @@
 /* csv.c - files of comma-separated values: the reader, and an import of them. The first byte says of which experiment. */
-#include "core/csv.h"
-#include "core/json.h"
-#include "discovery/import_parts.h"
+#include "files/csv.h"
+#include "files/json.h"
+#include "sweeps/discovery/import_parts.h"
 #include "fuzz.h"
 
 static const char experiment[] =

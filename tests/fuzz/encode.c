@@ -1,8 +1,8 @@
 /* encode.c - any text through one tokenizer of every pipeline (tests/reference/tokenizers.jsonl). The first byte
  * chooses tokenizer and options. The tokenizers live on, so what one text leaves behind meets the next. */
 #include "coded.h"
-#include "core/file.h"
-#include "core/json.h"
+#include "files/file.h"
+#include "files/json.h"
 
 enum { SHAPES = 8 };
 

@@ -1,8 +1,8 @@
 /* jinja.c - the first line: messages as JSON; the rest: a template. It renders or says why, twice the same, within limits; the
  * spans of what assistants wrote lie in the text, in order. */
 #include "fuzz.h"
-#include "tokenizers/chat_template.h"
-#include "tokenizers/jinja.h"
+#include "templates/chat_template.h"
+#include "templates/jinja.h"
 
 /* Renders by themselves, twice. */
 static void check_render(const struct tune_jinja *t, const char *json, size_t size)

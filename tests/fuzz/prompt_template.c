@@ -1,5 +1,5 @@
 /* prompt_template.c - prompt templates: parts lie in the file's text, those of text in order and apart. */
-#include "datasets/prompt_template.h"
+#include "templates/prompt_template.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

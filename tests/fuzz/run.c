@@ -2,7 +2,7 @@
  * them the rest is; the other two are as a run leaves them. */
 #include <math.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "fuzz.h"
 #include "runs/run.h"
 #include "views/plot.h"

@@ -1,6 +1,6 @@
 /* safetensors.c - weight files. Bytes that begin with '{' are a header, up to their last '}', and its data: the length
  * field is put before them. All else is a file as it stands, length field and all. */
-#include "core/safetensors.h"
+#include "files/safetensors.h"
 #include "fuzz.h"
 
 static void ask(const struct tune_safetensors *f, size_t file_size)

@@ -1,6 +1,6 @@
 /* space.c - a space file, YAML or JSON (the first byte says which), read, counted, listed in every order and described. */
 #include "fuzz.h"
-#include "spaces/order.h"
+#include "sweeps/spaces/order.h"
 
 static FILE *nowhere;
 

@@ -1,9 +1,9 @@
 /* store.c - a sample file among the files of a store: its tables and columns, every row of them, rows read again, the check. */
 #include <fcntl.h>
 
-#include "core/file.h"
+#include "files/file.h"
 #include "fuzz.h"
-#include "stores/store.h"
+#include "sweeps/stores/store.h"
 
 /* The library loses some bytes of its own whenever it refuses a file. */
 const char *__lsan_default_suppressions(void);

@@ -1,8 +1,8 @@
 /* yaml.c - documents: the first byte says YAML or JSON, the rest is the file. What is read has places, texts and limits as
  * promised, and, written as JSON, is read as the same tree again. */
-#include "core/json.h"
+#include "files/json.h"
 #include "fuzz.h"
-#include "spaces/document.h"
+#include "sweeps/spaces/document.h"
 
 /* The tree as JSON; false: it is too long to look at, or holds what JSON has no number for. */
 static char text[1 << 16];

@@ -13,7 +13,7 @@
 #include "core/clock.h"
 #include "core/random.h"
 #include "core/try.h"
-#include "discovery/results.h"
+#include "sweeps/discovery/results.h"
 
 struct filling {
     struct tune_store *store;

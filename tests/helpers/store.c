@@ -19,8 +19,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "stores/claim.h"
-#include "stores/store.h"
+#include "sweeps/stores/claim.h"
+#include "sweeps/stores/store.h"
 
 static const char table[] = "test-experiment-v1.0.0";
 static const struct tune_column columns[] = {

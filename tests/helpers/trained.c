@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/file.h"
-#include "core/safetensors.h"
+#include "files/file.h"
+#include "files/safetensors.h"
 
 enum { STEPS = 64 };
 

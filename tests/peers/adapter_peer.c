@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoints/adapter.h"
+#include "adapters/adapter.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 #include "core/try.h"
 #include "models/lora.h"
 

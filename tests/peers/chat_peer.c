@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cjson.h"
+#include "files/cjson.h"
 #include "core/error.h"
-#include "tokenizers/chat_template.h"
-#include "tokenizers/jinja.h"
+#include "templates/chat_template.h"
+#include "templates/jinja.h"
 #include "tokenizers/tokenizer.h"
 
 static void say(cJSON *answer)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "spaces/document.h"
-#include "spaces/expression.h"
+#include "sweeps/spaces/document.h"
+#include "sweeps/spaces/expression.h"
 
 static void fail(void)
 {

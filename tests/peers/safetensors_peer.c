@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/safetensors.h"
+#include "files/safetensors.h"
 
 static void judge(const char *path)
 {

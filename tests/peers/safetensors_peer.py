@@ -1,7 +1,7 @@
 """Our safetensors reader and writer against the real ones (the safetensors package: its Rust library).
 
 Reader: both judge the same files, the malformed ones by name and thousands of damaged copies of good ones. What the real
-one refuses we must refuse. Where we are stricter, only for the reasons in STRICTER: they stand in components/core/safetensors.h
+one refuses we must refuse. Where we are stricter, only for the reasons in STRICTER: they stand in components/files/safetensors.h
 or are the format's text. Writer: a copy made by ours is, byte for byte, what the real one writes.
 """
 import glob

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "spaces/domain.h"
+#include "sweeps/spaces/domain.h"
 
 enum { MOST = 1000 };
 

@@ -251,7 +251,7 @@ def check(report, name, t, folder, rng, strings):
 TRAIN = r"""
 #include "tokenizers/tokenizer.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "files/file.h"
 int main(int argc, char **argv)
 {
     const char *special[] = {"<|endoftext|>", "<|im_start|>", "quote\"back\\slash"};

@@ -8,7 +8,7 @@
 
 #include "core/print.h"
 #include "core/statistics.h"
-#include "discovery/uids.h"
+#include "sweeps/discovery/uids.h"
 #include "samples.h"
 
 /* One of the two: rows of a store, of an operation, of host classes or builds. */

@@ -11,9 +11,9 @@
 #include "core/decimal.h"
 #include "core/nearest.h"
 #include "core/print.h"
-#include "discovery/uids.h"
+#include "sweeps/discovery/uids.h"
 #include "samples.h"
-#include "spaces/frame.h"
+#include "sweeps/spaces/frame.h"
 
 enum { MOST_PARTS = TUNE_SPACE_DIMENSIONS };
 

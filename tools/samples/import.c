@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/print.h"
-#include "discovery/import.h"
+#include "sweeps/discovery/import.h"
 #include "samples.h"
 
 enum { TOLD = 20 };

@@ -7,8 +7,8 @@
 
 #include "../drawing.h"
 #include "points.h"
-#include "views/heat.h"
-#include "views/parallel.h"
+#include "sweeps/charts/heat.h"
+#include "sweeps/charts/parallel.h"
 
 enum { MOST_CURVES = 16, MOST_DRAWINGS = 64, NOTE = 1024, TITLE = 512 };
 

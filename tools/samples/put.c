@@ -6,10 +6,10 @@
 #include <time.h>
 
 #include "../drawing.h"
-#include "core/csv.h"
+#include "files/csv.h"
 #include "core/decimal.h"
 #include "samples.h"
-#include "spaces/frame.h"
+#include "sweeps/spaces/frame.h"
 #include "views/table.h"
 
 static struct {

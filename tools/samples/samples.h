@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "core/try.h"
-#include "discovery/results.h"
-#include "discovery/view.h"
+#include "sweeps/discovery/results.h"
+#include "sweeps/discovery/view.h"
 #include "flags/program.h"
 
 struct samples_flags {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/file.h"
-#include "discovery/uids.h"
+#include "files/file.h"
+#include "sweeps/discovery/uids.h"
 #include "samples.h"
 
 static const char *const headings[] = {"kind", "name", "figure", "value"};

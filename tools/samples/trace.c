@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/file.h"
-#include "discovery/uids.h"
+#include "files/file.h"
+#include "sweeps/discovery/uids.h"
 #include "samples.h"
 
 /* A request, where it lies, and where its result does. */

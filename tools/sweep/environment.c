@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/hash.h"
-#include "stores/exclusive.h"
+#include "sweeps/stores/exclusive.h"
 #include "sweep.h"
 
 enum { KEY_BYTES = 16 };

@@ -7,7 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "core/folder.h"
+#include "files/folder.h"
 #include "flags/find.h"
 #include "sweep.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cpus.h"
+#include "machine/cpus.h"
 #include "sweep.h"
 
 /* The processors this process may use, those of one core together, and of which core each is. Beyond a quota of the control

@@ -2,12 +2,12 @@
 #ifndef TUNE_TOOLS_SWEEP_H
 #define TUNE_TOOLS_SWEEP_H
 
-#include "actuators/child.h"
-#include "core/host.h"
+#include "machine/child.h"
+#include "machine/host.h"
 #include "core/try.h"
-#include "discovery/results.h"
+#include "sweeps/discovery/results.h"
 #include "flags/program.h"
-#include "stores/claim.h"
+#include "sweeps/stores/claim.h"
 
 struct sweep_flags {
     struct tune_flags tune;

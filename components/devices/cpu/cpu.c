@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "core/error.h"
-#include "core/memory.h"
+#include "machine/memory.h"
 #include "core/try.h"
 
 #ifndef MADV_POPULATE_WRITE

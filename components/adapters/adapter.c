@@ -1,0 +1,273 @@
+/* adapter.c - rows of the table to tensors of a file and back. */
+#include "adapters/adapter.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/file.h"
+#include "files/safetensors.h"
+#include "core/try.h"
+#include "devices/ops.h"
+#include "models/lora.h"
+#include "models/weights.h"
+
+/* ---- writing ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct tune_parameter *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* A row's numbers, rounded; finite ones must stay so. room: two times count floats. */
+static int write_row(struct tune_model *m, const struct tune_parameter *p, enum tune_dtype dtype, float *room,
+                     struct tune_safetensors_writer *w)
+{
+    float *rounded = room + p->count, *back = dtype == TUNE_F32 ? room : rounded;
+    TRY(tune_model_read(m, p, TUNE_WEIGHT, 0, p->count, room));
+    if (dtype != TUNE_F32)
+        TRY(tune_convert(rounded, dtype, room, TUNE_F32, p->count));
+    for (int64_t i = 0; i < p->count && dtype != TUNE_F32; i++) {
+        float x;
+        TRY(tune_convert(&x, TUNE_F32, (char *)rounded + 2 * i, dtype, 1));
+        if (isfinite(room[i]) && !isfinite(x)) {
+            tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with --save-dtype float32", p->name,
+                           (double)room[i], tune_dtype_name(dtype));
+            return -1;
+        }
+    }
+    return tune_safetensors_writer_write(w, back, p->count * tune_dtype_bits(dtype) / 8);
+}
+
+/* What the base's linear layers are kept in, as --base-dtype calls it. */
+static const char *base_dtype(const struct tune_parameters *t)
+{
+    for (int i = 0; i < t->base; i++)
+        if (tune_parameter_is_linear(&t->at[i]))
+            return t->at[i].storage == TUNE_NF4 ? "nf4" : t->at[i].storage == TUNE_BF16 ? "bfloat16" : "float32";
+    return "float32";
+}
+
+static int write_rows(struct tune_model *m, const char *path, const struct tune_parameter **row, int count, enum tune_dtype dtype)
+{
+    char name[sizeof row[0]->name + sizeof TUNE_ADAPTER_PREFIX];
+    int64_t largest = 0;
+    for (int i = 0; i < count; i++)
+        largest = row[i]->count > largest ? row[i]->count : largest;
+    float *room = malloc(sizeof *room * 2 * (size_t)largest);
+    struct tune_safetensors_writer *w = room ? tune_safetensors_writer_new(path) : NULL;
+    int status = w ? 0 : -1;
+    if (!room)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
+    if (status == 0)
+        status = tune_safetensors_writer_metadata(w, TUNE_ADAPTER_BASE_DTYPE, base_dtype(tune_model_parameters(m)));
+    for (int i = 0; i < count && status == 0; i++) {
+        snprintf(name, sizeof name, TUNE_ADAPTER_PREFIX "%s", row[i]->name);
+        status = tune_safetensors_writer_declare(w, name, dtype, row[i]->ndim, row[i]->shape);
+    }
+    for (int i = 0; i < count && status == 0; i++)
+        status = write_row(m, row[i], dtype, room, w);
+    if (status == 0)
+        status = tune_safetensors_writer_finish(w);
+    tune_safetensors_writer_free(w);
+    free(room);
+    return status;
+}
+
+static int no_adapters(void)
+{
+    tune_error_set("the model has no adapters (tune_lora_add)");
+    return -1;
+}
+
+int tune_adapter_write(struct tune_model *m, const char *folder, const char *base, enum tune_dtype save_dtype)
+{
+    char path[TUNE_PATH_MAX];
+    const struct tune_parameters *t = tune_model_parameters(m);
+    const struct tune_lora_options *o = tune_model_lora(m);
+    int count = t->count - t->base;
+    if (!o || count <= 0)
+        return no_adapters();
+    TRY(tune_path(path, "%s/adapter_model.safetensors", folder));
+    const struct tune_parameter **row = malloc(sizeof *row * (size_t)count);
+    if (!row) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
+        return -1;
+    }
+    for (int i = 0; i < count; i++)
+        row[i] = &t->at[t->base + i];
+    qsort(row, (size_t)count, sizeof *row, by_name); /* as the reference writer lays out tensors of one dtype */
+    int status = write_rows(m, path, row, count, save_dtype);
+    free(row);
+    return status < 0 ? -1 : tune_adapter_config_write(folder, o, base);
+}
+
+/* ---- reading ---- */
+
+/* The folder's config asks for what the model has: the same modules, ranks and scales, and DoRA or not. */
+static int same_options(const struct tune_parameters *t, const char *folder, const struct tune_lora_options *asked,
+                        const struct tune_lora_options *have)
+{
+    if (asked->dora != have->dora) {
+        tune_error_set("%s: the adapter is %s, the model's is %s", folder, asked->dora ? "DoRA" : "LoRA",
+                       have->dora ? "DoRA" : "LoRA");
+        return -1;
+    }
+    for (int i = 0; i < t->base; i++) {
+        char module[sizeof t->at->name];
+        if (!tune_lora_module(&t->at[i], module))
+            continue;
+        int ask = tune_lora_rank(asked, module), is = tune_lora_rank(have, module);
+        double scale = ask ? tune_lora_scale(asked, module) : 0;
+        if (ask != is || (is && fabs(scale - tune_lora_scale(have, module)) > 1e-9 * scale)) {
+            tune_error_set("%s: its adapter_config.json asks for rank %d and scale %g in %s, the model has rank %d and scale %g; "
+                           "make the model's adapters by that config", folder, ask, scale, module, is,
+                           is ? tune_lora_scale(have, module) : 0);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The folder's file, checked to be of the model's adapters; NULL with an error. */
+static struct tune_adapter_file *open_for(struct tune_model *m, const char *folder)
+{
+    const struct tune_parameters *t = tune_model_parameters(m);
+    if (!tune_model_lora(m)) {
+        no_adapters();
+        return NULL;
+    }
+    struct tune_adapter_file *f = tune_adapter_file_open(folder);
+    if (f && tune_adapter_file_check(f, t, NULL) == 0 &&
+        same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m)) == 0)
+        return f;
+    tune_adapter_file_close(f);
+    return NULL;
+}
+
+/* The file's tensor for a row of an adapter. */
+static const struct tune_array *tensor_of(const struct tune_adapter_file *f, const struct tune_parameter *p)
+{
+    return tune_adapter_file_find(f, p->name, "");
+}
+
+static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
+{
+    const struct tune_parameters *t = tune_model_parameters(m);
+    int64_t total = 0, at = 0;
+    for (int i = t->base; i < t->count; i++)
+        total += t->at[i].count;
+    float *all = malloc(sizeof *all * (size_t)total); /* nothing is changed before everything is read */
+    if (!all) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", folder);
+        return -1;
+    }
+    int status = 0;
+    for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count) {
+        const struct tune_array *x = tensor_of(f, &t->at[i]);
+        status = tune_convert(all + at, TUNE_F32, x->data, x->dtype, t->at[i].count);
+        for (int64_t k = 0; k < t->at[i].count && status == 0; k++)
+            if (!isfinite(all[at + k])) {
+                tune_error_set("%s/adapter_model.safetensors: %s holds %g", folder, t->at[i].name, (double)all[at + k]);
+                status = -1;
+            }
+    }
+    at = 0;
+    for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count)
+        status = tune_model_write(m, &t->at[i], TUNE_WEIGHT, 0, t->at[i].count, all + at);
+    free(all);
+    return status;
+}
+
+int tune_adapter_read(struct tune_model *m, const char *folder)
+{
+    struct tune_adapter_file *f = open_for(m, folder);
+    int status = f ? read_rows(m, f, folder) : -1;
+    tune_adapter_file_close(f);
+    return status;
+}
+
+/* ---- proving ---- */
+
+/* A row in memory against the file's: the same after rounding. */
+static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f, const char *folder, const struct tune_parameter *p)
+{
+    const struct tune_array *t = tensor_of(f, p);
+    int64_t bytes = tune_array_bytes(t);
+    float *have = malloc(sizeof *have * (size_t)p->count), *rounded = malloc((size_t)bytes);
+    int status = have && rounded ? 0 : -1;
+    if (status < 0)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s again", folder);
+    if (status == 0)
+        status = tune_model_read(m, p, TUNE_WEIGHT, 0, p->count, have);
+    if (status == 0)
+        status = tune_convert(rounded, t->dtype, have, TUNE_F32, p->count);
+    if (status == 0 && memcmp(rounded, t->data, (size_t)bytes) != 0) {
+        tune_error_set("%s/adapter_model.safetensors: %s, read again, is not what was saved", folder, p->name);
+        status = -1;
+    }
+    free(have);
+    free(rounded);
+    return status;
+}
+
+struct merging {
+    struct tune_adapter_file *file;
+    struct tune_weights_source base;
+};
+
+static int read_merged(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct merging *g = context;
+    return tune_adapter_file_merge(g->file, &g->base, p, at, count, out);
+}
+
+/* PEFT's files say nothing of it. */
+static int same_base(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
+{
+    const char *said = tune_adapter_file_base_dtype(f), *is = base_dtype(tune_model_parameters(m));
+    if (!said || strcmp(said, is) == 0)
+        return 0;
+    tune_error_set("%s/adapter_model.safetensors, read again, says of its base \"%.100s\", not \"%s\"", folder, said, is);
+    return -1;
+}
+
+static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, const struct tune_batch *batch, double *difference)
+{
+    struct merging g = {f, tune_model_source(m)};
+    struct tune_weights_source merged = {read_merged, &g};
+    struct tune_tensor *hidden;
+    TRY(tune_model_infer(m, batch, &hidden));
+    int64_t n = tune_tensor_elements(hidden);
+    float *a = malloc(sizeof *a * 2 * (size_t)n);
+    int status = a ? tune_to_host(tune_model_device(m), hidden, a) : -1;
+    if (!a)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to compare an adapter with its merge");
+    if (status == 0)
+        status = tune_model_infer_merged(m, batch, &merged, &hidden);
+    if (status == 0)
+        status = tune_to_host(tune_model_device(m), hidden, a + n);
+    double d = 0, size = 0;
+    for (int64_t i = 0; i < n && status == 0; i++) {
+        double x = a[i], y = a[n + i];
+        d += (x - y) * (x - y);
+        size += y * y;
+    }
+    *difference = size > 0 ? sqrt(d / size) : sqrt(d);
+    free(a);
+    return status;
+}
+
+int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch, double *difference)
+{
+    const struct tune_parameters *t = tune_model_parameters(m);
+    struct tune_adapter_file *f = open_for(m, folder);
+    int status = f ? same_base(m, f, folder) : -1;
+    for (int i = t->base; i < t->count && status == 0; i++)
+        status = same_numbers(m, f, folder, &t->at[i]);
+    if (status == 0)
+        status = compare_merged(m, f, batch, difference);
+    tune_adapter_file_close(f);
+    return status;
+}

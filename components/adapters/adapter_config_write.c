@@ -1,0 +1,110 @@
+/* adapter_config_write.c - the other way: the keys that every PEFT knows, sorted. */
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapters/adapter_config_parts.h"
+#include "core/error.h"
+#include "files/file.h"
+#include "files/json.h"
+#include "core/print.h"
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **tune_adapter_pieces(char *text, bool sorted)
+{
+    size_t n = 2;
+    for (const char *c = text; *c; c++)
+        n += *c == ',';
+    char **piece = calloc(n, sizeof *piece), *rest;
+    n = 0;
+    for (char *p = piece ? strtok_r(text, ",", &rest) : NULL; p; p = strtok_r(NULL, ",", &rest))
+        piece[n++] = p;
+    if (piece && sorted)
+        qsort(piece, n, sizeof *piece, by_text);
+    return piece;
+}
+
+/* "key": value lines of a list (sorted) or of an object ("k_proj=4": in its order, of which the first that fits holds).
+ * within: without whole names of modules that it has no adapter for, which PEFT would give one whatever the layers; or NULL. */
+static bool write_pieces(FILE *to, const char *key, const char *text, bool pattern, const struct tune_lora_options *within)
+{
+    char number[TUNE_DECIMAL_SIZE], *copy = strdup(text ? text : ""), **piece = copy ? tune_adapter_pieces(copy, !pattern) : NULL;
+    int n = 0;
+    for (int i = 0; piece && piece[i]; i++)
+        if (!within || strncmp(piece[i], "model.", 6) != 0 || tune_lora_rank(within, piece[i]) > 0)
+            piece[n++] = piece[i];
+    fprintf(to, "  \"%s\": %s", key, pattern ? "{" : "[");
+    for (int i = 0; i < n; i++) {
+        size_t name = pattern ? strcspn(piece[i], "=") : strlen(piece[i]);
+        fprintf(to, "%s\n    \"%.*s\"", i ? "," : "", (int)name, piece[i]);
+        if (pattern) /* a user's .5 is no number of JSON's */
+            fprintf(to, ": %s", piece[i][name] ? tune_number_text(number, strtod(piece[i] + name + 1, NULL)) : "null");
+    }
+    fprintf(to, "%s%s,\n", n ? "\n  " : "", pattern ? "}" : "]");
+    bool good = piece != NULL;
+    free(piece);
+    free(copy);
+    return good;
+}
+
+/* "0,1,8-10" as a list of numbers. */
+static void write_layers(FILE *to, const char *layers)
+{
+    bool first = true;
+    fprintf(to, "  \"layers_to_transform\": %s", layers ? "[" : "null");
+    for (const char *at = layers; at && *at;) {
+        char *end;
+        long from = strtol(at, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : from;
+        for (long i = from; i <= last && i < TUNE_MAX_LAYERS; i++, first = false)
+            fprintf(to, "%s\n    %ld", first ? "" : ",", i);
+        if (end == at)
+            break;
+        at = end + (*end == ',');
+    }
+    fprintf(to, "%s,\n", layers ? "\n  ]" : "");
+}
+
+int tune_adapter_config_write(const char *folder, const struct tune_lora_options *o, const char *base)
+{
+    char path[TUNE_PATH_MAX], alpha[32], dropout[32], *text = NULL;
+    size_t size;
+    cJSON *name = base ? cJSON_CreateString(base) : cJSON_CreateNull();
+    char *quoted = name ? cJSON_PrintUnformatted(name) : NULL;
+    FILE *to = open_memstream(&text, &size);
+    cJSON_Delete(name);
+    bool good = to && quoted;
+    if (good) {
+        fprintf(to, "{\n");
+        good = write_pieces(to, "alpha_pattern", o->alpha_pattern, true, NULL);
+        fprintf(to, "  \"auto_mapping\": null,\n  \"base_model_name_or_path\": %s,\n  \"bias\": \"none\",\n"
+                    "  \"fan_in_fan_out\": false,\n  \"inference_mode\": true,\n  \"init_lora_weights\": true,\n"
+                    "  \"layers_pattern\": null,\n", quoted);
+        write_layers(to, o->layers);
+        fprintf(to, "  \"lora_alpha\": %s,\n  \"lora_dropout\": %s%s,\n  \"modules_to_save\": null,\n"
+                    "  \"peft_type\": \"LORA\",\n  \"r\": %d,\n", tune_number_text(alpha, o->alpha),
+                tune_number_text(dropout, o->dropout), floor(o->dropout) == o->dropout ? ".0" : "", o->r);
+        good = write_pieces(to, "rank_pattern", o->rank_pattern, true, NULL) && good;
+        fprintf(to, "  \"revision\": null,\n");
+        good = write_pieces(to, "target_modules", strcmp(o->targets, "all-linear") == 0 ? TUNE_ADAPTER_LINEAR : o->targets, false,
+                            o->layers ? o : NULL) && good;
+        fprintf(to, "  \"task_type\": \"CAUSAL_LM\",\n  \"use_dora\": %s,\n  \"use_rslora\": %s\n}\n",
+                o->dora ? "true" : "false", o->rslora ? "true" : "false");
+        good = fflush(to) == 0 && good;
+    }
+    if (to)
+        fclose(to);
+    if (!good)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s/adapter_config.json", folder);
+    if (good)
+        tune_utf8_mend(text, size); /* paths may hold any bytes */
+    int status = good && tune_path(path, "%s/adapter_config.json", folder) == 0 ? tune_file_write(path, text, size) : -1;
+    free(text);
+    cJSON_free(quoted);
+    return status;
+}

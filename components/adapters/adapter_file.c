@@ -1,0 +1,355 @@
+/* adapter_file.c - an adapter's tensors by name, compared with a base's table, and merged piece by piece. */
+#include "adapters/adapter_file.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/folder.h"
+#include "files/safetensors.h"
+#include "core/try.h"
+#include "models/weights.h"
+
+static const char tensors[] = "adapter_model.safetensors";
+static const char *const ends[] = {".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"};
+enum { A, B, MAGNITUDE, ENDS };
+enum { NAME = 200, LISTED = 4 };
+
+struct tune_adapter_file {
+    char folder[TUNE_PATH_MAX];
+    struct tune_adapter_config config;
+    struct tune_safetensors *file;
+    /* The module merged last: */
+    char module[NAME];
+    int64_t r, in, out; /* r 0: none yet, or it has no adapter */
+    float scale;
+    float *a, *b;       /* [r,in], [out,r] */
+    float *factor;      /* [out]: magnitude / norm; NULL: not DoRA */
+    float *line;        /* [in]: a row of B A */
+};
+
+static int no_memory(const struct tune_adapter_file *f)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the adapter %s", f->folder);
+    return -1;
+}
+
+struct tune_adapter_file *tune_adapter_file_open(const char *folder)
+{
+    struct tune_adapter_file *f = calloc(1, sizeof *f);
+    if (!f) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the adapter %s", folder);
+        return NULL;
+    }
+    if (tune_path(f->folder, "%s", folder) < 0 || tune_adapter_config_read(&f->config, folder) < 0)
+        goto fail;
+    if (!tune_folder_has(folder, tensors) && tune_folder_has(folder, "adapter_model.bin")) {
+        tune_error_set("%s: there is no %s; adapter_model.bin is not read, have PEFT save it again", folder, tensors);
+        goto fail;
+    }
+    if ((f->file = tune_safetensors_open_in(folder, tensors)))
+        return f;
+fail:
+    tune_adapter_file_close(f);
+    return NULL;
+}
+
+const char *tune_adapter_file_base_dtype(const struct tune_adapter_file *f)
+{
+    return tune_safetensors_metadata(f->file, TUNE_ADAPTER_BASE_DTYPE);
+}
+
+static void forget_module(struct tune_adapter_file *f)
+{
+    free(f->a);
+    free(f->b);
+    free(f->factor);
+    free(f->line);
+    f->a = f->b = f->factor = f->line = NULL;
+    f->module[0] = 0;
+    f->r = 0;
+}
+
+void tune_adapter_file_close(struct tune_adapter_file *f)
+{
+    if (!f)
+        return;
+    forget_module(f);
+    tune_safetensors_close(f->file);
+    tune_adapter_config_free(&f->config);
+    free(f);
+}
+
+const struct tune_adapter_config *tune_adapter_file_config(const struct tune_adapter_file *f)
+{
+    return &f->config;
+}
+
+const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *f, const char *module, const char *end)
+{
+    char name[NAME];
+    int n = snprintf(name, sizeof name, TUNE_ADAPTER_PREFIX "%s%s", module, end);
+    return n < NAME ? tune_safetensors_find(f->file, name) : NULL;
+}
+
+/* ---- against a base ---- */
+
+/* A list for a message: the first few, and how many more. */
+struct list {
+    char text[600];
+    size_t used;
+    int count;
+};
+
+static void list_add(struct list *l, const char *format, ...) TUNE_PRINTF(2, 3);
+static void list_add(struct list *l, const char *format, ...)
+{
+    va_list args;
+    if (l->count++ >= LISTED || l->used + 2 >= sizeof l->text)
+        return;
+    if (l->count > 1)
+        l->used += (size_t)snprintf(l->text + l->used, sizeof l->text - l->used, ", ");
+    va_start(args, format);
+    l->used += (size_t)vsnprintf(l->text + l->used, sizeof l->text - l->used, format, args);
+    va_end(args);
+    if (l->used >= sizeof l->text)
+        l->used = sizeof l->text - 1;
+}
+
+static const char *list_more(const struct list *l, char more[40])
+{
+    more[0] = 0;
+    if (l->count > LISTED)
+        snprintf(more, 40, " and %d more", l->count - LISTED);
+    return more;
+}
+
+struct differences {
+    struct list missing, shapes, dtypes, strangers;
+    int64_t found; /* tensors of the file that are asked for */
+};
+
+/* The shape that a module's tensor must have. */
+static struct tune_array expected(const struct tune_parameter *p, int end, int rank)
+{
+    struct tune_array t = {.ndim = end == MAGNITUDE ? 1 : 2, .shape = {p->shape[0], p->shape[1]}};
+    if (end != MAGNITUDE)
+        t.shape[end == A ? 0 : 1] = rank;
+    return t;
+}
+
+static void compare_module(const struct tune_adapter_file *f, const struct tune_parameter *p, const char *module, int rank,
+                           struct differences *d)
+{
+    char have[64], want[64];
+    for (int e = 0; e < (f->config.lora.dora ? ENDS : MAGNITUDE); e++) {
+        const struct tune_array *t = tune_adapter_file_find(f, module, ends[e]);
+        struct tune_array x = expected(p, e, rank);
+        if (!t) {
+            list_add(&d->missing, "%s%s", module, ends[e]);
+            continue;
+        }
+        d->found++;
+        if (t->ndim != x.ndim || t->shape[0] != x.shape[0] || (x.ndim == 2 && t->shape[1] != x.shape[1]))
+            list_add(&d->shapes, "%s%s is %s, not %s", module, ends[e], tune_shape_text(t->ndim, t->shape, have, sizeof have),
+                     tune_shape_text(x.ndim, x.shape, want, sizeof want));
+        else if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
+            list_add(&d->dtypes, "%s%s is %s", module, ends[e], tune_dtype_name(t->dtype));
+    }
+}
+
+/* Whether the name in the file is one of this table's modules with this config. */
+static bool asked_for(const struct tune_adapter_file *f, const struct tune_parameters *base, const char *name)
+{
+    size_t prefix = strlen(TUNE_ADAPTER_PREFIX);
+    char weight[NAME], module[NAME];
+    if (strncmp(name, TUNE_ADAPTER_PREFIX, prefix) != 0)
+        return false;
+    for (int e = 0; e < (f->config.lora.dora ? ENDS : MAGNITUDE); e++) {
+        size_t n = strlen(name), k = strlen(ends[e]);
+        if (n <= prefix + k || n >= NAME || strcmp(name + n - k, ends[e]) != 0)
+            continue;
+        snprintf(module, sizeof module, "%.*s", (int)(n - prefix - k), name + prefix);
+        snprintf(weight, sizeof weight, "%.190s.weight", module);
+        const struct tune_parameter *p = tune_parameters_find(base, weight);
+        return p && !p->adapter && p->ndim == 2 && tune_lora_rank(&f->config.lora, module) > 0;
+    }
+    return false;
+}
+
+/* The module whose weight a row of the table is; false: a row that takes no adapter. */
+static bool module_of(const struct tune_parameter *p, char module[NAME])
+{
+    size_t n = strlen(p->name);
+    if (p->adapter || p->ndim != 2 || n < 8 || strcmp(p->name + n - 7, ".weight") != 0)
+        return false;
+    snprintf(module, NAME, "%.*s", (int)(n - 7), p->name);
+    return true;
+}
+
+static int report(const struct tune_adapter_file *f, const struct differences *d)
+{
+    char more[40];
+    const struct list *l[] = {&d->shapes, &d->missing, &d->strangers, &d->dtypes};
+    static const char *const what[] = {"other shapes: ", "missing: ", "nothing asks for: ", "not F32, F16 or BF16: "};
+    if (!d->shapes.count && !d->missing.count && !d->strangers.count && !d->dtypes.count)
+        return 0;
+    tune_error_set("%s/%s does not fit this base model", f->folder, tensors);
+    if (f->config.base)
+        tune_error_set("%s (its config says that it was made on %.200s)", tune_error_message(), f->config.base);
+    for (int i = 0; i < 4; i++)
+        if (l[i]->count)
+            tune_error_set("%s; %s%s%s", tune_error_message(), what[i], l[i]->text, list_more(l[i], more));
+    return -1;
+}
+
+/* No target fits: what there is to choose from, into the error. */
+static int no_modules(const struct tune_adapter_file *f, const struct tune_parameters *base)
+{
+    char names[300] = "";
+    size_t used = 0;
+    static const char first[] = "model.layers.0.";
+    for (int i = 0; i < base->count; i++) {
+        char module[NAME];
+        if (module_of(&base->at[i], module) && strncmp(module, first, sizeof first - 1) == 0 && used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", module + sizeof first - 1);
+    }
+    tune_error_set("%s/adapter_config.json: \"target_modules\" (%.200s) fits no module of the base model; in each layer there "
+                   "are %s", f->folder, f->config.lora.targets, names);
+    return -1;
+}
+
+int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune_parameters *base, int *modules)
+{
+    struct differences d = {0};
+    int count = 0;
+    for (int i = 0; i < base->count; i++) {
+        char module[NAME];
+        int rank = module_of(&base->at[i], module) ? tune_lora_rank(&f->config.lora, module) : 0;
+        if (rank > 0)
+            compare_module(f, &base->at[i], module, rank, &d);
+        count += rank > 0;
+    }
+    int64_t all = tune_safetensors_count(f->file);
+    for (int64_t i = 0; i < all && all > d.found; i++)
+        if (!asked_for(f, base, tune_safetensors_name(f->file, i)))
+            list_add(&d.strangers, "%.120s", tune_safetensors_name(f->file, i));
+    if (modules)
+        *modules = count;
+    return count > 0 ? report(f, &d) : no_modules(f, base);
+}
+
+/* ---- merging ---- */
+
+/* A tensor's numbers in F32; none may be infinite or no number. */
+static float *numbers(const struct tune_adapter_file *f, const char *module, int end, const struct tune_array *t)
+{
+    int64_t n = tune_array_elements(t);
+    float *x = malloc(sizeof *x * (size_t)(n > 0 ? n : 1));
+    if (!x) {
+        no_memory(f);
+        return NULL;
+    }
+    int status = tune_convert(x, TUNE_F32, t->data, t->dtype, n);
+    for (int64_t i = 0; i < n && status == 0; i++)
+        if (!isfinite(x[i])) {
+            tune_error_set("%s/%s: %s%s holds %g; an adapter that diverged cannot be merged", f->folder, tensors, module, ends[end],
+                           (double)x[i]);
+            status = -1;
+        }
+    if (status == 0)
+        return x;
+    free(x);
+    return NULL;
+}
+
+/* Adds columns [from, from + n) of row i of s B A to w. */
+static void add_row(const struct tune_adapter_file *f, int64_t i, int64_t from, int64_t n, float *w)
+{
+    memset(f->line, 0, sizeof *f->line * (size_t)n);
+    for (int64_t k = 0; k < f->r; k++) {
+        const float b = f->b[i * f->r + k], *a = f->a + k * f->in + from;
+        for (int64_t j = 0; j < n; j++)
+            f->line[j] += b * a[j];
+    }
+    for (int64_t j = 0; j < n; j++)
+        w[j] += f->scale * f->line[j];
+}
+
+/* factor[i] = magnitude / |row i of W + s B A|, read through once before anything of the row is given away. */
+static int norms(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p)
+{
+    float *row = malloc(sizeof *row * (size_t)f->in);
+    int status = row ? 0 : no_memory(f);
+    for (int64_t i = 0; i < f->out && status == 0; i++) {
+        double sum = 0;
+        status = base->read(base->context, p, i * f->in, f->in, row);
+        if (status < 0)
+            break;
+        add_row(f, i, 0, f->in, row);
+        for (int64_t j = 0; j < f->in; j++)
+            sum += (double)row[j] * row[j];
+        if (!(sum > 0)) {
+            tune_error_set("%s: row %lld of %s is zero with the adapter; DoRA divides by its norm", f->folder, (long long)i,
+                           p->name);
+            status = -1;
+        }
+        f->factor[i] = (float)(f->factor[i] / sqrt(sum));
+    }
+    free(row);
+    return status;
+}
+
+/* The tensors of the row's module at hand; r 0: it has no adapter. */
+static int take_module(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p)
+{
+    char module[NAME];
+    if (!module_of(p, module))
+        module[0] = 0;
+    if (strcmp(module, f->module) == 0)
+        return 0;
+    forget_module(f);
+    int rank = module[0] ? tune_lora_rank(&f->config.lora, module) : 0;
+    if (rank > 0) {
+        const struct tune_array *t[ENDS];
+        for (int e = 0; e < ENDS; e++)
+            t[e] = tune_adapter_file_find(f, module, ends[e]);
+        f->in = p->shape[1];
+        f->out = p->shape[0];
+        f->r = rank;
+        f->scale = (float)tune_lora_scale(&f->config.lora, module);
+        f->line = malloc(sizeof *f->line * (size_t)f->in);
+        if (!f->line)
+            return no_memory(f);
+        if (!(f->a = numbers(f, module, A, t[A])) || !(f->b = numbers(f, module, B, t[B])) ||
+            (f->config.lora.dora && !(f->factor = numbers(f, module, MAGNITUDE, t[MAGNITUDE]))))
+            return -1;
+        if (f->factor)
+            TRY(norms(f, base, p));
+    }
+    snprintf(f->module, sizeof f->module, "%s", module);
+    return 0;
+}
+
+int tune_adapter_file_merge(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p,
+                            int64_t at, int64_t count, float *out)
+{
+    if (take_module(f, base, p) < 0) {
+        forget_module(f);
+        return -1;
+    }
+    TRY(base->read(base->context, p, at, count, out));
+    if (f->r == 0)
+        return 0;
+    for (int64_t done = 0; done < count;) {
+        int64_t row = (at + done) / f->in, column = (at + done) % f->in;
+        int64_t n = f->in - column < count - done ? f->in - column : count - done;
+        add_row(f, row, column, n, out + done);
+        for (int64_t j = 0; j < n && f->factor; j++)
+            out[done + j] *= f->factor[row];
+        done += n;
+    }
+    return 0;
+}

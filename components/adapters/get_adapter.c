@@ -1,0 +1,82 @@
+/* get_adapter.c - the model that the flags name, frozen, with adapters, ready to train. */
+#include <string.h>
+
+#include "adapters/adapter.h"
+#include "adapters/adapter_file.h"
+#include "core/try.h"
+#include "files/file.h"
+#include "flags/flags.h"
+
+/* What an adapter that training begins from has already cannot be asked for as well. */
+static int check_adapter(const struct tune_flags *flags)
+{
+    static const char *const own[] = {"lora-r", "lora-alpha", "lora-rslora", "lora-dora", "lora-targets", "lora-rank-pattern",
+                                      "lora-alpha-pattern", "lora-layers"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (tune_flags_given(flags, own[i])) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--%s beside --adapter %s: that adapter's adapter_config.json says it; leave "
+                                "one of them out", own[i], flags->adapter);
+            return -1;
+        }
+    return 0;
+}
+
+/* The adapter's tensors are for this base: names and shapes, looked at before anything large is read. */
+static int check_base(const struct tune_flags *flags)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_model_config config;
+    struct tune_parameters table;
+    TRY(tune_get_model_config(flags, folder, &config));
+    TRY(tune_parameters_new(&table, &config));
+    struct tune_adapter_file *f = tune_adapter_file_open(flags->adapter);
+    int status = f ? tune_adapter_file_check(f, &table, NULL) : -1;
+    if (f && status < 0)
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s", tune_error_message());
+    tune_adapter_file_close(f);
+    tune_parameters_free(&table);
+    return status;
+}
+
+int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config)
+{
+    *config = (struct tune_adapter_config){.lora = {
+        .r = flags->lora_r,
+        .alpha = flags->lora_alpha,
+        .dropout = flags->lora_dropout,
+        .rslora = flags->lora_rslora,
+        .dora = flags->lora_dora,
+        .targets = flags->lora_targets,
+        .rank_pattern = flags->lora_rank_pattern,
+        .alpha_pattern = flags->lora_alpha_pattern,
+        .layers = flags->lora_layers,
+    }};
+    if (!flags->adapter)
+        return 0;
+    TRY(check_adapter(flags));
+    TRY(flags->resume_checkpoint ? 0 : check_base(flags)); /* else it is the checkpoint's, wherever the first one is by now */
+    TRY(tune_adapter_config_read(config, flags->resume_checkpoint ? flags->resume_checkpoint : flags->adapter));
+    if (tune_flags_given(flags, "lora-dropout"))
+        config->lora.dropout = flags->lora_dropout;
+    return 0;
+}
+
+enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags)
+{
+    return strcmp(flags->base_dtype, "nf4") ? (enum tune_dtype)tune_dtype_from(flags->base_dtype) : TUNE_NF4; /* in no file */
+}
+
+struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_adapter_config adapter;
+    if (tune_get_model_folder(flags, tok, folder) < 0 || tune_get_lora_options(flags, &adapter) < 0)
+        return NULL;
+    struct tune_model *m = tune_model_load_frozen(folder, dev, tune_get_model_dtype(flags), tune_get_base_dtype(flags));
+    int status = m ? tune_lora_add(m, &adapter.lora, (uint64_t)flags->seed) : -1;
+    tune_adapter_config_free(&adapter);
+    if (status == 0 && tune_model_reserve(m, flags->batch_size, flags->max_length, tune_get_model_use(flags)) == 0)
+        return m;
+    tune_model_free(m);
+    return NULL;
+}

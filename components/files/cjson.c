@@ -1,0 +1,93 @@
+/* cjson.c - files to cJSON trees and back. */
+#include "files/cjson.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "files/file.h"
+#include "files/folder.h"
+#include "files/json.h"
+#include "core/print.h"
+
+/* Frees text. */
+static cJSON *parse(const char *path, char *text, size_t size)
+{
+    struct tune_json j; /* checks what cJSON lets pass, and knows where the error is */
+    tune_json_start(&j, path, text, size, 1);
+    cJSON *json = NULL;
+    if (tune_json_skip(&j) == 0 && tune_json_end(&j) == 0 && !(json = cJSON_ParseWithLength(text, size)))
+        tune_error_set("%s: a number of more than 63 characters, or no memory to read it", path);
+    tune_json_free(&j);
+    free(text);
+    return json;
+}
+
+cJSON *tune_cjson_read(const char *path, size_t limit)
+{
+    char *text;
+    size_t size;
+    return tune_file_read(path, limit, &text, &size) < 0 ? NULL : parse(path, text, size);
+}
+
+cJSON *tune_cjson_read_in(const char *folder, const char *name, size_t limit)
+{
+    char path[TUNE_PATH_MAX], *text;
+    size_t size;
+    if (tune_path(path, "%s/%s", folder, name) < 0 || tune_folder_read(folder, name, limit, &text, &size) < 0)
+        return NULL;
+    return parse(path, text, size);
+}
+
+int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bool complete)
+{
+    return tune_cjson_write_as(folder, name, json, complete, 0666);
+}
+
+int tune_cjson_write_as(const char *folder, const char *name, const cJSON *json, bool complete, unsigned mode)
+{
+    char path[TUNE_PATH_MAX], *text = complete ? cJSON_Print(json) : NULL;
+    if (!text) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s/%s", folder, name);
+        return -1;
+    }
+    size_t n = strlen(text);
+    tune_utf8_mend(text, n); /* paths may hold any bytes */
+    text[n] = '\n'; /* in the NUL's place */
+    int status = tune_path(path, "%s/%s", folder, name) < 0 ? -1 : tune_file_write_as(path, text, n + 1, mode);
+    cJSON_free(text);
+    return status;
+}
+
+bool tune_cjson_put(cJSON *object, const char *key, cJSON *value)
+{
+    if (!value || !object) {
+        cJSON_Delete(value);
+        return false;
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    if (cJSON_AddItemToObject(object, key, value))
+        return true;
+    cJSON_Delete(value);
+    return false;
+}
+
+bool tune_cjson_put_text(cJSON *object, const char *key, const char *text)
+{
+    return tune_cjson_put(object, key, cJSON_CreateString(text));
+}
+
+bool tune_cjson_put_whole(cJSON *object, const char *key, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return tune_cjson_put(object, key, cJSON_CreateRaw(text));
+}
+
+bool tune_cjson_put_number(cJSON *object, const char *key, double value)
+{
+    char text[32];
+    return tune_cjson_put(object, key, cJSON_CreateRaw(tune_number_text(text, value)));
+}

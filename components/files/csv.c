@@ -1,0 +1,275 @@
+/* csv.c - rows of CSV: the bytes of one row in one buffer, fields as places in it. */
+#include "files/csv.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "files/json.h"
+#include "core/try.h"
+
+struct tune_csv {
+    FILE *file;
+    bool own, begun;
+    char separator;
+    char *name;
+    int64_t line, row_line; /* the present one, and that on which the row began */
+    char *bytes;            /* of the row, each field ended by a NUL */
+    size_t used, room;
+    size_t *begins;         /* [count] of the fields in it */
+    const char **fields;
+    int count, field_room;
+};
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a row of CSV");
+    return -1;
+}
+
+static int fail(const struct tune_csv *csv, int64_t line, const char *what)
+{
+    tune_error_set("%s:%lld: %s", csv->name, (long long)line, what);
+    return -1;
+}
+
+static struct tune_csv *new_csv(FILE *file, const char *name, bool own)
+{
+    struct tune_csv *csv = calloc(1, sizeof *csv);
+    if (csv && (csv->name = strdup(name))) {
+        csv->file = file;
+        csv->own = own;
+        csv->separator = ',';
+        csv->line = 1;
+        return csv;
+    }
+    free(csv);
+    no_memory();
+    return NULL;
+}
+
+struct tune_csv *tune_csv_from(FILE *stream, const char *name)
+{
+    return new_csv(stream, name, false);
+}
+
+struct tune_csv *tune_csv_from_text(const char *text, size_t size, const char *name, int64_t first_line, char separator)
+{
+    FILE *file = fmemopen((void *)(uintptr_t)text, size, "r"); /* which only reads it */
+    if (!file) {
+        no_memory();
+        return NULL;
+    }
+    struct tune_csv *csv = new_csv(file, name, true);
+    if (!csv) {
+        fclose(file);
+        return NULL;
+    }
+    csv->begun = true;
+    csv->line = first_line;
+    csv->separator = separator;
+    return csv;
+}
+
+struct tune_csv *tune_csv_open(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    int c = file ? getc(file) : EOF;
+    if (!file || (c == EOF && ferror(file))) { /* a folder opens, and cannot be read */
+        tune_error_set("%s: cannot be read: %s", path, strerror(errno));
+        if (file)
+            fclose(file);
+        return NULL;
+    }
+    ungetc(c, file);
+    struct tune_csv *csv = new_csv(file, path, true);
+    if (!csv)
+        fclose(file);
+    return csv;
+}
+
+void tune_csv_free(struct tune_csv *csv)
+{
+    if (!csv)
+        return;
+    if (csv->own)
+        fclose(csv->file);
+    free(csv->name);
+    free(csv->bytes);
+    free(csv->begins);
+    free(csv->fields);
+    free(csv);
+}
+
+int tune_csv_rewind(struct tune_csv *csv)
+{
+    csv->line = 1;
+    csv->begun = false;
+    if (fseek(csv->file, 0, SEEK_SET) == 0)
+        return 0;
+    tune_error_set("%s: it cannot be read from the begin again (%s); expected a file", csv->name, strerror(errno));
+    return -1;
+}
+
+int64_t tune_csv_line(const struct tune_csv *csv)
+{
+    return csv->row_line;
+}
+
+/* ---- one row ---- */
+
+static int put(struct tune_csv *csv, int c)
+{
+    if (csv->used == csv->room) {
+        size_t room = csv->room ? 2 * csv->room : 4096;
+        if (csv->used >= TUNE_CSV_ROW_BYTES)
+            return fail(csv, csv->row_line, "a row that is too long: no closing quote?");
+        char *grown = realloc(csv->bytes, room);
+        if (!grown)
+            return no_memory();
+        csv->bytes = grown;
+        csv->room = room;
+    }
+    csv->bytes[csv->used++] = (char)c;
+    return 0;
+}
+
+static int begin_field(struct tune_csv *csv)
+{
+    if (csv->count == csv->field_room) {
+        int room = csv->field_room ? 2 * csv->field_room : 64;
+        if (csv->count >= TUNE_CSV_FIELDS)
+            return fail(csv, csv->row_line, "a row of too many fields");
+        void *begins = realloc(csv->begins, (size_t)room * sizeof *csv->begins);
+        csv->begins = begins ? begins : csv->begins;
+        void *fields = realloc(csv->fields, (size_t)room * sizeof *csv->fields);
+        csv->fields = fields ? fields : csv->fields;
+        if (!begins || !fields)
+            return no_memory();
+        csv->field_room = room;
+    }
+    csv->begins[csv->count++] = csv->used;
+    return 0;
+}
+
+/* The rest of a field in quotes. */
+static int read_quoted(struct tune_csv *csv)
+{
+    for (int c;;) {
+        if ((c = getc_unlocked(csv->file)) == EOF)
+            return fail(csv, csv->row_line, "a quote that is not closed by the end of the file");
+        if (c == '"') {
+            if ((c = getc_unlocked(csv->file)) != '"') {
+                ungetc(c, csv->file);
+                return 0;
+            }
+        } else if (c == '\n') {
+            csv->line++;
+        } else if (c == 0) {
+            return fail(csv, csv->line, "a NUL byte");
+        }
+        TRY(put(csv, c));
+    }
+}
+
+/* A line's end of either kind; a carriage return alone is none. */
+static int read_return(struct tune_csv *csv)
+{
+    int c = getc_unlocked(csv->file);
+    return c == '\n' ? 0 : fail(csv, csv->line, "a carriage return that ends no line");
+}
+
+/* One field: 1: another follows, 0: it was the last, -1. */
+static int read_field(struct tune_csv *csv)
+{
+    TRY(begin_field(csv));
+    int c = getc_unlocked(csv->file);
+    bool quoted = c == '"';
+    if (quoted) {
+        TRY(read_quoted(csv));
+        c = getc_unlocked(csv->file);
+        if (c != csv->separator && c != '\n' && c != '\r' && c != EOF)
+            return fail(csv, csv->line, csv->separator == '\t'
+                                            ? "something behind a closing quote; expected a tab or the line's end"
+                                            : "something behind a closing quote; expected a comma or the line's end");
+    }
+    for (; c != csv->separator && c != '\n' && c != '\r' && c != EOF; c = getc_unlocked(csv->file)) {
+        if (c == 0)
+            return fail(csv, csv->line, "a NUL byte");
+        TRY(put(csv, c));
+    }
+    if (c == EOF && ferror(csv->file))
+        return fail(csv, csv->line, strerror(errno));
+    if (c == '\r')
+        TRY(read_return(csv));
+    csv->line += c == '\n' || c == '\r';
+    TRY(put(csv, 0));
+    return c == csv->separator;
+}
+
+/* At the begin of the file. */
+static int skip_mark(struct tune_csv *csv)
+{
+    char mark[3];
+    if (fread(mark, 1, sizeof mark, csv->file) != sizeof mark || memcmp(mark, "\xef\xbb\xbf", sizeof mark))
+        TRY(tune_csv_rewind(csv));
+    csv->begun = true;
+    return 0;
+}
+
+/* The row, empty lines before it skipped: 1, 0: the end, -1. */
+static int read_row(struct tune_csv *csv)
+{
+    for (;;) {
+        int c = getc_unlocked(csv->file), more;
+        if (c == EOF)
+            return ferror(csv->file) ? fail(csv, csv->line, strerror(errno)) : 0;
+        if (c == '\n' || c == '\r') {
+            if (c == '\r')
+                TRY(read_return(csv));
+            csv->line++;
+            continue;
+        }
+        ungetc(c, csv->file);
+        csv->row_line = csv->line;
+        csv->used = 0;
+        csv->count = 0;
+        while ((more = read_field(csv)) == 1)
+            ;
+        return more < 0 ? -1 : 1;
+    }
+}
+
+int tune_csv_row(struct tune_csv *csv, const char *const **fields, int *count)
+{
+    if (!csv->begun)
+        TRY(skip_mark(csv));
+    int more = read_row(csv);
+    if (more <= 0)
+        return more;
+    for (int i = 0; i < csv->count; i++) {
+        csv->fields[i] = csv->bytes + csv->begins[i];
+        if (!tune_utf8_valid(csv->fields[i], strlen(csv->fields[i]), NULL))
+            return fail(csv, csv->row_line, "no UTF-8");
+    }
+    *fields = csv->fields;
+    *count = csv->count;
+    return 1;
+}
+
+void tune_csv_put(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs_unlocked(text, out);
+        return;
+    }
+    putc_unlocked('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc_unlocked('"', out);
+        putc_unlocked(*text, out);
+    }
+    putc_unlocked('"', out);
+}

@@ -1,0 +1,61 @@
+/* capped_log.c - the first half, a line, the last half. */
+#include "machine/capped_log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void tune_capped_log_begin(struct tune_capped_log *log, int fd, int64_t limit)
+{
+    *log = (struct tune_capped_log){.fd = fd, .limit = limit > 0 ? limit : 0};
+    log->last = malloc((size_t)(log->limit / 2) + 1);
+    log->room = log->last ? (size_t)(log->limit / 2) : 0;
+}
+
+static void put(struct tune_capped_log *log, const char *data, size_t size)
+{
+    while (size > 0 && !log->failed) {
+        ssize_t n = write(log->fd, data, size);
+        log->failed = n < 0 && errno != EINTR;
+        if (n > 0) {
+            data += n;
+            size -= (size_t)n;
+        }
+    }
+}
+
+void tune_capped_log_add(struct tune_capped_log *log, const char *data, size_t size)
+{
+    int64_t left = log->limit - log->total;
+    if (left > 0)
+        put(log, data, left < (int64_t)size ? (size_t)left : size);
+    size_t passed = size > log->room ? size - log->room : 0; /* more than the ring holds: the end of it */
+    log->total += (int64_t)passed;
+    for (size_t at = passed; at < size;) {
+        size_t to = (size_t)(log->total % (int64_t)log->room), n = log->room - to;
+        n = n < size - at ? n : size - at;
+        memcpy(log->last + to, data + at, n);
+        at += n;
+        log->total += (int64_t)n;
+    }
+}
+
+void tune_capped_log_end(struct tune_capped_log *log)
+{
+    char line[64];
+    int64_t first = log->limit - (int64_t)log->room;
+    if (log->total > log->limit && !log->failed) {
+        if (ftruncate(log->fd, (off_t)first) == 0) /* no file of bytes (/dev/null): it takes what comes */
+            lseek(log->fd, (off_t)first, SEEK_SET);
+        int n = snprintf(line, sizeof line, "\n[... %" PRId64 " bytes left out ...]\n", log->total - log->limit);
+        put(log, line, (size_t)n);
+        size_t oldest = log->room > 0 ? (size_t)(log->total % (int64_t)log->room) : 0;
+        put(log, log->last + oldest, log->room - oldest);
+        put(log, log->last, oldest);
+    }
+    free(log->last);
+    log->last = NULL;
+}

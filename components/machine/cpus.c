@@ -1,0 +1,109 @@
+/* cpus.c - affinity and the control groups' quota; which processors are threads of one core. */
+#include "machine/cpus.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "machine/cgroup.h"
+#include "core/error.h"
+
+/* Of OpenMP's run-time library, in programs that have it: the process's affinity as it was before OMP_PROC_BIND or
+ * OMP_PLACES gave the first thread a single processor. */
+extern int omp_get_num_procs(void) __attribute__((weak));
+
+int tune_cpus_usable(void)
+{
+    cpu_set_t set;
+    struct tune_cgroup group;
+    /* more processors than the set holds: then all that are on line */
+    int n = omp_get_num_procs ? omp_get_num_procs()
+            : sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    tune_cgroup_read(&group, "");
+    if (group.cpus > 0 && group.cpus < n)
+        n = (int)(group.cpus + 0.5);
+    return n < 1 ? 1 : n;
+}
+
+/* The first number of a list such as "4,2", whose others are of inner regions; 0: no such list, or above TUNE_THREADS. */
+static int first_of(const char *list)
+{
+    long first = 0;
+    for (const char *at = list;; at++) {
+        char *end;
+        while (isspace((unsigned char)*at))
+            at++;
+        long n = isdigit((unsigned char)*at) ? strtol(at, &end, 10) : 0;
+        if (n < 1)
+            return 0;
+        first = first ? first : n;
+        for (at = end; isspace((unsigned char)*at);)
+            at++;
+        if (!*at)
+            return first <= TUNE_THREADS ? (int)first : 0;
+        if (*at != ',')
+            return 0;
+    }
+}
+
+int tune_cpus_threads(int wish)
+{
+    const char *set = getenv("OMP_NUM_THREADS");
+    int threads = wish > 0 ? wish : set && *set ? first_of(set) : tune_cpus_usable();
+    if (threads > 0 && threads <= TUNE_THREADS)
+        return threads;
+    if (wish > 0)
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%d threads: expected at most %d", wish, TUNE_THREADS);
+    else if (!set || !*set)
+        return TUNE_THREADS; /* a machine with more processors */
+    else
+        tune_error_set_kind(TUNE_ERROR_USAGE, "OMP_NUM_THREADS=%.100s: expected a number of threads in [1,%d], or a list that begins "
+                            "with one, such as 4,2; set it to that, or unset it", set, TUNE_THREADS);
+    return -1;
+}
+
+/* The first number in the processor's file; a list of processors begins with its lowest. */
+static int topology(const char *root, int cpu, const char *name, int otherwise)
+{
+    char path[PATH_MAX];
+    int value;
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/topology/%s", root, cpu, name);
+    FILE *f = fopen(path, "re");
+    if (!f || fscanf(f, "%d", &value) != 1)
+        value = otherwise;
+    if (f)
+        fclose(f);
+    return value;
+}
+
+struct place {
+    int socket, core, cpu; /* core: the lowest processor in it */
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->socket != y->socket ? (x->socket > y->socket) - (x->socket < y->socket)
+           : x->core != y->core   ? (x->core > y->core) - (x->core < y->core)
+                                  : (x->cpu > y->cpu) - (x->cpu < y->cpu);
+}
+
+int tune_cpus_group(const char *root, int *cpus, int count, int *cores)
+{
+    struct place places[CPU_SETSIZE];
+    for (int i = 0; i < count; i++) /* the second name is that of kernels before 5.3 */
+        places[i] = (struct place){
+            .socket = topology(root, cpus[i], "physical_package_id", 0),
+            .core = topology(root, cpus[i], "core_cpus_list", topology(root, cpus[i], "thread_siblings_list", cpus[i])),
+            .cpu = cpus[i]};
+    qsort(places, (size_t)count, sizeof *places, compare);
+    for (int i = 0, core = -1; i < count; i++) {
+        core += i == 0 || places[i].socket != places[i - 1].socket || places[i].core != places[i - 1].core;
+        cpus[i] = places[i].cpu;
+        cores[i] = core;
+    }
+    return count > 0 ? cores[count - 1] + 1 : 0;
+}

@@ -1,0 +1,495 @@
+/* guard.c - the guard: starts the program, passes its output to the log, ends it and whatever it started.
+ *
+ * One thread, one poll: all signals are blocked and the few that matter come as bytes. The program's orphans become
+ * the guard's children (subreaper), so a guard without a child has no descendant left, and only the guard reaps its
+ * children, so the number of one that it may signal is never another's.
+ *
+ *     RUNS      the program does. It ends, or its time does, or somebody says stop (a byte, a signal), or we died:
+ *     ENDS      SIGTERM, once, to the program's group and to those that left it as they become the guard's; after the grace
+ *     IS_KILLED SIGKILL to all of them, and to what becomes the guard's by that, again and again until none is left */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "machine/capped_log.h"
+#include "machine/child.h"
+#include "machine/guard.h"
+#include "machine/cgroup.h"
+#include "core/clock.h"
+
+enum { LAUNCH_STACK = 64 << 10, OUTPUT_CHUNK = 64 << 10, TOLD = 64 };
+#define ROUND_S .02
+#define CLAIM_MS 20
+enum phase { RUNS, ENDS, IS_KILLED };
+
+struct guard {
+    struct tune_guard_plan plan;
+    char *text;                    /* what the plan is followed by */
+    const char *path, **argv, **environment;
+    const int *cpus;
+    int socket, signals, output;   /* -1: at its end */
+    pid_t self, group, program;    /* program: 0 when it has ended; group: its number, while it ran */
+    enum phase phase;
+    double start_s, until_s;       /* until: of the grace; then to the next round of SIGKILL */
+    bool changed;                  /* some child was reaped, and its children may be ours now */
+    bool decided;                  /* end.how is why we end it, not how it ends */
+    pid_t told[TOLD];              /* those outside of the group that were sent SIGTERM; 0: free */
+    int64_t oom_kills;
+    struct tune_capped_log log;
+    struct tune_child_end end;
+};
+
+/* ---- the plan ---- */
+
+static bool receive(void *data, size_t size)
+{
+    size_t got = 0;
+    ssize_t n = 1;
+    while (got < size && n > 0) {
+        n = recv(TUNE_GUARD_SOCKET, (char *)data + got, size - got, MSG_WAITALL);
+        if (n > 0)
+            got += (size_t)n;
+        else if (n < 0 && errno == EINTR)
+            n = 1;
+    }
+    return got == size;
+}
+
+/* Texts one behind the other, as a list that ends with NULL; *at moves behind them. */
+static const char **read_list(const char **at, int count)
+{
+    const char **list = calloc((size_t)count + 1, sizeof *list);
+    for (int i = 0; i < count && list; i++, *at += strlen(*at) + 1)
+        list[i] = *at;
+    return list;
+}
+
+static bool read_plan(struct guard *g)
+{
+    if (!receive(&g->plan, sizeof g->plan) || !(g->text = malloc((size_t)g->plan.size)) ||
+        !receive(g->text, (size_t)g->plan.size))
+        return false;
+    const char *at = g->text + (size_t)g->plan.cpu_count * sizeof *g->cpus;
+    g->cpus = (const int *)(const void *)g->text;
+    g->path = at;
+    at += strlen(at) + 1;
+    g->argv = read_list(&at, g->plan.argc);
+    g->environment = read_list(&at, g->plan.variable_count);
+    return g->argv && g->environment;
+}
+
+void tune_guard_release(const int *claims, int count)
+{
+    for (int i = 0; i < count; i++)
+        close(claims[i]);
+}
+
+bool tune_guard_claim(const int *cpus, int count, bool next, int *claims)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX}; /* sun_path begins with NUL: no file */
+    for (int i = 0; i < count; i++) {
+        int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tune.c/cpu/%d%s", cpus[i], next ? "/next" : "");
+        claims[i] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+        if (claims[i] >= 0 && bind(claims[i], (struct sockaddr *)&name, size) == 0)
+            continue;
+        int error = errno;
+        tune_guard_release(claims, claims[i] < 0 ? i : i + 1);
+        errno = error;
+        return false;
+    }
+    return true;
+}
+
+/* Of what the process that started us had open, nothing is the program's. */
+static void close_others(void)
+{
+    DIR *open_ones = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    while (open_ones && (entry = readdir(open_ones))) {
+        int fd = atoi(entry->d_name);
+        if (fd >= TUNE_GUARD_DESCRIPTORS && fd != dirfd(open_ones))
+            close(fd);
+    }
+    if (open_ones)
+        closedir(open_ones);
+    for (int fd = TUNE_GUARD_SOCKET; fd < TUNE_GUARD_DESCRIPTORS; fd++)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* ---- the program ---- */
+
+struct launch {
+    const struct guard *guard;
+    cpu_set_t *cpus; /* NULL: those of the guard */
+    size_t cpus_size;
+    int output, report;
+};
+
+struct refusal {
+    int error;
+    char what[60];
+};
+
+static int refuse(const struct launch *l, const char *what)
+{
+    struct refusal r = {.error = errno};
+    memcpy(r.what, what, strlen(what));
+    return write(l->report, &r, sizeof r) == sizeof r ? 127 : 126;
+}
+
+/* The first moments of the program, between clone and exec: in the guard's memory, the guard waiting, so system calls
+ * only. posix_spawn, which does the same inside, cannot tell the kernel to end the program with its guard. */
+static int launch(void *argument)
+{
+    const struct launch *l = argument;
+    const struct guard *g = l->guard;
+    sigset_t none;
+    sigemptyset(&none);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != g->self) /* the guard is gone already */
+        return refuse(l, "be tied to its guard");
+    if (setpgid(0, 0) < 0)
+        return refuse(l, "have a process group");
+    if (l->cpus && sched_setaffinity(0, l->cpus_size, l->cpus) < 0)
+        return refuse(l, "be bound to these processors");
+    if (fchdir(TUNE_GUARD_FOLDER) < 0)
+        return refuse(l, "enter its folder");
+    if (dup2(l->output, STDOUT_FILENO) < 0 || dup2(l->output, STDERR_FILENO) < 0)
+        return refuse(l, "have its output");
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(g->path, (char *const *)g->argv, (char *const *)g->environment);
+    return refuse(l, "be executed");
+}
+
+static bool choose_cpus(const struct guard *g, struct launch *l)
+{
+    int most = 0;
+    if (g->plan.cpu_count == 0)
+        return true;
+    for (int i = 0; i < g->plan.cpu_count; i++)
+        most = g->cpus[i] > most ? g->cpus[i] : most;
+    l->cpus = CPU_ALLOC((size_t)most + 1);
+    l->cpus_size = CPU_ALLOC_SIZE((size_t)most + 1);
+    if (!l->cpus)
+        return false;
+    CPU_ZERO_S(l->cpus_size, l->cpus);
+    for (int i = 0; i < g->plan.cpu_count; i++)
+        CPU_SET_S((size_t)g->cpus[i], l->cpus_size, l->cpus);
+    return true;
+}
+
+static void not_started(struct guard *g, const char *what, int error)
+{
+    g->end.how = TUNE_CHILD_NOT_STARTED;
+    g->decided = true;
+    const char *hint = error == ENOEXEC ? ": it is neither a program of this machine nor a script whose first line names what "
+                                          "reads it (#!/bin/sh)"
+                       : error == ENOENT ? ", or what its first line (#!) or its headers name to read it" : "";
+    snprintf(g->end.reason, sizeof g->end.reason, "%.300s could not %s: %s%s", g->path, what, strerror(error), hint);
+}
+
+/* g->program; what it failed at is in g->end. */
+static void start_program(struct guard *g)
+{
+    int output[2] = {-1, -1}, report[2] = {-1, -1};
+    struct launch l = {.guard = g};
+    struct refusal r = {.error = 0};
+    char *stack = malloc(LAUNCH_STACK);
+    pid_t pid = -1;
+    if (stack && choose_cpus(g, &l) && pipe2(output, O_CLOEXEC) == 0 && pipe2(report, O_CLOEXEC) == 0) {
+        l.output = output[1];
+        l.report = report[1];
+        g->oom_kills = tune_cgroup_oom_kills("");
+        g->start_s = tune_clock_s();
+        pid = clone(launch, stack + LAUNCH_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, &l);
+    }
+    int error = errno;
+    if (report[1] >= 0)
+        close(report[1]);
+    if (output[1] >= 0)
+        close(output[1]);
+    if (pid < 0)
+        not_started(g, "be started", error);
+    else if (read(report[0], &r, sizeof r) == sizeof r) /* else it ends with exec */
+        not_started(g, r.what, r.error);
+    if (report[0] >= 0)
+        close(report[0]);
+    if (output[0] >= 0)
+        fcntl(output[0], F_SETFL, O_NONBLOCK);
+    g->output = output[0];
+    g->program = pid > 0 ? pid : 0;
+    g->group = g->program;
+    if (l.cpus)
+        CPU_FREE(l.cpus);
+    free(stack);
+}
+
+/* ---- the end ---- */
+
+static bool was_told(struct guard *g, pid_t pid)
+{
+    int free_one = -1;
+    for (int i = 0; i < TOLD; i++) {
+        if (g->told[i] == pid)
+            return true;
+        free_one = g->told[i] == 0 ? i : free_one;
+    }
+    if (free_one < 0)
+        return true; /* so many: they wait for the end of the grace */
+    g->told[free_one] = pid;
+    return false;
+}
+
+/* SIGTERM or SIGKILL to those the guard may signal: its children, and the program's group, the latter as such: in a group each
+ * is met once, though it forks meanwhile. The group has its number until the program is reaped; after that, a process of
+ * the guard's session in it says that it has. */
+static void signal_all(struct guard *g, int number, bool with_group)
+{
+    struct tune_process p;
+    bool group = g->program > 0;
+    DIR *proc = opendir("/proc");
+    while (proc && tune_process_next(proc, &p)) {
+        if (p.group == g->group && p.session == g->self)
+            group = true;
+        else if (p.parent == g->self && !p.dead && (number == SIGKILL || !was_told(g, p.pid))) {
+            kill(p.pid, number);
+            kill(p.pid, SIGCONT); /* a stopped one would not see SIGTERM */
+        }
+    }
+    if (proc)
+        closedir(proc);
+    if (with_group && group && g->group > 0) {
+        kill(-g->group, number);
+        kill(-g->group, SIGCONT);
+    }
+}
+
+static void end_all(struct guard *g)
+{
+    g->phase = ENDS;
+    g->until_s = tune_clock_s() + g->plan.grace_s;
+    signal_all(g, SIGTERM, true);
+}
+
+/* Somebody wants it to end; who says so while it does wants it at once. */
+static void stop(struct guard *g, enum tune_child_how how)
+{
+    if (g->phase == RUNS) {
+        g->end.how = how;
+        g->decided = true;
+        end_all(g);
+    } else {
+        g->until_s = 0;
+    }
+}
+
+static void program_ended(struct guard *g, int status)
+{
+    int code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    bool killed = code == (WIFSIGNALED(status) ? SIGKILL : 128 + SIGKILL);
+    g->program = 0;
+    g->end.seconds = tune_clock_s() - g->start_s;
+    if (!g->decided)
+        g->end.how = WIFSIGNALED(status) ? TUNE_CHILD_SIGNALLED : TUNE_CHILD_EXITED;
+    if (g->end.how != TUNE_CHILD_NOT_STARTED)
+        g->end.code = g->decided && WIFSIGNALED(status) ? 128 + code : code;
+    g->end.oom_killed = !g->decided && killed && tune_cgroup_oom_kills("") > g->oom_kills;
+    g->decided = true;
+}
+
+/* Whether there is a child left. */
+static bool reap(struct guard *g)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        g->changed = true;
+        if (pid == g->program)
+            program_ended(g, status);
+        for (int i = 0; i < TOLD; i++)
+            if (g->told[i] == pid)
+                g->told[i] = 0;
+    }
+    return pid == 0;
+}
+
+/* ---- what happens ---- */
+
+static void read_signals(struct guard *g)
+{
+    struct signalfd_siginfo s;
+    while (read(g->signals, &s, sizeof s) == sizeof s)
+        if (s.ssi_signo != SIGCHLD)
+            stop(g, TUNE_CHILD_STOPPED);
+}
+
+static void read_socket(struct guard *g)
+{
+    char byte;
+    ssize_t n = recv(g->socket, &byte, 1, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        g->socket = -1;
+        if (g->phase != RUNS)
+            return; /* it ends already, and has its grace */
+    }
+    stop(g, TUNE_CHILD_STOPPED);
+}
+
+/* Some of the output, not all there will ever be: other things happen too. */
+static void read_output(struct guard *g, char *chunk)
+{
+    for (int i = 0; i < 16 && g->output >= 0; i++) {
+        ssize_t n = read(g->output, chunk, OUTPUT_CHUNK);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n > 0) {
+            tune_capped_log_add(&g->log, chunk, (size_t)n);
+        } else {
+            close(g->output);
+            g->output = -1;
+        }
+    }
+}
+
+/* When time brings the next thing; -1: never. */
+static double next_s(const struct guard *g)
+{
+    return g->phase != RUNS ? g->until_s : g->plan.limit_s > 0 ? g->start_s + g->plan.limit_s : -1;
+}
+
+static int wait_ms(const struct guard *g)
+{
+    double next = next_s(g), left = next - tune_clock_s();
+    return next < 0 ? -1 : left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1e3) + 1;
+}
+
+static void go_on(struct guard *g)
+{
+    double now = tune_clock_s(), next = next_s(g);
+    bool due = next >= 0 && now >= next;
+    if (g->phase == RUNS && g->program == 0)
+        end_all(g); /* what it left behind */
+    else if (g->phase == RUNS && due)
+        stop(g, TUNE_CHILD_TIMED_OUT);
+    else if (g->phase == ENDS && due)
+        g->phase = IS_KILLED;
+    else if (g->phase == ENDS && g->changed)
+        signal_all(g, SIGTERM, false);
+    if (g->phase == IS_KILLED && (due || g->changed)) {
+        signal_all(g, SIGKILL, true);
+        g->until_s = now + ROUND_S;
+    }
+    g->changed = false;
+}
+
+static void watch(struct guard *g, char *chunk)
+{
+    while (reap(g)) {
+        go_on(g);
+        struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}, {g->output, POLLIN, 0}};
+        if (poll(on, 3, wait_ms(g)) <= 0)
+            continue;
+        if (on[0].revents)
+            read_socket(g);
+        if (on[1].revents)
+            read_signals(g);
+        if (on[2].revents)
+            read_output(g, chunk);
+    }
+    read_output(g, chunk); /* what is left in the pipe */
+}
+
+/* We are gone, or said stop, before there was anything to end. */
+static bool too_late(struct guard *g)
+{
+    char byte;
+    bool late = recv(g->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0;
+    g->end.how = late ? TUNE_CHILD_STOPPED : g->end.how;
+    return late;
+}
+
+/* Waits for them, or for the place of who is next. false: stopped, or an error that is in g->end. */
+static bool wait_for_cpus(struct guard *g, bool next, int *claims)
+{
+    while (!too_late(g) && !tune_guard_claim(g->cpus, g->plan.cpu_count, next, claims)) {
+        struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}};
+        if (errno != EADDRINUSE)
+            not_started(g, "have processors of its own", errno);
+        else if (poll(on, 2, CLAIM_MS) > 0 && on[1].revents)
+            g->end.how = TUNE_CHILD_STOPPED;
+        else
+            continue;
+        return false;
+    }
+    return g->end.how != TUNE_CHILD_STOPPED;
+}
+
+/* Until the processors are the program's own. They are released with our end. false: not started, for what g->end says. */
+static bool own_cpus(struct guard *g)
+{
+    int count = g->plan.cpu_count, *claims = malloc(((size_t)count + 1) * 2 * sizeof *claims);
+    int *next = claims ? claims + count : NULL;
+    double begin_s = tune_clock_s();
+    bool mine = claims && wait_for_cpus(g, true, next);
+    if (!claims)
+        not_started(g, "have processors of its own", ENOMEM);
+    if (mine) {
+        mine = wait_for_cpus(g, false, claims);
+        tune_guard_release(next, count);
+    }
+    g->end.waited_s = tune_clock_s() - begin_s;
+    free(claims);
+    return mine;
+}
+
+static int serve(struct guard *g)
+{
+    static const int awaited[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    char *chunk = malloc(OUTPUT_CHUNK);
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof awaited / sizeof *awaited; i++)
+        sigaddset(&set, awaited[i]);
+    g->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (!chunk || g->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !read_plan(g)) {
+        free(chunk);
+        return 1;
+    }
+    tune_capped_log_begin(&g->log, TUNE_GUARD_LOG, g->plan.log_limit);
+    if (!too_late(g) && (!g->plan.own_cpus || own_cpus(g))) {
+        start_program(g);
+        watch(g, chunk);
+    }
+    tune_capped_log_end(&g->log);
+    free(chunk);
+    bool told = send(TUNE_GUARD_SOCKET, &g->end, sizeof g->end, MSG_NOSIGNAL) == sizeof g->end;
+    return told || g->socket < 0 ? 0 : 1;
+}
+
+int tune_child_guard(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], TUNE_GUARD_WORD))
+        return -1;
+    struct guard g = {.socket = TUNE_GUARD_SOCKET, .output = -1, .self = getpid()};
+    prctl(PR_SET_NAME, TUNE_GUARD_NAME); /* else it would be "exe" */
+    close_others();
+    int code = serve(&g);
+    free(g.argv);
+    free(g.environment);
+    free(g.text);
+    return code;
+}

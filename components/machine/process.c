@@ -1,0 +1,36 @@
+/* process.c - who is whose child, from /proc. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "machine/guard.h"
+
+/* "4711 (name, which may hold anything) S parent group session ..." */
+static bool read_process(int proc, const char *name, struct tune_process *p)
+{
+    char path[300], text[512], state;
+    snprintf(path, sizeof path, "%s/stat", name);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return false; /* gone since it was listed */
+    text[n] = 0;
+    const char *behind = strrchr(text, ')');
+    if (!behind || sscanf(text, "%d", &p->pid) != 1 ||
+        sscanf(behind + 1, " %c %d %d %d", &state, &p->parent, &p->group, &p->session) != 4)
+        return false;
+    p->dead = state == 'Z' || state == 'X';
+    return true;
+}
+
+bool tune_process_next(DIR *proc, struct tune_process *p)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(proc)))
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && read_process(dirfd(proc), entry->d_name, p))
+            return true;
+    return false;
+}

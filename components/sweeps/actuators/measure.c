@@ -1,0 +1,445 @@
+/* measure.c - runs of a measurement one after the other, and what their ends and reports mean. */
+#include "sweeps/actuators/measure.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "machine/child.h"
+#include "files/cjson.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "files/json.h"
+#include "core/try.h"
+
+enum { REPORT_LIMIT = 16 << 20 };
+
+/* How one run ended, for targets that count it. */
+enum ending { ENDED_OK, ENDED_OOM, ENDED_ERROR };
+
+struct tune_measurement {
+    struct tune_measure_options o;
+    struct tune_child *child;
+    bool stopped;
+    int run;                     /* that goes on, from 0 */
+    char folder[TUNE_PATH_MAX];  /* of it */
+    char log[TUNE_PATH_MAX];
+    char nonce[33];
+    double begin_s, waited_s;    /* monotonic; for processors */
+    double started_s;
+    double *values;              /* [runs][target_count] of the reports */
+    enum ending *endings;        /* [runs] */
+    double *targets;             /* [target_count] reduced */
+    char why[1024];              /* the first of several runs that are counted did not end well; "": all did */
+};
+
+const char *tune_status_name(enum tune_status status)
+{
+    static const char *const names[] = {"valid", "invalid", "failed", "stopped"};
+    return names[status];
+}
+
+/* ---- one run ---- */
+
+static int draw_nonce(char text[33])
+{
+    unsigned char bytes[16];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        tune_error_set("no random bytes from the kernel: %s", strerror(errno));
+        return -1;
+    }
+    for (int i = 0; i < 16; i++)
+        sprintf(text + 2 * i, "%02x", bytes[i]);
+    return 0;
+}
+
+/* program, its arguments, and the flag that names the output folder. */
+static const char **argument_vector(const struct tune_measurement *m)
+{
+    const struct tune_command *c = m->o.command;
+    const char **argv = calloc((size_t)c->argument_count + 4, sizeof *argv);
+    int n = 0;
+    if (!argv)
+        return NULL;
+    argv[n++] = m->o.program;
+    for (int i = 0; i < c->argument_count; i++)
+        argv[n++] = c->arguments[i];
+    if (m->o.experiment->output) {
+        argv[n++] = m->o.experiment->output;
+        argv[n++] = m->folder;
+    }
+    return argv;
+}
+
+static const char **environment_of(const struct tune_measurement *m, const char *nonce, const char *output)
+{
+    const struct tune_command *c = m->o.command;
+    int count = 0, n = 0;
+    while (m->o.environment && m->o.environment[count])
+        count++;
+    const char **all = calloc((size_t)(count + c->environment_count + 3), sizeof *all);
+    if (!all)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        all[n++] = m->o.environment[i];
+    for (int i = 0; i < c->environment_count; i++)
+        all[n++] = c->environment[i];
+    all[n++] = nonce;
+    all[n++] = output;
+    return all;
+}
+
+static int begin_run(struct tune_measurement *m)
+{
+    char nonce[64], here[TUNE_PATH_MAX] = "", output[2 * TUNE_PATH_MAX + 16];
+    TRY(tune_path(m->folder, "%s/run-%d", m->o.folder, m->run));
+    TRY(tune_path(m->log, "%s/log-%d.txt", m->o.folder, m->run));
+    TRY(m->o.experiment->output ? 0 : tune_file_new_folder(m->folder)); /* a recipe makes its own output folder */
+    TRY(draw_nonce(m->nonce));
+    snprintf(nonce, sizeof nonce, "TUNE_NONCE=%s", m->nonce);
+    if (m->folder[0] != '/' && !getcwd(here, sizeof here)) {
+        tune_error_set("cannot say where %s is: the current folder: %s", m->folder, strerror(errno));
+        return -1;
+    }
+    snprintf(output, sizeof output, "TUNE_OUTPUT=%s%s%s", here, *here ? "/" : "", m->folder); /* programs go to other folders */
+    const char **argv = argument_vector(m), **environment = environment_of(m, nonce, output);
+    const struct tune_child_options child = {.argv = argv, .environment = environment, .log = m->log, .log_limit = m->o.log_limit,
+        .limit_s = m->o.limit_s, .grace_s = m->o.grace_s, .cpus = m->o.cpus, .cpu_count = m->o.cpu_count,
+        .own_cpus = m->o.own_cpus};
+    if (argv && environment)
+        m->child = tune_child_start(&child);
+    else
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a measurement begins");
+    free(argv);
+    free(environment);
+    return m->child ? 0 : -1;
+}
+
+/* The last line or two of the log, where programs say what went wrong. */
+static void last_words(const struct tune_measurement *m, char *text, size_t size)
+{
+    char tail[2048], *end, *from;
+    FILE *f = fopen(m->log, "re");
+    text[0] = 0;
+    if (!f)
+        return;
+    if (fseek(f, -(long)(sizeof tail - 1), SEEK_END) != 0)
+        rewind(f);
+    size_t length = fread(tail, 1, sizeof tail - 1, f);
+    fclose(f);
+    while (length > 0 && (tail[length - 1] == '\n' || tail[length - 1] == ' '))
+        length--;
+    tail[length] = 0;
+    end = tail + length;
+    from = end;
+    for (int lines = 0; from > tail && lines < 2; from--)
+        if (from[-1] == '\n' && ++lines == 2)
+            break;
+    if (end - from > 600)
+        from = end - 600;
+    tune_utf8_mend(from, (size_t)(end - from));
+    for (char *c = from; *c; c++)
+        if ((unsigned char)*c < 32 || *c == 127)
+            *c = *c == '\n' ? '|' : ' ';
+    snprintf(text, size, "%.600s", from);
+}
+
+static int refuse(struct tune_result *result, enum tune_status status, const char *format, ...) TUNE_PRINTF(3, 4);
+static int refuse(struct tune_result *result, enum tune_status status, const char *format, ...)
+{
+    va_list arguments;
+    result->status = status;
+    va_start(arguments, format);
+    vsnprintf(result->reason, sizeof result->reason, format, arguments);
+    va_end(arguments);
+    return 0;
+}
+
+/* ---- its report ---- */
+
+static int read_targets(struct tune_measurement *m, const cJSON *report, const char *path, struct tune_result *result)
+{
+    const struct tune_experiment *e = m->o.experiment;
+    for (int i = 0; i < e->target_count; i++) {
+        const struct tune_target *t = &e->targets[i];
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(report, t->name);
+        double *value = &m->values[m->run * e->target_count + i];
+        if (t->reduce >= TUNE_REDUCE_COUNT_OOM)
+            continue;
+        if ((!item || cJSON_IsNull(item)) && t->optional)
+            continue;
+        if (!item)
+            return refuse(result, TUNE_FAILED, "%s has no %s", path, t->name);
+        if (!cJSON_IsNumber(item) && !cJSON_IsBool(item))
+            return refuse(result, TUNE_FAILED, "%s: %s is no number", path, t->name);
+        *value = cJSON_IsBool(item) ? cJSON_IsTrue(item) : item->valuedouble;
+        if (!isfinite(*value))
+            return refuse(result, TUNE_FAILED, "%s: %s is not finite", path, t->name);
+    }
+    return 0;
+}
+
+static bool says(const cJSON *item, int truth)
+{
+    return (cJSON_IsBool(item) && cJSON_IsTrue(item) == truth) || (cJSON_IsNumber(item) && item->valuedouble == truth);
+}
+
+static int read_report(struct tune_measurement *m, struct tune_result *result)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/%s", m->folder, m->o.experiment->report));
+    if (!tune_file_exists(path))
+        return refuse(result, TUNE_FAILED, "the program ended well but left no report %s", path);
+    cJSON *report = tune_cjson_read(path, REPORT_LIMIT);
+    if (!report)
+        return refuse(result, TUNE_FAILED, "the report makes no sense: %.900s", tune_error_message());
+    const cJSON *nonce = cJSON_GetObjectItemCaseSensitive(report, "nonce"),
+                *valid = cJSON_GetObjectItemCaseSensitive(report, "is_valid");
+    if (!cJSON_IsObject(report))
+        refuse(result, TUNE_FAILED, "%s is no JSON object", path);
+    else if (nonce && (!cJSON_IsString(nonce) || strcmp(nonce->valuestring, m->nonce)))
+        refuse(result, TUNE_FAILED, "%s is another run's: its nonce is not the one this run was given", path);
+    else if (!says(valid, 1) && !says(valid, 0) && valid && !cJSON_IsNull(valid))
+        refuse(result, TUNE_FAILED, "%s: is_valid is neither 0 nor 1", path);
+    else if (says(valid, 0))
+        refuse(result, TUNE_INVALID, "the program reports is_valid 0");
+    else
+        read_targets(m, report, path, result);
+    cJSON_Delete(report);
+    return 0;
+}
+
+/* ---- its end ---- */
+
+static int judge(struct tune_measurement *m, const struct tune_child_end *end, struct tune_result *result)
+{
+    char words[640];
+    last_words(m, words, sizeof words);
+    result->status = TUNE_VALID;
+    result->reason[0] = 0;
+    if (end->oom_killed) /* the program itself, or one that a script waited for */
+        return refuse(result, TUNE_INVALID, "out of memory: the kernel killed it");
+    switch (end->how) {
+    case TUNE_CHILD_NOT_STARTED:
+        return refuse(result, TUNE_FAILED, "%s did not start: %s", m->o.program, end->reason);
+    case TUNE_CHILD_TIMED_OUT:
+        return refuse(result, TUNE_FAILED, "ended after the time limit of %g s", m->o.limit_s);
+    case TUNE_CHILD_STOPPED:
+        return refuse(result, TUNE_STOPPED, "stopped");
+    case TUNE_CHILD_SIGNALLED:
+        if (*end->reason)
+            return refuse(result, TUNE_FAILED, "%s", end->reason);
+        return refuse(result, TUNE_FAILED, "ended by signal %d (%s)%s%s", end->code, strsignal(end->code), *words ? ": " : "",
+                      words);
+    case TUNE_CHILD_EXITED:
+        break;
+    }
+    if (end->code == 0)
+        return read_report(m, result);
+    return refuse(result, end->code == TUNE_ERROR_CANNOT ? TUNE_INVALID : TUNE_FAILED, "exit code %d%s%s", end->code,
+                  *words ? ": " : "", words);
+}
+
+static bool counts_endings(const struct tune_experiment *e)
+{
+    for (int i = 0; i < e->target_count; i++)
+        if (e->targets[i].reduce >= TUNE_REDUCE_COUNT_OOM)
+            return true;
+    return false;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* v[count] are the values of the runs that have one. */
+static double reduce(enum tune_reduce how, double *v, int count)
+{
+    double sum = 0, squares = 0;
+    if (count == 0)
+        return NAN;
+    for (int i = 0; i < count; i++)
+        sum += v[i];
+    for (int i = 0; i < count; i++)
+        squares += (v[i] - sum / count) * (v[i] - sum / count);
+    if (how == TUNE_REDUCE_FIRST || how == TUNE_REDUCE_LAST)
+        return how == TUNE_REDUCE_FIRST ? v[0] : v[count - 1];
+    qsort(v, (size_t)count, sizeof *v, ascending);
+    switch (how) {
+    case TUNE_REDUCE_MEDIAN:
+        return count % 2 ? v[count / 2] : (v[count / 2 - 1] + v[count / 2]) / 2;
+    case TUNE_REDUCE_MIN:
+        return v[0];
+    case TUNE_REDUCE_MAX:
+        return v[count - 1];
+    case TUNE_REDUCE_SUM:
+        return sum;
+    case TUNE_REDUCE_STD:
+        return count > 1 ? sqrt(squares / (count - 1)) : 0;
+    default:
+        return sum / count;
+    }
+}
+
+static int reduce_all(struct tune_measurement *m)
+{
+    const struct tune_experiment *e = m->o.experiment;
+    double *v = calloc((size_t)e->runs, sizeof *v);
+    if (!v) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while runs are reduced");
+        return -1;
+    }
+    for (int i = 0; i < e->target_count; i++) {
+        enum tune_reduce how = e->targets[i].reduce;
+        int count = 0, endings = 0;
+        for (int k = 0; k < m->run; k++) {
+            double x = m->values[k * e->target_count + i];
+            if (!isnan(x))
+                v[count++] = x;
+            endings += (how == TUNE_REDUCE_COUNT_OOM && m->endings[k] == ENDED_OOM) ||
+                       (how == TUNE_REDUCE_COUNT_ERROR && m->endings[k] == ENDED_ERROR) ||
+                       (how == TUNE_REDUCE_COUNT_OK && m->endings[k] == ENDED_OK);
+        }
+        m->targets[i] = how >= TUNE_REDUCE_COUNT_OOM ? endings : reduce(how, v, count);
+    }
+    free(v);
+    return 0;
+}
+
+static int finish(struct tune_measurement *m, struct tune_result *result)
+{
+    const struct tune_experiment *e = m->o.experiment;
+    TRY(reduce_all(m));
+    for (int i = 0; i < e->target_count; i++)
+        if (!strcmp(e->targets[i].name, "is_valid")) /* what could not be measured has this one property */
+            m->targets[i] = result->status == TUNE_VALID ? 1 : result->status == TUNE_INVALID ? 0 : NAN;
+        else if (result->status != TUNE_VALID)
+            m->targets[i] = NAN;
+    tune_utf8_mend(result->reason, strlen(result->reason)); /* it may have been cut within a character */
+    result->targets = m->targets;
+    result->started_s = m->started_s;
+    result->seconds = tune_clock_s() - m->begin_s - m->waited_s;
+    result->waited_s = m->waited_s;
+    result->run = m->run;
+    return 1;
+}
+
+int tune_measurement_next(struct tune_measurement *m, struct tune_result *result)
+{
+    struct tune_child_end end;
+    int code = tune_child_end(m->child, &end);
+    m->child = NULL;
+    TRY(code);
+    TRY(judge(m, &end, result));
+    m->started_s += m->run == 0 ? end.waited_s : 0;
+    m->waited_s += end.waited_s;
+    m->endings[m->run++] = result->status == TUNE_VALID ? ENDED_OK : result->status == TUNE_INVALID ? ENDED_OOM : ENDED_ERROR;
+    if (result->status != TUNE_VALID && !*m->why)
+        snprintf(m->why, sizeof m->why, "run %d of %d: %.980s", m->run, m->o.experiment->runs, result->reason);
+    if (result->status == TUNE_STOPPED || m->stopped || (result->status != TUNE_VALID && !counts_endings(m->o.experiment))) {
+        if (m->stopped)
+            result->status = TUNE_STOPPED;
+        return finish(m, result);
+    }
+    if (m->run < m->o.experiment->runs)
+        return begin_run(m);
+    if (*m->why) { /* that runs failed is what was counted */
+        result->status = TUNE_VALID;
+        memcpy(result->reason, m->why, sizeof m->why);
+    }
+    return finish(m, result);
+}
+
+struct tune_measurement *tune_measurement_start(const struct tune_measure_options *options)
+{
+    const struct tune_experiment *e = options->experiment;
+    size_t cells = (size_t)e->runs * (size_t)e->target_count;
+    struct tune_measurement *m = calloc(1, sizeof *m);
+    struct timespec now;
+    if (!m || !(m->values = calloc(cells + 1, sizeof *m->values)) || !(m->endings = calloc((size_t)e->runs, sizeof *m->endings)) ||
+        !(m->targets = calloc((size_t)e->target_count + 1, sizeof *m->targets))) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a measurement begins");
+        tune_measurement_free(m);
+        return NULL;
+    }
+    for (size_t i = 0; i < cells; i++)
+        m->values[i] = NAN;
+    m->o = *options;
+    m->begin_s = tune_clock_s();
+    clock_gettime(CLOCK_REALTIME, &now);
+    m->started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    if (tune_file_new_folder(options->folder) == 0 && begin_run(m) == 0)
+        return m;
+    tune_measurement_free(m);
+    return NULL;
+}
+
+int tune_measurement_descriptor(const struct tune_measurement *m)
+{
+    return tune_child_descriptor(m->child);
+}
+
+const char *tune_measurement_folder(const struct tune_measurement *m)
+{
+    return m->folder;
+}
+
+void tune_measurement_stop(struct tune_measurement *m)
+{
+    m->stopped = true;
+    if (m->child)
+        tune_child_stop(m->child);
+}
+
+void tune_measurement_free(struct tune_measurement *m)
+{
+    struct tune_child_end end;
+    if (!m)
+        return;
+    if (m->child) {
+        tune_child_stop(m->child);
+        tune_child_end(m->child, &end);
+    }
+    free(m->values);
+    free(m->endings);
+    free(m->targets);
+    free(m);
+}
+
+/* ---- programs ---- */
+
+int tune_program_find(const struct tune_experiment *e, const char *program, char path[TUNE_PATH_MAX])
+{
+    char own[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], named[TUNE_PATH_MAX];
+    if (!program) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s.%s has no program: it cannot be measured here, only looked up", e->actuator,
+                            e->name);
+        return -1;
+    }
+    if (strchr(program, '/')) {
+        TRY(tune_file_parent(folder, e->document->path));
+        TRY(program[0] == '/' ? tune_path(named, "%s", program) : tune_path(named, "%s/%s", folder, program));
+        int why = tune_child_find(named, path);
+        if (why == 0)
+            return 0;
+        tune_error_set("%s: program %s is not there, or not executable: %s", e->document->path, named, strerror(why));
+        return -1;
+    }
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[length > 0 ? length : 0] = 0;
+    TRY(tune_file_parent(folder, own));
+    TRY(tune_path(named, "%s/%s", folder, program));
+    if (tune_child_find(named, path) == 0 || tune_child_find(program, path) == 0)
+        return 0;
+    tune_error_set("%s: program %s is neither beside this one (%s) nor in PATH; for a recipe of this tree: make build/%s",
+                   e->document->path, program, folder, program);
+    return -1;
+}

@@ -1,0 +1,545 @@
+/* import.c - rows of CSV into a store: read and checked whole first, then written. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sweeps/discovery/import_parts.h"
+#include "sweeps/discovery/uids.h"
+
+enum { MOST_RESULTS = 65536, TEXT = TUNE_STORE_TEXT_MAX + 1 };
+
+/* One line of the file while it is taken apart. */
+struct line {
+    struct importing *m;
+    struct tune_cell *cells;  /* [TUNE_KEYS + inputs + targets] of the row that is being made */
+    char *texts;              /* [inputs][TEXT] of them */
+    bool *given;              /* [inputs] the file says them; the others have their defaults */
+    double *values;           /* [targets][MOST_RESULTS] */
+    int *counts;              /* [targets] */
+    char entity[TEXT], experiment[TEXT], operation[TEXT], uid[33];
+    struct tune_uids there;   /* what the store has */
+    struct tune_uids seen;    /* what the file has, with the number of the result; in the first pass put together */
+    bool writing;
+};
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a CSV file is imported");
+    return -1;
+}
+
+int tune_import_bad(struct importing *m, const char *format, ...)
+{
+    char what[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    m->i->bad++;
+    if (m->i->problem)
+        m->i->problem(m->i->context, m->i->path, tune_csv_line(m->csv), what);
+    return 0;
+}
+
+static struct tune_cell text_cell(const char *text)
+{
+    return (struct tune_cell){.absent = !*text, .text = text};
+}
+
+static struct tune_cell number_cell(double number)
+{
+    return (struct tune_cell){.absent = isnan(number), .number = number};
+}
+
+static char *input_text(const struct line *n, int input)
+{
+    return n->texts + (size_t)input * TEXT;
+}
+
+/* ---- one result ---- */
+
+static uint64_t mix_cell(const struct tune_cell *cell, uint64_t hash)
+{
+    double number = cell->number == 0 ? 0 : cell->number;
+    return cell->absent ? hash
+           : cell->text ? tune_hash64(cell->text, strlen(cell->text), hash)
+                        : tune_hash64(&number, sizeof number, ~hash);
+}
+
+/* A uid of what the row says, for files that have none: the same row imported again is the same, whatever its identifier and in
+ * whatever order its columns are (hashes of cells are added). What the file says nothing of, inputs with defaults and absent
+ * targets, is not in it: an experiment that gets more of them later changes nothing. */
+static void make_uid(struct line *n, int result)
+{
+    const struct importing *m = n->m;
+    uint64_t hash[2];
+    for (int k = 0; k < 2; k++) {
+        hash[k] = tune_hash64(&result, sizeof result, tune_hash64(m->name, strlen(m->name), 11 + (uint64_t)k));
+        for (int i = 0; i < m->e->input_count; i++)
+            if (n->given[i])
+                hash[k] += mix_cell(&n->cells[TUNE_KEYS + i], tune_hash64(m->e->names[i], strlen(m->e->names[i]), (uint64_t)k));
+        for (int i = 0; i < m->e->target_count; i++) {
+            const struct tune_cell *cell = &n->cells[TUNE_KEYS + m->e->input_count + i];
+            const char *name = m->e->targets[i].name;
+            if (!cell->absent)
+                hash[k] += mix_cell(cell, tune_hash64(name, strlen(name), 2 + (uint64_t)k));
+        }
+    }
+    snprintf(n->uid, sizeof n->uid, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]);
+}
+
+/* The row in n->cells is whole: count it, and in the second pass write it, where neither the store nor a line before has it. */
+static int take(struct line *n)
+{
+    struct tune_import *i = n->m->i;
+    uint8_t uid[16];
+    uint64_t number = (uint64_t)i->results++, first;
+    tune_uid_read(uid, n->uid);
+    if (!n->writing)
+        return tune_uids_add(&n->seen, uid, number);
+    if (tune_uids_first(&n->seen, uid, &first) && first != number) {
+        i->again++;
+        return 0;
+    }
+    if (tune_uids_has(&n->there, uid))
+        return 0;
+    i->added++;
+    return tune_store_append(i->store, n->m->e->name, n->cells, NULL);
+}
+
+/* Result k of the present line's figures: 0 also where it has none. */
+static int take_result(struct line *n, int k, int row)
+{
+    const struct importing *m = n->m;
+    struct tune_cell *targets = n->cells + TUNE_KEYS + m->e->input_count;
+    bool any = false, invalid = false;
+    for (int i = 0; i < m->e->target_count; i++) {
+        targets[i] = number_cell(k < n->counts[i] ? n->values[(size_t)i * MOST_RESULTS + (size_t)k] : NAN);
+        any = any || !targets[i].absent;
+        invalid = invalid || (!strcmp(m->e->targets[i].name, "is_valid") && !targets[i].absent && targets[i].number == 0);
+    }
+    if (!any)
+        return 0;
+    make_uid(n, k);
+    n->cells[TUNE_KEY_UID] = text_cell(n->uid);
+    n->cells[TUNE_KEY_REQUEST] = (struct tune_cell){.whole = row, .number = row};
+    n->cells[TUNE_KEY_REPEAT] = (struct tune_cell){.whole = k, .number = k};
+    n->cells[TUNE_KEY_STATUS] = text_cell(invalid ? "invalid" : "valid");
+    return take(n);
+}
+
+/* ---- ado's rows ---- */
+
+/* Where fewer figures than results are there, they are those of the valid ones; or nobody can tell. */
+static int line_up(struct line *n, int results)
+{
+    const struct tune_experiment *e = n->m->e;
+    const double *valid = NULL;
+    int good = 0;
+    for (int i = 0; i < e->target_count; i++)
+        if (!strcmp(e->targets[i].name, "is_valid") && n->counts[i] == results)
+            valid = n->values + (size_t)i * MOST_RESULTS;
+    for (int k = 0; k < results && valid; k++)
+        good += valid[k] != 0;
+    for (int i = 0; i < e->target_count; i++) {
+        double *v = n->values + (size_t)i * MOST_RESULTS;
+        if (n->counts[i] == 0 || n->counts[i] == results)
+            continue;
+        if (!valid || n->counts[i] != good) {
+            tune_import_bad(n->m, "%d results, and %s has %d figures: whose they are cannot be told", results, e->targets[i].name,
+                            n->counts[i]);
+            return -1;
+        }
+        for (int k = results - 1, from = good - 1; k >= 0; k--)
+            v[k] = valid[k] != 0 ? v[from--] : NAN;
+        n->counts[i] = results;
+    }
+    return 0;
+}
+
+/* The figures of one variant into values and counts; how many results, or -1: the row is bad. */
+static int read_figures(struct line *n, const char *const *fields, int variant)
+{
+    const struct import_layout *l = &n->m->layout;
+    int results = 0;
+    memset(n->counts, 0, (size_t)n->m->e->target_count * sizeof *n->counts);
+    for (int i = 0; i < l->count; i++) {
+        const struct import_field *f = &l->fields[i];
+        if (f->role != IMPORT_TARGET || f->which < 0 || f->variant != variant)
+            continue;
+        int count = tune_import_values(fields[i], n->values + (size_t)f->which * MOST_RESULTS, MOST_RESULTS);
+        if (count < 0) {
+            tune_import_bad(n->m, "%s: \"%.60s\" is no number, and no list of them; --property names the columns to take",
+                            l->headings[i], fields[i]);
+            return -1;
+        }
+        n->counts[f->which] = count;
+        results = count > results ? count : results;
+    }
+    return results > 0 && line_up(n, results) < 0 ? -1 : results;
+}
+
+static bool set_input(struct line *n, int input, const char *spelled)
+{
+    const struct importing *m = n->m;
+    n->given[input] = true;
+    if (tune_import_input(&m->e->inputs[input], &m->columns[input], spelled, &n->cells[TUNE_KEYS + input], input_text(n, input),
+                          TEXT))
+        return true;
+    tune_import_bad(n->m, "%s of %s cannot be \"%.60s\"", m->e->names[input], m->e->name, spelled);
+    return false;
+}
+
+static bool set_part(struct line *n, const struct import_part *part, const char *what)
+{
+    char spelled[TEXT];
+    snprintf(spelled, sizeof spelled, "%.*s", part->value_length, part->value);
+    for (int i = 0; i < n->m->e->input_count; i++)
+        if ((int)strlen(n->m->e->names[i]) == part->name_length &&
+            !strncmp(n->m->e->names[i], part->name, (size_t)part->name_length))
+            return set_input(n, i, spelled);
+    tune_import_bad(n->m, "%s %.*s is no input of %s", what, part->name_length, part->name, n->m->e->name);
+    return false;
+}
+
+/* false: the row is bad, and was told. */
+static bool set_defaults(struct line *n)
+{
+    const struct importing *m = n->m;
+    for (int i = 0; i < m->e->input_count; i++) {
+        n->given[i] = false;
+        if (!m->e->inputs[i].required &&
+            tune_rows_cell(&m->columns[i], &m->e->inputs[i].standard, &n->cells[TUNE_KEYS + i], input_text(n, i), TEXT) < 0) {
+            tune_import_bad(n->m, "%s", tune_error_message());
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was told. */
+static bool set_inputs(struct line *n, const char *const *fields, const char *parameters)
+{
+    const struct importing *m = n->m;
+    struct import_part parts[TUNE_SPACE_DIMENSIONS];
+    if (!set_defaults(n))
+        return false;
+    if (!tune_import_identifier(&m->layout, fields, parts)) {
+        tune_import_bad(n->m, "the identifier \"%.100s\" does not say what the columns do",
+                        tune_import_field(&m->layout, fields, IMPORT_IDENTIFIER));
+        return false;
+    }
+    for (int i = 0; i < m->layout.inputs; i++)
+        if (!set_part(n, &parts[i], "dimension"))
+            return false;
+    int count = tune_import_parameters(parameters, m->e, parts, TUNE_SPACE_DIMENSIONS);
+    for (int i = 0; i < count; i++)
+        if (!set_part(n, &parts[i], "parameter"))
+            return false;
+    return true;
+}
+
+/* As the file does, or where it does not of its inputs. false: that is too long. */
+static bool name_entity(struct line *n, const char *const *fields)
+{
+    const struct import_layout *l = &n->m->layout;
+    const char *identifier = tune_import_field(&n->m->layout, fields, IMPORT_IDENTIFIER);
+    size_t length = (size_t)snprintf(n->entity, sizeof n->entity, "%s", identifier);
+    for (int i = 0; !*identifier && i < l->inputs && length < sizeof n->entity; i++) {
+        const char *value = fields[l->input[i]];
+        value = tune_import_is_none(value) ? "None" : !strcmp(value, "True") ? "1" : !strcmp(value, "False") ? "0" : value;
+        length += (size_t)snprintf(n->entity + length, sizeof n->entity - length, "%s%s.%s", i ? "-" : "", l->headings[l->input[i]],
+                                   value);
+    }
+    return length < sizeof n->entity;
+}
+
+static bool set_keys(struct line *n, const char *const *fields, const char *parameters)
+{
+    const struct importing *m = n->m;
+    int length = snprintf(n->experiment, sizeof n->experiment, "%s.%s%s", m->actuator, m->name, parameters);
+    if (!name_entity(n, fields) || length >= (int)sizeof n->experiment) {
+        tune_import_bad(n->m, "an identifier of more than %d bytes", TUNE_STORE_TEXT_MAX);
+        return false;
+    }
+    for (int k = 0; k < TUNE_KEYS; k++)
+        n->cells[k] = tune_key_column((enum tune_key)k)->type == TUNE_CELL_TEXT ? text_cell("") : number_cell(NAN);
+    n->cells[TUNE_KEY_OPERATION] = text_cell(n->operation);
+    n->cells[TUNE_KEY_EXPERIMENT] = text_cell(n->experiment);
+    n->cells[TUNE_KEY_ENTITY] = text_cell(n->entity);
+    n->cells[TUNE_KEY_GENERATOR] = text_cell(tune_import_field(&m->layout, fields, IMPORT_GENERATOR));
+    return true;
+}
+
+/* All results of one variant of a line. -1: not the row's fault. */
+static int take_variant(struct line *n, const char *const *fields, int variant, const char *parameters, int row)
+{
+    int results = read_figures(n, fields, variant);
+    if (results <= 0 || !set_keys(n, fields, parameters) || !set_inputs(n, fields, parameters))
+        return 0;
+    for (int k = 0; k < results; k++)
+        TRY(take_result(n, k, row));
+    return 0;
+}
+
+static int take_ado(struct line *n, const char *const *fields, int row)
+{
+    const struct importing *m = n->m;
+    if (m->layout.format != IMPORT_OBSERVED) {
+        bool plain = m->layout.format == IMPORT_PLAIN;
+        const char *experiment = tune_import_field(&m->layout, fields, IMPORT_EXPERIMENT);
+        const char *parameters = plain ? "" : tune_import_own_experiment(m, experiment);
+        if (!parameters) {
+            m->i->others++;
+            return 0;
+        }
+        m->i->rows++;
+        return take_variant(n, fields, 0, parameters, row);
+    }
+    m->i->rows++;
+    for (int v = 0; v < m->layout.variant_count; v++)
+        TRY(take_variant(n, fields, v, m->layout.variants[v], row));
+    return 0;
+}
+
+/* ---- our own rows ---- */
+
+static bool read_whole(const char *text, int64_t *whole)
+{
+    char *end;
+    double number;
+    errno = 0;
+    *whole = strtoll(text, &end, 10);
+    if (*text && !*end && errno == 0)
+        return true;
+    if (!tune_import_number(text, &number) || number != floor(number) || fabs(number) > 9007199254740992.0)
+        return false;
+    *whole = (int64_t)number;
+    return true;
+}
+
+/* The field as the column holds it. */
+static bool read_cell(const struct tune_column *c, const char *text, struct tune_cell *cell)
+{
+    *cell = c->type == TUNE_CELL_TEXT ? text_cell(text) : number_cell(NAN);
+    if (c->type == TUNE_CELL_WHOLE) {
+        cell->absent = false;
+        bool good = read_whole(text, &cell->whole);
+        cell->number = (double)cell->whole;
+        return good;
+    }
+    if (c->type == TUNE_CELL_TEXT || !*text)
+        return true;
+    cell->absent = !tune_import_number(text, &cell->number) || isnan(cell->number);
+    return !cell->absent || !strcasecmp(text, "nan");
+}
+
+static const struct tune_column *column_of(const struct importing *m, int cell)
+{
+    return cell < TUNE_KEYS ? tune_key_column((enum tune_key)cell) : &m->columns[cell - TUNE_KEYS];
+}
+
+/* Keys, inputs and targets stand in the row in that order. */
+static int cell_of(const struct importing *m, const struct import_field *f)
+{
+    return f->role == IMPORT_KEY     ? f->which
+           : f->role == IMPORT_INPUT ? TUNE_KEYS + f->which
+           : f->which >= 0           ? TUNE_KEYS + m->e->input_count + f->which
+                                     : -1;
+}
+
+static bool read_own(struct line *n, const char *const *fields)
+{
+    const struct importing *m = n->m;
+    int all = TUNE_KEYS + m->e->input_count + m->e->target_count;
+    for (int c = 0; c < all; c++)
+        n->cells[c] = column_of(m, c)->type == TUNE_CELL_TEXT ? text_cell("") : number_cell(NAN);
+    n->cells[TUNE_KEY_REQUEST] = n->cells[TUNE_KEY_REPEAT] = (struct tune_cell){0};
+    if (!set_defaults(n))
+        return false;
+    for (int i = 0; i < m->layout.count; i++) {
+        int c = cell_of(m, &m->layout.fields[i]);
+        if (c >= 0 && !read_cell(column_of(m, c), fields[i], &n->cells[c])) {
+            tune_import_bad(n->m, "%s: \"%.60s\" is no %s", m->layout.headings[i], fields[i],
+                            column_of(m, c)->type == TUNE_CELL_WHOLE ? "whole number" : "number");
+            return false;
+        }
+        if (c >= 0 && n->cells[c].text && strlen(n->cells[c].text) > TUNE_STORE_TEXT_MAX) {
+            tune_import_bad(n->m, "%s: a text of more than %d bytes", m->layout.headings[i], TUNE_STORE_TEXT_MAX);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int take_own(struct line *n, const char *const *fields)
+{
+    struct importing *m = n->m;
+    const struct tune_cell *keys = n->cells;
+    if (!read_own(n, fields))
+        return 0;
+    if (!tune_import_own_experiment(m, keys[TUNE_KEY_EXPERIMENT].text)) {
+        m->i->others++;
+        return 0;
+    }
+    m->i->rows++;
+    const char *uid = keys[TUNE_KEY_UID].text, *status = keys[TUNE_KEY_STATUS].text;
+    if (strlen(uid) != 32 || strspn(uid, "0123456789abcdef") != 32)
+        return tune_import_bad(m, "uid: \"%.60s\" is none; expected 32 hexadecimal digits", uid);
+    if (strcmp(status, "valid") && strcmp(status, "invalid") && strcmp(status, "failed"))
+        return tune_import_bad(m, "status: \"%.60s\"; expected valid, invalid or failed", status);
+    if (keys[TUNE_KEY_ENTITY].absent)
+        return tune_import_bad(m, "it names no entity");
+    strcpy(n->uid, uid);
+    return take(n);
+}
+
+/* ---- passes ---- */
+
+static int pass(struct line *n)
+{
+    struct importing *m = n->m;
+    const char *const *fields;
+    int count, more, row = 0;
+    m->i->rows = m->i->results = m->i->again = m->i->added = m->i->others = 0;
+    TRY(tune_csv_rewind(m->csv));
+    TRY(tune_csv_row(m->csv, &fields, &count));
+    for (; (more = tune_csv_row(m->csv, &fields, &count)) == 1; row++) {
+        if (count != m->layout.count)
+            tune_import_bad(m, "%d fields; the heading has %d", count, m->layout.count);
+        else
+            TRY(m->layout.format == IMPORT_OWN ? take_own(n, fields) : take_ado(n, fields, row));
+    }
+    m->i->others += m->layout.others;
+    return more;
+}
+
+static int read_uids(struct line *n)
+{
+    int tables, more = 0;
+    const char *const *names = tune_store_tables(n->m->i->store, &tables), *name = tune_key_column(TUNE_KEY_UID)->name;
+    TRY(names ? 0 : -1);
+    for (int t = 0; t < tables && more == 0; t++) {
+        const struct tune_cell *cells;
+        struct tune_scan *scan = tune_scan_open(n->m->i->store, names[t], &name, 1);
+        TRY(scan ? 0 : -1);
+        while (more >= 0 && (more = tune_scan_next(scan, &cells)) == 1) {
+            uint8_t uid[16];
+            tune_uid_read(uid, cells[0].text);
+            more = tune_uids_add(&n->there, uid, 0) < 0 ? -1 : 1;
+        }
+        tune_scan_free(scan);
+    }
+    tune_uids_sort(&n->there);
+    return more;
+}
+
+static int write_rows(struct line *n)
+{
+    struct tune_store *s = n->m->i->store;
+    const struct tune_experiment *e = n->m->e;
+    TRY(read_uids(n));
+    tune_uids_sort(&n->seen);
+    TRY(tune_store_table(s, e->name, n->m->columns, e->input_count + e->target_count));
+    tune_store_begin(s);
+    n->writing = true;
+    int code = pass(n);
+    struct tune_error why;
+    tune_error_save(&why);
+    int kept = tune_store_commit(s);
+    if (code < 0)
+        tune_error_restore(&why);
+    return code < 0 ? -1 : kept;
+}
+
+static int read_lines(struct importing *m)
+{
+    struct line n = {.m = m};
+    const struct tune_experiment *e = m->e;
+    const char *slash = strrchr(m->i->path, '/');
+    snprintf(n.operation, sizeof n.operation, "import %s", slash ? slash + 1 : m->i->path);
+    n.cells = calloc((size_t)(TUNE_KEYS + e->input_count + e->target_count), sizeof *n.cells);
+    n.texts = malloc((size_t)(e->input_count + 1) * TEXT);
+    n.values = malloc((size_t)(e->target_count + 1) * MOST_RESULTS * sizeof *n.values);
+    n.counts = calloc((size_t)e->target_count + 1, sizeof *n.counts);
+    n.given = calloc((size_t)e->input_count + 1, sizeof *n.given);
+    int code = n.cells && n.texts && n.values && n.counts && n.given ? pass(&n) : no_memory();
+    if (code == 0 && m->i->bad > 0) {
+        tune_error_set("%s: %lld bad row%s; nothing was imported", m->i->path, (long long)m->i->bad, m->i->bad == 1 ? "" : "s");
+        code = -1;
+    } else if (code == 0 && m->i->results == 0) {
+        tune_error_set("%s: no row of it is a result of %s.%s", m->i->path, m->actuator, m->name);
+        code = -1;
+    }
+    if (code == 0)
+        code = write_rows(&n);
+    tune_uids_free(&n.there);
+    tune_uids_free(&n.seen);
+    free(n.given);
+    free(n.cells);
+    free(n.texts);
+    free(n.values);
+    free(n.counts);
+    return code;
+}
+
+/* ---- the whole ---- */
+
+/* The experiment that is meant: a known one, or the name of one to be made. */
+static int find_experiment(struct importing *m)
+{
+    const struct tune_catalog *c = m->i->catalog;
+    const char *wanted = m->i->experiment, *actuator = m->i->actuator;
+    for (int k = 0; k < c->count && !m->e; k++) {
+        const struct tune_experiment *e = c->experiments[k];
+        size_t n = strlen(e->actuator);
+        bool full = !strncmp(wanted, e->actuator, n) && wanted[n] == '.' && !strcmp(wanted + n + 1, e->name);
+        if ((full || !strcmp(wanted, e->name)) && (!actuator || !strcmp(actuator, e->actuator)))
+            m->e = e;
+    }
+    if (!m->e && actuator && strcmp(actuator, "replay")) {
+        tune_error_set_kind(TUNE_ERROR_USAGE,
+                            "there is no experiment %s of actuator %s; one that nobody knows becomes one of replay", wanted,
+                            actuator);
+        return -1;
+    }
+    const char *name = m->e ? m->e->name : !strncmp(wanted, "replay.", 7) ? wanted + 7 : wanted;
+    m->name = strdup(name);
+    m->actuator = strdup(m->e ? m->e->actuator : "replay");
+    return m->name && m->actuator ? 0 : no_memory();
+}
+
+static int import(struct importing *m)
+{
+    TRY(find_experiment(m));
+    if (!(m->csv = tune_csv_open(m->i->path)))
+        return -1;
+    TRY(tune_import_layout_read(m));
+    if (!m->e) {
+        TRY(tune_import_experiment_make(m));
+        m->e = m->made;
+    }
+    TRY(tune_import_layout_bind(m));
+    TRY(tune_rows_columns(m->e, &m->columns));
+    return read_lines(m);
+}
+
+int tune_import_csv(struct tune_import *i)
+{
+    struct importing m = {.i = i};
+    i->rows = i->others = i->results = i->added = i->bad = 0;
+    i->made = false;
+    *i->left_out = 0;
+    int code = import(&m);
+    if (code < 0 && i->added == 0)
+        tune_import_experiment_forget(&m);
+    tune_import_layout_free(&m.layout);
+    tune_csv_free(m.csv);
+    tune_experiment_free(m.made);
+    free(m.columns);
+    free(m.name);
+    free(m.actuator);
+    return code;
+}

@@ -1,0 +1,87 @@
+/* import_value.c - what stands in a cell of CSV. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sweeps/discovery/import_parts.h"
+
+bool tune_import_number(const char *text, double *number)
+{
+    char *end;
+    size_t sign = *text == '-' || *text == '+';
+    bool named = !strcasecmp(text + sign, "nan") || !strcasecmp(text + sign, "inf") || !strcasecmp(text + sign, "infinity");
+    if (!*text || (!named && strspn(text, "+-.0123456789eE") != strlen(text)))
+        return false;
+    *number = strtod(text, &end);
+    return !*end;
+}
+
+bool tune_import_is_none(const char *text)
+{
+    return !*text || !strcmp(text, "None");
+}
+
+int tune_import_values(const char *text, double *values, int most)
+{
+    int n = 0;
+    char item[64];
+    if (!*text)
+        return 0;
+    if (*text != '[')
+        return most > 0 && tune_import_number(text, &values[0]) ? 1 : -1;
+    for (const char *at = text + 1; *at != ']' || at[1];) {
+        at += strspn(at, " ");
+        size_t length = strcspn(at, ",]");
+        while (length > 0 && at[length - 1] == ' ')
+            length--;
+        if (length >= sizeof item || n == most)
+            return -1;
+        snprintf(item, sizeof item, "%.*s", (int)length, at);
+        if (tune_import_is_none(item) && length > 0)
+            values[n++] = NAN;
+        else if (!tune_import_number(item, &values[n++]))
+            return -1;
+        at += length;
+        at += strspn(at, " ");
+        if (*at == ',')
+            at++;
+        else if (*at != ']')
+            return -1;
+    }
+    return n;
+}
+
+/* The value of the domain that the text means: spelled as Python's str() or as ids do, or the same number spelled otherwise. */
+static bool find_value(const struct tune_domain *d, const char *text, struct tune_value *value)
+{
+    const struct tune_column column = {.type = TUNE_CELL_TEXT};
+    const struct tune_cell cell = {.text = text};
+    double number;
+    *value = tune_rows_value(&column, d, NULL, &cell, NULL);
+    if (value->type == TUNE_VALUE_TEXT && tune_import_number(text, &number) && d->type != TUNE_UNKNOWN &&
+        d->type != TUNE_OPEN_CATEGORICAL)
+        *value = tune_value_float(number);
+    if (value->type == TUNE_VALUE_TEXT && d->type == TUNE_VECTOR)
+        return true; /* spelled as it is stored */
+    if (tune_domain_has(d, value))
+        return true;
+    if (!strcmp(text, "True") || !strcmp(text, "False")) {
+        *value = tune_value_bool(*text == 'T');
+        return tune_domain_has(d, value);
+    }
+    if (!tune_import_is_none(text))
+        return false;
+    *value = tune_value_none();
+    return tune_domain_has(d, value);
+}
+
+bool tune_import_input(const struct tune_input *in, const struct tune_column *column, const char *spelled, struct tune_cell *cell,
+                       char *text, size_t size)
+{
+    struct tune_value value;
+    if (find_value(&in->domain, spelled, &value) && tune_rows_cell(column, &value, cell, text, size) == 0)
+        return true;
+    tune_error_clear();
+    return false;
+}

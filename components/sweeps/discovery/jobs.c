@@ -1,0 +1,358 @@
+/* jobs.c - entities x experiments x repeats, and what is to be done with each. */
+#include "sweeps/discovery/jobs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/try.h"
+#include "sweeps/discovery/matching.h"
+
+#define STREAM_GROUPS ((uint64_t)4 << 48) /* of random numbers; order.c has three others */
+
+/* When an entity of the store has its turn. */
+struct turn {
+    bool later;                          /* the operation has not asked for it yet */
+    uint64_t rank, group;                /* groups by rank */
+    int entity;                          /* in a group as they were first seen */
+};
+
+struct tune_jobs {
+    struct tune_jobs_options o;
+    struct tune_order *order;            /* of a generator */
+    struct tune_matching matching;       /* of a selector */
+    struct turn *turns;                  /* [matching.count] in order */
+    int at;
+    struct tune_value *values, *items;   /* scratch of it */
+    struct tune_value *entity, *inputs;  /* the present one; inputs: scratch, of the experiment with the most */
+    char *text;                          /* scratch for identifiers */
+    size_t text_size;
+    bool has_entity;
+    int64_t index;                       /* of the present entity; -1: none yet */
+    uint64_t hash;                       /* of its identifier */
+    int protocol, repeat;
+};
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory in the list of measurements");
+    return -1;
+}
+
+/* count values with the items of lists behind them, in one block. */
+static struct tune_value *copy(const struct tune_value *values, int count)
+{
+    size_t room = (size_t)count + 1;
+    for (int i = 0; i < count; i++)
+        room += values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count : 0;
+    struct tune_value *all = malloc(room * sizeof *all);
+    if (!all)
+        return NULL;
+    struct tune_value *items = all + count;
+    memcpy(all, values, (size_t)count * sizeof *all);
+    for (int i = 0; i < count; i++)
+        if (values[i].type == TUNE_VALUE_LIST) {
+            memcpy(items, values[i].list.items, (size_t)values[i].list.count * sizeof *items);
+            all[i].list.items = items;
+            items += values[i].list.count;
+        }
+    return all;
+}
+
+/* ---- entities ---- */
+
+/* Of an identifier over some of the space's dimensions (which NULL: all of them). */
+static int hash_values(struct tune_jobs *j, const struct tune_value *values, const bool *which, uint64_t *hash)
+{
+    const char *names[TUNE_SPACE_DIMENSIONS];
+    struct tune_value some[TUNE_SPACE_DIMENSIONS];
+    int count = 0;
+    for (int d = 0; d < j->o.space->count; d++)
+        if (!which || which[d]) {
+            names[count] = j->o.space->names[d];
+            some[count++] = values[d];
+        }
+    size_t length = (size_t)tune_entity_identifier(names, some, count, j->text, j->text_size);
+    if (length >= j->text_size) {
+        char *grown = realloc(j->text, length + 1);
+        if (!grown)
+            return no_memory();
+        j->text = grown;
+        j->text_size = length + 1;
+        tune_entity_identifier(names, some, count, j->text, j->text_size);
+    }
+    *hash = tune_entity_hash(j->text, length);
+    return 0;
+}
+
+/* The next one of the order or of the store: 1, 0, -1. */
+static int next_values(struct tune_jobs *j, const struct tune_value **values)
+{
+    if (j->order)
+        return tune_order_next(j->order, values);
+    if (j->at == j->matching.count)
+        return 0;
+    tune_matching_values(&j->matching, j->turns[j->at++].entity, j->values, j->items);
+    *values = j->values;
+    return 1;
+}
+
+/* How many of the experiments have a result of this entity. */
+static int measured(struct tune_jobs *j, const struct tune_value *values)
+{
+    int count = 0;
+    for (int p = 0; p < j->o.count; p++) {
+        const struct tune_known_row *rows;
+        struct tune_origin origin;
+        tune_protocol_inputs(&j->o.protocols[p], values, j->inputs);
+        TRY(j->o.origin(j->o.context, &j->o.protocols[p], j->inputs, &origin));
+        int found = tune_known_find(j->o.known, p, j->inputs, &origin, j->o.accept, &rows), good = 0;
+        TRY(found);
+        for (int i = 0; i < found; i++)
+            good += rows[i].status != TUNE_FAILED;
+        count += good > 0;
+    }
+    return count;
+}
+
+static int passes(struct tune_jobs *j, const struct tune_value *values)
+{
+    TRY(hash_values(j, values, NULL, &j->hash));
+    if (j->o.filter == TUNE_FILTER_NONE || tune_known_asked(j->o.known, j->hash))
+        return 1;
+    int count = measured(j, values);
+    TRY(count);
+    return j->o.filter == TUNE_FILTER_MEASURED     ? count == j->o.count
+           : j->o.filter == TUNE_FILTER_UNMEASURED ? count == 0
+                                                   : count > 0 && count < j->o.count;
+}
+
+static int next_entity(struct tune_jobs *j)
+{
+    const struct tune_value *values;
+    int more, pass = 0;
+    if (j->o.order.limit >= 0 && j->index + 1 >= j->o.order.limit)
+        return 0;
+    while ((more = next_values(j, &values)) == 1 && (pass = passes(j, values)) == 0)
+        ;
+    if (more <= 0 || pass < 0)
+        return more <= 0 ? more : -1;
+    free(j->entity);
+    if (!(j->entity = copy(values, j->o.space->count)))
+        return no_memory();
+    j->index++;
+    return 1;
+}
+
+/* ---- jobs ---- */
+
+int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
+{
+    const struct tune_protocol *p = &j->o.protocols[job->protocol];
+    const struct tune_known_row *rows;
+    int count = 0, at = job->repeat, answered, refused;
+    free(job->rows);
+    job->rows = NULL;
+    job->row_count = 0;
+    job->kind = TUNE_JOB_ANSWERED;
+    TRY(answered = tune_known_answered(j->o.known, job->protocol, job->inputs, job->hash, job->repeat));
+    if (answered)
+        return 0;
+    job->kind = TUNE_JOB_RUN;
+    TRY(j->o.origin(j->o.context, p, job->inputs, &job->origin));
+    int found = j->o.memoize ? tune_known_find(j->o.known, job->protocol, job->inputs, &job->origin, j->o.accept, &rows) : 0;
+    TRY(found);
+    if (found > 0 && !(job->rows = malloc((size_t)found * sizeof *job->rows)))
+        return no_memory();
+    for (int i = 0; i < found; i++)
+        if (rows[i].entity == job->hash) /* its own other repeats are no replays, and took none */
+            at -= rows[i].repeat < job->repeat && at > 0;
+        else if (rows[i].status != TUNE_FAILED)
+            job->rows[count++] = rows[i];
+    if (count > at) {
+        /* each result once: the last repeat takes all that are left */
+        job->kind = TUNE_JOB_REPLAY;
+        job->row_count = job->repeat + 1 < j->o.repeat ? 1 : count - at;
+        memmove(job->rows, job->rows + at, (size_t)job->row_count * sizeof *job->rows);
+        return 0;
+    }
+    TRY(refused = tune_experiment_refuses(p->experiment, job->inputs, job->why, sizeof job->why));
+    if (refused)
+        job->kind = TUNE_JOB_REFUSED;
+    return 0;
+}
+
+int tune_jobs_next(struct tune_jobs *j, struct tune_job *job)
+{
+    if (j->has_entity && ++j->repeat == j->o.repeat) {
+        j->repeat = 0;
+        j->protocol++;
+    }
+    if (!j->has_entity || j->protocol == j->o.count) {
+        int more = next_entity(j);
+        if (more <= 0)
+            return more;
+        j->has_entity = true;
+        j->protocol = j->repeat = 0;
+    }
+    const struct tune_protocol *p = &j->o.protocols[j->protocol];
+    *job = (struct tune_job){.index = j->index, .hash = j->hash, .protocol = j->protocol, .repeat = j->repeat};
+    tune_protocol_inputs(p, j->entity, j->inputs);
+    job->entity = copy(j->entity, j->o.space->count);
+    job->inputs = copy(j->inputs, p->experiment->input_count);
+    if (!job->entity || !job->inputs) {
+        tune_job_free(job);
+        return no_memory();
+    }
+    if (tune_jobs_decide(j, job) == 0)
+        return 1;
+    tune_job_free(job);
+    return -1;
+}
+
+/* ---- begin and end ---- */
+
+static int earlier(const void *a, const void *b)
+{
+    const struct turn *x = a, *y = b;
+    if (x->later != y->later)
+        return x->later ? 1 : -1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return (x->entity > y->entity) - (x->entity < y->entity);
+}
+
+/* The turns of the store's entities. Sequential is one group of all, random a group for each entity; the rank of a group is its
+ * first member's place, or drawn. What the operation asked for before comes first: the limit counts it, whatever others have
+ * added to the store since. */
+static int order_matching(struct tune_jobs *j)
+{
+    const struct tune_order_options *o = &j->o.order;
+    bool grouped[TUNE_SPACE_DIMENSIONS] = {false}, random = o->mode == TUNE_ORDER_RANDOM || o->mode == TUNE_ORDER_RANDOM_GROUPED;
+    int count = j->matching.count;
+    TRY(tune_order_groups(j->o.space, o, grouped));
+    if (!(j->turns = calloc((size_t)count + 1, sizeof *j->turns)))
+        return no_memory();
+    for (int i = 0; i < count; i++) {
+        struct turn *t = &j->turns[i];
+        uint64_t hash;
+        tune_matching_values(&j->matching, i, j->values, j->items);
+        TRY(hash_values(j, j->values, NULL, &hash));
+        t->entity = i;
+        t->group = hash;
+        t->later = !tune_known_asked(j->o.known, hash);
+        if (o->mode != TUNE_ORDER_RANDOM)
+            TRY(hash_values(j, j->values, grouped, &t->group)); /* sequential: of no dimension, the same for all */
+        t->rank = random ? tune_random_u64(o->seed, STREAM_GROUPS, t->group) : 0;
+    }
+    qsort(j->turns, (size_t)count, sizeof *j->turns, earlier);
+    if (random)
+        return 0;
+    for (int i = 0; i < count; i++) /* the first of a group stands at its begin, now that groups are sorted */
+        if (i > 0 && j->turns[i].group == j->turns[i - 1].group && j->turns[i].later == j->turns[i - 1].later)
+            j->turns[i].rank = j->turns[i - 1].rank;
+        else
+            j->turns[i].rank = (uint64_t)j->turns[i].entity;
+    qsort(j->turns, (size_t)count, sizeof *j->turns, earlier);
+    return 0;
+}
+
+static int make_selector(struct tune_jobs *j)
+{
+    enum tune_order_mode mode = j->o.order.mode;
+    struct tune_store *store = tune_known_store(j->o.known);
+    if (!store) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "a selector takes entities from the store, and there is none");
+        return -1;
+    }
+    if (mode > TUNE_ORDER_RANDOM_GROUPED) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "a selector's order is sequential (as they were first measured), random, "
+                            "sequential-grouped or random-grouped, not %s", tune_order_name(mode));
+        return -1;
+    }
+    TRY(tune_matching_read(&j->matching, store, j->o.space, j->o.protocols, j->o.count, NULL, 0));
+    return order_matching(j);
+}
+
+static int make_generator(struct tune_jobs *j)
+{
+    struct tune_order_options order = j->o.order;
+    tune_index size = j->o.space->size;
+    bool counted = size > 0 && size <= INT64_MAX;
+    if (order.limit < 0 && size > TUNE_JOBS_ALL && j->o.space->constraint_count == 0) {
+        char text[48];
+        return tune_document_fail(j->o.space->document, j->o.space->dimensions[0].at,
+                                  "all of %s%s entities are more than can be measured; say how many are wanted",
+                                  size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(size, text));
+    }
+    if (j->o.filter != TUNE_FILTER_NONE && order.mode == TUNE_ORDER_WEIGHTED && counted && order.limit >= 0)
+        order.limit = (int64_t)size; /* the limit counts what passes */
+    else if (j->o.filter != TUNE_FILTER_NONE && order.mode != TUNE_ORDER_WEIGHTED && order.mode != TUNE_ORDER_LHS && size > 0)
+        order.limit = -1;
+    return (j->order = tune_order_new(j->o.space, &order)) ? 0 : -1;
+}
+
+int64_t tune_jobs_count(const struct tune_jobs *j)
+{
+    const struct tune_space *s = j->o.space;
+    int64_t each = (int64_t)j->o.count * j->o.repeat, entities = j->o.order.limit;
+    double allowed = 0, error = 1;
+    if (j->o.filter != TUNE_FILTER_NONE)
+        return 0;
+    /* counting 10^7 takes longer than a progress line is worth */
+    if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&
+        tune_space_count_allowed(s, &allowed, &error) < 0)
+        tune_error_clear();
+    int64_t most = !j->order ? j->matching.count : error == 0 && allowed < 0x1p53 ? (int64_t)allowed : -1;
+    if (most >= 0 && (entities < 0 || entities > most))
+        entities = most;
+    return entities < 0 || entities > INT64_MAX / each ? 0 : entities * each;
+}
+
+struct tune_jobs *tune_jobs_new(const struct tune_jobs_options *options)
+{
+    struct tune_jobs *j = calloc(1, sizeof *j);
+    int most = 1;
+    for (int p = 0; p < options->count; p++)
+        if (options->protocols[p].experiment->input_count > most)
+            most = options->protocols[p].experiment->input_count;
+    if (!j || !(j->inputs = calloc((size_t)most, sizeof *j->inputs)) ||
+        !(j->values = calloc((size_t)options->space->count + 1, sizeof *j->values)) ||
+        !(j->items = calloc((size_t)options->space->items + 1, sizeof *j->items))) {
+        tune_jobs_free(j);
+        no_memory();
+        return NULL;
+    }
+    j->o = *options;
+    j->index = -1;
+    if ((options->selector ? make_selector(j) : make_generator(j)) == 0)
+        return j;
+    tune_jobs_free(j);
+    return NULL;
+}
+
+void tune_jobs_free(struct tune_jobs *j)
+{
+    if (!j)
+        return;
+    tune_order_free(j->order);
+    tune_matching_free(&j->matching);
+    free(j->turns);
+    free(j->text);
+    free(j->entity);
+    free(j->inputs);
+    free(j->values);
+    free(j->items);
+    free(j);
+}
+
+void tune_job_free(struct tune_job *job)
+{
+    free(job->entity);
+    free(job->inputs);
+    free(job->rows);
+    *job = (struct tune_job){0};
+}

@@ -1,0 +1,506 @@
+/* known.c - the rows of a store by input vector: a hash table over what identifies a measurement.
+ *
+ * The key is a 128-bit hash of the experiment's name and of every input's cell; numbers go in by value, so 4 and 4.0 are one, and
+ * what a file lacks counts as absent. Rows of one key stand in a chain, oldest first; origins, which are few, in a table. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "files/file.h"
+#include "core/try.h"
+#include "sweeps/discovery/rows.h"
+#include "sweeps/discovery/uids.h"
+
+struct entry {
+    uint64_t key[2];
+    int next, origin; /* next: entry of the same bucket, -1: none */
+    int protocol;
+    struct tune_known_row row;
+};
+
+struct tune_known {
+    struct tune_store *store;
+    const struct tune_protocol *protocols;
+    int protocol_count;
+    char operation[256], before[512]; /* before: another name of the host class that is asked for */
+    struct tune_column **columns; /* [protocol_count], of inputs and targets */
+    struct entry *entries;        /* in the order they were read */
+    int count, room;
+    int *buckets, bucket_count;   /* a power of two */
+    struct tune_origin *origins;
+    int origin_count;
+    struct { uint64_t key; int count; } *answered; /* of the operation: asked_key, replay_key, result_key; open addressing */
+    int answered_count, answered_room;
+    struct tune_uids finished;    /* the rows its requests name */
+    struct tune_known_row *found;
+    int found_room;
+    struct { int of; double seconds; } *medians; /* [protocol_count] of how many entries */
+};
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the known rows of the store are indexed");
+    return -1;
+}
+
+/* ---- keys ---- */
+
+static void mix(uint64_t key[2], const void *data, size_t size)
+{
+    key[0] = tune_hash64(data, size, key[0]);
+    key[1] = tune_hash64(data, size, key[1] ^ 0x9e3779b97f4a7c15u);
+}
+
+static void mix_cell(uint64_t key[2], const struct tune_cell *cell)
+{
+    int64_t whole = 0;
+    char kind = cell->absent ? 'a' : cell->text ? 't' : tune_rows_whole(cell, &whole) ? 'w' : 'n';
+    mix(key, &kind, 1);
+    if (cell->absent)
+        return;
+    if (cell->text) {
+        mix(key, cell->text, strlen(cell->text) + 1);
+        return;
+    }
+    mix(key, kind == 'w' ? (const void *)&whole : &cell->number, 8);
+}
+
+static void begin_key(uint64_t key[2], const struct tune_experiment *e)
+{
+    key[0] = 1;
+    key[1] = 2;
+    mix(key, e->actuator, strlen(e->actuator) + 1);
+    mix(key, e->name, strlen(e->name) + 1);
+}
+
+static int key_of_values(struct tune_known *k, int protocol, const struct tune_value *inputs, uint64_t key[2])
+{
+    const struct tune_experiment *e = k->protocols[protocol].experiment;
+    char text[TUNE_STORE_TEXT_MAX + 1];
+    begin_key(key, e);
+    for (int i = 0; i < e->input_count; i++) {
+        struct tune_cell cell;
+        TRY(tune_rows_cell(&k->columns[protocol][i], &inputs[i], &cell, text, sizeof text));
+        mix_cell(key, &cell);
+    }
+    return 0;
+}
+
+/* ---- the table ---- */
+
+static int grow(struct tune_known *k)
+{
+    if (k->count < k->room)
+        return 0;
+    int room = k->room ? 2 * k->room : 256, buckets = 2 * room;
+    struct entry *entries = realloc(k->entries, (size_t)room * sizeof *entries);
+    if (!entries)
+        return no_memory();
+    k->entries = entries;
+    int *table = malloc((size_t)buckets * sizeof *table);
+    if (!table)
+        return no_memory();
+    free(k->buckets);
+    k->buckets = table;
+    k->bucket_count = buckets;
+    k->room = room;
+    for (int i = 0; i < buckets; i++)
+        table[i] = -1;
+    for (int i = k->count - 1; i >= 0; i--) { /* last first: chains run from the oldest on */
+        int b = (int)(entries[i].key[0] & (uint64_t)(buckets - 1));
+        entries[i].next = table[b];
+        table[b] = i;
+    }
+    return 0;
+}
+
+static int put(struct tune_known *k, const uint64_t key[2], int protocol, int origin, const struct tune_known_row *row)
+{
+    TRY(grow(k));
+    struct entry *e = &k->entries[k->count];
+    *e = (struct entry){{key[0], key[1]}, -1, origin, protocol, *row};
+    int *at = &k->buckets[key[0] & (uint64_t)(k->bucket_count - 1)];
+    while (*at >= 0)
+        at = &k->entries[*at].next;
+    *at = k->count++;
+    return 0;
+}
+
+static int origin_number(struct tune_known *k, const struct tune_origin *o)
+{
+    for (int i = k->origin_count - 1; i >= 0; i--)
+        if (!strcmp(k->origins[i].host_class, o->host_class) && !strcmp(k->origins[i].build, o->build) &&
+            !strcmp(k->origins[i].weights, o->weights) && !strcmp(k->origins[i].data, o->data))
+            return i;
+    void *grown = realloc(k->origins, (size_t)(k->origin_count + 1) * sizeof *k->origins);
+    if (!grown)
+        return no_memory();
+    k->origins = grown;
+    k->origins[k->origin_count] = *o;
+    return k->origin_count++;
+}
+
+static bool agrees(const struct tune_known *k, const struct tune_origin *a, const struct tune_origin *b, int accept)
+{
+    return ((accept & TUNE_ACCEPT_HOST) || !strcmp(a->host_class, b->host_class) ||
+            (*k->before && !strcmp(a->host_class, k->before))) &&
+           ((accept & TUNE_ACCEPT_BUILD) || !strcmp(a->build, b->build)) &&
+           ((accept & TUNE_ACCEPT_WEIGHTS) || !strcmp(a->weights, b->weights)) &&
+           ((accept & TUNE_ACCEPT_DATA) || !strcmp(a->data, b->data));
+}
+
+/* ---- what the operation has asked for ---- */
+
+/* Three kinds of keys: anything about an entity; a replay of it under an experiment, as it is spelled; a result of it, by
+ * inputs and repeat. */
+static uint64_t asked_key(uint64_t entity)
+{
+    return entity ? entity : 1; /* 0 marks a free place */
+}
+
+static uint64_t replay_key(uint64_t entity, const char *experiment)
+{
+    return asked_key(tune_hash64(experiment, strlen(experiment), entity));
+}
+
+static uint64_t result_key(uint64_t entity, const uint64_t key[2], int repeat)
+{
+    const uint64_t parts[] = {entity, key[0], key[1], (uint64_t)repeat};
+    return asked_key(tune_hash64(parts, sizeof parts, 0));
+}
+
+static int answer(struct tune_known *k, uint64_t key)
+{
+    if (2 * (k->answered_count + 1) > k->answered_room) {
+        int room = k->answered_room ? 2 * k->answered_room : 64;
+        __typeof__(k->answered) old = k->answered, table = calloc((size_t)room, sizeof *table);
+        if (!table)
+            return no_memory();
+        for (int i = 0; i < k->answered_room; i++)
+            if (old[i].key) {
+                int at = (int)(old[i].key & (uint64_t)(room - 1));
+                while (table[at].key)
+                    at = (at + 1) & (room - 1);
+                table[at] = old[i];
+            }
+        free(old);
+        k->answered = table;
+        k->answered_room = room;
+    }
+    int at = (int)(key & (uint64_t)(k->answered_room - 1));
+    while (k->answered[at].key && k->answered[at].key != key)
+        at = (at + 1) & (k->answered_room - 1);
+    k->answered_count += !k->answered[at].key;
+    k->answered[at].key = key;
+    k->answered[at].count++;
+    return 0;
+}
+
+static int answers(const struct tune_known *k, uint64_t key)
+{
+    if (k->answered_room == 0)
+        return 0;
+    int at = (int)(key & (uint64_t)(k->answered_room - 1));
+    while (k->answered[at].key && k->answered[at].key != key)
+        at = (at + 1) & (k->answered_room - 1);
+    return k->answered[at].count;
+}
+
+/* ---- reading the store ---- */
+
+enum { STATUS, REPEAT, SECONDS, HOST_CLASS, BUILD, WEIGHTS, DATA, EXPERIMENT, UID, OPERATION, ENTITY, SCANNED_KEYS };
+static const enum tune_key scanned[SCANNED_KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_REPEAT, TUNE_KEY_SECONDS, TUNE_KEY_HOST_CLASS,
+                                                    TUNE_KEY_BUILD, TUNE_KEY_WEIGHTS, TUNE_KEY_DATA, TUNE_KEY_EXPERIMENT,
+                                                    TUNE_KEY_UID, TUNE_KEY_OPERATION, TUNE_KEY_ENTITY};
+
+static void copy_text(char *to, size_t size, const struct tune_cell *cell)
+{
+    snprintf(to, size, "%s", cell->absent || !cell->text ? "" : cell->text);
+}
+
+static int put_answer(struct tune_known *k, const uint64_t key[2], int protocol, const struct tune_origin *origin,
+                      const struct tune_known_row *row)
+{
+    int number = origin_number(k, origin);
+    TRY(number);
+    TRY(put(k, key, protocol, number, row));
+    if (!row->entity)
+        return 0;
+    TRY(answer(k, asked_key(row->entity)));
+    return answer(k, result_key(row->entity, key, row->repeat));
+}
+
+/* A row of the operation itself answers a request, but for a failed one that was to be tried again. */
+static uint64_t entity_of(struct tune_known *k, const struct tune_known_row *row, const struct tune_cell *cells)
+{
+    if (!*k->operation || cells[OPERATION].absent || strcmp(cells[OPERATION].text, k->operation) ||
+        (row->status == TUNE_FAILED && !tune_uids_has(&k->finished, row->uid)))
+        return 0;
+    return tune_entity_hash(cells[ENTITY].text, strlen(cells[ENTITY].text));
+}
+
+static int take_row(struct tune_known *k, int protocol, const struct tune_cell *cells)
+{
+    const struct tune_experiment *e = k->protocols[protocol].experiment;
+    struct tune_known_row row = {.status = tune_rows_status(&cells[STATUS]), .repeat = (int)cells[REPEAT].whole,
+                                 .seconds = (float)cells[SECONDS].number};
+    struct tune_origin origin;
+    uint64_t key[2];
+    if (!tune_rows_of(&cells[EXPERIMENT], e))
+        return 0;
+    tune_uid_read(row.uid, cells[UID].text);
+    row.entity = entity_of(k, &row, cells);
+    copy_text(origin.host_class, sizeof origin.host_class, &cells[HOST_CLASS]);
+    copy_text(origin.build, sizeof origin.build, &cells[BUILD]);
+    copy_text(origin.weights, sizeof origin.weights, &cells[WEIGHTS]);
+    copy_text(origin.data, sizeof origin.data, &cells[DATA]);
+    begin_key(key, e);
+    for (int i = 0; i < e->input_count; i++)
+        mix_cell(key, &cells[SCANNED_KEYS + i]);
+    return put_answer(k, key, protocol, &origin, &row);
+}
+
+static bool has_table(struct tune_known *k, const char *name)
+{
+    int count;
+    const char *const *names = tune_store_tables(k->store, &count);
+    for (int i = 0; names && i < count; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+/* The experiment's rows, once though several protocols may be of it. */
+static int read_rows(struct tune_known *k, int protocol)
+{
+    const struct tune_experiment *e = k->protocols[protocol].experiment;
+    const struct tune_cell *cells;
+    int more = 0;
+    for (int i = 0; i < protocol; i++)
+        if (k->protocols[i].experiment == e)
+            return 0;
+    if (!has_table(k, e->name))
+        return 0;
+    const char **names = calloc((size_t)(SCANNED_KEYS + e->input_count), sizeof *names);
+    if (!names)
+        return no_memory();
+    for (int i = 0; i < SCANNED_KEYS; i++)
+        names[i] = tune_key_column(scanned[i])->name;
+    for (int i = 0; i < e->input_count; i++)
+        names[SCANNED_KEYS + i] = e->names[i];
+    struct tune_scan *scan = tune_scan_open(k->store, e->name, names, SCANNED_KEYS + e->input_count);
+    free(names);
+    if (!scan)
+        return -1;
+    while ((more = tune_scan_next(scan, &cells)) == 1)
+        if ((more = take_row(k, protocol, cells)) < 0)
+            break;
+    tune_scan_free(scan);
+    return more;
+}
+
+/* Before the rows: the finished ones are looked up while those are read. */
+static int read_requests(struct tune_known *k)
+{
+    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_TYPE)->name,
+                           tune_request_column(TUNE_REQUEST_UID)->name,       tune_request_column(TUNE_REQUEST_EXPERIMENT)->name,
+                           tune_request_column(TUNE_REQUEST_ENTITY)->name};
+    const struct tune_cell *cells;
+    int more;
+    k->finished.count = 0;
+    if (!*k->operation)
+        return 0;
+    struct tune_scan *scan = tune_scan_open(k->store, TUNE_STORE_REQUESTS, names, 5);
+    if (!scan)
+        return -1;
+    while ((more = tune_scan_next(scan, &cells)) == 1) {
+        uint8_t uid[16];
+        uint64_t entity = tune_entity_hash(cells[4].text, strlen(cells[4].text));
+        if (strcmp(cells[0].text, k->operation))
+            continue;
+        tune_uid_read(uid, cells[2].text);
+        if (answer(k, asked_key(entity)) < 0 ||
+            (!strcmp(cells[1].text, "replayed") && answer(k, replay_key(entity, cells[3].text)) < 0) ||
+            (!strcmp(cells[1].text, "measured") && tune_uids_add(&k->finished, uid, 0) < 0)) {
+            more = -1;
+            break;
+        }
+    }
+    tune_scan_free(scan);
+    tune_uids_sort(&k->finished);
+    return more;
+}
+
+static int read_all(struct tune_known *k)
+{
+    k->count = k->answered_count = 0;
+    for (int i = 0; i < k->bucket_count; i++)
+        k->buckets[i] = -1;
+    if (k->answered)
+        memset(k->answered, 0, (size_t)k->answered_room * sizeof *k->answered);
+    if (!k->store)
+        return 0;
+    TRY(read_requests(k));
+    for (int i = 0; i < k->protocol_count; i++)
+        TRY(read_rows(k, i));
+    return 0;
+}
+
+struct tune_known *tune_known_read(struct tune_store *s, const struct tune_protocol *protocols, int count, const char *operation)
+{
+    struct tune_known *k = calloc(1, sizeof *k);
+    bool good = k && (k->columns = calloc((size_t)count + 1, sizeof *k->columns)) &&
+                (k->medians = calloc((size_t)count + 1, sizeof *k->medians));
+    if (good) {
+        k->store = s;
+        k->protocols = protocols;
+        k->protocol_count = count;
+        snprintf(k->operation, sizeof k->operation, "%s", operation ? operation : "");
+        for (int i = 0; i < count && good; i++) {
+            k->medians[i].of = -1;
+            good = tune_rows_columns(protocols[i].experiment, &k->columns[i]) >= 0;
+        }
+    } else {
+        no_memory();
+    }
+    if (good && read_all(k) == 0)
+        return k;
+    tune_known_free(k);
+    return NULL;
+}
+
+void tune_known_free(struct tune_known *k)
+{
+    if (!k)
+        return;
+    for (int i = 0; k->columns && i < k->protocol_count; i++)
+        free(k->columns[i]);
+    free(k->columns);
+    free(k->entries);
+    free(k->buckets);
+    free(k->origins);
+    free(k->answered);
+    tune_uids_free(&k->finished);
+    free(k->found);
+    free(k->medians);
+    free(k);
+}
+
+int tune_known_refresh(struct tune_known *k)
+{
+    int changed = k->store ? tune_store_refresh(k->store) : 0;
+    if (changed <= 0)
+        return changed;
+    return read_all(k) < 0 ? -1 : 1;
+}
+
+void tune_known_before(struct tune_known *k, const char *host_class)
+{
+    snprintf(k->before, sizeof k->before, "%s", host_class);
+}
+
+int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin,
+                   const struct tune_known_row *row)
+{
+    uint64_t key[2];
+    TRY(key_of_values(k, protocol, inputs, key));
+    return put_answer(k, key, protocol, origin, row);
+}
+
+/* ---- asking ---- */
+
+static int find(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin, int accept)
+{
+    uint64_t key[2];
+    int count = 0;
+    TRY(key_of_values(k, protocol, inputs, key));
+    for (int i = k->bucket_count ? k->buckets[key[0] & (uint64_t)(k->bucket_count - 1)] : -1; i >= 0; i = k->entries[i].next) {
+        const struct entry *e = &k->entries[i];
+        if (e->key[0] != key[0] || e->key[1] != key[1] || (origin && !agrees(k, &k->origins[e->origin], origin, accept)))
+            continue;
+        if (count == k->found_room) {
+            void *grown = realloc(k->found, (size_t)(2 * count + 8) * sizeof *k->found);
+            if (!grown)
+                return no_memory();
+            k->found = grown;
+            k->found_room = 2 * count + 8;
+        }
+        k->found[count++] = e->row;
+    }
+    return count;
+}
+
+int tune_known_find(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin, int accept,
+                    const struct tune_known_row **rows)
+{
+    int count = find(k, protocol, inputs, origin, accept);
+    *rows = k->found;
+    return count;
+}
+
+bool tune_known_asked(const struct tune_known *k, uint64_t entity)
+{
+    return answers(k, asked_key(entity)) > 0;
+}
+
+int tune_known_answered(struct tune_known *k, int protocol, const struct tune_value *inputs, uint64_t entity, int repeat)
+{
+    uint64_t key[2];
+    TRY(key_of_values(k, protocol, inputs, key));
+    return answers(k, replay_key(entity, k->protocols[protocol].full_identifier)) > repeat ||
+           answers(k, result_key(entity, key, repeat)) > 0;
+}
+
+int tune_known_name(struct tune_known *k, int protocol, const struct tune_value *inputs, char name[33])
+{
+    uint64_t key[2];
+    TRY(key_of_values(k, protocol, inputs, key));
+    snprintf(name, 33, "%016llx%016llx", (unsigned long long)key[0], (unsigned long long)key[1]);
+    return 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the experiment's valid rows; worked out anew when there are more of them. */
+static double median(struct tune_known *k, int protocol)
+{
+    const struct tune_experiment *e = k->protocols[protocol].experiment;
+    int n = 0;
+    if (k->medians[protocol].of == k->count)
+        return k->medians[protocol].seconds;
+    float *seconds = malloc((size_t)(k->count + 1) * sizeof *seconds);
+    if (!seconds)
+        return NAN;
+    for (int i = 0; i < k->count; i++)
+        if (k->protocols[k->entries[i].protocol].experiment == e && k->entries[i].row.status == TUNE_VALID)
+            seconds[n++] = k->entries[i].row.seconds;
+    qsort(seconds, (size_t)n, sizeof *seconds, ascending);
+    k->medians[protocol].of = k->count;
+    k->medians[protocol].seconds = n > 0 ? seconds[n / 2] : NAN;
+    free(seconds);
+    return k->medians[protocol].seconds;
+}
+
+double tune_known_seconds(struct tune_known *k, int protocol, const struct tune_value *inputs)
+{
+    int count = find(k, protocol, inputs, NULL, 0), n = 0;
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        if (k->found[i].status != TUNE_FAILED) {
+            sum += k->found[i].seconds;
+            n++;
+        }
+    if (n > 0)
+        return sum / n;
+    return median(k, protocol);
+}
+
+struct tune_store *tune_known_store(const struct tune_known *k)
+{
+    return k->store;
+}

@@ -1,0 +1,214 @@
+/* rows.c - inputs and targets of an experiment as columns, values as cells. */
+#include "sweeps/discovery/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "files/file.h"
+#include "core/try.h"
+
+uint64_t tune_entity_hash(const char *identifier, size_t length)
+{
+    return tune_hash64(identifier, length, 0);
+}
+
+static bool whole(const struct tune_value *v)
+{
+    return v->type == TUNE_VALUE_INT || v->type == TUNE_VALUE_BOOL;
+}
+
+/* The kind of column that holds every value of the domain. */
+static enum tune_cell_type type_of(const struct tune_domain *d)
+{
+    bool all_whole = true, all_numbers = true;
+    double number;
+    for (int i = 0; i < d->count; i++) {
+        all_whole = all_whole && whole(&d->values[i]);
+        all_numbers = all_numbers && tune_value_number(&d->values[i], &number);
+    }
+    if (d->has_range) {
+        all_whole = all_whole && whole(&d->low);
+    }
+    if (d->has_interval)
+        all_whole = all_whole && whole(&d->interval);
+    switch (d->type) {
+    case TUNE_BINARY:
+        return TUNE_CELL_WHOLE;
+    case TUNE_DISCRETE:
+        return all_whole ? TUNE_CELL_WHOLE : TUNE_CELL_NUMBER;
+    case TUNE_CONTINUOUS:
+        return TUNE_CELL_NUMBER;
+    default:
+        return d->count > 0 && all_numbers && d->type == TUNE_CATEGORICAL ? (all_whole ? TUNE_CELL_WHOLE : TUNE_CELL_NUMBER)
+                                                                         : TUNE_CELL_TEXT;
+    }
+}
+
+/* A default outside the whole numbers (-1.0 where the domain steps by 1) widens the column. */
+static enum tune_cell_type input_type(const struct tune_input *in)
+{
+    enum tune_cell_type type = type_of(&in->domain);
+    if (type == TUNE_CELL_WHOLE && !in->required && in->standard.type == TUNE_VALUE_FLOAT)
+        return TUNE_CELL_NUMBER;
+    return type;
+}
+
+int tune_rows_columns(const struct tune_experiment *e, struct tune_column **columns)
+{
+    struct tune_column *c = calloc((size_t)(e->input_count + e->target_count) + 1, sizeof *c);
+    if (!(*columns = c)) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the columns of %s", e->name);
+        return -1;
+    }
+    for (int i = 0; i < e->input_count; i++, c++)
+        *c = (struct tune_column){.name = e->names[i], .unit = "", .type = input_type(&e->inputs[i]), .role = TUNE_COLUMN_INPUT};
+    for (int i = 0; i < e->target_count; i++, c++)
+        *c = (struct tune_column){.name = e->targets[i].name, .unit = e->targets[i].unit, .type = TUNE_CELL_NUMBER,
+                                  .role = TUNE_COLUMN_TARGET, .whole = e->targets[i].whole};
+    return e->input_count + e->target_count;
+}
+
+int tune_rows_cell(const struct tune_column *column, const struct tune_value *value, struct tune_cell *cell, char *text, size_t size)
+{
+    double number;
+    *cell = (struct tune_cell){0};
+    if (column->type == TUNE_CELL_TEXT) {
+        cell->text = text;
+        if (tune_value_str(value, text, size) < (int)size) {
+            cell->absent = !*text;
+            return 0;
+        }
+        tune_error_set("input %s: a value longer than %zu bytes cannot be stored", column->name, size - 1);
+        return -1;
+    }
+    if (!tune_value_number(value, &number)) {
+        tune_value_repr(value, text, size);
+        tune_error_set("input %s is a number in its experiment; %s is none", column->name, text);
+        return -1;
+    }
+    cell->number = number;
+    if (column->type == TUNE_CELL_NUMBER)
+        return 0;
+    if (value->type == TUNE_VALUE_FLOAT && (number != floor(number) || fabs(number) > 9007199254740992.0)) {
+        tune_value_repr(value, text, size);
+        tune_error_set("input %s is a whole number in its experiment; %s is none", column->name, text);
+        return -1;
+    }
+    cell->whole = value->type == TUNE_VALUE_INT ? value->integer : (int64_t)number;
+    return 0;
+}
+
+/* The element of the domain that repr() spells at the begin of text, and where it ends; NULL: none. */
+static const char *find_element(const struct tune_domain *d, const char *text, struct tune_value *value)
+{
+    char spelled[TUNE_STORE_TEXT_MAX + 1], *end;
+    tune_index count = d->count ? (tune_index)d->count : d->type == TUNE_BINARY ? 2 : 0;
+    for (tune_index i = 0; i < count; i++) {
+        tune_domain_value(d, i, value, NULL);
+        int length = tune_value_repr(value, spelled, sizeof spelled);
+        if (length < (int)sizeof spelled && !strncmp(spelled, text, (size_t)length) && strchr(",]", text[length]) && text[length])
+            return text + length;
+    }
+    *value = tune_value_float(strtod(text, &end));
+    return count == 0 && end > text ? end : NULL;
+}
+
+/* A list as str() spells it, of a vector's elements. */
+static bool find_vector(const struct tune_domain *d, const char *text, struct tune_value *value, struct tune_value *items)
+{
+    const char *at = text;
+    for (int i = 0; i < d->elements; i++) {
+        const char *lead = i ? ", " : "[";
+        if (strncmp(at, lead, strlen(lead)) || !(at = find_element(d->element, at + strlen(lead), &items[i])))
+            return false;
+    }
+    *value = (struct tune_value){.type = TUNE_VALUE_LIST, .list = {items, d->elements}};
+    return !strcmp(at, d->elements ? "]" : "[]");
+}
+
+/* The value of the domain that str() spells like text. */
+static bool find_spelled(const struct tune_domain *d, const char *text, struct tune_value *value, struct tune_value *items)
+{
+    char spelled[TUNE_STORE_TEXT_MAX + 1], *end;
+    if (d->type == TUNE_VECTOR)
+        return items && find_vector(d, text, value, items);
+    for (int i = 0; i < d->count; i++) {
+        const struct tune_value *v = &d->values[i];
+        if ((tune_value_str(v, spelled, sizeof spelled) < (int)sizeof spelled && !strcmp(spelled, text)) ||
+            (v->type == TUNE_VALUE_BOOL && !strcmp(text, v->boolean ? "1" : "0"))) { /* as ids have it, and so imported rows */
+            *value = *v;
+            return true;
+        }
+    }
+    if (d->type == TUNE_BINARY && (!strcmp(text, "True") || !strcmp(text, "False"))) {
+        *value = tune_value_bool(*text == 'T');
+        return true;
+    }
+    if (d->count > 0 || !*text || (d->type != TUNE_DISCRETE && d->type != TUNE_CONTINUOUS && d->type != TUNE_BINARY))
+        return false;
+    double number = strtod(text, &end);
+    *value = tune_value_float(number);
+    return !*end;
+}
+
+bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole)
+{
+    *whole = cell->whole; /* 0 where the file has floats */
+    if ((double)cell->whole == cell->number)
+        return true;
+    if (cell->number != floor(cell->number) || !(fabs(cell->number) < 0x1p63))
+        return false;
+    *whole = (int64_t)cell->number;
+    return true;
+}
+
+enum tune_status tune_rows_status(const struct tune_cell *cell)
+{
+    for (int s = TUNE_VALID; s <= TUNE_FAILED; s++)
+        if (!cell->absent && cell->text && !strcmp(cell->text, tune_status_name((enum tune_status)s)))
+            return (enum tune_status)s;
+    return TUNE_FAILED;
+}
+
+bool tune_rows_of(const struct tune_cell *experiment, const struct tune_experiment *e)
+{
+    size_t length = strlen(e->actuator);
+    return !experiment->absent && !strncmp(experiment->text, e->actuator, length) && experiment->text[length] == '.';
+}
+
+struct tune_value tune_rows_value(const struct tune_column *column, const struct tune_domain *own, const struct tune_domain *wanted,
+                                  const struct tune_cell *cell, struct tune_value *items)
+{
+    struct tune_value value;
+    int64_t whole;
+    if (cell->text)
+        return (wanted && find_spelled(wanted, cell->text, &value, items)) || (own && find_spelled(own, cell->text, &value, NULL))
+                   ? value
+                   : tune_value_text(cell->text);
+    if (cell->absent)
+        return tune_value_none();
+    return column->type == TUNE_CELL_WHOLE && tune_rows_whole(cell, &whole) ? tune_value_int(whole) : tune_value_float(cell->number);
+}
+
+int tune_accept_read(const char *text, int *accept)
+{
+    static const char *const names[] = {"any-host", "any-build", "any-weights", "any-data"};
+    *accept = 0;
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        int i = 0;
+        while (i < 4 && (strlen(names[i]) != length || strncmp(names[i], text, length)))
+            i++;
+        if (i == 4) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--accept takes any-host, any-build, any-weights and any-data, separated by commas; "
+                                "%.*s is none of them", (int)length, text);
+            return -1;
+        }
+        *accept |= 1 << i;
+        text += length + (text[length] == ',');
+    }
+    return 0;
+}

@@ -1,0 +1,525 @@
+/* view.c - the rows of a store that are in a space, grouped; or the entities that are not. */
+#include "sweeps/discovery/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/try.h"
+#include "sweeps/discovery/results.h"
+#include "sweeps/discovery/uids.h"
+
+struct group {
+    int first, count; /* in order[] */
+};
+
+struct tune_view {
+    struct tune_store *store;
+    const struct tune_space *space;
+    const struct tune_protocol *protocols;
+    struct tune_view_options o;
+    struct tune_matching m;
+    struct tune_uids asked;          /* what operations on this space asked for, with the hash of the entity */
+    bool asked_known;
+    struct tune_expression **where;  /* [reference_count]; NULL: it names what that experiment does not have; NULL: all */
+    struct tune_scan **scans;        /* [reference_count], of o.columns; opened when needed */
+    int *order, order_count;         /* rows of m, sorted */
+    struct group *groups;
+    int group_count, at;             /* the next group */
+    tune_index *excluded;            /* sorted, of the views of entities without results */
+    int excluded_count, excluded_at;
+    tune_index next;
+    struct tune_value *values, *items, *inputs;
+    uint64_t *present;               /* [reference_count][m.words] */
+    char *text;                      /* scratch for an identifier */
+    size_t text_size;
+};
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the store is viewed");
+    return -1;
+}
+
+/* ---- what this space's operations asked for ---- */
+
+char **tune_view_operations(struct tune_store *s, const struct tune_space *space, int *count)
+{
+    int all, kept = 0;
+    char **names = tune_store_records(s, "operations", &all), id[32];
+    snprintf(id, sizeof id, "space-%s", space->id);
+    for (int i = 0; names && i < all; i++) {
+        struct tune_operation_record r;
+        char *dot = strrchr(names[i], '.');
+        if (dot)
+            *dot = 0;
+        bool readable = tune_operation_record_read(s, names[i], &r) == 0, own = readable && !strcmp(r.space, id);
+        if (readable)
+            tune_operation_record_free(&r);
+        else
+            tune_error_clear();
+        if (own)
+            names[kept++] = names[i];
+        else
+            free(names[i]);
+    }
+    for (int i = kept; names && i < all; i++)
+        names[i] = NULL;
+    *count = kept;
+    return names;
+}
+
+static int add_request(struct tune_view *v, const struct tune_cell *uid, const struct tune_cell *entity)
+{
+    uint8_t bytes[16];
+    if (uid->absent)
+        return 0;
+    tune_uid_read(bytes, uid->text);
+    return tune_uids_add(&v->asked, bytes, tune_entity_hash(entity->text, strlen(entity->text)));
+}
+
+static int read_asked(struct tune_view *v)
+{
+    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_UID)->name,
+                           tune_request_column(TUNE_REQUEST_ENTITY)->name};
+    const struct tune_cell *cells;
+    int count, more = -1;
+    if (v->asked_known)
+        return 0;
+    char **own = tune_view_operations(v->store, v->space, &count);
+    struct tune_scan *scan = own ? tune_scan_open(v->store, TUNE_STORE_REQUESTS, names, 3) : NULL;
+    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+        bool mine = false;
+        for (int i = 0; i < count && !mine; i++)
+            mine = !strcmp(own[i], cells[0].text) && (!v->o.operation || !strcmp(own[i], v->o.operation));
+        if (mine && add_request(v, &cells[1], &cells[2]) < 0) {
+            more = -1;
+            break;
+        }
+    }
+    tune_scan_free(scan);
+    if (own)
+        tune_store_records_free(own, count);
+    tune_uids_sort(&v->asked);
+    v->asked_known = more == 0;
+    return more;
+}
+
+/* The hash of the row's entity, as requests have it. */
+static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
+{
+    const struct tune_space *s = v->space;
+    tune_matching_values(&v->m, entity, v->values, v->items);
+    size_t length = (size_t)tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
+    if (length >= v->text_size) {
+        char *grown = realloc(v->text, length + 1);
+        if (!grown)
+            return no_memory();
+        v->text = grown;
+        v->text_size = length + 1;
+        tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
+    }
+    *hash = tune_entity_hash(v->text, length);
+    return 0;
+}
+
+/* Whether an operation of this space asked for the row: 1, 0, -1. */
+static int was_asked(struct tune_view *v, const struct tune_matching_row *row)
+{
+    uint64_t hash = 0;
+    if (!tune_uids_has(&v->asked, row->uid))
+        return 0;
+    if (!row->shared)
+        return 1;
+    TRY(hash_entity(v, row->entity, &hash));
+    return tune_uids_has_with(&v->asked, row->uid, hash);
+}
+
+/* ---- groups ---- */
+
+static bool is_input(const struct tune_protocol *p, int dimension)
+{
+    for (int i = 0; i < p->experiment->input_count; i++)
+        if (p->dimension[i] == dimension)
+            return true;
+    return false;
+}
+
+/* What the expression may name under a protocol: its experiment's inputs, and the space's dimensions that are none of them. Their
+ * number. */
+static int list_names(const struct tune_space *s, const struct tune_protocol *p, const char **names)
+{
+    int count = p->experiment->input_count;
+    memcpy(names, p->experiment->names, (size_t)count * sizeof *names);
+    for (int d = 0; d < s->count; d++)
+        if (!is_input(p, d))
+            names[count++] = s->names[d];
+    return count;
+}
+
+/* An experiment without what the expression names has no row that meets it; if all are without, that is an error. */
+static int compile_where(struct tune_view *v, int most)
+{
+    bool any = v->space->reference_count == 0;
+    if (!v->o.where)
+        return 0;
+    const char **names = calloc((size_t)most, sizeof *names);
+    if (!names || !(v->where = calloc((size_t)v->space->reference_count + 1, sizeof *v->where))) {
+        free(names);
+        return no_memory();
+    }
+    for (int p = v->space->reference_count - 1; p >= 0; p--) {
+        v->where[p] = tune_expression_new(v->o.where, names, list_names(v->space, &v->protocols[p], names), "--where");
+        any = any || v->where[p];
+        if (!v->where[p] && tune_error_kind() == TUNE_ERROR_CANNOT) {
+            any = false;
+            break;
+        }
+    }
+    free(names);
+    return any ? 0 : -1;
+}
+
+/* v->values meet the expression under protocol p. */
+static int meets(struct tune_view *v, int p)
+{
+    const struct tune_protocol *protocol = &v->protocols[p];
+    if (!v->where || !v->where[p])
+        return !v->where;
+    tune_protocol_inputs(protocol, v->values, v->inputs);
+    for (int d = 0, at = protocol->experiment->input_count; d < v->space->count; d++) /* as list_names has them */
+        if (!is_input(protocol, d))
+            v->inputs[at++] = v->values[d];
+    return tune_expression_true(v->where[p], v->inputs);
+}
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+    const struct tune_matching_row *rows = context, *x = &rows[*(const int *)a], *y = &rows[*(const int *)b];
+    if (x->entity != y->entity)
+        return x->entity < y->entity ? -1 : 1;
+    if (x->protocol != y->protocol)
+        return x->protocol < y->protocol ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static bool is_result(const struct tune_view *v, const struct tune_matching_row *row)
+{
+    return row->protocol >= 0 && (v->o.failed || row->status != TUNE_FAILED) && (!v->o.valid || row->status == TUNE_VALID);
+}
+
+static int choose_rows(struct tune_view *v, bool own)
+{
+    bool sorted = true;
+    if (!(v->order = malloc((size_t)(v->m.row_count + 1) * sizeof *v->order)))
+        return no_memory();
+    for (int i = 0; i < v->m.row_count; i++) {
+        int good = is_result(v, &v->m.rows[i]);
+        if (good && own)
+            TRY(good = was_asked(v, &v->m.rows[i]));
+        if (!good)
+            continue;
+        sorted = sorted && (v->order_count == 0 || compare_rows(&v->order[v->order_count - 1], &i, v->m.rows) < 0);
+        v->order[v->order_count++] = i;
+    }
+    if (!sorted)
+        qsort_r(v->order, (size_t)v->order_count, sizeof *v->order, compare_rows, v->m.rows);
+    return 0;
+}
+
+static int make_groups(struct tune_view *v)
+{
+    if (!(v->groups = malloc((size_t)(v->order_count + 1) * sizeof *v->groups)))
+        return no_memory();
+    for (int i = 0; i < v->order_count; i++) {
+        const struct tune_matching_row *row = &v->m.rows[v->order[i]], *before = i ? &v->m.rows[v->order[i - 1]] : NULL;
+        if (!before || before->entity != row->entity || before->protocol != row->protocol)
+            v->groups[v->group_count++] = (struct group){i, 0};
+        v->groups[v->group_count - 1].count++;
+    }
+    return 0;
+}
+
+static const struct tune_matching_row *row_of(const struct tune_view *v, const struct group *g, int k)
+{
+    return &v->m.rows[v->order[g->first + k]];
+}
+
+/* Only those of the groups that the expression holds for. */
+static int drop_groups(struct tune_view *v)
+{
+    int kept = 0;
+    for (int i = 0; v->where && i < v->group_count; i++) {
+        const struct tune_matching_row *row = row_of(v, &v->groups[i], 0);
+        tune_matching_values(&v->m, row->entity, v->values, v->items);
+        int good = meets(v, row->protocol);
+        TRY(good);
+        if (good)
+            v->groups[kept++] = v->groups[i];
+    }
+    v->group_count = v->where ? kept : v->group_count;
+    return 0;
+}
+
+static int note_present(struct tune_view *v)
+{
+    size_t words = (size_t)v->m.words;
+    if (!(v->present = calloc((size_t)v->space->reference_count * words + 1, sizeof *v->present)))
+        return no_memory();
+    for (int i = 0; i < v->group_count; i++)
+        for (int k = 0; k < v->groups[i].count; k++) {
+            int row = v->order[v->groups[i].first + k];
+            uint64_t *present = v->present + (size_t)v->m.rows[row].protocol * words;
+            for (size_t w = 0; w < words; w++)
+                present[w] |= v->m.present[(size_t)row * words + w];
+        }
+    return 0;
+}
+
+static int compare_indices(const void *a, const void *b)
+{
+    tune_index x = *(const tune_index *)a, y = *(const tune_index *)b;
+    return (x > y) - (x < y);
+}
+
+/* The entities of groups are what missing and unmeasured leave out. */
+static int make_excluded(struct tune_view *v)
+{
+    if (!(v->excluded = malloc((size_t)(v->group_count + 1) * sizeof *v->excluded)))
+        return no_memory();
+    for (int i = 0; i < v->group_count; i++)
+        v->excluded[v->excluded_count++] = v->m.entities[row_of(v, &v->groups[i], 0)->entity].index;
+    qsort(v->excluded, (size_t)v->excluded_count, sizeof *v->excluded, compare_indices);
+    return 0;
+}
+
+static bool of_entities(const struct tune_view *v)
+{
+    return v->o.include == TUNE_VIEW_MISSING || v->o.include == TUNE_VIEW_UNMEASURED;
+}
+
+static int open_view(struct tune_view *v)
+{
+    const struct tune_space *s = v->space;
+    int most = 1;
+    bool own = v->o.include == TUNE_VIEW_MEASURED || v->o.include == TUNE_VIEW_UNMEASURED;
+    for (int p = 0; p < s->reference_count; p++)
+        if (v->protocols[p].experiment->input_count + s->count > most)
+            most = v->protocols[p].experiment->input_count + s->count;
+    v->text_size = 512;
+    if (!(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) ||
+        !(v->items = calloc((size_t)s->items + 1, sizeof *v->items)) ||
+        !(v->inputs = calloc((size_t)most, sizeof *v->inputs)) ||
+        !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
+        !(v->text = malloc(v->text_size)))
+        return no_memory();
+    if (of_entities(v) && (s->size == 0 || s->size == TUNE_INDEX_MAX)) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: what is missing of a space that cannot be counted cannot be listed",
+                            s->document->path);
+        return -1;
+    }
+    TRY(compile_where(v, most));
+    TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count, v->o.columns, v->o.column_count));
+    if (own)
+        TRY(read_asked(v));
+    TRY(choose_rows(v, own));
+    TRY(make_groups(v));
+    if (of_entities(v))
+        return make_excluded(v);
+    TRY(drop_groups(v));
+    return note_present(v);
+}
+
+struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
+                                 const struct tune_view_options *options)
+{
+    struct tune_view *v = calloc(1, sizeof *v);
+    if (!v) {
+        no_memory();
+        return NULL;
+    }
+    v->store = s;
+    v->space = space;
+    v->protocols = protocols;
+    v->o = *options;
+    if (open_view(v) == 0)
+        return v;
+    tune_view_free(v);
+    return NULL;
+}
+
+void tune_view_free(struct tune_view *v)
+{
+    if (!v)
+        return;
+    for (int p = 0; p < v->space->reference_count; p++) {
+        if (v->scans)
+            tune_scan_free(v->scans[p]);
+        if (v->where)
+            tune_expression_free(v->where[p]);
+    }
+    tune_matching_free(&v->m);
+    tune_uids_free(&v->asked);
+    free(v->scans);
+    free(v->where);
+    free(v->order);
+    free(v->groups);
+    free(v->excluded);
+    free(v->values);
+    free(v->items);
+    free(v->inputs);
+    free(v->present);
+    free(v->text);
+    free(v);
+}
+
+void tune_view_rewind(struct tune_view *v)
+{
+    v->at = v->excluded_at = 0;
+    v->next = 0;
+}
+
+/* ---- going through ---- */
+
+/* Whether the entity in v->values is one to list: allowed, and under some experiment as asked for. */
+static int is_wanted(struct tune_view *v)
+{
+    int wanted = tune_space_allowed(v->space, v->values);
+    TRY(wanted);
+    if (!wanted || !v->where)
+        return wanted;
+    wanted = 0;
+    for (int p = 0; p < v->space->reference_count && !wanted; p++)
+        TRY(wanted = meets(v, p));
+    return wanted;
+}
+
+static int next_without(struct tune_view *v, struct tune_view_group *group)
+{
+    while (v->next < v->space->size) {
+        tune_index at = v->next++;
+        while (v->excluded_at < v->excluded_count && v->excluded[v->excluded_at] < at)
+            v->excluded_at++;
+        if (v->excluded_at < v->excluded_count && v->excluded[v->excluded_at] == at)
+            continue;
+        tune_space_entity(v->space, at, v->values, v->items);
+        int wanted = is_wanted(v);
+        TRY(wanted);
+        if (!wanted)
+            continue;
+        *group = (struct tune_view_group){.entity = v->values, .protocol = -1};
+        return 1;
+    }
+    return 0;
+}
+
+int tune_view_next(struct tune_view *v, struct tune_view_group *group)
+{
+    if (of_entities(v))
+        return next_without(v, group);
+    if (v->at == v->group_count)
+        return 0;
+    const struct group *g = &v->groups[v->at++];
+    const struct tune_matching_row *row = row_of(v, g, 0);
+    bool goes_on = v->at > 1 && row_of(v, g - 1, 0)->entity == row->entity;
+    tune_matching_values(&v->m, row->entity, v->values, v->items);
+    *group = (struct tune_view_group){v->values, goes_on, row->protocol, g->count};
+    return 1;
+}
+
+const struct tune_cell *tune_view_cells(struct tune_view *v, int k)
+{
+    const struct tune_matching_row *row = row_of(v, &v->groups[v->at - 1], k);
+    const struct tune_cell *cells;
+    int p = row->protocol; /* protocols of one experiment have a scan each */
+    if (!v->scans[p])
+        v->scans[p] = tune_scan_open(v->store, v->protocols[p].experiment->name, v->o.columns, v->o.column_count);
+    return v->scans[p] && tune_scan_at(v->scans[p], row->place, &cells) == 0 ? cells : NULL;
+}
+
+bool tune_view_present(const struct tune_view *v, int protocol, int i)
+{
+    for (int p = 0; p < v->space->reference_count; p++)
+        if ((protocol < 0 || p == protocol) && v->present[(size_t)p * (size_t)v->m.words + (size_t)(i / 64)] >> (i % 64) & 1)
+            return true;
+    return false;
+}
+
+/* ---- origins and counts ---- */
+
+/* Different ones among the texts that lie at that offset in the origins used. */
+static int different(const struct tune_view *v, const bool *used, size_t offset)
+{
+    int count = 0;
+    for (int i = 0; i < v->m.origin_count; i++) {
+        bool again = !used[i];
+        for (int k = 0; k < i && !again; k++)
+            again = used[k] && !strcmp((const char *)&v->m.origins[i] + offset, (const char *)&v->m.origins[k] + offset);
+        count += !again;
+    }
+    return count;
+}
+
+static const struct tune_origin *origin_of(const struct tune_view *v, const struct group *g, int k)
+{
+    return &v->m.origins[row_of(v, g, k)->origin];
+}
+
+static void at_least(int *most, int count)
+{
+    *most = count > *most ? count : *most;
+}
+
+int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *o)
+{
+    bool *used = malloc((size_t)v->m.origin_count + 1);
+    if (!used)
+        return no_memory();
+    *o = (struct tune_view_origins){0};
+    for (int p = 0; p < v->space->reference_count; p++) { /* each experiment by itself: another's program is another build */
+        memset(used, 0, (size_t)v->m.origin_count + 1);
+        for (int i = 0; i < v->group_count; i++)
+            for (int k = 0; k < v->groups[i].count && row_of(v, &v->groups[i], 0)->protocol == p; k++)
+                used[row_of(v, &v->groups[i], k)->origin] = true;
+        at_least(&o->host_classes, different(v, used, offsetof(struct tune_origin, host_class)));
+        at_least(&o->builds, different(v, used, offsetof(struct tune_origin, build)));
+    }
+    for (int i = 0; i < v->group_count; i++)
+        for (int k = 1; k < v->groups[i].count; k++) {
+            const struct tune_origin *a = origin_of(v, &v->groups[i], 0), *b = origin_of(v, &v->groups[i], k);
+            o->weights |= strcmp(a->weights, b->weights) != 0;
+            o->data |= strcmp(a->data, b->data) != 0;
+        }
+    free(used);
+    return 0;
+}
+
+int tune_view_counted(struct tune_view *v, struct tune_view_counts *c)
+{
+    int all = v->space->reference_count;
+    uint64_t *own = calloc((size_t)v->m.count + 1, sizeof *own);
+    int code = own ? read_asked(v) : no_memory();
+    *c = (struct tune_view_counts){.matching = v->m.count};
+    for (int i = 0; i < v->m.row_count && code == 0; i++) {
+        const struct tune_matching_row *row = &v->m.rows[i];
+        int asked = row->protocol >= 0 && row->status != TUNE_FAILED ? was_asked(v, row) : 0;
+        code = asked < 0 ? -1 : 0;
+        if (asked > 0)
+            own[row->entity] |= UINT64_C(1) << row->protocol;
+    }
+    for (int i = 0; i < v->m.count && code == 0; i++) {
+        int mine = __builtin_popcountll(own[i]), there = __builtin_popcountll(v->m.entities[i].measured);
+        c->measured += mine > 0;
+        c->measured_all += mine > 0 && mine == all;
+        c->measured_partly += mine > 0 && mine < all;
+        c->matching_results += there > 0;
+        c->matching_all += there > 0 && there == all;
+    }
+    free(own);
+    return code;
+}
+
+int64_t tune_view_strays(const struct tune_view *v)
+{
+    return v->m.strays;
+}

@@ -1,0 +1,358 @@
+/* bind.c - a space's experiments found in the catalogue and fitted to its dimensions; all that can be wrong is said before
+ * anything runs. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/nearest.h"
+#include "core/try.h"
+#include "sweeps/spaces/experiment.h"
+
+/* ---- the catalogue ---- */
+
+static int add(struct tune_catalog *c, const char *path)
+{
+    struct tune_experiment *e = tune_experiment_read(path);
+    if (!e)
+        return -1;
+    for (int i = 0; i < c->count; i++)
+        if (!strcmp(c->experiments[i]->name, e->name) && !strcmp(c->experiments[i]->actuator, e->actuator)) {
+            tune_error_set_kind(TUNE_ERROR_USAGE,
+                                "%s: experiment %s.%s is in %s already; give one of them another identifier", path,
+                                e->actuator, e->name, c->experiments[i]->document->path);
+            tune_experiment_free(e);
+            return -1;
+        }
+    void *grown = realloc(c->experiments, (size_t)(c->count + 1) * sizeof *c->experiments);
+    if (!grown) {
+        tune_experiment_free(e);
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory with %d experiments", c->count);
+        return -1;
+    }
+    c->experiments = grown;
+    c->experiments[c->count++] = e;
+    return 0;
+}
+
+static int no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while experiments are fitted to the space");
+    return -1;
+}
+
+static int is_experiment(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return entry->d_name[0] != '.' && dot && (!strcmp(dot, ".json") || !strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
+}
+
+static int add_folder(struct tune_catalog *c, const char *folder)
+{
+    struct dirent **entries;
+    int code = 0, count = scandir(folder, &entries, is_experiment, alphasort);
+    if (count < 0) {
+        tune_error_set("%s: cannot read this folder of experiments: %s", folder, strerror(errno));
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        char path[TUNE_PATH_MAX];
+        if (code == 0 && (tune_path(path, "%s/%s", folder, entries[i]->d_name) < 0 || add(c, path) < 0))
+            code = -1;
+        free(entries[i]);
+    }
+    free(entries);
+    return code;
+}
+
+int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int count)
+{
+    *c = (struct tune_catalog){0};
+    for (int i = 0; i < count; i++)
+        if ((tune_file_is_folder(paths[i]) ? add_folder(c, paths[i]) : add(c, paths[i])) < 0) {
+            tune_catalog_free(c);
+            return -1;
+        }
+    return 0;
+}
+
+int tune_catalog_gather(struct tune_catalog *c, const char *own, const char *store, const char *more)
+{
+    char imported[TUNE_PATH_MAX], *list = strdup(more ? more : ""), *rest = NULL;
+    const char **paths = list ? calloc(strlen(list) + 3, sizeof *paths) : NULL;
+    int count = 0, code = paths ? tune_path(imported, "%s/experiments", store ? store : "") : no_memory();
+    *c = (struct tune_catalog){0};
+    if (code == 0 && own)
+        paths[count++] = own;
+    if (code == 0 && store && tune_file_is_folder(imported))
+        paths[count++] = imported;
+    for (char *at = code == 0 ? strtok_r(list, ",", &rest) : NULL; at; at = strtok_r(NULL, ",", &rest))
+        paths[count++] = at;
+    if (code == 0)
+        code = tune_catalog_read(c, paths, count);
+    free(paths);
+    free(list);
+    return code;
+}
+
+void tune_catalog_free(struct tune_catalog *c)
+{
+    for (int i = 0; i < c->count; i++)
+        tune_experiment_free(c->experiments[i]);
+    free(c->experiments);
+    *c = (struct tune_catalog){0};
+}
+
+static const struct tune_experiment *find(const struct tune_catalog *c, const char *actuator, const char *name)
+{
+    for (int i = 0; i < c->count; i++) {
+        const struct tune_experiment *e = c->experiments[i];
+        size_t length = strlen(e->actuator);
+        if (actuator ? !strcmp(e->actuator, actuator) && !strcmp(e->name, name)
+                     : !strcmp(e->name, name) ||
+                           (!strncmp(e->actuator, name, length) && name[length] == '.' && !strcmp(e->name, name + length + 1)))
+            return e;
+    }
+    return NULL;
+}
+
+const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, const char *actuator, const char *name)
+{
+    const struct tune_experiment *e = find(c, actuator, name);
+    if (e)
+        return e;
+    char others[1024] = "";
+    size_t at = 0;
+    const char **names = calloc((size_t)c->count + 1, sizeof *names);
+    for (int i = 0; names && i < c->count; i++) {
+        names[i] = c->experiments[i]->name;
+        int n = snprintf(others + at, sizeof others - at, "%s%s.%s", at ? ", " : "", c->experiments[i]->actuator, names[i]);
+        at = at + (size_t)n < sizeof others ? at + (size_t)n : at;
+    }
+    const char *nearest = names ? tune_nearest(name, names, c->count, NULL) : NULL;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "there is no experiment %s%s%s%s%s%s; there are: %s; "
+                        "--experiments names folders and files of more", actuator ? actuator : "",
+                        actuator ? "." : "", name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "",
+                        at ? others : "none");
+    free(names);
+    return NULL;
+}
+
+/* ---- one experiment of a space ---- */
+
+static int dimension_of(const struct tune_space *s, const char *name)
+{
+    for (int i = 0; i < s->count; i++)
+        if (!strcmp(s->names[i], name))
+            return i;
+    return -1;
+}
+
+static int bind_dimension(const struct tune_space *s, struct tune_protocol *p, int dimension, int input)
+{
+    const struct tune_dimension *d = &s->dimensions[dimension];
+    char why[512];
+    if (!tune_domain_within(&d->domain, &p->experiment->inputs[input].domain, why, sizeof why))
+        return tune_document_fail(s->document, d->at, "dimension %s does not fit what %s takes: %s", d->name, p->experiment->name,
+                                  why);
+    p->dimension[input] = dimension;
+    return 0;
+}
+
+static int bind_parameter(const struct tune_space *s, struct tune_protocol *p, const struct tune_parameter *parameter)
+{
+    const struct tune_experiment *e = p->experiment;
+    const struct tune_document *d = s->document;
+    int i = tune_experiment_input(e, parameter->name);
+    char text[256];
+    if (i < 0) {
+        const char *nearest = tune_nearest(parameter->name, e->names, e->input_count, NULL);
+        return tune_document_fail(d, parameter->at, "%s has no input %s%s%s%s", e->name, parameter->name,
+                                  nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
+    }
+    tune_value_repr(&parameter->value, text, sizeof text);
+    if (e->inputs[i].required)
+        return tune_document_fail(d, parameter->at,
+                                  "%s is a required input of %s: make it a dimension of entitySpace (values: [%s])",
+                                  parameter->name, e->name, text);
+    if (p->dimension[i] >= 0)
+        return tune_document_fail(d, parameter->at, "%s is a dimension of entitySpace and a parameter; leave one of them out",
+                                  parameter->name);
+    if (!tune_domain_has(&e->inputs[i].domain, &parameter->value))
+        return tune_document_fail(d, parameter->at, "%s of %s cannot be %s (space experiments %s shows its domain)",
+                                  parameter->name, e->name, text, e->name);
+    if (tune_value_equal(&parameter->value, &e->inputs[i].standard))
+        return tune_document_fail(d, parameter->at, "%s is %s by default; leave it out, so that ids stay one for one measurement",
+                                  parameter->name, text);
+    p->fixed[i] = parameter->value;
+    p->parameterized[i] = true;
+    return 0;
+}
+
+static int spell_identifier(const struct tune_space *s, struct tune_protocol *p)
+{
+    const struct tune_reference *r = p->reference;
+    const char **names = calloc((size_t)r->count + 1, sizeof *names);
+    struct tune_value *values = calloc((size_t)r->count + 1, sizeof *values);
+    int length = snprintf(p->identifier, sizeof p->identifier, "%s%s", p->experiment->name, r->count ? "-" : "");
+    size_t room = sizeof p->identifier - (size_t)length;
+    bool fits = names && values;
+    for (int i = 0; fits && i < r->count; i++) {
+        names[i] = r->parameters[i].name;
+        values[i] = r->parameters[i].value;
+    }
+    if (fits && r->count)
+        fits = tune_entity_identifier(names, values, r->count, p->identifier + length, room) < (int)room;
+    free(names);
+    free(values);
+    snprintf(p->full_identifier, sizeof p->full_identifier, "%s.%s", p->experiment->actuator, p->identifier);
+    return fits ? 0 : tune_document_fail(s->document, r->at, "the identifier of this experiment with its parameters is longer than "
+                                         "%d bytes", (int)sizeof p->identifier - 1);
+}
+
+static int bind(const struct tune_space *s, const struct tune_catalog *c, const struct tune_reference *r, struct tune_protocol *p)
+{
+    const struct tune_experiment *e = p->experiment = tune_catalog_find(c, r->actuator, r->experiment);
+    p->reference = r;
+    if (!e)
+        return tune_document_fail(s->document, r->at, "%s", tune_error_message());
+    if (r->version) /* what ado finds by name and version is none of those here, which have a name alone */
+        return tune_document_fail(s->document, tune_node_get(r->at, "experimentVersion"),
+                                  "there is no version %s of %s: experiments here have no version but what their identifier says; "
+                                  "leave experimentVersion out", r->version, e->name);
+    size_t count = (size_t)e->input_count + 1;
+    if (!(p->dimension = malloc(count * sizeof *p->dimension)) || !(p->fixed = calloc(count, sizeof *p->fixed)) ||
+        !(p->parameterized = calloc(count, sizeof *p->parameterized)))
+        return no_memory();
+    for (int i = 0; i < e->input_count; i++) {
+        int dimension = dimension_of(s, e->names[i]);
+        p->dimension[i] = -1;
+        p->fixed[i] = e->inputs[i].standard;
+        if (dimension >= 0)
+            TRY(bind_dimension(s, p, dimension, i));
+        else if (e->inputs[i].required)
+            return tune_document_fail(s->document, r->at, "%s needs %s, which is no dimension of entitySpace", e->name,
+                                      e->names[i]);
+    }
+    for (int i = 0; i < r->count; i++)
+        TRY(bind_parameter(s, p, &r->parameters[i]));
+    p->supported = strcmp(e->actuator, "replay") != 0;
+    return spell_identifier(s, p);
+}
+
+static int all_used(const struct tune_space *s, const struct tune_protocol *protocols)
+{
+    for (int k = 0; k < s->count; k++) {
+        bool used = false;
+        for (int i = 0; i < s->reference_count; i++)
+            used = used || tune_experiment_input(protocols[i].experiment, s->names[k]) >= 0;
+        if (used)
+            continue;
+        const struct tune_experiment *e = protocols[0].experiment;
+        const char *nearest = tune_nearest(s->names[k], e->names, e->input_count, NULL);
+        return tune_document_fail(s->document, s->dimensions[k].at,
+                                  "dimension %s is no input of any experiment of this space%s%s%s", s->names[k],
+                                  nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
+    }
+    return 0;
+}
+
+/* Two references that measure the same under two names would be measured twice. */
+static int no_twins(const struct tune_space *s, const struct tune_protocol *protocols)
+{
+    for (int i = 0; i < s->reference_count; i++)
+        for (int k = 0; k < i; k++) {
+            const struct tune_protocol *a = &protocols[i], *b = &protocols[k];
+            bool same = a->experiment == b->experiment;
+            for (int n = 0; same && n < a->experiment->input_count; n++)
+                same = a->dimension[n] == b->dimension[n] && tune_value_equal(&a->fixed[n], &b->fixed[n]);
+            if (same)
+                return tune_document_fail(s->document, a->reference->at, "%s is here a second time with the same parameters",
+                                          a->experiment->name);
+        }
+    return 0;
+}
+
+int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c, struct tune_protocol **protocols)
+{
+    int code = 0;
+    *protocols = calloc((size_t)s->reference_count + 1, sizeof **protocols);
+    if (!*protocols)
+        return no_memory();
+    for (int i = 0; i < s->reference_count && code == 0; i++)
+        code = bind(s, c, &s->references[i], &(*protocols)[i]);
+    if (code == 0 && s->reference_count > 0 && (code = all_used(s, *protocols)) == 0)
+        code = no_twins(s, *protocols);
+    if (code == 0)
+        return 0;
+    tune_protocols_free(*protocols, s->reference_count);
+    *protocols = NULL;
+    return -1;
+}
+
+static int set(struct tune_protocol *p, int i, const char *input, const struct tune_value *value)
+{
+    char text[256];
+    size_t length = strlen(p->identifier), room = sizeof p->identifier - length - 1;
+    tune_value_repr(value, text, sizeof text);
+    if (!tune_domain_has(&p->experiment->inputs[i].domain, value)) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s of %s cannot be %s (space experiments %s shows its domain)", input,
+                            p->experiment->name, text, p->experiment->name);
+        return -1;
+    }
+    p->fixed[i] = *value;
+    p->parameterized[i] = true;
+    p->identifier[length++] = '-';
+    if (room == 0 || tune_entity_identifier(&input, value, 1, p->identifier + length, room) >= (int)room) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "the identifier of %s with %s %s is longer than %d bytes", p->experiment->name,
+                            input, text, (int)sizeof p->identifier - 1);
+        return -1;
+    }
+    snprintf(p->full_identifier, sizeof p->full_identifier, "%s.%s", p->experiment->actuator, p->identifier);
+    return 1;
+}
+
+int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input, const struct tune_value *value)
+{
+    int done = 0;
+    for (int k = 0; k < count; k++) {
+        struct tune_protocol *p = &protocols[k];
+        int i = tune_experiment_input(p->experiment, input);
+        if (i < 0 || p->experiment->inputs[i].inert || p->dimension[i] >= 0 || p->parameterized[i])
+            continue;
+        TRY(set(p, i, input, value));
+        done++;
+    }
+    return done;
+}
+
+void tune_protocols_free(struct tune_protocol *protocols, int count)
+{
+    for (int i = 0; protocols && i < count; i++) {
+        free(protocols[i].dimension);
+        free(protocols[i].fixed);
+        free(protocols[i].parameterized);
+    }
+    free(protocols);
+}
+
+void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity, struct tune_value *inputs)
+{
+    for (int i = 0; i < p->experiment->input_count; i++)
+        inputs[i] = p->dimension[i] >= 0 ? entity[p->dimension[i]] : p->fixed[i];
+}
+
+bool tune_protocol_shows(const struct tune_protocol *p, const struct tune_target *t)
+{
+    struct tune_value *inputs = t->shown ? calloc((size_t)p->experiment->input_count + 1, sizeof *inputs) : NULL;
+    if (!inputs)
+        return true;
+    for (int i = 0; i < p->experiment->input_count; i++)
+        inputs[i] = p->dimension[i] >= 0 ? tune_value_none() : p->fixed[i];
+    int shown = tune_expression_true(t->shown, inputs);
+    if (shown < 0)
+        tune_error_clear();
+    free(inputs);
+    return shown != 0;
+}

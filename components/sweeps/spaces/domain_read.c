@@ -1,0 +1,411 @@
+/* domain_read.c - a propertyDomain of a file into a struct tune_domain, and all that can be wrong with it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/try.h"
+#include "sweeps/spaces/domain.h"
+
+#define KEYS \
+    "values|domainRange|interval|variableType|probabilityFunction|element_domain|number_elements|elementDomain|numberElements"
+
+/* What a domain is read with. */
+struct reader {
+    struct tune_document *document;
+    const struct tune_node *node; /* the propertyDomain */
+    const char *what;             /* "entitySpace[2] (batch_size)" */
+};
+
+static const char *const variables[] = {
+    [TUNE_UNKNOWN] = "UNKNOWN_VARIABLE_TYPE",
+    [TUNE_CONTINUOUS] = "CONTINUOUS_VARIABLE_TYPE",
+    [TUNE_DISCRETE] = "DISCRETE_VARIABLE_TYPE",
+    [TUNE_CATEGORICAL] = "CATEGORICAL_VARIABLE_TYPE",
+    [TUNE_BINARY] = "BINARY_VARIABLE_TYPE",
+    [TUNE_OPEN_CATEGORICAL] = "OPEN_CATEGORICAL_VARIABLE_TYPE",
+    [TUNE_VECTOR] = "VECTOR_VARIABLE_TYPE",
+};
+#define IDENTIFIER "IDENTIFIER_VARIABLE_TYPE"
+
+const char *tune_variable_name(const struct tune_domain *domain)
+{
+    return domain->identifier ? IDENTIFIER : variables[domain->type];
+}
+
+/* The member, NULL where it is None. */
+static const struct tune_node *get(const struct reader *r, const char *key)
+{
+    const struct tune_node *node = tune_node_get(r->node, key);
+    return tune_node_none(node) ? NULL : node;
+}
+
+/* ---- values ---- */
+
+/* A value and the item it was. */
+struct item {
+    const struct tune_value *value;
+    int place;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    int order = tune_value_compare(x->value, y->value);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+static int like_value(const void *a, const void *b)
+{
+    return tune_value_compare(((const struct item *)a)->value, ((const struct item *)b)->value);
+}
+
+/* A text that a program takes for another of the sorted items: nobody could tell their rows apart. */
+static int refuse_confused(const struct reader *r, const struct tune_domain *domain, const struct tune_node *list,
+                           const struct item *items, int place)
+{
+    const struct tune_value *text = &domain->values[place];
+    struct tune_value as;
+    char spelled[64], other[64];
+    if (text->type != TUNE_VALUE_TEXT || !tune_value_read_as(text->text, &as))
+        return 0;
+    const struct item key = {&as, 0}, *found = bsearch(&key, items, (size_t)domain->count, sizeof *items, like_value);
+    if (!found || !tune_value_confused(text, found->value))
+        return 0;
+    tune_value_repr(text, spelled, sizeof spelled);
+    tune_value_repr(found->value, other, sizeof other);
+    return tune_document_fail(r->document, list->items[place],
+                              "%s: %s, a text, and %s are the same to a program that is given them; keep one of them", r->what,
+                              spelled, other);
+}
+
+static int refuse_twice(const struct reader *r, const struct tune_domain *domain, const struct tune_node *list)
+{
+    struct item *items = malloc((size_t)domain->count * sizeof *items);
+    char text[64];
+    int status = 0;
+    if (!items) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the values of %s", r->what);
+        return -1;
+    }
+    for (int i = 0; i < domain->count; i++)
+        items[i] = (struct item){&domain->values[i], i};
+    qsort(items, (size_t)domain->count, sizeof *items, by_value);
+    for (int i = 1; i < domain->count && status == 0; i++)
+        if (tune_value_equal(items[i - 1].value, items[i].value)) {
+            tune_value_repr(items[i].value, text, sizeof text);
+            status =
+                tune_document_fail(r->document, list->items[items[i].place],
+                                   "%s: %s stands twice in values; name each value once (True is 1, and 1 is 1.0)", r->what, text);
+        }
+    for (int i = 0; i < domain->count && status == 0; i++)
+        status = refuse_confused(r, domain, list, items, i);
+    free(items);
+    return status;
+}
+
+/* A NaN equals nothing, not even itself: no entity with it would ever be found again. */
+static bool holds_nan(const struct tune_value *v)
+{
+    for (int i = 0; v->type == TUNE_VALUE_LIST && i < v->list.count; i++)
+        if (holds_nan(&v->list.items[i]))
+            return true;
+    return v->type == TUNE_VALUE_FLOAT && isnan(v->number);
+}
+
+static int read_values(const struct reader *r, struct tune_domain *domain)
+{
+    const struct tune_node *list = get(r, "values");
+    struct tune_value all;
+    if (!list)
+        return 0;
+    if (list->type != TUNE_NODE_LIST || list->count == 0)
+        return tune_document_fail(r->document, list, "%s: values must be a list of at least one value", r->what);
+    TRY(tune_document_value(r->document, list, &all));
+    domain->values = all.list.items;
+    domain->count = all.list.count;
+    for (int i = 0; i < domain->count; i++)
+        if (holds_nan(&domain->values[i]))
+            return tune_document_fail(r->document, list->items[i], "%s: NaN is no value: it equals nothing, not even itself",
+                                      r->what);
+    return refuse_twice(r, domain, list);
+}
+
+/* ---- range and interval ---- */
+
+static bool is_number(const struct tune_value *v)
+{
+    return v->type == TUNE_VALUE_INT || (v->type == TUNE_VALUE_FLOAT && !isnan(v->number));
+}
+
+static int read_range(const struct reader *r, struct tune_domain *domain)
+{
+    const struct tune_node *list = get(r, "domainRange"), *step = get(r, "interval");
+    const struct tune_value zero = tune_value_int(0);
+    struct tune_value ends;
+    if (list) {
+        if (list->type != TUNE_NODE_LIST || list->count != 2 || tune_document_value(r->document, list, &ends) < 0 ||
+            !is_number(&ends.list.items[0]) || !is_number(&ends.list.items[1]))
+            return tune_document_fail(r->document, list, "%s: domainRange must be two numbers, [start, end): the end is not in it",
+                                      r->what);
+        domain->has_range = true;
+        domain->low = ends.list.items[0];
+        domain->high = ends.list.items[1];
+        if (tune_value_compare(&domain->low, &domain->high) >= 0)
+            return tune_document_fail(r->document, list,
+                                      "%s: the end of domainRange must be above its start; the end itself is not in the range",
+                                      r->what);
+    }
+    if (step) {
+        if (step->type != TUNE_NODE_SCALAR || !is_number(&step->value) || tune_value_compare(&step->value, &zero) <= 0 ||
+            (step->value.type == TUNE_VALUE_FLOAT && isinf(step->value.number)))
+            return tune_document_fail(r->document, step, "%s: interval must be a number above 0", r->what);
+        domain->has_interval = true;
+        domain->interval = step->value;
+    }
+    return 0;
+}
+
+/* Whether low + i*step, of an error of at most noise, differ when they are rounded to 10 decimals: steps of more than 1e-10
+ * do, and those of just that where they begin at such a decimal. */
+static bool apart(double low, double step, double noise)
+{
+    double shift = low * 1e10 - rint(low * 1e10);
+    return step > 1e-10 + noise || (step == 1e-10 && fabs(shift) + noise * 1e10 < 0.25);
+}
+
+/* A range in steps of floats: its values, rounded to 10 decimals, must differ and be counted in 53 bits. */
+static int check_steps(const struct reader *r, const struct tune_domain *domain)
+{
+    double low, high, step;
+    if (!tune_value_number(&domain->low, &low) || !tune_value_number(&domain->high, &high) ||
+        !tune_value_number(&domain->interval, &step))
+        return 0;
+    if (domain->low.type == TUNE_VALUE_INT && domain->high.type == TUNE_VALUE_INT && domain->interval.type == TUNE_VALUE_INT)
+        return 0;
+    if (isinf(low) || isinf(high))
+        return tune_document_fail(r->document, get(r, "domainRange"),
+                                  "%s: with an interval, both ends of domainRange must be finite; or leave domainRange out",
+                                  r->what);
+    double largest = fmax(fabs(low), fabs(high)), ulp = nextafter(largest, INFINITY) - largest;
+    if (!isfinite(largest * 1e10) || !apart(low, step, 4 * ulp) || step < 8 * ulp || (high - low) / step >= 0x1p53)
+        return tune_document_fail(r->document, get(r, "interval"),
+                                  "%s: steps of %g between %g and %g cannot be told apart; values are rounded to 10 decimals",
+                                  r->what, step, low, high);
+    return 0;
+}
+
+/* ---- probability ---- */
+
+static int read_probability(const struct reader *r, struct tune_domain *domain)
+{
+    const struct tune_node *node = get(r, "probabilityFunction"), *parameters;
+    const char *name = "uniform";
+    if (!node)
+        return 0;
+    TRY(tune_document_map(r->document, node, "probabilityFunction", "identifier|parameters"));
+    TRY(tune_document_text(r->document, node, "identifier", false, &name));
+    parameters = tune_node_get(node, "parameters");
+    if (!tune_node_none(parameters))
+        TRY(tune_document_map(r->document, parameters, "parameters of a probabilityFunction", "mean|std"));
+    if (!strcmp(name, "uniform"))
+        return 0;
+    if (strcmp(name, "normal"))
+        return tune_document_fail(r->document, tune_node_get(node, "identifier"),
+                                  "%s: no probabilityFunction \"%s\"; there are uniform and normal", r->what, name);
+    if (tune_node_none(parameters))
+        return tune_document_fail(r->document, node, "%s: a normal probabilityFunction wants parameters: {mean: ..., std: ...}",
+                                  r->what);
+    domain->probability = TUNE_NORMAL;
+    TRY(tune_document_number(r->document, parameters, "mean", true, &domain->mean));
+    TRY(tune_document_number(r->document, parameters, "std", true, &domain->deviation));
+    if (!isfinite(domain->mean) || !isfinite(domain->deviation) || domain->deviation <= 0)
+        return tune_document_fail(r->document, parameters, "%s: mean must be a number, std one above 0", r->what);
+    return 0;
+}
+
+/* ---- vectors ---- */
+
+/* The member of either spelling. */
+static int get_either(const struct reader *r, const char *key, const char *other, const struct tune_node **node)
+{
+    *node = get(r, key);
+    if (*node && get(r, other))
+        return tune_document_fail(r->document, get(r, other), "%s: %s is %s spelled otherwise; name one of them", r->what, other,
+                                  key);
+    *node = *node ? *node : get(r, other);
+    return 0;
+}
+
+static int read_vector(const struct reader *r, struct tune_domain *domain)
+{
+    const struct tune_node *element, *number;
+    char what[300];
+    TRY(get_either(r, "element_domain", "elementDomain", &element));
+    TRY(get_either(r, "number_elements", "numberElements", &number));
+    if (!element && !number && domain->type != TUNE_VECTOR)
+        return 0;
+    if (domain->type != TUNE_VECTOR && domain->given)
+        return tune_document_fail(r->document, element ? element : number, "%s: element_domain and number_elements are for %s",
+                                  r->what, variables[TUNE_VECTOR]);
+    domain->type = TUNE_VECTOR;
+    if (!element || !number || number->type != TUNE_NODE_SCALAR || number->value.type != TUNE_VALUE_INT ||
+        number->value.integer < 1 || number->value.integer > 4096)
+        return tune_document_fail(r->document, r->node, "%s: a vector wants element_domain and number_elements, of 1 to 4096",
+                                  r->what);
+    struct tune_domain *inner = tune_document_take(r->document, sizeof *inner);
+    if (!inner)
+        return -1;
+    snprintf(what, sizeof what, "element_domain of %.200s", r->what);
+    TRY(tune_domain_read(inner, r->document, element, what));
+    if (inner->type == TUNE_VECTOR)
+        return tune_document_fail(r->document, element, "%s: a vector of vectors is not supported", r->what);
+    domain->element = inner;
+    domain->elements = (int)number->value.integer;
+    return 0;
+}
+
+/* ---- the type, and what goes with it ---- */
+
+static int read_type(const struct reader *r, struct tune_domain *domain)
+{
+    const char *name = variables[TUNE_UNKNOWN];
+    TRY(tune_document_text(r->document, r->node, "variableType", false, &name));
+    for (int i = 0; i < (int)(sizeof variables / sizeof *variables); i++)
+        if (!strcmp(name, variables[i])) {
+            domain->type = (enum tune_variable)i;
+            domain->given = domain->type != TUNE_UNKNOWN;
+            return 0;
+        }
+    if (!strcmp(name, IDENTIFIER)) {
+        domain->type = TUNE_OPEN_CATEGORICAL;
+        domain->given = domain->identifier = true;
+        return 0;
+    }
+    return tune_document_fail(
+        r->document, get(r, "variableType"),
+        "%s: no variableType \"%s\"; there are CONTINUOUS, DISCRETE, CATEGORICAL, BINARY, OPEN_CATEGORICAL (IDENTIFIER), "
+        "VECTOR and UNKNOWN, each with _VARIABLE_TYPE behind it",
+        r->what, name);
+}
+
+static bool all_numbers(const struct tune_domain *domain)
+{
+    double number;
+    for (int i = 0; i < domain->count; i++)
+        if (!tune_value_number(&domain->values[i], &number))
+            return false;
+    return true;
+}
+
+static void infer(struct tune_domain *domain)
+{
+    if (domain->type != TUNE_UNKNOWN)
+        return;
+    if (domain->count)
+        domain->type = all_numbers(domain) ? TUNE_DISCRETE : TUNE_CATEGORICAL;
+    else if (domain->has_interval)
+        domain->type = TUNE_DISCRETE;
+    else if (domain->has_range)
+        domain->type = TUNE_CONTINUOUS;
+}
+
+/* What does not go with each type. */
+static const struct {
+    bool values, interval, range;
+} refused[] = {
+    [TUNE_CONTINUOUS] = {.values = true, .interval = true},
+    [TUNE_CATEGORICAL] = {.interval = true},
+    [TUNE_BINARY] = {.interval = true, .range = true},
+    [TUNE_OPEN_CATEGORICAL] = {.interval = true, .range = true},
+    [TUNE_VECTOR] = {.values = true, .interval = true, .range = true},
+};
+
+static int check_type(const struct reader *r, const struct tune_domain *domain)
+{
+    const char *name = tune_variable_name(domain), *key = NULL;
+    if (domain->has_interval && domain->count)
+        return tune_document_fail(r->document, get(r, "interval"), "%s: interval does not go with values; name one of them",
+                                  r->what);
+    if (domain->has_range && refused[domain->type].range)
+        key = "domainRange";
+    if (domain->has_interval && refused[domain->type].interval)
+        key = "interval";
+    if (domain->count && refused[domain->type].values)
+        key = "values";
+    if (key)
+        return tune_document_fail(r->document, get(r, key), "%s: %s does not go with %s", r->what, key, name);
+    if (domain->type == TUNE_DISCRETE && !domain->count && !domain->has_interval)
+        return tune_document_fail(r->document, r->node, "%s: %s wants values, or an interval (and a domainRange, to be countable)",
+                                  r->what, name);
+    if (domain->type == TUNE_CATEGORICAL && !domain->count)
+        return tune_document_fail(r->document, r->node, "%s: %s wants values", r->what, name);
+    return 0;
+}
+
+/* Booleans are what a binary domain has anyway. */
+static int check_binary(const struct reader *r, struct tune_domain *domain)
+{
+    bool both = domain->count == 2 && tune_domain_has(domain, &domain->values[0]) && tune_domain_has(domain, &domain->values[1]);
+    if (domain->count && !both)
+        return tune_document_fail(r->document, get(r, "values"),
+                                  "%s: %s always has both False and True; for other values leave variableType out", r->what,
+                                  tune_variable_name(domain));
+    domain->values = NULL;
+    domain->count = 0;
+    return 0;
+}
+
+/* A range beside values: they must lie in it, and say all it does. It stays in low and high for showing. */
+static int check_range(const struct reader *r, struct tune_domain *domain)
+{
+    const struct tune_node *list = get(r, "values");
+    char text[64];
+    if (!all_numbers(domain))
+        return tune_document_fail(r->document, get(r, "domainRange"), "%s: domainRange does not go with values that are no numbers",
+                                  r->what);
+    for (int i = 0; i < domain->count; i++)
+        if (tune_value_compare(&domain->values[i], &domain->low) < 0 ||
+            tune_value_compare(&domain->values[i], &domain->high) >= 0) {
+            tune_value_repr(&domain->values[i], text, sizeof text);
+            return tune_document_fail(r->document, list->items[i], "%s: %s is not in domainRange, whose end is not in it either",
+                                      r->what, text);
+        }
+    domain->has_range = false;
+    return 0;
+}
+
+static int check_probability(const struct reader *r, const struct tune_domain *domain)
+{
+    bool numbers = domain->type == TUNE_CONTINUOUS || (domain->type == TUNE_DISCRETE && all_numbers(domain));
+    if (domain->probability == TUNE_NORMAL && !numbers)
+        return tune_document_fail(r->document, get(r, "probabilityFunction"), "%s: normal is for numbers, not for %s", r->what,
+                                  tune_variable_name(domain));
+    return 0;
+}
+
+int tune_domain_read(struct tune_domain *domain, struct tune_document *document, const struct tune_node *node, const char *what)
+{
+    const struct reader r = {document, node, what};
+    char whole[300];
+    *domain = (struct tune_domain){0};
+    if (tune_node_none(node))
+        return 0;
+    snprintf(whole, sizeof whole, "the domain of %.200s", what);
+    TRY(tune_document_map(document, node, whole, KEYS));
+    TRY(read_type(&r, domain));
+    TRY(read_values(&r, domain));
+    TRY(read_range(&r, domain));
+    TRY(read_probability(&r, domain));
+    TRY(read_vector(&r, domain));
+    infer(domain);
+    TRY(check_type(&r, domain));
+    if (domain->type == TUNE_BINARY)
+        TRY(check_binary(&r, domain));
+    if (domain->has_range && domain->count)
+        TRY(check_range(&r, domain));
+    if (domain->has_range && domain->has_interval)
+        TRY(check_steps(&r, domain));
+    TRY(check_probability(&r, domain));
+    return tune_domain_weigh(domain, document);
+}

@@ -1,0 +1,380 @@
+/* experiment.c - experiment files read: every key checked, expressions compiled, defaults held against their domains. */
+#include "sweeps/spaces/experiment.h"
+
+#include <string.h>
+
+#include "core/try.h"
+
+struct reading {
+    struct tune_document *document;
+    struct tune_experiment *e;
+};
+
+static int fail(struct reading *r, const struct tune_node *at, const char *text)
+{
+    return tune_document_fail(r->document, at, "%s", text);
+}
+
+/* An array of count elements in the document's memory; of none, a place all the same. */
+static void *take(struct reading *r, int count, size_t size)
+{
+    return tune_document_take(r->document, (size_t)(count > 0 ? count : 1) * size);
+}
+
+/* A list of texts; numbers are spelled. */
+static int texts(struct reading *r, const struct tune_node *node, const char *what, const char ***to, int *count)
+{
+    *to = NULL;
+    *count = 0;
+    if (!node)
+        return 0;
+    if (node->type != TUNE_NODE_LIST)
+        return tune_document_fail(r->document, node, "%s must be a list of texts", what);
+    if (!(*to = take(r, node->count, sizeof **to)))
+        return -1;
+    for (int i = 0; i < node->count; i++) {
+        const struct tune_node *item = node->items[i];
+        if (item->type != TUNE_NODE_SCALAR || item->value.type == TUNE_VALUE_NONE)
+            return tune_document_fail(r->document, item, "%s: item %d must be a text", what, i);
+        if (!((*to)[i] = tune_document_spell(r->document, &item->value)))
+            return -1;
+    }
+    *count = node->count;
+    return 0;
+}
+
+static const struct tune_node *list(struct reading *r, const struct tune_node *map, const char *key, int *count, int *code)
+{
+    const struct tune_node *node = tune_node_get(map, key);
+    *count = 0;
+    *code = 0;
+    if (tune_node_none(node))
+        return NULL;
+    if (node->type != TUNE_NODE_LIST) {
+        *code = tune_document_fail(r->document, node, "%s must be a list", key);
+        return NULL;
+    }
+    *count = node->count;
+    return node;
+}
+
+/* The expression under key over the inputs' names; *to stays NULL where there is none. */
+static int expression(struct reading *r, const struct tune_node *map, const char *key, struct tune_expression **to)
+{
+    const char *text = NULL;
+    char where[TUNE_PATH_MAX + 64];
+    const struct tune_node *node = tune_node_get(map, key);
+    TRY(tune_document_loose_text(r->document, map, key, false, &text));
+    if (!text)
+        return 0;
+    snprintf(where, sizeof where, "%s:%d:%d", r->document->path, node->line, node->column);
+    *to = tune_expression_new(text, r->e->names, r->e->input_count, where);
+    return *to ? 0 : -1;
+}
+
+static int translation(struct reading *r, const struct tune_node *node, struct tune_translation *t)
+{
+    if (node->type == TUNE_NODE_LIST) {
+        t->whole = true;
+        return texts(r, node, "map", &t->arguments, &t->count);
+    }
+    if (node->type != TUNE_NODE_SCALAR)
+        return fail(r, node, "a map's value must be a text, null (no flag) or a list of arguments");
+    if (node->value.type == TUNE_VALUE_NONE)
+        return 0;
+    if (!(t->arguments = take(r, 1, sizeof *t->arguments)) || !(t->arguments[0] = tune_document_spell(r->document, &node->value)))
+        return -1;
+    t->count = 1;
+    return 0;
+}
+
+static int translations(struct reading *r, const struct tune_node *map, struct tune_input *in)
+{
+    const struct tune_node *node = tune_node_get(map, "map");
+    if (!node)
+        return 0;
+    if (node->type != TUNE_NODE_MAP)
+        return fail(r, node, "map must hold \"<value>\": \"<text of the flag>\"");
+    if (!(in->map = take(r, node->count, sizeof *in->map)))
+        return -1;
+    for (int i = 0; i < node->count; i++) {
+        in->map[i].key = node->keys[i]->value.text;
+        TRY(translation(r, node->items[i], &in->map[i]));
+    }
+    in->map_count = node->count;
+    return 0;
+}
+
+static int unsupported(struct reading *r, const struct tune_node *map, struct tune_input *in)
+{
+    const struct tune_node *node = tune_node_get(map, "unsupported");
+    if (!node)
+        return 0;
+    if (node->type != TUNE_NODE_MAP)
+        return fail(r, node, "unsupported must hold \"<value>\": \"<why it cannot be measured>\"");
+    if (!(in->unsupported = take(r, node->count, sizeof *in->unsupported)) ||
+        !(in->unsupported_reasons = take(r, node->count, sizeof *in->unsupported_reasons)))
+        return -1;
+    for (int i = 0; i < node->count; i++) {
+        in->unsupported[i] = node->keys[i]->value.text;
+        TRY(tune_document_text(r->document, node, in->unsupported[i], true, &in->unsupported_reasons[i]));
+    }
+    in->unsupported_count = node->count;
+    return 0;
+}
+
+static int role(struct reading *r, const struct tune_node *map, enum tune_role *to)
+{
+    const char *text = NULL;
+    TRY(tune_document_text(r->document, map, "role", false, &text));
+    if (!text)
+        *to = TUNE_ROLE_PLAIN;
+    else if (!strcmp(text, "weights"))
+        *to = TUNE_ROLE_WEIGHTS;
+    else if (!strcmp(text, "data"))
+        *to = TUNE_ROLE_DATA;
+    else
+        return tune_document_fail(r->document, tune_node_get(map, "role"), "role is weights or data, not %s", text);
+    return 0;
+}
+
+/* Required, or with a default that its domain has. */
+static int standard(struct reading *r, const struct tune_node *map, struct tune_input *in)
+{
+    const struct tune_node *node = tune_node_get(map, "default");
+    char text[256];
+    TRY(tune_document_bool(r->document, map, "required", false, &in->required));
+    if (in->required == (node != NULL))
+        return tune_document_fail(r->document, map, "input %s needs either \"required\": true or a default", in->name);
+    if (!node)
+        return 0;
+    TRY(tune_document_value(r->document, node, &in->standard));
+    if (tune_domain_has(&in->domain, &in->standard))
+        return 0;
+    tune_value_repr(&in->standard, text, sizeof text);
+    return tune_document_fail(r->document, node, "input %s: the default %s is outside its own domain", in->name, text);
+}
+
+#define INPUT_KEYS \
+    "identifier|description|required|default|domain|propertyDomain|flag|format|inert|value|map|unsupported|role|make"
+
+static int read_input(struct reading *r, const struct tune_node *node, struct tune_input *in)
+{
+    struct tune_document *d = r->document;
+    char what[300];
+    in->at = node;
+    TRY(tune_document_text(d, node, "description", false, &in->description));
+    TRY(tune_document_text(d, node, "flag", false, &in->flag));
+    if (in->flag && !*in->flag)
+        return tune_document_fail(d, tune_node_get(node, "flag"), "input %s: an empty flag; leave the key out for none", in->name);
+    TRY(tune_document_text(d, node, "format", false, &in->format));
+    TRY(tune_document_text(d, node, "inert", false, &in->inert));
+    snprintf(what, sizeof what, "input %.200s", in->name);
+    TRY(tune_domain_read(&in->domain, d, tune_node_get(node, tune_node_get(node, "domain") ? "domain" : "propertyDomain"), what));
+    TRY(standard(r, node, in));
+    TRY(translations(r, node, in));
+    TRY(unsupported(r, node, in));
+    TRY(role(r, node, &in->role));
+    TRY(texts(r, tune_node_get(node, "make"), "make", &in->make, &in->make_count));
+    for (int i = 0; i < in->map_count && in->role != TUNE_ROLE_PLAIN; i++)
+        if (in->map[i].whole)
+            return tune_document_fail(d, node, "input %s has a role: its map can hold texts, not a list of arguments", in->name);
+    if (in->inert && (in->flag || in->format || in->map || tune_node_get(node, "value")))
+        return tune_document_fail(d, node, "input %s is inert: it can have no flag, format, map or value", in->name);
+    return expression(r, node, "value", &in->expression);
+}
+
+/* The identifier of an input or a target. */
+static int identifier(struct reading *r, const struct tune_node *node, const char **to)
+{
+    TRY(tune_document_text(r->document, node, "identifier", true, to));
+    return **to ? 0 : fail(r, tune_node_get(node, "identifier"), "an empty identifier");
+}
+
+/* What a script could not tell apart. */
+static bool same_variable(const char *a, const char *b)
+{
+    while (*a && *b && tune_input_variable(*a) == tune_input_variable(*b)) {
+        a++;
+        b++;
+    }
+    return !*a && !*b;
+}
+
+/* Names first: expressions go by them. */
+static int read_inputs(struct reading *r, const struct tune_node *root)
+{
+    struct tune_experiment *e = r->e;
+    int count, code;
+    const struct tune_node *node = list(r, root, "inputs", &count, &code);
+    if (code < 0 || !(e->inputs = take(r, count, sizeof *e->inputs)) || !(e->names = take(r, count, sizeof *e->names)))
+        return -1;
+    for (int i = 0; i < count; i++) {
+        TRY(tune_document_map(r->document, node->items[i], "an input", INPUT_KEYS));
+        TRY(identifier(r, node->items[i], &e->inputs[i].name));
+        e->names[i] = e->inputs[i].name;
+        for (int k = 0; k < i; k++)
+            if (!strcmp(e->names[k], e->names[i]))
+                return tune_document_fail(r->document, node->items[i], "a second input %s", e->names[i]);
+            else if (same_variable(e->names[k], e->names[i]))
+                return tune_document_fail(r->document, node->items[i], "%s and %s are one environment variable; give one of them "
+                                          "another name", e->names[k], e->names[i]);
+    }
+    e->input_count = count;
+    for (int i = 0; i < count; i++)
+        TRY(read_input(r, node->items[i], &e->inputs[i]));
+    return 0;
+}
+
+static const char *const reductions[] = {"mean", "median", "min", "max", "sum", "std", "first", "last", "count oom", "count error",
+                                         "count ok"};
+
+static int read_target(struct reading *r, const struct tune_node *node, struct tune_target *t)
+{
+    struct tune_document *d = r->document;
+    const char *reduce = "mean";
+    t->unit = t->description = "";
+    TRY(tune_document_map(d, node, "a target", "identifier|unit|description|reduce|optional|whole|shown"));
+    TRY(identifier(r, node, &t->name));
+    TRY(tune_document_text(d, node, "unit", false, &t->unit));
+    TRY(tune_document_text(d, node, "description", false, &t->description));
+    TRY(tune_document_text(d, node, "reduce", false, &reduce));
+    TRY(tune_document_bool(d, node, "optional", false, &t->optional));
+    TRY(tune_document_bool(d, node, "whole", false, &t->whole));
+    int i = 0, count = sizeof reductions / sizeof *reductions;
+    while (i < count && strcmp(reduce, reductions[i]))
+        i++;
+    if (i == count)
+        return tune_document_fail(d, tune_node_get(node, "reduce"), "reduce is mean, median, min, max, sum, std, first, last, "
+                                  "count oom, count error or count ok, not %s", reduce);
+    t->reduce = (enum tune_reduce)i;
+    return expression(r, node, "shown", &t->shown);
+}
+
+static int read_targets(struct reading *r, const struct tune_node *root)
+{
+    struct tune_experiment *e = r->e;
+    int count, code;
+    const struct tune_node *node = list(r, root, "targets", &count, &code);
+    if (code < 0 || !(e->targets = take(r, count, sizeof *e->targets)))
+        return -1;
+    if (count == 0)
+        return fail(r, root, "an experiment needs \"targets\": what it measures");
+    for (; e->target_count < count; e->target_count++) {
+        struct tune_target *t = &e->targets[e->target_count];
+        TRY(read_target(r, node->items[e->target_count], t));
+        for (int i = 0; i < e->input_count; i++)
+            if (!strcmp(t->name, e->names[i]))
+                return tune_document_fail(r->document, node->items[e->target_count], "%s is an input already", t->name);
+        for (int i = 0; i < e->target_count; i++)
+            if (!strcmp(t->name, e->targets[i].name))
+                return tune_document_fail(r->document, node->items[e->target_count], "a second target %s", t->name);
+    }
+    return 0;
+}
+
+static int read_rules(struct reading *r, const struct tune_node *root)
+{
+    struct tune_experiment *e = r->e;
+    int count, code;
+    const struct tune_node *node = list(r, root, "rules", &count, &code);
+    if (code < 0 || !(e->rules = take(r, count, sizeof *e->rules)))
+        return -1;
+    for (; e->rule_count < count; e->rule_count++) {
+        struct tune_rule *rule = &e->rules[e->rule_count];
+        TRY(tune_document_map(r->document, node->items[e->rule_count], "a rule", "require|reason"));
+        TRY(tune_document_text(r->document, node->items[e->rule_count], "reason", true, &rule->reason));
+        TRY(expression(r, node->items[e->rule_count], "require", &rule->require));
+        if (!rule->require)
+            return fail(r, node->items[e->rule_count], "a rule needs \"require\": an expression over the inputs");
+    }
+    return 0;
+}
+
+static int read_folders(struct reading *r, const struct tune_node *root)
+{
+    struct tune_experiment *e = r->e;
+    const struct tune_node *node = tune_node_get(root, "folders");
+    if (!node)
+        return 0;
+    if (node->type != TUNE_NODE_MAP)
+        return fail(r, node, "folders must hold \"<word>\": \"<folder>\"");
+    if (!(e->folders = take(r, node->count, sizeof *e->folders)) ||
+        !(e->folder_names = take(r, node->count, sizeof *e->folder_names)))
+        return -1;
+    for (; e->folder_count < node->count; e->folder_count++) {
+        e->folder_names[e->folder_count] = node->keys[e->folder_count]->value.text;
+        TRY(tune_document_text(r->document, node, e->folder_names[e->folder_count], true, &e->folders[e->folder_count]));
+    }
+    return 0;
+}
+
+static int read_all(struct reading *r)
+{
+    struct tune_document *d = r->document;
+    struct tune_experiment *e = r->e;
+    const struct tune_node *root = d->root;
+    int64_t runs = 1;
+    TRY(tune_document_map(d, root, "an experiment", "identifier|actuator|actuatorIdentifier|description|program|arguments|output|"
+                          "report|folders|inputs|rules|runs|targets"));
+    TRY(tune_document_text(d, root, "identifier", true, &e->name));
+    TRY(tune_document_text(d, root, "description", false, &e->description));
+    TRY(tune_document_text(d, root, tune_node_get(root, "actuator") ? "actuator" : "actuatorIdentifier", true, &e->actuator));
+    TRY(tune_document_text(d, root, "program", strcmp(e->actuator, "replay") != 0, &e->program)); /* nothing runs a replay */
+    if (e->program && !*e->program)
+        return fail(r, tune_node_get(root, "program"), "program must name what to run: a name, or a path with a '/'");
+    TRY(tune_document_text(d, root, "output", false, &e->output));
+    TRY(tune_document_text(d, root, "report", false, &e->report));
+    TRY(texts(r, tune_node_get(root, "arguments"), "arguments", &e->arguments, &e->argument_count));
+    if (strchr(e->name, '/') || strchr(e->actuator, '/') || strchr(e->actuator, '.') || !e->name[0] || !e->actuator[0])
+        return fail(r, root,
+                    "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
+    TRY(tune_document_whole(d, root, "runs", false, &runs));
+    if (runs < 1 || runs > 1000)
+        return fail(r, tune_node_get(root, "runs"), "runs must be 1 to 1000");
+    e->runs = (int)runs;
+    TRY(read_folders(r, root));
+    TRY(read_inputs(r, root));
+    TRY(read_rules(r, root));
+    return read_targets(r, root);
+}
+
+struct tune_experiment *tune_experiment_read(const char *path)
+{
+    struct tune_document *d = tune_document_read(path);
+    if (!d)
+        return NULL;
+    struct reading r = {d, tune_document_take(d, sizeof *r.e)};
+    if (!r.e) {
+        tune_document_free(d);
+        return NULL;
+    }
+    r.e->document = d;
+    r.e->report = "report.json";
+    r.e->description = "";
+    if (read_all(&r) == 0)
+        return r.e;
+    tune_experiment_free(r.e);
+    return NULL;
+}
+
+int tune_experiment_input(const struct tune_experiment *e, const char *name)
+{
+    for (int i = 0; i < e->input_count; i++)
+        if (!strcmp(e->names[i], name))
+            return i;
+    return -1;
+}
+
+void tune_experiment_free(struct tune_experiment *e)
+{
+    if (!e)
+        return;
+    for (int i = 0; i < e->input_count; i++)
+        tune_expression_free(e->inputs[i].expression);
+    for (int i = 0; i < e->target_count; i++)
+        tune_expression_free(e->targets[i].shown);
+    for (int i = 0; i < e->rule_count; i++)
+        tune_expression_free(e->rules[i].require);
+    tune_document_free(e->document);
+}

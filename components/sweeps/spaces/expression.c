@@ -1,0 +1,467 @@
+/* expression.c - the text of an expression becomes steps.
+ *
+ * Precedence climbing, by Python's grammar: or, and, not, comparisons, + -, * / // %, unary -, **. Steps are written in the
+ * order in which they will run, so there is no tree; how many there are, with parentheses and signs counted too, bounds how
+ * deep anything here calls itself. */
+#include "sweeps/spaces/expression.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/nearest.h"
+#include "core/try.h"
+#include "sweeps/spaces/steps.h"
+
+enum token {
+    END, VALUE, NAME, /* with a value each */
+    OR, AND, NOT, IN, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, COMMA,
+    OPERATOR, /* + which */
+};
+
+enum level { LEVEL_OR = 1, LEVEL_AND, LEVEL_NOT, LEVEL_COMPARE, LEVEL_ADD, LEVEL_MULTIPLY, LEVEL_POWER };
+
+static const char *const functions[TUNE_CALLS] = {"abs", "len", "max", "min", "round"};
+
+struct parser {
+    struct tune_expression *e;
+    const char *const *names;
+    int count;
+    const char *at;          /* behind the token */
+    char *pool;              /* free */
+    enum token token;
+    const char *begin;       /* where the token begins */
+    enum tune_operator which;
+    struct tune_value value;
+    bool quoted;             /* a NAME in back quotes */
+    int parts;
+};
+
+/* ---- complaints ---- */
+
+/* The error, and the text below it with the place marked; long texts are cut around it. */
+static int fail_at(const struct parser *p, const char *at, const char *format, ...) TUNE_PRINTF(3, 4);
+static int fail_at(const struct parser *p, const char *at, const char *format, ...)
+{
+    enum { BEFORE = 90, WIDTH = 120 };
+    char what[512], line[WIDTH + 1], spaces[WIDTH + 1];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    const char *from = at - p->e->text > BEFORE ? at - BEFORE : p->e->text;
+    while (from < at && ((unsigned char)*from & 0xC0) == 0x80)
+        from++;
+    snprintf(line, sizeof line, "%s", from);
+    for (size_t end = strlen(line); end > 0 && ((unsigned char)from[end] & 0xC0) == 0x80;)
+        line[--end] = 0; /* no half character */
+    int n = 0;
+    for (char *c = line; *c; c++) {
+        if (c < line + (at - from) && ((unsigned char)*c & 0xC0) != 0x80)
+            spaces[n++] = ' ';
+        if ((unsigned char)*c < ' ')
+            *c = ' ';
+    }
+    spaces[n] = 0;
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s%s%s\n  %s\n  %s^", p->e->where, *p->e->where ? ": " : "", what, line, spaces);
+    return -1;
+}
+
+static int unexpected(const struct parser *p, const char *wanted)
+{
+    if (p->token == END)
+        return fail_at(p, p->begin, "the expression ends here, expected %s", wanted);
+    return fail_at(p, p->begin, "expected %s, found %.*s", wanted, (int)(p->at - p->begin > 40 ? 40 : p->at - p->begin), p->begin);
+}
+
+/* ---- tokens ---- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static int number(struct parser *p)
+{
+    char digits[64];
+    const char *s = p->begin;
+    bool whole = true;
+    while (is_digit(*s))
+        s++;
+    size_t first = (size_t)(s - p->begin);
+    if (*s == '.') {
+        whole = false;
+        for (s++; is_digit(*s);)
+            s++;
+    }
+    if ((*s == 'e' || *s == 'E') && is_digit(s[1 + (s[1] == '+' || s[1] == '-')])) {
+        whole = false;
+        for (s += 2; is_digit(*s);)
+            s++;
+    }
+    size_t size = (size_t)(s - p->begin);
+    p->at = s;
+    if (is_letter(*s) || *s == '.')
+        return fail_at(p, s, "%.*s is no number; whole numbers are decimal, without '_'", (int)(size > 40 ? 40 : size) + 1,
+                       p->begin);
+    if (size >= sizeof digits)
+        return fail_at(p, p->begin, "a number of more than %zu characters", sizeof digits - 1);
+    snprintf(digits, sizeof digits, "%.*s", (int)size, p->begin);
+    p->token = VALUE;
+    p->value = tune_value_float(strtod(digits, NULL));
+    if (!whole)
+        return 0;
+    if (first > 1 && *digits == '0')
+        return fail_at(p, p->begin, "a whole number does not begin with 0");
+    int64_t sum = 0;
+    for (const char *d = digits; *d; d++)
+        if (__builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, *d - '0', &sum))
+            return fail_at(p, p->begin, "a whole number beyond 64 bits");
+    p->value = tune_value_int(sum);
+    return 0;
+}
+
+/* What stands between the quotes at p->begin: a text, with Python's escapes, or between ` a name, without. */
+static int quoted(struct parser *p)
+{
+    static const char from[] = "\\'\"ntr", to[] = "\\'\"\n\t\r";
+    char quote = *p->begin, *start = p->pool;
+    const char *s = p->begin + 1;
+    for (; *s && *s != quote; s++) {
+        char c = *s;
+        if (c == '\\' && quote != '`') {
+            const char *known = s[1] ? strchr(from, s[1]) : NULL;
+            if (!known)
+                return fail_at(p, s, "a backslash takes one of \\ ' \" n t r");
+            c = to[known - from];
+            s++;
+        }
+        *p->pool++ = c;
+    }
+    if (!*s)
+        return fail_at(p, p->begin, "the closing %c is missing", quote);
+    *p->pool++ = 0;
+    p->at = s + 1;
+    p->token = quote == '`' ? NAME : VALUE;
+    p->quoted = quote == '`';
+    p->value = tune_value_text(start);
+    return 0;
+}
+
+static int word(struct parser *p)
+{
+    static const struct {
+        const char *word;
+        enum token token;
+        struct tune_value value;
+    } words[] = {
+        {"or", OR, {TUNE_VALUE_NONE, {0}}}, {"and", AND, {TUNE_VALUE_NONE, {0}}}, {"not", NOT, {TUNE_VALUE_NONE, {0}}},
+        {"in", IN, {TUNE_VALUE_NONE, {0}}}, {"None", VALUE, {TUNE_VALUE_NONE, {0}}}, {"null", VALUE, {TUNE_VALUE_NONE, {0}}},
+        {"True", VALUE, {TUNE_VALUE_BOOL, {true}}}, {"true", VALUE, {TUNE_VALUE_BOOL, {true}}},
+        {"False", VALUE, {TUNE_VALUE_BOOL, {false}}}, {"false", VALUE, {TUNE_VALUE_BOOL, {false}}},
+    };
+    const char *s = p->begin;
+    while (is_letter(*s) || is_digit(*s))
+        s++;
+    size_t size = (size_t)(s - p->begin);
+    p->at = s;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i].word) == size && memcmp(words[i].word, p->begin, size) == 0) {
+            p->token = words[i].token;
+            p->value = words[i].value;
+            return 0;
+        }
+    p->token = NAME;
+    p->quoted = false;
+    p->value = tune_value_text(p->pool);
+    memcpy(p->pool, p->begin, size);
+    p->pool[size] = 0;
+    p->pool += size + 1;
+    return 0;
+}
+
+static int sign(struct parser *p)
+{
+    static const struct {
+        const char *sign;
+        enum token token;
+        enum tune_operator which;
+    } signs[] = { /* the longer ones first */
+        {"**", OPERATOR, TUNE_POWER}, {"//", OPERATOR, TUNE_FLOOR}, {"==", OPERATOR, TUNE_EQUAL}, {"!=", OPERATOR, TUNE_UNEQUAL},
+        {"<=", OPERATOR, TUNE_LESS_EQUAL}, {">=", OPERATOR, TUNE_GREATER_EQUAL}, {"<", OPERATOR, TUNE_LESS},
+        {">", OPERATOR, TUNE_GREATER}, {"+", OPERATOR, TUNE_ADD}, {"-", OPERATOR, TUNE_SUBTRACT}, {"*", OPERATOR, TUNE_MULTIPLY},
+        {"/", OPERATOR, TUNE_DIVIDE}, {"%", OPERATOR, TUNE_MODULO}, {"(", OPEN, 0}, {")", CLOSE, 0}, {"[", OPEN_LIST, 0},
+        {"]", CLOSE_LIST, 0}, {",", COMMA, 0},
+    };
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strncmp(p->begin, signs[i].sign, strlen(signs[i].sign)) == 0) {
+            p->at = p->begin + strlen(signs[i].sign);
+            p->token = signs[i].token;
+            p->which = signs[i].which;
+            return 0;
+        }
+    if (*p->begin == '=')
+        return fail_at(p, p->begin, "nothing is assigned here; equality is ==");
+    return fail_at(p, p->begin, "nothing begins with this character");
+}
+
+static int advance(struct parser *p)
+{
+    p->at += strspn(p->at, " \t\r\n");
+    p->begin = p->at;
+    char c = *p->begin;
+    if (!c) {
+        p->token = END;
+        return 0;
+    }
+    if (is_digit(c) || (c == '.' && is_digit(p->begin[1])))
+        return number(p);
+    if (c == '\'' || c == '"' || c == '`')
+        return quoted(p);
+    return is_letter(c) ? word(p) : sign(p);
+}
+
+/* ---- steps ---- */
+
+/* One more of what is limited. */
+static int count_part(struct parser *p)
+{
+    if (p->parts++ < TUNE_EXPRESSION_NODES)
+        return 0;
+    return fail_at(p, p->begin, "too long: more than %d parts", TUNE_EXPRESSION_NODES);
+}
+
+static int emit(struct parser *p, enum tune_step_kind kind, int which, int n, struct tune_value value)
+{
+    TRY(count_part(p));
+    p->e->steps[p->e->count++] = (struct tune_step){kind, which, n, value};
+    return 0;
+}
+
+static int binary(struct parser *p, enum level least);
+
+static int expect(struct parser *p, enum token token, const char *wanted)
+{
+    return p->token == token ? advance(p) : unexpected(p, wanted);
+}
+
+/* Values with ',' between them and `close` at their end, where one may also stand; *n: how many. */
+static int values(struct parser *p, enum token close, const char *wanted, int *n)
+{
+    *n = 0;
+    TRY(count_part(p));
+    TRY(advance(p));
+    while (p->token != close) {
+        TRY(binary(p, LEVEL_OR));
+        ++*n;
+        if (p->token != COMMA)
+            break;
+        TRY(advance(p));
+    }
+    return expect(p, close, wanted);
+}
+
+/* A list whose items are all constants is one itself. */
+static int list(struct parser *p)
+{
+    struct tune_expression *e = p->e;
+    int begin = e->count, n;
+    TRY(values(p, CLOSE_LIST, "',' or ']'", &n));
+    bool constant = e->count - begin == n;
+    for (int i = 0; i < n && constant; i++)
+        constant = e->steps[begin + i].kind == TUNE_STEP_CONSTANT;
+    if (!constant)
+        return emit(p, TUNE_STEP_LIST, 0, n, tune_value_none());
+    struct tune_value v = {.type = TUNE_VALUE_LIST, .list = {e->items + e->items_used, n}};
+    for (int i = 0; i < n; i++)
+        e->items[e->items_used++] = e->steps[begin + i].value;
+    e->count = begin;
+    return emit(p, TUNE_STEP_CONSTANT, 0, 0, v);
+}
+
+static int call(struct parser *p, const char *name, const char *at)
+{
+    int f = 0, n;
+    while (f < TUNE_CALLS && strcmp(functions[f], name) != 0)
+        f++;
+    if (f == TUNE_CALLS)
+        return fail_at(p, at, "unknown function \"%.60s\"; there are abs, len, max, min and round", name);
+    TRY(values(p, CLOSE, "',' or ')'", &n));
+    int most = f == TUNE_CALL_ROUND ? 2 : f == TUNE_CALL_ABS || f == TUNE_CALL_LEN ? 1 : TUNE_EXPRESSION_NODES;
+    if (n < 1 || n > most)
+        return fail_at(p, at, "%s takes %s", name, most == 1 ? "one value" : most == 2 ? "one or two values" : "one value or more");
+    return emit(p, TUNE_STEP_CALL, f, n, tune_value_none());
+}
+
+static int name(struct parser *p)
+{
+    struct tune_value value = p->value;
+    const char *at = p->begin;
+    bool in_quotes = p->quoted;
+    TRY(advance(p));
+    if (p->token == OPEN && !in_quotes)
+        return call(p, value.text, at);
+    for (int i = 0; i < p->count; i++)
+        if (strcmp(p->names[i], value.text) == 0)
+            return emit(p, TUNE_STEP_NAME, 0, i, value);
+    const char *nearest = tune_nearest(value.text, p->names, p->count, NULL);
+    return fail_at(p, at, "unknown name \"%.60s\"; %s%s%s", value.text, nearest ? "the nearest is \"" : "there are no names here",
+                   nearest ? nearest : "", nearest ? "\"; a text stands in quotes" : "");
+}
+
+static int primary(struct parser *p)
+{
+    switch (p->token) {
+    case VALUE:
+        TRY(emit(p, TUNE_STEP_CONSTANT, 0, 0, p->value));
+        return advance(p);
+    case NAME: return name(p);
+    case OPEN_LIST: return list(p);
+    case OPEN:
+        TRY(count_part(p));
+        TRY(advance(p));
+        TRY(binary(p, LEVEL_OR));
+        return expect(p, CLOSE, "an operator or ')'");
+    default: return unexpected(p, "a value");
+    }
+}
+
+/* -x, x ** y, or x: -x ** y is -(x ** y), and y may have a sign. */
+static int unary(struct parser *p)
+{
+    struct tune_expression *e = p->e;
+    int begin = e->count;
+    if (p->token != OPERATOR || p->which != TUNE_SUBTRACT) {
+        TRY(primary(p));
+        if (p->token != OPERATOR || p->which != TUNE_POWER)
+            return 0;
+        TRY(advance(p));
+        TRY(unary(p));
+        return emit(p, TUNE_STEP_ARITHMETIC, TUNE_POWER, 0, tune_value_none());
+    }
+    TRY(count_part(p));
+    TRY(advance(p));
+    TRY(unary(p));
+    struct tune_value *v = &e->steps[begin].value;
+    bool constant = e->count == begin + 1 && e->steps[begin].kind == TUNE_STEP_CONSTANT;
+    if (constant && v->type == TUNE_VALUE_INT) /* not the least one: literals have no sign */
+        v->integer = -v->integer;
+    else if (constant && v->type == TUNE_VALUE_FLOAT)
+        v->number = -v->number;
+    else
+        return emit(p, TUNE_STEP_NEGATE, 0, 0, tune_value_none());
+    return 0;
+}
+
+static enum level level_of(const struct parser *p)
+{
+    switch (p->token) {
+    case OR: return LEVEL_OR;
+    case AND: return LEVEL_AND;
+    case NOT: case IN: return LEVEL_COMPARE;
+    case OPERATOR:
+        if (p->which >= TUNE_EQUAL)
+            return LEVEL_COMPARE;
+        return p->which == TUNE_ADD || p->which == TUNE_SUBTRACT ? LEVEL_ADD : LEVEL_MULTIPLY;
+    default: return 0;
+    }
+}
+
+/* a < b in c ...: what follows the first operand. Jumps wait for their end, each with the one before it in n. */
+static int comparisons(struct parser *p)
+{
+    struct tune_expression *e = p->e;
+    int waiting = -1;
+    for (bool more = true; more;) {
+        enum tune_operator which = p->token == IN ? TUNE_IN : p->token == NOT ? TUNE_NOT_IN : p->which;
+        if (p->token == NOT) {
+            TRY(advance(p));
+            if (p->token != IN)
+                return unexpected(p, "\"in\" after \"not\"");
+        }
+        TRY(advance(p));
+        TRY(binary(p, LEVEL_ADD));
+        more = level_of(p) == LEVEL_COMPARE;
+        TRY(emit(p, more ? TUNE_STEP_CHAIN : TUNE_STEP_COMPARE, which, waiting, tune_value_none()));
+        waiting = more ? e->count - 1 : waiting;
+    }
+    for (int before; waiting >= 0; waiting = before) {
+        before = e->steps[waiting].n;
+        e->steps[waiting].n = e->count;
+    }
+    return 0;
+}
+
+/* An expression of operators that bind at least so tightly. */
+static int binary(struct parser *p, enum level least)
+{
+    enum level level;
+    if (p->token == NOT && least <= LEVEL_NOT) {
+        TRY(count_part(p));
+        TRY(advance(p));
+        TRY(binary(p, LEVEL_NOT));
+        TRY(emit(p, TUNE_STEP_NOT, 0, 0, tune_value_none()));
+    } else {
+        TRY(unary(p));
+    }
+    while ((level = level_of(p)) >= least && level > 0) {
+        enum tune_operator which = p->which;
+        if (level == LEVEL_COMPARE) {
+            TRY(comparisons(p));
+            continue;
+        }
+        int jump = p->e->count;
+        if (level <= LEVEL_AND)
+            TRY(emit(p, level == LEVEL_OR ? TUNE_STEP_OR : TUNE_STEP_AND, 0, 0, tune_value_none()));
+        TRY(advance(p));
+        TRY(binary(p, level + 1));
+        if (level <= LEVEL_AND)
+            p->e->steps[jump].n = p->e->count;
+        else
+            TRY(emit(p, TUNE_STEP_ARITHMETIC, which, 0, tune_value_none()));
+    }
+    return 0;
+}
+
+struct tune_expression *tune_expression_new(const char *text, const char *const *names, int count, const char *where)
+{
+    size_t length = strlen(text), place = strlen(where);
+    /* A name takes at most as much again, with its NUL; a text less than with its quotes. */
+    struct tune_expression *e = calloc(1, sizeof *e + length + 1 + place + 1 + 2 * length);
+    if (!e) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory for an expression", where);
+        return NULL;
+    }
+    e->text = memcpy(e->pool, text, length + 1);
+    e->where = memcpy(e->pool + length + 1, where, place + 1);
+    struct parser p = {.e = e, .names = names, .count = count, .at = e->text, .pool = e->pool + length + 1 + place + 1};
+    if (advance(&p) == 0 && binary(&p, LEVEL_OR) == 0 && expect(&p, END, "an operator") == 0)
+        return e;
+    tune_expression_free(e);
+    return NULL;
+}
+
+void tune_expression_free(struct tune_expression *e)
+{
+    free(e);
+}
+
+bool tune_expression_uses(const struct tune_expression *e, int name)
+{
+    for (int i = 0; i < e->count; i++)
+        if (e->steps[i].kind == TUNE_STEP_NAME && e->steps[i].n == name)
+            return true;
+    return false;
+}
+
+const char *tune_expression_text(const struct tune_expression *e)
+{
+    return e->text;
+}

@@ -1,0 +1,437 @@
+/* expression_value.c - the steps of an expression, run. Numbers are Python's where 64 bits can hold them, and an error where
+ * they cannot: nothing wraps, nothing becomes a float that was not one. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/try.h"
+#include "sweeps/spaces/steps.h"
+
+static const char *const signs[] = {"+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in"};
+
+struct run {
+    const struct tune_expression *e;
+    const struct tune_value *values;                /* of the names */
+    struct tune_value stack[TUNE_EXPRESSION_NODES]; /* [used] */
+    int used;
+    struct tune_value items[TUNE_EXPRESSION_NODES]; /* of lists made here */
+    int items_used;
+};
+
+/* ---- complaints ---- */
+
+/* "<where>: <expression>: <what>, where batch_size is 4, number_gpus is 0" */
+static int fail(const struct run *r, const char *format, ...) TUNE_PRINTF(2, 3);
+static int fail(const struct run *r, const char *format, ...)
+{
+    char what[256], used[512] = "", one[64];
+    const struct tune_expression *e = r->e;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    for (int i = 0; i < e->count; i++) {
+        const struct tune_step *s = e->steps + i;
+        bool first = s->kind == TUNE_STEP_NAME;
+        for (int k = 0; k < i && first; k++)
+            first = e->steps[k].kind != TUNE_STEP_NAME || e->steps[k].n != s->n;
+        size_t end = strlen(used);
+        if (!first || end > sizeof used - 160)
+            continue;
+        if (tune_value_repr(r->values + s->n, one, sizeof one) >= (int)sizeof one)
+            memcpy(one + sizeof one - 4, "...", 4);
+        snprintf(used + end, sizeof used - end, "%s%.60s is %s", end ? ", " : ", where ", s->value.text, one);
+    }
+    tune_error_set_kind(TUNE_ERROR_USAGE, "%s%s%.300s%s: %s%s", e->where, *e->where ? ": " : "", e->text,
+                        strlen(e->text) > 300 ? "..." : "", what, used);
+    return -1;
+}
+
+static const char *kind(const struct tune_value *v)
+{
+    static const char *const names[] = {
+        [TUNE_VALUE_NONE] = "None",    [TUNE_VALUE_BOOL] = "a boolean", [TUNE_VALUE_INT] = "a whole number",
+        [TUNE_VALUE_FLOAT] = "a number", [TUNE_VALUE_TEXT] = "a text",  [TUNE_VALUE_LIST] = "a list",
+    };
+    return names[v->type];
+}
+
+static int mismatch(const struct run *r, enum tune_operator which, const struct tune_value *a, const struct tune_value *b)
+{
+    return fail(r, "%s does not go with %s and %s", signs[which], kind(a), kind(b));
+}
+
+static int too_large(const struct run *r)
+{
+    return fail(r, "a whole number beyond 64 bits");
+}
+
+static int by_zero(const struct run *r)
+{
+    return fail(r, "division by zero");
+}
+
+/* ---- numbers ---- */
+
+static bool whole(const struct tune_value *v, int64_t *i)
+{
+    *i = v->type == TUNE_VALUE_BOOL ? v->boolean : v->type == TUNE_VALUE_INT ? v->integer : 0;
+    return v->type == TUNE_VALUE_BOOL || v->type == TUNE_VALUE_INT;
+}
+
+static uint64_t size_of(int64_t i)
+{
+    return i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+}
+
+/* a / b as a float, rounded once: at least 64 bits of the quotient, the last of them set where more follow. */
+static double quotient(int64_t a, int64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    const int64_t exact = (int64_t)1 << 53;
+    if (a >= -exact && a <= exact && b >= -exact && b <= exact)
+        return (double)a / (double)b;
+    if (a == 0)
+        return b < 0 ? -0.0 : 0.0;
+    int shift = 64 + __builtin_clzll(size_of(a));
+    wide numerator = (wide)size_of(a) << shift, q = numerator / size_of(b);
+    q |= q * size_of(b) != numerator;
+    return ldexp((double)q, -shift) * ((a < 0) != (b < 0) ? -1 : 1);
+}
+
+static int power(const struct run *r, int64_t a, int64_t b, int64_t *result)
+{
+    int64_t product = 1;
+    if (a == 0 || a == 1 || a == -1) {
+        *result = b == 0 ? 1 : a < 0 && b % 2 == 0 ? 1 : a;
+        return 0;
+    }
+    for (int64_t i = 0; i < b; i++) /* at most 63 times: |a| > 1 */
+        if (__builtin_mul_overflow(product, a, &product))
+            return too_large(r);
+    *result = product;
+    return 0;
+}
+
+static int of_whole(const struct run *r, enum tune_operator which, int64_t a, int64_t b, struct tune_value *v)
+{
+    int64_t i = 0;
+    bool over = false;
+    if ((which == TUNE_DIVIDE || which == TUNE_FLOOR || which == TUNE_MODULO) && b == 0)
+        return by_zero(r);
+    switch (which) {
+    case TUNE_ADD: over = __builtin_add_overflow(a, b, &i); break;
+    case TUNE_SUBTRACT: over = __builtin_sub_overflow(a, b, &i); break;
+    case TUNE_MULTIPLY: over = __builtin_mul_overflow(a, b, &i); break;
+    case TUNE_DIVIDE: *v = tune_value_float(quotient(a, b)); return 0;
+    case TUNE_FLOOR:
+        over = a == INT64_MIN && b == -1;
+        i = over ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
+        break;
+    case TUNE_MODULO:
+        i = b == -1 ? 0 : a % b;
+        i += i != 0 && (i < 0) != (b < 0) ? b : 0;
+        break;
+    default: TRY(power(r, a, b, &i)); /* b is not below 0 */
+    }
+    *v = tune_value_int(i);
+    return over ? too_large(r) : 0;
+}
+
+/* Of C's remainder, Python's, which has b's sign, and the floored quotient that belongs to it. */
+static double modulo(double a, double b, double *floored)
+{
+    double rest = fmod(a, b), q = (a - rest) / b;
+    if (rest == 0) {
+        rest = copysign(0, b);
+    } else if ((b < 0) != (rest < 0)) {
+        rest += b;
+        q -= 1;
+    }
+    *floored = q == 0 ? copysign(0, a / b) : floor(q) + (q - floor(q) > 0.5); /* q was rounded: the whole number it is nearest to */
+    return rest;
+}
+
+static int of_floats(const struct run *r, enum tune_operator which, double a, double b, struct tune_value *v)
+{
+    double d = 0, floored;
+    if ((which == TUNE_DIVIDE || which == TUNE_FLOOR || which == TUNE_MODULO) && b == 0)
+        return by_zero(r);
+    switch (which) {
+    case TUNE_ADD: d = a + b; break;
+    case TUNE_SUBTRACT: d = a - b; break;
+    case TUNE_MULTIPLY: d = a * b; break;
+    case TUNE_DIVIDE: d = a / b; break;
+    case TUNE_FLOOR: modulo(a, b, &d); break;
+    case TUNE_MODULO: d = modulo(a, b, &floored); break;
+    default:
+        d = pow(a, b);
+        if (isinf(d) && isfinite(a) && isfinite(b))
+            return a == 0 ? by_zero(r) : fail(r, "a number beyond what a float holds");
+    }
+    if (isnan(d))
+        return fail(r, "the result of %s is no number", signs[which]);
+    *v = tune_value_float(d);
+    return 0;
+}
+
+static int arithmetic(const struct run *r, enum tune_operator which, const struct tune_value *a, const struct tune_value *b,
+                      struct tune_value *v)
+{
+    int64_t i, k;
+    double x, y;
+    if (!tune_value_number(a, &x) || !tune_value_number(b, &y))
+        return mismatch(r, which, a, b);
+    if (whole(a, &i) && whole(b, &k) && !(which == TUNE_POWER && k < 0))
+        return of_whole(r, which, i, k, v);
+    return of_floats(r, which, x, y, v);
+}
+
+/* ---- comparisons ---- */
+
+static bool is_nan(const struct tune_value *v)
+{
+    return v->type == TUNE_VALUE_FLOAT && isnan(v->number);
+}
+
+/* <, <=, > or >=: of lists, their first items that differ decide, else their lengths. */
+static int ordered(const struct run *r, enum tune_operator which, const struct tune_value *a, const struct tune_value *b,
+                   bool *holds)
+{
+    bool texts = a->type == TUNE_VALUE_TEXT && b->type == TUNE_VALUE_TEXT;
+    double x, y;
+    int order;
+    if (a->type == TUNE_VALUE_LIST && b->type == TUNE_VALUE_LIST) {
+        int i = 0;
+        while (i < a->list.count && i < b->list.count && tune_value_equal(a->list.items + i, b->list.items + i))
+            i++;
+        if (i < a->list.count && i < b->list.count)
+            return ordered(r, which, a->list.items + i, b->list.items + i, holds);
+        order = (a->list.count > b->list.count) - (a->list.count < b->list.count);
+    } else if (texts || (tune_value_number(a, &x) && tune_value_number(b, &y))) {
+        order = tune_value_compare(a, b);
+    } else {
+        return mismatch(r, which, a, b);
+    }
+    *holds = order < 0    ? which == TUNE_LESS || which == TUNE_LESS_EQUAL
+             : order > 0  ? which == TUNE_GREATER || which == TUNE_GREATER_EQUAL
+                          : which == TUNE_LESS_EQUAL || which == TUNE_GREATER_EQUAL;
+    *holds = *holds && !is_nan(a) && !is_nan(b);
+    return 0;
+}
+
+static int compare(const struct run *r, enum tune_operator which, const struct tune_value *a, const struct tune_value *b,
+                   bool *holds)
+{
+    switch (which) {
+    case TUNE_EQUAL: case TUNE_UNEQUAL:
+        *holds = tune_value_equal(a, b) == (which == TUNE_EQUAL);
+        return 0;
+    case TUNE_IN: case TUNE_NOT_IN:
+        *holds = false;
+        if (b->type == TUNE_VALUE_TEXT && a->type == TUNE_VALUE_TEXT)
+            *holds = strstr(b->text, a->text) != NULL;
+        else if (b->type != TUNE_VALUE_LIST)
+            return mismatch(r, which, a, b);
+        for (int i = 0; b->type == TUNE_VALUE_LIST && i < b->list.count && !*holds; i++)
+            *holds = tune_value_equal(a, b->list.items + i);
+        *holds = *holds == (which == TUNE_IN);
+        return 0;
+    default: return ordered(r, which, a, b, holds);
+    }
+}
+
+static bool truth(const struct tune_value *v)
+{
+    switch (v->type) {
+    case TUNE_VALUE_BOOL: return v->boolean;
+    case TUNE_VALUE_INT: return v->integer != 0;
+    case TUNE_VALUE_FLOAT: return v->number != 0;
+    case TUNE_VALUE_TEXT: return *v->text != 0;
+    case TUNE_VALUE_LIST: return v->list.count > 0;
+    default: return false;
+    }
+}
+
+/* ---- functions ---- */
+
+/* To the nearest whole number, halves to the even one; with digits, to so many decimals of the exact value. */
+static int rounded(const struct run *r, const struct tune_value *a, const struct tune_value *digits, struct tune_value *v)
+{
+    enum { MOST = 323 }; /* a double has no more decimals that matter */
+    char text[700];
+    int64_t n = -1, i;
+    if (digits && !whole(digits, &n))
+        return fail(r, "the digits of round are a whole number, not %s", kind(digits));
+    if (digits && n < 0)
+        return fail(r, "the digits of round are 0 or more");
+    if (whole(a, &i)) {
+        *v = tune_value_int(i);
+        return 0;
+    }
+    if (a->type != TUNE_VALUE_FLOAT)
+        return fail(r, "round takes a number, not %s", kind(a));
+    *v = *a;
+    if (digits) {
+        if (!isfinite(a->number) || n > MOST)
+            return 0;
+        snprintf(text, sizeof text, "%.*f", (int)n, a->number);
+        v->number = strtod(text, NULL);
+        return 0;
+    }
+    double down = floor(a->number), rest = a->number - down, d = down + (rest > 0.5 || (rest == 0.5 && fmod(down, 2) != 0));
+    if (!(d >= -0x1p63 && d < 0x1p63))
+        return isfinite(d) ? too_large(r) : fail(r, "round of what is no number");
+    *v = tune_value_int((int64_t)d);
+    return 0;
+}
+
+/* min and max: the first of those that are least or largest. */
+static int extreme(const struct run *r, enum tune_function f, const struct tune_value *a, int n, struct tune_value *v)
+{
+    const char *name = f == TUNE_CALL_MIN ? "min" : "max";
+    if (n == 1) {
+        if (a->type != TUNE_VALUE_LIST)
+            return fail(r, "%s takes a list, or more than one value, not %s", name, kind(a));
+        n = a->list.count;
+        a = a->list.items;
+    }
+    if (n == 0)
+        return fail(r, "%s of an empty list", name);
+    const struct tune_value *best = a;
+    for (int i = 1; i < n; i++) {
+        bool better;
+        TRY(ordered(r, f == TUNE_CALL_MIN ? TUNE_LESS : TUNE_GREATER, a + i, best, &better));
+        best = better ? a + i : best;
+    }
+    *v = *best;
+    return 0;
+}
+
+static int characters(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    return n;
+}
+
+/* The function of a[n], whose place *v may be. */
+static int call(const struct run *r, enum tune_function f, const struct tune_value *a, int n, struct tune_value *v)
+{
+    int64_t i;
+    switch (f) {
+    case TUNE_CALL_MIN: case TUNE_CALL_MAX: return extreme(r, f, a, n, v);
+    case TUNE_CALL_ROUND: return rounded(r, a, n > 1 ? a + 1 : NULL, v);
+    case TUNE_CALL_LEN:
+        if (a->type != TUNE_VALUE_TEXT && a->type != TUNE_VALUE_LIST)
+            return fail(r, "len takes a text or a list, not %s", kind(a));
+        *v = tune_value_int(a->type == TUNE_VALUE_TEXT ? characters(a->text) : a->list.count);
+        return 0;
+    default:
+        if (a->type == TUNE_VALUE_FLOAT) {
+            *v = tune_value_float(fabs(a->number));
+            return 0;
+        }
+        if (!whole(a, &i))
+            return fail(r, "abs takes a number, not %s", kind(a));
+        if (i == INT64_MIN)
+            return too_large(r);
+        *v = tune_value_int(i < 0 ? -i : i);
+        return 0;
+    }
+}
+
+/* ---- steps ---- */
+
+static int negate(const struct run *r, struct tune_value *v)
+{
+    int64_t i;
+    if (v->type == TUNE_VALUE_FLOAT) {
+        v->number = -v->number;
+        return 0;
+    }
+    if (!whole(v, &i))
+        return fail(r, "- does not go with %s", kind(v));
+    if (i == INT64_MIN)
+        return too_large(r);
+    *v = tune_value_int(-i);
+    return 0;
+}
+
+/* A list of the n values on top. */
+static void list(struct run *r, int n)
+{
+    struct tune_value *items = r->items + r->items_used;
+    r->used -= n;
+    memcpy(items, r->stack + r->used, (size_t)n * sizeof *items);
+    r->items_used += n;
+    r->stack[r->used++] = (struct tune_value){.type = TUNE_VALUE_LIST, .list = {items, n}};
+}
+
+/* One step, at *at, which goes on to the next one to run. */
+static int step(struct run *r, int *at)
+{
+    const struct tune_step *s = r->e->steps + (*at)++;
+    struct tune_value *top = r->stack + r->used - 1, *below = top - 1;
+    bool holds;
+    switch (s->kind) {
+    case TUNE_STEP_CONSTANT: r->stack[r->used++] = s->value; return 0;
+    case TUNE_STEP_NAME: r->stack[r->used++] = r->values[s->n]; return 0;
+    case TUNE_STEP_LIST: list(r, s->n); return 0;
+    case TUNE_STEP_CALL:
+        r->used -= s->n - 1;
+        return call(r, s->which, top - (s->n - 1), s->n, top - (s->n - 1));
+    case TUNE_STEP_NEGATE: return negate(r, top);
+    case TUNE_STEP_NOT: *top = tune_value_bool(!truth(top)); return 0;
+    case TUNE_STEP_ARITHMETIC:
+        r->used--;
+        return arithmetic(r, s->which, below, top, below);
+    case TUNE_STEP_COMPARE: case TUNE_STEP_CHAIN:
+        TRY(compare(r, s->which, below, top, &holds));
+        r->used--;
+        *below = s->kind == TUNE_STEP_CHAIN && holds ? *top : tune_value_bool(holds);
+        *at = s->kind == TUNE_STEP_CHAIN && !holds ? s->n : *at;
+        return 0;
+    default: /* or, and */
+        if (truth(top) == (s->kind == TUNE_STEP_OR))
+            *at = s->n;
+        else
+            r->used--;
+        return 0;
+    }
+}
+
+static int run(struct run *r)
+{
+    for (int at = 0; at < r->e->count;)
+        TRY(step(r, &at));
+    return 0;
+}
+
+int tune_expression_value(const struct tune_expression *e, const struct tune_value *values, struct tune_value *value)
+{
+    struct run r;
+    r.e = e;
+    r.values = values;
+    r.used = r.items_used = 0;
+    TRY(run(&r));
+    *value = r.stack[0];
+    uintptr_t items = (uintptr_t)value->list.items;
+    if (value->type == TUNE_VALUE_LIST && items >= (uintptr_t)r.items && items < (uintptr_t)(r.items + r.items_used))
+        return fail(&r, "the result is a list made of what names stand for");
+    return 0;
+}
+
+int tune_expression_true(const struct tune_expression *e, const struct tune_value *values)
+{
+    struct run r;
+    r.e = e;
+    r.values = values;
+    r.used = r.items_used = 0;
+    TRY(run(&r));
+    return truth(r.stack);
+}

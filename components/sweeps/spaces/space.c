@@ -1,0 +1,452 @@
+/* space.c - a space from its file; its entities by index and back; how many the constraints allow. */
+#include "sweeps/spaces/space.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/file.h"
+#include "core/random.h"
+#include "core/try.h"
+#include "sweeps/spaces/walk.h"
+
+/* ---- reading ---- */
+
+/* The items of a list that must have some; 0 where the key is absent or None. */
+static int get_list(struct tune_document *d, const struct tune_node *map, const char *key, const struct tune_node **list)
+{
+    *list = tune_node_get(map, key);
+    if (tune_node_none(*list))
+        return 0;
+    if ((*list)->type != TUNE_NODE_LIST)
+        return tune_document_fail(d, *list, "%s must be a list", key);
+    return (*list)->count;
+}
+
+static int read_dimension(struct tune_space *s, const struct tune_node *node, int place)
+{
+    struct tune_document *d = s->document;
+    struct tune_dimension *dimension = &s->dimensions[place];
+    const struct tune_node *metadata = tune_node_get(node, "metadata"), *said;
+    const char *kind = "CONSTITUTIVE_PROPERTY_TYPE";
+    char what[160];
+    snprintf(what, sizeof what, "entitySpace[%d]", place);
+    TRY(tune_document_map(d, node, what, "identifier|metadata|propertyType|propertyDomain"));
+    TRY(tune_document_text(d, node, "identifier", true, &dimension->name));
+    TRY(tune_document_text(d, node, "propertyType", false, &kind));
+    if (!*dimension->name)
+        return tune_document_fail(d, node, "%s: an empty identifier", what);
+    snprintf(what, sizeof what, "entitySpace[%d] (%s)", place, dimension->name);
+    if (strcmp(kind, "CONSTITUTIVE_PROPERTY_TYPE"))
+        return tune_document_fail(d, tune_node_get(node, "propertyType"),
+                                  "%s: propertyType must be CONSTITUTIVE_PROPERTY_TYPE, not %s", what, kind);
+    if (!tune_node_none(metadata) && metadata->type != TUNE_NODE_MAP)
+        return tune_document_fail(d, metadata, "%s: metadata must be a map of keys and values", what);
+    said = tune_node_get(metadata, "description");
+    if (!tune_node_none(said) && said->type == TUNE_NODE_SCALAR && said->value.type == TUNE_VALUE_TEXT)
+        dimension->description = said->value.text;
+    for (int i = 0; i < place; i++)
+        if (!strcmp(s->dimensions[i].name, dimension->name))
+            return tune_document_fail(d, node, "%s: this dimension stands in line %d already; one name, one dimension", what,
+                                      s->dimensions[i].at->line);
+    TRY(tune_domain_read(&dimension->domain, d, tune_node_get(node, "propertyDomain"), what));
+    if (dimension->domain.type == TUNE_OPEN_CATEGORICAL && dimension->domain.count) /* a space names what it is about */
+        dimension->domain.type = TUNE_CATEGORICAL, dimension->domain.identifier = false;
+    dimension->at = node;
+    s->names[place] = dimension->name;
+    return 0;
+}
+
+static int read_dimensions(struct tune_space *s)
+{
+    struct tune_document *d = s->document;
+    const struct tune_node *list;
+    int count = get_list(d, d->root, "entitySpace", &list);
+    TRY(count);
+    if (count == 0)
+        return tune_document_fail(d, list ? list : d->root, "a space wants entitySpace: a list of at least one dimension");
+    if (count > TUNE_SPACE_DIMENSIONS)
+        return tune_document_fail(d, list, "entitySpace has %d dimensions; at most %d are supported", count, TUNE_SPACE_DIMENSIONS);
+    s->dimensions = tune_document_take(d, (size_t)count * sizeof *s->dimensions);
+    s->names = tune_document_take(d, (size_t)count * sizeof *s->names);
+    if (!s->dimensions || !s->names)
+        return -1;
+    for (; s->count < count; s->count++)
+        TRY(read_dimension(s, list->items[s->count], s->count));
+    return 0;
+}
+
+static int read_parameter(struct tune_document *d, struct tune_reference *r, const struct tune_node *node)
+{
+    struct tune_parameter *p = &r->parameters[r->count];
+    const struct tune_node *property = tune_node_get(node, "property"), *value = tune_node_get(node, "value");
+    TRY(tune_document_map(d, node, "an item of parameterization", "property|value|valueType|uncertainty"));
+    if (!property)
+        return tune_document_fail(d, node, "an item of parameterization wants property: {identifier: ...}");
+    TRY(tune_document_map(d, property, "the property of a parameter", "identifier|metadata|propertyType|propertyDomain"));
+    TRY(tune_document_text(d, property, "identifier", true, &p->name));
+    if (!value)
+        return tune_document_fail(d, node, "the parameter %s wants a value", p->name);
+    if (tune_document_value(d, value, &p->value) < 0)
+        return tune_document_fail(d, value, "the value of the parameter %s must be a number, a text, a boolean, or a list of them",
+                                  p->name);
+    for (int i = 0; i < r->count; i++)
+        if (!strcmp(r->parameters[i].name, p->name))
+            return tune_document_fail(d, node, "the parameter %s stands in line %d already", p->name, r->parameters[i].at->line);
+    p->at = node;
+    r->count++;
+    return 0;
+}
+
+static int read_reference(struct tune_space *s, const struct tune_node *node)
+{
+    struct tune_document *d = s->document;
+    struct tune_reference *r = &s->references[s->reference_count];
+    const struct tune_node *list;
+    TRY(tune_document_map(d, node, "an item of experiments",
+                          "actuatorIdentifier|experimentIdentifier|experimentVersion|parameterization"));
+    TRY(tune_document_text(d, node, "actuatorIdentifier", true, &r->actuator));
+    TRY(tune_document_text(d, node, "experimentIdentifier", true, &r->experiment));
+    TRY(tune_document_text(d, node, "experimentVersion", false, &r->version));
+    int count = get_list(d, node, "parameterization", &list);
+    TRY(count);
+    if (count == 0 && !tune_node_none(list))
+        return tune_document_fail(d, list, "an empty parameterization; leave the key out where all defaults stay");
+    if (!(r->parameters = tune_document_take(d, ((size_t)count + 1) * sizeof *r->parameters)))
+        return -1;
+    for (int i = 0; i < count; i++)
+        TRY(read_parameter(d, r, list->items[i]));
+    r->at = node;
+    s->reference_count++;
+    return 0;
+}
+
+static int read_references(struct tune_space *s)
+{
+    const struct tune_node *list;
+    int count = get_list(s->document, s->document->root, "experiments", &list);
+    TRY(count);
+    if (!(s->references = tune_document_take(s->document, ((size_t)count + 1) * sizeof *s->references)))
+        return -1;
+    for (int i = 0; i < count; i++)
+        TRY(read_reference(s, list->items[i]));
+    return 0;
+}
+
+static int read_constraints(struct tune_space *s)
+{
+    struct tune_document *d = s->document;
+    const struct tune_node *list;
+    char where[TUNE_PATH_MAX + 32];
+    int count = get_list(d, d->root, "constraints", &list);
+    TRY(count);
+    if (count > TUNE_SPACE_CONSTRAINTS)
+        return tune_document_fail(d, list, "%d constraints; at most %d are supported, and one may say \"a and b\"", count,
+                                  TUNE_SPACE_CONSTRAINTS);
+    if (!(s->constraints = tune_document_take(d, ((size_t)count + 1) * sizeof *s->constraints)))
+        return -1;
+    for (int i = 0; i < count; i++) {
+        const struct tune_node *node = list->items[i];
+        if (node->type != TUNE_NODE_SCALAR || node->value.type != TUNE_VALUE_TEXT)
+            return tune_document_fail(d, node, "a constraint must be a text, such as \"batch_size %% number_gpus == 0\"");
+        snprintf(where, sizeof where, "%s:%d:%d", d->path, node->line, node->column);
+        if (!(s->constraints[i] = tune_expression_new(node->value.text, s->names, s->count, where)))
+            return -1;
+        s->constraint_count++;
+    }
+    return 0;
+}
+
+static int read_metadata(struct tune_space *s)
+{
+    struct tune_document *d = s->document;
+    const struct tune_node *metadata = tune_node_get(d->root, "metadata");
+    TRY(tune_document_loose_text(d, d->root, "sampleStoreIdentifier", false, &s->store));
+    if (s->store && !strcmp(s->store, "<will be set by ado>"))
+        s->store = NULL;
+    if (tune_node_none(metadata))
+        return 0;
+    if (metadata->type != TUNE_NODE_MAP)
+        return tune_document_fail(d, metadata, "metadata must be a map of keys and values");
+    TRY(tune_document_loose_text(d, metadata, "name", false, &s->name));
+    return tune_document_loose_text(d, metadata, "description", false, &s->description);
+}
+
+static int read_all(struct tune_space *s)
+{
+    TRY(tune_document_map(s->document, s->document->root, "a space",
+                          "sampleStoreIdentifier|entitySpace|experiments|metadata|constraints"));
+    TRY(read_dimensions(s));
+    TRY(read_references(s));
+    TRY(read_constraints(s));
+    return read_metadata(s);
+}
+
+/* ---- what it means, in one number ---- */
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return tune_hash64(text, strlen(text) + 1, hash);
+}
+
+static uint64_t hash_number(uint64_t hash, int64_t n)
+{
+    return tune_hash64(&n, sizeof n, hash);
+}
+
+static uint64_t hash_value(uint64_t hash, const struct tune_value *v)
+{
+    hash = hash_number(hash, (int64_t)v->type);
+    switch (v->type) {
+    case TUNE_VALUE_NONE:
+        return hash;
+    case TUNE_VALUE_BOOL:
+        return hash_number(hash, v->boolean);
+    case TUNE_VALUE_INT:
+        return hash_number(hash, v->integer);
+    case TUNE_VALUE_FLOAT:
+        return tune_hash64(&v->number, sizeof v->number, hash);
+    case TUNE_VALUE_TEXT:
+        return hash_text(hash, v->text);
+    case TUNE_VALUE_LIST:
+        hash = hash_number(hash, v->list.count);
+        for (int i = 0; i < v->list.count; i++)
+            hash = hash_value(hash, &v->list.items[i]);
+    }
+    return hash;
+}
+
+static uint64_t hash_domain(uint64_t hash, const struct tune_domain *d)
+{
+    hash = hash_number(hash_number(hash, (int64_t)d->type), d->count);
+    for (int i = 0; i < d->count; i++)
+        hash = hash_value(hash, &d->values[i]);
+    if (d->has_range)
+        hash = hash_value(hash_value(hash, &d->low), &d->high);
+    if (d->has_interval)
+        hash = hash_value(hash, &d->interval);
+    if (d->probability == TUNE_NORMAL)
+        hash = tune_hash64(&d->deviation, sizeof d->deviation, tune_hash64(&d->mean, sizeof d->mean, hash));
+    return d->element ? hash_domain(hash_number(hash, d->elements), d->element) : hash;
+}
+
+/* Parameters count in any order: their own hashes are added up. */
+static uint64_t hash_reference(uint64_t hash, const struct tune_reference *r)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < r->count; i++)
+        sum += hash_value(hash_text(0, r->parameters[i].name), &r->parameters[i].value);
+    hash = hash_text(hash_text(hash, r->actuator), r->experiment);
+    return hash_number(hash_text(hash, r->version ? r->version : ""), (int64_t)sum);
+}
+
+/* 123456, 310e50 and 0b1010 are numbers to one reader of YAML or another. */
+static bool reads_as_number(const char *id)
+{
+    size_t digits = strspn(id, "0123456789"), more = id[digits] == 'e' ? strspn(id + digits + 1, "0123456789") + 1 : 0;
+    return digits + more == 6 || !strncmp(id, "0b", 2);
+}
+
+static void make_id(struct tune_space *s)
+{
+    uint64_t hash = 1; /* of this way to hash */
+    for (int i = 0; i < s->count; i++)
+        hash = hash_domain(hash_text(hash, s->names[i]), &s->dimensions[i].domain);
+    for (int i = 0; i < s->reference_count; i++)
+        hash = hash_reference(hash, &s->references[i]);
+    for (int i = 0; i < s->constraint_count; i++)
+        hash = hash_text(hash, tune_expression_text(s->constraints[i]));
+    do
+        snprintf(s->id, sizeof s->id, "%06x", (unsigned)(hash & 0xffffff));
+    while (reads_as_number(s->id) && (hash = hash_number(hash, 0), true));
+}
+
+static void measure(struct tune_space *s)
+{
+    s->size = 1;
+    for (int i = 0; i < s->count; i++) {
+        tune_index size = tune_domain_size(&s->dimensions[i].domain);
+        s->items += s->dimensions[i].domain.elements;
+        s->size = size && s->size > TUNE_INDEX_MAX / size ? TUNE_INDEX_MAX : s->size * size;
+    }
+}
+
+struct tune_space *tune_space_parse(struct tune_document *document)
+{
+    struct tune_space *s = calloc(1, sizeof *s);
+    if (!s) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a space");
+        tune_document_free(document);
+        return NULL;
+    }
+    s->document = document;
+    if (read_all(s) < 0) {
+        tune_space_free(s);
+        return NULL;
+    }
+    measure(s);
+    make_id(s);
+    return s;
+}
+
+struct tune_space *tune_space_read(const char *path)
+{
+    struct tune_document *document = tune_document_read(path);
+    return document ? tune_space_parse(document) : NULL;
+}
+
+void tune_space_free(struct tune_space *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->constraint_count; i++)
+        tune_expression_free(s->constraints[i]);
+    tune_document_free(s->document);
+    free(s);
+}
+
+/* ---- entities ---- */
+
+void tune_space_entity(const struct tune_space *s, tune_index i, struct tune_value *values, struct tune_value *items)
+{
+    int item = s->items;
+    for (int k = s->count - 1; k >= 0; k--) {
+        const struct tune_domain *domain = &s->dimensions[k].domain;
+        tune_index size = tune_domain_size(domain), at;
+        if (i <= UINT64_MAX && size <= UINT64_MAX) { /* a division of 128 bits takes several times as long */
+            at = (uint64_t)i % (uint64_t)size;
+            i = (uint64_t)i / (uint64_t)size;
+        } else {
+            at = i % size;
+            i /= size;
+        }
+        item -= domain->elements;
+        tune_domain_value(domain, at, &values[k], items ? items + item : NULL);
+    }
+}
+
+int tune_space_find(const struct tune_space *s, const struct tune_value *values, tune_index *i)
+{
+    tune_index at;
+    *i = 0;
+    for (int k = 0; k < s->count; k++) {
+        if (!tune_domain_find(&s->dimensions[k].domain, &values[k], &at))
+            return 0;
+        *i = *i * tune_domain_size(&s->dimensions[k].domain) + at;
+    }
+    return 1;
+}
+
+int tune_space_allowed(const struct tune_space *s, const struct tune_value *values)
+{
+    for (int c = 0; c < s->constraint_count; c++) {
+        int holds = tune_expression_true(s->constraints[c], values);
+        if (holds <= 0)
+            return holds;
+    }
+    return 1;
+}
+
+bool tune_space_has(const struct tune_space *s, const struct tune_value *values)
+{
+    for (int k = 0; k < s->count; k++)
+        if (!tune_domain_has(&s->dimensions[k].domain, &values[k]))
+            return false;
+    return tune_space_allowed(s, values) == 1;
+}
+
+int tune_entity_identifier(const char *const *names, const struct tune_value *values, int count, char *text, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < count; i++) {
+        char *at = used < size ? text + used : NULL;
+        used += (size_t)snprintf(at, at ? size - used : 0, "%s%s.", i ? "-" : "", names[i]);
+        at = used < size ? text + used : NULL;
+        used += (size_t)tune_value_id(&values[i], at, at ? size - used : 0);
+    }
+    return (int)used;
+}
+
+/* ---- counting ---- */
+
+#define COUNTED 1e7 /* combinations of what constraints speak of that are looked at one by one */
+#define SAMPLED 100000
+
+/* Those of s's dimensions that a constraint uses, into wheels; how many combinations of values they have, and the others. */
+static int used_dimensions(const struct tune_space *s, int *wheels, double *combinations, double *rest)
+{
+    int count = 0;
+    *combinations = *rest = 1;
+    for (int i = 0; i < s->count; i++) {
+        bool used = false;
+        for (int c = 0; c < s->constraint_count; c++)
+            used |= tune_expression_uses(s->constraints[c], i);
+        *(used ? combinations : rest) *= (double)tune_domain_size(&s->dimensions[i].domain);
+        if (used)
+            wheels[count++] = i;
+    }
+    return count;
+}
+
+static int count_all(struct tune_walk *w, double *allowed)
+{
+    uint64_t count = 0;
+    for (int at = 0, next; at >= 0; at = tune_walk_turn(w, next)) {
+        int holds = tune_walk_allowed(w, &next);
+        if (holds < 0)
+            return -1;
+        if (holds) {
+            count++;
+            next = w->count - 1;
+        }
+    }
+    *allowed = (double)count;
+    return 0;
+}
+
+/* u of 64 bits, as a whole number below n. */
+static tune_index below(tune_index n, uint64_t u)
+{
+    return (n >> 64) * u + ((tune_index)(uint64_t)n * u >> 64);
+}
+
+/* Wilson 1927: the middle and the half width of the interval that the share lies in with 95 %. */
+static int sample(struct tune_walk *w, double combinations, double *allowed, double *error)
+{
+    const double n = SAMPLED, z = 1.959963984540054;
+    double met = 0;
+    int failed;
+    for (uint64_t i = 0; i < SAMPLED; i++) {
+        for (int k = 0; k < w->count; k++)
+            tune_walk_set(w, k, below(w->wheels[k].size, tune_random_u64(0, (uint64_t)k, i)));
+        int holds = tune_walk_allowed(w, &failed);
+        if (holds < 0)
+            return -1;
+        met += holds;
+    }
+    double p = met / n, shrink = 1 + z * z / n;
+    *allowed = (p + z * z / (2 * n)) / shrink * combinations;
+    *error = z / shrink * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) * combinations;
+    return 0;
+}
+
+int tune_space_count_allowed(const struct tune_space *s, double *allowed, double *error)
+{
+    int wheels[TUNE_SPACE_DIMENSIONS] = {0};
+    double combinations, rest;
+    *allowed = (double)s->size;
+    *error = 0;
+    if (s->size == 0 || s->constraint_count == 0)
+        return 0;
+    int count = used_dimensions(s, wheels, &combinations, &rest);
+    struct tune_walk *w = tune_walk_new(s, wheels, count);
+    if (!w)
+        return -1;
+    int status = combinations <= COUNTED ? count_all(w, allowed) : sample(w, combinations, allowed, error);
+    if (*allowed > 0) /* none of too many for a float is none */
+        *allowed *= rest;
+    if (*error > 0)
+        *error *= rest;
+    tune_walk_free(w);
+    return status;
+}

@@ -1,0 +1,333 @@
+/* value.c - values with Python's equality and Python's spelling. */
+#include "sweeps/spaces/value.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/decimal.h"
+
+struct tune_value tune_value_none(void)
+{
+    return (struct tune_value){.type = TUNE_VALUE_NONE};
+}
+
+struct tune_value tune_value_bool(bool boolean)
+{
+    return (struct tune_value){.type = TUNE_VALUE_BOOL, .boolean = boolean};
+}
+
+struct tune_value tune_value_int(int64_t integer)
+{
+    return (struct tune_value){.type = TUNE_VALUE_INT, .integer = integer};
+}
+
+struct tune_value tune_value_float(double number)
+{
+    return (struct tune_value){.type = TUNE_VALUE_FLOAT, .number = number};
+}
+
+struct tune_value tune_value_text(const char *text)
+{
+    return (struct tune_value){.type = TUNE_VALUE_TEXT, .text = text};
+}
+
+/* ---- order ---- */
+
+static bool is_number(const struct tune_value *v)
+{
+    return v->type == TUNE_VALUE_BOOL || v->type == TUNE_VALUE_INT || v->type == TUNE_VALUE_FLOAT;
+}
+
+static bool is_nan(const struct tune_value *v)
+{
+    return v->type == TUNE_VALUE_FLOAT && isnan(v->number);
+}
+
+static int64_t whole(const struct tune_value *v)
+{
+    return v->type == TUNE_VALUE_BOOL ? v->boolean : v->integer;
+}
+
+/* An int against a float that is a number, without rounding either. */
+static int compare_mixed(int64_t i, double d)
+{
+    if (d >= 0x1p63 || d < -0x1p63)
+        return d > 0 ? -1 : 1;
+    int64_t towards_zero = (int64_t)d;
+    double rest = d - (double)towards_zero; /* exact: above 2^53 there is none */
+    if (i != towards_zero)
+        return i < towards_zero ? -1 : 1;
+    return rest > 0 ? -1 : rest < 0;
+}
+
+/* NaN comes after all others. */
+static int compare_numbers(const struct tune_value *a, const struct tune_value *b)
+{
+    if (is_nan(a) || is_nan(b))
+        return is_nan(a) - is_nan(b);
+    if (a->type == TUNE_VALUE_FLOAT && b->type == TUNE_VALUE_FLOAT)
+        return (a->number > b->number) - (a->number < b->number);
+    if (a->type == TUNE_VALUE_FLOAT)
+        return -compare_mixed(whole(b), a->number);
+    if (b->type == TUNE_VALUE_FLOAT)
+        return compare_mixed(whole(a), b->number);
+    return (whole(a) > whole(b)) - (whole(a) < whole(b));
+}
+
+bool tune_value_equal(const struct tune_value *a, const struct tune_value *b)
+{
+    if (is_number(a) && is_number(b))
+        return !is_nan(a) && compare_numbers(a, b) == 0;
+    if (a->type != b->type)
+        return false;
+    if (a->type == TUNE_VALUE_TEXT)
+        return strcmp(a->text, b->text) == 0;
+    if (a->type == TUNE_VALUE_LIST) {
+        if (a->list.count != b->list.count)
+            return false;
+        for (int i = 0; i < a->list.count; i++)
+            if (!tune_value_equal(a->list.items + i, b->list.items + i))
+                return false;
+    }
+    return true;
+}
+
+static int rank(const struct tune_value *v)
+{
+    return is_number(v) ? 1 : v->type == TUNE_VALUE_NONE ? 0 : v->type == TUNE_VALUE_TEXT ? 2 : 3;
+}
+
+int tune_value_compare(const struct tune_value *a, const struct tune_value *b)
+{
+    if (rank(a) != rank(b))
+        return rank(a) < rank(b) ? -1 : 1;
+    if (is_number(a))
+        return compare_numbers(a, b);
+    if (a->type == TUNE_VALUE_TEXT) {
+        int order = strcmp(a->text, b->text);
+        return (order > 0) - (order < 0);
+    }
+    if (a->type == TUNE_VALUE_NONE)
+        return 0;
+    for (int i = 0; i < a->list.count && i < b->list.count; i++) {
+        int order = tune_value_compare(a->list.items + i, b->list.items + i);
+        if (order != 0)
+            return order;
+    }
+    return (a->list.count > b->list.count) - (a->list.count < b->list.count);
+}
+
+bool tune_value_number(const struct tune_value *v, double *number)
+{
+    if (!is_number(v))
+        return false;
+    *number = v->type == TUNE_VALUE_FLOAT ? v->number : (double)whole(v);
+    return true;
+}
+
+/* ---- texts beside others ---- */
+
+bool tune_value_read_as(const char *text, struct tune_value *value)
+{
+    char *end;
+    if (!strcasecmp(text, "true") || !strcasecmp(text, "false")) {
+        *value = tune_value_bool(text[0] == 't' || text[0] == 'T');
+        return true;
+    }
+    if (!strcmp(text, "None")) {
+        *value = tune_value_none();
+        return true;
+    }
+    if (!*text || strspn(text, " \t\r\n\f\v"))
+        return false;
+    errno = 0;
+    *value = tune_value_int(strtoll(text, &end, 10));
+    if (!*end && errno == 0)
+        return true;
+    *value = tune_value_float(strtod(text, &end));
+    return !*end && !isnan(value->number);
+}
+
+bool tune_value_confused(const struct tune_value *a, const struct tune_value *b)
+{
+    const struct tune_value *text = a->type == TUNE_VALUE_TEXT ? a : b, *other = text == a ? b : a;
+    struct tune_value as;
+    if (text->type != TUNE_VALUE_TEXT || other->type == TUNE_VALUE_TEXT || !tune_value_read_as(text->text, &as))
+        return false;
+    return tune_value_equal(&as, other) && (as.type != TUNE_VALUE_BOOL || other->type == TUNE_VALUE_BOOL);
+}
+
+/* ---- spelling ---- */
+
+struct writer {
+    char *text;
+    size_t size, length; /* length: of all that was put, at most INT_MAX */
+};
+
+static void put_bytes(struct writer *w, const char *bytes, size_t n)
+{
+    if (w->length < w->size) {
+        size_t room = w->size - w->length;
+        memcpy(w->text + w->length, bytes, n < room ? n : room);
+    }
+    w->length = n < INT_MAX - w->length ? w->length + n : INT_MAX;
+}
+
+static void put(struct writer *w, const char *text)
+{
+    put_bytes(w, text, strlen(text));
+}
+
+static int finish(struct writer *w)
+{
+    if (w->size > 0)
+        w->text[w->length < w->size ? w->length : w->size - 1] = 0;
+    return (int)w->length;
+}
+
+/* One character of a text, which is UTF-8 (a byte that is none counts for itself), and its length. */
+static unsigned character(const char *text, int *length)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    int n = s[0] < 0xC2 ? 1 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
+    unsigned c = n == 1 ? s[0] : s[0] & (0x7Fu >> n);
+    for (int i = 1; i < n; i++) {
+        if ((s[i] & 0xC0) != 0x80) {
+            n = 1;
+            c = s[0];
+            break;
+        }
+        c = c << 6 | (s[i] & 0x3F);
+    }
+    *length = n;
+    return c;
+}
+
+/* What Python escapes in repr(): controls, formats, separators other than the space, private and no characters. Code
+ * points that are not assigned yet are not among them. */
+static bool printable(unsigned c)
+{
+    static const unsigned not[][2] = {
+        {0, 0x1F}, {0x7F, 0xA0}, {0xAD, 0xAD}, {0x600, 0x605}, {0x61C, 0x61C}, {0x6DD, 0x6DD}, {0x70F, 0x70F}, {0x890, 0x891},
+        {0x8E2, 0x8E2}, {0x1680, 0x1680}, {0x180E, 0x180E}, {0x2000, 0x200F}, {0x2028, 0x202F}, {0x205F, 0x206F}, {0x3000, 0x3000},
+        {0xD800, 0xF8FF}, {0xFDD0, 0xFDEF}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0x110BD, 0x110BD}, {0x110CD, 0x110CD},
+        {0x13430, 0x13438}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0001, 0xE0001}, {0xE0020, 0xE007F}, {0xF0000, 0x10FFFF},
+    };
+    for (size_t i = 0; i < sizeof not / sizeof *not && c >= not[i][0]; i++)
+        if (c <= not[i][1])
+            return false;
+    return (c & 0xFFFE) != 0xFFFE;
+}
+
+static void put_quoted(struct writer *w, const char *text)
+{
+    char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'', escape[16];
+    int length;
+    put_bytes(w, &quote, 1);
+    for (; *text; text += length) {
+        unsigned c = character(text, &length);
+        *escape = 0;
+        if (c == (unsigned char)quote || c == '\\' || c == '\n' || c == '\r' || c == '\t')
+            snprintf(escape, sizeof escape, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : (int)c);
+        else if (printable(c))
+            put_bytes(w, text, (size_t)length);
+        else
+            snprintf(escape, sizeof escape, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
+        put(w, escape);
+    }
+    put_bytes(w, &quote, 1);
+}
+
+static void put_json_text(struct writer *w, const char *text)
+{
+    put(w, "\"");
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        char escape[8] = {(char)c};
+        if (c == '"' || c == '\\')
+            snprintf(escape, sizeof escape, "\\%c", c);
+        else if (c < 0x20)
+            snprintf(escape, sizeof escape, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\u%04x", c);
+        put(w, escape);
+    }
+    put(w, "\"");
+}
+
+static void put_value(struct writer *w, const struct tune_value *v, bool json)
+{
+    char text[TUNE_DECIMAL_SIZE];
+    switch (v->type) {
+    case TUNE_VALUE_NONE: put(w, json ? "null" : "None"); break;
+    case TUNE_VALUE_BOOL: put(w, json ? v->boolean ? "true" : "false" : v->boolean ? "True" : "False"); break;
+    case TUNE_VALUE_INT:
+        snprintf(text, sizeof text, "%lld", (long long)v->integer);
+        put(w, text);
+        break;
+    case TUNE_VALUE_FLOAT:
+        tune_decimal_python(text, v->number);
+        if (json && !isfinite(v->number))
+            put_json_text(w, text);
+        else
+            put(w, text);
+        break;
+    case TUNE_VALUE_TEXT:
+        if (json)
+            put_json_text(w, v->text);
+        else
+            put_quoted(w, v->text);
+        break;
+    case TUNE_VALUE_LIST:
+        put(w, "[");
+        for (int i = 0; i < v->list.count && w->length < INT_MAX; i++) {
+            if (i > 0)
+                put(w, ", ");
+            put_value(w, v->list.items + i, json);
+        }
+        put(w, "]");
+        break;
+    }
+}
+
+int tune_value_repr(const struct tune_value *v, char *text, size_t size)
+{
+    struct writer w = {text, size, 0};
+    put_value(&w, v, false);
+    return finish(&w);
+}
+
+int tune_value_str(const struct tune_value *v, char *text, size_t size)
+{
+    struct writer w = {text, size, 0};
+    if (v->type == TUNE_VALUE_TEXT)
+        put(&w, v->text);
+    else
+        put_value(&w, v, false);
+    return finish(&w);
+}
+
+char *tune_value_spell(const struct tune_value *v)
+{
+    size_t size = (size_t)tune_value_str(v, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text)
+        tune_value_str(v, text, size);
+    return text;
+}
+
+int tune_value_id(const struct tune_value *v, char *text, size_t size)
+{
+    struct tune_value number = tune_value_int(v->type == TUNE_VALUE_BOOL ? v->boolean : 0);
+    return tune_value_str(v->type == TUNE_VALUE_BOOL ? &number : v, text, size);
+}
+
+int tune_value_json(const struct tune_value *v, char *text, size_t size)
+{
+    struct writer w = {text, size, 0};
+    put_value(&w, v, true);
+    return finish(&w);
+}

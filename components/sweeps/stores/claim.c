@@ -1,0 +1,260 @@
+/* claim.c - claims as files: name, name~2, name~3, ... each made once and never removed; the last one counts.
+ *
+ * A stale claim is not replaced, for two processes that both found it stale could then each replace what the other had
+ * just made. Who takes it over makes the next one instead, which only one process can; and since none is ever removed,
+ * nobody's judgement is about another file than he read. */
+#include "sweeps/stores/claim.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files/cjson.h"
+#include "core/try.h"
+#include "sweeps/stores/exclusive.h"
+#include "sweeps/stores/store_parts.h"
+
+#define JSON_MAX 4096
+#define GENERATIONS_MAX 1000000
+
+enum state { ABSENT, HELD, DONE, STALE };
+
+/* Where a process is: its pid means something only on the same boot of the same machine, in the same name space. */
+struct owner {
+    char host[65], boot[48], space[48];
+    int64_t pid, started;
+};
+
+static void read_line(const char *path, char *text, size_t size)
+{
+    text[0] = 0;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return;
+    if (!fgets(text, (int)size, f))
+        text[0] = 0;
+    text[strcspn(text, "\n")] = 0;
+    fclose(f);
+}
+
+/* The start time of a process in ticks since boot; 0: there is none, or one that ended and was not yet waited for. -1: it is
+ * there, and no more is known. Source: proc(5), /proc/<pid>/stat, fields 3 and 22. */
+static int64_t start_of(int64_t pid)
+{
+    char path[64], line[1024], state;
+    long long started = 0;
+    if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+    read_line(path, line, sizeof line);
+    const char *rest = strrchr(line, ')'); /* its name may hold anything */
+    if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld", &state,
+                        &started) != 2)
+        return -1;
+    return state == 'Z' || state == 'X' ? 0 : started;
+}
+
+static void find_myself(struct owner *me)
+{
+    *me = (struct owner){.pid = getpid()};
+    tune_store_host(me->host);
+    read_line("/proc/sys/kernel/random/boot_id", me->boot, sizeof me->boot);
+    if (readlink("/proc/self/ns/pid", me->space, sizeof me->space - 1) < 0)
+        me->space[0] = 0;
+    me->started = start_of(me->pid);
+}
+
+/* ---- the file ---- */
+
+static int claim_path(char path[TUNE_PATH_MAX], const char *folder, const char *name, int generation)
+{
+    return generation == 1 ? tune_path(path, "%s/%s", folder, name) : tune_path(path, "%s/%s~%d", folder, name, generation);
+}
+
+/* The state stands at a place of its own, so that it can be changed without a moment at which the file is not whole. */
+static const char head[] = "{\"state\":\"";
+enum { STATE_BYTES = 4 };
+
+static int write_claim(const char *path, const struct owner *me)
+{
+    char text[512];
+    int n = snprintf(text, sizeof text,
+                     "%sheld\",\"host\":\"%s\",\"boot\":\"%s\",\"pid_space\":\"%s\",\"pid\":%" PRId64 ",\"started\":%" PRId64 "}\n",
+                     head, me->host, me->boot, me->space, me->pid, me->started);
+    return tune_exclusive_write(path, text, (size_t)n, false); /* no sync: after a power cut nobody holds anything */
+}
+
+static int set_state(const char *path, const char state[STATE_BYTES + 1])
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool good = fd >= 0 && pwrite(fd, state, STATE_BYTES, sizeof head - 1) == STATE_BYTES;
+    if (!good)
+        tune_error_set("cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return good ? 0 : -1;
+}
+
+static void take_text(const cJSON *json, const char *key, char *text, size_t size)
+{
+    const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, key));
+    snprintf(text, size, "%s", value ? value : "");
+}
+
+static int64_t take_whole(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsNumber(item) && item->valuedouble > 0 && item->valuedouble < 9e15 ? (int64_t)item->valuedouble : 0;
+}
+
+/* The time as the folder's file system has it, which may be another machine's clock. */
+static time_t folder_time(const char *path)
+{
+    char probe[TUNE_PATH_MAX];
+    struct stat st;
+    time_t now = time(NULL);
+    if (tune_path(probe, "%s.tmp-%ld", path, (long)getpid()) < 0)
+        return now;
+    int fd = open(probe, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return now;
+    if (fstat(fd, &st) == 0)
+        now = st.st_mtime;
+    close(fd);
+    unlink(probe);
+    return now;
+}
+
+/* ---- whose it is ---- */
+
+/* Whether the claim's process is not there; what cannot be seen from here goes by the file's time. */
+static bool is_stale(const char *path, const struct owner *o, const struct owner *me)
+{
+    struct stat st;
+    bool same_boot = *o->boot && !strcmp(o->boot, me->boot);
+    if (same_boot && !strcmp(o->space, me->space) && o->pid > 0) {
+        int64_t started = start_of(o->pid);
+        return started == 0 || (started > 0 && o->started > 0 && started != o->started);
+    }
+    if (!same_boot && *o->boot && *me->boot && !strcmp(o->host, me->host))
+        return true;
+    return stat(path, &st) == 0 && st.st_mtime + TUNE_CLAIM_S < folder_time(path);
+}
+
+/* The state of one file, and whose it is. */
+static enum state judge(const char *path, const struct owner *me, char *who, size_t size)
+{
+    struct stat st;
+    struct owner o = {0};
+    char state[16];
+    if (stat(path, &st) < 0 && errno == ENOENT)
+        return ABSENT;
+    cJSON *json = tune_cjson_read(path, JSON_MAX); /* one that makes no sense is somebody's whom nobody knows */
+    take_text(json, "state", state, sizeof state);
+    take_text(json, "host", o.host, sizeof o.host);
+    take_text(json, "boot", o.boot, sizeof o.boot);
+    take_text(json, "pid_space", o.space, sizeof o.space);
+    o.pid = take_whole(json, "pid");
+    o.started = take_whole(json, "started");
+    cJSON_Delete(json);
+    tune_error_clear();
+    if (!strcmp(state, "done")) {
+        snprintf(who, size, "done");
+        return DONE;
+    }
+    snprintf(who, size, "pid %" PRId64 " on %s", o.pid, *o.host ? o.host : "an unknown host");
+    return !strcmp(state, "free") || is_stale(path, &o, me) ? STALE : HELD;
+}
+
+int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, char *who, size_t size)
+{
+    struct owner me;
+    *c = (struct tune_claim){0};
+    TRY(tune_store_check_name("a claim", name));
+    if (strchr(name, '~')) {
+        tune_error_set("a claim cannot be called \"%s\": expected a name without '~'", name);
+        return -1;
+    }
+    TRY(tune_file_make_folder(folder));
+    find_myself(&me);
+    for (int generation = 1; generation < GENERATIONS_MAX; generation++) {
+        char path[TUNE_PATH_MAX];
+        TRY(claim_path(path, folder, name, generation));
+        enum state state = judge(path, &me, who, size);
+        if (state == ABSENT) {
+            int made = write_claim(path, &me);
+            TRY(made);
+            if (made) {
+                memcpy(c->path, path, sizeof path);
+                return 1;
+            }
+            state = judge(path, &me, who, size); /* somebody was faster */
+        }
+        if (state != STALE)
+            return 0;
+    }
+    tune_error_set("%s/%s was taken %d times; remove its files", folder, name, GENERATIONS_MAX);
+    return -1;
+}
+
+int tune_claim_alive(const char *folder, const char *begin)
+{
+    struct owner me;
+    char path[TUNE_PATH_MAX], who[128];
+    int alive = 0;
+    DIR *d = opendir(folder);
+    if (!d && errno == ENOENT)
+        return 0;
+    if (!d) {
+        tune_error_set("cannot open folder %s: %s", folder, strerror(errno));
+        return -1;
+    }
+    find_myself(&me);
+    for (struct dirent *e; alive == 0 && (e = readdir(d));)
+        if (!strncmp(e->d_name, begin, strlen(begin)) && !strstr(e->d_name, ".tmp-"))
+            alive = tune_path(path, "%s/%s", folder, e->d_name) < 0 ? -1 : judge(path, &me, who, sizeof who) == HELD;
+    closedir(d);
+    return alive;
+}
+
+/* Whether the claim is still the last of its name; its own path says which it is. */
+static int check_mine(const struct tune_claim *c)
+{
+    char next[TUNE_PATH_MAX];
+    const char *slash = strrchr(c->path, '/'), *mark = slash ? strrchr(slash, '~') : NULL;
+    int generation = mark ? atoi(mark + 1) : 1;
+    int n = mark ? (int)(mark - c->path) : (int)strlen(c->path);
+    TRY(tune_path(next, "%.*s~%d", n, c->path, generation + 1));
+    if (!tune_file_exists(next))
+        return 0;
+    tune_error_set("%s was taken over by another process: this one did not renew it for %d s", c->path, TUNE_CLAIM_S);
+    return -1;
+}
+
+int tune_claim_renew(struct tune_claim *c)
+{
+    TRY(check_mine(c));
+    if (utimensat(AT_FDCWD, c->path, NULL, 0) == 0)
+        return 0;
+    tune_error_set("cannot renew %s: %s", c->path, strerror(errno));
+    return -1;
+}
+
+int tune_claim_done(struct tune_claim *c)
+{
+    TRY(check_mine(c));
+    return set_state(c->path, "done");
+}
+
+int tune_claim_drop(struct tune_claim *c)
+{
+    return set_state(c->path, "free");
+}

@@ -1,0 +1,75 @@
+/* exclusive.c - written under a name of its own, then given the one that others look for: a link, unlike a rename, fails
+ * where that name is taken. */
+#include "sweeps/stores/exclusive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "files/file.h"
+#include "core/try.h"
+
+static int fail(const char *what, const char *path)
+{
+    tune_error_set("cannot %s %s: %s", what, path, strerror(errno));
+    return -1;
+}
+
+static int write_all(const char *path, const void *data, size_t size, bool sync)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail("write", path);
+    const char *from = data;
+    bool good = true;
+    while (size > 0 && good) {
+        ssize_t n = write(fd, from, size);
+        good = n >= 0 || errno == EINTR;
+        from += n > 0 ? n : 0;
+        size -= n > 0 ? (size_t)n : 0;
+    }
+    good = good && (!sync || fsync(fd) == 0);
+    int code = errno;
+    if (close(fd) < 0 && good) { /* a network file system may say only here that the disk is full */
+        good = false;
+        code = errno;
+    }
+    errno = code;
+    return good ? 0 : fail("write", path);
+}
+
+/* 1, 0, -1 as above. */
+static int give_name(const char *temporary, const char *path)
+{
+    struct stat st;
+    if (link(temporary, path) == 0)
+        return 1;
+    int code = errno;
+    if (stat(temporary, &st) == 0 && st.st_nlink == 2) /* done, but the answer was lost on the way from a file server */
+        return 1;
+    if (code != EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0) /* no hard links here */
+        return 1;
+    if (code == EEXIST || errno == EEXIST)
+        return 0;
+    errno = code;
+    return fail("make", path);
+}
+
+int tune_exclusive_write(const char *path, const void *data, size_t size, bool sync)
+{
+    char temporary[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, 0) < 0) /* not the pid: another machine may have one of that number */
+        return fail("draw a name beside", path);
+    TRY(tune_path(temporary, "%s.tmp-%" PRIu64, path, number));
+    TRY(tune_file_parent(folder, path));
+    int status = write_all(temporary, data, size, sync);
+    if (status == 0)
+        status = give_name(temporary, path);
+    unlink(temporary);
+    return status == 1 && sync && tune_file_sync_folder(folder) < 0 ? -1 : status;
+}

@@ -1,0 +1,49 @@
+/* points.c - who measures a point now: a lock on one byte of a file, whose place is the point's number.
+ *
+ * The kernel gives it back when its process ends, however that ends, and nothing is left behind. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/try.h"
+#include "sweeps/stores/store_parts.h"
+
+/* Whoever may write in the store may lock, whatever the umask of the user who was here first. */
+static int open_points(struct tune_store *s)
+{
+    char path[TUNE_PATH_MAX];
+    struct stat folder, file;
+    if (s->points >= 0)
+        return 0;
+    TRY(tune_store_path(s, path, "points.lock"));
+    s->points = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (s->points < 0) {
+        tune_error_set("cannot open %s: %s; who measures into this store must be able to write that "
+                       "file: its owner can chmod it", path, strerror(errno));
+        return -1;
+    }
+    /* where that fails, others are told the above */
+    if (stat(s->folder, &folder) == 0 && fstat(s->points, &file) == 0 && file.st_uid == geteuid())
+        (void)fchmod(s->points, (file.st_mode | folder.st_mode) & 0666);
+    return 0;
+}
+
+static int lock(struct tune_store *s, uint64_t point, short type)
+{
+    struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(point >> 2), .l_len = 1};
+    return fcntl(s->points, F_OFD_SETLK, &range);
+}
+
+int tune_store_hold(struct tune_store *s, uint64_t point)
+{
+    TRY(open_points(s));
+    return lock(s, point, F_WRLCK) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+void tune_store_release(struct tune_store *s, uint64_t point)
+{
+    if (s->points >= 0)
+        lock(s, point, F_UNLCK);
+}

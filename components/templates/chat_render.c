@@ -1,0 +1,439 @@
+/* chat_render.c - what a template is given, what it writes, and which bytes of that assistants wrote. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "templates/chat_parts.h"
+#include "templates/jinja_parts.h"
+
+/* One message in a render. The bytes of its strings have a number of their own in the marks above TUNE_JINJA_PIECE. */
+struct told {
+    bool assistant;
+    struct tune_jinja_turn turn;
+};
+enum { ORIGINS = 63, ORIGIN = TUNE_JINJA_PIECE << 1 };
+enum { MOST_REPEATED = 256 << 20 }; /* bytes that are looked through for what a message says outside its span */
+
+/* What one render gave, of our own: text, marks, and where its messages are. */
+struct rendered {
+    char *text;
+    uint8_t *marks;
+    size_t size;
+    struct told *told;
+};
+
+void tune_chat_text_free(struct tune_chat_text *text)
+{
+    free(text->text);
+    free(text->data);
+    free(text->spans);
+    *text = (struct tune_chat_text){0};
+}
+
+/* ---- one render ---- */
+static const jval *member(jrun *run, const jval *message, const char *name)
+{
+    return tune_jinja_dict_find(run, message->dict, (struct tune_text){name, strlen(name)});
+}
+
+/* Reasoning has several names: each template finds it under the one it reads, as in transformers. */
+static int alias_reasoning(jrun *run, jval *message)
+{
+    static const char *const names[] = {"reasoning_content", "thinking", "reasoning"};
+    const jval *reasoning = NULL;
+    jval all;
+    for (int i = 0; i < 3 && !reasoning; i++)
+        reasoning = member(run, message, names[i]);
+    if (!reasoning)
+        return 0;
+    TRY(tune_jinja_dict_new(run, &all));
+    TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("thinking"), *reasoning));
+    for (size_t i = 0; i < message->dict->count; i++)
+        TRY(tune_jinja_dict_put(run, all.dict, message->dict->keys[i], message->dict->values[i]));
+    TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("reasoning_content"), *reasoning));
+    *message = all;
+    return 0;
+}
+
+/* A role that is a plain word is the template's as much as the brackets that it puts around it: '<|' + message.role + '|>' is
+ * the token <|user|> for models that have it, as in transformers. Anything else in its place stays data. */
+static jval as_role(jval role)
+{
+    for (size_t i = 0; i < role.size; i++)
+        if (!(role.text[i] >= 'a' && role.text[i] <= 'z') && !(role.text[i] >= 'A' && role.text[i] <= 'Z') && role.text[i] != '_')
+            return role;
+    role.mark = 0;
+    return role;
+}
+
+static uint8_t mark_of(int index)
+{
+    return (uint8_t)(TUNE_JINJA_DATA | (index % ORIGINS + 1) * ORIGIN);
+}
+
+static int read_message(jrun *run, const struct tune_chat_messages *messages, int index, jval *v)
+{
+    const struct tune_chat_message *m = &messages->items[index];
+    jval all, role, content;
+    TRY(tune_jinja_dict_new(run, v));
+    run->mark = mark_of(index);
+    if (!m->json.data) {
+        size_t bad;
+        if (!tune_utf8_valid(m->content.data, m->content.size, &bad)) {
+            tune_error_set("message %d is not UTF-8 at byte %zu", index + 1, bad);
+            return -1;
+        }
+        TRY(tune_jinja_copy_text(run, m->role, strlen(m->role), run->mark, &role));
+        TRY(tune_jinja_copy_text(run, m->content.data, m->content.size, run->mark, &content));
+        TRY(tune_jinja_dict_put(run, v->dict, tune_jinja_word("role"), as_role(role)));
+        return tune_jinja_dict_put(run, v->dict, tune_jinja_word("content"), content);
+    }
+    struct tune_json j;
+    tune_json_start(&j, messages->name ? messages->name : "message", m->json.data, m->json.size, messages->line);
+    int failed = tune_jinja_read_json(run, &j, 2, &all) < 0 || tune_json_end(&j) < 0;
+    tune_json_free(&j);
+    if (failed)
+        return -1;
+    const jval *found = all.type == JINJA_DICT ? member(run, &all, "role") : NULL;
+    if (!found || found->type != JINJA_TEXT) {
+        tune_error_set("message %d is no object with a role", index + 1);
+        return -1;
+    }
+    TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("role"), as_role(*found)));
+    for (size_t i = 0; i < all.dict->count; i++)
+        if (all.dict->values[i].type != JINJA_NONE)
+            TRY(tune_jinja_dict_put(run, v->dict, all.dict->keys[i], all.dict->values[i]));
+    return alias_reasoning(run, v);
+}
+
+static int set_variables(const struct tune_chat_template *t, jrun *run, const struct tune_chat_messages *messages, int count,
+                         bool prompt, struct told *told)
+{
+    jval list, item, key = tune_jinja_word("messages");
+    for (int i = 0; i < t->special_count; i++)
+        TRY(tune_jinja_set_text(run, t->special[i].name, t->special[i].text, strlen(t->special[i].text)));
+    TRY(tune_jinja_list_new(run, (size_t)count, false, &list));
+    for (int i = 0; i < count; i++) {
+        TRY(read_message(run, messages, i, &item));
+        TRY(tune_jinja_list_add(run, &list, item));
+        told[i].assistant = tune_jinja_is(member(run, &item, "role"), "assistant");
+        item.dict->turn = &told[i].turn;
+    }
+    run->mark = TUNE_JINJA_DATA;
+    TRY(tune_jinja_dict_put(run, &run->globals.names, key, list));
+    TRY(tune_jinja_set_bool(run, "add_generation_prompt", prompt));
+    TRY(tune_jinja_set_none(run, "documents"));
+    if (!messages->tools.data)
+        return tune_jinja_set_none(run, "tools");
+    return tune_jinja_set_json(run, "tools", messages->tools.data, messages->tools.size, messages->name ? messages->name : "tools",
+                               messages->line);
+}
+
+static void drop(struct rendered *r)
+{
+    free(r->text);
+    free(r->marks);
+    free(r->told);
+    *r = (struct rendered){0};
+}
+
+static int render(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int count, bool prompt,
+                  struct rendered *r)
+{
+    struct tune_jinja_output out;
+    jrun *run = tune_jinja_begin(messages->tools.data && t->tools ? t->tools : t->plain, t->seconds);
+    *r = (struct rendered){.told = calloc((size_t)count + 1, sizeof *r->told)};
+    int failed = !run || (!r->told && tune_chat_no_memory()) || set_variables(t, run, messages, count, prompt, r->told) < 0 ||
+                 tune_jinja_render(run, &out) < 0;
+    if (!failed) {
+        r->text = malloc(out.size + 1);
+        r->marks = malloc(out.size + 1);
+        r->size = out.size;
+        failed = (!r->text || !r->marks) && tune_chat_no_memory();
+    }
+    if (failed)
+        drop(r);
+    else if (memcpy(r->text, out.text, out.size + 1) && out.size)
+        memcpy(r->marks, out.marks, out.size);
+    tune_jinja_end(run);
+    return failed ? -1 : 0;
+}
+
+/* ---- what assistants wrote ---- */
+static bool border(const struct rendered *r, size_t at)
+{
+    return at == r->size || (r->marks[at] & TUNE_JINJA_PIECE);
+}
+
+static bool is_data(const struct rendered *r, size_t at)
+{
+    return r->marks[at] & TUNE_JINJA_DATA;
+}
+
+static bool is_blank(const struct rendered *r, size_t at)
+{
+    return r->text[at] == ' ' || (r->text[at] >= '\t' && r->text[at] <= '\r');
+}
+
+/* What two renders have in common from the beginning, in whole pieces of what the template wrote. */
+static size_t common(const struct rendered *a, const struct rendered *b)
+{
+    size_t n = 0, least = a->size < b->size ? a->size : b->size;
+    while (n < least && a->text[n] == b->text[n])
+        n++;
+    while (n > 0 && !(border(a, n) && border(b, n)))
+        n--;
+    return n;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The end of [begin, end) less white space of the template's. */
+static size_t without_space(const struct rendered *r, size_t begin, size_t end)
+{
+    while (end > begin && !is_data(r, end - 1) && is_blank(r, end - 1))
+        end--;
+    return end;
+}
+
+static int unplaced(const struct tune_chat_template *t, int message, const char *why)
+{
+    tune_error_set("message %d: what the assistant wrote cannot be told from what the template writes around it, for %s (%s); "
+                   "train on all of the text, or give a --chat-template that writes messages one by one (chatml)", message + 1, why,
+                   t->where);
+    return -1;
+}
+
+/* What headers hold. */
+static const char *const own_words[] = {"assistant", "model", "bot", "chatbot", "gpt", "ai", NULL};
+static const char *const other_words[] = {"user", "human", NULL};
+
+/* Does [begin, end) hold one of the words, letters' case not counting, with no letter, digit or _ beside it and not closed by /. */
+static bool holds_word(const struct rendered *r, size_t begin, size_t end, const char *const *words)
+{
+    for (; *words; words++) {
+        size_t size = strlen(*words);
+        for (size_t k = begin; k + size <= end; k++) {
+            char before = k > begin ? r->text[k - 1] : ' ', after = k + size < end ? r->text[k + size] : ' ';
+            if (strncasecmp(r->text + k, *words, size) == 0 && !is_letter(before) && before != '/' && !is_letter(after))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Is the rest of a prompt, behind what a turn has of it, what only an answer to come has: white space, or the beginning of its
+ * reasoning (<think>), which its first line says, and no header. */
+static bool only_to_come(const struct rendered *before, size_t at)
+{
+    static const char *const words[] = {"think", "thought", "reason"};
+    while (at < before->size && is_blank(before, at))
+        at++;
+    size_t end = at;
+    bool reasons = at == before->size;
+    while (end < before->size && before->text[end] != '\n')
+        end++;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (size_t k = at; k + strlen(words[i]) <= end; k++)
+            reasons |= strncasecmp(before->text + k, words[i], strlen(words[i])) == 0;
+    return reasons && !holds_word(before, at, before->size, own_words);
+}
+
+/* How much of a turn is the text of `before` from `at` on: all of that, or up to what the template wrote or the message said where
+ * the turn goes on in its own way; white space there is still the header's. What is left of `before` must then be only
+ * to come, and the turn not go on with a word, else nothing counts: its header may be one that the prompt spells otherwise. */
+static size_t header(const struct rendered *full, const struct tune_jinja_turn *turn, const struct rendered *before, size_t at)
+{
+    size_t n = 0;
+    while (at + n < before->size && turn->begin + n < turn->end && !is_data(full, turn->begin + n) && !is_data(before, at + n) &&
+           full->text[turn->begin + n] == before->text[at + n])
+        n++;
+    size_t same = n;
+    if (at + n < before->size)
+        while (n > 0 && !border(full, turn->begin + n) && !is_data(full, turn->begin + n))
+            n--;
+    while (n > 0 && n < same && is_blank(full, turn->begin + n))
+        n++;
+    if (at + n < before->size && turn->begin + n < turn->end && !is_data(full, turn->begin + n) &&
+        is_letter(full->text[turn->begin + n]))
+        return 0;
+    return only_to_come(before, at + n) ? n : 0;
+}
+
+/* Under a template that writes earlier turns otherwise than last ones: a turn begins with the header that the generation prompt
+ * ends with. The prompt is what stands behind the turn before it, or what it is longer by than the text without it; it may go on
+ * behind the header with what only an answer to come has (<think>). */
+static int behind_header(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i,
+                         const struct rendered *full, const struct rendered *before, size_t *begin)
+{
+    const struct tune_jinja_turn *turn = &full->told[i].turn, *last = i > 0 ? &before->told[i - 1].turn : NULL;
+    struct rendered without;
+    TRY(render(t, messages, i, false, &without));
+    size_t at = common(&without, before), n = last && last->times == 1 ? header(full, turn, before, last->end) : 0;
+    drop(&without);
+    if (n == 0)
+        n = header(full, turn, before, at);
+    if (n == 0 && at < before->size)
+        return unplaced(t, i, "it does not begin as the generation prompt says");
+    *begin = turn->begin + n;
+    return 0;
+}
+
+/* Where no loop over the messages writes the message: behind the prompt for it, it wrote what the text up to it has in common
+ * with what follows. */
+static int between(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i,
+                   const struct rendered *full, struct tune_chat_span *span)
+{
+    struct rendered before = {0}, other = {0};
+    bool last = i + 1 == messages->count, data = false, told = false;
+    const struct rendered *upto = last ? full : &other, *sequel = last ? &other : full;
+    int failed = -1;
+    if (render(t, messages, i, true, &before) == 0 && render(t, messages, i + 1, last, &other) == 0) {
+        size_t end = common(upto, sequel);
+        for (size_t k = before.size; k < upto->size; k++) {
+            data |= k >= end && is_data(upto, k);
+            told |= k < end && !is_blank(upto, k);
+        }
+        if (end < before.size || memcmp(before.text, full->text, before.size) != 0 || data || !told)
+            unplaced(t, i, "no loop over the messages writes it, and the text around it changes with what follows");
+        else
+            failed = 0;
+        *span = (struct tune_chat_span){before.size, end, i};
+    }
+    drop(&before);
+    drop(&other);
+    return failed;
+}
+
+/* A message is what its turn of the loop over the messages wrote, all of whose data is the message's own, behind the prompt for
+ * it: the text up to the message with the generation prompt, which begins the whole text. */
+static int place(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i, const struct rendered *full,
+                 struct tune_chat_span *span)
+{
+    const struct tune_jinja_turn *turn = &full->told[i].turn;
+    struct rendered before;
+    size_t begin = 0, end = turn->end, data = turn->begin;
+    if (turn->times == 0) {
+        TRY(between(t, messages, i, full, span));
+        span->end = without_space(full, span->begin, span->end);
+        return 0;
+    }
+    if (turn->times > 1)
+        return unplaced(t, i, "more than one loop over the messages writes it");
+    for (size_t k = turn->begin; k < turn->end; k++) {
+        if (is_data(full, k) && (full->marks[k] & ~TUNE_JINJA_PIECE) != mark_of(i))
+            return unplaced(t, i, "it is written together with something that it does not say");
+        data = is_data(full, k) ? k + 1 : data;
+    }
+    TRY(render(t, messages, i, true, &before));
+    int failed = 0;
+    if (before.size >= turn->begin && before.size <= turn->end && memcmp(before.text, full->text, before.size) == 0)
+        begin = before.size;
+    else
+        failed = behind_header(t, messages, i, full, &before, &begin);
+    drop(&before);
+    if (failed)
+        return -1;
+    /* an end of turn that only the text's end has */
+    if (i + 1 == messages->count && without_space(full, begin, end) <= (data > begin ? data : begin))
+        end = full->size;
+    *span = (struct tune_chat_span){begin, without_space(full, begin, end), i};
+    return 0;
+}
+
+/* Is what message i says outside its span only repeated there (the name of a tool that was called)? What stands before the span
+ * in its own turn, or with the same number in the turn of another message, is another matter. */
+static bool only_repeated(const struct rendered *full, const struct tune_chat_messages *messages, int i,
+                          const struct tune_chat_span *span)
+{
+    const uint8_t mark = mark_of(i), pure = (uint8_t)~TUNE_JINJA_PIECE;
+    size_t work = 0;
+    for (size_t k = 0, end; k < full->size; k = end) {
+        for (end = k + 1; end < full->size && (full->marks[end] & pure) == (full->marks[k] & pure);)
+            end++;
+        bool mine = (full->marks[k] & pure) == mark && !(k >= full->told[i].turn.begin && k < span->end);
+        for (int j = i % ORIGINS; j < messages->count && mine; j += ORIGINS) {
+            const struct tune_jinja_turn *turn = &full->told[j].turn;
+            mine = j == i || (turn->times > 0 && !(k >= turn->begin && k < turn->end));
+        }
+        work += mine ? span->end - span->begin : 0;
+        if (mine && (work > MOST_REPEATED || !memmem(full->text + span->begin, span->end - span->begin, full->text + k, end - k)))
+            return false;
+    }
+    return true;
+}
+
+/* Whatever found it, a span must look like what an assistant wrote: nothing of another message's, no header, and all that the text
+ * has of its message. */
+static int check(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i, const struct rendered *full,
+                 const struct tune_chat_span *span)
+{
+    size_t first = span->end, last = span->end;
+    for (size_t k = span->begin; k < span->end; k++) {
+        if (!is_data(full, k))
+            continue;
+        if ((full->marks[k] & ~TUNE_JINJA_PIECE) != mark_of(i))
+            return unplaced(t, i, "it is written together with something that it does not say");
+        first = first == span->end ? k : first;
+        last = k + 1;
+    }
+    if (holds_word(full, span->begin, first, own_words))
+        return unplaced(t, i, "it begins with what looks like a header, which no generation prompt tells");
+    const char *behind = full->text + last, *close = last < span->end ? memchr(behind, '>', span->end - last) : NULL;
+    bool token = close && *behind == '<' && close + 1 == full->text + span->end; /* <|user|> may end a turn */
+    if (holds_word(full, last, span->end, other_words) && !token)
+        return unplaced(t, i, "it ends with what looks like the next message's header");
+    if (!only_repeated(full, messages, i, span))
+        return unplaced(t, i, "some of what it says stands elsewhere in the text");
+    return 0;
+}
+
+static int find_spans(const struct tune_chat_template *t, const struct tune_chat_messages *messages, const struct rendered *full,
+                      struct tune_chat_text *out)
+{
+    struct tune_chat_span *spans = realloc(out->spans, (size_t)(messages->count + 1) * sizeof *spans);
+    if (!spans)
+        return tune_chat_no_memory();
+    out->spans = spans;
+    for (int i = 0; i < messages->count; i++) {
+        if (!full->told[i].assistant)
+            continue;
+        TRY(place(t, messages, i, full, &spans[out->span_count]));
+        TRY(check(t, messages, i, full, &spans[out->span_count]));
+        if (out->span_count > 0 && spans[out->span_count].begin < spans[out->span_count - 1].end)
+            return unplaced(t, i, "it begins before the one before it ends");
+        out->span_count++;
+    }
+    return 0;
+}
+
+int tune_chat_template_render(struct tune_chat_template *t, const struct tune_chat_messages *messages, int options,
+                              struct tune_chat_text *out)
+{
+    struct rendered full;
+    out->size = 0;
+    out->span_count = 0;
+    int failed = render(t, messages, messages->count, options == TUNE_CHAT_GENERATION_PROMPT, &full);
+    if (!failed && (options & TUNE_CHAT_SPANS))
+        failed = find_spans(t, messages, &full, out);
+    if (failed) {
+        drop(&full);
+        out->span_count = 0;
+        if (messages->name && !strstr(tune_error_message(), messages->name))
+            tune_error_prefix("%s:%lld: ", messages->name, (long long)messages->line);
+        return -1;
+    }
+    free(out->text);
+    free(out->data);
+    for (size_t i = 0; i < full.size; i++)
+        full.marks[i] &= TUNE_JINJA_DATA;
+    free(full.told);
+    out->text = full.text;
+    out->data = full.marks;
+    out->size = full.size;
+    return 0;
+}
