@@ -31,6 +31,7 @@ while IFS= read -r command; do
         by tests/test_foreign.sh "recipe mine" ;;
     "build/mine "*--label-smoothing*) by tests/test_losses.sh 'mine --label-smoothing 0.1' ;;
     "make RECIPE=tests/recipes/distillation.c") by tests/test_losses.sh 'tests/recipes/distillation.c' ;;
+    "tools/download.sh "*) by tests/test_download.sh 'tools/download.sh' ;;
     "cc enough.c "* | "./enough "*) by tests/test_foreign.sh "built enough" ;;
     "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
     build/*) # "..." stands for a model and rows
@@ -38,6 +39,11 @@ while IFS= read -r command; do
     *) is "$command: no test runs it" false ;;
     esac
 done <"$tmp/commands"
+is "README.md has at most 150 lines" test "$(wc -l <"$here/README.md")" -le 150
+# The loop on the first screen is the recipe's, indented by one level less.
+sed -n '/^```c$/,/^```$/p' "$here/README.md" | sed '/^```/d; s/^/    /' >"$tmp/shown"
+sed -n '/^    while (/,/^    }$/p' "$here/recipes/finetune_full.c" >"$tmp/loop"
+is "README.md shows the recipe's loop" diff "$tmp/loop" "$tmp/shown"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
