@@ -183,6 +183,10 @@ none "recipes take all they use from tune.h and program.h" "$(grep -nE '^ *# *in
 is "the example for a data set of one's own is as short" test "$(wc -l <tests/recipes/own_dataset.c)" -le 125
 
 # ---- every compiler ----
+if sanitized; then
+    skip "compilers' warnings" "the build without sanitizers has shown them"
+    finish
+fi
 mkdir "$tmp/include" && for d in /usr/include/cjson /usr/local/include/cjson; do [ -d "$d" ] && ln -sfn "$d" "$tmp/include/cjson"; done
 blas=$(grep '^OPENBLAS_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
 hdf5=$(grep '^HDF5_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-) yaml=$(grep '^YAML_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
