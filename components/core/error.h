@@ -1,15 +1,13 @@
 /* error.h - what went wrong, in words, for the caller to show or to handle.
  *
- * A function of this library that fails returns -1 or NULL after it has set the
- * thread's error text. It never prints and never ends the program: what to do
- * with an error belongs to whoever owns main(). Example:
+ * A function of this library that fails sets the thread's error text and returns -1 or NULL. It
+ * never prints and never ends the program: the owner of main() decides what to do. Example:
  *
  *     struct tune_model *m = tune_model_load("models/x", dev, TUNE_F32);
  *     if (!m)
  *         fprintf(stderr, "%s\n", tune_error_message());
  *
- * A text says what failed, where (file, line, flag, tensor), what was expected,
- * and what to do. */
+ * A text says what failed, where (file, line, tensor), what was expected, and what to do. */
 #ifndef TUNE_CORE_ERROR_H
 #define TUNE_CORE_ERROR_H
 
@@ -23,12 +21,12 @@ extern "C" {
 #define TUNE_PRINTF(string, first)
 #endif
 
-/* The kind of an error; its number is the exit code programs use for it. */
+/* The kind of an error. Its number is the exit code that programs use. */
 enum tune_error_kind {
     TUNE_ERROR_NONE = 0,
-    TUNE_ERROR_FAILED = 1, /* files, data, the system: what the world did */
-    TUNE_ERROR_USAGE = 2,  /* flags and arguments: what the user wrote */
-    TUNE_ERROR_CANNOT = 3, /* this configuration cannot run here: memory, divisibility */
+    TUNE_ERROR_FAILED = 1, /* a file, data or the system failed */
+    TUNE_ERROR_USAGE = 2,  /* the caller asked for something wrong: an option, an argument */
+    TUNE_ERROR_CANNOT = 3, /* this configuration cannot run here: memory, disk, divisibility */
 };
 
 /* tune_error_set - set this thread's error text (kind FAILED), at most 2047 bytes, longer ones end in "...".

@@ -1,4 +1,4 @@
-/* nearest.h - which name was meant: for the messages about names that nobody knows. */
+/* nearest.h - find the known name closest to an unknown one, for error messages. */
 #ifndef TUNE_CORE_NEAREST_H
 #define TUNE_CORE_NEAREST_H
 
@@ -6,8 +6,9 @@
 extern "C" {
 #endif
 
-/* tune_nearest - the one of count names that is most like name, by edits ('-' and '_' equal); NULL if there are none.
- * A name that holds the other counts as one edit. *distance, where not NULL: the edits. */
+/* tune_nearest - the name, among count names, with the fewest edits from name; NULL if count is 0.
+ * '-' and '_' are equal. A name that contains the other counts as one edit. *distance, unless NULL:
+ * the number of edits. */
 const char *tune_nearest(const char *name, const char *const *names, int count, int *distance);
 
 #ifdef __cplusplus

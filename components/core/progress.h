@@ -1,9 +1,9 @@
-/* progress.h - where a run stands: the one struct the loop hands around.
+/* progress.h - where a run stands: the one struct that the loop hands around.
  *
- * fraction is steps done over the steps planned, known before the first step from
- * the row count, or, where a step takes as many rows as fit (packing, by epochs), rows
- * consumed over the rows planned; planned_steps is then an estimate that ends exact. So
- * schedules and the ETA are functions of it and nothing needs a pass over the data. */
+ * fraction is steps done / steps planned. The planned steps follow from the row count, so no pass
+ * over the data is needed. With packing, a step takes as many rows as fit. Then fraction is rows
+ * consumed / rows planned, and planned_steps is an estimate until the end. Schedules and the
+ * estimated time use fraction. */
 #ifndef TUNE_CORE_PROGRESS_H
 #define TUNE_CORE_PROGRESS_H
 
@@ -12,32 +12,32 @@
 
 struct tune_progress {
     int64_t step;          /* optimizer steps finished */
-    int64_t planned_steps; /* by --epochs or --max-steps; set by tune_loader_more */
-    int64_t planned_rows;  /* where planned_steps is an estimate; else 0: the rows over all epochs, set by tune_loader_more */
-    int64_t step_rows;     /* then: the rows of the step that tune_loader_more began */
+    int64_t planned_steps; /* from epochs or max_steps; tune_loader_more sets it */
+    int64_t planned_rows;  /* rows of all epochs where planned_steps is an estimate; else 0 */
+    int64_t step_rows;     /* with packing: rows of the step that tune_loader_more began */
     int64_t rows;          /* rows consumed, over all epochs */
-    uint64_t rows_hash;    /* of the bytes of these rows as the data file has them; 0: not known, or no file */
-    int64_t tokens;        /* tokens that went through the model: real ones, no padding */
+    uint64_t rows_hash;    /* hash of these rows' bytes in the data file; 0: unknown */
+    int64_t tokens;        /* real tokens that went through the model, no padding */
     int64_t labels;        /* trained tokens among them */
-    int64_t padded_tokens; /* B*T summed: what was computed */
+    int64_t padded_tokens; /* positions computed: the sum of B*T */
     double epoch;          /* rows consumed / rows of the set */
-    double fraction;       /* step / planned_steps, or rows / planned_rows, 0..1 */
-    bool evaluated;        /* there was an evaluation; the next seven are of it */
+    double fraction;       /* 0..1: step / planned_steps, or rows / planned_rows */
+    bool evaluated;        /* an evaluation has run; the next seven fields describe it */
     int64_t eval_step;     /* step of the last evaluation */
     double eval_loss;      /* its loss, nats per token */
     double best_loss;      /* lowest eval_loss so far */
-    int64_t best_step;     /* the step that had it */
-    bool best;             /* the last evaluation, at this very step, is the best so far */
-    int stale;             /* evaluations since one was lower than patience_loss by the evaluator's min_delta */
-    double patience_loss;  /* the loss of that one */
-    bool early_stop;       /* the evaluator's patience is at its end, and so is the run */
-    bool finished;         /* the loop came to its planned end */
-    bool diverged;         /* and the loss had risen far by then: set by tune_logger_report */
-    const char *stopped;   /* why it was left before that ("--stop-at-step", "SIGTERM"); NULL: it was not. A text constant */
-    int signal;            /* the signal that did it, or 0 */
+    int64_t best_step;     /* the step with best_loss */
+    bool best;             /* the last evaluation is the best so far, and was at this step */
+    int stale;             /* evaluations since the loss last fell by min_delta */
+    double patience_loss;  /* the loss at that evaluation */
+    bool early_stop;       /* patience is exhausted: the run ends */
+    bool finished;         /* the loop reached its planned end */
+    bool diverged;         /* finished, but the loss rose; tune_logger_report sets it */
+    const char *stopped;   /* what ended it early, such as "SIGTERM"; NULL: nothing. A constant */
+    int signal;            /* the signal that ended it, or 0 */
 };
 
-/* tune_every - true when n is positive and divides step (and step > 0): "once in a while". */
+/* tune_every - true every n steps: n > 0, step > 0 and n divides step. */
 static inline bool tune_every(int64_t step, int64_t n)
 {
     return n > 0 && step > 0 && step % n == 0;

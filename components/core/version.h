@@ -1,4 +1,4 @@
-/* version.h - of the library and of every program built with it. */
+/* version.h - the version of the library and of every program built with it. */
 #ifndef TUNE_CORE_VERSION_H
 #define TUNE_CORE_VERSION_H
 

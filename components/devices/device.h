@@ -1,7 +1,8 @@
-/* device.h - where tensors live and what computes on them.
+/* device.h - the place where tensors live and operations run.
  *
- * Model code, losses and optimizers are written once against the operations of ops.h; each kind of device fills the same
- * table. The CPU fills it with matrix products of our own and OpenMP loops.
+ * Model code, losses and optimizers are written once, with the operations of ops.h. Each kind of
+ * device fills the same table of operations. The CPU fills it with our own matrix products and
+ * OpenMP loops.
  *
  *     struct tune_device *dev = tune_device_open("cpu", 0);
  *     tune_address x = tune_device_alloc(dev, bytes, "activations");
@@ -10,14 +11,17 @@
  *     tune_device_download(dev, numbers, x, bytes);          queued too
  *     tune_device_sync(dev);                                 now numbers are there
  *
- * The CPU device and OpenBLAS (for those who link this into a program of their own): matrix
- * products are our own where this was compiled for AVX2, AVX-512 or NEON, and OpenBLAS is then
- * left alone. Elsewhere, and with TUNE_MATMUL=openblas in the environment (own: the opposite),
- * opening the device sets OpenBLAS to one thread where that build has a thread pool of its own
- * (products are split over our OpenMP threads; two pools side by side are several times
- * slower), and, where OpenBLAS took a kernel older than the CPU and OPENBLAS_CORETYPE is
- * unset, makes it take the right one. Open the device before other threads call BLAS, and in the
- * thread that trains: OpenMP's dynamic adjustment of the number of threads is switched off for it. */
+ * A program of your own should know what opening the CPU device does to OpenBLAS. If this library
+ * was compiled for AVX2, AVX-512 or NEON, it uses its own matrix products and leaves OpenBLAS
+ * alone. TUNE_MATMUL=openblas or TUNE_MATMUL=own in the environment overrides that choice.
+ *
+ * With OpenBLAS, opening the device changes two things. An OpenBLAS with a thread pool of its own
+ * is set to one thread: our OpenMP threads split the products, and two pools are several times
+ * slower. If OpenBLAS chose a kernel older than the CPU and OPENBLAS_CORETYPE is unset, it is made
+ * to choose the right one. Open the device before other threads call BLAS.
+ *
+ * Open the device in the thread that trains. Opening switches off OpenMP's dynamic adjustment of
+ * the thread count in that thread. */
 #ifndef TUNE_DEVICE_H
 #define TUNE_DEVICE_H
 
@@ -33,119 +37,129 @@ struct tune_device;
 struct tune_flags;
 struct tune_ops;
 
-/* How an attention looks: sizes are its tensors' (ops.h). */
+/* Parameters of an attention; its tensors give the sizes (ops.h). */
 struct tune_attention {
-    int window;  /* keys a query sees at most, itself among them; 0: all before it */
-    float scale; /* on the scores; 1/sqrt(D) mostly */
+    int window;  /* keys that a query sees at most, itself included; 0: all up to it */
+    float scale; /* factor on the scores, mostly 1/sqrt(D) */
 };
 
-/* Which numbers of a matrix are dropped: a function of seed, the step and the forward pass in it (the step's scalars count
- * both), layer, product, row and column. */
+/* Selects the numbers of a matrix that dropout zeroes. The choice is a function of these fields,
+ * row, column, and the step and forward pass that the step's scalars count. */
 struct tune_dropout {
     uint64_t seed;
-    int64_t past_steps; /* done before the record's first one, of a run that goes on */
-    int layer, which;   /* which product of the layer */
-    double p;           /* of each to be dropped, below 1; what stays is divided by 1 - p */
+    int64_t past_steps; /* steps done before the record's first one, in a resumed run */
+    int layer, which;   /* layer, and the product in it */
+    double p;           /* probability of zero, below 1; the others are divided by 1 - p */
 };
 
-/* How one AdamW or SGD step changes its parameters. */
+/* Parameters of one AdamW or SGD step. */
 struct tune_update {
-    double lr_scale; /* times the step's learning rate */
+    double lr_scale; /* factor on the step's learning rate */
     double beta1, beta2, eps, weight_decay, momentum;
 };
 
-/* The largest of all operations to come, so that the device takes its working memory once. */
+/* The largest sizes of all operations to come. The device takes its working memory for them
+ * once. */
 struct tune_largest {
-    int B, T, H, K, D;           /* of an attention */
-    int64_t width;               /* of rows */
-    int64_t depth;               /* numbers that a product sums over, where its result is an activation */
+    int B, T, H, K, D;           /* largest attention: see ops.h */
+    int64_t width;               /* longest row */
+    int64_t depth;               /* longest sum in a product whose result is an activation */
     enum tune_dtype activations;
-    bool training;               /* backward is wanted, too */
+    bool training;               /* backward will run too */
 };
 
 /* The memory of a device, bytes. */
 struct tune_device_memory {
-    int64_t free;  /* may still be taken */
-    int64_t total; /* 0: unknown, and free too */
-    bool shared;   /* it is the host's own memory: one limit bounds both (the CPU) */
+    int64_t free;  /* bytes that can still be taken */
+    int64_t total; /* 0: both are unknown */
+    bool shared;   /* it is the host's memory (the CPU): one limit bounds both */
 };
 
-/* What the device can do at best, measured, by one of its threads and by all. */
+/* Measured peak rates of the device, for one thread and for all. */
 struct tune_ceilings {
-    double flops_one, flops_all; /* multiply-adds in float32, FLOP/s */
-    double bytes_one, bytes_all; /* streamed from and to memory, bytes/s */
+    double flops_one, flops_all; /* float32 multiply-adds, FLOP/s */
+    double bytes_one, bytes_all; /* memory streamed through, bytes/s */
 };
 
-/* What the training loop is doing: model, loss, optimizer and evaluator say it, the profiler reads it. */
+/* The part of the training loop that runs. Model, loss, optimizer and evaluator set it; the
+ * profiler reads it. */
 enum tune_phase {
     TUNE_DATA, TUNE_FORWARD, TUNE_LOSS, TUNE_BACKWARD, TUNE_CLIP, TUNE_UPDATE, TUNE_AFTER, TUNE_EVALUATION, TUNE_PHASES
 };
 struct tune_doing {
     enum tune_phase phase;
     int layer;        /* -1: none */
-    const char *what; /* the weight an operation works on: "qkv", "o", ...; "": none. A literal. */
+    const char *what; /* the weight in use: "qkv", "o", ...; "": none. A string literal */
 };
 
 struct tune_device {
     const struct tune_ops *ops; /* ops.h */
     const char *name;         /* "cpu" */
-    char description[192];    /* processor, threads, kernel of the matrix library: for the run header */
+    char description[192];    /* processor, threads and matrix kernel, for the run header */
     char warning[256];        /* something the user should know, or "" */
-    int threads;              /* that compute, all of them in every operation */
-    const char *gpus;         /* PCI bus ids of the GPUs it computes on, separated by commas; NULL: none */
-    int64_t bytes, bytes_peak; /* tensor memory held now and at most */
-    int64_t allocations;      /* made so far: none after a run's first step */
+    int threads;              /* threads; every operation uses all of them */
+    const char *gpus;         /* PCI bus ids of its GPUs, separated by commas; NULL: none */
+    int64_t bytes, bytes_peak; /* tensor memory held now, and the most so far */
+    int64_t allocations;      /* allocations so far; none after a run's first step */
     struct tune_doing doing;
-    void *state;              /* the backend's */
+    void *state;              /* private to the backend */
 };
 
-/* tune_device_does - from here on dev's operations belong to that. */
+/* tune_device_does - tell dev what the operations from here on belong to. */
 static inline void tune_device_does(struct tune_device *dev, enum tune_phase phase, int layer, const char *what)
 {
     struct tune_doing doing = {phase, layer, what};
     dev->doing = doing;
 }
 
-/* tune_device_open - "cpu"; threads 0: OMP_NUM_THREADS where that is set, else as many as this process may use
- * (affinity, cgroup quota), at most 4096 (machine/cpus.h). dev->threads is what OpenMP really gives; a warning says if that is fewer.
- * NULL with an error: an unknown device, a number of threads that is none, no such backend built. Close it after everything made on it is freed. */
+/* tune_device_open - open a device by name; there is "cpu". threads 0: OMP_NUM_THREADS if that is
+ * set, else as many as this process may use (machine/cpus.h), at most 4096. dev->threads is what
+ * OpenMP really gives; dev->warning says if that is fewer. NULL with an error: unknown device, bad
+ * thread count, or a backend that was not built.
+ * tune_device_close - close it, after everything made on it was freed. */
 struct tune_device *tune_device_open(const char *name, int threads);
 void tune_device_close(struct tune_device *dev);
 
-/* tune_device_alloc - zeroed, 64-byte aligned, counted memory on the device. Address 0 with kind CANNOT, naming what for.
- * tune_device_free - bytes as allocated; address 0 is fine. Operations queued before it still find the memory. */
+/* tune_device_alloc - zeroed, 64-byte aligned memory on the device. Address 0 with an error of kind
+ * CANNOT that says what it was for.
+ * tune_device_free - free it; bytes as allocated; address 0 is fine. Operations queued before still
+ * find the memory. */
 tune_address tune_device_alloc(struct tune_device *dev, int64_t bytes, const char *what);
 void tune_device_free(struct tune_device *dev, tune_address memory, int64_t bytes);
 
-/* tune_device_upload - bytes from the host; from has been read when it returns.
- * tune_device_download - bytes to the host; they are there after the next tune_device_sync, not before.
- * tune_device_sync - wait until all that is queued is done. -1: an operation failed. */
+/* tune_device_upload - copy bytes from the host. from has been read when it returns.
+ * tune_device_download - copy bytes to the host. They are there after the next tune_device_sync,
+ * not before.
+ * tune_device_sync - wait until everything queued is done. -1: an operation failed. */
 int tune_device_upload(struct tune_device *dev, tune_address to, const void *from, int64_t bytes);
 int tune_device_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
 int tune_device_sync(struct tune_device *dev);
 
-/* tune_device_in_place - waits; *host: the memory itself where it is the host's, too (the CPU);
- * else NULL, and a download brings a copy. Good until something is queued that uses the memory. */
+/* tune_device_in_place - wait, then point *host at the memory itself if the host can read it (the
+ * CPU). Else *host is NULL; use a download. Valid until an operation that uses the memory is
+ * queued. */
 int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host);
 
-/* tune_to_host - all numbers of t, F32, BF16 or NF4, rows that lie apart among them, as float32 into out [elements]. For
- * whoever wants to look; waits. */
+/* tune_to_host - wait, then copy all numbers of t as float32 into out [elements]. t is F32, BF16 or
+ * NF4, and may have rows that lie apart. For looking at numbers. */
 int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *out);
 
-/* tune_device_memory - what memory there is now. The CPU takes the tightest limit of machine/memory.h.
- * -1 with an error: the device cannot say, or what it says cannot be. */
+/* tune_device_memory - the memory that the device has now. The CPU reports the tightest limit of
+ * machine/memory.h. -1 with an error: the device cannot say, or its answer is impossible. */
 int tune_device_memory(const struct tune_device *dev, struct tune_device_memory *memory);
 
-/* tune_device_reserve - take the device's working memory, so that no later operation up to these sizes asks for more.
- * tune_device_reserve_bytes - what it would take; INT64_MAX where that does not fit 64 bits. *library:
- * host memory that libraries below will hold of their own, not in the device's bytes; an estimate.
- * tune_device_ceilings - measure them in under a second; memory: n zeros (F32) on the device, more than its caches hold; they
- * stay zero. All 0 where the device does not say. */
+/* tune_device_reserve - take the device's working memory. No later operation up to these sizes asks
+ * for more.
+ * tune_device_reserve_bytes - the bytes that it would take; INT64_MAX if they do not fit 64 bits.
+ * *library: an estimate of host memory that libraries such as OpenBLAS will hold besides.
+ * tune_device_ceilings - measure peak rates in under a second. memory: n float32 zeros on the
+ * device, more than its caches hold; they stay zero. All rates are 0 if the device has no
+ * measurement. */
 int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest);
 int64_t tune_device_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library);
 int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n);
 
-/* tune_get_device - by --device and --threads. */
+/* tune_get_device - the device that the options name. */
 struct tune_device *tune_get_device(const struct tune_flags *flags);
 
 #ifdef __cplusplus
