@@ -28,8 +28,8 @@ struct tune_batch {
     int64_t label_count;     /* labels other than TUNE_NO_LABEL */
     double epoch;            /* epochs done, this batch included; 0: unknown */
     const int32_t *positions; /* [B,T]; position of each token in its own text; NULL: 0..T-1 */
-    const int32_t *starts;   /* [B,T]; first position that this one sees; never decreases along a
-                              * row; NULL: 0 */
+    /* [B,T]; first position that this one sees; never decreases along a row; NULL: 0 */
+    const int32_t *starts;
     int64_t row_count;       /* rows of the data set in the batch; 0: B */
 };
 

@@ -65,8 +65,8 @@ struct tune_tensor {
     enum tune_dtype dtype;
     int ndim;                        /* 0: a scalar */
     int64_t shape[TUNE_MAX_DIMS];    /* the first ndim are valid */
-    int64_t stride;                  /* elements between rows, or positions of [B,T,H,D]; 0:
-                                      * dense */
+    /* elements between rows, or positions of [B,T,H,D]; 0: dense */
+    int64_t stride;
     int64_t outer;                   /* [B,T,H,D]: elements from one b to the next; 0: dense */
     const struct tune_nf4_part *nf4; /* NF4: its parts (nf4.h); else NULL */
 };

@@ -28,8 +28,9 @@ struct tune_tokenizer;
 /* One row as the model sees it; reused from call to call; start with a zeroed one. */
 struct tune_example {
     int32_t *ids;       /* [count] */
-    uint8_t *trained;   /* [count]; 1: the loss of predicting this token counts. Never 1 for the first token of a row:
-                           nothing predicts it. */
+    /* [count]; 1: the loss of predicting this token counts. Never 1 for the first token of a row:
+     * nothing predicts it. */
+    uint8_t *trained;
     int64_t count, room;
     int64_t full_count; /* before the cut to max_length */
     bool bad;           /* the row could not be read and bad rows are skipped: count is 0 */
@@ -61,24 +62,32 @@ enum tune_dataset_format {
  * and input, which may be empty), instruct (input, output), prompt-completion (prompt, completion: strings or lists of
  * messages), messages (messages), sharegpt (conversations), and any columns by a prompt template (prompt_template.h). */
 struct tune_dataset_options {
-    enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, .csv, .tsv, .txt; another name: JSONL if '{' comes first,
-                                        else text */
-    const char *text_field;          /* NULL: found from the first row: "text", else "output", "content", else the only
-                                        string field; otherwise an error that lists the fields */
-    const char *response_template;   /* NULL: train on everything. Else only on the tokens that begin at or after the end
-                                        of its first occurrence in the text; a row without it is a bad row */
-    const char *append_token;        /* NULL: none, or end_token. Spelling of a token put after the text (not after an empty one)
-                                        and trained, "<|endoftext|>" for one: the model learns where texts end. "none": none */
-    const char *end_token;           /* NULL: unknown. Spelling of the model's own, which stands for append_token NULL behind
-                                        answers: of alpaca, prompt and completion as strings, prompt templates that end in one */
-    const char *row_format;          /* NULL: text. "auto": recognised from the columns of the first rows; or a name
-                                        of those above */
+    /* BY_NAME: .jsonl, .json, .csv, .tsv, .txt; another name: JSONL if '{' comes first, else
+     * text */
+    enum tune_dataset_format format;
+    /* NULL: found from the first row: "text", else "output", "content", else the only string field;
+     * otherwise an error that lists the fields */
+    const char *text_field;
+    /* NULL: train on everything. Else only on the tokens that begin at or after the end of its
+     * first occurrence in the text; a row without it is a bad row */
+    const char *response_template;
+    /* NULL: none, or end_token. Spelling of a token put after the text (not after an empty one) and
+     * trained, "<|endoftext|>" for one: the model learns where texts end. "none": none */
+    const char *append_token;
+    /* NULL: unknown. Spelling of the model's own, which stands for append_token NULL behind
+     * answers: of alpaca, prompt and completion as strings, prompt templates that end in one */
+    const char *end_token;
+    /* NULL: text. "auto": recognised from the columns of the first rows; or a name of those
+     * above */
+    const char *row_format;
     const char *columns;             /* NULL, or "prompt=question,completion=answer": the file's names for the format's columns */
     const char *prompt_template;     /* NULL, or a file or name as tune_prompt_template_open takes it, instead of a format */
-    const char *train_on;            /* NULL: completion, of messages and sharegpt assistant, of text all (completion with a
-                                        response_template). completion, assistant, last (of the assistant's messages), all */
-    const char *chat_template;       /* NULL: the model's own; else a file or name as tune_chat_template_open takes it. Opened
-                                        only for rows that are conversations, an error with others */
+    /* NULL: completion, of messages and sharegpt assistant, of text all (completion with a
+     * response_template). completion, assistant, last (of the assistant's messages), all */
+    const char *train_on;
+    /* NULL: the model's own; else a file or name as tune_chat_template_open takes it. Opened only
+     * for rows that are conversations, an error with others */
+    const char *chat_template;
     const char *model_folder;        /* NULL, or where the model's chat template and the special tokens it names lie */
     int max_length;                  /* tokens, at least 1; longer rows are cut on the right and counted */
     bool skip_bad_rows;              /* a row that cannot be read is given out as bad and counted, not an error */

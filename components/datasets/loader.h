@@ -46,13 +46,15 @@ struct tune_loader_options {
     int max_length;            /* tokens of the longest row, for the buffers: the data set's */
     double epochs;             /* above 0; planned rows = ceil(rows * epochs) */
     int64_t max_steps;         /* -1: by epochs; else exactly that many, over as many epochs as it takes */
-    double stop_after_seconds; /* stop at the first step boundary this long after the first tune_loader_more began,
-                                  after one step at least; -1: never */
+    /* stop at the first step boundary this long after the first tune_loader_more began, after one
+     * step at least; -1: never */
+    double stop_after_seconds;
     const bool *stable;        /* NULL, or where the logger notes that --until-stable is reached: stop there */
     int64_t stop_at_step;      /* stop when at->step is there, as if by a signal; 0: never */
     volatile int *starting;    /* NULL, or what the first tune_loader_more sets to 0: from then on there is work to save */
-    const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught. Write it with an
-                                        atomic store: with ahead another thread reads it. */
+    /* NULL, or where the program's handler notes the signal it caught. Write it with an atomic
+     * store: with ahead another thread reads it. */
+    const volatile int *stop_signal;
     bool packing;              /* several rows to a row of the batch, see above */
     bool ahead;                /* tokenise in a helper thread; otherwise in the calls themselves */
 };

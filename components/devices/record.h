@@ -23,8 +23,8 @@ extern "C" {
 
 /* The scalars on the device. begin_step sets all but `step` to 0. */
 struct tune_scalars {
-    double loss_sum;       /* loss of the step before division: sum of -log p over the labels, nats,
-                            * or a recipe's own */
+    /* loss of the step before division: sum of -log p over the labels, nats, or a recipe's own */
+    double loss_sum;
     double labels;         /* number of trained tokens */
     double divisor;        /* divisor of the gradients where a recipe sets it; 0: labels */
     double square_sum;     /* sum of squares of the undivided gradient */
@@ -45,13 +45,13 @@ struct tune_scalars {
 /* A finished step, on the host. */
 struct tune_done_step {
     struct tune_scalars scalars;
-    int64_t rows, tokens, padded_tokens, labels; /* data-set rows; real tokens; positions; trained
-                                                  * tokens */
+    /* data-set rows; real tokens; positions; trained tokens */
+    int64_t rows, tokens, padded_tokens, labels;
     double epoch;                                /* at its last batch */
-    double loss;                                 /* loss_sum / divisor, or / labels where divisor is
-                                                  * 0 */
-    struct tune_moment begin, end;               /* wall_s: device time; cpu_s: when the host queued
-                                                  * the work */
+    /* loss_sum / divisor, or / labels where divisor is 0 */
+    double loss;
+    /* wall_s: device time; cpu_s: when the host queued the work */
+    struct tune_moment begin, end;
 };
 
 struct tune_record;

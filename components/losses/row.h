@@ -1,7 +1,7 @@
-/* row.h - a loss of your own: arithmetic on the logits of one label, in host memory.
+/* row.h - a loss of your own, written for the logits of one label, in host memory.
  *
- * Write a function of one row. tune_chunk_each (loss.h) calls it for each label of a chunk. Cross
- * entropy plus z times the square of the log of the softmax's sum, for example:
+ * Write a function of one row. tune_chunk_each (loss.h) calls it for each label of a chunk. An
+ * example is z-loss: cross entropy plus z times the square of log(sum exp).
  *
  *     static double with_z(const struct tune_row *r)
  *     {
@@ -15,7 +15,7 @@
 #ifndef TUNE_ROW_H
 #define TUNE_ROW_H
 
-#include <math.h> /* for the recipe's arithmetic */
+#include <math.h> /* exp and log, for the recipe */
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -25,26 +25,27 @@ extern "C" {
 /* The logits of one label. */
 struct tune_row {
     float *x;         /* [V]; must end as d loss / d logits */
-    float *other;     /* [V], of the second model; may be written over. NULL: there is none */
+    float *other;     /* [V], the second model's logits; you may overwrite them. NULL: none */
     int64_t V;
     int32_t label;
-    int32_t position; /* in the batch, 0..B*T-1 */
+    int32_t position; /* position in the batch, 0..B*T-1 */
     void *context;    /* the caller's */
 };
 
-/* The loss of one label; leaves its gradient in row->x. Several threads call it at once. */
+/* tune_row_loss - your function: returns the loss of one label and leaves its gradient in row->x.
+ * Several threads call it at once. */
 typedef double tune_row_loss(const struct tune_row *row);
 
-/* tune_row_log_softmax - x [V] becomes log softmax(x / temperature).
- * Returns log(sum exp(x / temperature)). */
+/* tune_row_log_softmax - x [V] becomes log softmax(x / temperature). Returns log(sum exp(x /
+ * temperature)). */
 double tune_row_log_softmax(float *x, int64_t V, double temperature);
 
-/* tune_row_kl - T^2 KL(p || q) with p = softmax(other / T), q = softmax(x / T). x becomes its
- * gradient, T (q - p); other is lost. k above 0 and below V: only the k largest of other count by
- * themselves. The rest of the vocabulary counts as one token, in p and in q. Of equal logits the
- * first ones are taken.
- * Source: Hinton et al. 2015, section 2 (T^2 keeps the gradient's size). The rest as one token is
- * the default of TRL's distillation trainer. */
+/* tune_row_kl - returns T^2 KL(p || q) with p = softmax(other / T) and q = softmax(x / T). x
+ * becomes its gradient, T (q - p). other is overwritten.
+ * With 0 < k < V, only the k largest of other count one by one. The rest of the vocabulary counts
+ * as one token, in p and in q. Among equal logits the first ones are taken.
+ * Source: Hinton et al. 2015, section 2 (T^2 keeps the gradient's size). Counting the rest as one
+ * token is the default of TRL's distillation trainer. */
 double tune_row_kl(float *x, float *other, int64_t V, double T, int64_t k);
 
 #ifdef __cplusplus

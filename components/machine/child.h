@@ -38,8 +38,9 @@ struct tune_child_options {
     double limit_s, grace_s;        /* limit 0: none */
     const int *cpus;                /* [cpu_count] it may use; NULL: as we */
     int cpu_count;
-    bool own_cpus;                  /* start it when nobody on this machine, by this function, has one of cpus as his own, and
-                                       have them until all has ended; the time until then is not counted in limit_s */
+    /* start it when nobody on this machine, by this function, has one of cpus as his own, and have
+     * them until all has ended; the time until then is not counted in limit_s */
+    bool own_cpus;
 };
 
 enum tune_child_how { TUNE_CHILD_EXITED, TUNE_CHILD_SIGNALLED, TUNE_CHILD_TIMED_OUT, TUNE_CHILD_STOPPED, TUNE_CHILD_NOT_STARTED };
@@ -47,8 +48,9 @@ enum tune_child_how { TUNE_CHILD_EXITED, TUNE_CHILD_SIGNALLED, TUNE_CHILD_TIMED_
 struct tune_child_end {
     enum tune_child_how how;    /* STOPPED: tune_child_stop ended it */
     int code;                   /* exit code, or the signal; of one that was ended (TIMED_OUT, STOPPED) 128 + the signal */
-    bool oom_killed;            /* SIGKILL (or exit code 137, as a shell says it) that did not come from the guard, and
-                                   oom_kill of the cgroup's memory.events or of /proc/vmstat rose meanwhile */
+    /* SIGKILL (or exit code 137, as a shell says it) that did not come from the guard, and oom_kill
+     * of the cgroup's memory.events or of /proc/vmstat rose meanwhile */
+    bool oom_killed;
     double seconds;             /* from its start to its end; what it left behind may have taken longer */
     double waited_s;            /* before that, until its processors were its own */
     char reason[512];           /* NOT_STARTED: why; SIGNALLED: that it was the guard that was killed; else "" */

@@ -1,12 +1,13 @@
-/* schedule.h - the learning rate as a function of progress: nothing to save, nothing to step.
+/* schedule.h - the learning rate as a function of progress. There is no state to save.
  *
- * Of S planned steps the first W warm up: lr (s+1)/W at step s = 0, 1, ... (the first step is
- * not wasted on 0). After that, with q = (s - W) / (S - W): constant lr; linear lr (1 - q);
- * cosine lr (1 + cos(pi q)) / 2.
+ * Of S planned steps, the first W warm up: the rate is lr (s+1)/W at step s = 0, 1, ... So the
+ * first step is not spent at rate 0. After that, with q = (s - W) / (S - W): constant is lr; linear
+ * is lr (1 - q); cosine is lr (1 + cos(pi q)) / 2.
  *
- * Where the number of steps is an estimate (progress.h: planned_rows), the same by rows: with r the share of the rows that was
- * consumed before the step, r' with it, w the share that warms up: lr r'/w while r < w, at most lr; then q = (r - w) / (1 - w).
- * A warm-up given in steps is W steps long then too, and w is W over the steps estimated. */
+ * With packing the number of steps is an estimate (progress.h: planned_rows), and the schedule goes
+ * by rows. r is the share of rows consumed before the step, r' the share after it, w the share that
+ * warms up. While r < w the rate is lr r'/w, at most lr; then q = (r - w) / (1 - w). A warm-up
+ * given in steps still has W steps, and w is W over the estimated steps. */
 #ifndef TUNE_SCHEDULE_H
 #define TUNE_SCHEDULE_H
 
@@ -22,15 +23,15 @@ enum tune_schedule_kind { TUNE_CONSTANT, TUNE_LINEAR, TUNE_COSINE };
 
 struct tune_schedule {
     enum tune_schedule_kind kind;
-    double lr;            /* the peak */
-    double warmup_ratio;  /* of the planned steps, rounded up; used where warmup_steps is -1 */
+    double lr;            /* peak learning rate */
+    double warmup_ratio;  /* share of the planned steps, rounded up; used if warmup_steps is -1 */
     int64_t warmup_steps;
 };
 
-/* tune_schedule_lr - the rate of the step that follows at->step finished ones of at->planned_steps (or by rows). */
+/* tune_schedule_lr - the learning rate of the step that follows at->step finished ones. */
 double tune_schedule_lr(const struct tune_schedule *s, const struct tune_progress *at);
 
-/* tune_get_schedule - by --schedule, --lr, --warmup-ratio, --warmup-steps; by value, there is nothing to free. */
+/* tune_get_schedule - the schedule that the options describe, by value; nothing to free. */
 struct tune_schedule tune_get_schedule(const struct tune_flags *flags);
 
 #ifdef __cplusplus

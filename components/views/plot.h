@@ -29,21 +29,24 @@ enum { TUNE_PLOT_MARKS = 200 };
 struct tune_curve {
     const char *label;   /* in the legend; "" of a curve that is alone: there is none */
     const double *x, *y; /* [count]; x ascending; a point that is not finite, or beyond 1e300, is left out */
-    const double *low, *high; /* [count] the spread about y, or NULL; not finite: none at that point. Bars where the points are
-                                 few, else a band */
+    /* [count] the spread about y, or NULL; not finite: none at that point. Bars where the points
+     * are few, else a band */
+    const double *low, *high;
     int64_t count;
     int color;           /* 0, 1, ...: curves of one colour belong together */
     bool dotted;         /* few points worth seeing one by one: marked, and never smoothed */
-    bool marked;         /* likewise, with a drawn line: measured points, whose last one is no more than the others; of more than
-                            TUNE_PLOT_MARKS the line alone, and smoothed as any other */
+    /* likewise, with a drawn line: measured points, whose last one is no more than the others; of
+     * more than TUNE_PLOT_MARKS the line alone, and smoothed as any other */
+    bool marked;
 };
 
 struct tune_plot {
     const char *title, *x_title, *y_title; /* y_title: the unit; "": none */
     const struct tune_curve *curves;
     int count;
-    double smooth;       /* points on either side that a smoothed value is an average of; 0: none, below 0: as many as
-                            suit a curve, where it is noisy */
+    /* points on either side that a smoothed value is an average of; 0: none, below 0: as many as
+     * suit a curve, where it is noisy */
+    double smooth;
     bool logarithmic;    /* the y axis; values not above 0 are left out */
     int x_base;          /* 2, 10: the x axis is logarithmic, with ticks at powers of that; -1: as suits the values; 0: linear */
     const char *const *x_names; /* the x axis has categories instead: [x_count] names for x = 0, 1, ..; points are not joined */
