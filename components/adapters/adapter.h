@@ -1,9 +1,9 @@
-/* adapter.h - the adapters of a model (models/lora.h) as a PEFT folder, both ways.
+/* adapter.h - a model's adapters (models/lora.h) as a PEFT folder: written and read.
  *
  *     <folder>/adapter_config.json           adapter_config.h
  *     <folder>/adapter_model.safetensors     adapter_file.h
  *
- * Real PEFT loads what is written, and what PEFT wrote is read:
+ * PEFT loads what this writes, and this reads what PEFT writes:
  *
  *     tune_adapter_config_read(&config, "theirs");
  *     tune_lora_add(m, &config.lora, seed);
@@ -18,24 +18,31 @@
 extern "C" {
 #endif
 
-/* tune_adapter_write - the model's adapters to folder, which is there; files in it are replaced. base: what
- * base_model_name_or_path shall say, NULL: null. save_dtype: F32, BF16 or F16. -1 also where a number does not fit it. */
-int tune_adapter_write(struct tune_model *m, const char *folder, const char *base, enum tune_dtype save_dtype);
+/* tune_adapter_write - write the model's adapters into an existing folder, replacing files. base:
+ * the value of base_model_name_or_path; NULL: null. save_dtype: F32, BF16 or F16. -1 with an error
+ * also if a number does not fit it. */
+int tune_adapter_write(struct tune_model *m, const char *folder, const char *base,
+                       enum tune_dtype save_dtype);
 
-/* tune_adapter_read - the folder's numbers into the rows that tune_lora_add made. -1, with none of them changed, where folder
- * asks for another adapter than the model has, or holds what tune_adapter_file_check refuses. */
+/* tune_adapter_read - read the folder's numbers into the rows that tune_lora_add made. -1 with an
+ * error, and nothing changed: the folder has another adapter than the model, or
+ * tune_adapter_file_check refuses it. */
 int tune_adapter_read(struct tune_model *m, const char *folder);
 
-/* tune_adapter_prove - that folder holds what the model has: its numbers, read again from the disk, are the model's rounded to
- * their dtype, bit for bit; what it says of the base is so; and the base with them merged (tile by tile: no second copy of the
- * weights) computes on batch what base and adapter do: *difference is the distance of the final norm's outputs, relative to
- * their norm. -1 with an error where a number is another; how large a difference is too large, the caller knows. */
-int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch, double *difference);
+/* tune_adapter_prove - prove that folder holds the model's adapters. Its numbers, read again, must
+ * be the model's, rounded, bit for bit. Then the base with merged weights computes batch, one tile
+ * of weights at a time. *difference is the distance of the final norm's outputs from those of base
+ * and adapter, relative to their norm. -1 with an error: a number differs. The caller judges the
+ * difference. */
+int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch,
+                       double *difference);
 
-/* tune_get_lora - the model that --model names, frozen in --base-dtype, with adapters by --lora-*, or as --adapter's are (their
- * numbers are read by tune_checkpoint_resume); otherwise as tune_get_model.
- * tune_get_lora_options, tune_get_base_dtype - what it is made by; the caller frees config. */
-struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
+/* tune_get_lora - the model that the options name, frozen, with new adapters or those of a PEFT
+ * folder. tune_checkpoint_resume reads that folder's numbers.
+ * tune_get_lora_options - the options of the adapters; the caller frees config.
+ * tune_get_base_dtype - the dtype of the frozen matrices. */
+struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev,
+                                 const struct tune_tokenizer *tok);
 int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config);
 enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags);
 

@@ -1,19 +1,23 @@
-/* checkpoint.h - what a run leaves behind: a folder that transformers loads, and the state that goes on from it.
+/* checkpoint.h - what a run leaves behind: a folder that transformers loads, and the state to
+ * resume from.
  *
  *     <run>/checkpoint-120/
  *       config.json generation_config.json tokenizer.json ...   the source model's files
- *       model.safetensors                  the weights, in the dtype they were read in; of a model with adapters instead
- *       adapter_config.json adapter_model.safetensors     these, as PEFT has them, F32 or as asked; no config.json and
- *                                          no generation_config.json then, as in PEFT's folders
- *       state/progress.json                where the run stood, and hashes of the files with its weights and moments
+ *       model.safetensors                  the weights, in the dtype they were read in
+ *       state/progress.json                place in the run, and hashes of weights and moments
  *       state/optimizer.safetensors        the moments, F32: "m.<name>", "v.<name>"
- *       state/extra.safetensors            tensors of the recipe's own (tune_model_extra), F32: "<their name>.<name>"
- *       state/weights.safetensors          the F32 weights, where the saved ones are narrower
- *       state/config.json                  of a model with adapters: its config.json
+ *       state/extra.safetensors            tune_model_extra's tensors, F32: "<their name>.<name>"
+ *       state/weights.safetensors          F32 weights, if the saved ones are narrower
  *     <run>/checkpoint-best, checkpoint-final -> checkpoint-120
  *
- * A checkpoint appears under its name whole or not at all: it is written beside, fsynced file by file, and renamed; and it
- * disappears whole. Before it has its name, the lines of metrics.jsonl up to its step are on the disk. */
+ * A model with adapters has these instead of weights, config.json and generation_config.json:
+ *
+ *       adapter_config.json adapter_model.safetensors     as PEFT writes them; F32 or as asked
+ *       state/config.json                                 the base's config.json
+ *
+ * A checkpoint appears under its name complete, or not at all. It is written beside, synced file by
+ * file, and renamed. It also disappears whole. Before it gets its name, the lines of metrics.jsonl
+ * up to its step are on the disk. */
 #ifndef TUNE_CHECKPOINT_H
 #define TUNE_CHECKPOINT_H
 
@@ -32,79 +36,90 @@ struct tune_flags;
 struct tune_logger;
 
 struct tune_checkpoint_options {
-    const char *run_folder;     /* where checkpoints go */
-    const char *source;         /* the model folder whose config and tokenizer files are saved with the weights */
-    enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16, or TUNE_DTYPES: as they were read */
-    int keep_last;              /* keep that many newest ones, and those the links point at; 0: all */
-    /* steps between the checkpoints that are wanted; one at another step that was the best so far
-     * is removed when a better one is there, unless checkpoint-final points at it. 0: none are */
+    const char *run_folder;     /* folder for the checkpoints */
+    const char *source;         /* model folder whose config and tokenizer files are copied */
+    enum tune_dtype save_dtype; /* dtype of saved weights: F32, BF16, F16; TUNE_DTYPES: as read */
+    int keep_last;              /* newest checkpoints to keep, besides best and final; 0: all */
+    /* Steps between checkpoints; 0: none before the end. A best checkpoint at another step is
+     * removed when a better one is there, unless checkpoint-final points at it. */
     int64_t save_every;
-    int64_t eval_every;         /* steps between evaluations, 0: none; for the forecast of disk */
-    const char *resume;         /* the checkpoint to go on from; NULL: none */
-    const char *adapter;        /* a PEFT folder whose adapter a run that is not gone on with begins from; NULL: none */
-    bool overwrite;             /* going on from it may remove newer ones */
-    /* where the run ends (at->finished, at->stopped) there is nothing to save; a checkpoint that
-     * step has already gets its links all the same */
+    int64_t eval_every;         /* steps between evaluations, 0: none; for the disk estimate */
+    const char *resume;         /* checkpoint to resume from; NULL: none */
+    /* PEFT folder with the adapter that a new run begins from; NULL: none */
+    const char *adapter;
+    bool overwrite;             /* resuming may remove newer checkpoints */
+    /* Save nothing at the run's end. A checkpoint that this step already has still gets its
+     * links. */
     bool unsaved;
-    bool late;                  /* read the source's files when something is saved, which may never be */
-    struct tune_logger *log;    /* whose metrics.jsonl the checkpoints stand on; borrowed. NULL: none */
-    /* from tune_checkpoint_resume on, a program that fails saves its finished steps first, by
-     * tune_checkpoint_rescue; borrowed. NULL: it does not */
+    bool late;                  /* read the source's files at the first save */
+    /* logger whose metrics.jsonl belongs to the checkpoints; borrowed; NULL: none */
+    struct tune_logger *log;
+    /* From tune_checkpoint_resume on, a failing program saves its finished steps first
+     * (tune_checkpoint_rescue). Borrowed. NULL: it does not. */
     struct tune_failure *failure;
 };
 
-/* tune_checkpoint_new - the source's files are read now (and held: some megabytes) unless late, so that nothing of it is needed to
- * save.
- * NULL also where a save could not succeed: one of those files cannot be read, run_folder's path is too long for what goes
- * into it. Strings are copied. */
+/* tune_checkpoint_new - prepare to save. Unless late, the source's files are read now and held
+ * (some megabytes), so saving does not need the source. Strings are copied. NULL with an error if
+ * saving could not succeed: a source file cannot be read, or run_folder's path is too long.
+ * tune_checkpoint_free - free it; NULL is fine. */
 struct tune_checkpoint *tune_checkpoint_new(const struct tune_checkpoint_options *options);
 void tune_checkpoint_free(struct tune_checkpoint *c);
 
-/* tune_checkpoint_save - checkpoint-<at->step>; a second time at one step, progress.json alone, with what an evaluation
- * found meanwhile. Before the first step there is nothing to save. Links checkpoint-best if at->best, checkpoint-final if
- * at->finished; then removes what keep_last leaves out. Adapters are proved before they get the name (tune_adapter_prove), and the
- * log says how far they are from merged ones. opt NULL: no moments. -1 with an error: nothing appears under the
- * name; what was there stays. */
-int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+/* tune_checkpoint_save - save checkpoint-<at->step>. A second call at one step only writes
+ * progress.json again, with the evaluation since. Before the first step it does nothing. It links
+ * checkpoint-best if at->best and checkpoint-final if at->finished, then removes what keep_last
+ * leaves out. Adapters are proved (tune_adapter_prove) before the folder gets its name, and the log
+ * has the result. opt NULL: no moments. -1 with an error: nothing appears under the name, and what
+ * was there stays. */
+int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m,
+                         struct tune_optimizer *opt,
                          const struct tune_progress *at);
 
-/* tune_checkpoint_step - save where at->step is due: each options.save_every steps (--save-every), and where the evaluation of
- * this step was the best so far.
- * tune_checkpoint_finish - behind the loop: save, evaluate, and note in that checkpoint what the evaluation found and whether it
- * is the best. It saves first: evaluating reads the data file again, which may have changed. After a signal it only saves.
- * eval NULL: nothing to evaluate. */
-int tune_checkpoint_step(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+/* tune_checkpoint_step - save if at->step is due: every options.save_every steps, and when this
+ * step's evaluation is the best so far.
+ * tune_checkpoint_finish - after the loop: save, evaluate, then note the evaluation in that
+ * checkpoint. It saves first: evaluating reads the data file, which may have changed. After a
+ * signal it only saves. eval NULL: nothing to evaluate. */
+int tune_checkpoint_step(struct tune_checkpoint *c, struct tune_model *m,
+                         struct tune_optimizer *opt,
                          const struct tune_progress *at);
-int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
+int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m,
+                           struct tune_optimizer *opt,
                            struct tune_evaluator *eval, struct tune_progress *at);
 
-/* tune_checkpoint_resume - once, before the first step. First says, through the log, what disk the checkpoints will take at
- * most. -1 with kind CANNOT: not even one fits. Then, without options.resume: the numbers of
- * options.adapter, if there is one, to m, which has such adapters. Where options.resume names a
- * checkpoint: its weights and moments to m and opt (NULL: none), load to its place, *at as it was;
- * the logger cut back to it (tune_logger_resume), the links as they were there, newer checkpoints
- * removed, and eval's evaluation of that step, if a signal cut it off (NULL: none). A data file that was changed is taken if
- * the rows consumed are what they were. -1, with
- * nothing in the folder changed: a file is missing, not of this model or not of this step,
- * config.json, tokenizer or the number of steps planned are others (tune_logger_changed), there
- * are newer checkpoints and overwrite is false, metrics.jsonl does not reach there.
- * All are borrowed as long as c where options.failure is not NULL: at a failure they are saved. */
-int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
-                           struct tune_loader *load, struct tune_evaluator *eval, struct tune_progress *at);
+/* tune_checkpoint_resume - call it once, before the first step. It does three things.
+ * 1. It logs the disk space that the checkpoints will take at most. -1 with kind CANNOT: not even
+ * one fits.
+ * 2. Without options.resume, it reads the numbers of options.adapter, if there is one, into m.
+ * 3. With options.resume, it restores weights and moments (opt NULL: none), load's place, and *at.
+ * It cuts the log back (tune_logger_resume), restores the links, and removes newer checkpoints. It
+ * repeats eval's evaluation of that step if a signal cut it off (NULL: none). A changed data file
+ * is accepted if the rows consumed are unchanged.
+ * -1 with an error, and an unchanged folder: a file is missing, or belongs to another model or
+ * step; config.json, tokenizer or planned steps differ (tune_logger_changed); newer checkpoints
+ * exist and overwrite is false; metrics.jsonl ends too early.
+ * With options.failure all arguments are borrowed as long as c: a failing program saves them. */
+int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m,
+                           struct tune_optimizer *opt,
+                           struct tune_loader *load, struct tune_evaluator *eval,
+                           struct tune_progress *at);
 
-/* tune_checkpoint_rescue - after an error: the finished steps that were not logged go to metrics.jsonl, then the last finished
- * step is saved as after a signal. The work of the unfinished step is dropped, and the loader goes back to its beginning.
- * Nothing is saved before tune_checkpoint_resume, after a step that was not finite, when lines of metrics.jsonl are missing, or
- * when saving itself failed. text: what was saved and how to go on; "" if there is nothing to go on from. -1: that failed too. */
+/* tune_checkpoint_rescue - after an error: complete metrics.jsonl, then save the last finished step
+ * as after a signal. The unfinished step is dropped, and the loader goes back to its start. It
+ * saves nothing before tune_checkpoint_resume, after a step that was not finite, if lines of
+ * metrics.jsonl are missing, or if saving failed before. text: what was saved and how to continue;
+ * "" if there is nothing to continue from. -1 with an error: saving failed. */
 int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size);
 
-/* tune_checkpoint_write_model - the model alone as a Hugging Face folder (config and tokenizer files from source).
- * folder is made; files there are replaced one by one. */
-int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype);
+/* tune_checkpoint_write_model - write the model alone as a Hugging Face folder, with config and
+ * tokenizer files from source. folder is created if needed; files in it are replaced one by one. */
+int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source,
+                                enum tune_dtype save_dtype);
 
-/* tune_get_checkpoint - by --model, --adapter, --save, --save-every, --eval-every, --save-dtype, --keep-last, --resume and
- * --overwrite, in the logger's run folder. */
-struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, struct tune_logger *log);
+/* tune_get_checkpoint - the checkpoints that the options describe, in the logger's run folder. */
+struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags,
+                                            struct tune_logger *log);
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,8 @@ extern "C" {
  * of ids at each row's start that are not trained; NULL: all are trained. Everything is copied.
  * NULL with an error: no rows, an empty row, or no memory.
  * tune_batch_free - free it; NULL is fine. */
-struct tune_batch *tune_batch_new(int B, const int32_t *lengths, const int32_t *ids, const int32_t *prompts);
+struct tune_batch *tune_batch_new(int B, const int32_t *lengths, const int32_t *ids,
+                                  const int32_t *prompts);
 void tune_batch_free(struct tune_batch *batch);
 
 #ifdef __cplusplus

@@ -29,8 +29,8 @@ enum tune_error_kind {
     TUNE_ERROR_CANNOT = 3, /* this configuration cannot run here: memory, disk, divisibility */
 };
 
-/* tune_error_set - set this thread's error text (kind FAILED), at most 2047 bytes, longer ones end in "...".
- * The arguments may point into the old text. */
+/* tune_error_set - set this thread's error text, with kind FAILED. A text over 2047 bytes is cut
+ * and ends in "...". The arguments may point into the old text. */
 void tune_error_set(const char *format, ...) TUNE_PRINTF(1, 2);
 
 /* tune_error_set_kind - the same with another kind. */
@@ -39,16 +39,17 @@ void tune_error_set_kind(enum tune_error_kind kind, const char *format, ...) TUN
 /* tune_error_prefix - put text before the present message; the kind stays. */
 void tune_error_prefix(const char *format, ...) TUNE_PRINTF(1, 2);
 
-/* tune_error_message - this thread's last error text, "" if none. Valid until the thread's next error. */
+/* tune_error_message - this thread's last error text; "" if there is none. Valid until its next
+ * error.
+ * tune_error_kind - the kind of that error. */
 const char *tune_error_message(void);
-
 enum tune_error_kind tune_error_kind(void);
 
-/* tune_error_clear - forget it. */
+/* tune_error_clear - forget the error. */
 void tune_error_clear(void);
 
-/* tune_error_save, tune_error_restore - carry an error from one thread to another.
- * restore sets the calling thread's error to what was saved. */
+/* tune_error_save - copy this thread's error, to carry it to another thread.
+ * tune_error_restore - set this thread's error to a copy. */
 struct tune_error {
     enum tune_error_kind kind;
     char text[2048];

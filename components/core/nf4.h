@@ -1,7 +1,7 @@
 /* nf4.h - 4-bit NormalFloat, the storage of frozen weights in QLoRA: 4.13 bits per number.
  *
- *     numbers     in blocks of 64: each is the nearest of 16 levels, times the block's largest magnitude
- *     magnitudes  in blocks of 256, less the mean of all: each is the nearest of 256 levels, times that
+ *     numbers     in blocks of 64: the nearest of 16 levels, times the block's largest magnitude
+ *     magnitudes  in blocks of 256, less the mean of all: the nearest of 256 levels, times that
  *                 block's largest magnitude
  *
  * Source: Dettmers et al. 2023, section 3 (double quantization). Codes, scales and values are bit
@@ -10,8 +10,8 @@
  * owns the memory:
  *
  *     struct tune_nf4_writer w;
- *     tune_nf4_begin(&w, "q_proj.weight", memory, n);      memory: tune_nf4_bytes(n), 64-byte aligned
- *     tune_nf4_write(&w, numbers, some);                   any number of times
+ *     tune_nf4_begin(&w, "q_proj.weight", memory, n);   tune_nf4_bytes(n), 64-byte aligned
+ *     tune_nf4_write(&w, numbers, some);                any number of times
  *     tune_nf4_finish(&w, &q);
  *     tune_nf4_read(&q, 0, n, numbers); */
 #ifndef TUNE_CORE_NF4_H
@@ -89,7 +89,8 @@ int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out);
  * the tensor.
  * tune_nf4_is_matrix - whether t is a 2-d NF4 tensor of at most TUNE_NF4_PARTS parts, each with
  * whole rows, that together have its shape. */
-struct tune_tensor tune_nf4_matrix(const struct tune_nf4_part *first, int64_t rows, int64_t columns);
+struct tune_tensor tune_nf4_matrix(const struct tune_nf4_part *first, int64_t rows,
+                                   int64_t columns);
 bool tune_nf4_is_matrix(const struct tune_tensor *t);
 
 #ifdef __cplusplus

@@ -91,8 +91,10 @@ int tune_dtype_from(const char *name);
  * tune_tensor_2d - a view of data as a matrix.
  * tune_tensor_heads - a view [B,T,heads,D] of columns first, first+1, ... of rows [B*T,Q]. */
 struct tune_tensor tune_tensor_1d(tune_address data, enum tune_dtype dtype, int64_t n);
-struct tune_tensor tune_tensor_2d(tune_address data, enum tune_dtype dtype, int64_t rows, int64_t columns);
-struct tune_tensor tune_tensor_heads(const struct tune_tensor *rows, int64_t B, int64_t first, int64_t heads, int64_t D);
+struct tune_tensor tune_tensor_2d(tune_address data, enum tune_dtype dtype, int64_t rows,
+                                  int64_t columns);
+struct tune_tensor tune_tensor_heads(const struct tune_tensor *rows, int64_t B, int64_t first,
+                                     int64_t heads, int64_t D);
 
 /* tune_tensor_columns - a view of the columns [first, first + count) of a matrix; not of NF4.
  * tune_tensor_part - a view of the elements [first, first + count) of a vector. */
@@ -102,7 +104,8 @@ struct tune_tensor tune_tensor_part(const struct tune_tensor *t, int64_t first, 
 /* tune_tensor_stride - elements from one row of a matrix to the next.
  * tune_tensor_elements - product of the shape; 1 for a scalar.
  * tune_tensor_bytes - elements * bits / 8, rounded up, of a dense tensor.
- * tune_array_elements, tune_array_bytes - the same for an array. */
+ * tune_array_elements - product of an array's shape.
+ * tune_array_bytes - its elements * bits / 8, rounded up. */
 int64_t tune_tensor_stride(const struct tune_tensor *t);
 int64_t tune_tensor_elements(const struct tune_tensor *t);
 int64_t tune_tensor_bytes(const struct tune_tensor *t);
@@ -116,7 +119,8 @@ const char *tune_shape_text(int ndim, const int64_t *shape, char *text, size_t s
  * pair. F64 to 16 bits goes through F32. Rounds to nearest, ties to even; NaN stays NaN. to and
  * from may be equal if the types are, but must not overlap otherwise. -1 with an error: not a float
  * type. */
-int tune_convert(void *to, enum tune_dtype to_dtype, const void *from, enum tune_dtype from_dtype, int64_t n);
+int tune_convert(void *to, enum tune_dtype to_dtype, const void *from, enum tune_dtype from_dtype,
+                 int64_t n);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,11 @@
-/* dataset.h - rows of text as training examples, tokenised when they are read.
+/* dataset.h - rows of text as training examples, tokenized when they are read.
  *
- * A dataset knows how many rows it has (one pass that only finds where they begin) and turns row
- * i into tokens and a mask. It never holds the file: rows are read from a mapping. A set of
- * the caller's own is two callbacks (tune_dataset_from). Example:
+ * A data set counts its rows in one pass, which only finds where they begin. Then it turns row i
+ * into tokens and a mask. The file is mapped, never held in memory. A data set of your own is a
+ * callback (tune_dataset_from). Example:
  *
- *     struct tune_dataset *d = tune_dataset_open("my.jsonl", &(struct tune_dataset_options){.max_length = 512}, tok);
+ *     struct tune_dataset_options o = {.max_length = 512};
+ *     struct tune_dataset *d = tune_dataset_open("my.jsonl", &o, tok);
  *     struct tune_example x = {0};
  *     tune_dataset_get(d, 0, &x);
  *     tune_example_free(&x); */
@@ -25,22 +26,23 @@ struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
 
-/* One row as the model sees it; reused from call to call; start with a zeroed one. */
+/* One row as the model sees it. Start with a zeroed one and reuse it from call to call. */
 struct tune_example {
     int32_t *ids;       /* [count] */
-    /* [count]; 1: the loss of predicting this token counts. Never 1 for the first token of a row:
-     * nothing predicts it. */
+    /* [count]; 1: this token is trained. 0 for a row's first token, which nothing predicts. */
     uint8_t *trained;
     int64_t count, room;
-    int64_t full_count; /* before the cut to max_length */
-    bool bad;           /* the row could not be read and bad rows are skipped: count is 0 */
-    bool cut_away;      /* the row had trained tokens, and the cut took all of them */
+    int64_t full_count; /* tokens before the cut to max_length */
+    bool bad;           /* the row cannot be read, and bad rows are skipped; count is 0 */
+    bool cut_away;      /* the cut took all trained tokens of the row */
     uint64_t hash;      /* tune_dataset_row_hash of the row */
 };
 void tune_example_free(struct tune_example *x);
-/* tune_example_reserve - room for at least count tokens in ids and trained; what was in them may be lost. 0, or -1. */
+/* tune_example_reserve - make room for count tokens in ids and trained. Their contents may be lost.
+ * -1 with an error: no memory.
+ * tune_example_free - free the arrays of x. */
 int tune_example_reserve(struct tune_example *x, int64_t count);
-/* tune_example_has_label - one of its tokens is trained. Loaders leave out the rows that have none. */
+/* tune_example_has_label - whether a token is trained. Loaders leave out rows without one. */
 bool tune_example_has_label(const struct tune_example *x);
 
 enum tune_dataset_format {
@@ -52,97 +54,107 @@ enum tune_dataset_format {
     TUNE_DATASET_TSV
 };
 
-/* Special tokens: a row gets what the tokenizer's template adds (beginning of sequence and the like; not twice where the
- * row's text begins with it already). In rows of plain text the spelling of a special token is that token, as Hugging Face
- * has it, and nothing else is appended unless append_token says so; in the other formats what a row's columns hold is plain
- * text whatever it spells, and end_token ends an answer. A conversation's special tokens are those its chat template writes, no
- * others, as in transformers.
+/* Special tokens. A row gets what the tokenizer's template adds, such as BOS, unless its text
+ * begins with it. In the text format, the spelling of a special token is that token, as in Hugging
+ * Face; nothing is appended unless append_token says so. In all other formats, what columns hold is
+ * plain text whatever it spells, and end_token ends an answer. In a conversation, only the chat
+ * template writes special tokens, as in transformers.
  *
- * Formats of rows, and the columns each reads (docs/data-formats.md): text (text, or another field), alpaca (instruction, output,
- * and input, which may be empty), instruct (input, output), prompt-completion (prompt, completion: strings or lists of
- * messages), messages (messages), sharegpt (conversations), and any columns by a prompt template (prompt_template.h). */
+ * Formats of rows (docs/data-formats.md): text, alpaca, instruct, prompt-completion, messages,
+ * sharegpt, and any columns with a prompt template (templates/prompt_template.h). */
 struct tune_dataset_options {
-    /* BY_NAME: .jsonl, .json, .csv, .tsv, .txt; another name: JSONL if '{' comes first, else
-     * text */
+    /* BY_NAME: by the file's ending: .jsonl, .json, .csv, .tsv, .txt. Another name: JSONL if '{'
+     * comes first, else text. */
     enum tune_dataset_format format;
-    /* NULL: found from the first row: "text", else "output", "content", else the only string field;
-     * otherwise an error that lists the fields */
+    /* Column to train on. NULL: "text", else "output", "content", or the only string column. */
     const char *text_field;
-    /* NULL: train on everything. Else only on the tokens that begin at or after the end of its
-     * first occurrence in the text; a row without it is a bad row */
+    /* Train only on tokens after the first occurrence of this text; a row without it is bad. NULL:
+     * train on everything. */
     const char *response_template;
-    /* NULL: none, or end_token. Spelling of a token put after the text (not after an empty one) and
-     * trained, "<|endoftext|>" for one: the model learns where texts end. "none": none */
+    /* Token to put after the text and to train on, by its spelling; "none": none. NULL: end_token
+     * after answers, else none. */
     const char *append_token;
-    /* NULL: unknown. Spelling of the model's own, which stands for append_token NULL behind
-     * answers: of alpaca, prompt and completion as strings, prompt templates that end in one */
+    /* The model's own end token, by its spelling; NULL: unknown. It follows answers: of alpaca, of
+     * prompt and completion as strings, and of prompt templates that end in a completion. */
     const char *end_token;
-    /* NULL: text. "auto": recognised from the columns of the first rows; or a name of those
-     * above */
+    /* "auto": recognized from the columns of the first rows; or a format's name. NULL: text. */
     const char *row_format;
-    const char *columns;             /* NULL, or "prompt=question,completion=answer": the file's names for the format's columns */
-    const char *prompt_template;     /* NULL, or a file or name as tune_prompt_template_open takes it, instead of a format */
-    /* NULL: completion, of messages and sharegpt assistant, of text all (completion with a
-     * response_template). completion, assistant, last (of the assistant's messages), all */
+    /* "prompt=question,completion=answer": names of columns in the file; NULL: the format's own */
+    const char *columns;
+    /* prompt template, as for tune_prompt_template_open, in place of a format; NULL: none */
+    const char *prompt_template;
+    /* What to train on: completion, assistant, last (the assistant's last message) or all. NULL:
+     * all of text (completion with a response_template), assistant of messages and sharegpt, else
+     * completion. */
     const char *train_on;
-    /* NULL: the model's own; else a file or name as tune_chat_template_open takes it. Opened only
-     * for rows that are conversations, an error with others */
+    /* Chat template, as for tune_chat_template_open; NULL: the model's own. An error with rows that
+     * are no conversations. */
     const char *chat_template;
-    const char *model_folder;        /* NULL, or where the model's chat template and the special tokens it names lie */
-    int max_length;                  /* tokens, at least 1; longer rows are cut on the right and counted */
-    bool skip_bad_rows;              /* a row that cannot be read is given out as bad and counted, not an error */
+    /* folder with the model's chat template and special tokens, or NULL */
+    const char *model_folder;
+    /* tokens; longer rows are cut on the right and counted; at least 1 */
+    int max_length;
+    /* count rows that cannot be read and give them as bad; else an error */
+    bool skip_bad_rows;
 };
 
-#define TUNE_ROW_LIMIT ((size_t)16 << 20) /* bytes; a longer row is a bad row */
+#define TUNE_ROW_LIMIT ((size_t)16 << 20) /* longest row, in bytes; a longer one is bad */
 
-/* tune_dataset_open - map the file and index its rows. options and their strings are read, not kept; tok is borrowed
- * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options
- * that do not go together; in formats other than text also a set of at most 1,000 rows without a token to train on in any. In
- * a larger set whose first 1,000 rows have none, tune_dataset_warning says so. */
+/* tune_dataset_open - map a file and index its rows. options and strings are read now; tok must
+ * outlive it. NULL with an error: no file, no rows, a JSON file without an array, an unknown column
+ * or append_token, or options that exclude each other. In formats other than text also: at most
+ * 1,000 rows, none of which has a token to train on. For a larger set tune_dataset_warning says so.
+ * tune_dataset_free - free it; NULL is fine. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
-/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns
- * 0, or -1 after tune_error_set. It calls tune_example_reserve, then sets ids, trained and count; or x->bad, to leave the row
- * out. Rows longer than max_length are cut and counted like a file's. get may be called from a helper thread, and from
- * several at once where the caller uses the set from several (a loader makes one call at a time). */
-struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),
+/* tune_dataset_from - a data set of count rows (1 to 2^52) that get makes. get fills x for row i
+ * and returns 0, or -1 after tune_error_set. It calls tune_example_reserve and sets ids, trained
+ * and count; or it sets x->bad to leave the row out. Longer rows are cut and counted like a file's.
+ * A helper thread may call get. Several threads call it only if you use the set from several; a
+ * loader makes one call at a time. */
+struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row,
+                                                                 struct tune_example *x),
                                        void *context, int max_length);
 void tune_dataset_free(struct tune_dataset *d);
 
+/* tune_dataset_rows - number of rows.
+ * tune_dataset_get - row's tokens into *x, which is emptied first. Any number of threads may call
+ * it. -1 with an error (file, line, reason): the row is bad. It is no JSON object or record; a
+ * column is missing, double or of another type; its UTF-8 is invalid; it is too long; or its
+ * conversation breaks the rules (conversation.h) or its template refuses it. */
 int64_t tune_dataset_rows(const struct tune_dataset *d);
-
-/* tune_dataset_get - row's tokens into *x (emptied first). Any number of threads. -1: the row is bad (file, line, what):
- * no JSON object or record, a column missing, twice or of another type, invalid UTF-8, a lone surrogate escape, too long, a
- * conversation that breaks the rules (conversation.h) or that its chat template refuses. */
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 
-/* What was met so far, counted once per tune_dataset_get. */
+/* tune_dataset_counts - what rows were met so far, counted once per tune_dataset_get. */
 struct tune_dataset_counts {
     int64_t rows, truncated, bad;
-    int64_t truncated_away; /* had trained tokens, lost all of them to the cut */
-    int64_t unlabelled;     /* had no trained token before any cut */
+    int64_t truncated_away; /* rows that lost all trained tokens to the cut */
+    int64_t unlabelled;     /* rows without a trained token before any cut */
 };
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
-/* tune_dataset_text_field - the field in use, NULL for text files, callbacks and formats of several columns.
- * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ...";
- * NULL for rows of text.
- * tune_dataset_warning - what the user should know of the template, of special tokens in it that the tokenizer does not have;
+/* tune_dataset_text_field - the column in use; NULL for text files, callbacks and formats of
+ * several columns.
+ * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output,
+ * input; trained on completion; ..."; NULL for rows of text.
+ * tune_dataset_warning - something the user should know of the template or its special tokens;
  * NULL: nothing.
- * tune_dataset_tokenizer - the one it was opened with; NULL for callbacks.
- * tune_dataset_prompt_hash, tune_dataset_chat_hash - of the content of the prompt template, of the chat template; 0: there is none.
- * tune_dataset_row_bytes - about what reading the longest row takes of memory beside its tokens that are kept; 0 where that is
- * little, and for callbacks.
- * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
- * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
- * tune_dataset_hash - the fingerprint, and of a set with templates theirs with it: what rows become by another template is
- * another set.
- * tune_dataset_row_hash - hash of a row's bytes in the file, of its number, and of the first record
- * of CSV; 0 for callbacks.
- * tune_dataset_stamp - the file's size and time of change when it was opened; NULL for callbacks.
- * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened.
- * tune_dataset_whole - 0, or -1: the file was cut short since it was opened. Asked before tune_dataset_row_hash. */
+ * tune_dataset_tokenizer - its tokenizer; NULL for callbacks.
+ * tune_dataset_prompt_hash - hash of the prompt template; 0: none.
+ * tune_dataset_chat_hash - hash of the chat template; 0: none.
+ * tune_dataset_row_bytes - about the memory that reading the longest row takes besides its tokens;
+ * 0 if it is little.
+ * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size;
+ * TUNE_DATASET_SOURCE_SIZE fits any).
+ * tune_dataset_fingerprint - hash of the file (tune_file_fingerprint); 0 for callbacks.
+ * tune_dataset_hash - hash of the file and of the templates.
+ * tune_dataset_row_hash - hash of a row's bytes, its number, and the first record of a CSV file; 0
+ * for callbacks.
+ * tune_dataset_stamp - size and time of change of the file when it was opened; NULL for callbacks.
+ * tune_dataset_unchanged - 0, or -1 with an error: size or time of change differ now.
+ * tune_dataset_whole - 0, or -1 with an error: the file was cut short since. Call it before
+ * tune_dataset_row_hash. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);
@@ -159,22 +171,21 @@ const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d);
 int tune_dataset_unchanged(const struct tune_dataset *d);
 int tune_dataset_whole(const struct tune_dataset *d);
 
-/* tune_dataset_held_out - whether (seed, row) falls to the held-out part when share of the rows is trained on: a hash of the two,
- * so it does not change when rows are appended. */
+/* tune_dataset_held_out - whether row is held out when share of the rows is trained on. It is a
+ * hash of (seed, row), so appended rows do not change it. */
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
 
-/* tune_get_dataset - by --model, --dataset, --format, --columns, --prompt-template, --chat-template, --train-on, --text-field,
- * --response-template, --append-token, --max-length, --skip-bad-rows. --format auto with --text-field or --response-template is
- * text.
- * No --dataset is an error of kind USAGE. tune_get_eval_dataset - the file of --eval-dataset, by the same options. */
+/* tune_get_dataset - the data set that the options describe. NULL with kind USAGE: none is named.
+ * tune_get_eval_dataset - the data set to evaluate on, with the same options. */
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
-struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
+struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags,
+                                           struct tune_tokenizer *tok);
 
-/* tune_dataset_show - the first n rows as the model sees them onto stream. In formats other than text first the pieces of a
- * row's text, one a line: trained or masked, whether the template or the row says it. Then one token a line: position, id,
- * trained or masked, the text it stands for (control characters escaped; the vocabulary's own spelling where a token is part
- * of a character), and where the cut to max_length fell. These rows are counted like any others. -1: a bad row, or the stream
- * cannot be written. */
+/* tune_dataset_show - print the first n rows as the model sees them. In formats other than text,
+ * the pieces of the text come first: trained or masked, from the template or from the row. Then one
+ * token a line: position, id, trained or masked, its text, and where the cut fell. Control
+ * characters are escaped. These rows are counted like others. -1 with an error: a bad row, or
+ * stream cannot be written. */
 int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n, FILE *stream);
 
 #ifdef __cplusplus

@@ -1,22 +1,26 @@
-/* loader.h - which rows come next, as padded or packed micro-batches; tokenised by a helper thread at most two steps ahead.
+/* loader.h - the next rows as padded or packed micro-batches. A helper thread tokenizes, at most
+ * two steps ahead.
  *
- *     while ((micros = tune_loader_more(load, &at)) > 0)       one optimizer step
+ *     while ((micros = tune_loader_more(load, &at)) > 0)     one optimizer step
  *         while (micros-- > 0)
- *             tune_loader_next(load, &batch);                  one micro-batch, borrowed until the next call
+ *             tune_loader_next(load, &batch);        one micro-batch, borrowed until the next call
  *
- * Steps do not cross epochs; the last step of an epoch may have fewer micro-batches and its
- * last micro-batch fewer rows. Order is a function of (seed, epoch): nothing to store.
+ * Steps do not cross epochs. The last step of an epoch may have fewer micro-batches, and its last
+ * micro-batch fewer rows. The order is a function of (seed, epoch), so there is nothing to store.
  *
- * Rows without a label (none in them, or all cut away) and bad rows that are skipped are left out: a step takes further rows in
- * their place. So a step's rows are a run of the epoch's order, and by epochs the plan may get shorter as such rows are met.
+ * Rows without a label and bad rows that are skipped are left out. A step takes the next rows in
+ * their place. So a step's rows are consecutive in the epoch's order, and the plan may become
+ * shorter as such rows are met.
  *
- * With packing, a micro-batch is up to batch_size packs, each several whole rows in max_length tokens: as many rows as fit
- * into the step's packs, in the epoch's order, by best fit; the first that does not begins the next step (packs.h: why). It
- * streams, one row looked at beyond the step. No label crosses from row to row, positions restart, no row sees another. How
- * many rows a step takes is known when it is made: by epochs, the number of steps is an estimate.
+ * With packing, a micro-batch has up to batch_size packs. A pack is several whole rows in
+ * max_length tokens. A step takes rows in the epoch's order, by best fit, until one does not fit;
+ * that row begins the next step (packs.h says why). Only one row beyond the step is looked at.
+ * Labels and attention do not cross rows, and positions restart. The number of steps is an estimate
+ * if it follows from epochs.
  *
- * The helper thread starts at the first tune_loader_more, sleeps while it is two steps ahead, takes no signals, and what
- * it fails at is handed over at the tune_loader_more of the step that needs that row. A loader belongs to one thread. */
+ * The helper thread starts at the first tune_loader_more and takes no signals. If it fails at a
+ * row, the tune_loader_more of the step with that row returns the error. A loader belongs to one
+ * thread. */
 #ifndef TUNE_LOADER_H
 #define TUNE_LOADER_H
 
@@ -36,79 +40,87 @@ struct tune_flags;
 
 enum tune_part { TUNE_TRAIN, TUNE_HELD_OUT, TUNE_ALL };
 
-/* Nothing here has a default: a zeroed max_steps is no step at all. */
+/* There are no defaults. A zeroed max_steps means no step at all. */
 struct tune_loader_options {
     enum tune_part part;
-    double train_split;        /* share trained on, (0,1]; see tune_dataset_held_out. ALL: not read */
+    /* share of rows to train on, (0,1]; see tune_dataset_held_out; not read for ALL */
+    double train_split;
     uint64_t seed;
-    bool shuffle;              /* a new order each epoch */
+    bool shuffle;              /* a new order in each epoch */
     int batch_size, accumulate;
-    int max_length;            /* tokens of the longest row, for the buffers: the data set's */
-    double epochs;             /* above 0; planned rows = ceil(rows * epochs) */
-    int64_t max_steps;         /* -1: by epochs; else exactly that many, over as many epochs as it takes */
-    /* stop at the first step boundary this long after the first tune_loader_more began, after one
-     * step at least; -1: never */
+    int max_length;            /* tokens of the longest row, as in the data set */
+    double epochs;             /* above 0; planned rows are ceil(rows * epochs) */
+    /* exactly that many steps, over as many epochs as needed; -1: by epochs */
+    int64_t max_steps;
+    /* Stop at the first step boundary this long after the first tune_loader_more, after one step at
+     * least; -1: never. */
     double stop_after_seconds;
-    const bool *stable;        /* NULL, or where the logger notes that --until-stable is reached: stop there */
-    int64_t stop_at_step;      /* stop when at->step is there, as if by a signal; 0: never */
-    volatile int *starting;    /* NULL, or what the first tune_loader_more sets to 0: from then on there is work to save */
-    /* NULL, or where the program's handler notes the signal it caught. Write it with an atomic
-     * store: with ahead another thread reads it. */
+    const bool *stable;        /* stop when *stable is true; NULL: never */
+    int64_t stop_at_step;      /* stop when at->step is that; 0: never */
+    /* set to 0 by the first tune_loader_more, when there is work to save; NULL: none */
+    volatile int *starting;
+    /* Stop when *signal is not 0; NULL: never. Write it with an atomic store, because a helper
+     * thread reads it. */
     const volatile int *stop_signal;
-    bool packing;              /* several rows to a row of the batch, see above */
-    bool ahead;                /* tokenise in a helper thread; otherwise in the calls themselves */
+    bool packing;              /* several rows in each row of the batch, see above */
+    bool ahead;                /* tokenize in a helper thread; else in the calls */
 };
 
-/* tune_loader_new - d is borrowed until free. Buffers for batch_size * max_length tokens are made here; the rows of the
- * steps ahead take as many bytes as they have tokens (or, packed, room for tokens), times 5. NULL with an error: the part is
- * empty, nonsense options. */
-struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options);
+/* tune_loader_new - a loader over d, which must outlive it. Buffers for batch_size * max_length
+ * tokens are made here. Rows of the steps ahead take 5 bytes per token. NULL with an error: the
+ * part is empty, or bad options.
+ * tune_loader_free - stop the helper thread and free it; NULL is fine. */
+struct tune_loader *tune_loader_new(struct tune_dataset *d,
+                                    const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 
-/* tune_loader_bytes - host memory it takes over a set of that many rows, examples of full length included. */
+/* tune_loader_bytes - host memory of such a loader over rows rows of full length. */
 int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
 
-/* tune_loader_rows - rows of its part; planned_rows, planned_steps - over all epochs (rows: 2^63 - 1 where max_steps decides).
- * With packing and by epochs the steps are estimated from the rows that steps had so far; before the first, the most it can be. */
+/* tune_loader_rows - rows of its part.
+ * tune_loader_planned_rows - rows over all epochs; 2^63 - 1 if max_steps decides.
+ * tune_loader_planned_steps - steps over all epochs. With packing and by epochs, it is an estimate
+ * from the steps so far; before the first one, the most there can be. */
 int64_t tune_loader_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 
-/* tune_loader_more - micro-batches of the next step; 0 to stop; -1: a bad row, a row longer than
- * max_length, or an epoch (or all of less than one) in which no row has a label. Sets
- * at->planned_steps; at->finished at the planned end and after at->early_stop, else at->stopped
- * (and at->signal) where it stops before. Rows at the end of an epoch that are all left out make
- * no step: they are added to at->rows and at->epoch. */
+/* tune_loader_more - the number of micro-batches of the next step; 0: stop. -1 with an error: a bad
+ * row, a row longer than max_length, or an epoch without any label. It sets at->planned_steps. At
+ * the end it sets at->finished if the plan is done or after at->early_stop, else at->stopped and
+ * at->signal. Rows that are left out at an epoch's end count in at->rows and at->epoch. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);
 
-/* tune_loader_next - the next micro-batch into *batch, borrowed until the next call. Every row has
- * a label, so T is at least 2. -1: the step has no more of them. */
+/* tune_loader_next - the next micro-batch, borrowed until the next call. Every row has a label, so
+ * T is at least 2. -1 with an error: the step has no more. */
 int tune_loader_next(struct tune_loader *load, struct tune_batch *batch);
 
-/* tune_progress_step - a step is done: advance at by what the loader handed out for it. Once a step. */
+/* tune_progress_step - advance at by the step that the loader just handed out. Call it once per
+ * step. */
 void tune_progress_step(struct tune_progress *at, const struct tune_loader *load);
 
-/* tune_loader_waited_s - how long the caller has waited for rows to be read and tokenised, in all. */
+/* tune_loader_waited_s - seconds that the caller has waited for rows so far. */
 double tune_loader_waited_s(const struct tune_loader *load);
 
-/* tune_loader_seek - go on behind at->step steps and at->rows rows, as the loader did that counted them; also with another
- * size of a step, from that row on. -1: the plan does not have so many rows. Limits of time begin anew. */
+/* tune_loader_seek - continue after at->step steps and at->rows rows, as the loader that counted
+ * them did. The size of a step may differ. Time limits start anew. -1 with an error: the plan has
+ * fewer rows. */
 int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at);
 
-/* tune_loader_rows_hash - what at->rows_hash is behind so many rows, by the data file as it is
- * now: these rows are read once more. -1: the file was cut short. */
+/* tune_loader_rows_hash - the value of at->rows_hash after so many rows, from the data file as it
+ * is now. It reads these rows. -1 with an error: the file was cut short. */
 int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash);
 
-/* tune_loader_bad_row - whether the steps ended at a row that cannot be read. Want of memory and a
- * file that was cut short are other errors. */
+/* tune_loader_bad_row - whether the last error was a row that cannot be read. No memory, or a file
+ * cut short, are other errors. */
 bool tune_loader_bad_row(struct tune_loader *load);
 
-/* tune_loader_rewind - begin again at the first row of epoch 0 (evaluation). */
+/* tune_loader_rewind - go back to the first row of epoch 0, for an evaluation. */
 int tune_loader_rewind(struct tune_loader *load);
 
-/* tune_get_loader - the training rows of data by --train-split, --batch-size, --accumulate, --shuffle, --seed, --epochs,
- * --max-steps, --stop-at-step, --stop-after-seconds, --until-stable, --packing; stops at the signal noted in *flags->stop_signal.
- * tune_get_loader_options - what it passes to tune_loader_new. */
+/* tune_get_loader - the loader of the training rows that the options describe. It stops at the
+ * signal in *flags->stop_signal.
+ * tune_get_loader_options - the options that it passes to tune_loader_new. */
 struct tune_loader_options tune_get_loader_options(const struct tune_flags *flags);
 struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data);
 

@@ -84,7 +84,8 @@ struct tune_ceilings {
 /* The part of the training loop that runs. Model, loss, optimizer and evaluator set it; the
  * profiler reads it. */
 enum tune_phase {
-    TUNE_DATA, TUNE_FORWARD, TUNE_LOSS, TUNE_BACKWARD, TUNE_CLIP, TUNE_UPDATE, TUNE_AFTER, TUNE_EVALUATION, TUNE_PHASES
+    TUNE_DATA, TUNE_FORWARD, TUNE_LOSS, TUNE_BACKWARD, TUNE_CLIP, TUNE_UPDATE, TUNE_AFTER,
+    TUNE_EVALUATION, TUNE_PHASES
 };
 struct tune_doing {
     enum tune_phase phase;
@@ -106,7 +107,8 @@ struct tune_device {
 };
 
 /* tune_device_does - tell dev what the operations from here on belong to. */
-static inline void tune_device_does(struct tune_device *dev, enum tune_phase phase, int layer, const char *what)
+static inline void tune_device_does(struct tune_device *dev, enum tune_phase phase, int layer,
+                                    const char *what)
 {
     struct tune_doing doing = {phase, layer, what};
     dev->doing = doing;
@@ -156,8 +158,10 @@ int tune_device_memory(const struct tune_device *dev, struct tune_device_memory 
  * device, more than its caches hold; they stay zero. All rates are 0 if the device has no
  * measurement. */
 int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest);
-int64_t tune_device_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library);
-int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n);
+int64_t tune_device_reserve_bytes(const struct tune_device *dev,
+                                  const struct tune_largest *largest, int64_t *library);
+int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings,
+                         tune_address memory, int64_t n);
 
 /* tune_get_device - the device that the options name. */
 struct tune_device *tune_get_device(const struct tune_flags *flags);

@@ -5,7 +5,7 @@
  * ends, the device copies the record into a ring. tune_record_read brings the finished steps to the
  * host. A program of your own makes a record with room 1 and reads it after each step.
  *
- *     struct tune_record *record = tune_record_new(dev, 10);      at most 10 steps between two reads
+ *     struct tune_record *record = tune_record_new(dev, 10);   at most 10 steps between two reads
  *     tune_model_zero_grad(m, record); ... tune_optimizer_step(opt, lr, record);
  *     int n = tune_record_read(record, &steps);                   waits for the device */
 #ifndef TUNE_RECORD_H
@@ -40,7 +40,8 @@ struct tune_scalars {
 
 /* One scalar of the record as a tensor for an operation: TUNE_SCALAR(step, loss_sum). */
 #define TUNE_SCALAR(step, name) \
-    tune_tensor_1d(tune_address_plus(step, (int64_t)offsetof(struct tune_scalars, name)), TUNE_F64, 1)
+    tune_tensor_1d(tune_address_plus(step, (int64_t)offsetof(struct tune_scalars, name)), \
+                   TUNE_F64, 1)
 
 /* A finished step, on the host. */
 struct tune_done_step {

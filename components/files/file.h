@@ -1,4 +1,4 @@
-/* file.h - files as the rest of the library needs them: mapped for reading, replaced whole for writing. */
+/* file.h - files for the rest of the library: mapped to read, replaced whole to write. */
 #ifndef TUNE_CORE_FILE_H
 #define TUNE_CORE_FILE_H
 
@@ -13,50 +13,58 @@ extern "C" {
 
 #define TUNE_PATH_MAX 4096
 
-/* A read-only mapping. An empty file maps to size 0 and a data pointer that may not be read. Whoever cuts a file short
- * while it is mapped makes reading what is gone end the program (SIGBUS; our programs say which file it was). So what is
- * parsed is read, not mapped, and mapped are only the data of tensors and the rows of data sets. */
+/* A read-only mapping. An empty file has size 0 and a data pointer that must not be read. If
+ * someone cuts the file short, reading the missing part ends the program (SIGBUS; our programs name
+ * the file). So only tensor data and data-set rows are mapped; files that are parsed are read. */
 struct tune_mapping {
     const char *data;
     size_t size;
 };
 
-/* tune_file_map - map a regular file (symbolic links are followed). 0, or -1: absent, a folder, a pipe or device, no
- * permission.
- * tune_file_unmap - give it back; a zeroed mapping is fine.
- * tune_file_release - the pages of a mapping that lie wholly in [begin, end) leave resident memory; the page cache keeps them, and
- * whoever reads there again finds what was there. */
+/* tune_file_map - map a regular file; symbolic links are followed. -1 with an error: absent, a
+ * folder, a pipe or device, or no permission.
+ * tune_file_unmap - unmap it; a zeroed mapping is fine.
+ * tune_file_release - drop the whole pages in [begin, end) from resident memory. They stay in the
+ * page cache and can be read again. */
 int tune_file_map(struct tune_mapping *m, const char *path);
 void tune_file_unmap(struct tune_mapping *m);
 void tune_file_release(const void *begin, const void *end);
 
-/* tune_file_open - a descriptor of a regular file, to read from, and its size; never waits. -1 with an error.
- * tune_file_read_at - size bytes from offset on into data; -1 too where the file ends before: it was cut meanwhile.
- * tune_file_map_open - map the first size bytes of an open file, which may be closed after; path is for messages. */
+/* tune_file_open - open a regular file to read; *size is its size. It never waits. -1 with an
+ * error.
+ * tune_file_read_at - read size bytes from offset into data. -1 with an error also if the file ends
+ * earlier.
+ * tune_file_map_open - map the first size bytes of an open file, which may then be closed. path is
+ * for messages. */
 int tune_file_open(const char *path, size_t *size);
 int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, size_t size);
 int tune_file_map_open(struct tune_mapping *m, int fd, const char *path, size_t size);
 
-/* tune_file_read - a whole file of at most limit bytes, NUL after it; the caller frees *text.
- * tune_file_read_open - the same of an open file of size bytes. */
+/* tune_file_read - read a whole file of at most limit bytes. A NUL follows; the caller frees *text.
+ * tune_file_read_open - the same for an open file of size bytes.
+ * tune_file_exists - whether path exists.
+ * tune_file_is_folder - whether path is a folder. */
 int tune_file_read(const char *path, size_t limit, char **text, size_t *size);
 int tune_file_read_open(int fd, const char *path, size_t size, size_t limit, char **text);
 
 bool tune_file_exists(const char *path);
 bool tune_file_is_folder(const char *path);
 
-/* tune_file_make_folder - make the folder and those above it, and sync their names (tune_file_sync_name). A folder that is there
- * already is fine.
- * tune_file_new_folder - make the folder alone: its parent must exist, and it must not. Its name is not synced. */
+/* tune_file_make_folder - make a folder and its parents, and sync their names. An existing folder
+ * is fine.
+ * tune_file_new_folder - make one folder. Its parent must exist and it must not. Its name is not
+ * synced. */
 int tune_file_make_folder(const char *path);
 int tune_file_new_folder(const char *path);
 
-/* tune_file_remove_folder - a folder with all that is in it, or a file; symbolic links are removed, not followed.
- * One that is not there is fine. */
+/* tune_file_remove_folder - remove a file, or a folder with all its contents. Symbolic links are
+ * removed, not followed. A missing one is fine. */
 int tune_file_remove_folder(const char *path);
 
-/* Replacing a file: what is written goes to "<path>.tmp-<pid>"; commit flushes, fsyncs, renames it over path and
- * fsyncs the folder; until then path is as it was. cancel (also after a failed commit) removes the temporary one. */
+/* Replacing a file: until commit, path stays as it was.
+ * tune_file_begin - open the temporary file "<path>.tmp-<pid>" to write.
+ * tune_file_commit - flush and sync it, and rename it over path.
+ * tune_file_cancel - remove the temporary file, also after a failed commit. */
 struct tune_file_writer {
     FILE *file;
     char path[TUNE_PATH_MAX], temporary[TUNE_PATH_MAX];
@@ -65,19 +73,23 @@ int tune_file_begin(struct tune_file_writer *w, const char *path);
 int tune_file_commit(struct tune_file_writer *w);
 void tune_file_cancel(struct tune_file_writer *w);
 
-/* tune_file_begin_output - begin for a path that somebody named: of a symbolic link the target is replaced, not the link; what
- * is no regular file (a pipe, a device) or a link to nothing yet is written to as it is, and cancel takes nothing back. */
+/* tune_file_begin_output - begin for a path that a user named. If it is a symbolic link, its target
+ * is replaced. A pipe, a device or a dangling link is written directly, and cancel takes nothing
+ * back. */
 int tune_file_begin_output(struct tune_file_writer *w, const char *path);
 
 /* tune_file_write - begin, write size bytes, commit.
- * tune_file_write_as - the same; the file gets at most the permissions mode, less what the umask takes. */
+ * tune_file_write_as - the same with at most the permissions mode, less the umask. */
 int tune_file_write(const char *path, const void *data, size_t size);
 int tune_file_write_as(const char *path, const void *data, size_t size, unsigned mode);
 
-/* A folder that appears under its name whole or not at all: begin makes the empty folder w->temporary ("<path>.tmp-<pid>",
- * without what a dead process of that number left in it), commit fsyncs it, renames it to path and fsyncs the folder above;
- * the files in it are synced by whoever writes them. path must not be there, or be an empty folder; the folder it lies
- * in must be there. cancel (also after a failed commit) removes the temporary one; the error text stays. */
+/* A folder that appears under its name complete or not at all:
+ * tune_file_begin_folder - make the empty folder w->temporary, "<path>.tmp-<pid>". Leftovers of a
+ * dead process with that pid are removed.
+ * tune_file_commit_folder - sync it, rename it to path, and sync the parent. The caller syncs the
+ * files in it. path must be absent or an empty folder, and its parent must exist.
+ * tune_file_cancel_folder - remove the temporary folder, also after a failed commit. The error text
+ * stays. */
 struct tune_folder_writer {
     char path[TUNE_PATH_MAX], temporary[TUNE_PATH_MAX];
 };
@@ -85,54 +97,57 @@ int tune_file_begin_folder(struct tune_folder_writer *w, const char *path);
 int tune_file_commit_folder(struct tune_folder_writer *w);
 void tune_file_cancel_folder(struct tune_folder_writer *w);
 
-/* tune_file_discard_folder - remove a folder that may have a name others look for: renamed aside first, so that nobody meets
- * half of it. One that is not there is fine.
- * tune_file_remove_leftovers - the entries of folder that a killed process left: "<name>.tmp-<number>". For a folder that no
- * other process writes to. */
+/* tune_file_discard_folder - remove a folder that others may look for. It is renamed first, so
+ * nobody sees half of it. A missing one is fine.
+ * tune_file_remove_leftovers - remove entries "<name>.tmp-<number>" that a killed process left in
+ * folder. No other process may write there. */
 int tune_file_discard_folder(const char *path);
 int tune_file_remove_leftovers(const char *folder);
 
-/* Size and time of last change of a file: whether it was touched. */
+/* tune_file_stamp - size and time of last change of a file, to see whether it changed. */
 struct tune_file_stamp {
     int64_t size;
     char modified[40]; /* "2025-01-31T09:30:00.123456789Z" */
 };
 int tune_file_stamp(const char *path, struct tune_file_stamp *stamp);
 
-/* tune_file_parent - the folder that path lies in, "." where it names none. */
+/* tune_file_parent - the folder of path; "." if it names none. */
 int tune_file_parent(char folder[TUNE_PATH_MAX], const char *path);
 
-/* tune_file_link - make (or replace, by rename) the symbolic link path -> target, and fsync its folder. */
+/* tune_file_link - make the symbolic link path -> target, or replace it by rename, and sync its
+ * folder. */
 int tune_file_link(const char *path, const char *target);
 
-/* tune_file_sync_folder - fsync a folder, so that renames in it last.
- * tune_file_sync_name - fsync the folder that path lies in, so that the new name lasts. A folder that may not be read cannot be
- * synced; then nothing is done. */
+/* tune_file_sync_folder - sync a folder, so that renames in it last.
+ * tune_file_sync_name - sync the folder of path, so that the new name lasts. It does nothing for a
+ * folder that cannot be read. */
 int tune_file_sync_folder(const char *path);
 int tune_file_sync_name(const char *path);
 
-/* tune_file_free_space - bytes that may still be written where the folder lies, 2^63 - 1 where the
+/* tune_file_free_space - bytes that can still be written where the folder lies. 2^63 - 1 if the
  * system does not say. Quotas are not known. */
 int64_t tune_file_free_space(const char *folder);
 
-/* tune_path - printf into path[TUNE_PATH_MAX]; -1 with an error if it does not fit. */
+/* tune_path - printf into path[TUNE_PATH_MAX]. -1 with an error: it does not fit. */
 int tune_path(char *path, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
 
-/* tune_defaults_path - "<defaults>/<name>" into path, where defaults is the folder of values this distribution ships:
- * $TUNE_DEFAULTS, else ../defaults or ../share/tune.c/defaults beside the program's own folder. -1: none found. */
+/* tune_defaults_path - the path of a file in the defaults folder: $TUNE_DEFAULTS, else ../defaults
+ * or ../share/tune.c/defaults beside the program's folder. -1 with an error: none is found. */
 int tune_defaults_path(char *path, const char *name);
 
-/* tune_file_fingerprint - a hash of a file's content that costs the same at any size: 64 blocks of 16 KiB spread
- * evenly over it (all of it where it is smaller), and its size. The hash continues from *hash, so several files
- * make one; start with 0. _open: of an open file of size bytes. */
+/* tune_file_fingerprint - hash a file's size and content at a cost that does not grow with its
+ * size: 64 blocks of 16 KiB, spread evenly. A smaller file is hashed whole. The hash continues from
+ * *hash; start with 0.
+ * tune_file_fingerprint_open - the same for an open file of size bytes. */
 int tune_file_fingerprint(const char *path, uint64_t *hash);
 int tune_file_fingerprint_open(int fd, const char *path, size_t size, uint64_t *hash);
 
-/* tune_hash64 - 64-bit hash of bytes, continuing from seed; for tables and fingerprints, not for secrets. */
+/* tune_hash64 - a 64-bit hash of bytes, continued from seed. For tables and fingerprints, not for
+ * secrets. */
 uint64_t tune_hash64(const void *data, size_t size, uint64_t seed);
 
 #ifdef __cplusplus

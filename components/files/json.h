@@ -1,10 +1,10 @@
-/* json.h - a strict pull reader for JSON that we do not trust.
+/* json.h - a strict pull reader for JSON from untrusted sources.
  *
- * cJSON keeps numbers as doubles, lets bad UTF-8 and duplicate keys pass and knows
- * no lines. Where exact integers, file and line, or bounded memory matter (safetensors
- * headers, data rows, space files) this reader is used. It walks text in place, holds
- * one decoded string at a time, and never recurses. RFC 8259, UTF-8 checked, depth at
- * most TUNE_JSON_DEPTH, no BOM, no comments, no NaN. Example:
+ * cJSON keeps numbers as doubles, accepts bad UTF-8 and duplicate keys, and knows no lines. This
+ * reader serves where exact integers, line numbers or bounded memory matter: safetensors headers,
+ * data rows, space files. It walks the text in place, holds one decoded string at a time, and never
+ * recurses. It follows RFC 8259: UTF-8 is checked, the depth is at most TUNE_JSON_DEPTH, and there
+ * are no BOM, comments or NaN. Example:
  *
  *     struct tune_json j;
  *     struct tune_text key;
@@ -26,7 +26,7 @@ extern "C" {
 
 #define TUNE_JSON_DEPTH 128
 
-/* Bytes with a length; may hold NUL, always followed by one NUL. */
+/* Bytes with a length. They may contain NUL; one NUL always follows. */
 struct tune_text {
     const char *data;
     size_t size;
@@ -47,46 +47,56 @@ struct tune_json {
     const char *text, *end; /* borrowed until tune_json_free */
     const char *at;
     int64_t first_line;     /* line number of text's first byte */
-    char *buffer[2];        /* decoded: [0] strings, [1] keys */
+    char *buffer[2];        /* decoded texts: [0] strings, [1] keys */
     size_t room[2];
     int depth;
-    bool first;             /* the innermost open array or object has given nothing yet */
-    bool lone_surrogates;   /* \ud800 alone becomes U+FFFD, as lenient JSON readers do, instead of an error */
-    uint64_t kind[TUNE_JSON_DEPTH / 64]; /* bit set: object */
+    bool first;             /* nothing was read from the innermost array or object yet */
+    /* turn a lone surrogate into U+FFFD, as lenient readers do; else it is an error */
+    bool lone_surrogates;
+    uint64_t kind[TUNE_JSON_DEPTH / 64]; /* a bit per level: 1 is an object */
 };
 
-/* tune_json_start - begin reading size bytes of text; name and first_line (1 for a whole file) go into messages.
- * Nothing is allocated yet; tune_json_free frees what reading allocates. */
-void tune_json_start(struct tune_json *j, const char *name, const char *text, size_t size, int64_t first_line);
+/* tune_json_start - begin to read size bytes of text. name and first_line (1 for a whole file) go
+ * into messages. Nothing is allocated yet.
+ * tune_json_free - free what reading allocated. */
+void tune_json_start(struct tune_json *j, const char *name, const char *text, size_t size,
+                     int64_t first_line);
 void tune_json_free(struct tune_json *j);
 
-/* tune_json_peek - the type of the value that comes next; TUNE_JSON_ERROR with an error if none can. */
+/* tune_json_peek - the type of the next value; TUNE_JSON_ERROR with an error if there can be
+ * none. */
 enum tune_json_type tune_json_peek(struct tune_json *j);
 
-/* tune_json_object, tune_json_array - step into what must be one. 0 or -1.
- * tune_json_key - the next key of the object: 1 with *key (valid until the next key), 0 at its end, -1.
- * tune_json_item - 1 if the array has one more item, 0 at its end, -1.
- * After key or item 1, read or skip exactly one value. Duplicate keys are the caller's to refuse. */
+/* tune_json_object - step into an object. 0, or -1 with an error.
+ * tune_json_array - step into an array. 0, or -1 with an error.
+ * tune_json_key - the object's next key: 1 with *key, valid until the next key; 0 at its end; -1
+ * with an error. Duplicate keys are the caller's to refuse.
+ * tune_json_item - 1 if the array has another item, 0 at its end, -1 with an error.
+ * After a key or an item, read or skip exactly one value. */
 int tune_json_object(struct tune_json *j);
 int tune_json_key(struct tune_json *j, struct tune_text *key);
 int tune_json_array(struct tune_json *j);
 int tune_json_item(struct tune_json *j);
 
-/* Scalars, 0 or -1. A string is valid until the next string (keys do not disturb it).
- * u64 takes digits only: 1.0, -1, 1e3 and what is above 2^64-1 are errors. */
+/* Scalars; 0, or -1 with an error.
+ * tune_json_string - a string, valid until the next string.
+ * tune_json_u64 - an integer in digits: 1.0, -1, 1e3 and numbers above 2^64 - 1 are errors.
+ * tune_json_double - a number.
+ * tune_json_bool - true or false.
+ * tune_json_null - null. */
 int tune_json_string(struct tune_json *j, struct tune_text *text);
 int tune_json_u64(struct tune_json *j, uint64_t *value);
 int tune_json_double(struct tune_json *j, double *value);
 int tune_json_bool(struct tune_json *j, bool *value);
 int tune_json_null(struct tune_json *j);
 
-/* tune_json_skip - over one value of any kind, checking it as strictly. */
+/* tune_json_skip - skip one value of any type, with the same checks. */
 int tune_json_skip(struct tune_json *j);
 
-/* tune_json_end - only white space may follow. */
+/* tune_json_end - check that only white space follows. */
 int tune_json_end(struct tune_json *j);
 
-/* tune_json_line - the line the reader stands on.
+/* tune_json_line - the current line.
  * tune_json_fail - set the error "name:line:column: <text>"; returns -1. */
 int64_t tune_json_line(const struct tune_json *j);
 int tune_json_fail(struct tune_json *j, const char *format, ...)
@@ -95,14 +105,14 @@ int tune_json_fail(struct tune_json *j, const char *format, ...)
 #endif
     ;
 
-/* tune_text_equal - the text is exactly these characters. */
+/* tune_text_equal - whether the text is exactly these characters. */
 bool tune_text_equal(struct tune_text text, const char *string);
 
-/* tune_utf8_valid - size bytes are well-formed UTF-8 (no surrogates, no overlong forms, at most U+10FFFF);
- * otherwise false and, where bad is not NULL, the offset of the first bad byte. */
+/* tune_utf8_valid - whether size bytes are well-formed UTF-8: no surrogates, no overlong forms, at
+ * most U+10FFFF. If not, *bad, unless NULL, is the offset of the first bad byte. */
 bool tune_utf8_valid(const char *text, size_t size, size_t *bad);
 
-/* tune_utf8_mend - each byte that makes the text no UTF-8 becomes a '?'. */
+/* tune_utf8_mend - replace each byte that breaks UTF-8 by '?'. */
 void tune_utf8_mend(char *text, size_t size);
 
 #ifdef __cplusplus

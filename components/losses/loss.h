@@ -6,8 +6,8 @@
  * projection. Masked positions cost nothing. A loss is a sum over labels. Only the optimizer
  * divides, so accumulation cannot change the result.
  *
- *     tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden);     training by cross entropy
- *     tune_loss_forward(loss, hidden, &batch, &sum);                          evaluation
+ *     tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden);   training
+ *     tune_loss_forward(loss, hidden, &batch, &sum);                        evaluation
  *
  * A loss of your own is this loop (docs/your-own-loss.md):
  *
@@ -40,7 +40,8 @@ void tune_loss_free(struct tune_loss *l);
 
 /* tune_loss_bytes - bytes that tune_loss_new would take on the device for a model of this shape and
  * N positions. */
-int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations, int64_t N, bool training);
+int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations,
+                        int64_t N, bool training);
 
 /* Some labelled positions of a batch. Its views belong to the loss until the next chunk, or to the
  * model until its next forward. */
@@ -66,7 +67,8 @@ struct tune_chunk {
  * hidden.
  * tune_loss_dhidden - the gradient of hidden [N,C], 0 at positions without a label. It belongs to
  * the loss until the next batch; the model's backward overwrites it. */
-int tune_loss_chunk(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, struct tune_record *record,
+int tune_loss_chunk(struct tune_loss *l, const struct tune_tensor *hidden,
+                    const struct tune_batch *batch, struct tune_record *record,
                     struct tune_chunk *chunk);
 int tune_cross_entropy(struct tune_chunk *chunk, const struct tune_tensor *weights);
 int tune_cross_entropy_gradient(struct tune_chunk *chunk, const struct tune_tensor *weights);
@@ -80,29 +82,34 @@ struct tune_tensor *tune_loss_dhidden(struct tune_loss *l);
  * tune_chunk_host - the chunk's logits [n,V] in host memory: in place on the CPU, else a copy that
  * tune_chunk_done brings back. Waits for the device. NULL with an error.
  * tune_chunk_add_loss - add a number to the step's loss_sum. */
-int tune_chunk_each(struct tune_chunk *chunk, struct tune_chunk *other, tune_row_loss *loss, void *context);
+int tune_chunk_each(struct tune_chunk *chunk, struct tune_chunk *other, tune_row_loss *loss,
+                    void *context);
 float *tune_chunk_host(struct tune_chunk *chunk);
 int tune_chunk_add_loss(struct tune_chunk *chunk, double loss);
 
 /* tune_loss_project - the logits of the same positions by another model, into *chunk2. hidden2 is
  * that model's output for the same batch. other is that model's loss; it may be made without
  * training. */
-int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2, const struct tune_chunk *chunk,
+int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2,
+                      const struct tune_chunk *chunk,
                       struct tune_chunk *chunk2);
 
 /* tune_loss_forward_backward - the loop above with cross entropy. *dhidden is that of
  * tune_loss_dhidden. */
-int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
+int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden,
+                               const struct tune_batch *batch,
                                struct tune_record *record, struct tune_tensor **dhidden);
 
 /* tune_loss_forward - add the sum of -log p over the batch's labels to *loss_sum, nats. Waits for
  * the device. */
-int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
+int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden,
+                      const struct tune_batch *batch,
                       double *loss_sum);
 
 /* tune_loss_log_probs - *log_probs [N] F32 on the device: log p of the label at each position, 0
  * where there is none. It belongs to the loss until the next call. */
-int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
+int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden,
+                        const struct tune_batch *batch,
                         struct tune_tensor *log_probs);
 
 /* Losses of whole rows, such as preferences, need these. -1 with an error if the batch is packed.
@@ -111,9 +118,11 @@ int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, c
  * tune_loss_row_weights - *weights [N] on the device: factors[b] at each position of row b. Valid
  * until the next call of this or of tune_loss_log_probs.
  * tune_get_loss - the loss of a training run. */
-int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
+int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden,
+                            const struct tune_batch *batch,
                             double *sums);
-int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch, const double *factors,
+int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch,
+                          const double *factors,
                           struct tune_tensor *weights);
 
 struct tune_flags;

@@ -1,4 +1,4 @@
-/* build_id.h - which build of a program a figure belongs to, read from its file: nothing is started. */
+/* build_id.h - identify the build of a program from its file, without starting it. */
 #ifndef TUNE_CORE_BUILD_ID_H
 #define TUNE_CORE_BUILD_ID_H
 
@@ -8,10 +8,10 @@ extern "C" {
 
 #define TUNE_BUILD_ID_SIZE 65
 
-/* tune_build_id - into id: of an ELF file its GNU build id (hexadecimal, 2 to 64 digits; the linker's, of what was
- * compiled: two clones of one commit agree), of any other file, a script for one, or an ELF file without such a note,
- * "text-" or "file-" and 16 digits of a hash of all its bytes. -1: it cannot be read, or its headers point outside the
- * file. */
+/* tune_build_id - write the identity of a program file into id. An ELF file has its GNU build id, 2
+ * to 64 hexadecimal digits from the linker; two clones of one commit agree. Any other file has
+ * "text-" or "file-" and 16 digits of a hash of its bytes. -1 with an error: it cannot be read, or
+ * its headers point outside the file. */
 int tune_build_id(const char *path, char id[TUNE_BUILD_ID_SIZE]);
 
 #ifdef __cplusplus

@@ -16,8 +16,9 @@ extern "C" {
 struct tune_cgroup {
     double cpus;          /* processors by quota: quota / period; 0: no quota */
     int64_t memory_limit; /* bytes; 0: no limit */
-    int64_t memory_free;  /* bytes still to be had: limit - usage, where file pages the kernel can take back are no usage;
-                             of the group that leaves least, which may be another than memory_limit's. Without limit 0 */
+    /* bytes still to be had: limit - usage, where file pages the kernel can take back are no usage;
+     * of the group that leaves least, which may be another than memory_limit's. Without limit 0 */
+    int64_t memory_free;
     char memory_group[256]; /* that group's folder */
 };
 

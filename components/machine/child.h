@@ -1,22 +1,26 @@
-/* child.h - a program run under guard: whatever it starts ends with it, and with us.
+/* child.h - run a program under guard: whatever it starts ends with it, and with us.
  *
- *     struct tune_child_options o = {.argv = argv, .environment = env, .log = "log.txt", .log_limit = 1 << 20,
- *                                    .limit_s = 600, .grace_s = 10};
+ *     struct tune_child_options o = {.argv = argv, .environment = env, .log = "log.txt",
+ *                                    .log_limit = 1 << 20, .limit_s = 600, .grace_s = 10};
  *     struct tune_child *c = tune_child_start(&o);
  *     poll(tune_child_descriptor(c)) ... tune_child_end(c, &end);
  *
- * Between us and the program stands a small process, the guard: the same executable started again (tune_child_guard must
- * be called first thing in main). It is a child subreaper, puts the program into a process group of its own, and holds a
- * pipe from us. When the pipe ends (we died, however), when the limit is over or when it is told to, it sends SIGTERM to
- * the whole group, after the grace SIGKILL, to the group and to every descendant that left it, and waits until none is
- * left. What the program leaves behind when it ends by itself is ended the same way. Output goes to the log through the
- * guard, which keeps the first and the last half of log_limit bytes.
+ * A small process stands between us and the program: the guard. It is our executable, started
+ * again, so main must call tune_child_guard first. The guard is a child subreaper, puts the program
+ * into a process group of its own, and holds a pipe from us.
  *
- * If the guard itself is killed (SIGKILL), the kernel kills the program with it, and tune_child_end what is left in their
- * session; what made a session of its own lives on then, and where we were killed too, all that the program had started.
+ * The guard ends the program when the pipe closes (we died), when the time limit is over, or when
+ * it is told to. It sends SIGTERM to the group. After the grace time it sends SIGKILL to the group
+ * and to every descendant that left it. Then it waits until none is left. Descendants that outlive
+ * the program end the same way. Output passes through the guard into the log, which keeps the first
+ * and the last half of log_limit bytes.
  *
- * The program is started with all signals at their defaults, none blocked, without a controlling terminal, and with no
- * open files but 0 (/dev/null), 1 and 2 (the log). */
+ * If the guard itself is killed, the kernel kills the program, and tune_child_end kills what is
+ * left in their session. Processes in sessions of their own then survive. If we were killed too,
+ * all descendants of the program survive.
+ *
+ * The program starts with default signals, none blocked, and without a controlling terminal. Its
+ * only open files are 0 (/dev/null), 1 and 2 (the log). */
 #ifndef TUNE_ACTUATORS_CHILD_H
 #define TUNE_ACTUATORS_CHILD_H
 
@@ -30,58 +34,69 @@ extern "C" {
 #endif
 
 struct tune_child_options {
-    const char *const *argv;        /* NULL at its end; argv[0] with a '/' is a path from here, else looked up in our PATH */
-    const char *const *environment; /* "NAME=value", NULL at its end: all there is */
-    const char *folder;             /* to run in; NULL: ours */
+    /* ends with NULL; argv[0] with a '/' is a path, else looked up in our PATH */
+    const char *const *argv;
+    const char *const *environment; /* all of "NAME=value"; ends with NULL */
+    const char *folder;             /* working folder; NULL: ours */
     const char *log;                /* file for stdout and stderr; NULL: none */
-    int64_t log_limit;              /* bytes of it that are kept */
-    double limit_s, grace_s;        /* limit 0: none */
-    const int *cpus;                /* [cpu_count] it may use; NULL: as we */
+    int64_t log_limit;              /* bytes of the log to keep */
+    double limit_s, grace_s;        /* time limit, 0: none; time between SIGTERM and SIGKILL */
+    const int *cpus;                /* [cpu_count] processors that it may use; NULL: ours */
     int cpu_count;
-    /* start it when nobody on this machine, by this function, has one of cpus as his own, and have
-     * them until all has ended; the time until then is not counted in limit_s */
+    /* Wait until nobody on this machine has reserved one of cpus with this function, then reserve
+     * them until the end. The wait does not count for limit_s. */
     bool own_cpus;
 };
 
-enum tune_child_how { TUNE_CHILD_EXITED, TUNE_CHILD_SIGNALLED, TUNE_CHILD_TIMED_OUT, TUNE_CHILD_STOPPED, TUNE_CHILD_NOT_STARTED };
+enum tune_child_how {
+    TUNE_CHILD_EXITED, TUNE_CHILD_SIGNALLED, TUNE_CHILD_TIMED_OUT, TUNE_CHILD_STOPPED,
+    TUNE_CHILD_NOT_STARTED
+};
 
 struct tune_child_end {
     enum tune_child_how how;    /* STOPPED: tune_child_stop ended it */
-    int code;                   /* exit code, or the signal; of one that was ended (TIMED_OUT, STOPPED) 128 + the signal */
-    /* SIGKILL (or exit code 137, as a shell says it) that did not come from the guard, and oom_kill
-     * of the cgroup's memory.events or of /proc/vmstat rose meanwhile */
+    /* exit code, or the signal; 128 + the signal if TIMED_OUT or STOPPED */
+    int code;
+    /* The kernel probably killed it for want of memory. It ended by SIGKILL (or exit code 137) that
+     * the guard did not send. Meanwhile oom_kill rose in the cgroup's memory.events or in
+     * /proc/vmstat. */
     bool oom_killed;
-    double seconds;             /* from its start to its end; what it left behind may have taken longer */
-    double waited_s;            /* before that, until its processors were its own */
-    char reason[512];           /* NOT_STARTED: why; SIGNALLED: that it was the guard that was killed; else "" */
+    /* from its start to its end; its descendants may have taken longer */
+    double seconds;
+    double waited_s;            /* before that: the wait for its processors */
+    /* NOT_STARTED: the reason; SIGNALLED: that the guard was killed; else "" */
+    char reason[512];
 };
 
 struct tune_child;
 
-/* tune_child_guard - in main, before anything else: if this process was started as a guard, serves as one and returns
- * the exit code for main to return; else -1 at once. */
+/* tune_child_guard - call it first in main. If this process was started as a guard, it serves and
+ * returns the exit code for main to return. Else it returns -1 at once. */
 int tune_child_guard(int argc, char **argv);
 
-/* tune_child_find - the file that argv[0] names, with a '/' in it: 0, or an errno: it is not there, no file, not executable. */
+/* tune_child_find - find the file of argv[0], which has a '/'. 0, or an errno: absent, no file, or
+ * not executable. */
 int tune_child_find(const char *name, char path[TUNE_PATH_MAX]);
 
-/* Who has a processor as his own. Any program of this machine can have the sockets that stand for processors. */
+/* The process that reserved a processor. Any program of this machine can hold the sockets that
+ * reserve processors. */
 struct tune_child_holder {
     int cpu;
-    long pid;      /* 0: no process that we may look into (another user's, another container's) */
-    long uid;      /* of its user; -1: unknown */
-    char name[32]; /* of the process, "" where pid is 0 */
-    bool guard;    /* it is a guard of this library, so it will let go */
+    long pid;      /* 0: a process that we may not look into, such as another user's */
+    long uid;      /* its user; -1: unknown */
+    char name[32]; /* its name; "" if pid is 0 */
+    bool guard;    /* it is a guard of this library, so it will end */
 };
 
-/* tune_child_cpus_taken - whether somebody has one of cpus[count] as his own now: a child with own_cpus would wait. Then *holder
- * is who (NULL: not asked). */
+/* tune_child_cpus_taken - whether one of cpus[count] is reserved now, so that a child with own_cpus
+ * would wait. *holder, unless NULL: by whom. */
 bool tune_child_cpus_taken(const int *cpus, int count, struct tune_child_holder *holder);
 
-/* tune_child_start - NULL with an error: no such program, no permission, no process. What the kernel refuses later (a file
- * that is no program) is NOT_STARTED. tune_child_descriptor - readable when it has ended. tune_child_stop - end it as above,
- * a second time without waiting for the grace to pass; does not wait. tune_child_end - wait for the end of it and its
- * descendants, then fill *end; frees c. Always 0. */
+/* tune_child_start - start the program. NULL with an error: no such program, no permission, or no
+ * process. What the kernel refuses later (a file that is no program) is NOT_STARTED.
+ * tune_child_descriptor - a descriptor that is readable when it has ended.
+ * tune_child_stop - end it as above; it does not wait. A second call skips the grace time.
+ * tune_child_end - wait until it and its descendants have ended, fill *end and free c. Always 0. */
 struct tune_child *tune_child_start(const struct tune_child_options *o);
 int tune_child_descriptor(const struct tune_child *c);
 void tune_child_stop(struct tune_child *c);

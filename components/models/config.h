@@ -43,7 +43,8 @@ struct tune_model_config {
  * key is missing, out of range or not supported, or heads do not divide.
  * tune_model_config_parse - the same from parsed JSON; name goes into messages. */
 int tune_model_config_read(struct tune_model_config *c, const char *folder);
-int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *json, const char *name);
+int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *json,
+                            const char *name);
 
 /* tune_model_config_window - the attention window of a layer; 0: none. */
 int tune_model_config_window(const struct tune_model_config *c, int layer);

@@ -15,7 +15,8 @@ struct cJSON;
  * initializer_range, norms are 1, biases 0. Weights are a function of (seed, place), the same on
  * every machine. name: what the config is like, for tune_weights.json. progress: called after each
  * tensor with elements done and in all; NULL is fine. */
-int tune_model_init(const char *folder, const struct cJSON *config, const char *name, uint64_t seed, enum tune_dtype dtype,
+int tune_model_init(const char *folder, const struct cJSON *config, const char *name,
+                    uint64_t seed, enum tune_dtype dtype,
                     void (*progress)(void *context, int64_t done, int64_t total), void *context);
 
 #ifdef __cplusplus

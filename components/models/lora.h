@@ -1,11 +1,12 @@
 /* lora.h - low-rank adapters on a frozen model: LoRA (Hu et al. 2021), rsLoRA (Kalajdzievski 2023),
  * DoRA (Liu et al. 2024).
  *
- *     LoRA:  y = W x + bias + s B A d          d = dropout(x), s = alpha/r; rsLoRA: s = alpha/sqrt(r)
+ *     LoRA:  y = W x + bias + s B A d      d = dropout(x), s = alpha/r; rsLoRA: s = alpha/sqrt(r)
  *     DoRA:  y = W x + bias + (g - 1) W d + g s B A d
  *            g = magnitude / |W + s B A|, per row; backward takes the norm as a constant
  *
- *     struct tune_model *m = tune_model_load_frozen("models/SmolLM2-135M", dev, TUNE_F32, TUNE_BF16);
+ *     struct tune_model *m = tune_model_load_frozen("models/SmolLM2-135M", dev, TUNE_F32,
+ *                                                   TUNE_BF16);
  *     struct tune_lora_options o = {.r = 16, .alpha = 32, .targets = "all-linear"};
  *     tune_lora_add(m, &o, 42);
  *     tune_model_reserve(m, 1, 512, TUNE_FOR_TRAINING);      from here on like any model

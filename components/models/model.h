@@ -35,7 +35,8 @@ struct tune_tokenizer;
  * NULL with an error that names file and tensor.
  * tune_model_new - a model of that shape with all weights 0 and norms 1.
  * tune_model_free - free it and its memory on the device; NULL is fine. */
-struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations);
+struct tune_model *tune_model_load(const char *folder, struct tune_device *dev,
+                                   enum tune_dtype activations);
 struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev,
                                   enum tune_dtype activations);
 void tune_model_free(struct tune_model *m);
@@ -43,7 +44,8 @@ void tune_model_free(struct tune_model *m);
 /* tune_model_load_frozen - read a folder as a base for adapters (models/lora.h). Nothing is
  * trainable. Matrices are kept in the dtype storage (tune_parameters_freeze), vectors in F32. It
  * reads one tensor at a time, in pieces. */
-struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
+struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev,
+                                          enum tune_dtype activations,
                                           enum tune_dtype storage);
 
 /* tune_model_reserve - allocate everything for batches of up to B rows of up to T positions.
@@ -73,8 +75,10 @@ struct tune_model_adapted { /* the adapters of a model to plan for */
     const struct tune_lora_options *lora;
     enum tune_dtype storage; /* dtype of the frozen matrices */
 };
-int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config, struct tune_device *dev,
-                     enum tune_dtype activations, const struct tune_model_adapted *adapted, int B, int T, int what);
+int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config,
+                     struct tune_device *dev,
+                     enum tune_dtype activations, const struct tune_model_adapted *adapted, int B,
+                     int T, int what);
 
 /* tune_model_flops - FLOPs of training on one token in rows of T positions. A trained weight counts
  * 6, a frozen matrix under adapters 4. Recomputation does not count.
@@ -99,21 +103,26 @@ int tune_model_max_length(const struct tune_model *m);
  * tune_model_output_weight - the matrix [V,C] of the output projection, and its gradient. The
  * gradient has address 0 if it is frozen. */
 struct tune_parameters *tune_model_parameters(struct tune_model *m);
-struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p, int which);
+struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p,
+                                     int which);
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw);
 
 /* Kinds of numbers that a parameter can have. A trainable one may have all of them, a frozen one
  * has its weight. All but weights are F32. Each kind is one buffer, with the offsets of the
  * gradients. TUNE_EXTRA + i: see tune_model_extra. */
 enum { TUNE_EXTRAS = 4 };
-enum tune_values { TUNE_WEIGHT, TUNE_GRADIENT, TUNE_MOMENT_1, TUNE_MOMENT_2, TUNE_EXTRA, TUNE_VALUES = TUNE_EXTRA + TUNE_EXTRAS };
+enum tune_values {
+    TUNE_WEIGHT, TUNE_GRADIENT, TUNE_MOMENT_1, TUNE_MOMENT_2, TUNE_EXTRA,
+    TUNE_VALUES = TUNE_EXTRA + TUNE_EXTRAS
+};
 
 /* tune_model_extra - make named tensors of your own: for each trainable parameter one of its shape,
  * F32, zeroed. Returns their kind; the same name gives the same kind. Checkpoints save them.
  * tune_checkpoint_resume restores them if they were made before it. -1 with an error: a name that
  * is not 1 to 31 letters, digits and _; more than TUNE_EXTRAS names; no memory.
  *     int ema = tune_model_extra(model, "ema");
- *     struct tune_tensor w = tune_model_tensor(model, p, TUNE_WEIGHT), e = tune_model_tensor(model, p, ema);
+ *     struct tune_tensor w = tune_model_tensor(model, p, TUNE_WEIGHT);
+ *     struct tune_tensor e = tune_model_tensor(model, p, ema);
  *     tune_axpby(dev, &e, &w, 0.01f, 0.99f);
  * tune_model_extra_name - the name of a kind; NULL: no such kind. */
 int tune_model_extra(struct tune_model *m, const char *name);
@@ -129,9 +138,12 @@ const char *tune_model_extra_name(const struct tune_model *m, int which);
  * tune_model_source - a source that reads m's weights. */
 struct tune_weights_source;
 bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, int which);
-int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, float *out);
-int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, const float *in);
-int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source);
+int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at,
+                    int64_t n, float *out);
+int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at,
+                     int64_t n, const float *in);
+int tune_model_fill(struct tune_model *m, const struct tune_parameter *p,
+                    const struct tune_weights_source *source);
 struct tune_weights_source tune_model_source(struct tune_model *m);
 
 /* tune_model_keep - allocate a kind for everything trainable, zeroed. Allocates the gradients
@@ -162,36 +174,43 @@ struct tune_model_labels {
 
 /* tune_model_labels - the labelled positions of batch. -1 with an error: it is not the batch last
  * given to forward or infer. */
-int tune_model_labels(const struct tune_model *m, const struct tune_batch *batch, struct tune_model_labels *labels);
+int tune_model_labels(const struct tune_model *m, const struct tune_batch *batch,
+                      struct tune_model_labels *labels);
 
 /* tune_model_same_labels - the labelled positions of other, which must have been given the same
  * labels as m. -1 with an error: it was not. */
-int tune_model_same_labels(const struct tune_model *other, const struct tune_model *m, struct tune_model_labels *labels);
+int tune_model_same_labels(const struct tune_model *other, const struct tune_model *m,
+                           struct tune_model_labels *labels);
 
 /* tune_model_forward - run the model; *hidden [N,C] is the output of the final norm. It belongs to
  * the model and is valid until the next forward. The batch is copied. -1 with an error: an id or
  * label outside the vocabulary (with row and position), a batch larger than reserved, or bad
  * positions or starts. */
-int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
+int tune_model_forward(struct tune_model *m, const struct tune_batch *batch,
+                       struct tune_tensor **hidden);
 
 /* tune_model_infer - the same without dropout, for evaluation and logits. No backward may follow.
  * tune_model_set_step - tell the number of steps done before, in a resumed run. Dropout of adapters
  * is a function of seed, step, forward pass in the step, layer, product, row and column. */
-int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
+int tune_model_infer(struct tune_model *m, const struct tune_batch *batch,
+                     struct tune_tensor **hidden);
 void tune_model_set_step(struct tune_model *m, int64_t step);
 
 /* tune_model_infer_merged - tune_model_infer with merged weights in place of adapters. merged
  * (weights.h) gives the matrices; only some rows of one are on the device at a time. */
-int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
+int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch,
+                            const struct tune_weights_source *merged,
                             struct tune_tensor **hidden);
 
 /* tune_model_backward - add the gradients of the batch last given to forward. dhidden [N,C] is
  * overwritten. */
-int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden);
+int tune_model_backward(struct tune_model *m, const struct tune_batch *batch,
+                        struct tune_tensor *dhidden);
 
 /* tune_model_logits - logits [count,V] F32 of count rows of hidden, into host memory. rows:
  * positions 0..N-1. For generation and tests; training never makes them all. */
-int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *rows, int count,
+int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *rows,
+                      int count,
                       float *logits);
 
 /* tune_model_load_seconds - time that reading the folder took, seconds. */
@@ -204,19 +223,23 @@ double tune_model_load_seconds(const struct tune_model *m);
  * maximum length is above the model's context.
  * tune_get_model_dtype - dtype of activations.
  * tune_get_model_use - the flags for tune_model_reserve. */
-int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok, char *folder);
-int tune_get_model_config(const struct tune_flags *flags, char *folder, struct tune_model_config *config);
+int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok,
+                          char *folder);
+int tune_get_model_config(const struct tune_flags *flags, char *folder,
+                          struct tune_model_config *config);
 enum tune_dtype tune_get_model_dtype(const struct tune_flags *flags);
 int tune_get_model_use(const struct tune_flags *flags);
 
 /* tune_get_model - load and reserve the model that the options name, ready to train. -1 with an
  * error also if an id of tok is outside its vocabulary. */
-struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
+struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_device *dev,
+                                  const struct tune_tokenizer *tok);
 
 /* tune_get_second_model - load another model for the same batches, frozen, for tune_model_infer: a
  * teacher or a reference. model: a folder, known name or Hub id. The memory plan does not count
  * it. */
-struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model, struct tune_device *dev,
+struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model,
+                                         struct tune_device *dev,
                                          const struct tune_tokenizer *tok);
 
 #ifdef __cplusplus

@@ -32,19 +32,23 @@ int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, 
 /* A source of a parameter's numbers: read writes count of them, from element at, as float32 into
  * out. 0, or -1 with an error. */
 struct tune_weights_source {
-    int (*read)(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out);
+    int (*read)(void *context, const struct tune_parameter *p, int64_t at, int64_t count,
+                float *out);
     void *context;
 };
 
 /* tune_weights_each - read all numbers of p in order, in pieces, and hand each piece to put. room
  * holds min(TUNE_PIECE, p->count) numbers. -1 if read or put fail. */
 enum { TUNE_PIECE = 1 << 20 };
-int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p, float *room,
-                      int (*put)(void *context, const struct tune_parameter *p, int64_t at, int64_t n, const float *x), void *context);
+int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p,
+                      float *room,
+                      int (*put)(void *context, const struct tune_parameter *p, int64_t at,
+                                 int64_t n, const float *x), void *context);
 
 /* tune_weights_nf4 - quantize all numbers of p into memory of tune_nf4_bytes(p->count) bytes; *q
  * views it. room as above. */
-int tune_weights_nf4(const struct tune_weights_source *source, const struct tune_parameter *p, float *room, void *memory,
+int tune_weights_nf4(const struct tune_weights_source *source, const struct tune_parameter *p,
+                     float *room, void *memory,
                      struct tune_nf4 *q);
 
 /* tune_weights_files - a source that reads the files of w, which must stay open. */
@@ -53,7 +57,8 @@ struct tune_weights_source tune_weights_files(const struct tune_weights *w);
 /* tune_weights_write - write the base's weights into a folder, without adapters: one
  * model.safetensors, or shards of at most shard_bytes (0: 5 GB) with an index. Tensors have the
  * order of transformers. dtype of a row: as, or its read_dtype if as is TUNE_DTYPES. */
-int tune_weights_write(const char *folder, const struct tune_parameters *p, enum tune_dtype as, int64_t shard_bytes,
+int tune_weights_write(const char *folder, const struct tune_parameters *p, enum tune_dtype as,
+                       int64_t shard_bytes,
                        const struct tune_weights_source *source);
 
 #ifdef __cplusplus

@@ -34,7 +34,8 @@ struct tune_optimizer_options {
 /* tune_optimizer_new - an optimizer with zeroed moments for everything trainable. Allocates the
  * model's gradients if there are none. m must outlive it, and can have only one.
  * tune_optimizer_free - free it and the moments; NULL is fine. */
-struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options);
+struct tune_optimizer *tune_optimizer_new(struct tune_model *m,
+                                          const struct tune_optimizer_options *options);
 void tune_optimizer_free(struct tune_optimizer *opt);
 
 /* tune_optimizer_bytes - bytes that such an optimizer takes on the device, for gradients of that

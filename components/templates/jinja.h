@@ -71,8 +71,9 @@ int tune_jinja_set_json(struct tune_jinja_run *run, const char *variable, const 
 /* What was rendered: borrowed until tune_jinja_end. */
 struct tune_jinja_output {
     const char *text;      /* [size], NUL after it */
-    const uint8_t *marks;  /* [size]; TUNE_JINJA_DATA: from data. TUNE_JINJA_PIECE: the template began to write
-                            * anew here, or a string of its begins */
+    /* [size]; TUNE_JINJA_DATA: from data. TUNE_JINJA_PIECE: the template began to write anew here,
+     * or a string of its begins */
+    const uint8_t *marks;
     size_t size;
 };
 enum { TUNE_JINJA_DATA = 1, TUNE_JINJA_PIECE = 2 };
