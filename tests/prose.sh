@@ -34,7 +34,7 @@ def paragraphs(comment):
     paragraph = []
     for line in comment.split("\n"):
         line = re.sub(r"^\s*(\*|//) ?", "", line)
-        begins = re.match(r"(tune_|TUNE_)?[\w.*]+(, [\w.*]+)* - |- |\d+\. ", line)
+        begins = re.match(r"[\w.*]+(\([^)]*\))?(, [\w.*]+)* - |- |\d+\. |Source: ", line)
         if not line.strip() or line.startswith("   ") or re.match(r"-{2,}|={2,}", line.strip()) or begins:
             if paragraph:
                 yield " ".join(paragraph)
@@ -65,7 +65,7 @@ def sentences(paragraph):
     paragraph = re.sub(r"`[^`]*`", "Code", paragraph)
     paragraph = re.sub(r"\]\([^)]*\)", "]", paragraph)
     paragraph = re.sub(r"\b(e\.g|i\.e|et al|vs|cf)\.", r"\1", paragraph)
-    return [s for s in re.split(r"(?<=[.!?])[)\"*]*\s+(?=[\"(*`\[]*[A-Z0-9_-])", paragraph) if s.strip()]
+    return [s for s in re.split(r"(?<=[.!?])[)\"*]*\s+", paragraph) if s.strip()]
 
 
 def words(sentence):

@@ -1,4 +1,5 @@
-/* float16.h - the two 16-bit float types, by bits. Rounds to nearest, ties to even; NaN stays NaN. */
+/* float16.h - the two 16-bit float types, by bits. Rounds to nearest, ties to even; NaN stays
+ * NaN. */
 #ifndef TUNE_CORE_FLOAT16_H
 #define TUNE_CORE_FLOAT16_H
 

@@ -1,4 +1,5 @@
-/* try.h - relay an error: the short form components and tests use. Not included by any public header. */
+/* try.h - relay an error: the short form components and tests use. Not included by any public
+ * header. */
 #ifndef TUNE_CORE_TRY_H
 #define TUNE_CORE_TRY_H
 

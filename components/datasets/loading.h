@@ -5,8 +5,8 @@
  *     batches.c   from a step's rows or packs to micro-batches
  *     packs.c     several rows to a pack
  *
- * Two walks go over the same plan, the caller's and the helper's; all they share is a count of rows made, the caller's
- * step, and an error. */
+ * Two walks go over the same plan, the caller's and the helper's; all they share is a count of rows
+ * made, the caller's step, and an error. */
 #ifndef TUNE_DATASETS_LOADING_H
 #define TUNE_DATASETS_LOADING_H
 
@@ -20,13 +20,16 @@ enum { TUNE_SEGMENTS = 3 }; /* steps in memory: the caller's and two ahead, used
 
 /* Where one stands in the plan: at the begin of a step. */
 struct tune_walk {
-    int64_t step, epoch, offset, used; /* offset: rows of this epoch before it; used: of all epochs */
+    /* offset: rows of this epoch before it; used: of all epochs */
+    int64_t step, epoch, offset, used;
 };
 
-/* A step that was made: a run of the epoch's order. Rows without a label are left out of its batches. */
+/* A step that was made: a run of the epoch's order. Rows without a label are left out of its
+ * batches. */
 struct tune_made {
     int64_t rows, kept;           /* rows it takes; of them in its batches */
-    int64_t bad, unlabelled, cut; /* left out: cannot be read, have no label, lost all labels to max_length */
+    /* left out: cannot be read, have no label, lost all labels to max_length */
+    int64_t bad, unlabelled, cut;
     uint64_t hash;                /* sum of the hashes of all its rows */
 };
 
@@ -37,12 +40,15 @@ struct tune_loader {
     int64_t step_rows;    /* of a full step */
     int64_t total;        /* rows over all epochs; INT64_MAX where steps decide */
     int64_t planned;      /* steps */
-    int64_t *before;      /* [k]: rows of the part below row k * COUNTED; NULL: the part is everything */
+    /* [k]: rows of the part below row k * COUNTED; NULL: the part is everything */
+    int64_t *before;
     int64_t counted;      /* entries of before */
     int32_t *ids, *labels, *lengths; /* the batch */
     int64_t *batch_rows;
-    struct tune_example *examples;   /* [TUNE_SEGMENTS][step_rows]; with packing one, of the row that is to be packed */
-    int64_t *places;                 /* [TUNE_SEGMENTS][step_rows]: which row of its step an example is; NULL with packing */
+    /* [TUNE_SEGMENTS][step_rows]; with packing one, of the row that is to be packed */
+    struct tune_example *examples;
+    /* [TUNE_SEGMENTS][step_rows]: which row of its step an example is; NULL with packing */
+    int64_t *places;
     struct tune_made steps[TUNE_SEGMENTS];
     int32_t *positions, *starts;     /* of the batch, with packing; else NULL */
     struct tune_packs packs[TUNE_SEGMENTS];
@@ -54,7 +60,8 @@ struct tune_loader {
     int64_t count, put;   /* kept rows, or packs, of this step; of them given out */
     int64_t skipped;      /* steps left out: none of their rows was kept */
     struct tune_made out; /* rows left out since the start, the step's own included */
-    int64_t first, done;  /* steps behind which this loader began; steps begun since the run began */
+    /* steps behind which this loader began; steps begun since the run began */
+    int64_t first, done;
     int64_t tokens, label_count, padded; /* of this step */
     double waited_s;      /* see tune_loader_waited_s */
     double began_s;       /* monotonic clock at the first tune_loader_more; < 0: not yet */
@@ -95,7 +102,8 @@ static inline struct tune_made *tune_made_at(struct tune_loader *load, const str
     return &load->steps[w->step % TUNE_SEGMENTS];
 }
 
-static inline struct tune_example *tune_loader_example(const struct tune_loader *load, int64_t step, int64_t i)
+static inline struct tune_example *tune_loader_example(const struct tune_loader *load,
+                                                       int64_t step, int64_t i)
 {
     return &load->examples[step % TUNE_SEGMENTS * load->step_rows + i];
 }
@@ -106,7 +114,8 @@ static inline int64_t *tune_loader_place(const struct tune_loader *load, int64_t
     return &load->places[step % TUNE_SEGMENTS * load->step_rows + i];
 }
 
-/* tune_loader_order - the row that stands at this place of this epoch.  tune_loader_step_on - w to the next step.
+/* tune_loader_order - the row that stands at this place of this epoch.  tune_loader_step_on - w to
+ * the next step.
  * tune_loader_too_long - the error of a row of so many tokens; -1. */
 int64_t tune_loader_order(const struct tune_loader *load, int64_t epoch, int64_t place);
 void tune_loader_step_on(struct tune_loader *load, struct tune_walk *w);
@@ -114,8 +123,10 @@ int tune_loader_too_long(const struct tune_loader *load, int64_t row, int64_t to
 
 /* tune_ahead_start - the helper, unless it runs.  tune_ahead_stop - waits for its end.
  * tune_ahead_again - where a signal ended the helper, a new one may begin.
- * tune_ahead_allow - it may work up to two steps beyond the caller's, not beyond the last one wanted.
- * tune_ahead_ensure - the caller's step is made: 0. 1: a signal was noted before that. -1: what the helper (or we) met. */
+ * tune_ahead_allow - it may work up to two steps beyond the caller's, not beyond the last one
+ * wanted.
+ * tune_ahead_ensure - the caller's step is made: 0. 1: a signal was noted before that. -1: what the
+ * helper (or we) met. */
 int tune_ahead_start(struct tune_loader *load);
 void tune_ahead_stop(struct tune_loader *load);
 void tune_ahead_again(struct tune_loader *load);

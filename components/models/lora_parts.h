@@ -1,4 +1,5 @@
-/* lora_parts.h - where the adapters of each layer stand, and the layers' products with them. Inside this folder only. */
+/* lora_parts.h - where the adapters of each layer stand, and the layers' products with them. Inside
+ * this folder only. */
 #ifndef TUNE_LORA_PARTS_H
 #define TUNE_LORA_PARTS_H
 
@@ -50,16 +51,21 @@ struct lora_work {
 struct tune_arena;
 
 /* tune_lora_check_model - tune_lora_check, and every name and layer is the model's. */
-int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lora_options *o, int model_layers);
+int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lora_options *o,
+                          int model_layers);
 
-/* tune_lora_plan - which products have which adapters, and their rows in the table, which is frozen otherwise. *lora is the
- * caller's, also after -1. tune_lora_place - buffers of one layer (shared: that serves all in turn);
+/* tune_lora_plan - which products have which adapters, and their rows in the table, which is frozen
+ * otherwise. *lora is the caller's, also after -1. tune_lora_place - buffers of one layer (shared:
+ * that serves all in turn);
  * tune_lora_place_work - those all layers share. bytes: of an activation. */
-int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t, const struct tune_lora_options *o, uint64_t seed,
+int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t,
+                   const struct tune_lora_options *o, uint64_t seed,
                    int layers);
-void tune_lora_place(const struct tune_lora *l, int layers, int layer, bool shared, struct lora_state *states, struct tune_arena *a,
+void tune_lora_place(const struct tune_lora *l, int layers, int layer, bool shared,
+                     struct lora_state *states, struct tune_arena *a,
                      int64_t N, int64_t bytes);
-void tune_lora_place_work(const struct tune_lora *l, int layers, struct lora_work *work, struct tune_arena *a, int64_t N,
+void tune_lora_place_work(const struct tune_lora *l, int layers, struct lora_work *work,
+                          struct tune_arena *a, int64_t N,
                           int64_t bytes, bool training);
 
 void tune_lora_free(struct tune_lora *l, struct tune_device *dev);

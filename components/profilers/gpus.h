@@ -1,7 +1,9 @@
-/* gpus.h - what GPUs do while they compute, by NVIDIA's management library: utilization, memory, power.
+/* gpus.h - what GPUs do while they compute, by NVIDIA's management library: utilization, memory,
+ * power.
  *
- * The library (libnvidia-ml.so.1) comes with the driver and is opened here at run time; nothing is linked to it. GPUs are
- * named by their PCI bus ids, which every layer above the driver agrees on, whatever CUDA_VISIBLE_DEVICES numbers them.
+ * The library (libnvidia-ml.so.1) comes with the driver and is opened here at run time; nothing is
+ * linked to it. GPUs are named by their PCI bus ids, which every layer above the driver agrees on,
+ * whatever CUDA_VISIBLE_DEVICES numbers them.
  *
  *     struct tune_gpus *g = tune_gpus_open("0000:65:00.0,0000:ca:00.0");
  *     for (int i = 0; i < tune_gpus_count(g); i++)
@@ -23,7 +25,8 @@ struct tune_gpu_reading {
     double power;      /* % of the limit that is enforced */
 };
 
-/* tune_gpus_open - ids separated by commas. NULL with an error: no such library, none of these GPUs.
+/* tune_gpus_open - ids separated by commas. NULL with an error: no such library, none of these
+ * GPUs.
  * tune_gpus_read - never fails: what cannot be read is NaN. Any thread, one at a time. */
 struct tune_gpus *tune_gpus_open(const char *ids);
 void tune_gpus_close(struct tune_gpus *g);

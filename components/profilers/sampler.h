@@ -1,8 +1,10 @@
-/* sampler.h - what the machine does while a run trains, looked at four times a second by a thread that sleeps in between.
+/* sampler.h - what the machine does while a run trains, looked at four times a second by a thread
+ * that sleeps in between.
  *
- * Nobody tells it when the first step begins: whoever wants an average asks for it over a span of time, when that is
- * known. So it keeps what it saw as integrals over spans that grow longer as the run does (at least 128 of them, at most
- * 256), in memory that it takes at the start. A look costs some 20 microseconds, a GPU more.
+ * Nobody tells it when the first step begins: whoever wants an average asks for it over a span of
+ * time, when that is known. So it keeps what it saw as integrals over spans that grow longer as the
+ * run does (at least 128 of them, at most 256), in memory that it takes at the start. A look costs
+ * some 20 microseconds, a GPU more.
  *
  *     struct tune_sampler *s = tune_sampler_new(NULL);
  *     ... the run ...
@@ -33,13 +35,14 @@ struct tune_sampler_seen {
 
 enum { TUNE_SAMPLER_STACK = 512 << 10 }; /* bytes of its thread */
 
-/* tune_sampler_new - begins to look: at the machine and, through g (now its own; NULL: none), at GPUs. NULL with an error, g
- * closed: no thread, no memory.
- * tune_sampler_read - averages from from_s to to_s (tune_clock_s) of what was seen since new; of no time at all (to_s not above
- * from_s, or a span before it began), what is seen now. */
+/* tune_sampler_new - begins to look: at the machine and, through g (now its own; NULL: none), at
+ * GPUs. NULL with an error, g closed: no thread, no memory.
+ * tune_sampler_read - averages from from_s to to_s (tune_clock_s) of what was seen since new; of no
+ * time at all (to_s not above from_s, or a span before it began), what is seen now. */
 struct tune_sampler *tune_sampler_new(struct tune_gpus *g);
 void tune_sampler_free(struct tune_sampler *s);
-void tune_sampler_read(struct tune_sampler *s, double from_s, double to_s, struct tune_sampler_seen *seen);
+void tune_sampler_read(struct tune_sampler *s, double from_s, double to_s,
+                       struct tune_sampler_seen *seen);
 
 #ifdef __cplusplus
 }

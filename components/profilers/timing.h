@@ -50,13 +50,17 @@ struct tune_profiler {
     struct tune_event *events;   /* [TUNE_PROFILE_EVENTS] */
 };
 
-/* tune_timed_ops - fill p->table: p->real's entries, behind wrappers where there is something to time. */
+/* tune_timed_ops - fill p->table: p->real's entries, behind wrappers where there is something to
+ * time. */
 void tune_timed_ops(struct tune_profiler *p);
 
-/* tune_timed_begin - the device is idle; the time since the last operation is nobody's. Returns the time.
- * tune_timed_end - the operation that began then is over; returns its status, or an error of waiting for it. */
+/* tune_timed_begin - the device is idle; the time since the last operation is nobody's. Returns the
+ * time.
+ * tune_timed_end - the operation that began then is over; returns its status, or an error of
+ * waiting for it. */
 double tune_timed_begin(struct tune_profiler *p);
-int tune_timed_end(struct tune_profiler *p, double begin_s, int status, const struct tune_timed_op *op);
+int tune_timed_end(struct tune_profiler *p, double begin_s, int status,
+                   const struct tune_timed_op *op);
 
 extern const char *const tune_phase_names[TUNE_PHASES];
 

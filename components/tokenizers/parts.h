@@ -1,4 +1,5 @@
-/* parts.h - what the files of this folder share: the opened tokenizer, and one stage of encoding per file.
+/* parts.h - what the files of this folder share: the opened tokenizer, and one stage of encoding
+ * per file.
  *
  *     text -> added.c (spellings taken as they are) -> normalize.c -> added.c (normalized spellings)
  *          -> pretokenize.c (words) -> bpe.c (ids) -> tokenizer.c (the template)
@@ -12,12 +13,14 @@
 #include "tokenizers/tokenizer.h"
 #include "tokenizers/unicode.h"
 
-/* What no real file comes near, and what keeps the memory and time of a hostile one small. Ids are dense in every
- * vocabulary known; a file with larger ones is refused before tables are sized by them. */
+/* What no real file comes near, and what keeps the memory and time of a hostile one small. Ids are
+ * dense in every vocabulary known; a file with larger ones is refused before tables are sized by
+ * them. */
 #define TUNE_MAX_ID (1 << 22)
 #define TUNE_MAX_MERGES (1 << 22)
 #define TUNE_MAX_ADDED (1 << 20)
-#define TUNE_MAX_ADDED_SIZE 1024          /* bytes of one: the cost of looking for it at every place of a text */
+/* bytes of one: the cost of looking for it at every place of a text */
+#define TUNE_MAX_ADDED_SIZE 1024
 #define TUNE_MAX_ADDED_BYTES (4 << 20)    /* of all */
 #define TUNE_MAX_TEXT (INT32_MAX / 4)     /* bytes encoded or decoded at once */
 #define TUNE_MAX_TEMPLATE 64
@@ -36,13 +39,15 @@ struct tune_decode {
 
 struct tune_added {
     struct tune_text content;
-    struct tune_text match;  /* as the normalizer leaves it, where normalized: looked for in text, given by decode */
+    /* as the normalizer leaves it, where normalized: looked for in text, given by decode */
+    struct tune_text match;
     int32_t id;
     int64_t said;            /* the id that the file gives it; -1: none */
     bool single_word, lstrip, rstrip, normalized, special;
 };
 
-/* Spellings -> added token: a trie in one hash table, so that a search costs the length of the longest match. */
+/* Spellings -> added token: a trie in one hash table, so that a search costs the length of the
+ * longest match. */
 struct tune_trie {
     struct {
         uint64_t key;        /* node << 8 | byte, plus 1; 0: free */
@@ -60,8 +65,8 @@ struct tune_pair {
     int32_t id;              /* of the joined token */
 };
 
-/* A word and its ids, written once and never changed: readers need no lock. tag is 0 (free), 1 (being written) or
- * the word's hash with bit 1 set, stored last. */
+/* A word and its ids, written once and never changed: readers need no lock. tag is 0 (free), 1
+ * (being written) or the word's hash with bit 1 set, stored last. */
 #define TUNE_WORD_BYTES 28
 #define TUNE_WORD_IDS 6
 struct tune_word {
@@ -75,7 +80,8 @@ struct tune_word {
 
 struct tune_tokenizer {
     char *path;              /* the file, for messages */
-    char warning[768];       /* of ids that the file gives to added tokens, which they do not have; "": none */
+    /* of ids that the file gives to added tokens, which they do not have; "": none */
+    char warning[768];
     int lies;                /* how many */
     uint64_t seed;           /* of the hash tables: not known to who writes a file */
     /* model */
@@ -90,9 +96,11 @@ struct tune_tokenizer {
     uint64_t pair_mask;
     int64_t pair_count;
     int32_t unk;             /* -1: missing characters are left out */
-    char unk_text[64];       /* unk_token, for the message where the vocabulary lacks it; "": none */
+    /* unk_token, for the message where the vocabulary lacks it; "": none */
+    char unk_text[64];
     bool fuse_unk, byte_fallback, ignore_merges;
-    int32_t symbols[256];    /* byte level: id of each byte; else of each ASCII character; -1: missing */
+    /* byte level: id of each byte; else of each ASCII character; -1: missing */
+    int32_t symbols[256];
     int32_t fallback[256];   /* id of <0x00>..<0xFF>, -1: missing */
     bool complete;           /* every text has ids: no character can be missing */
     /* stages */
@@ -111,7 +119,8 @@ struct tune_tokenizer {
     /* speed */
     uint8_t *class;          /* [TUNE_POINTS] */
     bool cuts;               /* without pre-tokenizer: text may be cut where no merge can join */
-    uint64_t *joins;         /* set of (last character << 32 | first character) that some merge joins */
+    /* set of (last character << 32 | first character) that some merge joins */
+    uint64_t *joins;
     uint64_t join_mask;
     uint64_t joins_small[129][3]; /* the same as bits for ASCII, U+2581 counting as 128 */
     struct tune_word *words; /* [TUNE_WORDS] */
@@ -129,7 +138,8 @@ struct tune_piece {
 struct tune_work {
     struct tune_tokenizer *t;
     /* what each word is handed to: tune_bpe, or training's count */
-    int (*word)(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b, bool whole);
+    int (*word)(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b,
+                bool whole);
     struct tune_encoding *e;
     int options;
     const uint8_t *data;     /* of the caller's text: bytes that are not markup; NULL: none */
@@ -158,7 +168,8 @@ int tune_no_memory(const char *what, size_t bytes); /* sets the error; -1 */
 /* vocabulary.c */
 int32_t tune_vocab_find(const struct tune_tokenizer *t, const char *text, size_t size);
 int tune_vocab_index(struct tune_tokenizer *t); /* slots from vocab; a spelling twice is an error */
-int tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32_t rank, int32_t id);
+int tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32_t rank,
+                   int32_t id);
 int tune_pairs_ready(struct tune_tokenizer *t); /* symbols, fallback, cuts */
 uint32_t tune_byte_char(int byte);              /* the printable character that stands for a byte */
 int tune_char_byte(uint32_t c);                 /* and back; -1 */
@@ -172,7 +183,8 @@ static inline uint64_t tune_mix(uint64_t x, uint64_t seed)
     return x ^ x >> 32;
 }
 
-static inline const struct tune_pair *tune_pairs_find(const struct tune_tokenizer *t, int32_t left, int32_t right)
+static inline const struct tune_pair *tune_pairs_find(const struct tune_tokenizer *t, int32_t left,
+                                                      int32_t right)
 {
     uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     for (uint64_t i = tune_mix(key, t->seed);; i++) {
@@ -184,8 +196,8 @@ static inline const struct tune_pair *tune_pairs_find(const struct tune_tokenize
     }
 }
 
-/* added.c: tune_added_ready builds both tries. tune_added_next gives the text before the next added token and that
- * token; token -1: the text that is left, and the end. */
+/* added.c: tune_added_ready builds both tries. tune_added_next gives the text before the next added
+ * token and that token; token -1: the text that is left, and the end. */
 struct tune_added_scan {
     const struct tune_trie *trie;
     const char *text;
@@ -201,19 +213,23 @@ int tune_added_ready(struct tune_tokenizer *t);
 void tune_added_free(struct tune_tokenizer *t);
 void tune_added_next(const struct tune_work *w, struct tune_added_scan *s);
 
-/* normalize.c: size bytes at text, from base in the caller's text, into *piece, which borrows w's memory or text. */
-int tune_normalize(struct tune_work *w, const char *text, size_t size, int64_t base, struct tune_piece *piece);
+/* normalize.c: size bytes at text, from base in the caller's text, into *piece, which borrows w's
+ * memory or text. */
+int tune_normalize(struct tune_work *w, const char *text, size_t size, int64_t base,
+                   struct tune_piece *piece);
 
 /* pretokenize.c: the piece's bytes from a to b into words, each to w->word. */
 int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b);
 
-/* bpe.c: one word. whole: it is all that a pre-tokenizer would hand over (ignore_merges looks at no less). */
+/* bpe.c: one word. whole: it is all that a pre-tokenizer would hand over (ignore_merges looks at no
+ * less). */
 int tune_bpe(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b, bool whole);
 
 /* tokenizer.c */
 int tune_encoding_reserve(struct tune_encoding *e, int64_t more);
 
-static inline void tune_encoding_put(struct tune_encoding *e, int32_t id, const struct tune_piece *p, size_t a, size_t b)
+static inline void tune_encoding_put(struct tune_encoding *e, int32_t id,
+                                     const struct tune_piece *p, size_t a, size_t b)
 {
     e->ids[e->count] = id;
     e->starts[e->count] = p->base + (int64_t)(!p->low ? a : a < p->size ? p->low[a] : p->high[a - 1]);

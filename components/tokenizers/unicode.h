@@ -1,4 +1,5 @@
-/* unicode.h - what the pipelines ask of a character, and NFC; the tables come from probing the reference library. */
+/* unicode.h - what the pipelines ask of a character, and NFC; the tables come from probing the
+ * reference library. */
 #ifndef TUNE_TOKENIZERS_UNICODE_H
 #define TUNE_TOKENIZERS_UNICODE_H
 
@@ -18,11 +19,13 @@ enum {
 
 #define TUNE_POINTS 0x110000
 
-/* tune_unicode_classes - a table of TUNE_POINTS classes for the caller to free; NULL: no memory (no error text). */
+/* tune_unicode_classes - a table of TUNE_POINTS classes for the caller to free; NULL: no memory (no
+ * error text). */
 uint8_t *tune_unicode_classes(void);
 
 /* tune_unicode_rank - canonical combining class; 0: a starter.
- * tune_unicode_decompose - full canonical decomposition into d, its length (1: the character itself).
+ * tune_unicode_decompose - full canonical decomposition into d, its length (1: the character
+ * itself).
  * tune_unicode_compose - the character that a then b compose to, 0 if none. */
 int tune_unicode_rank(uint32_t c);
 int tune_unicode_decompose(uint32_t c, uint32_t d[4]);

@@ -15,7 +15,8 @@
 
 int tune_cpu_open(struct tune_device *dev);
 
-/* The OpenBLAS rules of device.h: right kernel, one pool. text: what runs, for the description; fills warning. */
+/* The OpenBLAS rules of device.h: right kernel, one pool. text: what runs, for the description;
+ * fills warning. */
 void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size);
 
 struct tune_cpu {
@@ -30,7 +31,8 @@ struct tune_cpu {
     int team;             /* threads the last region with partial sums really had */
 };
 
-/* Called first in a region whose threads leave partial sums: how many there are to add afterwards. */
+/* Called first in a region whose threads leave partial sums: how many there are to add
+ * afterwards. */
 static inline void tune_cpu_team(struct tune_device *dev)
 {
     if (omp_get_thread_num() == 0)
@@ -43,8 +45,8 @@ static inline float *tune_cpu_work(struct tune_device *dev)
     return cpu->work + omp_get_thread_num() * cpu->floats;
 }
 
-/* Make sure each thread has so many floats, or there are so many for all together; both only ever grow. -1, NULL: no
- * memory. */
+/* Make sure each thread has so many floats, or there are so many for all together; both only ever
+ * grow. -1, NULL: no memory. */
 int tune_cpu_reserve(struct tune_device *dev, int64_t floats);
 float *tune_cpu_shared(struct tune_device *dev, int64_t floats);
 float *tune_cpu_sums(struct tune_device *dev, int64_t floats);
@@ -73,7 +75,8 @@ static inline void *tune_cpu_data(const struct tune_tensor *t)
 }
 
 /* The parts of an NF4 matrix as the host's views of them; NULL: it is not NF4. */
-static inline const struct tune_nf4 *tune_cpu_nf4(const struct tune_tensor *t, struct tune_nf4 parts[TUNE_NF4_PARTS])
+static inline const struct tune_nf4 *tune_cpu_nf4(const struct tune_tensor *t,
+                                                  struct tune_nf4 parts[TUNE_NF4_PARTS])
 {
     int n = 0;
     for (const struct tune_nf4_part *p = t->nf4; p; p = p->below, n++) {
@@ -85,7 +88,8 @@ static inline const struct tune_nf4 *tune_cpu_nf4(const struct tune_tensor *t, s
 }
 
 /* n numbers of a tensor from element at, as float32: in place, or widened into room. */
-static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, int64_t n, float *room)
+static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, int64_t n,
+                                       float *room)
 {
     if (t->dtype == TUNE_F32)
         return (const float *)tune_cpu_data(t) + at;
@@ -100,7 +104,8 @@ static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, 
     return room;
 }
 
-/* Where to write n numbers of a tensor from element at: in place, or room, to be narrowed by tune_cpu_out. */
+/* Where to write n numbers of a tensor from element at: in place, or room, to be narrowed by
+ * tune_cpu_out. */
 static inline float *tune_cpu_place(struct tune_tensor *t, int64_t at, float *room)
 {
     return t->dtype == TUNE_F32 ? (float *)tune_cpu_data(t) + at : room;
@@ -122,13 +127,15 @@ static inline void tune_cpu_round(float *x, int64_t n)
         x[i] = tune_bf16_to_float(tune_float_to_bf16(x[i]));
 }
 
-/* exp to about 1 ulp, in plain arithmetic the compiler can make vectors of. NaN stays NaN; below -87.3 it is 0's
- * neighbour, above 88.7 infinity. Cody & Waite's reduction, Taylor's polynomial of degree 7 on |r| <= ln2/2. */
+/* exp to about 1 ulp, in plain arithmetic the compiler can make vectors of. NaN stays NaN; below
+ * -87.3 it is 0's neighbour, above 88.7 infinity. Cody & Waite's reduction, Taylor's polynomial of
+ * degree 7 on |r| <= ln2/2. */
 static inline float tune_cpu_exp(float x)
 {
     float t = x < -87.3f ? -87.3f : x;
     t = t > 88.8f ? 88.8f : t;
-    float n = t * 1.44269504f + 12582912.f; /* the addition rounds to an integer, left in the low bits */
+    /* the addition rounds to an integer, left in the low bits */
+    float n = t * 1.44269504f + 12582912.f;
     int32_t k = (int32_t)(tune_float_bits(n) - 0x4B400000u);
     n -= 12582912.f;
     float r = t - n * 0.693359375f + n * 2.12194440e-4f;
@@ -145,7 +152,8 @@ static inline float tune_cpu_exp(float x)
     return p * tune_float_from_bits((uint32_t)(half + 127) << 23) * tune_float_from_bits((uint32_t)(k - half + 127) << 23);
 }
 
-/* What one thread needs, in floats: a widened block of each matrix, the backward of an attention. */
+/* What one thread needs, in floats: a widened block of each matrix, the backward of an
+ * attention. */
 int64_t tune_cpu_gemm_floats(bool narrow); /* narrow: a product may be stored in bfloat16 */
 int64_t tune_cpu_blas_floats(void);
 int64_t tune_cpu_attention_floats(int64_t keys, int64_t D);
@@ -154,11 +162,14 @@ int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D); /* 
 /* What all threads need together, in floats. */
 int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth); /* of products at most */
 
-/* gemm.c: whether it was compiled for wide vectors, and which; the product. blas.c: the same product by OpenBLAS. */
+/* gemm.c: whether it was compiled for wide vectors, and which; the product. blas.c: the same
+ * product by OpenBLAS. */
 bool tune_cpu_gemm_is_fast(void);
 const char *tune_cpu_gemm_vectors(void);
-int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n);
-int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
+int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory,
+                      int64_t n);
+int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a,
+                       bool at,
                        const struct tune_tensor *b, bool bt, float alpha, float beta, enum tune_dtype operands);
 
 #define TUNE_CPU_KERNEL(op) int tune_cpu_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));

@@ -1,4 +1,5 @@
-/* panel.h - the inner part of every matrix product: packed panels and the kernel that multiplies two of them.
+/* panel.h - the inner part of every matrix product: packed panels and the kernel that multiplies
+ * two of them.
  *
  *     a panel of A: [depth, MR]       a panel of B: [depth, NR]       C tile [MR, NR] += A^T B
  *
@@ -6,16 +7,18 @@
  *        k |  b0 ............ b1 ............ b2 ............      one row a step, from the packed panel of B
  *     MR   |  every a[k,i] times b0 b1 b2, into MR * 3 vectors that stay in registers
  *
- * (A need not be packed: its numbers may lie any two steps apart.) MR * 3 sums, 3 vectors of B and one of A fill the
- * registers: 32 of AVX-512 and NEON, 16 of AVX2. Written with the compilers' vectors, so one text serves all of them; gcc
- * and clang both come within 1 % of the FMA peak here (tests/bench/bench_gemm.c). Source of the scheme: Goto & van de Geijn
- * 2008; Van Zee & van de Geijn 2015 (BLIS). */
+ * (A need not be packed: its numbers may lie any two steps apart.) MR * 3 sums, 3 vectors of B and
+ * one of A fill the registers: 32 of AVX-512 and NEON, 16 of AVX2. Written with the compilers'
+ * vectors, so one text serves all of them; gcc and clang both come within 1 % of the FMA peak here
+ * (tests/bench/bench_gemm.c). Source of the scheme: Goto & van de Geijn 2008; Van Zee & van de
+ * Geijn 2015 (BLIS). */
 #ifndef TUNE_PANEL_H
 #define TUNE_PANEL_H
 
 #include "devices/cpu/cpu.h"
 
-#if defined(TUNE_NEON_TILES) || defined(__aarch64__) /* the first: NEON's shapes on any processor, for tests */
+/* the first: NEON's shapes on any processor, for tests */
+#if defined(TUNE_NEON_TILES) || defined(__aarch64__)
 #define LANES 4
 #define TILE_ROWS 8
 #elif defined(__AVX512F__)
@@ -31,7 +34,8 @@
 /* BOTH: rows that are whole panels of A as well as of B. */
 enum { VL = LANES, MR = TILE_ROWS, WIDE = 3, NR = WIDE * VL, BOTH = NR % MR == 0 ? NR : 2 * NR };
 _Static_assert(BOTH % MR == 0, "a panel of A would not end where one of B ends");
-enum { FEW = 16, SOON = 48 }; /* depths packed at a time, and asked for ahead, where they lie far apart */
+/* depths packed at a time, and asked for ahead, where they lie far apart */
+enum { FEW = 16, SOON = 48 };
 
 typedef float vec __attribute__((vector_size(VL * 4)));
 typedef float loose_vec __attribute__((vector_size(VL * 4), aligned(4), may_alias));
@@ -70,7 +74,8 @@ static inline vec high(vec a, vec b)
 #endif
 }
 
-/* R rows of VL numbers to the VL columns of R numbers, one after the other: log2(R) rounds of a perfect shuffle. */
+/* R rows of VL numbers to the VL columns of R numbers, one after the other: log2(R) rounds of a
+ * perfect shuffle. */
 #define ALWAYS static inline __attribute__((always_inline))
 ALWAYS void transpose(vec *r, int R)
 {
@@ -87,7 +92,8 @@ ALWAYS void transpose(vec *r, int R)
     }
 }
 
-/* A matrix to pack from: element (i,k), i along the panel, lies at data[i*ld + k], or data[k*ld + i] if by_depth. */
+/* A matrix to pack from: element (i,k), i along the panel, lies at data[i*ld + k], or data[k*ld +
+ * i] if by_depth. */
 struct operand {
     const void *data;
     enum tune_dtype dtype; /* F32 or BF16 */
@@ -116,7 +122,8 @@ ALWAYS float element(const struct operand *o, int64_t at)
 }
 
 /* R rows from i, all there; row k of the panel is width apart, its first at out. */
-ALWAYS void pack_rows(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0, int64_t k1, int R, int64_t width,
+ALWAYS void pack_rows(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0,
+                      int64_t k1, int R, int64_t width,
                       float *out)
 {
     int64_t k = k0;
@@ -135,12 +142,15 @@ ALWAYS void pack_rows(const struct operand *o, enum tune_dtype dtype, int64_t i,
             out[j] = element(o, (i + j) * o->ld + k);
 }
 
-/* width numbers of each depth, all there. Rows to come are asked for early: they lie far apart, and mostly in memory. */
-ALWAYS void pack_depth(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0, int64_t k1, int width, float *out)
+/* width numbers of each depth, all there. Rows to come are asked for early: they lie far apart, and
+ * mostly in memory. */
+ALWAYS void pack_depth(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0,
+                       int64_t k1, int width, float *out)
 {
     const int64_t size = dtype == TUNE_F32 ? 4 : 2, line = 64 / size;
     for (int64_t k = k0; k < k1; k++, out += width) {
-        const char *from = (const char *)o->data + (k * o->ld + i) * size, *next = from + SOON * o->ld * size;
+        const char *from = (const char *)o->data + (k * o->ld + i) * size,
+            *next = from + SOON * o->ld * size;
 #pragma GCC unroll 4
         for (int64_t j = 0; j < width; j += line)
             __builtin_prefetch(next + j * size);
@@ -153,7 +163,8 @@ ALWAYS void pack_depth(const struct operand *o, enum tune_dtype dtype, int64_t i
 }
 
 /* Any part of a panel, number by number: the edges of a matrix. */
-static inline void pack_edge(const struct operand *o, int64_t i, int64_t count, int64_t width, int64_t k0, int64_t k1, float *out)
+static inline void pack_edge(const struct operand *o, int64_t i, int64_t count, int64_t width,
+                             int64_t k0, int64_t k1, float *out)
 {
     int64_t row = o->by_depth ? 1 : o->ld, step = o->by_depth ? o->ld : 1;
     for (int64_t k = k0; k < k1; k++, out += width)
@@ -161,7 +172,8 @@ static inline void pack_edge(const struct operand *o, int64_t i, int64_t count, 
             out[j] = j < count ? element(o, (i + j) * row + k * step) : 0;
 }
 
-ALWAYS void pack_whole(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t width, int64_t k0, int64_t k1, float *out)
+ALWAYS void pack_whole(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t width,
+                       int64_t k0, int64_t k1, float *out)
 {
     if (o->by_depth && width == NR)
         pack_depth(o, dtype, i, k0, k1, NR, out);
@@ -178,9 +190,10 @@ ALWAYS void pack_whole(const struct operand *o, enum tune_dtype dtype, int64_t i
             pack_rows(o, dtype, i + j, k0, k1, VL, width, out + j);
 }
 
-/* The panel of rows i.. (count of them, the rest up to width is zero) and depth [k0,k1), to out [k1-k0, width]. width is MR
- * for a panel of A, a multiple of VL for one of B. */
-static inline void pack_panel(const struct operand *o, int64_t i, int64_t count, int64_t width, int64_t k0, int64_t k1,
+/* The panel of rows i.. (count of them, the rest up to width is zero) and depth [k0,k1), to out
+ * [k1-k0, width]. width is MR for a panel of A, a multiple of VL for one of B. */
+static inline void pack_panel(const struct operand *o, int64_t i, int64_t count, int64_t width,
+                              int64_t k0, int64_t k1,
                               float *out)
 {
     if (count < width)
@@ -197,9 +210,10 @@ static inline int64_t panel_width(int64_t left)
     return left >= NR ? NR : up(left, VL);
 }
 
-/* c [rows <= MR, columns <= W*VL] = beta c + alpha a b. a(i,k) lies at a[i*a_row + k*a_step], for all MR rows; b is a
- * packed panel. */
-ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_step, const float *b, float alpha, float beta,
+/* c [rows <= MR, columns <= W*VL] = beta c + alpha a b. a(i,k) lies at a[i*a_row + k*a_step], for
+ * all MR rows; b is a packed panel. */
+ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
+                 const float *b, float alpha, float beta,
                  float *c, int64_t ldc, int64_t rows, int64_t columns)
 {
     vec sum[MR][WIDE];
@@ -248,7 +262,8 @@ ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_
 }
 
 /* tune_cpu_tile - the same for a panel of B width wide (VL, 2 VL or 3 VL), aligned to a vector. */
-void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, int64_t a_step, const float *b, float alpha,
+void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
+                   const float *b, float alpha,
                    float beta, float *c, int64_t ldc, int64_t rows, int64_t columns);
 
 #undef ALWAYS
