@@ -4,7 +4,8 @@
  *     jinja_expression.c, on jinja_value.c (values, memory), jinja_json.c, and what has a name: jinja_text.c (methods),
  *     jinja_filters.c, jinja_functions.c (tests, functions)
  *
- * All memory of a template, and of a render, is taken piece by piece and freed whole: no value has an owner. */
+ * All memory of a template, and of a render, is taken piece by piece and freed whole: no value has
+ * an owner. */
 #ifndef TUNE_JINJA_PARTS_H
 #define TUNE_JINJA_PARTS_H
 
@@ -45,7 +46,8 @@ struct tune_jinja {
 };
 int tune_jinja_lex(struct tune_jinja *t, const char *text, size_t size);
 int tune_jinja_parse(struct tune_jinja *t);
-int tune_jinja_refuse(const struct tune_jinja *t, int line, const char *format, ...) TUNE_PRINTF(3, 4);
+int tune_jinja_refuse(const struct tune_jinja *t, int line, const char *format, ...) TUNE_PRINTF(3,
+                                                                                                 4);
 
 /* ---- values ---- */
 enum { JINJA_UNDEFINED, JINJA_NONE, JINJA_BOOL, JINJA_INT, JINJA_FLOAT, JINJA_TEXT, JINJA_LIST, JINJA_DICT, JINJA_NAMESPACE,
@@ -56,7 +58,8 @@ typedef struct tune_jinja_value {
     uint8_t mark;          /* text: of all bytes, where marks is NULL */
     bool tuple;            /* list: prints as a tuple, equals no list */
     uint8_t view;          /* list: JINJA_VIEW, ...; 0: a list of Python's */
-    bool safe;             /* text: came through the filter safe; Jinja then escapes what is joined to it */
+    /* text: came through the filter safe; Jinja then escapes what is joined to it */
+    bool safe;
     size_t size;           /* text (UTF-8), undefined: the name */
     const uint8_t *marks;  /* text: [size], or NULL */
     union {
@@ -71,8 +74,8 @@ typedef struct tune_jinja_value {
     };
 } jval;
 
-/* What is gone through item by item, and is no list otherwise: keys(), values() or items() of a mapping; what a filter gives, which
- * is gone through once and counts as true; a range. */
+/* What is gone through item by item, and is no list otherwise: keys(), values() or items() of a
+ * mapping; what a filter gives, which is gone through once and counts as true; a range. */
 enum { JINJA_VIEW = 1, JINJA_ONCE, JINJA_RANGE };
 struct tune_jinja_list {
     size_t count, room;
@@ -115,12 +118,15 @@ enum { JINJA_OP_IN = 1, JINJA_OP_NOT_IN = 2 }; /* beside the operators' characte
 struct tune_jinja_node {
     int kind, line, op;
     bool tuple;
-    struct tune_jinja_node *a, *b, *c;   /* operands; FOR: a sequence, b body, c else, args: targets; IF: a test, b then, c else */
+    /* operands; FOR: a sequence, b body, c else, args: targets; IF: a test, b then, c else */
+    struct tune_jinja_node *a, *b, *c;
     struct tune_jinja_node *filter;      /* FOR: its if. SET_BLOCK: none */
-    struct tune_jinja_node *args, *next; /* arguments, items (DICT: key, value in turn), statements in order */
+    /* arguments, items (DICT: key, value in turn), statements in order */
+    struct tune_jinja_node *args, *next;
     struct tune_text name;               /* name, attribute; an argument given by name: in key */
     struct tune_text key;
-    const struct tune_jinja_name *known; /* FILTER, TEST; CALL of a name: the function, if no variable has the name */
+    /* FILTER, TEST; CALL of a name: the function, if no variable has the name */
+    const struct tune_jinja_name *known;
     jval value;
 };
 
@@ -133,7 +139,8 @@ struct tune_jinja_buffer {
 typedef struct tune_jinja_run {
     const struct tune_jinja *t;
     struct tune_jinja_memory memory;
-    struct tune_jinja_buffer text, *out; /* out: text, or that of a block whose text becomes a value */
+    /* out: text, or that of a block whose text becomes a value */
+    struct tune_jinja_buffer text, *out;
     struct tune_jinja_scope *scope;
     struct tune_jinja_scope globals;
     int64_t steps, seconds;
@@ -141,7 +148,8 @@ typedef struct tune_jinja_run {
     uint8_t mark;          /* of the strings in JSON that is read */
 } jrun;
 
-int tune_jinja_fail(jrun *run, const char *format, ...) TUNE_PRINTF(2, 3); /* "name:line: ..."; -1 */
+/* "name:line: ..."; -1 */
+int tune_jinja_fail(jrun *run, const char *format, ...) TUNE_PRINTF(2, 3);
 int tune_jinja_step(jrun *run, size_t cost);
 
 /* jinja_value.c */
@@ -151,17 +159,23 @@ int tune_jinja_list_add(jrun *run, jval *list, jval item);
 int tune_jinja_dict_new(jrun *run, jval *v);
 int tune_jinja_dict_put(jrun *run, struct tune_jinja_dict *d, jval key, jval value);
 const jval *tune_jinja_dict_find(jrun *run, const struct tune_jinja_dict *d, struct tune_text key);
-const jval *tune_jinja_dict_at(jrun *run, const struct tune_jinja_dict *d, const jval *key); /* a text or a number */
-int tune_jinja_put(jrun *run, struct tune_jinja_buffer *b, const char *text, const uint8_t *marks, uint8_t mark, size_t size);
+/* a text or a number */
+const jval *tune_jinja_dict_at(jrun *run, const struct tune_jinja_dict *d, const jval *key);
+int tune_jinja_put(jrun *run, struct tune_jinja_buffer *b, const char *text, const uint8_t *marks,
+                   uint8_t mark, size_t size);
 int tune_jinja_put_value(jrun *run, struct tune_jinja_buffer *b, const jval *v); /* str(v) */
 int tune_jinja_repr(jrun *run, struct tune_jinja_buffer *b, const jval *v, int depth);
-int tune_jinja_string(jrun *run, const jval *v, jval *text);                     /* str(v) as a value */
-jval tune_jinja_take_buffer(const struct tune_jinja_buffer *b);                  /* its content, which becomes the value's */
+/* str(v) as a value */
+int tune_jinja_string(jrun *run, const jval *v, jval *text);
+/* its content, which becomes the value's */
+jval tune_jinja_take_buffer(const struct tune_jinja_buffer *b);
 const char *tune_jinja_type_name(const jval *v);
 bool tune_jinja_truth(const jval *v);
 int tune_jinja_equal(jrun *run, const jval *a, const jval *b, int depth, bool *equal);
-int tune_jinja_order(jrun *run, const jval *a, const jval *b, int depth, int *order); /* -1, 0, 1; 2: not a number */
-int tune_jinja_iterate(jrun *run, const jval *v, jval *list);                    /* any iterable as a list */
+/* -1, 0, 1; 2: not a number */
+int tune_jinja_order(jrun *run, const jval *a, const jval *b, int depth, int *order);
+/* any iterable as a list */
+int tune_jinja_iterate(jrun *run, const jval *v, jval *list);
 int tune_jinja_contains(jrun *run, const jval *in, const jval *v, bool *found);
 
 static inline jval tune_jinja_bool(bool b)
@@ -200,8 +214,10 @@ struct tune_jinja_args { /* of a call: those without a name, then those with one
 struct tune_jinja_name {
     const char *name;        /* NULL: the table's end */
     int least, most;         /* arguments */
-    const char *names;       /* of the arguments by place, those that can be given by name; NULL: any */
-    int (*run)(jrun *run, const struct tune_jinja_name *what, const jval *of, const struct tune_jinja_args *args, jval *v);
+    /* of the arguments by place, those that can be given by name; NULL: any */
+    const char *names;
+    int (*run)(jrun *run, const struct tune_jinja_name *what, const jval *of,
+               const struct tune_jinja_args *args, jval *v);
     int how;                 /* which of those that one function runs */
 };
 #define JINJA_RUN(f) \
@@ -211,31 +227,39 @@ enum { JINJA_FILTER, JINJA_TEST, JINJA_TEXT_METHOD, JINJA_DICT_METHOD, JINJA_FUN
 extern const struct tune_jinja_name tune_jinja_filters[], tune_jinja_tests[], tune_jinja_text_methods[], tune_jinja_dict_methods[],
     tune_jinja_functions[];
 const struct tune_jinja_name *tune_jinja_known(int kind, struct tune_text name); /* NULL: none */
-int tune_jinja_apply(jrun *run, const struct tune_jinja_name *what, const jval *of, const struct tune_jinja_args *args, jval *v);
+int tune_jinja_apply(jrun *run, const struct tune_jinja_name *what, const jval *of,
+                     const struct tune_jinja_args *args, jval *v);
 
 /* jinja_expression.c */
 int tune_jinja_eval(jrun *run, const struct tune_jinja_node *n, jval *v);
 int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v);
-bool tune_jinja_changes(struct tune_text name);  /* a method that changes what it is called on: undefined in the sandbox */
+/* a method that changes what it is called on: undefined in the sandbox */
+bool tune_jinja_changes(struct tune_text name);
 int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v);
 int tune_jinja_compare(jrun *run, int op, const jval *a, const jval *b, bool *holds);
 
 /* jinja.c */
-int tune_jinja_call_macro(jrun *run, const struct tune_jinja_macro *macro, const struct tune_jinja_args *args, jval *v);
+int tune_jinja_call_macro(jrun *run, const struct tune_jinja_macro *macro,
+                          const struct tune_jinja_args *args, jval *v);
 
 /* jinja_text.c: white space is str.isspace()'s. */
 bool tune_jinja_is_space(uint32_t c);
 size_t tune_jinja_length(const jval *text); /* characters */
 size_t tune_jinja_offset(const jval *text, size_t characters);
 int tune_jinja_strip(jrun *run, const jval *text, const jval *set, bool left, bool right, jval *v);
-int tune_jinja_replace(jrun *run, const jval *text, const jval *old, const jval *new_, int64_t most, jval *v);
-int tune_jinja_case(jrun *run, const jval *text, char how, jval *v); /* 'u'pper, 'l'ower, 'c'apitalize, 't'itle, 'w'ords' first */
+int tune_jinja_replace(jrun *run, const jval *text, const jval *old, const jval *new_,
+                       int64_t most, jval *v);
+/* 'u'pper, 'l'ower, 'c'apitalize, 't'itle, 'w'ords' first */
+int tune_jinja_case(jrun *run, const jval *text, char how, jval *v);
 int tune_jinja_lines(jrun *run, const jval *text, bool keep_ends, jval *list);
-int tune_jinja_entries(jrun *run, const jval *dict, char how, jval *v); /* 'k'eys, 'v'alues, 'i'tems */
-int tune_jinja_whole(jrun *run, const jval *v, int64_t otherwise, int64_t *whole); /* an argument; v NULL: otherwise */
+/* 'k'eys, 'v'alues, 'i'tems */
+int tune_jinja_entries(jrun *run, const jval *dict, char how, jval *v);
+/* an argument; v NULL: otherwise */
+int tune_jinja_whole(jrun *run, const jval *v, int64_t otherwise, int64_t *whole);
 
 /* jinja_json.c */
 int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v);
-int tune_jinja_to_json(jrun *run, const struct tune_jinja_name *what, const jval *of, const struct tune_jinja_args *args, jval *v);
+int tune_jinja_to_json(jrun *run, const struct tune_jinja_name *what, const jval *of,
+                       const struct tune_jinja_args *args, jval *v);
 
 #endif

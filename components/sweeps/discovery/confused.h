@@ -1,7 +1,8 @@
-/* confused.h - finds where one space has a text and another space of the store has the number that it spells.
+/* confused.h - finds where one space has a text and another space of the store has the number that
+ * it spells.
  *
- * An input that takes any text has a column of texts, and programs are given both alike. So rows of the one count for the
- * other. That is right, but the user is told. */
+ * An input that takes any text has a column of texts, and programs are given both alike. So rows of
+ * the one count for the other. That is right, but the user is told. */
 #ifndef TUNE_DISCOVERY_CONFUSED_H
 #define TUNE_DISCOVERY_CONFUSED_H
 
@@ -11,13 +12,15 @@
 extern "C" {
 #endif
 
-typedef void tune_confused_tell(void *context, const char *other_space, const char *input, const struct tune_value *own,
+typedef void tune_confused_tell(void *context, const char *other_space, const char *input,
+                                const struct tune_value *own,
                                 const struct tune_value *theirs);
 
-/* tune_confused_find - call tell for each such input of each other space in the store, with the first such pair of values. A
- * record that makes no sense, or is of experiments that are not known, is passed over. -1: no memory, the records cannot be
- * listed. */
-int tune_confused_find(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
+/* tune_confused_find - call tell for each such input of each other space in the store, with the
+ * first such pair of values. A record that makes no sense, or is of experiments that are not known,
+ * is passed over. -1: no memory, the records cannot be listed. */
+int tune_confused_find(struct tune_store *s, const struct tune_space *space,
+                       const struct tune_protocol *protocols,
                        const struct tune_catalog *catalog, tune_confused_tell *tell, void *context);
 
 #ifdef __cplusplus

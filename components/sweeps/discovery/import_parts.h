@@ -19,7 +19,8 @@ enum import_role {
 struct import_field {
     enum import_role role;
     const char *name;       /* of the input or target */
-    int which;              /* input or target of the experiment, once that is known; key; -1: left out */
+    /* input or target of the experiment, once that is known; key; -1: left out */
+    int which;
     int variant;            /* observed format: under which parameters */
 };
 
@@ -30,7 +31,8 @@ struct import_layout {
     char **headings;
     int count;
     int input[TUNE_SPACE_DIMENSIONS], inputs; /* the fields that are dimensions */
-    bool spelled;           /* identifiers are made of them; else they are names that say nothing (hashes, "CCO") */
+    /* identifiers are made of them; else they are names that say nothing (hashes, "CCO") */
+    bool spelled;
     char **variants;        /* [variant_count] observed format: "-stop_after_seconds.30" */
     int variant_count;
     int others;             /* columns of other experiments */
@@ -52,37 +54,46 @@ struct importing {
     struct tune_column *columns;         /* [inputs + targets] of e */
 };
 
-/* import_layout.c: tune_import_layout_read - from the heading and the first row; the csv is rewound. tune_import_layout_bind - to
- * e: which inputs and targets the fields are. tune_import_layout_free.
- * tune_import_field - the row's field of that role (an identifier, a generator, an experiment); "": it has none.
- * tune_import_identifier - what the row's dimensions are, parts[layout.inputs]: as its identifier spells them, or as their columns
- * do where identifiers say nothing. false: it is made of others than those in their columns.
- * tune_import_parameters - "-name.value-name.value" taken apart, names being inputs of e (NULL: any names): how many, or -1: it is
- * none.
- * tune_import_own_experiment - what stands behind the actuator and the name in an experiment's identifier ("", "-name.value"), or
- * NULL: it is another experiment. */
+/* import_layout.c: tune_import_layout_read - from the heading and the first row; the csv is
+ * rewound. tune_import_layout_bind - to e: which inputs and targets the fields are.
+ * tune_import_layout_free.
+ * tune_import_field - the row's field of that role (an identifier, a generator, an experiment); "":
+ * it has none.
+ * tune_import_identifier - what the row's dimensions are, parts[layout.inputs]: as its identifier
+ * spells them, or as their columns do where identifiers say nothing. false: it is made of others
+ * than those in their columns.
+ * tune_import_parameters - "-name.value-name.value" taken apart, names being inputs of e (NULL: any
+ * names): how many, or -1: it is none.
+ * tune_import_own_experiment - what stands behind the actuator and the name in an experiment's
+ * identifier ("", "-name.value"), or NULL: it is another experiment. */
 int tune_import_layout_read(struct importing *m);
 int tune_import_layout_bind(struct importing *m);
 void tune_import_layout_free(struct import_layout *l);
-const char *tune_import_field(const struct import_layout *l, const char *const *fields, enum import_role role);
-bool tune_import_identifier(const struct import_layout *l, const char *const *fields, struct import_part *parts);
-int tune_import_parameters(const char *text, const struct tune_experiment *e, struct import_part *parts, int most);
+const char *tune_import_field(const struct import_layout *l, const char *const *fields,
+                              enum import_role role);
+bool tune_import_identifier(const struct import_layout *l, const char *const *fields,
+                            struct import_part *parts);
+int tune_import_parameters(const char *text, const struct tune_experiment *e,
+                           struct import_part *parts, int most);
 const char *tune_import_own_experiment(const struct importing *m, const char *identifier);
 
-/* import_experiment.c: tune_import_experiment_make - an experiment of actuator replay from what the file holds, written into the
- * store and read as m->made. tune_import_experiment_forget - remove the file again. */
+/* import_experiment.c: tune_import_experiment_make - an experiment of actuator replay from what the
+ * file holds, written into the store and read as m->made. tune_import_experiment_forget - remove
+ * the file again. */
 int tune_import_experiment_make(struct importing *m);
 void tune_import_experiment_forget(struct importing *m);
 
-/* import_value.c: tune_import_values - the numbers of a cell, "1.5" or "[1, 2]", into values[most] (NaN: none): how many; -1: it is
- * none.
- * tune_import_number - one number; false: it is none. tune_import_is_none - an empty cell, or Python's None.
- * tune_import_input - what the text is as the input, as its column holds it, into *cell, whose text goes to text[size]. false: not
- * in its domain. */
+/* import_value.c: tune_import_values - the numbers of a cell, "1.5" or "[1, 2]", into values[most]
+ * (NaN: none): how many; -1: it is none.
+ * tune_import_number - one number; false: it is none. tune_import_is_none - an empty cell, or
+ * Python's None.
+ * tune_import_input - what the text is as the input, as its column holds it, into *cell, whose text
+ * goes to text[size]. false: not in its domain. */
 int tune_import_values(const char *text, double *values, int most);
 bool tune_import_number(const char *text, double *number);
 bool tune_import_is_none(const char *text);
-bool tune_import_input(const struct tune_input *in, const struct tune_column *column, const char *spelled, struct tune_cell *cell,
+bool tune_import_input(const struct tune_input *in, const struct tune_column *column,
+                       const char *spelled, struct tune_cell *cell,
                        char *text, size_t size);
 
 /* tune_import_bad - tell a bad row of the present line; returns 0: reading goes on. */

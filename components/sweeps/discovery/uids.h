@@ -1,4 +1,5 @@
-/* uids.h - sets of uids: which rows somebody asked for, which a store has. 10^6 of them take 24 MB. */
+/* uids.h - sets of uids: which rows somebody asked for, which a store has. 10^6 of them take 24
+ * MB. */
 #ifndef TUNE_DISCOVERY_UIDS_H
 #define TUNE_DISCOVERY_UIDS_H
 
@@ -22,10 +23,12 @@ struct tune_uids {
     bool sorted;
 };
 
-/* tune_uid_read - text's 32 hexadecimal digits into bytes; what is none counts as 0. tune_uid_text - and back.
- * tune_uids_add - one more; -1: no memory. tune_uids_sort - before tune_uids_has is asked, when all are there.
- * tune_uids_has - it is in the set, with whatever number. tune_uids_has_with - with that number. tune_uids_first - it is, and *with
- * is the lowest number. */
+/* tune_uid_read - text's 32 hexadecimal digits into bytes; what is none counts as 0. tune_uid_text
+ * - and back.
+ * tune_uids_add - one more; -1: no memory. tune_uids_sort - before tune_uids_has is asked, when all
+ * are there.
+ * tune_uids_has - it is in the set, with whatever number. tune_uids_has_with - with that number.
+ * tune_uids_first - it is, and *with is the lowest number. */
 void tune_uid_read(uint8_t bytes[16], const char *text);
 void tune_uid_text(char text[33], const uint8_t bytes[16]);
 int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with);

@@ -1,13 +1,14 @@
 /* view.h - what is "in" a space: ado's four views of it over a store.
  *
- *   measured     asked for by operations on this very space (sampled, in ado's documents)
- *   matching     in the store and in the space, whoever measured it
- *   missing      entities of the grid without a result in the store
- *   unmeasured   entities of the grid that no operation on this space has a result of (unsampled)
+ * measured     asked for by operations on this very space (sampled, in ado's documents) matching
+ * in the store and in the space, whoever measured it missing      entities of the grid without a
+ * result in the store unmeasured   entities of the grid that no operation on this space has a
+ * result of (unsampled)
  *
- * The first two are groups of results: one entity under one experiment, with all its results (repeats, other hosts). The
- * others are entities alone. Groups come entity by entity, first measured first, experiments in the space's order;
- * reading them in that order goes through the files once. Example:
+ * The first two are groups of results: one entity under one experiment, with all its results
+ * (repeats, other hosts). The others are entities alone. Groups come entity by entity, first
+ * measured first, experiments in the space's order; reading them in that order goes through the
+ * files once. Example:
  *
  *     struct tune_view *v = tune_view_open(store, space, protocols, &(struct tune_view_options){.include = TUNE_VIEW_MATCHING,
  * ...});
@@ -27,50 +28,59 @@ enum tune_view_include { TUNE_VIEW_MEASURED, TUNE_VIEW_MATCHING, TUNE_VIEW_MISSI
 
 struct tune_view_options {
     enum tune_view_include include;
-    const char *where;              /* an expression over the experiments' inputs and the dimensions; NULL: all. Rows of an
-                                       experiment without one of the inputs that it names do not meet it */
+    /* an expression over the experiments' inputs and the dimensions; NULL: all. Rows of an
+     * experiment without one of the inputs that it names do not meet it */
+    const char *where;
     const char *operation;          /* measured: of this operation only; NULL: of all */
     bool failed;                    /* rows that failed are results, too (without values) */
     bool valid;                     /* only rows that are valid are */
-    const char *const *columns;     /* [column_count] what tune_view_cells gives: keys, inputs, targets; nothing else is read */
+    /* [column_count] what tune_view_cells gives: keys, inputs, targets; nothing else is read */
+    const char *const *columns;
     int column_count;
 };
 
 struct tune_view_group {
     const struct tune_value *entity; /* [space->count] */
-    bool goes_on;                    /* the entity is that of the group before this one, under another experiment */
+    /* the entity is that of the group before this one, under another experiment */
+    bool goes_on;
     int protocol;                    /* -1 in missing and unmeasured */
     int results;
 };
 
-/* Where the rows of a view come from: more than one of a kind means that figures are mixed. Entities may well have weights or data
- * of their own, so those are mixed where the results of one entity differ in them. */
+/* Where the rows of a view come from: more than one of a kind means that figures are mixed.
+ * Entities may well have weights or data of their own, so those are mixed where the results of one
+ * entity differ in them. */
 struct tune_view_origins {
     int host_classes, builds;
     bool weights, data;
 };
 
-/* How many entities, whatever `where` and `include` say. Results: of the space's experiments with its parameters; failed
- * ones are none. */
+/* How many entities, whatever `where` and `include` say. Results: of the space's experiments with
+ * its parameters; failed ones are none. */
 struct tune_view_counts {
-    int64_t measured, measured_all, measured_partly; /* entities with results that operations on this space asked for; of all its
-                                                        experiments; of some */
-    int64_t matching, matching_results, matching_all; /* entities in the store; with a result; with one of every experiment */
+    /* entities with results that operations on this space asked for; of all its experiments; of
+     * some */
+    int64_t measured, measured_all, measured_partly;
+    /* entities in the store; with a result; with one of every experiment */
+    int64_t matching, matching_results, matching_all;
 };
 
 struct tune_view;
 
-/* tune_view_open - NULL with an error: missing or unmeasured of a space that cannot be counted; a bad expression (kind
- * USAGE).
- * tune_view_next - 1 and the next group (valid until the next call), 0: the end, -1. tune_view_rewind - begin again.
- * tune_view_cells - of the present group's result k, the options' columns; valid until the next call of it. A column
- * that the experiment or a file does not have is absent. NULL with an error.
+/* tune_view_open - NULL with an error: missing or unmeasured of a space that cannot be counted; a
+ * bad expression (kind USAGE).
+ * tune_view_next - 1 and the next group (valid until the next call), 0: the end, -1.
+ * tune_view_rewind - begin again.
+ * tune_view_cells - of the present group's result k, the options' columns; valid until the next
+ * call of it. A column that the experiment or a file does not have is absent. NULL with an error.
  * tune_view_present - some result of the view under protocol p (-1: any) has a value in column i.
- * tune_view_mixed - how many host classes and builds there are under one experiment, of the one that has most; and whether weights
- * or data are mixed under any.
+ * tune_view_mixed - how many host classes and builds there are under one experiment, of the one
+ * that has most; and whether weights or data are mixed under any.
  * tune_view_counted - the counts.
- * tune_view_strays - rows of the experiments' tables that name no experiment, or have no uid: the view leaves them out. */
-struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
+ * tune_view_strays - rows of the experiments' tables that name no experiment, or have no uid: the
+ * view leaves them out. */
+struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space,
+                                 const struct tune_protocol *protocols,
                                  const struct tune_view_options *options);
 int tune_view_next(struct tune_view *v, struct tune_view_group *group);
 void tune_view_rewind(struct tune_view *v);
@@ -81,8 +91,8 @@ int tune_view_counted(struct tune_view *v, struct tune_view_counts *counts);
 int64_t tune_view_strays(const struct tune_view *v);
 void tune_view_free(struct tune_view *v);
 
-/* tune_view_operations - ids of the operations on this space that the store has records of, sorted; *count; freed by
- * tune_store_records_free. A record that makes no sense is of none. */
+/* tune_view_operations - ids of the operations on this space that the store has records of, sorted;
+ * *count; freed by tune_store_records_free. A record that makes no sense is of none. */
 char **tune_view_operations(struct tune_store *s, const struct tune_space *space, int *count);
 
 #ifdef __cplusplus

@@ -22,18 +22,21 @@
  *      "runs": 1,                                 runs of one measurement; their reports are reduced
  *      "targets": [{"identifier": "train_runtime", "unit": "s", "description": "...", "reduce": "mean"}, ...]}
  *
- * A map's value is the flag's text; null leaves the flag out; a value that the map lacks is not supported; a list stands
- * for whole arguments in the place of flag and value. A boolean input without a map is given as --flag / --no-flag when
- * "flag" ends in no '=', a value equal to the default is given like any other. An input without flag, map and "inert" is
- * an environment variable only; without a flag a map's text stands alone. Every input is also in the child's environment:
- * TUNE_INPUT_<IDENTIFIER>, in capitals, '_' for what is no letter or digit; "role": "weights" or "data": a folder or file (the
- * flag's text) whose hash belongs to the row; "make": a program that makes the file whole or not at all. reduce: mean (default),
- * median, min, max, sum, std, first, last; "count oom", "count error", "count ok" count how runs ended. A target with "shown":
- * "<expression over inputs>" is not shown by default where that is false; with "optional": true a report may lack it; with
- * "whole": true it is a count and printed without decimals.
+ * A map's value is the flag's text; null leaves the flag out; a value that the map lacks is not
+ * supported; a list stands for whole arguments in the place of flag and value. A boolean input
+ * without a map is given as --flag / --no-flag when "flag" ends in no '=', a value equal to the
+ * default is given like any other. An input without flag, map and "inert" is an environment
+ * variable only; without a flag a map's text stands alone. Every input is also in the child's
+ * environment: TUNE_INPUT_<IDENTIFIER>, in capitals, '_' for what is no letter or digit; "role":
+ * "weights" or "data": a folder or file (the flag's text) whose hash belongs to the row; "make": a
+ * program that makes the file whole or not at all. reduce: mean (default), median, min, max, sum,
+ * std, first, last; "count oom", "count error", "count ok" count how runs ended. A target with
+ * "shown": "<expression over inputs>" is not shown by default where that is false; with "optional":
+ * true a report may lack it; with "whole": true it is a count and printed without decimals.
  *
- * A report is one JSON object: a number for each target; "is_valid" 0: this configuration cannot run (absent: it could);
- * "nonce", where there is one, the text of $TUNE_NONCE, which no report of an earlier run has. */
+ * A report is one JSON object: a number for each target; "is_valid" 0: this configuration cannot
+ * run (absent: it could); "nonce", where there is one, the text of $TUNE_NONCE, which no report of
+ * an earlier run has. */
 #ifndef TUNE_SPACES_EXPERIMENT_H
 #define TUNE_SPACES_EXPERIMENT_H
 
@@ -48,7 +51,8 @@ enum tune_role { TUNE_ROLE_PLAIN, TUNE_ROLE_WEIGHTS, TUNE_ROLE_DATA };
 
 struct tune_translation {
     const char *key;            /* the value, as ids, Python or JSON spell it */
-    const char **arguments;     /* [count]; 0: null, no argument at all; one and not whole: the flag's value */
+    /* [count]; 0: null, no argument at all; one and not whole: the flag's value */
+    const char **arguments;
     int count;
     bool whole;                 /* they stand in the place of flag and value */
 };
@@ -62,10 +66,12 @@ struct tune_input {
     struct tune_expression *expression;
     struct tune_translation *map; /* [map_count] */
     int map_count;
-    const char **unsupported, **unsupported_reasons; /* [unsupported_count] values spelled as in a map; why */
+    /* [unsupported_count] values spelled as in a map; why */
+    const char **unsupported, **unsupported_reasons;
     int unsupported_count;
     enum tune_role role;
-    const char **make;          /* [make_count] program and arguments that make the file where it is missing */
+    /* [make_count] program and arguments that make the file where it is missing */
+    const char **make;
     int make_count;
     const struct tune_node *at;
 };
@@ -106,62 +112,74 @@ struct tune_experiment {
     int runs;
 };
 
-/* tune_experiment_read - one file. NULL with an error (file:line:column): unknown keys, a default outside its domain, an
- * unknown reduce, ...
+/* tune_experiment_read - one file. NULL with an error (file:line:column): unknown keys, a default
+ * outside its domain, an unknown reduce, ...
  * tune_experiment_input - which of the inputs is of that name; -1: none. */
 struct tune_experiment *tune_experiment_read(const char *path);
 int tune_experiment_input(const struct tune_experiment *e, const char *name);
 void tune_experiment_free(struct tune_experiment *e);
 
-/* The experiments there are: those of each file, and of each folder's files by their names, in the order they are named in. */
+/* The experiments there are: those of each file, and of each folder's files by their names, in the
+ * order they are named in. */
 struct tune_catalog {
     struct tune_experiment **experiments; /* [count] */
     int count;
 };
 
-/* tune_catalog_read - paths[count]: folders (their *.json, *.yaml, *.yml) and files. -1: one cannot be read, two are of
- * one name.
- * tune_catalog_gather - what tools look in: own, a folder; those that were imported into the store, where there are such; more,
- * folders and files with commas between them. Each may be NULL.
- * tune_catalog_find - by "name" or "actuator.name"; NULL with an error of kind USAGE that names the nearest and lists
- * the others. */
+/* tune_catalog_read - paths[count]: folders (their *.json, *.yaml, *.yml) and files. -1: one cannot
+ * be read, two are of one name.
+ * tune_catalog_gather - what tools look in: own, a folder; those that were imported into the store,
+ * where there are such; more, folders and files with commas between them. Each may be NULL.
+ * tune_catalog_find - by "name" or "actuator.name"; NULL with an error of kind USAGE that names the
+ * nearest and lists the others. */
 int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int count);
-int tune_catalog_gather(struct tune_catalog *c, const char *own, const char *store, const char *more);
+int tune_catalog_gather(struct tune_catalog *c, const char *own, const char *store,
+                        const char *more);
 void tune_catalog_free(struct tune_catalog *c);
-const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, const char *actuator, const char *name);
+const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, const char *actuator,
+                                                const char *name);
 
 /* One experiment of a space, bound: where each of its inputs comes from. */
 struct tune_protocol {
     const struct tune_experiment *experiment;
     const struct tune_reference *reference; /* NULL: as an experiment by itself, defaults only */
     int *dimension;             /* [input_count]: the space's dimension, or -1 */
-    struct tune_value *fixed;   /* [input_count]: parameter or default where there is no dimension */
+    /* [input_count]: parameter or default where there is no dimension */
+    struct tune_value *fixed;
     bool *parameterized;        /* [input_count] */
-    char identifier[1024];      /* "finetune_full_benchmark-v1.0.0-fms_hf_tuning_version.2.8.2-..." in the user's order */
+    /* "finetune_full_benchmark-v1.0.0-fms_hf_tuning_version.2.8.2-..." in the user's order */
+    char identifier[1024];
     char full_identifier[1100]; /* "SFTTrainer." before it */
     bool supported;             /* false: nothing here can run it (actuator replay) */
 };
 
-/* tune_space_bind - check that space and experiments go together, before anything runs, and bind them:
- * protocols[reference_count]. -1 (file:line): an experiment that is not there; a required input that is no dimension; a
- * dimension whose values are not all in the input's domain (which one, why); an optional input that is both dimension
- * and parameter; a dimension that no experiment uses; a parameter that is no optional input (required, or none), outside
- * its domain, equal to its default.
- * tune_protocols_set - the same as if each of them had this parameter too, as its last: those that have such an input, which is
- * not inert there and neither dimension nor parameter. How many, or -1: the value is outside its domain, an identifier too long.
- * tune_protocol_inputs - the whole input vector of an entity of the space, into inputs[input_count]. */
-int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c, struct tune_protocol **protocols);
-int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input, const struct tune_value *value);
+/* tune_space_bind - check that space and experiments go together, before anything runs, and bind
+ * them: protocols[reference_count]. -1 (file:line): an experiment that is not there; a required
+ * input that is no dimension; a dimension whose values are not all in the input's domain (which
+ * one, why); an optional input that is both dimension and parameter; a dimension that no experiment
+ * uses; a parameter that is no optional input (required, or none), outside its domain, equal to its
+ * default.
+ * tune_protocols_set - the same as if each of them had this parameter too, as its last: those that
+ * have such an input, which is not inert there and neither dimension nor parameter. How many, or
+ * -1: the value is outside its domain, an identifier too long.
+ * tune_protocol_inputs - the whole input vector of an entity of the space, into
+ * inputs[input_count]. */
+int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c,
+                    struct tune_protocol **protocols);
+int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input,
+                       const struct tune_value *value);
 void tune_protocols_free(struct tune_protocol *protocols, int count);
-void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity, struct tune_value *inputs);
+void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity,
+                          struct tune_value *inputs);
 
-/* tune_protocol_shows - the target is one of those the experiment shows under these parameters (dimensions are None
- * there; what cannot be told without them is shown). */
+/* tune_protocol_shows - the target is one of those the experiment shows under these parameters
+ * (dimensions are None there; what cannot be told without them is shown). */
 bool tune_protocol_shows(const struct tune_protocol *p, const struct tune_target *t);
 
-/* tune_experiment_refuses - 1 where these inputs cannot be measured (a rule not met, a value not supported), and why into
- * why[size]; 0: they can; -1: an expression failed. */
-int tune_experiment_refuses(const struct tune_experiment *e, const struct tune_value *inputs, char *why, size_t size);
+/* tune_experiment_refuses - 1 where these inputs cannot be measured (a rule not met, a value not
+ * supported), and why into why[size]; 0: they can; -1: an expression failed. */
+int tune_experiment_refuses(const struct tune_experiment *e, const struct tune_value *inputs,
+                            char *why, size_t size);
 
 /* The command line of one run. Texts are the command's. */
 struct tune_command {
@@ -169,26 +187,33 @@ struct tune_command {
     int argument_count;
     char **environment;         /* [environment_count] "TUNE_INPUT_BATCH_SIZE=2", NULL after them */
     int environment_count;
-    char *weights, *data;       /* what the inputs of these roles say: a model, a file; NULL: none */
-    char **make;                /* [make_count] program and arguments that make the data file, NULL after them */
+    /* what the inputs of these roles say: a model, a file; NULL: none */
+    char *weights, *data;
+    /* [make_count] program and arguments that make the data file, NULL after them */
+    char **make;
     int make_count;
 };
 
 struct tune_word { const char *name, *text; };
 
-/* tune_input_variable - a character of an identifier as it stands in the name of its environment variable. */
+/* tune_input_variable - a character of an identifier as it stands in the name of its environment
+ * variable. */
 char tune_input_variable(char c);
 
-/* tune_experiment_command - what inputs[input_count] make of flags, formats, maps and values. words[count]: texts for
- * {name} in formats and make, before the experiment's own folders; {name} may also be an input, {} is the input's own
- * value. -1: an expression failed, an unknown {word}, a value that a map does not have. */
-int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words,
+/* tune_experiment_command - what inputs[input_count] make of flags, formats, maps and values.
+ * words[count]: texts for {name} in formats and make, before the experiment's own folders; {name}
+ * may also be an input, {} is the input's own value. -1: an expression failed, an unknown {word}, a
+ * value that a map does not have. */
+int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs,
+                            const struct tune_word *words,
                             int count, struct tune_command *command);
 void tune_command_free(struct tune_command *command);
 
-/* tune_space_describe - all of it as ado prints it: identifier, entity space, measurement space, sample store.
+/* tune_space_describe - all of it as ado prints it: identifier, entity space, measurement space,
+ * sample store.
  * tune_experiment_describe - one experiment's page. tune_catalog_list. */
-int tune_space_describe(const struct tune_space *s, const struct tune_protocol *protocols, const char *store_id, FILE *out);
+int tune_space_describe(const struct tune_space *s, const struct tune_protocol *protocols,
+                        const char *store_id, FILE *out);
 int tune_experiment_describe(const struct tune_experiment *e, FILE *out);
 int tune_catalog_list(const struct tune_catalog *c, FILE *out);
 

@@ -1,4 +1,5 @@
-/* operation.h - what is to be done with a space: ado's operation file, and the actuator configuration beside it. */
+/* operation.h - what is to be done with a space: ado's operation file, and the actuator
+ * configuration beside it. */
 #ifndef TUNE_SPACES_OPERATION_H
 #define TUNE_SPACES_OPERATION_H
 
@@ -13,7 +14,8 @@ enum tune_filter { TUNE_FILTER_NONE, TUNE_FILTER_MEASURED, TUNE_FILTER_UNMEASURE
 struct tune_operation {
     struct tune_document *document; /* NULL: made of flags */
     const char *name;             /* of metadata; NULL: none */
-    const char *space, *configuration; /* ids that are named, the first of each; NULL: none, or ado would set it */
+    /* ids that are named, the first of each; NULL: none, or ado would set it */
+    const char *space, *configuration;
     enum tune_order_mode mode;
     bool selector;                /* of the store's matching entities, not of the grid */
     const char **grouping;        /* [group_count] */
@@ -26,15 +28,15 @@ struct tune_operation {
 };
 
 /* tune_operation_default - ado's defaults: one entity, random, selector, memoized.
- * tune_operation_read - ado's file: operator random_walk only (others by name: an error that says which). "<will be set
- * by ado>" and ids in spaces and actuatorConfigurationIdentifiers are accepted and not looked up; two spaces are an error.
- * -1: file:line:column. */
+ * tune_operation_read - ado's file: operator random_walk only (others by name: an error that says
+ * which). "<will be set by ado>" and ids in spaces and actuatorConfigurationIdentifiers are
+ * accepted and not looked up; two spaces are an error. -1: file:line:column. */
 void tune_operation_default(struct tune_operation *o);
 int tune_operation_read(struct tune_operation *o, const char *path);
 void tune_operation_free(struct tune_operation *o);
 
-/* An actuator configuration: data_directory and hf_home are honoured, the other keys ado knows are inert, which `inert`
- * lists for whoever tells it. */
+/* An actuator configuration: data_directory and hf_home are honoured, the other keys ado knows are
+ * inert, which `inert` lists for whoever tells it. */
 struct tune_actuator_configuration {
     struct tune_document *document;
     const char *actuator, *data_directory, *hf_home; /* NULL: not set; a leading ~ is $HOME */

@@ -1,11 +1,13 @@
-/* steps.h - a compiled expression, for the two files that make and run it (expression.c, expression_value.c).
+/* steps.h - a compiled expression, for the two files that make and run it (expression.c,
+ * expression_value.c).
  *
  * Steps work on a stack of values. `a < b < c or d` is
  *
  *     0 NAME a   1 NAME b   2 CHAIN < 5   3 NAME c   4 COMPARE <   5 OR 7   6 NAME d
  *
- * CHAIN compares the two on top: if that holds, the right one stays for the next comparison, else False takes their place
- * and the rest is jumped over. OR and AND leave their operand and jump where it decides, else drop it. */
+ * CHAIN compares the two on top: if that holds, the right one stays for the next comparison, else
+ * False takes their place and the rest is jumped over. OR and AND leave their operand and jump
+ * where it decides, else drop it. */
 #ifndef TUNE_SPACES_STEPS_H
 #define TUNE_SPACES_STEPS_H
 

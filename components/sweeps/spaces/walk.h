@@ -1,10 +1,11 @@
-/* walk.h - entities of a grid one after another, like the wheels of a counter, constraints asked as early as their
- * dimensions stand.
+/* walk.h - entities of a grid one after another, like the wheels of a counter, constraints asked as
+ * early as their dimensions stand.
  *
- * A walk turns some of a space's dimensions, in an order of its own, the last one fastest; the others stay where they were
- * set. Constraint c is known to fail at the last wheel it and those before it use: all entities that agree up to there are
- * refused at once. Constraints are asked in the order of the file, so that one may guard the next ("n > 0", "m % n == 0").
- * For space.c and order.c only.
+ * A walk turns some of a space's dimensions, in an order of its own, the last one fastest; the
+ * others stay where they were set. Constraint c is known to fail at the last wheel it and those
+ * before it use: all entities that agree up to there are refused at once. Constraints are asked in
+ * the order of the file, so that one may guard the next ("n > 0", "m % n == 0"). For space.c and
+ * order.c only.
  *
  *     struct tune_walk *w = tune_walk_new(s, wheels, count);
  *     for (int turned = 0; turned >= 0;) {
@@ -23,19 +24,23 @@ struct tune_walk {
         int dimension, item; /* where its value goes in values, its items in items */
         tune_index at, size;
     } *wheels;               /* [count] */
-    int *level;              /* [constraints] the wheel at which each can be told; -1: before any turns */
-    int held;                /* so many of the constraints are known to hold where the walk stands */
+    /* [constraints] the wheel at which each can be told; -1: before any turns */
+    int *level;
+    /* so many of the constraints are known to hold where the walk stands */
+    int held;
     struct tune_value *values, *items; /* [space->count], [space->items] */
 };
 
-/* tune_walk_new - over wheels[count], dimensions of a finite size; all start at their first value. NULL: no memory. */
+/* tune_walk_new - over wheels[count], dimensions of a finite size; all start at their first value.
+ * NULL: no memory. */
 struct tune_walk *tune_walk_new(const struct tune_space *s, const int *wheels, int count);
 void tune_walk_free(struct tune_walk *w);
 
 /* tune_walk_set - set wheel k; those behind it stay.
- * tune_walk_turn - turn wheel k by one and those behind it to their start; the wheel that moved, which is one before k where
- * that came round, or -1: the walk is at its end.
- * tune_walk_allowed - 1; 0 and in *failed the wheel to turn next; -1: a constraint cannot be evaluated. */
+ * tune_walk_turn - turn wheel k by one and those behind it to their start; the wheel that moved,
+ * which is one before k where that came round, or -1: the walk is at its end.
+ * tune_walk_allowed - 1; 0 and in *failed the wheel to turn next; -1: a constraint cannot be
+ * evaluated. */
 void tune_walk_set(struct tune_walk *w, int k, tune_index at);
 int tune_walk_turn(struct tune_walk *w, int k);
 int tune_walk_allowed(struct tune_walk *w, int *failed);

@@ -1,5 +1,6 @@
-/* hdf5_quiet.h - the HDF5 library as a component may use it: it prints nothing, its reasons become ours, and what a program
- * that uses HDF5 itself has set stays set. Included by the two files that call it. */
+/* hdf5_quiet.h - the HDF5 library as a component may use it: it prints nothing, its reasons become
+ * ours, and what a program that uses HDF5 itself has set stays set. Included by the two files that
+ * call it. */
 #ifndef TUNE_STORES_HDF5_QUIET_H
 #define TUNE_STORES_HDF5_QUIET_H
 
@@ -33,7 +34,8 @@ static inline herr_t tune_hdf5_note(hid_t stack, void *quiet)
 static inline void tune_hdf5_hush(struct tune_hdf5_quiet *q)
 {
     q->why[0] = 0;
-    H5dont_atexit(); /* where it has refused a damaged file, its clean-up at exit prints that it never ends */
+    /* where it has refused a damaged file, its clean-up at exit prints that it never ends */
+    H5dont_atexit();
     H5Eget_auto2(H5E_DEFAULT, &q->report, &q->data);
     H5Eset_auto2(H5E_DEFAULT, tune_hdf5_note, q);
 }
@@ -50,8 +52,8 @@ static inline void tune_hdf5_close(hid_t id)
         H5Idec_ref(id);
 }
 
-/* tune_hdf5_access - how files are opened: what is left open in one is closed with it; no locks, for no file here is ever
- * changed in place, and not every file system has them. */
+/* tune_hdf5_access - how files are opened: what is left open in one is closed with it; no locks,
+ * for no file here is ever changed in place, and not every file system has them. */
 static inline hid_t tune_hdf5_access(void)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);

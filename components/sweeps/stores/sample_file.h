@@ -1,10 +1,13 @@
-/* sample_file.h - one HDF5 file of a store: made whole in memory, and its structure read. Nothing else here knows HDF5.
+/* sample_file.h - one HDF5 file of a store: made whole in memory, and its structure read. Nothing
+ * else here knows HDF5.
  *
- * A file is small and is replaced whole, so it is built by HDF5's core driver in memory and written like any other file:
- * a full disk is met by write(), never by the library, which does not come back from one. For reading, the library says
- * what tables there are, of what columns, and where their rows lie; rows are then read from there. One row read as a whole
- * is what a compound dataset is good at: taking columns out of it here is faster than the library's conversion, and leaves
- * nothing behind in its table of conversions, which grows with each new pair of types until the program ends.
+ * A file is small and is replaced whole, so it is built by HDF5's core driver in memory and written
+ * like any other file: a full disk is met by write(), never by the library, which does not come
+ * back from one. For reading, the library says what tables there are, of what columns, and where
+ * their rows lie; rows are then read from there. One row read as a whole is what a compound dataset
+ * is good at: taking columns out of it here is faster than the library's conversion, and leaves
+ * nothing behind in its table of conversions, which grows with each new pair of types until the
+ * program ends.
  *
  *     /measurements/<experiment>   chunked compound datasets: TEXT fixed UTF-8 strings, a NUL behind, WHOLE int64, NUMBER float64,
  *                                  little-endian; `reason` int64. Attributes: H5TB's (CLASS, VERSION, TITLE, FIELD_n_NAME) and
@@ -12,17 +15,20 @@
  *     /requests                    the same
  *     /reasons                     fixed strings, the first empty: what `reason` numbers
  *
- * Each chunk of rows has two checksums. HDF5's Fletcher-32 (the filter fletcher32) is for other readers. It does not see a word
- * 0x0000 that becomes 0xffff, and rows have many zeros. So the attribute row_hashes has a hash of 64 bits for each chunk. HDF5
- * guards the attribute by a checksum of its own. The hashes are checked whenever rows are read; a file without them goes by
- * Fletcher-32, if it has that. Older files have neither, and are read unchecked. Who edits rows in a file deletes row_hashes. */
+ * Each chunk of rows has two checksums. HDF5's Fletcher-32 (the filter fletcher32) is for other
+ * readers. It does not see a word 0x0000 that becomes 0xffff, and rows have many zeros. So the
+ * attribute row_hashes has a hash of 64 bits for each chunk. HDF5 guards the attribute by a
+ * checksum of its own. The hashes are checked whenever rows are read; a file without them goes by
+ * Fletcher-32, if it has that. Older files have neither, and are read unchecked. Who edits rows in
+ * a file deletes row_hashes. */
 #ifndef TUNE_STORES_SAMPLE_FILE_H
 #define TUNE_STORES_SAMPLE_FILE_H
 
 #include "sweeps/stores/store.h"
 
 #define TUNE_SAMPLE_PIECE_BYTES (32 << 10) /* of rows under one checksum */
-#define TUNE_SAMPLE_HASHES "row_hashes"    /* uint64 [pieces]: tune_hash64, seed 0, of a piece's rows */
+/* uint64 [pieces]: tune_hash64, seed 0, of a piece's rows */
+#define TUNE_SAMPLE_HASHES "row_hashes"
 
 /* How a table is called where it is spoken of; NULL: the requests. */
 static inline const char *tune_sample_title(const char *experiment)
@@ -39,8 +45,8 @@ struct tune_sample_rows {
     int row_count;
 };
 
-/* tune_sample_image - a file with these tables, as bytes; *image is the caller's to free. -1: no memory, or columns that
- * HDF5 cannot hold (their descriptions together have to fit 64 KiB). */
+/* tune_sample_image - a file with these tables, as bytes; *image is the caller's to free. -1: no
+ * memory, or columns that HDF5 cannot hold (their descriptions together have to fit 64 KiB). */
 int tune_sample_image(const struct tune_sample_rows *tables, int count, char **image, size_t *size);
 
 /* Where rows lie in a file: in pieces of piece_rows, one behind the other. */
@@ -72,9 +78,9 @@ struct tune_sample_file {
     int users;                         /* whoever shares it counts them */
 };
 
-/* tune_sample_open - the structure of a file, and in *fd a descriptor to read its rows from, which is the caller's to close.
- * Nothing that the file claims goes unchecked: every row lies inside it. NULL with an error that names it: no HDF5 file, a
- * newer schema, a table that is not as above. */
+/* tune_sample_open - the structure of a file, and in *fd a descriptor to read its rows from, which
+ * is the caller's to close. Nothing that the file claims goes unchecked: every row lies inside it.
+ * NULL with an error that names it: no HDF5 file, a newer schema, a table that is not as above. */
 struct tune_sample_file *tune_sample_open(const char *path, int *fd);
 void tune_sample_free(struct tune_sample_file *f);
 
@@ -85,14 +91,17 @@ struct tune_sample_block {
     size_t room;
 };
 
-/* tune_sample_load - have `row` in the block, with others around it, some `bytes` of them: nothing is read where it is there.
- * table: for messages. -1, and no row is there: a piece does not match its checksum ("damaged"), the file became shorter, no memory.
+/* tune_sample_load - have `row` in the block, with others around it, some `bytes` of them: nothing
+ * is read where it is there. table: for messages. -1, and no row is there: a piece does not match
+ * its checksum ("damaged"), the file became shorter, no memory.
  * tune_sample_checked - every row of the file is under a checksum. */
-int tune_sample_load(int fd, const char *path, const char *table, const struct tune_sample_extent *at, int64_t row, int64_t bytes,
+int tune_sample_load(int fd, const char *path, const char *table,
+                     const struct tune_sample_extent *at, int64_t row, int64_t bytes,
                      struct tune_sample_block *block);
 bool tune_sample_checked(const struct tune_sample_file *f);
 
 /* tune_sample_table - the table of that name (NULL: the requests), or NULL. */
-const struct tune_sample_table *tune_sample_table(const struct tune_sample_file *f, const char *name);
+const struct tune_sample_table *tune_sample_table(const struct tune_sample_file *f,
+                                                  const char *name);
 
 #endif
