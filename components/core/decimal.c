@@ -43,7 +43,7 @@ static uint64_t scaled(const uint64_t g[2], uint64_t c)
 
 void tune_decimal(double value, uint64_t *digits, int *exponent)
 {
-    uint64_t bits, s;
+    uint64_t bits, s, g[2];
     memcpy(&bits, &value, sizeof bits);
     uint64_t c = bits & 0xFFFFFFFFFFFFF;
     int biased = (int)(bits >> 52 & 0x7FF), q = (biased ? biased : 1) - 1075;
@@ -54,7 +54,7 @@ void tune_decimal(double value, uint64_t *digits, int *exponent)
     if (c == 0)
         return;
     int k = log10_of_power_of_2(q, narrow), shift = q + log2_of_power_of_10(-k) + 1; /* 1 to 4 */
-    const uint64_t *g = tune_powers_of_ten[-k - TUNE_POWERS_OF_TEN_FIRST];
+    tune_power_of_ten(-k, g);
     uint64_t outside = c & 1; /* the ends */
     uint64_t lower = scaled(g, (4 * c - (narrow ? 1 : 2)) << shift) + outside;
     uint64_t here = scaled(g, 4 * c << shift);
