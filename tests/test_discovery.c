@@ -206,14 +206,14 @@ static int end(void **state)
 static void measure(const char *op, tune_index index, int p, enum tune_status status, double first, double second,
                     const char *build)
 {
-    struct tune_value entity[8], inputs[8], items[8];
+    struct tune_value entity[8], inputs[8];
     double targets[2] = {first, second};
     struct tune_result result = {.status = status, .targets = targets, .started_s = 1.7e9, .seconds = first};
     struct tune_job job = {.kind = TUNE_JOB_RUN, .index = (int64_t)index, .protocol = p, .entity = entity, .inputs = inputs,
                            .origin = {"EPYC", "", "", ""}};
     uint8_t uid[16];
     snprintf(job.origin.build, sizeof job.origin.build, "%s", build);
-    tune_space_entity(space, index, entity, items);
+    tune_space_entity(space, index, entity);
     tune_protocol_inputs(&protocols[p], entity, inputs);
     results.operation = op;
     assert_ok(tune_results_measured(&results, &job, &result, true, uid));
@@ -437,12 +437,12 @@ static const char *matching(void)
 {
     static char text[4096];
     struct tune_matching m;
-    struct tune_value values[8], items[8];
+    struct tune_value values[8];
     assert_ok(tune_matching_read(&m, store, space, protocols, space->reference_count, NULL, 0));
     *text = 0;
     for (int i = 0; i < m.count; i++) {
         size_t n = strlen(text);
-        tune_matching_values(&m, i, values, items);
+        tune_matching_values(&m, i, values);
         snprintf(text + n, sizeof text - n, "%s", i ? " " : "");
         tune_entity_identifier(space->names, values, space->count, text + strlen(text), sizeof text - strlen(text));
     }

@@ -34,14 +34,14 @@ static int done(void **state)
 static const char *values(const char *yaml)
 {
     static char text[4096];
-    struct tune_value v, items[16];
+    struct tune_value v;
     struct tune_domain d = domain(yaml);
     size_t used = 0;
     tune_index size = tune_domain_size(&d);
     if (size == 0)
         return "endless";
     for (tune_index i = 0, found; i < size; i++) {
-        tune_domain_value(&d, i, &v, items);
+        tune_domain_value(&d, i, &v);
         used += (size_t)snprintf(text + used, sizeof text - used, "%s", i ? " " : "");
         used += (size_t)tune_value_repr(&v, text + used, sizeof text - used);
         assert_true(tune_domain_has(&d, &v));
@@ -74,7 +74,6 @@ static void types(void **state)
         {"variableType: BINARY_VARIABLE_TYPE", TUNE_BINARY, true},
         {"{variableType: UNKNOWN_VARIABLE_TYPE, values: [1]}", TUNE_DISCRETE, false},
         {"{variableType: CATEGORICAL_VARIABLE_TYPE, values: [1]}", TUNE_CATEGORICAL, true},
-        {"{element_domain: {values: [1, 2]}, number_elements: 2}", TUNE_VECTOR, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tune_domain d = domain(cases[i].yaml);
@@ -118,9 +117,6 @@ static void enumerated(void **state)
         {"interval: 2", "endless"},
         {"{}", "endless"},
         {"variableType: OPEN_CATEGORICAL_VARIABLE_TYPE", "endless"},
-        {"{element_domain: {values: [0, 5]}, number_elements: 3}",
-         "[0, 0, 0] [0, 0, 5] [0, 5, 0] [0, 5, 5] [5, 0, 0] [5, 0, 5] [5, 5, 0] [5, 5, 5]"},
-        {"{elementDomain: {domainRange: [0, 1], interval: 0.5}, numberElements: 2}", "[0.0, 0.0] [0.0, 0.5] [0.5, 0.0] [0.5, 0.5]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strcmp(values(cases[i].yaml), cases[i].values))
@@ -162,11 +158,6 @@ static void membership(void **state)
     assert_true(has(binary, tune_value_bool(false)) && has(binary, tune_value_int(1)) && has(binary, tune_value_float(0)));
     assert_false(has(binary, tune_value_int(2)) || has(binary, tune_value_text("True")));
     assert_true(has(any, tune_value_none()) && has("variableType: IDENTIFIER_VARIABLE_TYPE", tune_value_text("CO2")));
-    const char *pair = "{element_domain: {domainRange: [0, 1]}, number_elements: 2}";
-    const struct tune_value in[] = {tune_value_float(0.5), tune_value_int(0)}, out[] = {tune_value_float(0.5), tune_value_int(1)};
-    assert_true(has(pair, (struct tune_value){.type = TUNE_VALUE_LIST, .list = {in, 2}}));
-    assert_false(has(pair, (struct tune_value){.type = TUNE_VALUE_LIST, .list = {out, 2}}) ||
-                 has(pair, (struct tune_value){.type = TUNE_VALUE_LIST, .list = {in, 1}}) || has(pair, tune_value_float(0.5)));
 }
 
 static void large(void **state)
@@ -177,7 +168,7 @@ static void large(void **state)
     tune_index i;
     char text[48];
     assert_string_equal(tune_index_text(tune_domain_size(&d), text), "18446744073709551615");
-    tune_domain_value(&d, tune_domain_size(&d) - 1, &v, NULL);
+    tune_domain_value(&d, tune_domain_size(&d) - 1, &v);
     assert_true(v.type == TUNE_VALUE_INT && v.integer == INT64_MAX - 1);
     assert_true(tune_domain_find(&d, &v, &i) && i == tune_domain_size(&d) - 1);
     v = tune_value_int(INT64_MAX);
@@ -188,10 +179,6 @@ static void large(void **state)
     assert_true(tune_domain_find(&d, &v, &i) && i == 0);
     v = tune_value_float(0x1p63);
     assert_false(tune_domain_has(&d, &v));
-    d = domain("{element_domain: {variableType: BINARY_VARIABLE_TYPE}, number_elements: 127}");
-    assert_true(tune_domain_size(&d) == (tune_index)1 << 127);
-    d = domain("{element_domain: {variableType: BINARY_VARIABLE_TYPE}, number_elements: 128}");
-    assert_true(tune_domain_size(&d) == TUNE_INDEX_MAX);
     assert_string_equal(tune_index_text(TUNE_INDEX_MAX, text), "340282366920938463463374607431768211455");
     assert_string_equal(tune_index_text(0, text), "0");
 }
@@ -212,7 +199,7 @@ static void float_ranges(void **state)
         struct tune_domain d = domain(yaml);
         struct tune_value v, before = tune_value_float(-INFINITY);
         for (tune_index i = 0, found, size = tune_domain_size(&d); i < size; i++) {
-            tune_domain_value(&d, i, &v, NULL);
+            tune_domain_value(&d, i, &v);
             if (tune_value_compare(&before, &v) >= 0 || tune_value_compare(&v, &d.high) >= 0 || !tune_domain_find(&d, &v, &found) ||
                 found != i)
                 fail_msg("%s: value %d, %.17g", yaml, (int)i, v.number);
@@ -229,7 +216,7 @@ static void last_bits(void **state)
     struct tune_value v;
     char text[40];
     assert_true(tune_domain_size(&d) == 13);
-    tune_domain_value(&d, 12, &v, NULL);
+    tune_domain_value(&d, 12, &v);
     tune_value_repr(&v, text, sizeof text);
     assert_string_equal(text, "11426431.969999999");
 }
@@ -289,23 +276,8 @@ static void refused(void **state)
         {"{variableType: BINARY_VARIABLE_TYPE, domainRange: [0, 2]}", "domainRange does not go with"},
         {"{variableType: OPEN_CATEGORICAL_VARIABLE_TYPE, interval: 2}", "interval does not go with"},
         {"{variableType: IDENTIFIER_VARIABLE_TYPE, domainRange: [0, 2]}", "does not go with IDENTIFIER_VARIABLE_TYPE"},
-        {"variableType: VECTOR_VARIABLE_TYPE", "element_domain and number_elements"},
-        {"{element_domain: {values: [1]}, number_elements: 0}", "1 to 4096"},
-        {"{element_domain: {values: [1]}, number_elements: 2.0}", "1 to 4096"},
-        {"{element_domain: {values: [1, 1]}, number_elements: 2}", "element_domain of entitySpace[1] (x): 1 stands twice"},
-        {"{element_domain: {values: [1]}, elementDomain: {values: [2]}, number_elements: 2}", "name one of them"},
-        {"{element_domain: {values: [1]}, number_elements: 2, numberElements: 3}", "numberElements is number_elements spelled"},
-        {"{element_domain: {values: [1]}, number_elements: 2, values: [3]}", "values does not go with VECTOR"},
-        {"{element_domain: {values: [1]}, number_elements: 2, variableType: BINARY_VARIABLE_TYPE}", "are for VECTOR"},
-        {"{element_domain: {element_domain: {values: [1]}, number_elements: 2}, number_elements: 2}", "vector of vectors"},
-        {"{values: [1], probabilityFunction: {identifier: poisson}}", "there are uniform and normal"},
-        {"{values: [1], probabilityFunction: {identifier: normal}}", "wants parameters"},
-        {"{values: [1], probabilityFunction: {identifier: normal, parameters: {mean: 1}}}", "std"},
-        {"{values: [1], probabilityFunction: {identifier: normal, parameters: {mean: 1, std: 0}}}", "above 0"},
-        {"{values: [1], probabilityFunction: {identifier: normal, parameters: {mean: 1, sd: 1}}}", "std"},
-        {"{values: [a], probabilityFunction: {identifier: normal, parameters: {mean: 1, std: 1}}}", "normal is for numbers"},
-        {"{variableType: BINARY_VARIABLE_TYPE, probabilityFunction: {identifier: normal, parameters: {mean: 1, std: 1}}}",
-         "for numbers"},
+        {"variableType: VECTOR_VARIABLE_TYPE", "no variableType \"VECTOR_VARIABLE_TYPE\"; there are CONTINUOUS"},
+        {"{element_domain: {values: [1]}, number_elements: 2}", "element_domain"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tune_domain d;
@@ -369,8 +341,7 @@ static void uniform_draws(void **state)
                                        "interval: 2",
                                        "variableType: CONTINUOUS_VARIABLE_TYPE",
                                        "domainRange: [0, .inf]",
-                                       "variableType: OPEN_CATEGORICAL_VARIABLE_TYPE",
-                                       "{element_domain: {values: [1]}, number_elements: 2}"};
+                                       "variableType: OPEN_CATEGORICAL_VARIABLE_TYPE"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         d = domain(none[i]);
         assert_int_equal(tune_domain_draw(&d, 0.5, &v), -1);
@@ -465,7 +436,7 @@ static void sub_domains(void **state)
                *binary = "variableType: BINARY_VARIABLE_TYPE";
     const char *numbers = "variableType: CONTINUOUS_VARIABLE_TYPE", *open = "variableType: OPEN_CATEGORICAL_VARIABLE_TYPE";
     const char *all[] = {"",   range,         steps,         binary,        numbers,
-                         open, "values: [1]", "values: [a]", "interval: 1", "element_domain: {values: [1]}, number_elements: 2"};
+                         open, "values: [1]", "values: [a]", "interval: 1"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         assert_true(within(all[i], ""));
         assert_true(within(all[i], all[i]));
@@ -501,14 +472,6 @@ static void sub_domains(void **state)
     assert_true(within("values: [true]", binary) && within("values: [0, 1]", binary) && within("values: [0.0]", binary));
     assert_false(within("values: [0, 1, 2]", binary) || within("values: [2]", binary) || within("values: [a]", binary) ||
                  within(range, binary));
-    /* vectors */
-    assert_false(within("element_domain: {values: [1]}, number_elements: 2", "element_domain: {values: [1, 2]}, number_elements: 3") ||
-                 within("element_domain: {values: [1]}, number_elements: 3", "element_domain: {values: [1, 2]}, number_elements: 2"));
-    const char *two = "element_domain: {values: [1, 2, 3]}, number_elements: 2";
-    assert_true(within("element_domain: {values: [1, 3]}, number_elements: 2", two) && within("values: [[1, 2], [3, 3]]", two));
-    assert_false(within("element_domain: {values: [1, 4]}, number_elements: 2", two) || within("values: [[1, 2, 3]]", two) ||
-                 within("element_domain: {values: [1]}, number_elements: 3", two) || within("values: [1]", two));
-    assert_true(within("element_domain: {values: [1]}, number_elements: 2", "values: [[1, 1], a]"));
 }
 
 /* Fractions of what a normal distribution has between two ends; of two values of one weight, 0.5 is the second. */

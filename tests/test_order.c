@@ -148,17 +148,17 @@ static void grids(void **state)
         "entitySpace:\n" RANGE("a", 9) RANGE("g", 9) RANGE("c", 9) "constraints: ['1 > 2']\n",
         "entitySpace:\n" RANGE("a", 9) RANGE("g", 9) RANGE("c", 9) "constraints: ['a > 7 or c == 0', 'g % 2 == 0']\n",
         "entitySpace:\n" RANGE(
-            "a", 4) "- {identifier: v, propertyDomain: {element_domain: {values: [x, y]}, number_elements: 3}}\n" RANGE("g", 3),
+            "a", 4) "- {identifier: v, propertyDomain: {values: [[x, x], [x, y], [y, x], [y, y]]}}\n" RANGE("g", 3),
     };
     static const enum tune_order_mode modes[] = {TUNE_ORDER_SEQUENTIAL, TUNE_ORDER_RANDOM, TUNE_ORDER_SEQUENTIAL_GROUPED,
                                                  TUNE_ORDER_RANDOM_GROUPED, TUNE_ORDER_SOBOL};
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
         struct tune_space *s = space(spaces[i]);
         bool *marked = calloc((size_t)s->size, 1);
-        struct tune_value v[4], items[3];
+        struct tune_value v[4];
         int allowed = 0;
         for (tune_index k = 0; k < s->size; k++) {
-            tune_space_entity(s, k, v, items);
+            tune_space_entity(s, k, v);
             allowed += marked[k] = tune_space_allowed(s, v);
         }
         for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
@@ -370,7 +370,7 @@ static void continuous(void **state)
               "- {identifier: x, propertyDomain: {domainRange: [-1, 3]}}\n"
               "- {identifier: n, propertyDomain: {domainRange: [0, 10], probabilityFunction: {identifier: normal, parameters: "
               "{mean: 4, std: 1}}}}\n" NORMAL(
-                  "g", 10, 4, 1) "- {identifier: v, propertyDomain: {element_domain: {domainRange: [0, 1]}, number_elements: 2}}\n"
+                  "g", 10, 4, 1) "- {identifier: v, propertyDomain: {domainRange: [0, 1]}}\n"
                                  "- {identifier: one, propertyDomain: {values: [a]}}\n"
                                  "constraints: ['x < 2']\n");
     static const enum tune_order_mode modes[] = {TUNE_ORDER_RANDOM, TUNE_ORDER_WEIGHTED, TUNE_ORDER_SOBOL, TUNE_ORDER_LHS};
@@ -384,14 +384,14 @@ static void continuous(void **state)
         while (tune_order_next(order, &v) == 1) {
             double g, number;
             assert_true(tune_space_has(s, v));
-            assert_true(v[0].type == TUNE_VALUE_FLOAT && v[3].list.count == 2);
+            assert_true(v[0].type == TUNE_VALUE_FLOAT && v[3].type == TUNE_VALUE_FLOAT);
             assert_string_equal(v[4].text, "a");
             x += v[0].number;
             n += v[1].number;
             near += fabs(v[1].number - 4) < 1;
             tune_value_number(&v[2], &g);
             near_g += fabs(g - 4) < 1.5;
-            tune_value_number(&v[3].list.items[1], &number);
+            tune_value_number(&v[3], &number);
             element += number;
             count++;
         }

@@ -145,7 +145,7 @@ cat >pair.json <<'E2'
 E2
 cat >pair.yaml <<'E2'
 entitySpace:
-  - {identifier: v, propertyDomain: {variableType: VECTOR_VARIABLE_TYPE, numberElements: 2, elementDomain: {values: [1, 2]}}}
+  - {identifier: v, propertyDomain: {values: [[1, 1], [1, 2], [2, 1], [2, 2]]}}
 experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: pair}]
 E2
 cat >pairs <<'E2'
@@ -155,7 +155,7 @@ cat >pairs <<'E2'
 2,"v.[2, 1]",explicit_grid_sample_generator,"[2, 1]",1.0
 3,"v.[2, 2]",explicit_grid_sample_generator,"[2, 2]",1.0
 E2
-is "entities that differ in a vector alone have a row each" eval '"$sweep" pair.yaml --experiments pair.json --store pair.st >/dev/null && same pairs "$samples" show pair.yaml --experiments pair.json --store pair.st --output-format csv'
+is "entities that differ in a list alone have a row each" eval '"$sweep" pair.yaml --experiments pair.json --store pair.st >/dev/null && same pairs "$samples" show pair.yaml --experiments pair.json --store pair.st --output-format csv'
 
 # ---- rows, stats, trace, entity ----
 cat >rows <<'E2'

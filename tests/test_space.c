@@ -46,13 +46,13 @@ static void the_example(void **state)
                                       "model_name.smollm2-135m-number_gpus.0-model_max_length.1024-batch_size.1",
                                       "model_name.smollm2-135m-number_gpus.0-model_max_length.1024-batch_size.2"};
     assert_int_equal(s->count, 4);
-    assert_true(s->size == 4 && s->items == 0);
+    assert_true(s->size == 4);
     assert_string_equal(s->store, "42");
     assert_string_equal(s->name, "laptop");
     assert_string_equal(s->description, "four");
     for (int i = 0; i < 4; i++) {
         tune_index at;
-        tune_space_entity(s, (tune_index)i, v, NULL);
+        tune_space_entity(s, (tune_index)i, v);
         assert_int_equal(tune_entity_identifier(s->names, v, s->count, text, sizeof text), (int)strlen(ids[i]));
         assert_string_equal(text, ids[i]);
         assert_true(tune_space_find(s, v, &at) && at == (tune_index)i && tune_space_has(s, v));
@@ -98,25 +98,25 @@ static void entities_alone(void **state)
     tune_space_free(s);
 }
 
-/* Every entity is found at its own index, whatever the sizes, vectors among them. */
+/* Every entity is found at its own index, whatever the sizes. */
 static void indexes(void **state)
 {
     (void)state;
     struct tune_space *s =
         space("entitySpace:\n"
               "- {identifier: a, propertyDomain: {values: [x, y, z]}}\n"
-              "- {identifier: v, propertyDomain: {element_domain: {values: [1, 2]}, number_elements: 2}}\n"
+              "- {identifier: v, propertyDomain: {values: [[1, 1], [1, 2], [2, 1], [2, 2]]}}\n"
               "- {identifier: b, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}\n"
-              "- {identifier: w, propertyDomain: {element_domain: {domainRange: [0, 1.5], interval: 0.5}, number_elements: 1}}\n");
-    struct tune_value v[4], items[3];
+              "- {identifier: w, propertyDomain: {domainRange: [0, 1.5], interval: 0.5}}\n");
+    struct tune_value v[4];
     char text[128];
-    assert_true(s->size == 72 && s->items == 3);
+    assert_true(s->size == 72);
     for (tune_index i = 0, at; i < s->size; i++) {
-        tune_space_entity(s, i, v, items);
+        tune_space_entity(s, i, v);
         assert_true(tune_space_find(s, v, &at) && at == i);
     }
     tune_entity_identifier(s->names, v, s->count, text, sizeof text);
-    assert_string_equal(text, "a.z-v.[2, 2]-b.1-w.[1.0]");
+    assert_string_equal(text, "a.z-v.[2, 2]-b.1-w.1.0");
     tune_space_free(s);
 
     char yaml[4096] = "entitySpace:\n";
@@ -128,10 +128,10 @@ static void indexes(void **state)
     assert_true(s->size >> 64 > 0 && s->size != TUNE_INDEX_MAX);
     for (int n = 0; n < 2000; n++) {
         tune_index i = s->size / 2000 * (tune_index)n + (tune_index)n, at;
-        tune_space_entity(s, i, w, NULL);
+        tune_space_entity(s, i, w);
         assert_true(tune_space_find(s, w, &at) && at == i);
     }
-    tune_space_entity(s, s->size - 1, w, NULL);
+    tune_space_entity(s, s->size - 1, w);
     for (int i = 0; i < 12; i++)
         assert_true(w[i].integer == 999 + i);
     tune_space_free(s);
@@ -304,7 +304,7 @@ static double counted(const char *constraints)
     assert_ok(tune_space_count_allowed(s, &allowed, &error));
     assert_true(error == 0);
     for (tune_index i = 0; i < s->size; i++) {
-        tune_space_entity(s, i, v, NULL);
+        tune_space_entity(s, i, v);
         int holds = tune_space_allowed(s, v);
         assert_ok(holds);
         assert_int_equal(holds, tune_space_has(s, v));
@@ -336,7 +336,7 @@ static void constraints(void **state)
     struct tune_space *s = space(GRID "constraints: ['batch % gpus == 0']\n");
     struct tune_value v[4];
     assert_int_equal(tune_space_count_allowed(s, &allowed, &error), -1);
-    tune_space_entity(s, 0, v, NULL);
+    tune_space_entity(s, 0, v);
     assert_int_equal(tune_space_allowed(s, v), -1);
     assert_false(tune_space_has(s, v));
     tune_space_free(s);
@@ -460,7 +460,6 @@ static void descriptions(void **state)
               "- {identifier: caf\xc3\xa9, propertyDomain: {values: [true, 1.0e+16]}}\n"
               "- {identifier: bin, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}\n"
               "- {identifier: c, propertyDomain: {domainRange: [0, 1]}}\n"
-              "- {identifier: v, propertyDomain: {element_domain: {values: [1, 2]}, number_elements: 12}}\n"
               "- identifier: u\n");
     text = described(s, 0);
     assert_string_equal(text, "Space with non-discrete dimensions. Cannot count entities\n"
@@ -480,10 +479,6 @@ static void descriptions(void **state)
                               "Continuous properties:\n"
                               "    name   range\n"
                               "  0    c  [0, 1]\n"
-                              "\n"
-                              "Vector properties:\n"
-                              "    name  elements range interval  values\n"
-                              "  0    v        12  None     None  [1, 2]\n"
                               "\n"
                               "Properties with unknown type:\n"
                               "    name\n"

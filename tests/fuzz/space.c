@@ -5,11 +5,11 @@
 static FILE *nowhere;
 
 /* Entity i is found at i, is in the space where the constraints say so, and has an id. */
-static void ask_entity(const struct tune_space *s, tune_index i, struct tune_value *v, struct tune_value *items)
+static void ask_entity(const struct tune_space *s, tune_index i, struct tune_value *v)
 {
     char text[64];
     tune_index at;
-    tune_space_entity(s, i, v, items);
+    tune_space_entity(s, i, v);
     HOLDS(tune_space_find(s, v, &at) == 1 && at == i);
     HOLDS(tune_space_has(s, v) == (tune_space_allowed(s, v) == 1));
     HOLDS(tune_entity_identifier(s->names, v, s->count, text, sizeof text) > 0 && memchr(text, 0, sizeof text));
@@ -33,7 +33,7 @@ static void ask_domain(const struct tune_domain *d, const struct tune_domain *ot
 static bool varied(const struct tune_space *s)
 {
     for (int i = 0; i < s->count; i++) {
-        const struct tune_domain *d = s->dimensions[i].domain.element ? s->dimensions[i].domain.element : &s->dimensions[i].domain;
+        const struct tune_domain *d = &s->dimensions[i].domain;
         for (int k = 0; k < d->summed; k++)
             if (d->sums[k] - (k ? d->sums[k - 1] : 0) > 0.9 * d->sums[d->summed - 1])
                 return false;
@@ -75,9 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     HOLDS(s->count > 0 && strspn(s->id, "0123456789abcdef") == 6 && strspn(s->id, "0123456789") < 6);
     bool quick = s->constraint_count == 0 || (s->size > 0 && s->size <= 2000);
-    struct tune_value *v = calloc((size_t)s->count, sizeof *v), *items = calloc((size_t)s->items + 1, sizeof *items);
+    struct tune_value *v = calloc((size_t)s->count, sizeof *v);
     for (tune_index i = 0; s->size && s->size != TUNE_INDEX_MAX && i < 20; i++)
-        ask_entity(s, s->size < 20 ? i % s->size : (s->size - 1) / 19 * i, v, items);
+        ask_entity(s, s->size < 20 ? i % s->size : (s->size - 1) / 19 * i, v);
     for (int i = 0; i < s->count && i < 4; i++)
         ask_domain(&s->dimensions[i].domain, &s->dimensions[s->count - 1 - i].domain);
     for (int mode = TUNE_ORDER_SEQUENTIAL; quick && mode <= (varied(s) ? TUNE_ORDER_LHS : TUNE_ORDER_RANDOM_GROUPED); mode++) {
@@ -87,7 +87,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (quick && tune_space_describe_entities(s, 2, nowhere) < 0)
         fuzz_refused();
     free(v);
-    free(items);
     tune_space_free(s);
     return 0;
 }

@@ -59,22 +59,20 @@ static int fill_job(struct filling *f, struct tune_job *job, double started_s)
 static int fill(struct filling *f, int64_t rows, int repeat, const struct tune_origin *origin)
 {
     struct tune_value *entity = calloc((size_t)f->space->count + 1, sizeof *entity);
-    struct tune_value *items = calloc((size_t)f->space->items + 1, sizeof *items);
     double started_s = 1.75e9;
-    if (!entity || !items)
+    if (!entity)
         return -1;
     TRY(tune_results_announce(&f->results));
     double begin_s = tune_clock_s();
     tune_store_begin(f->store);
     for (int64_t i = 0; i < rows; i++) {
         struct tune_job job = {.index = i, .entity = entity, .origin = *origin};
-        tune_space_entity(f->space, (tune_index)i, entity, items);
+        tune_space_entity(f->space, (tune_index)i, entity);
         for (job.protocol = 0; job.protocol < f->space->reference_count; job.protocol++)
             for (job.repeat = 0; job.repeat < repeat; job.repeat++)
                 TRY(fill_job(f, &job, started_s += 32));
     }
     free(entity);
-    free(items);
     TRY(tune_store_commit(f->store));
     printf("# %lld entities appended in %.4f s\n", (long long)rows, tune_clock_s() - begin_s);
     return 0;

@@ -56,7 +56,7 @@ static struct tune_value value_of(const struct samples_table *t, int i, const st
         if (!*end)
             return tune_value_float(number);
     }
-    return tune_rows_value(&t->columns[i], domain, NULL, cell, NULL);
+    return tune_rows_value(&t->columns[i], domain, NULL, cell);
 }
 
 int samples_table_next(struct samples_table *t, const struct tune_cell **cells)

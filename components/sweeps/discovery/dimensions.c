@@ -24,17 +24,14 @@ int tune_dimensions_new(struct tune_dimensions *d, const struct tune_space *spac
     *d = (struct tune_dimensions){.count = space->count};
     d->axes = calloc(n, sizeof *d->axes);
     d->values = calloc(n, sizeof *d->values);
-    d->items = calloc((size_t)space->items + 1, sizeof *d->items);
     d->at = calloc(n, sizeof *d->at);
-    bool good = d->axes && d->values && d->items && d->at;
+    bool good = d->axes && d->values && d->at;
     tune_index weight = 1;
-    int item = space->items;
     for (int i = space->count - 1; i >= 0 && good; i--) {
         struct tune_axis_of_rows *a = &d->axes[i];
         a->wanted = &space->dimensions[i].domain;
         a->size = tune_domain_size(a->wanted);
         a->weight = weight;
-        a->items = d->items + (item -= a->wanted->elements);
         a->input = tune_experiment_input(e, space->names[i]);
         weight *= a->size;
         d->open += a->input < 0;
@@ -57,7 +54,6 @@ void tune_dimensions_free(struct tune_dimensions *d)
         free(d->axes[i].seen);
     free(d->axes);
     free(d->values);
-    free(d->items);
     free(d->at);
     *d = (struct tune_dimensions){0};
 }
@@ -76,9 +72,9 @@ static struct tune_seen_value *place_of(const struct tune_axis_of_rows *a, const
 }
 
 /* Whether what the cell turned out to be may be remembered: nothing of it is the row's. */
-static bool is_lasting(const struct tune_axis_of_rows *a, const struct tune_cell *cell, const struct tune_value *value)
+static bool is_lasting(const struct tune_cell *cell, const struct tune_value *value)
 {
-    return a->wanted->type != TUNE_VECTOR && (!cell->text || strlen(cell->text) < SPELLED) &&
+    return (!cell->text || strlen(cell->text) < SPELLED) &&
            !(value->type == TUNE_VALUE_TEXT && value->text == cell->text) && (cell->text || !cell->absent);
 }
 
@@ -91,9 +87,9 @@ static bool read_cell(const struct tune_axis_of_rows *a, const struct tune_cell 
         return s->in;
     }
     *at = 0;
-    *value = tune_rows_value(&a->column, a->own, a->wanted, cell, a->items);
+    *value = tune_rows_value(&a->column, a->own, a->wanted, cell);
     bool in = a->size ? tune_domain_find(a->wanted, value, at) == 1 : tune_domain_has(a->wanted, value);
-    if (is_lasting(a, cell, value)) {
+    if (is_lasting(cell, value)) {
         *s = (struct tune_seen_value){.used = true, .in = in, .text = cell->text != NULL, .number = cell->number,
                                       .whole = cell->whole, .value = *value, .at = *at};
         if (cell->text)

@@ -17,7 +17,6 @@ struct tune_axis_of_rows {
     int input;
     /* values of the dimension, 0: it cannot be counted; how far its next value is in the grid */
     tune_index size, weight;
-    struct tune_value *items;     /* room for a vector's */
     struct tune_seen_value *seen; /* a table of what was met last */
 };
 
@@ -25,7 +24,7 @@ struct tune_dimensions {
     int count, open;                /* open: dimensions that the experiment does not have */
     struct tune_axis_of_rows *axes; /* [count] */
     /* [count] of the present row; those of open dimensions are the caller's to set */
-    struct tune_value *values, *items;
+    struct tune_value *values;
     tune_index *at;                 /* [count] their numbers, where they can be counted */
     tune_index index;               /* of the present row, open dimensions at their first value */
 };

@@ -58,12 +58,10 @@ static bool find_value(const struct tune_domain *d, const char *text, struct tun
     const struct tune_column column = {.type = TUNE_CELL_TEXT};
     const struct tune_cell cell = {.text = text};
     double number;
-    *value = tune_rows_value(&column, d, NULL, &cell, NULL);
+    *value = tune_rows_value(&column, d, NULL, &cell);
     if (value->type == TUNE_VALUE_TEXT && tune_import_number(text, &number) && d->type != TUNE_UNKNOWN &&
         d->type != TUNE_OPEN_CATEGORICAL)
         *value = tune_value_float(number);
-    if (value->type == TUNE_VALUE_TEXT && d->type == TUNE_VECTOR)
-        return true; /* spelled as it is stored */
     if (tune_domain_has(d, value))
         return true;
     if (!strcmp(text, "True") || !strcmp(text, "False")) {

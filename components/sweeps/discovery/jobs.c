@@ -24,7 +24,7 @@ struct tune_jobs {
     struct tune_matching matching;       /* of a selector */
     struct turn *turns;                  /* [matching.count] in order */
     int at;
-    struct tune_value *values, *items;   /* scratch of it */
+    struct tune_value *values;           /* scratch of it */
     struct tune_value *entity, *inputs;  /* the present one; inputs: scratch, of the experiment with the most */
     char *text;                          /* scratch for identifiers */
     size_t text_size;
@@ -93,7 +93,7 @@ static int next_values(struct tune_jobs *j, const struct tune_value **values)
         return tune_order_next(j->order, values);
     if (j->at == j->matching.count)
         return 0;
-    tune_matching_values(&j->matching, j->turns[j->at++].entity, j->values, j->items);
+    tune_matching_values(&j->matching, j->turns[j->at++].entity, j->values);
     *values = j->values;
     return 1;
 }
@@ -239,7 +239,7 @@ static int order_matching(struct tune_jobs *j)
     for (int i = 0; i < count; i++) {
         struct turn *t = &j->turns[i];
         uint64_t hash;
-        tune_matching_values(&j->matching, i, j->values, j->items);
+        tune_matching_values(&j->matching, i, j->values);
         TRY(hash_values(j, j->values, NULL, &hash));
         t->entity = i;
         t->group = hash;
@@ -320,8 +320,7 @@ struct tune_jobs *tune_jobs_new(const struct tune_jobs_options *options)
         if (options->protocols[p].experiment->input_count > most)
             most = options->protocols[p].experiment->input_count;
     if (!j || !(j->inputs = calloc((size_t)most, sizeof *j->inputs)) ||
-        !(j->values = calloc((size_t)options->space->count + 1, sizeof *j->values)) ||
-        !(j->items = calloc((size_t)options->space->items + 1, sizeof *j->items))) {
+        !(j->values = calloc((size_t)options->space->count + 1, sizeof *j->values))) {
         tune_jobs_free(j);
         no_memory();
         return NULL;
@@ -345,7 +344,6 @@ void tune_jobs_free(struct tune_jobs *j)
     free(j->entity);
     free(j->inputs);
     free(j->values);
-    free(j->items);
     free(j);
 }
 

@@ -320,11 +320,10 @@ static int index_known(struct table *t)
 {
     const struct tune_matching *m = t->r->m;
     struct tune_value *values = calloc((size_t)t->d.count + 1, sizeof *values);
-    struct tune_value *items = calloc((size_t)t->r->space->items + 1, sizeof *items);
     t->known = calloc((size_t)m->count + 1, sizeof *t->known);
-    bool good = values && items && t->known;
+    bool good = values && t->known;
     for (int i = 0; i < m->count && good; i++) {
-        tune_matching_values(m, i, values, items);
+        tune_matching_values(m, i, values);
         t->known[i].hash = hash_shared(t, values);
         t->known[i].entity = i;
     }
@@ -332,7 +331,6 @@ static int index_known(struct table *t)
     if (good)
         qsort(t->known, (size_t)m->count, sizeof *t->known, by_hash);
     free(values);
-    free(items);
     return good ? 0 : no_memory();
 }
 
@@ -363,7 +361,7 @@ static int add_to_all(struct table *t, tune_index count, struct tune_matching_ro
             struct tune_axis_of_rows *a = &t->d.axes[i];
             if (a->input >= 0)
                 continue;
-            tune_domain_value(a->wanted, left % a->size, &t->d.values[i], a->items);
+            tune_domain_value(a->wanted, left % a->size, &t->d.values[i]);
             index += left % a->size * a->weight;
             left /= a->size;
         }
@@ -495,12 +493,12 @@ int tune_matching_read(struct tune_matching *m, struct tune_store *s, const stru
     return code;
 }
 
-void tune_matching_values(const struct tune_matching *m, int i, struct tune_value *values, struct tune_value *items)
+void tune_matching_values(const struct tune_matching *m, int i, struct tune_value *values)
 {
     if (m->entities[i].values)
         memcpy(values, m->entities[i].values, (size_t)m->space->count * sizeof *values);
     else
-        tune_space_entity(m->space, m->entities[i].index, values, items);
+        tune_space_entity(m->space, m->entities[i].index, values);
 }
 
 void tune_matching_free(struct tune_matching *m)

@@ -55,12 +55,11 @@ struct tune_matching {
 /* tune_matching_read - of the rows of the protocols' experiments, those whose entity is in the
  * space; and which of columns[] each has a value in. At most 64 protocols. The space is borrowed.
  * -1 with an error.
- * tune_matching_values - of entity i, into values[space->count] and items[space->items]. */
+ * tune_matching_values - of entity i, into values[space->count]. */
 int tune_matching_read(struct tune_matching *m, struct tune_store *s,
                        const struct tune_space *space,
                        const struct tune_protocol *protocols, int count, const char *const *columns, int column_count);
-void tune_matching_values(const struct tune_matching *m, int i, struct tune_value *values,
-                          struct tune_value *items);
+void tune_matching_values(const struct tune_matching *m, int i, struct tune_value *values);
 void tune_matching_free(struct tune_matching *m);
 
 #ifdef __cplusplus

@@ -101,40 +101,10 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
     return 0;
 }
 
-/* The element of the domain that repr() spells at the begin of text, and where it ends; NULL: none. */
-static const char *find_element(const struct tune_domain *d, const char *text, struct tune_value *value)
-{
-    char spelled[TUNE_STORE_TEXT_MAX + 1], *end;
-    tune_index count = d->count ? (tune_index)d->count : d->type == TUNE_BINARY ? 2 : 0;
-    for (tune_index i = 0; i < count; i++) {
-        tune_domain_value(d, i, value, NULL);
-        int length = tune_value_repr(value, spelled, sizeof spelled);
-        if (length < (int)sizeof spelled && !strncmp(spelled, text, (size_t)length) && strchr(",]", text[length]) && text[length])
-            return text + length;
-    }
-    *value = tune_value_float(strtod(text, &end));
-    return count == 0 && end > text ? end : NULL;
-}
-
-/* A list as str() spells it, of a vector's elements. */
-static bool find_vector(const struct tune_domain *d, const char *text, struct tune_value *value, struct tune_value *items)
-{
-    const char *at = text;
-    for (int i = 0; i < d->elements; i++) {
-        const char *lead = i ? ", " : "[";
-        if (strncmp(at, lead, strlen(lead)) || !(at = find_element(d->element, at + strlen(lead), &items[i])))
-            return false;
-    }
-    *value = (struct tune_value){.type = TUNE_VALUE_LIST, .list = {items, d->elements}};
-    return !strcmp(at, d->elements ? "]" : "[]");
-}
-
 /* The value of the domain that str() spells like text. */
-static bool find_spelled(const struct tune_domain *d, const char *text, struct tune_value *value, struct tune_value *items)
+static bool find_spelled(const struct tune_domain *d, const char *text, struct tune_value *value)
 {
     char spelled[TUNE_STORE_TEXT_MAX + 1], *end;
-    if (d->type == TUNE_VECTOR)
-        return items && find_vector(d, text, value, items);
     for (int i = 0; i < d->count; i++) {
         const struct tune_value *v = &d->values[i];
         if ((tune_value_str(v, spelled, sizeof spelled) < (int)sizeof spelled && !strcmp(spelled, text)) ||
@@ -180,12 +150,12 @@ bool tune_rows_of(const struct tune_cell *experiment, const struct tune_experime
 }
 
 struct tune_value tune_rows_value(const struct tune_column *column, const struct tune_domain *own, const struct tune_domain *wanted,
-                                  const struct tune_cell *cell, struct tune_value *items)
+                                  const struct tune_cell *cell)
 {
     struct tune_value value;
     int64_t whole;
     if (cell->text)
-        return (wanted && find_spelled(wanted, cell->text, &value, items)) || (own && find_spelled(own, cell->text, &value, NULL))
+        return (wanted && find_spelled(wanted, cell->text, &value)) || (own && find_spelled(own, cell->text, &value))
                    ? value
                    : tune_value_text(cell->text);
     if (cell->absent)

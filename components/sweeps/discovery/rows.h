@@ -27,12 +27,12 @@ int tune_rows_columns(const struct tune_experiment *e, struct tune_column **colu
  * long.
  * tune_rows_value - and back: a TEXT is the value of the wanted domain (a space's dimension) that
  * str() spells so, else of the input's own, else the text itself, the cell's. Either domain may be
- * NULL. A vector's items go to items[wanted->elements]. */
+ * NULL. */
 int tune_rows_cell(const struct tune_column *column, const struct tune_value *value,
                    struct tune_cell *cell, char *text, size_t size);
 struct tune_value tune_rows_value(const struct tune_column *column, const struct tune_domain *own,
                                   const struct tune_domain *wanted,
-                                  const struct tune_cell *cell, struct tune_value *items);
+                                  const struct tune_cell *cell);
 
 /* tune_rows_whole - the whole number that a cell of numbers is, to the last digit, which a double
  * has not above 2^53. */

@@ -29,7 +29,7 @@ struct tune_view {
     tune_index *excluded;            /* sorted, of the views of entities without results */
     int excluded_count, excluded_at;
     tune_index next;
-    struct tune_value *values, *items, *inputs;
+    struct tune_value *values, *inputs;
     uint64_t *present;               /* [reference_count][m.words] */
     char *text;                      /* scratch for an identifier */
     size_t text_size;
@@ -109,7 +109,7 @@ static int read_asked(struct tune_view *v)
 static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
 {
     const struct tune_space *s = v->space;
-    tune_matching_values(&v->m, entity, v->values, v->items);
+    tune_matching_values(&v->m, entity, v->values);
     size_t length = (size_t)tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
     if (length >= v->text_size) {
         char *grown = realloc(v->text, length + 1);
@@ -251,7 +251,7 @@ static int drop_groups(struct tune_view *v)
     int kept = 0;
     for (int i = 0; v->where && i < v->group_count; i++) {
         const struct tune_matching_row *row = row_of(v, &v->groups[i], 0);
-        tune_matching_values(&v->m, row->entity, v->values, v->items);
+        tune_matching_values(&v->m, row->entity, v->values);
         int good = meets(v, row->protocol);
         TRY(good);
         if (good)
@@ -308,7 +308,6 @@ static int open_view(struct tune_view *v)
             most = v->protocols[p].experiment->input_count + s->count;
     v->text_size = 512;
     if (!(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) ||
-        !(v->items = calloc((size_t)s->items + 1, sizeof *v->items)) ||
         !(v->inputs = calloc((size_t)most, sizeof *v->inputs)) ||
         !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
         !(v->text = malloc(v->text_size)))
@@ -366,7 +365,6 @@ void tune_view_free(struct tune_view *v)
     free(v->groups);
     free(v->excluded);
     free(v->values);
-    free(v->items);
     free(v->inputs);
     free(v->present);
     free(v->text);
@@ -402,7 +400,7 @@ static int next_without(struct tune_view *v, struct tune_view_group *group)
             v->excluded_at++;
         if (v->excluded_at < v->excluded_count && v->excluded[v->excluded_at] == at)
             continue;
-        tune_space_entity(v->space, at, v->values, v->items);
+        tune_space_entity(v->space, at, v->values);
         int wanted = is_wanted(v);
         TRY(wanted);
         if (!wanted)
@@ -422,7 +420,7 @@ int tune_view_next(struct tune_view *v, struct tune_view_group *group)
     const struct group *g = &v->groups[v->at++];
     const struct tune_matching_row *row = row_of(v, g, 0);
     bool goes_on = v->at > 1 && row_of(v, g - 1, 0)->entity == row->entity;
-    tune_matching_values(&v->m, row->entity, v->values, v->items);
+    tune_matching_values(&v->m, row->entity, v->values);
     *group = (struct tune_view_group){v->values, goes_on, row->protocol, g->count};
     return 1;
 }

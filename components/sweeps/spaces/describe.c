@@ -51,11 +51,6 @@ static void put_interval(FILE *out, const struct tune_domain *d)
     put_value(out, d->has_interval ? &d->interval : &none);
 }
 
-static void put_elements(FILE *out, const struct tune_domain *d)
-{
-    fprintf(out, "%d", d->elements);
-}
-
 struct column {
     const char *heading;
     void (*put)(FILE *out, const struct tune_domain *d); /* NULL: the dimension's name */
@@ -74,9 +69,6 @@ static const struct kind kinds[] = {
      {{"name", NULL}, {"range", put_range}, {"interval", put_interval}, {"values", put_values}}},
     {TUNE_BINARY, "Binary properties:", {{"name", NULL}}},
     {TUNE_CONTINUOUS, "Continuous properties:", {{"name", NULL}, {"range", put_range}}},
-    {TUNE_VECTOR,
-     "Vector properties:",
-     {{"name", NULL}, {"elements", put_elements}, {"range", put_range}, {"interval", put_interval}, {"values", put_values}}},
     {TUNE_OPEN_CATEGORICAL, "Identifier properties:", {{"name", NULL}}},
     {TUNE_UNKNOWN, "Properties with unknown type:", {{"name", NULL}}},
 };
@@ -93,8 +85,6 @@ static char *cell(const struct tune_dimension *dimension, const struct column *c
         return NULL;
     if (!column->put)
         tune_print_line_of(out, dimension->name);
-    else if (domain->element && column->put != put_elements)
-        column->put(out, domain->element);
     else
         column->put(out, domain);
     if (fclose(out) == 0)
@@ -118,7 +108,7 @@ static int describe_kind(const struct tune_space *s, const struct kind *kind, in
             continue;
         for (int c = 0; c < columns; c++) {
             char *text = cell(&s->dimensions[i], &kind->columns[c]);
-            if (kind->columns[c].put == put_elements || (kind->columns[c].put == put_interval && text && strcmp(text, "None")))
+            if (kind->columns[c].put == put_interval && text && strcmp(text, "None"))
                 tune_frame_numbers(f, c);
             tune_frame_cell(f, text);
             free(text);

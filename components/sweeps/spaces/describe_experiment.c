@@ -115,15 +115,14 @@ static void print_value(const struct tune_value *v, FILE *out)
 static void print_domain(const struct tune_domain *d, int indent, FILE *out)
 {
     const struct tune_value values = {.type = TUNE_VALUE_LIST, .list = {d->values, d->count}}, ends[] = {d->low, d->high};
-    const struct tune_value range = {.type = TUNE_VALUE_LIST, .list = {ends, 2}}, elements = tune_value_int(d->elements);
+    const struct tune_value range = {.type = TUNE_VALUE_LIST, .list = {ends, 2}};
     const struct {
         const char *title;
         const struct tune_value *value;
         bool there;
     } lines[] = {{"Values", &values, d->count > 0},
                  {"Interval", &d->interval, d->has_interval},
-                 {"Range", &range, d->has_range},
-                 {"Number of elements", &elements, d->element != NULL}};
+                 {"Range", &range, d->has_range}};
     fprintf(out, "%*sType: %s\n", indent, "", tune_variable_name(d));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (lines[i].there) {
@@ -131,10 +130,6 @@ static void print_domain(const struct tune_domain *d, int indent, FILE *out)
             print_value(lines[i].value, out);
             fputc('\n', out);
         }
-    if (d->element) {
-        fprintf(out, "%*sElement Domain:\n", indent, "");
-        print_domain(d->element, indent + 2, out);
-    }
 }
 
 static void print_input(const struct tune_input *in, FILE *out)

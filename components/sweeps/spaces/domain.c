@@ -77,17 +77,6 @@ static int find_step(const struct tune_domain *d, const struct tune_value *value
 
 /* ---- counting ---- */
 
-static tune_index power(tune_index base, int exponent)
-{
-    tune_index product = base > 0;
-    for (int i = 0; i < exponent && base > 1; i++) {
-        if (product > TUNE_INDEX_MAX / base)
-            return TUNE_INDEX_MAX;
-        product *= base;
-    }
-    return product;
-}
-
 tune_index tune_domain_size(const struct tune_domain *domain)
 {
     switch (domain->type) {
@@ -97,8 +86,6 @@ tune_index tune_domain_size(const struct tune_domain *domain)
         return domain->count ? (tune_index)domain->count : domain->has_range ? count_steps(domain) : 0;
     case TUNE_CATEGORICAL:
         return (tune_index)domain->count;
-    case TUNE_VECTOR:
-        return power(tune_domain_size(domain->element), domain->elements);
     default:
         return 0;
     }
@@ -114,32 +101,9 @@ const char *tune_index_text(tune_index i, char text[48])
     return memmove(text, at, (size_t)(text + 48 - at));
 }
 
-void tune_domain_value(const struct tune_domain *domain, tune_index i, struct tune_value *value, struct tune_value *items)
+void tune_domain_value(const struct tune_domain *domain, tune_index i, struct tune_value *value)
 {
-    if (domain->type == TUNE_VECTOR) {
-        tune_index size = tune_domain_size(domain->element);
-        for (int k = domain->elements - 1; k >= 0; k--, i /= size)
-            tune_domain_value(domain->element, i % size, &items[k], NULL);
-        *value = (struct tune_value){.type = TUNE_VALUE_LIST, .list = {items, domain->elements}};
-    } else if (domain->type == TUNE_BINARY) {
-        *value = tune_value_bool(i > 0);
-    } else {
-        *value = domain->count ? domain->values[i] : step_value(domain, i);
-    }
-}
-
-static int find_vector(const struct tune_domain *domain, const struct tune_value *value, tune_index *i)
-{
-    tune_index size = tune_domain_size(domain->element), digit;
-    if (value->type != TUNE_VALUE_LIST || value->list.count != domain->elements)
-        return 0;
-    *i = 0;
-    for (int k = 0; k < domain->elements; k++) {
-        if (!tune_domain_find(domain->element, &value->list.items[k], &digit))
-            return 0;
-        *i = *i * size + digit;
-    }
-    return 1;
+    *value = domain->type == TUNE_BINARY ? tune_value_bool(i > 0) : domain->count ? domain->values[i] : step_value(domain, i);
 }
 
 int tune_domain_find(const struct tune_domain *domain, const struct tune_value *value, tune_index *i)
@@ -149,8 +113,6 @@ int tune_domain_find(const struct tune_domain *domain, const struct tune_value *
     int count = domain->type == TUNE_BINARY ? 2 : domain->count;
     if (tune_domain_size(domain) == 0)
         return 0;
-    if (domain->type == TUNE_VECTOR)
-        return find_vector(domain, value, i);
     if (count == 0)
         return find_step(domain, value, i);
     for (int k = 0; k < count; k++)
@@ -178,11 +140,6 @@ bool tune_domain_has(const struct tune_domain *domain, const struct tune_value *
                                     (tune_value_compare(value, &domain->low) >= 0 && tune_value_compare(value, &domain->high) < 0));
     case TUNE_DISCRETE: /* an interval with no range to count it from */
         return is_number(value);
-    case TUNE_VECTOR:
-        for (int k = 0; value->type == TUNE_VALUE_LIST && k < value->list.count; k++)
-            if (!tune_domain_has(domain->element, &value->list.items[k]))
-                return false;
-        return value->type == TUNE_VALUE_LIST && value->list.count == domain->elements;
     default:
         return true;
     }
@@ -261,7 +218,7 @@ int tune_domain_weigh(struct tune_domain *domain, struct tune_document *document
     if (!(sums = tune_document_take(document, (size_t)(to - from) * sizeof *sums)))
         return -1;
     for (tune_index k = from; k < to; k++) {
-        tune_domain_value(domain, k, &value, NULL);
+        tune_domain_value(domain, k, &value);
         double z = (number(&value) - domain->mean) / domain->deviation;
         sums[k - from] = sum += exp(-0.5 * z * z);
     }
@@ -316,7 +273,7 @@ int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_val
     tune_index size = tune_domain_size(domain), i;
     if (domain->type == TUNE_CONTINUOUS)
         return draw_continuous(domain, u, value);
-    if (size == 0 || domain->type == TUNE_VECTOR) {
+    if (size == 0) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "a value cannot be drawn from a domain of %s that names none",
                             tune_variable_name(domain));
         return -1;
@@ -324,7 +281,7 @@ int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_val
     i = (tune_index)(u * (double)size);
     if (domain->probability == TUNE_NORMAL && draw_normal(domain, u, size, &i) < 0)
         return -1;
-    tune_domain_value(domain, i < size ? i : size - 1, value, NULL);
+    tune_domain_value(domain, i < size ? i : size - 1, value);
     return 0;
 }
 
@@ -351,22 +308,19 @@ static int refuse_value(char *why, size_t size, const struct tune_value *value)
 static int all_in(const struct tune_domain *child, const struct tune_domain *parent, char *why, size_t size)
 {
     tune_index count = tune_domain_size(child), most = tune_domain_size(parent);
-    struct tune_value value, *items = NULL;
+    struct tune_value value;
     int within = 1;
     if (count == 0)
         return refuse(why, size, "it has no finite number of values");
     if (most && count > most)
         return refuse(why, size, "it has more values");
-    if (child->type == TUNE_VECTOR && !(items = calloc((size_t)child->elements, sizeof *items)))
-        return refuse(why, size, "there is no memory to compare them");
     for (tune_index i = 0; i < count && within; i++) {
         if (i == LOOKED_AT && child->count == 0)
             i = count - 1; /* a range: what its first million and its last value are in, all are */
-        tune_domain_value(child, i, &value, items);
+        tune_domain_value(child, i, &value);
         if (!tune_domain_has(parent, &value))
             within = refuse_value(why, size, &value);
     }
-    free(items);
     return within;
 }
 
@@ -401,15 +355,6 @@ static int in_discrete(const struct tune_domain *child, const struct tune_domain
                : refuse(why, size, "its interval is no multiple of the other");
 }
 
-static int in_vector(const struct tune_domain *child, const struct tune_domain *parent, char *why, size_t size)
-{
-    if (child->type == TUNE_CATEGORICAL)
-        return all_in(child, parent, why, size);
-    if (child->type != TUNE_VECTOR || child->elements != parent->elements)
-        return refuse(why, size, "it is no vector of as many elements");
-    return tune_domain_within(child->element, parent->element, why, size);
-}
-
 int tune_domain_within(const struct tune_domain *child, const struct tune_domain *parent, char *why, size_t size)
 {
     bool finite = tune_domain_size(child) > 0;
@@ -425,8 +370,6 @@ int tune_domain_within(const struct tune_domain *child, const struct tune_domain
         return finite ? all_in(child, parent, why, size) : refuse(why, size, "it does not name its values");
     case TUNE_OPEN_CATEGORICAL:
         return finite || child->type == TUNE_OPEN_CATEGORICAL ? 1 : refuse(why, size, "it does not name its values");
-    case TUNE_VECTOR:
-        return in_vector(child, parent, why, size);
     }
     return 0;
 }

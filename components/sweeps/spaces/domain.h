@@ -23,7 +23,6 @@ enum tune_variable {
     TUNE_CATEGORICAL,
     TUNE_BINARY,
     TUNE_OPEN_CATEGORICAL, /* also IDENTIFIER_VARIABLE_TYPE, its older name */
-    TUNE_VECTOR,
 };
 
 enum tune_probability { TUNE_UNIFORM, TUNE_NORMAL };
@@ -44,8 +43,6 @@ struct tune_domain {
     const double *sums;
     tune_index first;
     int summed;
-    const struct tune_domain *element; /* of a vector */
-    int elements;                   /* at most 4096 */
 };
 
 /* tune_domain_read - from a propertyDomain (NULL: unknown). what: "entitySpace[2] (batch_size)",
@@ -56,17 +53,14 @@ int tune_domain_read(struct tune_domain *domain, struct tune_document *document,
                      const struct tune_node *node, const char *what);
 
 /* tune_domain_size - number of values; 0: it cannot be counted (continuous, unknown, open, an
- * interval without range). A vector's is that of its element to the power of elements; more than
- * 2^128-1 is TUNE_INDEX_MAX, which says "at least".
- * tune_domain_value - value number i (< size, in order) into *value. A vector's items go to
- * items[elements], which *value borrows (else unused).
+ * interval without range). More than 2^128-1 is TUNE_INDEX_MAX, which says "at least".
+ * tune_domain_value - value number i (< size, in order) into *value.
  * tune_domain_find - 1 and *i for a value that is in a finite domain (Python's ==), else 0.
  * tune_domain_has - the value is in it, finite or not; all values are in one that is unknown or
  * open. */
 #define TUNE_INDEX_MAX (~(tune_index)0)
 tune_index tune_domain_size(const struct tune_domain *domain);
-void tune_domain_value(const struct tune_domain *domain, tune_index i, struct tune_value *value,
-                       struct tune_value *items);
+void tune_domain_value(const struct tune_domain *domain, tune_index i, struct tune_value *value);
 int tune_domain_find(const struct tune_domain *domain, const struct tune_value *value,
                      tune_index *i);
 bool tune_domain_has(const struct tune_domain *domain, const struct tune_value *value);
@@ -74,8 +68,7 @@ bool tune_domain_has(const struct tune_domain *domain, const struct tune_value *
 /* tune_domain_draw - the value of a continuous or finite domain that the fraction u of (0,1) of its
  * probability lies below: uniform over the range or the values; normal: the mean and deviation cut
  * to the range (a grid: weights by the density at each value). -1: it has no two ends, or is open
- * or unknown, or a vector, whose elements are drawn one by one; or the normal distribution has
- * nothing in it. */
+ * or unknown; or the normal distribution has nothing in it. */
 int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_value *value);
 
 /* tune_domain_weigh - what tune_domain_draw looks up of a normal grid; tune_domain_read does it. */

@@ -7,8 +7,7 @@
 #include "core/try.h"
 #include "sweeps/spaces/domain.h"
 
-#define KEYS \
-    "values|domainRange|interval|variableType|probabilityFunction|element_domain|number_elements|elementDomain|numberElements"
+#define KEYS "values|domainRange|interval|variableType|probabilityFunction"
 
 /* What a domain is read with. */
 struct reader {
@@ -24,7 +23,6 @@ static const char *const variables[] = {
     [TUNE_CATEGORICAL] = "CATEGORICAL_VARIABLE_TYPE",
     [TUNE_BINARY] = "BINARY_VARIABLE_TYPE",
     [TUNE_OPEN_CATEGORICAL] = "OPEN_CATEGORICAL_VARIABLE_TYPE",
-    [TUNE_VECTOR] = "VECTOR_VARIABLE_TYPE",
 };
 #define IDENTIFIER "IDENTIFIER_VARIABLE_TYPE"
 
@@ -224,47 +222,6 @@ static int read_probability(const struct reader *r, struct tune_domain *domain)
     return 0;
 }
 
-/* ---- vectors ---- */
-
-/* The member of either spelling. */
-static int get_either(const struct reader *r, const char *key, const char *other, const struct tune_node **node)
-{
-    *node = get(r, key);
-    if (*node && get(r, other))
-        return tune_document_fail(r->document, get(r, other), "%s: %s is %s spelled otherwise; name one of them", r->what, other,
-                                  key);
-    *node = *node ? *node : get(r, other);
-    return 0;
-}
-
-static int read_vector(const struct reader *r, struct tune_domain *domain)
-{
-    const struct tune_node *element, *number;
-    char what[300];
-    TRY(get_either(r, "element_domain", "elementDomain", &element));
-    TRY(get_either(r, "number_elements", "numberElements", &number));
-    if (!element && !number && domain->type != TUNE_VECTOR)
-        return 0;
-    if (domain->type != TUNE_VECTOR && domain->given)
-        return tune_document_fail(r->document, element ? element : number, "%s: element_domain and number_elements are for %s",
-                                  r->what, variables[TUNE_VECTOR]);
-    domain->type = TUNE_VECTOR;
-    if (!element || !number || number->type != TUNE_NODE_SCALAR || number->value.type != TUNE_VALUE_INT ||
-        number->value.integer < 1 || number->value.integer > 4096)
-        return tune_document_fail(r->document, r->node, "%s: a vector wants element_domain and number_elements, of 1 to 4096",
-                                  r->what);
-    struct tune_domain *inner = tune_document_take(r->document, sizeof *inner);
-    if (!inner)
-        return -1;
-    snprintf(what, sizeof what, "element_domain of %.200s", r->what);
-    TRY(tune_domain_read(inner, r->document, element, what));
-    if (inner->type == TUNE_VECTOR)
-        return tune_document_fail(r->document, element, "%s: a vector of vectors is not supported", r->what);
-    domain->element = inner;
-    domain->elements = (int)number->value.integer;
-    return 0;
-}
-
 /* ---- the type, and what goes with it ---- */
 
 static int read_type(const struct reader *r, struct tune_domain *domain)
@@ -284,8 +241,8 @@ static int read_type(const struct reader *r, struct tune_domain *domain)
     }
     return tune_document_fail(
         r->document, get(r, "variableType"),
-        "%s: no variableType \"%s\"; there are CONTINUOUS, DISCRETE, CATEGORICAL, BINARY, OPEN_CATEGORICAL (IDENTIFIER), "
-        "VECTOR and UNKNOWN, each with _VARIABLE_TYPE behind it",
+        "%s: no variableType \"%s\"; there are CONTINUOUS, DISCRETE, CATEGORICAL, BINARY, OPEN_CATEGORICAL (IDENTIFIER) "
+        "and UNKNOWN, each with _VARIABLE_TYPE behind it",
         r->what, name);
 }
 
@@ -318,7 +275,6 @@ static const struct {
     [TUNE_CATEGORICAL] = {.interval = true},
     [TUNE_BINARY] = {.interval = true, .range = true},
     [TUNE_OPEN_CATEGORICAL] = {.interval = true, .range = true},
-    [TUNE_VECTOR] = {.values = true, .interval = true, .range = true},
 };
 
 static int check_type(const struct reader *r, const struct tune_domain *domain)
@@ -397,7 +353,6 @@ int tune_domain_read(struct tune_domain *domain, struct tune_document *document,
     TRY(read_values(&r, domain));
     TRY(read_range(&r, domain));
     TRY(read_probability(&r, domain));
-    TRY(read_vector(&r, domain));
     infer(domain);
     TRY(check_type(&r, domain));
     if (domain->type == TUNE_BINARY)

@@ -18,7 +18,7 @@
 #define STREAM_DRAW        ((uint64_t)2 << 48)
 #define STREAM_PLACE       ((uint64_t)3 << 48)
 
-/* Where one fraction goes: a dimension, or an element of a vector. */
+/* The dimension that a fraction picks a value of. */
 struct axis {
     struct tune_domain domain; /* as it is drawn from */
     struct tune_value *value;
@@ -44,7 +44,7 @@ struct tune_order {
     /* draws */
     struct axis *axes; /* [axis_count] */
     int axis_count;
-    struct tune_value *values, *items;
+    struct tune_value *values;
     uint64_t drawn;
     int64_t points; /* of one round of lhs */
     struct tune_sobol *sobol;
@@ -186,7 +186,7 @@ static void add_axis(struct tune_order *o, const struct tune_domain *domain, str
     if (o->mode == TUNE_ORDER_RANDOM && domain->type != TUNE_CONTINUOUS)
         axis->domain.probability = TUNE_UNIFORM; /* grids are drawn evenly */
     if (tune_domain_size(domain) == 1)
-        tune_domain_value(domain, 0, value, NULL); /* nothing to draw */
+        tune_domain_value(domain, 0, value); /* nothing to draw */
     else
         o->axis_count++;
 }
@@ -194,21 +194,14 @@ static void add_axis(struct tune_order *o, const struct tune_domain *domain, str
 static int make_axes(struct tune_order *o)
 {
     const struct tune_space *s = o->space;
-    struct tune_value *item;
-    o->axes = calloc((size_t)(s->count + s->items) + 1, sizeof *o->axes);
+    o->axes = calloc((size_t)s->count + 1, sizeof *o->axes);
     o->values = calloc((size_t)s->count, sizeof *o->values);
-    o->items = item = calloc((size_t)s->items + 1, sizeof *o->items);
-    if (!o->axes || !o->values || !o->items)
+    if (!o->axes || !o->values)
         return no_memory();
     for (int k = 0; k < s->count; k++) {
         const struct tune_domain *domain = &s->dimensions[k].domain;
         int first = o->axis_count;
-        if (domain->type != TUNE_VECTOR)
-            add_axis(o, domain, &o->values[k]);
-        else
-            o->values[k] = (struct tune_value){.type = TUNE_VALUE_LIST, .list = {item, domain->elements}};
-        for (int e = 0; e < domain->elements; e++)
-            add_axis(o, domain->element, item++);
+        add_axis(o, domain, &o->values[k]);
         for (; first < o->axis_count; first++) /* what cannot be drawn from says so now */
             if (tune_domain_draw(&o->axes[first].domain, 0.5, o->axes[first].value) < 0) {
                 tune_error_prefix("%s: ", s->names[k]);
@@ -369,7 +362,6 @@ void tune_order_free(struct tune_order *o)
     tune_walk_free(o->walk);
     free(o->axes);
     free(o->values);
-    free(o->items);
     free(o->sobol);
     free(o->seen.places);
     free(o);

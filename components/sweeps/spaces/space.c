@@ -227,7 +227,7 @@ static uint64_t hash_domain(uint64_t hash, const struct tune_domain *d)
         hash = hash_value(hash, &d->interval);
     if (d->probability == TUNE_NORMAL)
         hash = tune_hash64(&d->deviation, sizeof d->deviation, tune_hash64(&d->mean, sizeof d->mean, hash));
-    return d->element ? hash_domain(hash_number(hash, d->elements), d->element) : hash;
+    return hash;
 }
 
 /* Parameters count in any order: their own hashes are added up. */
@@ -266,7 +266,6 @@ static void measure(struct tune_space *s)
     s->size = 1;
     for (int i = 0; i < s->count; i++) {
         tune_index size = tune_domain_size(&s->dimensions[i].domain);
-        s->items += s->dimensions[i].domain.elements;
         s->size = size && s->size > TUNE_INDEX_MAX / size ? TUNE_INDEX_MAX : s->size * size;
     }
 }
@@ -307,9 +306,8 @@ void tune_space_free(struct tune_space *s)
 
 /* ---- entities ---- */
 
-void tune_space_entity(const struct tune_space *s, tune_index i, struct tune_value *values, struct tune_value *items)
+void tune_space_entity(const struct tune_space *s, tune_index i, struct tune_value *values)
 {
-    int item = s->items;
     for (int k = s->count - 1; k >= 0; k--) {
         const struct tune_domain *domain = &s->dimensions[k].domain;
         tune_index size = tune_domain_size(domain), at;
@@ -320,8 +318,7 @@ void tune_space_entity(const struct tune_space *s, tune_index i, struct tune_val
             at = i % size;
             i /= size;
         }
-        item -= domain->elements;
-        tune_domain_value(domain, at, &values[k], items ? items + item : NULL);
+        tune_domain_value(domain, at, &values[k]);
     }
 }
 

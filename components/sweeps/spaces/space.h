@@ -61,8 +61,6 @@ struct tune_space {
     const char *name, *description;    /* of metadata; NULL: none */
     /* entities of the grid, constraints aside; 0: cannot be counted; TUNE_INDEX_MAX: at least */
     tune_index size;
-    /* room that tune_space_entity needs for the items of vectors */
-    int items;
     /* 6 hexadecimal digits, of what the space means: dimensions with their domains in order,
      * experiments with their parameters, constraints; not of comments, metadata, or how values are
      * spelled. Never one that reads as a number. */
@@ -79,15 +77,13 @@ struct tune_space *tune_space_read(const char *path);
 struct tune_space *tune_space_parse(struct tune_document *document);
 void tune_space_free(struct tune_space *s);
 
-/* tune_space_entity - the values of entity i (< size), in the space's order, into values[count];
- * the items of vectors go to items[s->items] (NULL where that is 0).
+/* tune_space_entity - the values of entity i (< size), in the space's order, into values[count].
  * tune_space_find - 1 and *i where values are an entity of a finite space, constraints aside, else
  * 0.
  * tune_space_has - values are in it: any space, constraints too (one that cannot be evaluated
  * counts as not met).
  * tune_space_allowed - the constraints hold: 1, 0, or -1: one cannot be evaluated. */
-void tune_space_entity(const struct tune_space *s, tune_index i, struct tune_value *values,
-                       struct tune_value *items);
+void tune_space_entity(const struct tune_space *s, tune_index i, struct tune_value *values);
 int tune_space_find(const struct tune_space *s, const struct tune_value *values, tune_index *i);
 bool tune_space_has(const struct tune_space *s, const struct tune_value *values);
 int tune_space_allowed(const struct tune_space *s, const struct tune_value *values);

@@ -5,8 +5,7 @@
 
 static void show(struct tune_walk *w, const struct wheel *wheel)
 {
-    tune_domain_value(&w->space->dimensions[wheel->dimension].domain, wheel->at, &w->values[wheel->dimension],
-                      w->items + wheel->item);
+    tune_domain_value(&w->space->dimensions[wheel->dimension].domain, wheel->at, &w->values[wheel->dimension]);
 }
 
 /* Wheel k moved: what constraints used it is no longer known. */
@@ -30,27 +29,21 @@ static void set_levels(struct tune_walk *w)
 struct tune_walk *tune_walk_new(const struct tune_space *s, const int *wheels, int count)
 {
     struct tune_walk *w = calloc(1, sizeof *w);
-    int *item = calloc((size_t)s->count + 1, sizeof *item); /* where the items of each dimension begin */
     if (w) {
         *w = (struct tune_walk){.space = s, .count = count};
         w->wheels = calloc((size_t)count + 1, sizeof *w->wheels);
         w->level = calloc((size_t)s->constraint_count + 1, sizeof *w->level);
         w->values = calloc((size_t)s->count + 1, sizeof *w->values);
-        w->items = calloc((size_t)s->items + 1, sizeof *w->items);
     }
-    if (!w || !item || !w->wheels || !w->level || !w->values || !w->items) {
+    if (!w || !w->wheels || !w->level || !w->values) {
         tune_walk_free(w);
-        free(item);
         tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a space of %d dimensions", s->count);
         return NULL;
     }
-    for (int i = 0; i < s->count; i++)
-        item[i + 1] = item[i] + s->dimensions[i].domain.elements;
     for (int k = 0; k < count; k++) {
-        w->wheels[k] = (struct wheel){wheels[k], item[wheels[k]], 0, tune_domain_size(&s->dimensions[wheels[k]].domain)};
+        w->wheels[k] = (struct wheel){wheels[k], 0, tune_domain_size(&s->dimensions[wheels[k]].domain)};
         show(w, &w->wheels[k]);
     }
-    free(item);
     set_levels(w);
     return w;
 }
@@ -62,7 +55,6 @@ void tune_walk_free(struct tune_walk *w)
     free(w->wheels);
     free(w->level);
     free(w->values);
-    free(w->items);
     free(w);
 }
 

@@ -21,14 +21,14 @@ struct tune_walk {
     const struct tune_space *space;
     int count;
     struct wheel {
-        int dimension, item; /* where its value goes in values, its items in items */
+        int dimension;       /* where its value goes in values */
         tune_index at, size;
     } *wheels;               /* [count] */
     /* [constraints] the wheel at which each can be told; -1: before any turns */
     int *level;
     /* so many of the constraints are known to hold where the walk stands */
     int held;
-    struct tune_value *values, *items; /* [space->count], [space->items] */
+    struct tune_value *values; /* [space->count] */
 };
 
 /* tune_walk_new - over wheels[count], dimensions of a finite size; all start at their first value.
