@@ -893,8 +893,10 @@ static void by_flags(void **state)
     (void)state;
     struct own own = own_new();
     volatile int caught = 0;
-    struct tune_flags flags = {.train_split = 0.5, .seed = 4, .batch_size = 3, .accumulate = 2, .max_length = 16,
-                               .epochs = 2, .max_steps = -1, .stop_after_seconds = -1, .stop_signal = &caught};
+    struct tune_flags flags = {
+        .seed = 4, .stop_signal = &caught, .data.max_length = 16,
+        .loader = {.train_split = 0.5, .batch_size = 3, .accumulate = 2, .epochs = 2, .max_steps = -1,
+                   .stop_after_seconds = -1}};
     struct tune_dataset *d = tune_dataset_from(100, own_row, &own, 16);
     struct tune_loader *load = tune_get_loader(&flags, d);
     struct tune_progress at = {0};

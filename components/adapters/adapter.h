@@ -34,10 +34,9 @@ int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tu
 
 /* tune_get_lora - the model that --model names, frozen in --base-dtype, with adapters by --lora-*, or as --adapter's are (their
  * numbers are read by tune_checkpoint_resume); otherwise as tune_get_model.
- * tune_get_lora_options, tune_get_base_dtype - what it is made by; the caller frees config. */
+ * tune_get_lora_options - what it is made by; the caller frees config. */
 struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
 int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config);
-enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags);
 
 #ifdef __cplusplus
 }

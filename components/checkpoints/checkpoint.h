@@ -17,6 +17,7 @@
 #ifndef TUNE_CHECKPOINT_H
 #define TUNE_CHECKPOINT_H
 
+#include "checkpoints/options.h"
 #include "core/progress.h"
 #include "datasets/loader.h"
 #include "optimizers/optimizer.h"
@@ -30,25 +31,6 @@ struct tune_evaluator;
 struct tune_failure;
 struct tune_flags;
 struct tune_logger;
-
-struct tune_checkpoint_options {
-    const char *run_folder;     /* where checkpoints go */
-    const char *source;         /* the model folder whose config and tokenizer files are saved with the weights */
-    enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16, or TUNE_DTYPES: as they were read */
-    int keep_last;              /* keep that many newest ones, and those the links point at; 0: all */
-    int64_t save_every;         /* steps between the checkpoints that are wanted; one at another step that was the best so far is
-                                   removed when a better one is there, unless checkpoint-final points at it. 0: none are */
-    int64_t eval_every;         /* steps between evaluations, 0: none; for the forecast of disk */
-    const char *resume;         /* the checkpoint to go on from; NULL: none */
-    const char *adapter;        /* a PEFT folder whose adapter a run that is not gone on with begins from; NULL: none */
-    bool overwrite;             /* going on from it may remove newer ones */
-    bool unsaved;               /* where the run ends (at->finished, at->stopped) there is nothing to save; a checkpoint that step
-                                   has already gets its links all the same */
-    bool late;                  /* read the source's files when something is saved, which may never be */
-    struct tune_logger *log;    /* whose metrics.jsonl the checkpoints stand on; borrowed. NULL: none */
-    struct tune_failure *failure; /* from tune_checkpoint_resume on, a program that fails saves its finished steps first, by
-                                   tune_checkpoint_rescue; borrowed. NULL: it does not */
-};
 
 /* tune_checkpoint_new - the source's files are read now (and held: some megabytes) unless late, so that nothing of it is needed to
  * save.

@@ -17,6 +17,8 @@
 
 #include "files/file.h"
 
+#include "datasets/options.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,48 +43,6 @@ void tune_example_free(struct tune_example *x);
 int tune_example_reserve(struct tune_example *x, int64_t count);
 /* tune_example_has_label - one of its tokens is trained. Loaders leave out the rows that have none. */
 bool tune_example_has_label(const struct tune_example *x);
-
-enum tune_dataset_format {
-    TUNE_DATASET_BY_NAME,
-    TUNE_DATASET_JSONL,
-    TUNE_DATASET_JSON,
-    TUNE_DATASET_TEXT,
-    TUNE_DATASET_CSV,
-    TUNE_DATASET_TSV
-};
-
-/* Special tokens: a row gets what the tokenizer's template adds (beginning of sequence and the like; not twice where the
- * row's text begins with it already). In rows of plain text the spelling of a special token is that token, as Hugging Face
- * has it, and nothing else is appended unless append_token says so; in the other formats what a row's columns hold is plain
- * text whatever it spells, and end_token ends an answer. A conversation's special tokens are those its chat template writes, no
- * others, as in transformers.
- *
- * Formats of rows, and the columns each reads (docs/data-formats.md): text (text, or another field), alpaca (instruction, output,
- * and input, which may be empty), instruct (input, output), prompt-completion (prompt, completion: strings or lists of
- * messages), messages (messages), sharegpt (conversations), and any columns by a prompt template (prompt_template.h). */
-struct tune_dataset_options {
-    enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, .csv, .tsv, .txt; another name: JSONL if '{' comes first,
-                                        else text */
-    const char *text_field;          /* NULL: found from the first row: "text", else "output", "content", else the only
-                                        string field; otherwise an error that lists the fields */
-    const char *response_template;   /* NULL: train on everything. Else only on the tokens that begin at or after the end
-                                        of its first occurrence in the text; a row without it is a bad row */
-    const char *append_token;        /* NULL: none, or end_token. Spelling of a token put after the text (not after an empty one)
-                                        and trained, "<|endoftext|>" for one: the model learns where texts end. "none": none */
-    const char *end_token;           /* NULL: unknown. Spelling of the model's own, which stands for append_token NULL behind
-                                        answers: of alpaca, prompt and completion as strings, prompt templates that end in one */
-    const char *row_format;          /* NULL: text. "auto": recognised from the columns of the first rows; or a name
-                                        of those above */
-    const char *columns;             /* NULL, or "prompt=question,completion=answer": the file's names for the format's columns */
-    const char *prompt_template;     /* NULL, or a file or name as tune_prompt_template_open takes it, instead of a format */
-    const char *train_on;            /* NULL: completion, of messages and sharegpt assistant, of text all (completion with a
-                                        response_template). completion, assistant, last (of the assistant's messages), all */
-    const char *chat_template;       /* NULL: the model's own; else a file or name as tune_chat_template_open takes it. Opened
-                                        only for rows that are conversations, an error with others */
-    const char *model_folder;        /* NULL, or where the model's chat template and the special tokens it names lie */
-    int max_length;                  /* tokens, at least 1; longer rows are cut on the right and counted */
-    bool skip_bad_rows;              /* a row that cannot be read is given out as bad and counted, not an error */
-};
 
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* bytes; a longer row is a bad row */
 

@@ -25,6 +25,7 @@
 
 #include "core/batch.h"
 #include "core/progress.h"
+#include "datasets/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,29 +34,6 @@ extern "C" {
 struct tune_loader;
 struct tune_dataset;
 struct tune_flags;
-
-enum tune_part { TUNE_TRAIN, TUNE_HELD_OUT, TUNE_ALL };
-
-/* Nothing here has a default: a zeroed max_steps is no step at all. */
-struct tune_loader_options {
-    enum tune_part part;
-    double train_split;        /* share trained on, (0,1]; see tune_dataset_held_out. ALL: not read */
-    uint64_t seed;
-    bool shuffle;              /* a new order each epoch */
-    int batch_size, accumulate;
-    int max_length;            /* tokens of the longest row, for the buffers: the data set's */
-    double epochs;             /* above 0; planned rows = ceil(rows * epochs) */
-    int64_t max_steps;         /* -1: by epochs; else exactly that many, over as many epochs as it takes */
-    double stop_after_seconds; /* stop at the first step boundary this long after the first tune_loader_more began,
-                                  after one step at least; -1: never */
-    const bool *stable;        /* NULL, or where the logger notes that --until-stable is reached: stop there */
-    int64_t stop_at_step;      /* stop when at->step is there, as if by a signal; 0: never */
-    volatile int *starting;    /* NULL, or what the first tune_loader_more sets to 0: from then on there is work to save */
-    const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal it caught. Write it with an
-                                        atomic store: with ahead another thread reads it. */
-    bool packing;              /* several rows to a row of the batch, see above */
-    bool ahead;                /* tokenise in a helper thread; otherwise in the calls themselves */
-};
 
 /* tune_loader_new - d is borrowed until free. Buffers for batch_size * max_length tokens are made here; the rows of the
  * steps ahead take as many bytes as they have tokens (or, packed, room for tokens), times 5. NULL with an error: the part is

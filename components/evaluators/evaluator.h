@@ -8,6 +8,7 @@
 
 #include "core/progress.h"
 #include "datasets/loader.h"
+#include "evaluators/options.h"
 #include "losses/loss.h"
 
 #ifdef __cplusplus
@@ -19,15 +20,6 @@ struct tune_evaluator;
 struct tune_flags;
 struct tune_logger;
 struct tune_tokenizer;
-
-/* Zeroed ones: never end a run. */
-struct tune_evaluator_options {
-    int patience;     /* evaluations without improvement that end the run; 0: never */
-    double min_delta; /* nats per label that an improvement must be more than */
-    int64_t every;    /* steps between evaluations, for tune_evaluator_step and _resume; 0: none of them */
-    struct tune_dataset *data; /* the set that load reads, if nobody else frees it: it becomes the evaluator's; else NULL */
-    const char *path; /* of data, for the log; borrowed */
-};
 
 /* tune_evaluator_new - over what load gives in one pass; load becomes the evaluator's. NULL load: nothing to evaluate on,
  * every run does nothing. m and loss are borrowed. options NULL: zeroed ones. */

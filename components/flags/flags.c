@@ -220,7 +220,7 @@ static int config_value(struct tune_json *j, const struct tune_option *row, char
     } else if (type == TUNE_JSON_BOOL && row->type == TUNE_BOOL) {
         TRY(tune_json_bool(j, &yes));
         *text = strdup(yes ? "true" : "false");
-    } else if (type == TUNE_JSON_STRING && (row->type == TUNE_STRING || row->type == TUNE_CHOICE || row->type == TUNE_DOUBLE)) {
+    } else if (type == TUNE_JSON_STRING && (tune_option_is_text(row) || row->type == TUNE_DOUBLE)) {
         TRY(tune_json_string(j, &string));
         /* JSON has no infinity; run.json writes "inf" */
         if (row->type == TUNE_DOUBLE && !tune_text_equal(string, "inf") && !tune_text_equal(string, "-inf"))
@@ -440,7 +440,7 @@ static int miss_positional(const struct tune_flags_state *state)
     for (int i = 0; i < state->count && state->wish == TUNE_WISH_RUN; i++)
         if (positional(state->rows + i) && !state->texts[i]) {
             const struct tune_option *row = state->rows + i;
-            bool choice = row->type == TUNE_CHOICE;
+            bool choice = tune_option_is_choice(row);
             tune_error_set_kind(TUNE_ERROR_USAGE, "%s is missing: %s%s%s", row->name, row->help, choice ? "; expected one of " : "",
                                 choice ? row->range : "");
             return -1;
@@ -461,7 +461,7 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     if (!flags->state || !(flags->state->configs = calloc((size_t)argc + 1, sizeof *flags->state->configs)) ||
         !(flags->state->words = calloc((size_t)argc + 1, sizeof *flags->state->words)))
         return no_memory();
-    flags->stable = &flags->state->stable;
+    flags->loader.stable = flags->log.stable = &flags->state->stable;
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
         tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
         apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_check_run(flags) < 0)
@@ -492,7 +492,7 @@ void tune_flags_free(struct tune_flags *flags)
     free(state->words);
     free(state);
     flags->state = NULL;
-    flags->stable = NULL;
+    flags->loader.stable = flags->log.stable = NULL;
 }
 
 enum tune_wish tune_flags_wish(const struct tune_flags *flags)
@@ -513,7 +513,7 @@ bool tune_flags_given(const struct tune_flags *flags, const char *name)
 
 bool tune_flags_saves(const struct tune_flags *flags)
 {
-    return flags->save || flags->save_every > 0 || flags->eval_every > 0 || flags->resume_checkpoint;
+    return flags->save || flags->checkpoint.save_every > 0 || flags->eval.every > 0 || flags->resume_checkpoint;
 }
 
 const char *tune_flags_config(const struct tune_flags *flags, int i)

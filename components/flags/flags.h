@@ -25,7 +25,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "checkpoints/options.h"
+#include "datasets/options.h"
+#include "evaluators/options.h"
 #include "flags/property.h"
+#include "loggers/options.h"
+#include "models/options.h"
+#include "optimizers/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,6 +48,8 @@ enum tune_option_type {
     TUNE_BOOL,   /* bool; --x, --x=true, --x=false, --no-x */
     TUNE_STRING, /* const char *; NULL where the default is NULL and nothing was given */
     TUNE_CHOICE, /* const char *; range is "a|b|c" */
+    TUNE_ENUM,   /* the same into an int or enum: 0 for a, 1 for b, ... */
+    TUNE_DTYPE,  /* the same into an enum tune_dtype; TUNE_DTYPES for a word that is no dtype */
     TUNE_GROUP,  /* no option: a heading, see TUNE_OPTION_GROUP */
     TUNE_SERVE,  /* no option: see TUNE_OPTION_SERVED */
 };
@@ -67,34 +75,23 @@ enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_RUN, T
 /* What the command line asks for instead of a run; tune_program_start serves it, a foreign main() may. */
 enum tune_wish { TUNE_WISH_RUN, TUNE_WISH_HELP, TUNE_WISH_DESCRIBE, TUNE_WISH_LIST_MODELS, TUNE_WISH_VERSION };
 
+/* The options. A row of a table writes straight into a component's own struct, or into a member
+ * here if several components, or the recipe itself, use it. */
 struct tune_flags {
-    /* model */
-    const char *model, *dtype, *device, *activation_checkpointing;
-    int threads;
-    int64_t seed;
-    /* data */
-    const char *dataset, *format, *columns, *prompt_template, *chat_template, *train_on;
-    const char *text_field, *response_template, *append_token, *eval_dataset;
-    double train_split;
-    int max_length, batch_size, accumulate, show_tokens;
-    bool shuffle, packing, skip_bad_rows;
-    /* optimizer and schedule */
-    const char *optimizer, *decay, *schedule;
-    double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds, until_stable;
-    int64_t warmup_steps, max_steps, stop_at_step;
-    /* adapters */
-    const char *adapter, *base_dtype, *lora_targets, *lora_rank_pattern, *lora_alpha_pattern, *lora_layers;
-    int lora_r; /* 0: a program without them */
-    double lora_alpha, lora_dropout;
-    bool lora_rslora, lora_dora;
-    /* run */
-    const char *output, *resume, *save_dtype, *logger; /* output of a resumed run: its folder */
-    bool overwrite, allow_changed, save;
-    int log_every, eval_every, save_every, keep_last, profile;
-    /* evaluation */
-    int64_t eval_rows;
-    int patience;
-    double min_delta;
+    const char *model, *device, *dataset, *adapter, *resume, *logger;
+    enum tune_dtype dtype, base_dtype;
+    int threads, activation_checkpointing, show_tokens, profile;
+    int64_t seed, eval_rows;
+    double clip_norm;
+    bool save;
+    struct tune_dataset_options data;
+    struct tune_loader_options loader;
+    struct tune_lora_options lora; /* r is 0 in a program without adapters */
+    struct tune_optimizer_options optimizer;
+    struct tune_schedule schedule;
+    struct tune_logger_options log; /* folder of a resumed run: its own */
+    struct tune_evaluator_options eval;
+    struct tune_checkpoint_options checkpoint;
     /* filled by tune_flags_parse */
     const char *program;                     /* the last part of argv[0] */
     int argc;
@@ -105,16 +102,13 @@ struct tune_flags {
     const char *resume_checkpoint;           /* the checkpoint's folder to go on from; NULL: no --resume */
     bool resume_finished;                    /* that run came to its end there: nothing is left to do */
     int64_t resume_step;                     /* the step it is at, where that is the newest checkpoint; else 0 */
-    bool *stable;                            /* where the logger notes that --until-stable is reached, and the loader sees it */
-    /* filled by tune_program_start (program.h); 0 in a foreign program */
-    const char *source;                      /* the recipe's own source as it was compiled; NULL: unknown */
-    size_t source_size;
-    double started_s;                        /* monotonic clock at program start */
-    volatile int *stop_signal;               /* where the program's handler notes the signal that shall end the run */
-    struct tune_failure *failure;            /* what to do when the program fails (core/failure.h) */
-    volatile int *starting;                  /* 1 from tune_get_dataset until tune_get_logger makes the run folder (or until the
-                                                first tune_loader_more): there is nothing to save, and the handler ends
-                                                the program at once */
+    /* Filled by tune_program_start (program.h), as are source, source_size and started_s of log.
+     * 0 in a foreign program. */
+    volatile int *stop_signal;    /* the program's handler notes the signal that ends the run here */
+    struct tune_failure *failure; /* what to do when the program fails (core/failure.h) */
+    volatile int *starting;       /* 1 from tune_get_dataset until tune_get_logger makes the run folder,
+                                     or until the first tune_loader_more. There is nothing to save, so
+                                     the handler ends the program at once */
 };
 
 /* Behind the row of an int or bool option: where its value is not 0, tune_program_start calls service->serve in place of the run,
@@ -136,9 +130,9 @@ extern const struct tune_service tune_show_tokens;
     TUNE_OPTION_GROUP("model"), \
     {"model", TUNE_BY_CONTENT(TUNE_STRING), &(f).model, NULL, "", "", \
      "model folder, known name (see --list-models) or Hub id"}, \
-    {"dtype", TUNE_CHOICE, &(f).dtype, "float32", "float32|bfloat16", "", \
+    {"dtype", TUNE_DTYPE, &(f).dtype, "float32", "float32|bfloat16", "", \
      "activations; trained weights are float32 on the CPU"}, \
-    {"activation-checkpointing", TUNE_FREE(TUNE_CHOICE), &(f).activation_checkpointing, "none", "none|full", "", \
+    {"activation-checkpointing", TUNE_FREE(TUNE_ENUM), &(f).activation_checkpointing, "none", "none|full", "", \
      "full: keep each layer's input only and compute the rest again in backward"}, \
     {"device", TUNE_CHOICE, &(f).device, "cpu", "cpu", "", "where to compute"}, \
     {"threads", TUNE_FREE(TUNE_INT), &(f).threads, "0", "[0,4096]", "threads", \
@@ -150,37 +144,37 @@ extern const struct tune_service tune_show_tokens;
     TUNE_OPTION_GROUP("data"), \
     {"dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).dataset, NULL, "", "", \
      "a .jsonl, .json (array), .csv, .tsv (first line: names) or .txt file; a row of text is a paragraph"}, \
-    {"format", TUNE_CHOICE, &(f).format, "auto", "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
+    {"format", TUNE_CHOICE, &(f).data.row_format, "auto", "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
      "of rows; auto: by the columns of the first ones. Elsewhere messages is called openai, chat or chat_template, sharegpt " \
      "conversations, instruct input_output, prompt-completion prompt/response, text completion or pretraining"}, \
-    {"columns", TUNE_STRING, &(f).columns, NULL, "", "", \
+    {"columns", TUNE_STRING, &(f).data.columns, NULL, "", "", \
      "the file's names for the format's columns or the template's slots: \"prompt=question,completion=answer\""}, \
-    {"prompt-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).prompt_template, NULL, "", "", \
+    {"prompt-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).data.prompt_template, NULL, "", "", \
      "a file of sections [prompt] and [completion] with {column} slots, {{ and }} for braces; or instruction, sql, tone"}, \
-    {"chat-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).chat_template, NULL, "", "", \
+    {"chat-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).data.chat_template, NULL, "", "", \
      "how conversations are written: a Jinja file, one of the model's templates, or chatml, llama3, phi3, plain; default: the " \
      "model's own"}, \
-    {"train-on", TUNE_CHOICE, &(f).train_on, "default", "default|completion|assistant|last|all", "", \
+    {"train-on", TUNE_CHOICE, &(f).data.train_on, "default", "default|completion|assistant|last|all", "", \
      "assistant, last: all of the assistant's messages, its last one; default: completion, of messages and sharegpt assistant, " \
      "of text all (what follows --response-template)"}, \
-    {"text-field", TUNE_STRING, &(f).text_field, NULL, "", "", \
+    {"text-field", TUNE_STRING, &(f).data.text_field, NULL, "", "", \
      "the field to train on; found from the first row if not given"}, \
-    {"response-template", TUNE_STRING, &(f).response_template, NULL, "", "", \
+    {"response-template", TUNE_STRING, &(f).data.response_template, NULL, "", "", \
      "train only on what follows this text in a row"}, \
-    {"append-token", TUNE_STRING, &(f).append_token, NULL, "", "", \
+    {"append-token", TUNE_STRING, &(f).data.append_token, NULL, "", "", \
      "a token to put, and train on, after each text, so that the model learns to end: \"<|endoftext|>\" for one, or none; " \
      "default: the model's own behind answers, none in text and conversations"}, \
-    {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
+    {"train-split", TUNE_DOUBLE, &(f).loader.train_split, "1", "(0,1]", "", \
      "share of rows to train on; the others are held out for evaluation"}, \
-    {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", \
+    {"max-length", TUNE_INT, &(f).data.max_length, "512", "[1,inf)", "tokens", \
      "longer rows are cut and counted; a row that loses all its answer is left out"}, \
-    {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch; with --packing: packs of rows"}, \
-    {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step"}, \
-    {"packing", TUNE_BOOL, &(f).packing, "false", "", "", \
+    {"batch-size", TUNE_INT, &(f).loader.batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch; with --packing: packs of rows"}, \
+    {"accumulate", TUNE_INT, &(f).loader.accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step"}, \
+    {"packing", TUNE_BOOL, &(f).loader.packing, "false", "", "", \
      "several rows, none of which sees another, one behind the other in each row of a batch, up to --max-length tokens: next " \
      "to no padding; a step takes as many rows as fit, and the number of steps is an estimate"}, \
-    {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch"}, \
-    {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).skip_bad_rows, "false", "", "", \
+    {"shuffle", TUNE_BOOL, &(f).loader.shuffle, "true", "", "", "a new order each epoch, by seed and epoch"}, \
+    {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).data.skip_bad_rows, "false", "", "", \
      "leave rows out that cannot be read, and count them, instead of stopping"}, \
     {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
      "print that many rows as the model sees them, and stop"}, \
@@ -189,75 +183,75 @@ extern const struct tune_service tune_show_tokens;
 
 #define TUNE_LORA_OPTIONS(f) \
     TUNE_OPTION_GROUP("adapters"), \
-    {"lora-r", TUNE_INT, &(f).lora_r, "16", "[1,16384]", "", "rank of the adapters"}, \
-    {"lora-alpha", TUNE_DOUBLE, &(f).lora_alpha, "32", "(0,1e9]", "", "adapters are scaled by alpha/r"}, \
-    {"lora-dropout", TUNE_DOUBLE, &(f).lora_dropout, "0", "[0,1)", "", "share of an adapter's input that is dropped in training"}, \
-    {"lora-rslora", TUNE_BOOL, &(f).lora_rslora, "false", "", "", "scale by alpha/sqrt(r) instead"}, \
-    {"lora-dora", TUNE_BOOL, &(f).lora_dora, "false", "", "", "DoRA: train the rows' lengths by themselves"}, \
-    {"lora-targets", TUNE_STRING, &(f).lora_targets, "all-linear", "", "", \
+    {"lora-r", TUNE_INT, &(f).lora.r, "16", "[1,16384]", "", "rank of the adapters"}, \
+    {"lora-alpha", TUNE_DOUBLE, &(f).lora.alpha, "32", "(0,1e9]", "", "adapters are scaled by alpha/r"}, \
+    {"lora-dropout", TUNE_DOUBLE, &(f).lora.dropout, "0", "[0,1)", "", "share of an adapter's input that is dropped in training"}, \
+    {"lora-rslora", TUNE_BOOL, &(f).lora.rslora, "false", "", "", "scale by alpha/sqrt(r) instead"}, \
+    {"lora-dora", TUNE_BOOL, &(f).lora.dora, "false", "", "", "DoRA: train the rows' lengths by themselves"}, \
+    {"lora-targets", TUNE_STRING, &(f).lora.targets, "all-linear", "", "", \
      "modules that get an adapter: ends of their names with commas (q_proj,v_proj), or all-linear"}, \
-    {"lora-rank-pattern", TUNE_STRING, &(f).lora_rank_pattern, NULL, "", "", \
+    {"lora-rank-pattern", TUNE_STRING, &(f).lora.rank_pattern, NULL, "", "", \
      "ranks of some modules: k_proj=4,layers.0.self_attn.q_proj=32; the first that fits holds"}, \
-    {"lora-alpha-pattern", TUNE_STRING, &(f).lora_alpha_pattern, NULL, "", "", "alphas of some modules, written alike"}, \
-    {"lora-layers", TUNE_STRING, &(f).lora_layers, NULL, "", "", "layers that get adapters: 0,1,8-15; all if not given"}, \
+    {"lora-alpha-pattern", TUNE_STRING, &(f).lora.alpha_pattern, NULL, "", "", "alphas of some modules, written alike"}, \
+    {"lora-layers", TUNE_STRING, &(f).lora.layers, NULL, "", "", "layers that get adapters: 0,1,8-15; all if not given"}, \
     {"adapter", TUNE_STRING, &(f).adapter, NULL, "", "", \
      "begin from this PEFT folder's adapter, of its rank, targets and scales; --lora-dropout may be another"}, \
-    {"base-dtype", TUNE_CHOICE, &(f).base_dtype, "float32", "float32|bfloat16|nf4", "", \
+    {"base-dtype", TUNE_DTYPE, &(f).base_dtype, "float32", "float32|bfloat16|nf4", "", \
      "of the frozen model's matrices; nf4: four bits a number (QLoRA), embedding and output projection bfloat16"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_OPTIMIZER_OPTIONS(f) \
     TUNE_OPTION_GROUP("optimizer"), \
-    {"optimizer", TUNE_CHOICE, &(f).optimizer, "adamw", "adamw|sgd", "", "update rule"}, \
-    {"lr", TUNE_DOUBLE, &(f).lr, "2e-5", "[0,1000]", "", "peak learning rate"}, \
-    {"schedule", TUNE_CHOICE, &(f).schedule, "cosine", "constant|linear|cosine", "", \
+    {"optimizer", TUNE_ENUM, &(f).optimizer.kind, "adamw", "adamw|sgd", "", "update rule"}, \
+    {"lr", TUNE_DOUBLE, &(f).schedule.lr, "2e-5", "[0,1000]", "", "peak learning rate"}, \
+    {"schedule", TUNE_ENUM, &(f).schedule.kind, "cosine", "constant|linear|cosine", "", \
      "of the learning rate, after warm-up"}, \
-    {"warmup-ratio", TUNE_DOUBLE, &(f).warmup_ratio, "0.03", "[0,1]", "", \
+    {"warmup-ratio", TUNE_DOUBLE, &(f).schedule.warmup_ratio, "0.03", "[0,1]", "", \
      "share of the steps in which lr rises linearly"}, \
-    {"warmup-steps", TUNE_INT64, &(f).warmup_steps, "-1", "[-1,inf)", "steps", \
+    {"warmup-steps", TUNE_INT64, &(f).schedule.warmup_steps, "-1", "[-1,inf)", "steps", \
      "-1: by --warmup-ratio"}, \
-    {"beta1", TUNE_DOUBLE, &(f).beta1, "0.9", "[0,1)", "", "AdamW, first moment"}, \
-    {"beta2", TUNE_DOUBLE, &(f).beta2, "0.999", "[0,1)", "", "AdamW, second moment"}, \
-    {"eps", TUNE_DOUBLE, &(f).eps, "1e-8", "(0,1]", "", "AdamW, added to the root"}, \
-    {"momentum", TUNE_DOUBLE, &(f).momentum, "0", "[0,1)", "", "SGD"}, \
-    {"weight-decay", TUNE_DOUBLE, &(f).weight_decay, "0.01", "[0,1000]", "", "decoupled from the gradient"}, \
-    {"decay", TUNE_CHOICE, &(f).decay, "matrices", "matrices|all", "", \
+    {"beta1", TUNE_DOUBLE, &(f).optimizer.beta1, "0.9", "[0,1)", "", "AdamW, first moment"}, \
+    {"beta2", TUNE_DOUBLE, &(f).optimizer.beta2, "0.999", "[0,1)", "", "AdamW, second moment"}, \
+    {"eps", TUNE_DOUBLE, &(f).optimizer.eps, "1e-8", "(0,1]", "", "AdamW, added to the root"}, \
+    {"momentum", TUNE_DOUBLE, &(f).optimizer.momentum, "0", "[0,1)", "", "SGD"}, \
+    {"weight-decay", TUNE_DOUBLE, &(f).optimizer.weight_decay, "0.01", "[0,1000]", "", "decoupled from the gradient"}, \
+    {"decay", TUNE_ENUM, &(f).optimizer.decay, "matrices", "matrices|all", "", \
      "what decays; matrices: no norm, no bias"}, \
     {"clip-norm", TUNE_DOUBLE, &(f).clip_norm, "1", "[0,inf]", "", \
      "largest gradient norm over all parameters; 0: no clipping"}, \
-    {"epochs", TUNE_DOUBLE, &(f).epochs, "1", "(0,inf)", "epochs", "passes over the training rows"}, \
-    {"max-steps", TUNE_INT64, &(f).max_steps, "-1", "[-1,1e15]", "steps", \
+    {"epochs", TUNE_DOUBLE, &(f).loader.epochs, "1", "(0,inf)", "epochs", "passes over the training rows"}, \
+    {"max-steps", TUNE_INT64, &(f).loader.max_steps, "-1", "[-1,1e15]", "steps", \
      "end after that many steps instead; -1: by --epochs; 0: evaluate only"}, \
-    {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).stop_at_step, "0", "[0,inf)", "steps", \
+    {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).loader.stop_at_step, "0", "[0,inf)", "steps", \
      "save and stop when that many are done, as after a signal: the schedule is untouched, no last evaluation; 0: never"}, \
-    {"stop-after-seconds", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).stop_after_seconds, "-1", "[-1,inf)", "s", \
+    {"stop-after-seconds", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).loader.stop_after_seconds, "-1", "[-1,inf)", "s", \
      "stop so at the first step that ends this long after this process's first began; -1: never"}, \
-    {"until-stable", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).until_stable, "0", "[0,100]", "%", \
+    {"until-stable", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).log.until_stable, "0", "[0,100]", "%", \
      "stop so at the first logged step where the 95 % confidence interval of the tokens/s of at least 10 steps after warm-up " \
      "(MSER) is within this of their mean; 0: never"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_RUN_OPTIONS(f) \
     TUNE_OPTION_GROUP("run"), \
-    {"output", TUNE_OF_SESSION(TUNE_STRING), &(f).output, NULL, "", "", \
+    {"output", TUNE_OF_SESSION(TUNE_STRING), &(f).log.folder, NULL, "", "", \
      "run folder to make; default runs/<program>-<date>-<time>"}, \
-    {"overwrite", TUNE_OF_SESSION(TUNE_BOOL), &(f).overwrite, "false", "", "", \
+    {"overwrite", TUNE_OF_SESSION(TUNE_BOOL), &(f).log.overwrite, "false", "", "", \
      "remove the run folder that is there first; with --resume of an older checkpoint, what came after it"}, \
     {"resume", TUNE_OF_SESSION(TUNE_STRING), &(f).resume, NULL, "", "", \
      "go on with a run: its folder (the newest checkpoint), or one checkpoint in it; all options come from there"}, \
-    {"allow-changed", TUNE_OF_SESSION(TUNE_BOOL), &(f).allow_changed, "false", "", "", \
+    {"allow-changed", TUNE_OF_SESSION(TUNE_BOOL), &(f).log.allow_changed, "false", "", "", \
      "resume though options, data, model or thread count are not what they were, and note it in run.json"}, \
-    {"log-every", TUNE_FREE(TUNE_INT), &(f).log_every, "1", "[1,100000]", "steps", "steps between log lines"}, \
+    {"log-every", TUNE_FREE(TUNE_INT), &(f).log.log_every, "1", "[1,100000]", "steps", "steps between log lines"}, \
     {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
      "what to write besides metrics.jsonl, separated by commas: csv, tensorboard"}, \
-    {"save-every", TUNE_FREE(TUNE_INT), &(f).save_every, "0", "[0,inf)", "steps", \
+    {"save-every", TUNE_FREE(TUNE_INT), &(f).checkpoint.save_every, "0", "[0,inf)", "steps", \
      "steps between checkpoints; 0: at the end only, and of --eval-every the best one"}, \
     {"save", TUNE_FREE(TUNE_BOOL), &(f).save, "true", "", "", \
      "a checkpoint where the run ends; --no-save: none there, for measurements, which may diverge too; --save-every and " \
      "--eval-every save as ever"}, \
-    {"keep-last", TUNE_FREE(TUNE_INT), &(f).keep_last, "0", "[0,inf)", "checkpoints", \
+    {"keep-last", TUNE_FREE(TUNE_INT), &(f).checkpoint.keep_last, "0", "[0,inf)", "checkpoints", \
      "keep that many newest ones, and the best and the final one; 0: all"}, \
-    {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
+    {"save-dtype", TUNE_DTYPE, &(f).checkpoint.save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
      "of the saved weights; as-read is float32 for adapters"}, \
     {"profile", TUNE_FREE(TUNE_INT), &(f).profile, "0", "[0,1000000]", "steps", \
      "measure where the time of that many steps goes, after one or two that warm up: profile.txt, profile.json, and " \
@@ -266,15 +260,15 @@ extern const struct tune_service tune_show_tokens;
 
 #define TUNE_EVALUATION_OPTIONS(f) \
     TUNE_OPTION_GROUP("evaluation"), \
-    {"eval-every", TUNE_FREE(TUNE_INT), &(f).eval_every, "0", "[0,inf)", "steps", \
+    {"eval-every", TUNE_FREE(TUNE_INT), &(f).eval.every, "0", "[0,inf)", "steps", \
      "steps between evaluations on the rows held out; 0: at the end only"}, \
-    {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval_dataset, NULL, "", "", \
+    {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval.path, NULL, "", "", \
      "a file of rows to evaluate on, read as --dataset is, instead of a part of it"}, \
     {"eval-rows", TUNE_INT64, &(f).eval_rows, "0", "[0,inf)", "rows", \
      "evaluate on that many of them, drawn once by the seed; 0: on all"}, \
-    {"patience", TUNE_INT, &(f).patience, "0", "[0,inf)", "evaluations", \
+    {"patience", TUNE_INT, &(f).eval.patience, "0", "[0,inf)", "evaluations", \
      "end the run after that many in a row without a lower loss; 0: never"}, \
-    {"min-delta", TUNE_DOUBLE, &(f).min_delta, "0", "[0,inf)", "nats/token", \
+    {"min-delta", TUNE_DOUBLE, &(f).eval.min_delta, "0", "[0,inf)", "nats/token", \
      "for --patience: lower by more than this is lower"}, \
     TUNE_OPTION_GROUP("")
 

@@ -48,6 +48,8 @@ static int left_column(FILE *out, const struct tune_option *row)
     case TUNE_BOOL:
         return fprintf(out, "  --[no-]%s", row->name);
     case TUNE_CHOICE:
+    case TUNE_ENUM:
+    case TUNE_DTYPE:
         return fprintf(out, "  --%s %s", row->name, row->range);
     case TUNE_STRING:
         return fprintf(out, "  --%s TEXT", row->name);
@@ -71,7 +73,7 @@ static void one_option(FILE *out, const struct tune_option *row, const char *tex
         fprintf(words, "; unit %s", row->unit);
     if (number && row->range && *row->range)
         fprintf(words, "; in %s", row->range);
-    for (const char *p = word && row->type == TUNE_CHOICE ? row->range : ""; *p; p += strcspn(p, "|"), p += *p == '|')
+    for (const char *p = word && tune_option_is_choice(row) ? row->range : ""; *p; p += strcspn(p, "|"), p += *p == '|')
         fprintf(words, "%s%.*s", p == row->range ? ": " : ", ", (int)strcspn(p, "|"), p);
     const char *table = row->value && *row->value ? row->value : "none";
     if (!word && text && *text) {

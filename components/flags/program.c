@@ -189,15 +189,15 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
                         const struct tune_property *properties, const char *what)
 {
     settle_threads(argv);
-    flags->started_s = tune_moment_now().wall_s;
+    flags->log.started_s = tune_moment_now().wall_s;
     flags->failure = &failure;
     const char *ours = tune_recipe_defaults; /* absent: at 0 */
     if (ours)
         setenv("TUNE_DEFAULTS", ours, 0);
     const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* absent: both at 0 */
     if (source < source_end) {
-        flags->source = source;
-        flags->source_size = (size_t)(source_end - source);
+        flags->log.source = source;
+        flags->log.source_size = (size_t)(source_end - source);
     }
     /* a closed standard stream would become the next file that is opened, and what is printed would land in it */
     for (int fd = 0; fd < 3; fd++)
@@ -215,10 +215,10 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
         if (MUST(tune_flags_serve(flags, stdout)) == 1)
             break;
         if (flags->resume_finished)
-            printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->output);
-        else if (flags->stop_at_step > 0 && flags->resume_step >= flags->stop_at_step)
+            printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->log.folder);
+        else if (flags->loader.stop_at_step > 0 && flags->resume_step >= flags->loader.stop_at_step)
             printf("%s: the run in %s is at step %lld, which is not before --stop-at-step %lld; there is nothing to do\n", program,
-                   flags->output, (long long)flags->resume_step, (long long)flags->stop_at_step);
+                   flags->log.folder, (long long)flags->resume_step, (long long)flags->loader.stop_at_step);
         else
             return;
         break;

@@ -141,18 +141,13 @@ int tune_flags_from_run(struct tune_flags *flags)
 
 /* ---- comparing ---- */
 
-static bool is_text(const struct tune_option *row)
-{
-    return row->type == TUNE_STRING || row->type == TUNE_CHOICE;
-}
-
 /* Whether the value in force is the one that text (NULL: none) means. */
-static bool same(const struct tune_option *row, const char *text)
+static bool same(const struct tune_option *row, const char *now, const char *text)
 {
     union tune_value place;
     struct tune_option copy;
-    if (!text)
-        return is_text(row) && !*(const char *const *)row->at;
+    if (tune_option_is_text(row) || !text)
+        return now && text ? !strcmp(now, text) : now == text;
     if (tune_flags_put_elsewhere(&copy, &place, row, text) < 0) {
         tune_error_clear(); /* out of the range it has now: another one, then */
         return false;
@@ -162,7 +157,7 @@ static bool same(const struct tune_option *row, const char *text)
     case TUNE_INT64: return *(const int64_t *)row->at == place.l;
     case TUNE_DOUBLE: return *(const double *)row->at == place.d;
     case TUNE_BOOL: return *(const bool *)row->at == place.b;
-    default: return *(const char *const *)row->at && !strcmp(*(const char *const *)row->at, place.s);
+    default: return false;
     }
 }
 
@@ -174,7 +169,7 @@ static const char *shown(const char *text)
 /* --output, where it was given, can only be the run's own folder. */
 static int check_output(const struct tune_flags *flags)
 {
-    char *mine = realpath(flags->resume_checkpoint, NULL), *given = flags->output ? realpath(flags->output, NULL) : NULL;
+    char *mine = realpath(flags->resume_checkpoint, NULL), *given = flags->log.folder ? realpath(flags->log.folder, NULL) : NULL;
     char folder[TUNE_PATH_MAX] = "";
     int status = mine ? tune_file_parent(folder, mine) : -1;
     bool equal = status == 0 && given && !strcmp(folder, given);
@@ -183,7 +178,7 @@ static int check_output(const struct tune_flags *flags)
     if (equal)
         return 0;
     tune_error_set_kind(TUNE_ERROR_USAGE, "--output %s: a resumed run goes on in its own folder; leave --output out, or copy the "
-                        "folder first and resume the copy", shown(flags->output));
+                        "folder first and resume the copy", shown(flags->log.folder));
     return -1;
 }
 
@@ -203,15 +198,15 @@ int tune_flags_check_run(struct tune_flags *flags)
     TRY(check_output(flags));
     for (int i = 0; i < state->count; i++) {
         const struct tune_option *row = state->rows + i;
-        state->changed[i] = state->keeping[i] == TUNE_KEEP && !same(row, state->run_texts[i]);
+        state->changed[i] = state->keeping[i] == TUNE_KEEP && !same(row, state->texts[i], state->run_texts[i]);
         if (state->changed[i] && used < sizeof text)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s (was %.200s, now %.200s)", used ? ", " : "",
                                      *row->name == '<' ? "" : "--", row->name, shown(state->run_texts[i]),
                                      shown(state->texts[i]));
     }
-    if (used > 0 && flags->allow_changed)
+    if (used > 0 && flags->log.allow_changed)
         flags->resume_finished = false; /* "--epochs 2 --allow-changed" may leave something to do */
-    if (used == 0 || flags->allow_changed)
+    if (used == 0 || flags->log.allow_changed)
         return 0;
     tune_error_set_kind(TUNE_ERROR_USAGE, "--resume %s: changed since that run: %s; leave out what is changed, or give "
                         "--allow-changed to go on with it", flags->resume, text);

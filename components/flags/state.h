@@ -25,9 +25,19 @@ struct tune_flags_state {
     char *resume_checkpoint;   /* what flags->resume_checkpoint points to */
     const char **words;        /* [word_count]; of the positional row that takes many, argv's texts */
     int word_count;
-    bool stable;               /* what flags->stable points to */
+    bool stable;               /* the loader and the logger of flags point to it */
     char *model_defaults;      /* the file that was applied; NULL: none */
 };
+
+/* The option's value is a text; one of a list of words. */
+static inline bool tune_option_is_text(const struct tune_option *row)
+{
+    return row->type >= TUNE_STRING;
+}
+static inline bool tune_option_is_choice(const struct tune_option *row)
+{
+    return row->type > TUNE_STRING;
+}
 
 /* tune_flags_row - index of the option of that name in state->rows, or -1. '-' and '_' are equal, the "<>" of a
  * positional row do not count. */
@@ -54,6 +64,7 @@ union tune_value {
     double d;
     bool b;
     const char *s;
+    enum tune_dtype dtype;
 };
 
 /* tune_flags_put - text into the row's place, checked for type and range; where names it in messages ("--lr").

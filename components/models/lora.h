@@ -15,20 +15,11 @@
 #define TUNE_LORA_H
 
 #include "models/model.h"
+#include "models/options.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct tune_lora_options {
-    int r;
-    double alpha, dropout;
-    bool rslora, dora;
-    const char *targets;                      /* "all-linear", or ends of modules' names: "q_proj,layers.3.mlp.down_proj" */
-    const char *rank_pattern, *alpha_pattern; /* "k_proj=4,layers.0.self_attn.q_proj=32": the first that fits holds; NULL: none */
-    const char *layers;                       /* "0,1,8-15"; NULL: all */
-    bool loose;                               /* names and layers that the model does not have are passed over, as PEFT does */
-};
 
 enum { TUNE_LORA_MAX_RANK = 1 << 14 };
 #define TUNE_LORA_MAX_ALPHA 1e9 /* what adapter_config.json may say, too: what is trained can be saved */

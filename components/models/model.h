@@ -173,11 +173,9 @@ double tune_model_load_seconds(const struct tune_model *m);
  * tune_get_model_config - find the folder that --model names (into folder, TUNE_PATH_MAX bytes) and read its config.json. -1 also
  * where --max-length is above the model's context.
  * tune_get_model_folder - find the folder, and check that its config.json fits tok: cheap, before the weights are read.
- * tune_get_model_dtype - the dtype of activations (--dtype).
  * tune_get_model_use - what tune_model_reserve shall reserve (--activation-checkpointing). */
 int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok, char *folder);
 int tune_get_model_config(const struct tune_flags *flags, char *folder, struct tune_model_config *config);
-enum tune_dtype tune_get_model_dtype(const struct tune_flags *flags);
 int tune_get_model_use(const struct tune_flags *flags);
 
 /* tune_get_model - by --model, --dtype, --batch-size, --max-length, --activation-checkpointing; ready to train. tok's ids must

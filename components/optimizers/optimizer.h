@@ -15,6 +15,7 @@
 #define TUNE_OPTIMIZER_H
 
 #include "models/model.h"
+#include "optimizers/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,15 +23,6 @@ extern "C" {
 
 struct tune_optimizer;
 struct tune_flags;
-
-enum tune_optimizer_kind { TUNE_ADAMW, TUNE_SGD };
-
-struct tune_optimizer_options {
-    enum tune_optimizer_kind kind;
-    double beta1, beta2, eps, weight_decay; /* AdamW; SGD takes weight_decay */
-    double momentum;                        /* SGD */
-    bool decay_all;                         /* else matrices only */
-};
 
 /* tune_optimizer_new - moments, zero, for what is trainable now; makes the model's gradients if there are none yet.
  * m is borrowed until free, and takes no second optimizer. */
@@ -55,9 +47,7 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt);
 int tune_optimizer_set_steps(struct tune_optimizer *opt, int64_t steps);
 
-/* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay.
- * tune_get_optimizer_options - what it passes to tune_optimizer_new. */
-struct tune_optimizer_options tune_get_optimizer_options(const struct tune_flags *flags);
+/* tune_get_optimizer - by --optimizer, --beta1, --beta2, --eps, --weight-decay, --momentum, --decay. */
 struct tune_optimizer *tune_get_optimizer(const struct tune_flags *flags, struct tune_model *m);
 
 #ifdef __cplusplus

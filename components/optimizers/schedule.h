@@ -11,21 +11,13 @@
 #define TUNE_SCHEDULE_H
 
 #include "core/progress.h"
+#include "optimizers/options.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 struct tune_flags;
-
-enum tune_schedule_kind { TUNE_CONSTANT, TUNE_LINEAR, TUNE_COSINE };
-
-struct tune_schedule {
-    enum tune_schedule_kind kind;
-    double lr;            /* the peak */
-    double warmup_ratio;  /* of the planned steps, rounded up; used where warmup_steps is -1 */
-    int64_t warmup_steps;
-};
 
 /* tune_schedule_lr - the rate of the step that follows at->step finished ones of at->planned_steps (or by rows). */
 double tune_schedule_lr(const struct tune_schedule *s, const struct tune_progress *at);
