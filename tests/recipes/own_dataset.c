@@ -46,7 +46,8 @@ static int sum(void *context, int64_t row, struct tune_example *x)
 static int show(const struct tune_flags *flags, FILE *out)
 {
     struct tune_tokenizer *tok = tune_get_tokenizer(flags);
-    struct tune_dataset *data = tok ? tune_dataset_from(my.sums, sum, tok, flags->data.max_length) : NULL;
+    int length = flags->data.max_length;
+    struct tune_dataset *data = tok ? tune_dataset_from(my.sums, sum, tok, length) : NULL;
     int status = data ? tune_dataset_show(data, tok, flags->show_tokens, out) : -1;
     tune_dataset_free(data);
     tune_tokenizer_free(tok);
