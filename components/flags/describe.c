@@ -61,8 +61,8 @@ struct cJSON *tune_flags_json(const struct tune_flags *flags)
     bool good = json != NULL;
     for (int i = 0; state && i < state->count && good; i++) {
         char key[128];
-        tune_flags_key(state->rows + i, key, sizeof key);
-        good = cJSON_AddItemToObject(json, key, value_json(state->rows + i, state->rows[i].at, state->texts[i]));
+        tune_flags_key(&state->at[i].row, key, sizeof key);
+        good = cJSON_AddItemToObject(json, key, value_json(&state->at[i].row, state->at[i].row.at, state->at[i].text));
     }
     return checked(json, good);
 }
@@ -74,8 +74,8 @@ struct cJSON *tune_flags_sources_json(const struct tune_flags *flags)
     bool good = json != NULL;
     for (int i = 0; state && i < state->count && good; i++) {
         char key[128];
-        tune_flags_key(state->rows + i, key, sizeof key);
-        good = cJSON_AddStringToObject(json, key, tune_source_name(state->sources[i]));
+        tune_flags_key(&state->at[i].row, key, sizeof key);
+        good = cJSON_AddStringToObject(json, key, tune_source_name(state->at[i].source));
     }
     return checked(json, good);
 }
@@ -102,7 +102,7 @@ static bool add_choices(cJSON *json, const struct tune_option *row)
 static cJSON *option_json(const struct tune_flags_state *state, int i)
 {
     static const char *const types[] = {"int", "int64", "double", "bool", "string", "choice", "choice", "choice"};
-    const struct tune_option *row = state->rows + i;
+    const struct tune_option *row = &state->at[i].row;
     bool positional = *row->name == '<';
     char key[128], flag[160];
     tune_flags_key(row, key, sizeof key);
@@ -111,11 +111,11 @@ static cJSON *option_json(const struct tune_flags_state *state, int i)
     bool good = json && add_text(json, "name", key) && add_text(json, "flag", flag) &&
                 add_text(json, "type", types[row->type]) &&
                 cJSON_AddItemToObject(json, "default", default_json(row)) &&
-                cJSON_AddItemToObject(json, "value", value_json(row, row->at, state->texts[i])) &&
-                add_text(json, "source", tune_source_name(state->sources[i])) &&
+                cJSON_AddItemToObject(json, "value", value_json(row, row->at, state->at[i].text)) &&
+                add_text(json, "source", tune_source_name(state->at[i].source)) &&
                 add_text(json, "range", tune_option_is_choice(row) ? "" : row->range) && add_choices(json, row) &&
                 add_text(json, "unit", row->unit) && add_text(json, "help", row->help) &&
-                add_text(json, "group", state->groups[i]) && cJSON_AddBoolToObject(json, "positional", positional);
+                add_text(json, "group", state->at[i].group) && cJSON_AddBoolToObject(json, "positional", positional);
     return checked(json, good);
 }
 

@@ -98,18 +98,18 @@ static void one_option(FILE *out, const struct tune_option *row, const char *tex
 
 static bool same_group(const struct tune_flags_state *state, int a, int b)
 {
-    const char *x = state->groups[a], *y = state->groups[b];
+    const char *x = state->at[a].group, *y = state->at[b].group;
     return !strcmp(x ? x : "", y ? y : "");
 }
 
 static void group(FILE *out, const struct tune_flags *flags, int first)
 {
     const struct tune_flags_state *state = flags->state;
-    const char *name = state->groups[first];
+    const char *name = state->at[first].group;
     fprintf(out, "\n%s:\n", name ? name : flags->program);
     for (int i = first; i < state->count; i++)
-        if (*state->rows[i].name != '<' && same_group(state, i, first))
-            one_option(out, state->rows + i, state->texts[i], state->sources[i]);
+        if (*state->at[i].row.name != '<' && same_group(state, i, first))
+            one_option(out, &state->at[i].row, state->at[i].text, state->at[i].source);
 }
 
 /* Groups in the order their first options stand in the table, the program's own first. */
@@ -118,9 +118,9 @@ static void groups(FILE *out, const struct tune_flags *flags)
     const struct tune_flags_state *state = flags->state;
     for (int own = 1; own >= 0; own--)
         for (int i = 0; i < state->count; i++) {
-            bool first = *state->rows[i].name != '<' && (state->groups[i] == NULL) == (own == 1);
+            bool first = *state->at[i].row.name != '<' && (state->at[i].group == NULL) == (own == 1);
             for (int k = 0; k < i && first; k++)
-                first = *state->rows[k].name == '<' || !same_group(state, k, i);
+                first = *state->at[k].row.name == '<' || !same_group(state, k, i);
             if (first)
                 group(out, flags, i);
         }
@@ -147,7 +147,7 @@ static bool has_model(const struct tune_flags_state *state)
 {
     bool has = false;
     for (int i = 0; i < state->count && !has; i++)
-        has = !strcmp(state->rows[i].name, "model");
+        has = !strcmp(state->at[i].row.name, "model");
     return has;
 }
 
@@ -159,8 +159,8 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
     wrap(stream, text, 0, 0);
     fprintf(stream, "\nusage: %s [--option value]...", flags->program);
     for (int i = 0; i < state->count; i++)
-        if (*state->rows[i].name == '<')
-            fprintf(stream, state->rows[i].value ? " [%s]" : " %s", state->rows[i].name);
+        if (*state->at[i].row.name == '<')
+            fprintf(stream, state->at[i].row.value ? " [%s]" : " %s", state->at[i].row.name);
     fputs("\n\n", stream);
     wrap(stream,
          has_model(state)
@@ -171,10 +171,10 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
                "Defaults come from the program, then from --config, then from the command line; the ones shown below are those "
                "in force with the options given beside --help.", 0, 0);
     for (int i = 0, n = 0; i < state->count; i++)
-        if (*state->rows[i].name == '<') {
+        if (*state->at[i].row.name == '<') {
             if (n++ == 0)
                 fputc('\n', stream);
-            one_option(stream, state->rows + i, state->texts[i], state->sources[i]);
+            one_option(stream, &state->at[i].row, state->at[i].text, state->at[i].source);
         }
     groups(stream, flags);
     fputs("\ninstead of a run:\n", stream);
