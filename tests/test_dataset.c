@@ -211,7 +211,7 @@ static void fields(void **state)
     assert_null(OPEN("f.jsonl", "\n{\"question\": \"q\", \"answer\": \"a\"}"));
     assert_error_has("f.jsonl:2: cannot tell which field");
     assert_error_has("question, answer");
-    assert_error_has("--text-field");
+    assert_error_has("`text_field`");
     assert_null(OPEN("f.jsonl", "{\"a\": 1}"));
     assert_null(OPEN("f.jsonl", "{}"));
     assert_error_has("this row has: none");

@@ -120,6 +120,33 @@ static void words_to_numbers(void **state)
     cJSON_Delete(json);
 }
 
+/* In place: `name` becomes --name, where that is an option. */
+static void spells(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"lower `lr`", "lower --lr"},
+        {"`max_length` 5, or `batch_size`", "--max-length 5, or --batch-size"},
+        {"`max-length`", "--max-length"},
+        {"a ` and `lr` and ` b", "a ` and --lr and ` b"},
+        {"`lr", "`lr"},
+        {"`` `no_such`", "`` `no_such`"},
+        {"`folder`", "`folder`"}, /* has no flag */
+        {"", ""},
+    };
+    char text[64];
+    assert_ok(parse(""));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        snprintf(text, sizeof text, "%s", texts[i][0]);
+        tune_flags_spell(&my.tune, text);
+        assert_string_equal(text, texts[i][1]);
+    }
+    tune_flags_free(&my.tune);
+    snprintf(text, sizeof text, "`lr`");
+    tune_flags_spell(&my.tune, text);
+    assert_string_equal(text, "`lr`");
+}
+
 static void refuses(void **state)
 {
     (void)state;
@@ -664,7 +691,8 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_to_numbers), cmocka_unit_test(takes),        cmocka_unit_test(refuses), cmocka_unit_test(configs),
+        cmocka_unit_test(words_to_numbers), cmocka_unit_test(spells),
+        cmocka_unit_test(takes),          cmocka_unit_test(refuses), cmocka_unit_test(configs),
         cmocka_unit_test(resumes),      cmocka_unit_test(resume_points),
         cmocka_unit_test(model_defaults), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
         cmocka_unit_test(help_of_words),

@@ -75,6 +75,18 @@ standard() {
 }
 none "only loggers know stdout; nobody knows stderr" "$(standard; grep -nw stderr components/loggers/*.c)"
 
+# ---- flags ----
+# The library names an option as `max_length`; tune_flags_spell writes the flag. Below: flags of other
+# programs (the one that a sweep starts, cp) and the argument that turns a child into its guard.
+named_flags() {
+    find components -name '*.[ch]' | grep -vE '^components/flags/|/get_[a-z]*\.c$' | while read -r f; do
+        sed -e 's|/\*.*\*/||' -e 's|/\*.*||' "$f" | grep -vE '^ \* ' | grep -oE '"([^"\\]|\\.)*"' |
+            grep -e '--[a-z]' | sed "s|^|$f: |"
+    done | grep -vE '^components/(machine/guard\.h|sweeps/actuators/from_program\.c):' |
+        grep -vE 'cp --remove-destination|--no-%s'
+}
+none "messages of the library name no flags" "$(named_flags)"
+
 # ---- device memory ----
 # Operations are called by the functions of ops.h, which check their arguments. The table behind them is
 # for devices, and for the profiler, which stands before it.

@@ -329,7 +329,7 @@ static void stops(void **state)
     load = loader_of(&own, 100, o, &d);
     assert_int_equal(run(load, &at, rows, 100), 12);
     assert_true(at.step == 3 && !at.finished && at.signal == 0 && at.planned_steps == 25);
-    assert_string_equal(at.stopped, "--stop-at-step");
+    assert_string_equal(at.stopped, "`stop_at_step`");
     done(load, d);
     o.stop_at_step = 25; /* the planned end: that is not stopping */
     at = (struct tune_progress){0};
@@ -347,7 +347,7 @@ static void stops(void **state)
     stable = true; /* by the logger, that saw the step */
     assert_int_equal(tune_loader_more(load, &at), 0);
     assert_true(!at.finished && at.signal == 0 && at.planned_steps == 25);
-    assert_string_equal(at.stopped, "--until-stable");
+    assert_string_equal(at.stopped, "`until_stable`");
     done(load, d);
     o.stable = NULL;
 
@@ -359,7 +359,7 @@ static void stops(void **state)
     assert_int_equal(tune_loader_more(load, &at), 0);
     assert_false(at.finished);
     assert_int_equal(at.signal, 0);
-    assert_string_equal(at.stopped, "--stop-after-seconds");
+    assert_string_equal(at.stopped, "`stop_after_seconds`");
     assert_int_equal(at.planned_steps, 25); /* the schedule is untouched */
     done(load, d);
 

@@ -1171,7 +1171,7 @@ static void reserves(void **state)
     struct tune_model *m = tune_model_new(&c, dev, TUNE_F32);
     assert_got(m);
     assert_int_equal(tune_model_reserve(m, 4096, 1 << 20, TUNE_FOR_TRAINING), -1);
-    assert_error_has("lower --batch-size");
+    assert_error_has("lower `batch_size`");
     assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
     assert_ok(tune_model_reserve(m, 1, 8, TUNE_FOR_TRAINING));
     tune_model_free(m);

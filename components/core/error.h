@@ -8,8 +8,9 @@
  *     if (!m)
  *         fprintf(stderr, "%s\n", tune_error_message());
  *
- * A text says what failed, where (file, line, flag, tensor), what was expected,
- * and what to do. */
+ * A text says what failed, where (file, line, option, tensor), what was expected,
+ * and what to do. It names an option of a component as `max_length`. A program shows that
+ * as its own flag (tune_flags_spell in flags/flags.h). */
 #ifndef TUNE_CORE_ERROR_H
 #define TUNE_CORE_ERROR_H
 

@@ -33,7 +33,7 @@ struct tune_progress {
     bool early_stop;       /* the evaluator's patience is at its end, and so is the run */
     bool finished;         /* the loop came to its planned end */
     bool diverged;         /* and the loss had risen far by then: set by tune_logger_report */
-    const char *stopped;   /* why it was left before that ("--stop-at-step", "SIGTERM"); NULL: it was not. A text constant */
+    const char *stopped;   /* why it was left before that ("`stop_at_step`", "SIGTERM"); NULL: it was not. A text constant */
     int signal;            /* the signal that did it, or 0 */
 };
 

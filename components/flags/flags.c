@@ -493,6 +493,18 @@ bool tune_flags_given(const struct tune_flags *flags, const char *name)
     return tune_flags_source(flags, name) >= TUNE_FROM_CONFIG;
 }
 
+void tune_flags_spell(const struct tune_flags *flags, char *text)
+{
+    for (char *end; (text = strchr(text, '`')) && (end = strchr(text + 1, '`')); text = end) {
+        size_t size = (size_t)(end - text - 1);
+        int i = flags->state ? tune_flags_row(flags->state, text + 1, size) : -1;
+        if (i < 0 || positional(&flags->state->at[i].row))
+            continue;
+        memcpy(text, "--", 2);
+        memcpy(text + 2, flags->state->at[i].row.name, size);
+    }
+}
+
 bool tune_flags_saves(const struct tune_flags *flags)
 {
     return flags->save || flags->checkpoint.save_every > 0 || flags->eval.every > 0 || flags->resume_checkpoint;

@@ -352,6 +352,11 @@ enum tune_source tune_flags_source(const struct tune_flags *flags, const char *n
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
 
+/* tune_flags_spell - write the options that a message of the library names as this program's flags.
+ * The library writes `max_length`; where the program has that option it becomes --max-length, in
+ * place. Other texts stay. */
+void tune_flags_spell(const struct tune_flags *flags, char *text);
+
 /* tune_flags_saves - whether a checkpoint may be written, or gone on from. */
 bool tune_flags_saves(const struct tune_flags *flags);
 

@@ -30,6 +30,7 @@ extern void omp_get_place_proc_ids(int place, int *ids) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 
 static const char *program = "program";
+static const struct tune_flags *options_of;
 static volatile int stop_signal, starting;
 static struct tune_failure failure;
 
@@ -189,6 +190,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
                         const struct tune_property *properties, const char *what)
 {
     settle_threads(argv);
+    options_of = flags;
     flags->log.started_s = tune_moment_now().wall_s;
     flags->failure = &failure;
     const char *ours = tune_recipe_defaults; /* absent: at 0 */
@@ -248,6 +250,8 @@ static void complain(const char *lead, const char *text)
         tune_print_plain(out, text, "\n");
         fclose(out);
     }
+    if (plain && options_of)
+        tune_flags_spell(options_of, plain);
     fprintf(stderr, "%s: %s%s\n", program, lead, plain ? plain : "failed, and has no memory to say why");
     free(plain);
 }

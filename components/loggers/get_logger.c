@@ -148,6 +148,8 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
     options.unsaved = !flags->save;
     options.stop_signal = flags->stop_signal;
     options.failure = flags->failure;
+    options.spell = tune_flags_spell;
+    options.flags = flags;
     if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)
         return NULL;
     cJSON *json = settings(flags);

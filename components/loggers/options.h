@@ -8,6 +8,7 @@
 
 struct cJSON;
 struct tune_failure;
+struct tune_flags;
 struct tune_property;
 
 /* Files besides metrics.jsonl, which is always written: metrics.csv, a TensorBoard event file. */
@@ -39,6 +40,9 @@ struct tune_logger_options {
     struct tune_failure *failure; /* told of the logger, so that run.json says why a program failed;
                                      NULL: not */
     bool quiet;                /* no lines at all */
+    void (*spell)(const struct tune_flags *flags, char *text); /* NULL, or writes the options that a
+                                                                  message names as flags, in place */
+    const struct tune_flags *flags; /* for spell; borrowed */
     unsigned writers;          /* a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD */
 };
 
