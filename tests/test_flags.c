@@ -495,8 +495,30 @@ static void help(void **state)
     fclose(out);
     assert_non_null(strstr(text, "prog - trains a model"));
     assert_non_null(strstr(text, "now 0.25 by flag"));
+    assert_non_null(strstr(text, "rows of a micro-batch; in [1,4096] rows; default 1\n"));
+    assert_non_null(strstr(text, "prog --help all"));
+    assert_non_null(strstr(text, "--grad-noise")); /* a program's own options are listed */
+    assert_null(strstr(text, "--[no-]shuffle"));
+    assert_null(strstr(text, "packs of rows")); /* the second sentence */
+    assert_null(strstr(text, "sharpness"));
+    free(text);
+    refused("--help=some", "--help takes no value but all");
+    refused("--version=all", "--version takes no value");
+    assert_ok(parse("--help=all"));
+    assert_int_equal(tune_flags_wish(&my.tune), TUNE_WISH_HELP_ALL);
+    assert_ok(parse("--help here"));
+    assert_int_equal(tune_flags_wish(&my.tune), TUNE_WISH_HELP);
+    assert_string_equal(my.folder, "here");
+    assert_ok(parse("--lr 0.25 --help all"));
+    assert_int_equal(tune_flags_wish(&my.tune), TUNE_WISH_HELP_ALL);
+    assert_string_equal(my.folder, "none");
+    out = open_memstream(&text, &size);
+    tune_flags_help(&my.tune, "trains a model", out);
+    fclose(out);
     assert_non_null(strstr(text, "--[no-]shuffle"));
+    assert_non_null(strstr(text, "packs of rows"));
     assert_non_null(strstr(text, "sharpness"));
+    assert_null(strstr(text, "--help all\n"));
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         if (strlen(line) > 100)
             fail_msg("wider than 100 columns: %s", line);

@@ -102,9 +102,12 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
     if (!(state->at = calloc((size_t)n + 1, sizeof *state->at)))
         return no_memory();
     const char *group = NULL;
+    bool more = false;
     for (const struct tune_option *o = options; o->name; o++) {
         if (o->type == TUNE_GROUP) {
-            group = *o->name ? o->name : NULL;
+            more = o->value != NULL;
+            if (!more)
+                group = *o->name ? o->name : NULL;
             continue;
         }
         int i = tune_flags_row(state, o->name, strlen(o->name));
@@ -115,6 +118,7 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
         if (i < 0) {
             i = state->count++;
             state->at[i].group = group;
+            state->at[i].more = more;
             state->at[i].row.name = o->name;
         }
         struct tune_option *row = &state->at[i].row;
@@ -366,11 +370,16 @@ static int take_builtin(struct reader *r, int b, const char *equal)
         state->configs[state->config_count++] = path;
         return apply_file(state, path, TUNE_FROM_CONFIG);
     }
-    if (equal) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s takes no value", builtin[b].name);
+    state->wish = (enum tune_wish)b; /* same order */
+    const char *word = equal ? equal + 1 : r->at < r->flags->argc ? r->flags->argv[r->at] : "";
+    if (state->wish == TUNE_WISH_HELP && !strcmp(word, "all")) {
+        state->wish = TUNE_WISH_HELP_ALL;
+        r->at += !equal;
+    } else if (equal) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s takes no value%s", builtin[b].name,
+                            state->wish == TUNE_WISH_HELP ? " but all" : "");
         return -1;
     }
-    state->wish = (enum tune_wish)b; /* same order */
     return 0;
 }
 

@@ -225,6 +225,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
             return;
         break;
     case TUNE_WISH_HELP:
+    case TUNE_WISH_HELP_ALL:
         tune_flags_help(flags, what, stdout);
         break;
     case TUNE_WISH_DESCRIBE:
