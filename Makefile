@@ -35,7 +35,7 @@ SWEEPS   = $(SWEEPS_FOUND)$(filter command environment,$(origin HDF5_LIBS) $(ori
 SWEEPS_LIBRARY = $(BUILD)/libtune_sweeps.a
 SWEEPS_LIBS    = $(YAML_LIBS) $(HDF5_LIBS)
 SWEEPS_OBJECTS = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard components/sweeps/*/*.c))
-SWEEPERS := $(addprefix $(BUILD)/,space sweep samples $(basename $(shell grep -l '"sweeps/' tests/*.c tests/*/*.c)))
+SWEEPERS := $(addprefix $(BUILD)/,space sweep samples $(basename $(shell grep -ls '"sweeps/' tests/*.c tests/*/*.c)))
 possible  = $(if $(SWEEPS),$1,$(filter-out $(SWEEPERS),$1))
 
 SOURCES  = $(filter-out components/flags/program.c components/sweeps/%,$(wildcard components/*/*.c components/*/*/*.c))

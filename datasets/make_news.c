@@ -71,11 +71,14 @@ static struct {
 } my;
 
 static const struct tune_option my_options[] = {
-    {"<name>", TUNE_STRING, &my.name, "", "", "", "the set; other numbers of entries and characters than --list's are fine too"},
-    {"output", TUNE_STRING, &my.output, ".", "", "", "folder to put NAME.jsonl into, or the file; folders are made"},
-    {"words", TUNE_STRING, &my.words, NULL, "", "", "text to take the words from; default: datasets/words.txt"},
-    {"overwrite", TUNE_BOOL, &my.overwrite, "false", "", "", "replace a file that is there, whatever it holds"},
-    {"list", TUNE_BOOL, &my.list, "false", "", "", "the sets of the family, and what each takes"},
+    {"<name>", TUNE_STRING, &my.name, "", "", "",
+     "set to make, named as in --list. Other numbers of entries and characters work too"},
+    {"output", TUNE_STRING, &my.output, ".", "", "",
+     "folder for NAME.jsonl, or the file; folders are made"},
+    {"words", TUNE_STRING, &my.words, NULL, "", "",
+     "file with the words. Default: datasets/words.txt"},
+    {"overwrite", TUNE_BOOL, &my.overwrite, "false", "", "", "replace a file that is there"},
+    {"list", TUNE_BOOL, &my.list, "false", "", "", "list the sets and their sizes"},
     {0},
 };
 static const struct tune_property my_properties[] = {{0}};

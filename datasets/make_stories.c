@@ -230,8 +230,9 @@ static struct {
 
 static const struct tune_option my_options[] = {
     {"rows", TUNE_INT64, &my.rows, "400", "[1,1000000000]", "rows", "stories to make"},
-    {"seed", TUNE_INT64, &my.seed, "0", "[0,inf)", "", "other stories for another seed"},
-    {"output", TUNE_STRING, &my.output, "stories.jsonl", "", "", "file to write; one that is there is replaced"},
+    {"seed", TUNE_INT64, &my.seed, "0", "[0,inf)", "", "seed; another seed gives other stories"},
+    {"output", TUNE_STRING, &my.output, "stories.jsonl", "", "",
+     "file to write; it is replaced if it is there"},
     {0},
 };
 static const struct tune_property my_properties[] = {{0}};

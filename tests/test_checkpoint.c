@@ -753,7 +753,7 @@ static void unsaved_end(void **state)
     struct tune_checkpoint *c = tune_checkpoint_new(&o);
     assert_got(c);
     train(&t, 1);
-    t.at.stopped = "--stop-at-step";
+    t.at.stopped = "`stop_at_step`";
     assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
     assert_false(there(tmp, 1));
     t.at.stopped = NULL;
@@ -874,7 +874,7 @@ static void narrow_dtypes_hold_the_weights(void **state)
     set_first(m, -65520);
     assert_int_equal(tune_checkpoint_write_model(m, path, folder, TUNE_F16), -1);
     assert_error_has(tune_model_parameters(m)->at[1].name);
-    assert_error_has("65520, which does not fit float16 (at most 65504); save with --save-dtype float32");
+    assert_error_has("65520, which does not fit float16 (at most 65504); save with `save_dtype` float32");
     assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_BF16));
     set_first(m, 0x1.fep127f);
     assert_ok(tune_checkpoint_write_model(m, path, folder, TUNE_BF16));

@@ -134,9 +134,9 @@ static void formats(void **state)
                "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]<user>c~<|endoftext|><assistant>[d~<|endoftext|>]");
     assert_row(OPEN("c.jsonl", "{\"q\": [" USER("a") "], \"a\": [" ASSISTANT("d") "]}\n", .columns = "prompt=q,completion=a"),
                "<user>a~<|endoftext|><assistant>[d~<|endoftext|>]");
-    REFUSED("p.jsonl", "{\"prompt\": \"q\", \"completion\": \"a\"}", "--train-on last has no meaning for rows of the format "
+    REFUSED("p.jsonl", "{\"prompt\": \"q\", \"completion\": \"a\"}", "`train_on` last has no meaning for rows of the format "
             "prompt-completion; expected one of: completion, all", .train_on = "last");
-    REFUSED("p.jsonl", "{\"prompt\": \"q\", \"completion\": \"a\"}", "--chat-template writes conversations, and these rows",
+    REFUSED("p.jsonl", "{\"prompt\": \"q\", \"completion\": \"a\"}", "`chat_template` writes conversations, and these rows",
             .chat_template = "chatml");
 }
 
@@ -195,7 +195,7 @@ static void refused(void **state)
     put("broken.jinja", "{% for m in messages %}");
     REFUSED("r.jsonl", two, "broken.jinja", .chat_template = "broken.jinja");
     REFUSED("r.jsonl", two, "did you mean chatml?", .chat_template = "chatm");
-    REFUSED("r.jsonl", "{\"text\": \"x\"}", "--chat-template writes conversations", .chat_template = "chatml");
+    REFUSED("r.jsonl", "{\"text\": \"x\"}", "`chat_template` writes conversations", .chat_template = "chatml");
     REFUSED("r.jsonl", PAIR, "not one of the first 1 rows has a token to train on", .max_length = 4);
     REFUSED("r.jsonl", "{\"messages\": [" USER("a") "," ASSISTANT("b") "], \"tools\": \"[]\"}",
             "the column \"tools\" is no list of tools", NULL);
@@ -237,7 +237,7 @@ static void warned(void **state)
                          "{% if add_generation_prompt %}assistant:{% endif %}");
     d = OPEN("w.jsonl", PAIR, .chat_template = "endless.jinja");
     assert_got(d);
-    assert_non_null(strstr(tune_dataset_warning(d), "cannot learn to stop; --append-token TOKEN"));
+    assert_non_null(strstr(tune_dataset_warning(d), "cannot learn to stop; `append_token` TOKEN"));
     tune_dataset_free(d);
     d = OPEN("w.jsonl", PAIR, .chat_template = "endless.jinja", .append_token = "<|end|>");
     assert_got(d);

@@ -211,7 +211,7 @@ static void fields(void **state)
     assert_null(OPEN("f.jsonl", "\n{\"question\": \"q\", \"answer\": \"a\"}"));
     assert_error_has("f.jsonl:2: cannot tell which field");
     assert_error_has("question, answer");
-    assert_error_has("--text-field");
+    assert_error_has("`text_field`");
     assert_null(OPEN("f.jsonl", "{\"a\": 1}"));
     assert_null(OPEN("f.jsonl", "{}"));
     assert_error_has("this row has: none");
@@ -751,8 +751,8 @@ static void fingerprint(void **state)
 static void by_flags(void **state)
 {
     (void)state;
-    struct tune_flags flags = {.max_length = 5, .text_field = "body", .response_template = "b", .skip_bad_rows = true,
-                               .append_token = "<|endoftext|>"};
+    struct tune_flags flags = {.data = {.max_length = 5, .text_field = "body", .response_template = "b",
+                                        .skip_bad_rows = true, .append_token = "<|endoftext|>"}};
     assert_null(tune_get_dataset(&flags, bytes));
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_error_has("--dataset");

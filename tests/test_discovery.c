@@ -597,7 +597,7 @@ static void four_views(void **state)
     assert_string_equal(view(TUNE_VIEW_MISSING, NULL, NULL), "a.2-x.2 a.3-x.2");
     assert_string_equal(view(TUNE_VIEW_UNMEASURED, NULL, NULL), "a.1-x.2 a.2-x.2 a.3-x.1 a.3-x.2");
     assert_string_equal(view(TUNE_VIEW_UNMEASURED, "a == 3", NULL), "a.3-x.1 a.3-x.2");
-    assert_non_null(strstr(view(TUNE_VIEW_MATCHING, "b == 1", NULL), "--where"));
+    assert_non_null(strstr(view(TUNE_VIEW_MATCHING, "b == 1", NULL), "`where`"));
     static const char *const columns[] = {"speed", "heat", "steps"};
     struct tune_view_options all = {.include = TUNE_VIEW_MATCHING, .columns = columns, .column_count = 3};
     struct tune_view *v = tune_view_open(store, space, protocols, &all);

@@ -46,8 +46,24 @@ sed -n '/^    while (/,/^    }$/p' "$here/recipes/finetune_full.c" >"$tmp/loop"
 is "README.md shows the recipe's loop" diff "$tmp/loop" "$tmp/shown"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
+for p in finetune_full runs sweep space samples finetune_lora merge_adapter; do build/$p --help all; done >"$tmp/help"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
-    { build/finetune_full --help && build/runs --help && build/sweep --help && build/space --help && build/samples --help && build/finetune_lora --help && build/merge_adapter --help; } | grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" || case $f in --freeze-layers | --label-smoothing | --top-k) ;; *) echo "$f" ;; esac
+    grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" "$tmp/help" || case $f in --freeze-layers | --label-smoothing | --top-k) ;; *) echo "$f" ;; esac
 done; }
 none "the options they name exist" "$(flags)"
+# Every program: --help fits on a page and says how to get the rest.
+pages() {
+    for p in build/*; do
+        case $p in *.*) continue ;; esac
+        [ -f "$p" ] && [ -x "$p" ] || continue
+        "$p" --help >"$tmp/short" && "$p" --help all >"$tmp/long" || echo "$p fails"
+        [ "$(wc -l <"$tmp/short")" -le 100 ] || echo "$p --help has $(wc -l <"$tmp/short") lines"
+        awk -v p="$p" 'length($0) > 100 { print p ": wider than 100 columns: " $0 }' "$tmp/short" "$tmp/long"
+        grep -qx "This is the short help.* ${p#build/} --help all" "$tmp/short" || echo "$p does not name --help all"
+        "$p" --describe | grep -oE '"flag":[[:space:]]*"--[^"]*' | sed 's/.*"//' | while read -r f; do
+            grep -qE -e "^  --(\[no-\])?${f#--}( |$)" "$tmp/long" || echo "$p --help all lacks $f"
+        done
+    done
+}
+none "--help has at most 100 lines, --help all has every option" "$(pages)"
 finish

@@ -71,22 +71,80 @@ static void takes(void **state)
     (void)state;
     assert_ok(parse(""));
     assert_string_equal(my.tune.program, "prog");
-    assert_true(my.tune.lr == 2e-5 && my.tune.shuffle && my.tune.batch_size == 1);
-    assert_int_equal(my.tune.max_length, 1024); /* the later row's default, in the first row's place */
+    assert_true(my.tune.schedule.lr == 2e-5 && my.tune.loader.shuffle && my.tune.loader.batch_size == 1);
+    assert_int_equal(my.tune.data.max_length, 1024); /* the later row's default, in the first row's place */
     assert_null(my.tune.model);
     assert_ok(parse("--lr=1e-3 --batch_size 7 --no-shuffle --overwrite --seed 9223372036854775807 --model x --dtype bfloat16"));
-    assert_true(my.tune.lr == 1e-3 && my.tune.batch_size == 7 && !my.tune.shuffle && my.tune.overwrite);
+    assert_true(my.tune.schedule.lr == 1e-3 && my.tune.loader.batch_size == 7 && !my.tune.loader.shuffle && my.tune.log.overwrite);
     assert_true(my.tune.seed == INT64_MAX);
     assert_string_equal(my.tune.model, "x");
-    assert_string_equal(my.tune.dtype, "bfloat16");
+    assert_int_equal(my.tune.dtype, TUNE_BF16);
     assert_ok(parse("--shuffle=false --lr 1 --lr 2 --clip-norm inf --max-steps -1"));
-    assert_true(!my.tune.shuffle && my.tune.lr == 2 && isinf(my.tune.clip_norm) && my.tune.max_steps == -1);
+    assert_true(!my.tune.loader.shuffle && my.tune.schedule.lr == 2 && isinf(my.tune.clip_norm) && my.tune.loader.max_steps == -1);
     assert_ok(parse("--grad-noise .5 here"));
     assert_true(my.noise == 0.5);
     assert_string_equal(my.folder, "here");
     assert_ok(parse("-- --strange"));
     assert_string_equal(my.folder, "--strange");
     assert_int_equal(tune_flags_source(&my.tune, "folder"), TUNE_FROM_FLAG);
+}
+
+static void words_to_numbers(void **state)
+{
+    (void)state;
+    static const struct tune_option adapters[] = {
+        TUNE_TRAINING_OPTIONS(my.tune),
+        TUNE_LORA_OPTIONS(my.tune),
+        {0},
+    };
+    const struct tune_flags *f = &my.tune;
+    assert_ok(parse_with(adapters, ""));
+    assert_int_equal(f->dtype, TUNE_F32);
+    assert_int_equal(f->base_dtype, TUNE_F32);
+    assert_int_equal(f->checkpoint.save_dtype, TUNE_DTYPES);
+    assert_int_equal(f->optimizer.kind, TUNE_ADAMW);
+    assert_int_equal(f->optimizer.decay, TUNE_DECAY_MATRICES);
+    assert_int_equal(f->schedule.kind, TUNE_COSINE);
+    assert_int_equal(f->activation_checkpointing, 0);
+    assert_ok(parse_with(adapters, "--base-dtype nf4 --save-dtype float16 --optimizer sgd --decay all "
+                                   "--schedule linear --activation-checkpointing full"));
+    assert_int_equal(f->base_dtype, TUNE_NF4);
+    assert_int_equal(f->checkpoint.save_dtype, TUNE_F16);
+    assert_int_equal(f->optimizer.kind, TUNE_SGD);
+    assert_int_equal(f->optimizer.decay, TUNE_DECAY_ALL);
+    assert_int_equal(f->schedule.kind, TUNE_LINEAR);
+    assert_int_equal(f->activation_checkpointing, 1);
+    cJSON *json = tune_flags_json(f);
+    const cJSON *word = cJSON_GetObjectItemCaseSensitive(json, "base_dtype");
+    assert_string_equal(cJSON_GetStringValue(word), "nf4");
+    cJSON_Delete(json);
+}
+
+/* In place: `name` becomes --name, where that is an option. */
+static void spells(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"lower `lr`", "lower --lr"},
+        {"`max_length` 5, or `batch_size`", "--max-length 5, or --batch-size"},
+        {"`max-length`", "--max-length"},
+        {"a ` and `lr` and ` b", "a ` and --lr and ` b"},
+        {"`lr", "`lr"},
+        {"`` `no_such`", "`` `no_such`"},
+        {"`folder`", "`folder`"}, /* has no flag */
+        {"", ""},
+    };
+    char text[64];
+    assert_ok(parse(""));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        snprintf(text, sizeof text, "%s", texts[i][0]);
+        tune_flags_spell(&my.tune, text);
+        assert_string_equal(text, texts[i][1]);
+    }
+    tune_flags_free(&my.tune);
+    snprintf(text, sizeof text, "`lr`");
+    tune_flags_spell(&my.tune, text);
+    assert_string_equal(text, "`lr`");
 }
 
 static void refuses(void **state)
@@ -157,7 +215,7 @@ static void configs(void **state)
     config(folder, "{\"lr\": 1e-3, \"batch-size\": 5, \"grad_noise\": 1, \"seed\": 9007199254740993, \"shuffle\": false,"
                    " \"dataset\": null, \"clip_norm\": \"inf\", \"folder\": \"\\u00e9\"}");
     assert_ok(parse(line));
-    assert_true(my.tune.lr == 3 && my.tune.batch_size == 5 && my.noise == 1 && !my.tune.shuffle && isinf(my.tune.clip_norm));
+    assert_true(my.tune.schedule.lr == 3 && my.tune.loader.batch_size == 5 && my.noise == 1 && !my.tune.loader.shuffle && isinf(my.tune.clip_norm));
     assert_true(my.tune.seed == 9007199254740993); /* no double holds it */
     assert_null(my.tune.dataset);
     assert_string_equal(my.folder, "\xc3\xa9");
@@ -221,10 +279,10 @@ static void resumes(void **state)
                               " \"output\": \"elsewhere\", \"dataset\": \"rows.jsonl\", \"response_template\": \"A:\"";
     run_json(folder, all, "");
     assert_ok(parse(resume(folder, "")));
-    assert_true(my.tune.lr == 1e-3 && my.tune.seed == 9007199254740993 && isinf(my.tune.clip_norm) && !my.tune.shuffle);
-    assert_true(my.noise == 0.5 && my.tune.log_every == 7 && !my.tune.text_field);
-    assert_true(my.tune.stop_at_step == 0 && !my.tune.overwrite); /* of the process that had them */
-    assert_string_equal(my.tune.output, folder);
+    assert_true(my.tune.schedule.lr == 1e-3 && my.tune.seed == 9007199254740993 && isinf(my.tune.clip_norm) && !my.tune.loader.shuffle);
+    assert_true(my.noise == 0.5 && my.tune.log.log_every == 7 && !my.tune.data.text_field);
+    assert_true(my.tune.loader.stop_at_step == 0 && !my.tune.log.overwrite); /* of the process that had them */
+    assert_string_equal(my.tune.log.folder, folder);
     assert_int_equal(tune_flags_source(&my.tune, "lr"), TUNE_FROM_RUN);
     assert_string_equal(tune_source_name(TUNE_FROM_RUN), "run");
     assert_false(tune_flags_given(&my.tune, "lr"));
@@ -237,7 +295,7 @@ static void resumes(void **state)
     snprintf(path, sizeof path, "%s/rows.jsonl", folder);
     assert_string_equal(my.tune.dataset, path); /* meant from where the run was started */
     assert_ok(parse(resume(folder, "--dataset other.jsonl --log-every 1 --save-every 3 --threads 9 --keep-last 2 --stop-at-step 5")));
-    assert_true(my.tune.log_every == 1 && my.tune.threads == 9);
+    assert_true(my.tune.log.log_every == 1 && my.tune.threads == 9);
     assert_string_equal(my.tune.dataset, "other.jsonl"); /* its content is compared, by others */
     assert_ok(parse(resume(folder, "--lr 0.001 --seed 9007199254740993 --clip-norm inf --no-shuffle"))); /* the same values */
     refused(resume(folder, "--lr 0.002"), "--lr (was 1e-3, now 0.002)");
@@ -280,7 +338,7 @@ static void resume_points(void **state)
     for (int i = 0; i < 5; i++) {
         snprintf(line, sizeof line, "--resume=%s%s", folder, names[i]);
         assert_ok(parse(line));
-        char *mine = realpath(my.tune.resume_checkpoint, NULL), *output = realpath(my.tune.output, NULL);
+        char *mine = realpath(my.tune.resume_checkpoint, NULL), *output = realpath(my.tune.log.folder, NULL);
         snprintf(path, sizeof path, "%s%s", folder, found[i]);
         assert_string_equal(mine, path);
         assert_string_equal(output, folder);
@@ -343,14 +401,14 @@ static void model_defaults(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(line, sizeof line, "--batch-size 3 --model %s", names[i]);
         assert_ok(parse(line));
-        assert_true(my.tune.lr == 0.5 && my.tune.max_length == 77 && my.tune.batch_size == 3);
+        assert_true(my.tune.schedule.lr == 0.5 && my.tune.data.max_length == 77 && my.tune.loader.batch_size == 3);
     }
     assert_int_equal(tune_flags_source(&my.tune, "lr"), TUNE_FROM_MODEL_DEFAULTS);
     assert_ok(parse("--model tiny-other"));
-    assert_true(my.tune.lr == 2e-5);
+    assert_true(my.tune.schedule.lr == 2e-5);
     snprintf(line, sizeof line, "--config %s/c.json --batch-size 1", folder); /* a flag equal to the table's default */
     assert_ok(parse(line));
-    assert_true(my.tune.lr == 0.5 && my.tune.max_length == 88 && my.tune.batch_size == 1);
+    assert_true(my.tune.schedule.lr == 0.5 && my.tune.data.max_length == 88 && my.tune.loader.batch_size == 1);
     test_write(folder, "prog/tiny.json", "{\"lrr\": 1}", 10);
     refused("--model tiny", "tiny.json:1: unknown option \"lrr\"");
     unsetenv("TUNE_DEFAULTS");
@@ -396,7 +454,7 @@ static void as_json(void **state)
     cJSON_Delete(json);
     snprintf(line, sizeof line, "--config %s/c.json", folder);
     assert_ok(parse(line));
-    assert_true(isinf(my.tune.clip_norm) && my.tune.seed == 9007199254740993 && my.tune.lr == 3e-4);
+    assert_true(isinf(my.tune.clip_norm) && my.tune.seed == 9007199254740993 && my.tune.schedule.lr == 3e-4);
     tune_file_remove_folder(folder);
 
     assert_ok(parse("--max-length 5"));
@@ -437,8 +495,30 @@ static void help(void **state)
     fclose(out);
     assert_non_null(strstr(text, "prog - trains a model"));
     assert_non_null(strstr(text, "now 0.25 by flag"));
+    assert_non_null(strstr(text, "rows of a micro-batch; in [1,4096] rows; default 1\n"));
+    assert_non_null(strstr(text, "prog --help all"));
+    assert_non_null(strstr(text, "--grad-noise")); /* a program's own options are listed */
+    assert_null(strstr(text, "--[no-]shuffle"));
+    assert_null(strstr(text, "packs of rows")); /* the second sentence */
+    assert_null(strstr(text, "sharpness"));
+    free(text);
+    refused("--help=some", "--help takes no value but all");
+    refused("--version=all", "--version takes no value");
+    assert_ok(parse("--help=all"));
+    assert_int_equal(tune_flags_wish(&my.tune), TUNE_WISH_HELP_ALL);
+    assert_ok(parse("--help here"));
+    assert_int_equal(tune_flags_wish(&my.tune), TUNE_WISH_HELP);
+    assert_string_equal(my.folder, "here");
+    assert_ok(parse("--lr 0.25 --help all"));
+    assert_int_equal(tune_flags_wish(&my.tune), TUNE_WISH_HELP_ALL);
+    assert_string_equal(my.folder, "none");
+    out = open_memstream(&text, &size);
+    tune_flags_help(&my.tune, "trains a model", out);
+    fclose(out);
     assert_non_null(strstr(text, "--[no-]shuffle"));
+    assert_non_null(strstr(text, "packs of rows"));
     assert_non_null(strstr(text, "sharpness"));
+    assert_null(strstr(text, "--help all\n"));
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         if (strlen(line) > 100)
             fail_msg("wider than 100 columns: %s", line);
@@ -500,7 +580,7 @@ static void run_start(int argc, char **argv)
     tune_flags_free(&my.tune);
     memset(&my, 0, sizeof my);
     tune_program_start(argc, argv, &my.tune, options, properties, "a test");
-    printf("started %d\n", my.tune.started_s > 0);
+    printf("started %d\n", my.tune.log.started_s > 0);
     struct tune_progress at = {0};
     exit(tune_program_exit(&at));
 }
@@ -551,8 +631,8 @@ static void run_cut(int argc, char **argv)
 /* Options that are served in place of the run. */
 static int served(const struct tune_flags *flags, FILE *out)
 {
-    fprintf(out, "served at %g\n", flags->lr);
-    if (flags->log_every != 3)
+    fprintf(out, "served at %g\n", flags->schedule.lr);
+    if (flags->log.log_every != 3)
         return 0;
     tune_error_set("cannot be served");
     return -1;
@@ -585,7 +665,7 @@ static void serves(void **state)
     assert_non_null(strstr(said, "prog: cannot be served\n"));
     assert_int_equal(child(run_served, "--show-tokens 1 --help"), 0);
     assert_null(strstr(said, "served at"));
-    const struct tune_option none[] = {{"lr", TUNE_DOUBLE, &my.tune.lr, "1", "", "", ""}, TUNE_OPTION_SERVED("lr", &service), {0}};
+    const struct tune_option none[] = {{"lr", TUNE_DOUBLE, &my.tune.schedule.lr, "1", "", "", ""}, TUNE_OPTION_SERVED("lr", &service), {0}};
     const struct tune_option unknown[] = {TUNE_OPTION_SERVED("rows", &service), {0}};
     assert_int_equal(parse_with(none, ""), -1);
     assert_error_has("neither an int nor a bool");
@@ -633,7 +713,8 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes),        cmocka_unit_test(refuses), cmocka_unit_test(configs),
+        cmocka_unit_test(words_to_numbers), cmocka_unit_test(spells),
+        cmocka_unit_test(takes),          cmocka_unit_test(refuses), cmocka_unit_test(configs),
         cmocka_unit_test(resumes),      cmocka_unit_test(resume_points),
         cmocka_unit_test(model_defaults), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
         cmocka_unit_test(help_of_words),

@@ -181,7 +181,7 @@ static void pairs(void **state)
     assert_error_has("no token \"<|no|>\"");
     test_write(".", "p.jsonl", "{\"prompt\": \"Q\", \"completion\": \"A\"}", 34);
     assert_null(tune_dataset_open("p.jsonl", &(struct tune_dataset_options){.row_format = "auto", .max_length = 9}, bytes));
-    assert_error_has("--append-token none");
+    assert_error_has("`append_token` none");
 }
 
 static void recognised(void **state)
@@ -212,7 +212,7 @@ static void recognised(void **state)
     assert_row(d, 0, "a[bc]");
     tune_dataset_free(d);
     REFUSED("r.jsonl", "{\"input\": \"i\", \"output\": \"o\"}",
-            "need a chat template: the model has no chat template of its own; give --chat-template NAME", NULL);
+            "need a chat template: the model has no chat template of its own; give `chat_template` NAME", NULL);
     REFUSED("r.jsonl", "{\"messages\": []}", "r.jsonl: its rows are conversations (the format messages)", NULL);
 }
 
@@ -247,7 +247,7 @@ static void templates_refused(void **state)
     static const char rows[] = "{\"question\": \"x\", \"answer\": \"y\"}";
     put_template("[prompt]\n{qestion}\n[completion]\n{answer}");
     REFUSED("t.jsonl", rows, "no column \"qestion\" for prompt-template's slot {qestion}; it has: question, answer; the nearest is "
-                             "\"question\" (--columns qestion=COLUMN", .prompt_template = "t.txt");
+                             "\"question\" (`columns` qestion=COLUMN", .prompt_template = "t.txt");
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     REFUSED("t.jsonl", rows, "no column \"z\"", .prompt_template = "t.txt", .columns = "qestion=z");
     REFUSED("t.jsonl", rows, "\"question\" is a column of the file, and stands behind the '='; before it one of: qestion, answer",
@@ -273,9 +273,9 @@ static void trained(void **state)
 {
     (void)state;
     static const char alpaca[] = "{\"instruction\": \"i\", \"output\": \"o\"}";
-    REFUSED("w.jsonl", alpaca, "--train-on last has no meaning for rows of the format alpaca; expected one of: completion, all",
+    REFUSED("w.jsonl", alpaca, "`train_on` last has no meaning for rows of the format alpaca; expected one of: completion, all",
             .train_on = "last");
-    REFUSED("w.jsonl", "{\"text\": \"t\"}", "give --response-template", .train_on = "completion");
+    REFUSED("w.jsonl", "{\"text\": \"t\"}", "give `response_template`", .train_on = "completion");
     REFUSED("w.jsonl", "{\"text\": \"t\"}", "contradict", .train_on = "all", .response_template = "t");
     REFUSED("w.jsonl", "{\"text\": \"t\"}", "expected one of: completion, all", .train_on = "assistant");
     REFUSED("w.jsonl", alpaca, "not one of the first 1 rows has a token to train on", .max_length = 50);
@@ -327,7 +327,7 @@ static void csv_refused(void **state)
     REFUSED("c.csv", "prompt,completion\n\n", "has no rows", NULL);
     REFUSED("c.csv", "\n\r\n", "has no rows", NULL);
     REFUSED("c.csv", "a,b,a\n1,2,3\n", "the column \"a\" stands twice", NULL);
-    REFUSED("c.csv", "a,b\n1,2\n", "it has: a, b (choose with --text-field, or give --format and --columns)", NULL);
+    REFUSED("c.csv", "a,b\n1,2\n", "it has: a, b (choose with `text_field`, or give `format` and `columns`)", NULL);
     REFUSED("c.csv", "a,b\n1,2\n", "no column \"c\"; it has: a, b", .text_field = "c");
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
 }

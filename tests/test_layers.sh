@@ -27,7 +27,8 @@ only 'flags/state\.h' components/flags/
 only 'tokenizers/parts\.h' components/tokenizers/ tests/
 only 'tests/' nowhere
 
-# A component includes components named earlier in this list. Parts of sweeps have an order of their own.
+# A component includes components named earlier in this list. An options.h has structs alone. It
+# includes only core, so that the table of options in flags.h writes straight into them. Parts of sweeps have an order of their own.
 order="core files machine runs flags views devices comm tokenizers templates datasets models adapters losses optimizers
     generators profilers loggers evaluators checkpoints sweeps"
 sweeps="spaces actuators stores discovery charts"
@@ -44,6 +45,8 @@ earlier() {
             split($0, half, "\""); split(half[1], where, "[/:]"); split(half[2], what, "/")
             from = where[1]; to = what[1]
             if (from == "tune.h") next
+            if (half[1] ~ /\/options\.h:/) from = "files"
+            if (half[1] ~ /^flags\/flags\.h:/ && what[2] == "options.h") next
             if (!(from in at) || !(to in at)) { print "no place in the order: " $0; next }
             if (at[to] < at[from]) next
             if (from == to && (from != "sweeps" || part[what[2]] <= part[where[2]])) next
@@ -71,6 +74,18 @@ standard() {
     done
 }
 none "only loggers know stdout; nobody knows stderr" "$(standard; grep -nw stderr components/loggers/*.c)"
+
+# ---- flags ----
+# The library names an option as `max_length`; tune_flags_spell writes the flag. Below: flags of other
+# programs (the one that a sweep starts, cp) and the argument that turns a child into its guard.
+named_flags() {
+    find components -name '*.[ch]' | grep -vE '^components/flags/|/get_[a-z]*\.c$' | while read -r f; do
+        sed -e 's|/\*.*\*/||' -e 's|/\*.*||' "$f" | grep -vE '^ \* ' | grep -oE '"([^"\\]|\\.)*"' |
+            grep -e '--[a-z]' | sed "s|^|$f: |"
+    done | grep -vE '^components/(machine/guard\.h|sweeps/actuators/from_program\.c):' |
+        grep -vE 'cp --remove-destination|--no-%s'
+}
+none "messages of the library name no flags" "$(named_flags)"
 
 # ---- device memory ----
 # Operations are called by the functions of ops.h, which check their arguments. The table behind them is

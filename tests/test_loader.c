@@ -329,7 +329,7 @@ static void stops(void **state)
     load = loader_of(&own, 100, o, &d);
     assert_int_equal(run(load, &at, rows, 100), 12);
     assert_true(at.step == 3 && !at.finished && at.signal == 0 && at.planned_steps == 25);
-    assert_string_equal(at.stopped, "--stop-at-step");
+    assert_string_equal(at.stopped, "`stop_at_step`");
     done(load, d);
     o.stop_at_step = 25; /* the planned end: that is not stopping */
     at = (struct tune_progress){0};
@@ -347,7 +347,7 @@ static void stops(void **state)
     stable = true; /* by the logger, that saw the step */
     assert_int_equal(tune_loader_more(load, &at), 0);
     assert_true(!at.finished && at.signal == 0 && at.planned_steps == 25);
-    assert_string_equal(at.stopped, "--until-stable");
+    assert_string_equal(at.stopped, "`until_stable`");
     done(load, d);
     o.stable = NULL;
 
@@ -359,7 +359,7 @@ static void stops(void **state)
     assert_int_equal(tune_loader_more(load, &at), 0);
     assert_false(at.finished);
     assert_int_equal(at.signal, 0);
-    assert_string_equal(at.stopped, "--stop-after-seconds");
+    assert_string_equal(at.stopped, "`stop_after_seconds`");
     assert_int_equal(at.planned_steps, 25); /* the schedule is untouched */
     done(load, d);
 
@@ -893,8 +893,10 @@ static void by_flags(void **state)
     (void)state;
     struct own own = own_new();
     volatile int caught = 0;
-    struct tune_flags flags = {.train_split = 0.5, .seed = 4, .batch_size = 3, .accumulate = 2, .max_length = 16,
-                               .epochs = 2, .max_steps = -1, .stop_after_seconds = -1, .stop_signal = &caught};
+    struct tune_flags flags = {
+        .seed = 4, .stop_signal = &caught, .data.max_length = 16,
+        .loader = {.train_split = 0.5, .batch_size = 3, .accumulate = 2, .epochs = 2, .max_steps = -1,
+                   .stop_after_seconds = -1}};
     struct tune_dataset *d = tune_dataset_from(100, own_row, &own, 16);
     struct tune_loader *load = tune_get_loader(&flags, d);
     struct tune_progress at = {0};

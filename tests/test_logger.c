@@ -213,7 +213,7 @@ static void folders(void **state)
     assert_ok(make_folder(path, "deep/down/b", false));
     assert_int_equal(make_folder(path, "deep/down/b", false), -1);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
-    assert_error_has("--overwrite");
+    assert_error_has("`overwrite`");
     assert_ok(make_folder(path, "deep/down/b", true)); /* empty: nothing is lost */
     test_write(test_home, "deep/down/b/precious.txt", "x", 1);
     assert_int_equal(make_folder(path, "deep/down/b", true), -1);
@@ -441,7 +441,7 @@ static void diverges(void **state)
     at.step = 2;
     assert_int_equal(tune_logger_record(log, &at, &r), -1);
     assert_error_has("diverged at step 2: the loss is not finite");
-    assert_error_has("lower --lr (it was 1.9e-05)");
+    assert_error_has("lower `lr` (it was 1.9e-05)");
     at.evaluated = true, at.eval_step = 2, at.eval_loss = INFINITY;
     assert_int_equal(tune_logger_evaluation(log, &at), -1);
     tune_logger_free(log);

@@ -268,16 +268,16 @@ static void too_little(void **state)
     assert_error_has("left of the test");
     for (int i = 0; i < plan.count; i++)
         assert_error_has(plan.parts[i].name);
-    assert_true(number_after("--activation-checkpointing full saves ") > 1);
-    double said = number_after("--batch-size 1 saves ");
-    assert_true(number_after("--max-length 256 saves ") > 1);
+    assert_true(number_after("`activation_checkpointing` full saves ") > 1);
+    double said = number_after("`batch_size` 1 saves ");
+    assert_true(number_after("`max_length` 256 saves ") > 1);
     assert_error_has("(enough)");
     r.loader.batch_size = 1;
     assert_ok(tune_memory_plan_make(&less, &r, dev));
     assert_true(fabs((double)(plan.total - plan.held - less.total + less.held) / MIB - said) < .06);
     /* what saves nothing is not advised */
     assert_int_equal(tune_memory_plan_check(&less, &r, dev, &(struct tune_memory_limit){"none", 0, false}, 1), -1);
-    assert_null(strstr(tune_error_message(), "--batch-size"));
+    assert_null(strstr(tune_error_message(), "`batch_size`"));
     assert_null(strstr(tune_error_message(), "(enough)"));
     tune_device_close(dev);
 }
@@ -309,7 +309,7 @@ static void memory_of_its_own(void **state)
     assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
     assert_error_has("not enough memory on the host:");
     assert_error_has("are left of the test");
-    assert_null(strstr(tune_error_message(), "--batch-size 1 saves")); /* nothing of the host */
+    assert_null(strstr(tune_error_message(), "`batch_size` 1 saves")); /* nothing of the host */
 
     tune_far_room(dev, plan.device + MIB - 1); /* the device is short by one byte */
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
@@ -327,7 +327,7 @@ static void memory_of_its_own(void **state)
     assert_true(fabs(weights - (double)plan.parts[0].bytes / MIB) < .06);
     assert_true(fabs(number_after("; ") - (double)plan.host / MIB) < .06);
     assert_true(number_after(" MiB on the host: loader ") >= 0);
-    assert_true(number_after("--batch-size 1 saves ") > 1);
+    assert_true(number_after("`batch_size` 1 saves ") > 1);
     tune_device_free(dev, others, MIB);
     tune_device_close(dev);
 }

@@ -160,7 +160,7 @@ static void check_training(struct reference *r, struct tune_model *m, struct tun
                            const struct tune_array *losses, struct worst *worst)
 {
     struct tune_optimizer *opt = tune_optimizer_new(m, &(struct tune_optimizer_options){
-        .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .01, .decay_all = true});
+        .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .01, .decay = TUNE_DECAY_ALL});
     assert_got(opt);
     double d = 0, norm = 0;
     for (int step = 0; step < 6; step++) {

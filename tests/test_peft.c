@@ -175,7 +175,7 @@ static struct distance compare(const char *name, int what)
     struct tune_loss *loss = tune_loss_new(m, true);
     struct tune_record *sums = tune_record_new(device, 1);
     struct tune_optimizer *opt = tune_optimizer_new(m, &(struct tune_optimizer_options){
-        .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .01, .decay_all = true});
+        .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .01, .decay = TUNE_DECAY_ALL});
     assert_got(loss);
     assert_got(sums);
     assert_got(opt);

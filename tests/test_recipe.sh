@@ -72,7 +72,7 @@ touch recipes/mine.c
 is "make build/mine, without a warning" build build/mine
 none "no other file was touched" "$(find . -newer "$tmp/before" -type f ! -name 'mine*' ! -path './build/obj/recipes/mine*')"
 is "--help shows the flag" eval 'build/mine --help | grep -A1 -e "--lr-scale NUMBER" | grep -q "times the learning rate; in (0,10\]; default 1"'
-is "--help shows the property" eval 'build/mine --help | grep -A1 tokens_per_step | grep -q "unit tokens/step"'
+is "--help shows the property" eval 'build/mine --help all | grep -A1 tokens_per_step | grep -q "unit tokens/step"'
 is "--describe has both" eval 'build/mine --describe >"$tmp/describe.json" && holds describe "$tmp/describe.json"'
 is "it runs" quietly train half build/mine --dataset "$data" --lr_scale=0.5
 is "run.json has the flag and its source" holds run "$tmp/half"

@@ -1171,7 +1171,7 @@ static void reserves(void **state)
     struct tune_model *m = tune_model_new(&c, dev, TUNE_F32);
     assert_got(m);
     assert_int_equal(tune_model_reserve(m, 4096, 1 << 20, TUNE_FOR_TRAINING), -1);
-    assert_error_has("lower --batch-size");
+    assert_error_has("lower `batch_size`");
     assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
     assert_ok(tune_model_reserve(m, 1, 8, TUNE_FOR_TRAINING));
     tune_model_free(m);
@@ -1191,7 +1191,7 @@ static void decay(void **state)
             open_trainer(&t, &c, 1, 4, TUNE_F32, TUNE_FOR_TRAINING);
             struct tune_parameters *p = tune_model_parameters(t.m);
             struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
-                .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9, .decay_all = all});
+                .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9, .decay = all ? TUNE_DECAY_ALL : TUNE_DECAY_MATRICES});
             assert_got(opt);
             assert_ok(tune_model_zero_grad(t.m, t.sums));
             assert_ok(tune_add_labels(t.dev, tune_record_step(t.sums), 1, 0));
@@ -1235,7 +1235,7 @@ static void own_rules(void **state)
                 p->lr_scale = q->lr_scale = .25, q->weight_decay = .5; /* p decays as its neighbours do */
             struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
                 .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .momentum = .9,
-                .weight_decay = .5, .decay_all = run});
+                .weight_decay = .5, .decay = run ? TUNE_DECAY_ALL : TUNE_DECAY_MATRICES});
             assert_got(opt);
             for (int step = 0; step < 2; step++) {
                 const struct tune_done_step *done;
@@ -1324,7 +1324,7 @@ static void frozen(void **state)
         tune_parameters_find(p, names[i])->trainable = false;
     }
     struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
-        .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .decay_all = true});
+        .kind = TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .decay = TUNE_DECAY_ALL});
     assert_got(opt);
     assert_ok(tune_model_zero_grad(t.m, t.sums));
     accumulate(&t, &t.batch);
@@ -1499,7 +1499,7 @@ static void steps(void **state)
         struct trainer t;
         const struct tune_done_step *read;
         const struct tune_optimizer_options o = {.kind = kind % 2 ? TUNE_SGD : TUNE_ADAMW, .beta1 = .8, .beta2 = .95, .eps = 1e-2,
-                                                 .weight_decay = .1, .momentum = .7, .decay_all = kind > 1};
+                                                 .weight_decay = .1, .momentum = .7, .decay = kind > 1 ? TUNE_DECAY_ALL : TUNE_DECAY_MATRICES};
         const double lr = .05;
         open_trainer(&t, &c, 1, 4, TUNE_F32, TUNE_FOR_TRAINING);
         struct tune_parameters *p = tune_model_parameters(t.m);
@@ -1518,7 +1518,7 @@ static void steps(void **state)
             assert_ok(tune_add_labels(t.dev, tune_record_step(t.sums), 2, 0));
             for (int i = 0; i < p->count; i++) {
                 int64_t n = p->at[i].count;
-                double keep = o.decay_all || p->at[i].ndim == 2 ? 1 - lr * o.weight_decay : 1;
+                double keep = o.decay == TUNE_DECAY_ALL || p->at[i].ndim == 2 ? 1 - lr * o.weight_decay : 1;
                 struct array g = array_random(TUNE_F32, 0, n, .1, (uint64_t)(100 * step + i));
                 set_values(t.m, &p->at[i], TUNE_GRADIENT, (float *)(void *)g.raw);
                 for (int64_t k = 0; k < n; k++) {

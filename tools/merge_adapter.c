@@ -27,15 +27,19 @@ static struct {
 } my;
 
 static const struct tune_option my_options[] = {
-    {"model", TUNE_STRING, &my.tune.model, NULL, "", "", "the base: folder, known name or Hub id"},
-    {"adapter", TUNE_STRING, &my.adapter, NULL, "", "", "folder with adapter_config.json and adapter_model.safetensors"},
+    {"model", TUNE_STRING, &my.tune.model, NULL, "", "",
+     "base model: folder, known name or Hub id"},
+    {"adapter", TUNE_STRING, &my.adapter, NULL, "", "",
+     "folder with adapter_config.json and adapter_model.safetensors"},
     {"output", TUNE_STRING, &my.output, NULL, "", "", "the folder to make"},
     {"dtype", TUNE_CHOICE, &my.dtype, "as-read", "as-read|float32|bfloat16|float16", "",
-     "of the merged weights; as-read: each as in the base"},
+     "format of the merged weights; as-read: each as in the base"},
     {"base-dtype", TUNE_CHOICE, &my.base_dtype, "as-trained", "as-trained|as-read|bfloat16|nf4", "",
-     "what to merge onto: the base's matrices as they are there, rounded to bfloat16, or the linear layers as NF4 and the "
-     "others as bfloat16; as-trained: what the adapter's file says it was trained on, as-read where it does not say"},
-    {"shard-size", TUNE_DOUBLE, &my.shard_size, "5", "[0.000001,1000000]", "GB", "of a weight file at most, a tensor at least"},
+     "base weights to merge onto. as-read: as they are in the folder. bfloat16: matrices rounded "
+     "to it. nf4: linear layers as NF4, other matrices as bfloat16. as-trained: the one that the "
+     "adapter's file names, else as-read"},
+    {"shard-size", TUNE_DOUBLE, &my.shard_size, "5", "[0.000001,1000000]", "GB",
+     "largest weight file; a larger tensor has a file of its own"},
     {0},
 };
 

@@ -19,10 +19,14 @@ static struct {
 } my;
 
 static const struct tune_option my_options[] = {
-    {"model", TUNE_STRING, &my.tune.model, NULL, "", "", "folder with a tokenizer.json, that file, known name or Hub id"},
-    {"special", TUNE_BOOL, &my.special, "true", "", "", "add what the template adds (BOS and the like); --no-special: not"},
-    {"decode", TUNE_BOOL, &my.decode, "false", "", "", "read {\"ids\": [..]}, write {\"text\": ..}"},
-    {"skip-special", TUNE_BOOL, &my.skip_special, "false", "", "", "with --decode: leave special tokens out"},
+    {"model", TUNE_STRING, &my.tune.model, NULL, "", "",
+     "tokenizer.json, its folder, known name or Hub id"},
+    {"special", TUNE_BOOL, &my.special, "true", "", "",
+     "add the template's special tokens, such as BOS"},
+    {"decode", TUNE_BOOL, &my.decode, "false", "", "",
+     "read {\"ids\": [..]}, write {\"text\": ..}"},
+    {"skip-special", TUNE_BOOL, &my.skip_special, "false", "", "",
+     "leave special tokens out of decoded text"},
     {0}
 };
 static const struct tune_property my_properties[] = {{0}};

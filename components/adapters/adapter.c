@@ -32,7 +32,7 @@ static int write_row(struct tune_model *m, const struct tune_parameter *p, enum 
         float x;
         TRY(tune_convert(&x, TUNE_F32, (char *)rounded + 2 * i, dtype, 1));
         if (isfinite(room[i]) && !isfinite(x)) {
-            tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with --save-dtype float32", p->name,
+            tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with `save_dtype` float32", p->name,
                            (double)room[i], tune_dtype_name(dtype));
             return -1;
         }

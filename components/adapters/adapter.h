@@ -39,12 +39,10 @@ int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tu
 
 /* tune_get_lora - the model that the options name, frozen, with new adapters or those of a PEFT
  * folder. tune_checkpoint_resume reads that folder's numbers.
- * tune_get_lora_options - the options of the adapters; the caller frees config.
- * tune_get_base_dtype - the dtype of the frozen matrices. */
+ * tune_get_lora_options - the options of the adapters; the caller frees config. */
 struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev,
                                  const struct tune_tokenizer *tok);
 int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config);
-enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags);
 
 #ifdef __cplusplus
 }

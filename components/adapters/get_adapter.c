@@ -1,6 +1,4 @@
 /* get_adapter.c - the model that the flags name, frozen, with adapters, ready to train. */
-#include <string.h>
-
 #include "adapters/adapter.h"
 #include "adapters/adapter_file.h"
 #include "core/try.h"
@@ -40,30 +38,15 @@ static int check_base(const struct tune_flags *flags)
 
 int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config)
 {
-    *config = (struct tune_adapter_config){.lora = {
-        .r = flags->lora_r,
-        .alpha = flags->lora_alpha,
-        .dropout = flags->lora_dropout,
-        .rslora = flags->lora_rslora,
-        .dora = flags->lora_dora,
-        .targets = flags->lora_targets,
-        .rank_pattern = flags->lora_rank_pattern,
-        .alpha_pattern = flags->lora_alpha_pattern,
-        .layers = flags->lora_layers,
-    }};
+    *config = (struct tune_adapter_config){.lora = flags->lora};
     if (!flags->adapter)
         return 0;
     TRY(check_adapter(flags));
     TRY(flags->resume_checkpoint ? 0 : check_base(flags)); /* else it is the checkpoint's, wherever the first one is by now */
     TRY(tune_adapter_config_read(config, flags->resume_checkpoint ? flags->resume_checkpoint : flags->adapter));
     if (tune_flags_given(flags, "lora-dropout"))
-        config->lora.dropout = flags->lora_dropout;
+        config->lora.dropout = flags->lora.dropout;
     return 0;
-}
-
-enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags)
-{
-    return strcmp(flags->base_dtype, "nf4") ? (enum tune_dtype)tune_dtype_from(flags->base_dtype) : TUNE_NF4; /* in no file */
 }
 
 struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok)
@@ -72,10 +55,10 @@ struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_dev
     struct tune_adapter_config adapter;
     if (tune_get_model_folder(flags, tok, folder) < 0 || tune_get_lora_options(flags, &adapter) < 0)
         return NULL;
-    struct tune_model *m = tune_model_load_frozen(folder, dev, tune_get_model_dtype(flags), tune_get_base_dtype(flags));
+    struct tune_model *m = tune_model_load_frozen(folder, dev, flags->dtype, flags->base_dtype);
     int status = m ? tune_lora_add(m, &adapter.lora, (uint64_t)flags->seed) : -1;
     tune_adapter_config_free(&adapter);
-    if (status == 0 && tune_model_reserve(m, flags->batch_size, flags->max_length, tune_get_model_use(flags)) == 0)
+    if (status == 0 && tune_model_reserve(m, flags->loader.batch_size, flags->data.max_length, tune_get_model_use(flags)) == 0)
         return m;
     tune_model_free(m);
     return NULL;

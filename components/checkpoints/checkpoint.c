@@ -296,9 +296,9 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
     if (status == 0 && !c->failed && logged)
         status = save(c, r->model, r->optimizer, &at);
     if (c->saved_step > 0)
-        snprintf(text, size, "%s %s/checkpoint-%" PRId64 "; to go on: --resume %s%s",
+        snprintf(text, size, "%s %s/checkpoint-%" PRId64 "; to go on: `resume` %s%s",
                  c->saved_step == at.step ? "saved" : "the newest checkpoint is", c->run, c->saved_step, c->run,
-                 bad_row ? " with --skip-bad-rows, or after mending the row in its place" : "");
+                 bad_row ? " with `skip_bad_rows`, or after mending the row in its place" : "");
     return status;
 }
 
@@ -308,7 +308,7 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
 static int broken(const struct tune_checkpoint *c)
 {
     bool memory = tune_error_kind() == TUNE_ERROR_CANNOT; /* that an older one would need as well */
-    tune_error_prefix("cannot go on from %s%s: ", c->resume, memory ? "" : " (an older checkpoint may do, give it to --resume)");
+    tune_error_prefix("cannot go on from %s%s: ", c->resume, memory ? "" : " (an older checkpoint may do, give it to `resume`)");
     return -1;
 }
 
@@ -322,7 +322,7 @@ static int same_source(struct tune_checkpoint *c, const struct tune_model *m)
         return broken(c);
     if (!differs)
         return 0;
-    snprintf(what, sizeof what, "%s of --model", differs);
+    snprintf(what, sizeof what, "%s of `model`", differs);
     if (c->options.log)
         return tune_logger_changed(c->options.log, what, c->resume, c->source);
     tune_error_set("%s/%s is not what it was when %s was saved", c->source, differs, c->resume);
@@ -335,8 +335,8 @@ static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
     int64_t *steps;
     int count = tune_checkpoint_steps(c->run, &steps), status = count < 0 ? -1 : 0;
     if (count > 0 && steps[count - 1] > step && !c->options.overwrite) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--resume: %s has a newer checkpoint, checkpoint-%" PRId64 "; going back to step %" PRId64
-                            " removes what came after it: give --overwrite to do that, or resume a copy of the folder", c->run,
+        tune_error_set_kind(TUNE_ERROR_USAGE, "`resume`: %s has a newer checkpoint, checkpoint-%" PRId64 "; going back to step %" PRId64
+                            " removes what came after it: give `overwrite` to do that, or resume a copy of the folder", c->run,
                             steps[count - 1], step);
         status = -1;
     }

@@ -21,6 +21,7 @@
 #ifndef TUNE_CHECKPOINT_H
 #define TUNE_CHECKPOINT_H
 
+#include "checkpoints/options.h"
 #include "core/progress.h"
 #include "datasets/loader.h"
 #include "optimizers/optimizer.h"
@@ -34,30 +35,6 @@ struct tune_evaluator;
 struct tune_failure;
 struct tune_flags;
 struct tune_logger;
-
-struct tune_checkpoint_options {
-    const char *run_folder;     /* folder for the checkpoints */
-    const char *source;         /* model folder whose config and tokenizer files are copied */
-    enum tune_dtype save_dtype; /* dtype of saved weights: F32, BF16, F16; TUNE_DTYPES: as read */
-    int keep_last;              /* newest checkpoints to keep, besides best and final; 0: all */
-    /* Steps between checkpoints; 0: none before the end. A best checkpoint at another step is
-     * removed when a better one is there, unless checkpoint-final points at it. */
-    int64_t save_every;
-    int64_t eval_every;         /* steps between evaluations, 0: none; for the disk estimate */
-    const char *resume;         /* checkpoint to resume from; NULL: none */
-    /* PEFT folder with the adapter that a new run begins from; NULL: none */
-    const char *adapter;
-    bool overwrite;             /* resuming may remove newer checkpoints */
-    /* Save nothing at the run's end. A checkpoint that this step already has still gets its
-     * links. */
-    bool unsaved;
-    bool late;                  /* read the source's files at the first save */
-    /* logger whose metrics.jsonl belongs to the checkpoints; borrowed; NULL: none */
-    struct tune_logger *log;
-    /* From tune_checkpoint_resume on, a failing program saves its finished steps first
-     * (tune_checkpoint_rescue). Borrowed. NULL: it does not. */
-    struct tune_failure *failure;
-};
 
 /* tune_checkpoint_new - prepare to save. Unless late, the source's files are read now and held
  * (some megabytes), so saving does not need the source. Strings are copied. NULL with an error if

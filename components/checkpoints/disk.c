@@ -73,7 +73,7 @@ int tune_disk_plan_tell(const struct tune_disk_plan *p, const char *folder, stru
     if (p->bytes > p->free) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "not enough disk: a checkpoint takes about %s, and where %s lies %s are free; free "
                             "some, %s", one, folder, left, p->from > 0 ? "or copy that folder to a larger disk and resume the copy"
-                            : "give an --output elsewhere, or --save-dtype bfloat16");
+                            : "give an `output` elsewhere, or `save_dtype` bfloat16");
         return -1;
     }
     int n = snprintf(text, sizeof text, "at most %" PRId64 " checkpoint%s of %s, %s in all", count, count == 1 ? "" : "s", one, all);
@@ -83,6 +83,6 @@ int tune_disk_plan_tell(const struct tune_disk_plan *p, const char *folder, stru
     if (count <= p->free / p->bytes)
         return 0;
     snprintf(text, sizeof text, "the disk has %s, all checkpoints take up to %s: it may be full before the run ends%s", left, all,
-             p->save_every > 0 ? "; --keep-last N or a larger --save-every needs less" : "");
+             p->save_every > 0 ? "; `keep_last` N or a larger `save_every` needs less" : "");
     return tune_logger_note(log, "warning: disk", text);
 }

@@ -1,6 +1,4 @@
 /* get_checkpoint.c - checkpoints by the flags, in the run's folder. */
-#include <string.h>
-
 #include "checkpoints/checkpoint.h"
 #include "flags/find.h"
 #include "flags/flags.h"
@@ -9,22 +7,18 @@
 struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, struct tune_logger *log)
 {
     char folder[TUNE_PATH_MAX];
+    struct tune_checkpoint_options options = flags->checkpoint;
     if (tune_model_find(flags->model, folder) < 0)
         return NULL;
-    bool as_read = strcmp(flags->save_dtype, "as-read") == 0;
-    return tune_checkpoint_new(&(struct tune_checkpoint_options){
-        .run_folder = tune_logger_folder(log),
-        .source = folder,
-        .save_dtype = as_read ? TUNE_DTYPES : (enum tune_dtype)tune_dtype_from(flags->save_dtype),
-        .keep_last = flags->keep_last,
-        .save_every = flags->save_every,
-        .eval_every = flags->eval_every,
-        .resume = flags->resume_checkpoint,
-        .adapter = flags->adapter,
-        .overwrite = flags->overwrite,
-        .unsaved = !flags->save,
-        .late = !tune_flags_saves(flags),
-        .log = log,
-        .failure = flags->failure,
-    });
+    options.run_folder = tune_logger_folder(log);
+    options.source = folder;
+    options.eval_every = flags->eval.every;
+    options.resume = flags->resume_checkpoint;
+    options.adapter = flags->adapter;
+    options.overwrite = flags->log.overwrite;
+    options.unsaved = !flags->save;
+    options.late = !tune_flags_saves(flags);
+    options.log = log;
+    options.failure = flags->failure;
+    return tune_checkpoint_new(&options);
 }

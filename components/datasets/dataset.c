@@ -315,7 +315,7 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
         token = o->end_token;
         if (!token) {
             tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which token ends an answer is not known: the model's folder names none; "
-                                "give --append-token TOKEN, or --append-token none to end it with none", d->rows.path);
+                                "give `append_token` TOKEN, or `append_token` none to end it with none", d->rows.path);
             return -1;
         }
     }
@@ -351,7 +351,7 @@ static int probe_formatted(struct tune_dataset *d)
         return 0;
     char text[sizeof d->warning];
     snprintf(text, sizeof text, "not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "
-             "--max-length %d; give a larger --max-length, or --train-on all", (long long)rows, d->max_length);
+             "`max_length` %d; give a larger `max_length`, or `train_on` all", (long long)rows, d->max_length);
     if (rows < d->count) {
         snprintf(d->warning, sizeof d->warning, "%s", text);
         return 0;
@@ -385,8 +385,8 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
     bool automatic = !o->row_format || !strcmp(o->row_format, "auto");
     bool paragraphs = d->rows.format == TUNE_DATASET_TEXT, csv = d->rows.header.text != NULL;
     if (paragraphs && (o->prompt_template || o->columns || (!automatic && strcmp(o->row_format, "text")))) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no columns; leave --format, --columns and "
-                            "--prompt-template out", d->rows.path);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no columns; leave `format`, `columns` and "
+                            "`prompt_template` out", d->rows.path);
         return -1;
     }
     bool as_ever = !o->prompt_template && !o->columns && (!o->row_format || !strcmp(o->row_format, "text") ||
@@ -399,12 +399,12 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
     TRY(tune_format_settle(&d->format, &d->columns, &given, &d->rows));
     d->formatted = d->format.kind != TUNE_FORMAT_TEXT;
     if (d->formatted && o->text_field) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--text-field %s is for rows of plain text, and these are %s; leave it out, or give "
-                            "--format text", o->text_field, tune_format_name(&d->format));
+        tune_error_set_kind(TUNE_ERROR_USAGE, "`text_field` %s is for rows of plain text, and these are %s; leave it out, or give "
+                            "`format` text", o->text_field, tune_format_name(&d->format));
         return -1;
     }
     if (o->text_field && o->columns) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--text-field %s and --columns %s both say which column is the text; leave one of "
+        tune_error_set_kind(TUNE_ERROR_USAGE, "`text_field` %s and `columns` %s both say which column is the text; leave one of "
                             "them out", o->text_field, o->columns);
         return -1;
     }
@@ -427,7 +427,7 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
             return no_memory("the response template");
     }
     if (d->rows.format == TUNE_DATASET_TEXT && o->text_field) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no field \"%s\"; leave --text-field out",
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no field \"%s\"; leave `text_field` out",
                             d->rows.path, o->text_field);
         return -1;
     }

@@ -18,6 +18,8 @@
 
 #include "files/file.h"
 
+#include "datasets/options.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -44,59 +46,6 @@ void tune_example_free(struct tune_example *x);
 int tune_example_reserve(struct tune_example *x, int64_t count);
 /* tune_example_has_label - whether a token is trained. Loaders leave out rows without one. */
 bool tune_example_has_label(const struct tune_example *x);
-
-enum tune_dataset_format {
-    TUNE_DATASET_BY_NAME,
-    TUNE_DATASET_JSONL,
-    TUNE_DATASET_JSON,
-    TUNE_DATASET_TEXT,
-    TUNE_DATASET_CSV,
-    TUNE_DATASET_TSV
-};
-
-/* Special tokens. A row gets what the tokenizer's template adds, such as BOS, unless its text
- * begins with it. In the text format, the spelling of a special token is that token, as in Hugging
- * Face; nothing is appended unless append_token says so. In all other formats, what columns hold is
- * plain text whatever it spells, and end_token ends an answer. In a conversation, only the chat
- * template writes special tokens, as in transformers.
- *
- * Formats of rows (docs/data-formats.md): text, alpaca, instruct, prompt-completion, messages,
- * sharegpt, and any columns with a prompt template (templates/prompt_template.h). */
-struct tune_dataset_options {
-    /* BY_NAME: by the file's ending: .jsonl, .json, .csv, .tsv, .txt. Another name: JSONL if '{'
-     * comes first, else text. */
-    enum tune_dataset_format format;
-    /* Column to train on. NULL: "text", else "output", "content", or the only string column. */
-    const char *text_field;
-    /* Train only on tokens after the first occurrence of this text; a row without it is bad. NULL:
-     * train on everything. */
-    const char *response_template;
-    /* Token to put after the text and to train on, by its spelling; "none": none. NULL: end_token
-     * after answers, else none. */
-    const char *append_token;
-    /* The model's own end token, by its spelling; NULL: unknown. It follows answers: of alpaca, of
-     * prompt and completion as strings, and of prompt templates that end in a completion. */
-    const char *end_token;
-    /* "auto": recognized from the columns of the first rows; or a format's name. NULL: text. */
-    const char *row_format;
-    /* "prompt=question,completion=answer": names of columns in the file; NULL: the format's own */
-    const char *columns;
-    /* prompt template, as for tune_prompt_template_open, in place of a format; NULL: none */
-    const char *prompt_template;
-    /* What to train on: completion, assistant, last (the assistant's last message) or all. NULL:
-     * all of text (completion with a response_template), assistant of messages and sharegpt, else
-     * completion. */
-    const char *train_on;
-    /* Chat template, as for tune_chat_template_open; NULL: the model's own. An error with rows that
-     * are no conversations. */
-    const char *chat_template;
-    /* folder with the model's chat template and special tokens, or NULL */
-    const char *model_folder;
-    /* tokens; longer rows are cut on the right and counted; at least 1 */
-    int max_length;
-    /* count rows that cannot be read and give them as bad; else an error */
-    bool skip_bad_rows;
-};
 
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* longest row, in bytes; a longer one is bad */
 

@@ -47,20 +47,9 @@ static struct tune_dataset *open_file(const struct tune_flags *flags, const char
     bool model = flags->model && *flags->model;
     if (model && (find_folder(flags->model, folder) < 0 || find_end_token(folder, &end_token) < 0))
         return NULL;
-    struct tune_dataset_options options = {
-        .row_format = flags->format,
-        .columns = flags->columns,
-        .prompt_template = flags->prompt_template,
-        .chat_template = flags->chat_template,
-        .model_folder = model ? folder : NULL,
-        .train_on = flags->train_on,
-        .text_field = flags->text_field,
-        .response_template = flags->response_template,
-        .append_token = flags->append_token,
-        .end_token = end_token,
-        .max_length = flags->max_length,
-        .skip_bad_rows = flags->skip_bad_rows,
-    };
+    struct tune_dataset_options options = flags->data;
+    options.model_folder = model ? folder : NULL;
+    options.end_token = end_token;
     struct tune_dataset *data = tune_dataset_open(path, &options, tok);
     free(end_token);
     return data;
@@ -92,7 +81,7 @@ const struct tune_service tune_show_tokens = {show_tokens};
 
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
-    struct tune_dataset *data = open_file(flags, flags->eval_dataset, tok);
+    struct tune_dataset *data = open_file(flags, flags->eval.path, tok);
     if (!data)
         tune_error_prefix("--eval-dataset: ");
     return data;

@@ -220,7 +220,7 @@ static int make_buffers(struct tune_loader *load)
     if (good && load->ids && load->labels && load->lengths && load->batch_rows && load->examples)
         return 0;
     tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for batches of %d rows of %d tokens; %d to "
-                        "a step; choose a smaller --batch-size, --max-length or --accumulate", load->o.batch_size,
+                        "a step; choose a smaller `batch_size`, `max_length` or `accumulate`", load->o.batch_size,
                         load->o.max_length, load->o.accumulate);
     return -1;
 }
@@ -310,10 +310,10 @@ static const char *stop(struct tune_loader *load, struct tune_progress *at, bool
         return at->signal == SIGINT ? "SIGINT" : at->signal == SIGTERM ? "SIGTERM" : at->signal == SIGHUP ? "SIGHUP"
                : at->signal == SIGPIPE ? "lost standard output" : "a signal";
     if (load->o.stop_at_step > 0 && load->done >= load->o.stop_at_step)
-        return "--stop-at-step";
+        return "`stop_at_step`";
     if (load->o.stable && *load->o.stable)
-        return "--until-stable";
-    return up ? "--stop-after-seconds" : NULL;
+        return "`until_stable`";
+    return up ? "`stop_after_seconds`" : NULL;
 }
 
 /* Not one of the part's rows can be trained on. */
@@ -323,9 +323,9 @@ static int nothing(const struct tune_loader *load)
     char where[TUNE_DATASET_SOURCE_SIZE];
     tune_dataset_source(load->data, tune_loader_order(load, load->at.epoch, 0), where, sizeof where);
     tune_error_set("not one of %lld rows has a token to train on: %lld cannot be read%s, %lld have no text or answer to train on, "
-                   "%lld lost theirs to max_length %d; the first is %.200s: look at rows with --show-tokens 5, or raise --max-length",
+                   "%lld lost theirs to max_length %d; the first is %.200s: look at rows with `show_tokens` 5, or raise `max_length`",
                    (long long)(out->bad + out->unlabelled + out->cut), (long long)out->bad,
-                   out->bad > 0 ? " (without --skip-bad-rows an error says why)" : "", (long long)out->unlabelled,
+                   out->bad > 0 ? " (without `skip_bad_rows` an error says why)" : "", (long long)out->unlabelled,
                    (long long)out->cut, load->o.max_length, where);
     return -1;
 }
@@ -457,7 +457,7 @@ static void restart(struct tune_loader *load, int64_t step, const struct tune_wa
 int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
 {
     if (at->step < 0 || at->rows < 0 || at->rows > load->total) {
-        tune_error_set("cannot go on behind step %lld and row %lld: the plan has %lld rows; rows, --epochs or --train-split are "
+        tune_error_set("cannot go on behind step %lld and row %lld: the plan has %lld rows; rows, `epochs` or `train_split` are "
                        "not those of the run", (long long)at->step, (long long)at->rows, (long long)load->total);
         return -1;
     }

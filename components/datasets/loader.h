@@ -29,6 +29,7 @@
 
 #include "core/batch.h"
 #include "core/progress.h"
+#include "datasets/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,34 +38,6 @@ extern "C" {
 struct tune_loader;
 struct tune_dataset;
 struct tune_flags;
-
-enum tune_part { TUNE_TRAIN, TUNE_HELD_OUT, TUNE_ALL };
-
-/* There are no defaults. A zeroed max_steps means no step at all. */
-struct tune_loader_options {
-    enum tune_part part;
-    /* share of rows to train on, (0,1]; see tune_dataset_held_out; not read for ALL */
-    double train_split;
-    uint64_t seed;
-    bool shuffle;              /* a new order in each epoch */
-    int batch_size, accumulate;
-    int max_length;            /* tokens of the longest row, as in the data set */
-    double epochs;             /* above 0; planned rows are ceil(rows * epochs) */
-    /* exactly that many steps, over as many epochs as needed; -1: by epochs */
-    int64_t max_steps;
-    /* Stop at the first step boundary this long after the first tune_loader_more, after one step at
-     * least; -1: never. */
-    double stop_after_seconds;
-    const bool *stable;        /* stop when *stable is true; NULL: never */
-    int64_t stop_at_step;      /* stop when at->step is that; 0: never */
-    /* set to 0 by the first tune_loader_more, when there is work to save; NULL: none */
-    volatile int *starting;
-    /* Stop when *signal is not 0; NULL: never. Write it with an atomic store, because a helper
-     * thread reads it. */
-    const volatile int *stop_signal;
-    bool packing;              /* several rows in each row of the batch, see above */
-    bool ahead;                /* tokenize in a helper thread; else in the calls */
-};
 
 /* tune_loader_new - a loader over d, which must outlive it. Buffers for batch_size * max_length
  * tokens are made here. Rows of the steps ahead take 5 bytes per token. NULL with an error: the

@@ -101,7 +101,7 @@ static int read_field(const struct tune_text_rows *t, const struct tune_row *row
     tune_json_start(j, t->rows->path, row->text, row->size, row->line);
     TRY(read_fields(j, &f));
     j->at = row->text;
-    return tune_json_fail(j, "no field \"%s\"; this row has: %s (choose with --text-field)", t->field,
+    return tune_json_fail(j, "no field \"%s\"; this row has: %s (choose with `text_field`)", t->field,
                           f.names[0] ? f.names : "none");
 }
 
@@ -116,8 +116,8 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
     tune_json_free(&j);
     TRY(status);
     if (f.rank < 0 || (f.rank == 0 && f.strings > 1)) {
-        tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s (choose with --text-field, "
-                       "or give --format and --columns)", t->rows->path, (long long)row->line, f.names[0] ? f.names : "none");
+        tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s (choose with `text_field`, "
+                       "or give `format` and `columns`)", t->rows->path, (long long)row->line, f.names[0] ? f.names : "none");
         return -1;
     }
     t->field = strdup(f.chosen);
@@ -188,11 +188,11 @@ int tune_text_rows_choose_column(struct tune_text_rows *t)
     if (t->field && tune_columns_has(t->columns, t->field))
         return 0;
     if (t->field)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: no column \"%s\"; it has: %s (choose with --text-field)", t->rows->path,
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: no column \"%s\"; it has: %s (choose with `text_field`)", t->rows->path,
                             t->field, tune_columns_list(t->columns, list, sizeof list));
     else if (!found)
-        tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with --text-field, or give --format and "
-                       "--columns)",
+        tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with `text_field`, or give `format` and "
+                       "`columns`)",
                        t->rows->path, tune_columns_list(t->columns, list, sizeof list));
     else
         return (t->field = strdup(found)) ? 0 : no_memory("a field name");

@@ -84,6 +84,6 @@ int tune_dataset_watch(const struct tune_dataset *d, struct tune_tokenizer *tok,
     size_t used = strlen(warning);
     if (used > 0 || never)
         snprintf(warning + used, size - used, "%s", used ? unknown : "the chat template writes nothing behind what the assistant "
-                 "says: the model cannot learn to stop; --append-token TOKEN ends the last turn");
+                 "says: the model cannot learn to stop; `append_token` TOKEN ends the last turn");
     return status;
 }

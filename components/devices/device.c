@@ -45,8 +45,8 @@ tune_address tune_device_alloc(struct tune_device *dev, int64_t bytes, const cha
     tune_address memory = dev->ops->alloc(dev, bytes);
     if (!memory.at) {
         tune_error_set_kind(TUNE_ERROR_CANNOT,
-                            "no memory on %s for %s: %.1f MiB asked, %.1f MiB held already; lower --batch-size or "
-                            "--max-length, or use --activation-checkpointing full",
+                            "no memory on %s for %s: %.1f MiB asked, %.1f MiB held already; lower `batch_size` or "
+                            "`max_length`, or use `activation_checkpointing` full",
                             dev->name, what, (double)bytes / 1048576, (double)dev->bytes / 1048576);
         return memory;
     }

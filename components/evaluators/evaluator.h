@@ -9,6 +9,7 @@
 
 #include "core/progress.h"
 #include "datasets/loader.h"
+#include "evaluators/options.h"
 #include "losses/loss.h"
 
 #ifdef __cplusplus
@@ -20,15 +21,6 @@ struct tune_evaluator;
 struct tune_flags;
 struct tune_logger;
 struct tune_tokenizer;
-
-/* Zeroed options never end a run. */
-struct tune_evaluator_options {
-    int patience;     /* evaluations without improvement that end the run; 0: never */
-    double min_delta; /* smallest improvement, nats per label */
-    int64_t every;    /* steps between evaluations; 0: none before the end */
-    struct tune_dataset *data; /* data set to free with the evaluator, or NULL */
-    const char *path; /* name of the rows, for the log; borrowed */
-};
 
 /* tune_evaluator_new - an evaluator over one pass of load, which becomes the evaluator's. load
  * NULL: there is nothing to evaluate, and every call does nothing. m and loss must outlive it.

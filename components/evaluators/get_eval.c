@@ -19,18 +19,18 @@ static int nothing(const char *option)
 
 static int check(const struct tune_flags *flags)
 {
-    bool split = flags->train_split < 1;
-    if (flags->eval_dataset && split)
+    bool split = flags->loader.train_split < 1;
+    if (flags->eval.path && split)
         return usage("--eval-dataset and --train-split below 1 both say what to evaluate on; leave one of them out");
-    if (flags->patience > 0 && flags->eval_every == 0)
+    if (flags->eval.patience > 0 && flags->eval.every == 0)
         return usage("--patience counts evaluations, and without --eval-every there is one, at the end; give --eval-every N");
-    if (flags->min_delta > 0 && flags->patience == 0)
+    if (flags->eval.min_delta > 0 && flags->eval.patience == 0)
         return usage("--min-delta is what --patience goes by; give --patience N, or leave it out");
-    if (flags->eval_dataset || split)
+    if (flags->eval.path || split)
         return 0;
-    if (flags->eval_every > 0)
+    if (flags->eval.every > 0)
         return nothing("--eval-every");
-    if (flags->max_steps == 0)
+    if (flags->loader.max_steps == 0)
         return nothing("--max-steps 0 only evaluates");
     return flags->eval_rows > 0 ? nothing("--eval-rows") : 0;
 }
@@ -40,12 +40,12 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
 {
     struct tune_loader_options options = {
         .part = part,
-        .train_split = flags->train_split,
+        .train_split = flags->loader.train_split,
         .seed = (uint64_t)flags->seed,
-        .packing = flags->packing,
-        .batch_size = flags->batch_size,
+        .packing = flags->loader.packing,
+        .batch_size = flags->loader.batch_size,
         .accumulate = 1,
-        .max_length = flags->max_length,
+        .max_length = flags->data.max_length,
         .epochs = 1,
         .max_steps = -1,
         .stop_after_seconds = -1,
@@ -64,18 +64,13 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
 struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
                                      struct tune_dataset *data, struct tune_tokenizer *tok)
 {
-    struct tune_evaluator_options options = {
-        .patience = flags->patience,
-        .min_delta = flags->min_delta,
-        .every = flags->eval_every,
-        .path = flags->eval_dataset,
-    };
+    struct tune_evaluator_options options = flags->eval;
     struct tune_loader *load = NULL;
     struct tune_evaluator *e = NULL;
-    bool file = flags->eval_dataset != NULL;
+    bool file = flags->eval.path != NULL;
     if (check(flags) < 0 || (file && !(options.data = tune_get_eval_dataset(flags, tok))))
         return NULL;
-    if (!file && flags->train_split >= 1)
+    if (!file && flags->loader.train_split >= 1)
         return tune_evaluator_new(m, loss, NULL, &options);
     load = rows(flags, file ? options.data : data, file ? TUNE_ALL : TUNE_HELD_OUT, flags->eval_rows);
     if (load)

@@ -25,14 +25,13 @@ static cJSON *number(const struct tune_option *row, const void *at)
     }
 }
 
-/* The value that lies at `at`, which is of the row's type. */
-static cJSON *value_json(const struct tune_option *row, const void *at)
+/* The value at `at`, which is of the row's type. text: as it was written; NULL: none. */
+static cJSON *value_json(const struct tune_option *row, const void *at, const char *text)
 {
     if (row->type == TUNE_BOOL)
         return cJSON_CreateBool(*(const bool *)at);
-    if (row->type != TUNE_STRING && row->type != TUNE_CHOICE)
+    if (!tune_option_is_text(row))
         return number(row, at);
-    const char *text = *(const char *const *)at;
     return text ? cJSON_CreateString(text) : cJSON_CreateNull();
 }
 
@@ -43,7 +42,7 @@ static cJSON *default_json(const struct tune_option *row)
     struct tune_option copy;
     if (!row->value || tune_flags_put_elsewhere(&copy, &place, row, row->value) < 0)
         return cJSON_CreateNull();
-    return value_json(&copy, &place);
+    return value_json(&copy, &place, row->value);
 }
 
 static cJSON *checked(cJSON *json, bool good)
@@ -62,8 +61,8 @@ struct cJSON *tune_flags_json(const struct tune_flags *flags)
     bool good = json != NULL;
     for (int i = 0; state && i < state->count && good; i++) {
         char key[128];
-        tune_flags_key(state->rows + i, key, sizeof key);
-        good = cJSON_AddItemToObject(json, key, value_json(state->rows + i, state->rows[i].at));
+        tune_flags_key(&state->at[i].row, key, sizeof key);
+        good = cJSON_AddItemToObject(json, key, value_json(&state->at[i].row, state->at[i].row.at, state->at[i].text));
     }
     return checked(json, good);
 }
@@ -75,8 +74,8 @@ struct cJSON *tune_flags_sources_json(const struct tune_flags *flags)
     bool good = json != NULL;
     for (int i = 0; state && i < state->count && good; i++) {
         char key[128];
-        tune_flags_key(state->rows + i, key, sizeof key);
-        good = cJSON_AddStringToObject(json, key, tune_source_name(state->sources[i]));
+        tune_flags_key(&state->at[i].row, key, sizeof key);
+        good = cJSON_AddStringToObject(json, key, tune_source_name(state->at[i].source));
     }
     return checked(json, good);
 }
@@ -90,7 +89,7 @@ static bool add_choices(cJSON *json, const struct tune_option *row)
 {
     cJSON *choices = cJSON_AddArrayToObject(json, "choices");
     bool good = choices != NULL;
-    for (const char *at = row->type == TUNE_CHOICE ? row->range : NULL; at && *at && good;) {
+    for (const char *at = tune_option_is_choice(row) ? row->range : NULL; at && *at && good;) {
         char text[128];
         size_t n = strcspn(at, "|");
         snprintf(text, sizeof text, "%.*s", (int)n, at);
@@ -102,8 +101,8 @@ static bool add_choices(cJSON *json, const struct tune_option *row)
 
 static cJSON *option_json(const struct tune_flags_state *state, int i)
 {
-    static const char *const types[] = {"int", "int64", "double", "bool", "string", "choice"};
-    const struct tune_option *row = state->rows + i;
+    static const char *const types[] = {"int", "int64", "double", "bool", "string", "choice", "choice", "choice"};
+    const struct tune_option *row = &state->at[i].row;
     bool positional = *row->name == '<';
     char key[128], flag[160];
     tune_flags_key(row, key, sizeof key);
@@ -112,11 +111,11 @@ static cJSON *option_json(const struct tune_flags_state *state, int i)
     bool good = json && add_text(json, "name", key) && add_text(json, "flag", flag) &&
                 add_text(json, "type", types[row->type]) &&
                 cJSON_AddItemToObject(json, "default", default_json(row)) &&
-                cJSON_AddItemToObject(json, "value", value_json(row, row->at)) &&
-                add_text(json, "source", tune_source_name(state->sources[i])) &&
-                add_text(json, "range", row->type == TUNE_CHOICE ? "" : row->range) && add_choices(json, row) &&
+                cJSON_AddItemToObject(json, "value", value_json(row, row->at, state->at[i].text)) &&
+                add_text(json, "source", tune_source_name(state->at[i].source)) &&
+                add_text(json, "range", tune_option_is_choice(row) ? "" : row->range) && add_choices(json, row) &&
                 add_text(json, "unit", row->unit) && add_text(json, "help", row->help) &&
-                add_text(json, "group", state->groups[i]) && cJSON_AddBoolToObject(json, "positional", positional);
+                add_text(json, "group", state->at[i].group) && cJSON_AddBoolToObject(json, "positional", positional);
     return checked(json, good);
 }
 

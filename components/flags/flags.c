@@ -55,7 +55,7 @@ static bool same_name(const struct tune_option *row, const char *name, size_t si
 int tune_flags_row(const struct tune_flags_state *state, const char *name, size_t size)
 {
     for (int i = 0; i < state->count; i++)
-        if (same_name(state->rows + i, name, size))
+        if (same_name(&state->at[i].row, name, size))
             return i;
     return -1;
 }
@@ -72,24 +72,24 @@ int tune_flags_set(struct tune_flags_state *state, int i, const char *text, enum
     char *copy = strdup(text);
     if (!copy)
         return no_memory();
-    if (tune_flags_put(state->rows + i, copy, where) < 0) {
+    if (tune_flags_put(&state->at[i].row, copy, where) < 0) {
         free(copy);
         return -1;
     }
-    free(state->texts[i]);
-    state->texts[i] = copy;
-    state->sources[i] = source;
+    free(state->at[i].text);
+    state->at[i].text = copy;
+    state->at[i].source = source;
     return 0;
 }
 
 static int add_service(struct tune_flags_state *state, int i, const struct tune_option *o)
 {
-    if (i < 0 || (state->rows[i].type != TUNE_INT && state->rows[i].type != TUNE_BOOL)) {
+    if (i < 0 || (state->at[i].row.type != TUNE_INT && state->at[i].row.type != TUNE_BOOL)) {
         tune_error_set("TUNE_OPTION_SERVED(\"%s\"): %s in the program's table", o->name,
                        i < 0 ? "there is no such option before it" : "that option is neither an int nor a bool");
         return -1;
     }
-    state->services[i] = o->at;
+    state->at[i].service = o->at;
     return 0;
 }
 
@@ -99,21 +99,15 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
     int n = 0;
     while (options[n].name)
         n++;
-    state->rows = calloc((size_t)n + 1, sizeof *state->rows);
-    state->groups = calloc((size_t)n + 1, sizeof *state->groups);
-    state->texts = calloc((size_t)n + 1, sizeof *state->texts);
-    state->sources = calloc((size_t)n + 1, sizeof *state->sources);
-    state->keeping = calloc((size_t)n + 1, sizeof *state->keeping);
-    state->run_texts = calloc((size_t)n + 1, sizeof *state->run_texts);
-    state->changed = calloc((size_t)n + 1, sizeof *state->changed);
-    state->services = calloc((size_t)n + 1, sizeof *state->services);
-    if (!state->services || !state->rows || !state->groups || !state->texts || !state->sources || !state->keeping || !state->run_texts ||
-        !state->changed)
+    if (!(state->at = calloc((size_t)n + 1, sizeof *state->at)))
         return no_memory();
     const char *group = NULL;
+    bool more = false;
     for (const struct tune_option *o = options; o->name; o++) {
         if (o->type == TUNE_GROUP) {
-            group = *o->name ? o->name : NULL;
+            more = o->value != NULL;
+            if (!more)
+                group = *o->name ? o->name : NULL;
             continue;
         }
         int i = tune_flags_row(state, o->name, strlen(o->name));
@@ -122,13 +116,12 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
             continue;
         }
         if (i < 0) {
-            state->groups[state->count] = group;
-            state->rows[state->count] = *o;
-            state->rows[state->count].type = o->type & PLAIN;
-            state->keeping[state->count++] = (enum tune_option_keeping)(o->type & ~PLAIN);
-            continue;
+            i = state->count++;
+            state->at[i].group = group;
+            state->at[i].more = more;
+            state->at[i].row.name = o->name;
         }
-        struct tune_option *row = state->rows + i;
+        struct tune_option *row = &state->at[i].row;
         row->value = o->value ? o->value : row->value;
         row->range = o->range ? o->range : row->range;
         row->unit = o->unit ? o->unit : row->unit;
@@ -136,7 +129,7 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
         if (o->at) {
             row->at = o->at;
             row->type = o->type & PLAIN;
-            state->keeping[i] = (enum tune_option_keeping)(o->type & ~PLAIN);
+            state->at[i].keeping = (enum tune_option_keeping)(o->type & ~PLAIN);
         }
     }
     return 0;
@@ -145,7 +138,7 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
 static int put_defaults(struct tune_flags_state *state)
 {
     for (int i = 0; i < state->count; i++) {
-        struct tune_option *row = state->rows + i;
+        struct tune_option *row = &state->at[i].row;
         char where[160];
         snprintf(where, sizeof where, "the default of --%s", row->name);
         if (!row->at) {
@@ -168,8 +161,8 @@ static const char *by_help(const struct tune_flags_state *state, const char *nam
     for (char *c = words; *c; c++)
         *c = *c == '-' || *c == '_' ? ' ' : *c;
     for (int i = 0; i < state->count; i++)
-        if (!positional(state->rows + i) && state->rows[i].help && strcasestr(state->rows[i].help, words))
-            return state->rows[i].name;
+        if (!positional(&state->at[i].row) && state->at[i].row.help && strcasestr(state->at[i].row.help, words))
+            return state->at[i].row.name;
     return NULL;
 }
 
@@ -181,8 +174,8 @@ static int unknown(const struct tune_flags_state *state, const char *where, cons
     if (!names)
         return no_memory();
     for (int i = 0; i < state->count; i++)
-        if (!positional(state->rows + i))
-            names[n++] = state->rows[i].name;
+        if (!positional(&state->at[i].row))
+            names[n++] = state->at[i].row.name;
     for (int i = 0; i < BUILTINS && *dashes; i++)
         names[n++] = builtin[i].name;
     int distance;
@@ -220,7 +213,7 @@ static int config_value(struct tune_json *j, const struct tune_option *row, char
     } else if (type == TUNE_JSON_BOOL && row->type == TUNE_BOOL) {
         TRY(tune_json_bool(j, &yes));
         *text = strdup(yes ? "true" : "false");
-    } else if (type == TUNE_JSON_STRING && (row->type == TUNE_STRING || row->type == TUNE_CHOICE || row->type == TUNE_DOUBLE)) {
+    } else if (type == TUNE_JSON_STRING && (tune_option_is_text(row) || row->type == TUNE_DOUBLE)) {
         TRY(tune_json_string(j, &string));
         /* JSON has no infinity; run.json writes "inf" */
         if (row->type == TUNE_DOUBLE && !tune_text_equal(string, "inf") && !tune_text_equal(string, "-inf"))
@@ -250,15 +243,15 @@ static int config_pair(struct tune_flags_state *state, struct tune_json *j, bool
     if (seen[i])
         return tune_json_fail(j, "%s: the key stands there twice", key.data);
     seen[i] = true;
-    TRY(config_value(j, state->rows + i, &text));
-    snprintf(where, sizeof where, "%s:%lld: %s", j->name, (long long)tune_json_line(j), state->rows[i].name);
+    TRY(config_value(j, &state->at[i].row, &text));
+    snprintf(where, sizeof where, "%s:%lld: %s", j->name, (long long)tune_json_line(j), state->at[i].row.name);
     int result = 0;
-    bool run = source == TUNE_FROM_RUN, left = run && state->keeping[i] == TUNE_TAKE_NOT;
-    if (text && !left && (source != TUNE_FROM_MODEL_DEFAULTS || state->sources[i] == TUNE_FROM_DEFAULT))
+    bool run = source == TUNE_FROM_RUN, left = run && state->at[i].keeping == TUNE_TAKE_NOT;
+    if (text && !left && (source != TUNE_FROM_MODEL_DEFAULTS || state->at[i].source == TUNE_FROM_DEFAULT))
         result = tune_flags_set(state, i, text, source, where);
     if (run) {
-        free(state->run_texts[i]);
-        state->run_texts[i] = text;
+        free(state->at[i].run_text);
+        state->at[i].run_text = text;
     } else {
         free(text);
     }
@@ -304,9 +297,9 @@ static int apply_model_defaults(struct tune_flags *flags)
     struct tune_known_model known;
     char name[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
     int i = tune_flags_row(state, "model", 5);
-    if (i < 0 || state->rows[i].type != TUNE_STRING || !state->texts[i])
+    if (i < 0 || state->at[i].row.type != TUNE_STRING || !state->at[i].text)
         return 0;
-    int found = tune_known_model(state->texts[i], &known);
+    int found = tune_known_model(state->at[i].text, &known);
     if (found <= 0)
         return found;
     TRY(tune_path(name, "%s/%s.json", flags->program, known.name));
@@ -334,14 +327,14 @@ static int take_positional(struct reader *r, const char *word)
 {
     struct tune_flags_state *state = r->flags->state;
     int i = r->next_positional;
-    while (i < state->count && !positional(state->rows + i))
+    while (i < state->count && !positional(&state->at[i].row))
         i++;
-    bool many = i < state->count && strstr(state->rows[i].name, "...>");
+    bool many = i < state->count && strstr(state->at[i].row.name, "...>");
     r->next_positional = many ? i : i + 1;
     if (many && r->pass == REST)
         state->words[state->word_count++] = word;
     if (i < state->count)
-        return r->pass != REST ? 0 : tune_flags_set(state, i, word, TUNE_FROM_FLAG, state->rows[i].name);
+        return r->pass != REST ? 0 : tune_flags_set(state, i, word, TUNE_FROM_FLAG, state->at[i].row.name);
     bool yes = !strcmp(word, "true") || !strcmp(word, "false");
     tune_error_set_kind(TUNE_ERROR_USAGE, "unexpected argument \"%s\": %s", word,
                         yes ? "a switch takes its value after =, as in --shuffle=false"
@@ -377,11 +370,16 @@ static int take_builtin(struct reader *r, int b, const char *equal)
         state->configs[state->config_count++] = path;
         return apply_file(state, path, TUNE_FROM_CONFIG);
     }
-    if (equal) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s takes no value", builtin[b].name);
+    state->wish = (enum tune_wish)b; /* same order */
+    const char *word = equal ? equal + 1 : r->at < r->flags->argc ? r->flags->argv[r->at] : "";
+    if (state->wish == TUNE_WISH_HELP && !strcmp(word, "all")) {
+        state->wish = TUNE_WISH_HELP_ALL;
+        r->at += !equal;
+    } else if (equal) {
+        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s takes no value%s", builtin[b].name,
+                            state->wish == TUNE_WISH_HELP ? " but all" : "");
         return -1;
     }
-    state->wish = (enum tune_wish)b; /* same order */
     return 0;
 }
 
@@ -398,19 +396,19 @@ static int take_option(struct reader *r, const char *word)
             return take_builtin(r, b, equal);
     if (i < 0 && !equal && size > 3 && (!strncmp(name, "no-", 3) || !strncmp(name, "no_", 3))) {
         i = tune_flags_row(state, name + 3, size - 3);
-        negated = i >= 0 && state->rows[i].type == TUNE_BOOL;
+        negated = i >= 0 && state->at[i].row.type == TUNE_BOOL;
         i = negated ? i : -1;
     }
-    if (i < 0 || positional(state->rows + i)) {
+    if (i < 0 || positional(&state->at[i].row)) {
         snprintf(where, sizeof where, "%.*s", (int)size, name);
         return unknown(state, "", "--", where);
     }
-    if (state->rows[i].type == TUNE_BOOL && !equal)
+    if (state->at[i].row.type == TUNE_BOOL && !equal)
         value = negated ? "false" : "true";
-    else if (!(value = take_value(r, equal, state->rows[i].name)))
+    else if (!(value = take_value(r, equal, state->at[i].row.name)))
         return -1;
-    snprintf(where, sizeof where, "--%s", state->rows[i].name);
-    bool mine = r->pass == REST || (r->pass == RESUME && !strcmp(state->rows[i].name, "resume"));
+    snprintf(where, sizeof where, "--%s", state->at[i].row.name);
+    bool mine = r->pass == REST || (r->pass == RESUME && !strcmp(state->at[i].row.name, "resume"));
     return mine ? tune_flags_set(state, i, value, TUNE_FROM_FLAG, where) : 0;
 }
 
@@ -438,9 +436,9 @@ static int take_words(struct tune_flags *flags, enum pass pass)
 static int miss_positional(const struct tune_flags_state *state)
 {
     for (int i = 0; i < state->count && state->wish == TUNE_WISH_RUN; i++)
-        if (positional(state->rows + i) && !state->texts[i]) {
-            const struct tune_option *row = state->rows + i;
-            bool choice = row->type == TUNE_CHOICE;
+        if (positional(&state->at[i].row) && !state->at[i].text) {
+            const struct tune_option *row = &state->at[i].row;
+            bool choice = tune_option_is_choice(row);
             tune_error_set_kind(TUNE_ERROR_USAGE, "%s is missing: %s%s%s", row->name, row->help, choice ? "; expected one of " : "",
                                 choice ? row->range : "");
             return -1;
@@ -461,7 +459,7 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     if (!flags->state || !(flags->state->configs = calloc((size_t)argc + 1, sizeof *flags->state->configs)) ||
         !(flags->state->words = calloc((size_t)argc + 1, sizeof *flags->state->words)))
         return no_memory();
-    flags->stable = &flags->state->stable;
+    flags->loader.stable = flags->log.stable = &flags->state->stable;
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
         tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
         apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_check_run(flags) < 0)
@@ -475,24 +473,17 @@ void tune_flags_free(struct tune_flags *flags)
     if (!state)
         return;
     for (int i = 0; i < state->count; i++) {
-        free(state->texts[i]);
-        free(state->run_texts[i]);
+        free(state->at[i].text);
+        free(state->at[i].run_text);
     }
-    free(state->run_texts);
-    free(state->keeping);
-    free(state->changed);
-    free(state->services);
+    free(state->at);
     free(state->resume_checkpoint);
-    free(state->rows);
-    free(state->groups);
-    free(state->texts);
-    free(state->sources);
     free(state->model_defaults);
     free(state->configs);
     free(state->words);
     free(state);
     flags->state = NULL;
-    flags->stable = NULL;
+    flags->loader.stable = flags->log.stable = NULL;
 }
 
 enum tune_wish tune_flags_wish(const struct tune_flags *flags)
@@ -503,7 +494,7 @@ enum tune_wish tune_flags_wish(const struct tune_flags *flags)
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name)
 {
     int i = flags->state ? tune_flags_row(flags->state, name, strlen(name)) : -1;
-    return i < 0 ? TUNE_FROM_DEFAULT : flags->state->sources[i];
+    return i < 0 ? TUNE_FROM_DEFAULT : flags->state->at[i].source;
 }
 
 bool tune_flags_given(const struct tune_flags *flags, const char *name)
@@ -511,9 +502,21 @@ bool tune_flags_given(const struct tune_flags *flags, const char *name)
     return tune_flags_source(flags, name) >= TUNE_FROM_CONFIG;
 }
 
+void tune_flags_spell(const struct tune_flags *flags, char *text)
+{
+    for (char *end; (text = strchr(text, '`')) && (end = strchr(text + 1, '`')); text = end) {
+        size_t size = (size_t)(end - text - 1);
+        int i = flags->state ? tune_flags_row(flags->state, text + 1, size) : -1;
+        if (i < 0 || positional(&flags->state->at[i].row))
+            continue;
+        memcpy(text, "--", 2);
+        memcpy(text + 2, flags->state->at[i].row.name, size);
+    }
+}
+
 bool tune_flags_saves(const struct tune_flags *flags)
 {
-    return flags->save || flags->save_every > 0 || flags->eval_every > 0 || flags->resume_checkpoint;
+    return flags->save || flags->checkpoint.save_every > 0 || flags->eval.every > 0 || flags->resume_checkpoint;
 }
 
 const char *tune_flags_config(const struct tune_flags *flags, int i)
@@ -537,8 +540,8 @@ int tune_flags_serve(const struct tune_flags *flags, FILE *out)
 {
     const struct tune_flags_state *state = flags->state;
     for (int i = 0; i < state->count; i++) {
-        const struct tune_option *row = state->rows + i;
-        const struct tune_service *service = state->services[i];
+        const struct tune_option *row = &state->at[i].row;
+        const struct tune_service *service = state->at[i].service;
         if (service && (row->type == TUNE_BOOL ? *(bool *)row->at : *(int *)row->at != 0))
             return service->serve(flags, out) < 0 ? -1 : 1;
     }
@@ -549,6 +552,6 @@ const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i,
 {
     if (!flags->state || i >= flags->state->count)
         return NULL;
-    *text = flags->state->texts[i];
-    return flags->state->rows + i;
+    *text = flags->state->at[i].text;
+    return &flags->state->at[i].row;
 }

@@ -25,7 +25,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "checkpoints/options.h"
+#include "datasets/options.h"
+#include "evaluators/options.h"
 #include "flags/property.h"
+#include "loggers/options.h"
+#include "models/options.h"
+#include "optimizers/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,6 +48,8 @@ enum tune_option_type {
     TUNE_BOOL,   /* bool; --x, --x=true, --x=false, --no-x */
     TUNE_STRING, /* const char *; NULL where the default is NULL and nothing was given */
     TUNE_CHOICE, /* const char *; range is "a|b|c" */
+    TUNE_ENUM,   /* the same into an int or enum: 0 for a, 1 for b, ... */
+    TUNE_DTYPE,  /* the same into an enum tune_dtype; TUNE_DTYPES for a word that is no dtype */
     TUNE_GROUP,  /* no option: a heading, see TUNE_OPTION_GROUP */
     TUNE_SERVE,  /* no option: see TUNE_OPTION_SERVED */
 };
@@ -58,43 +66,39 @@ struct tune_option {
     const char *value;            /* the default, as one would type it; NULL: none */
     const char *range;            /* "[1,4096]", "(0,1]", "[0,inf)", "a|b|c"; NULL or "": any */
     const char *unit;             /* "tokens", "s"; "": none */
-    const char *help;             /* one line */
+    const char *help;             /* --help shows the first sentence, --help all the whole */
 };
 
 /* Where a value came from. */
 enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_RUN, TUNE_FROM_CONFIG, TUNE_FROM_FLAG };
 
 /* What the command line asks for instead of a run; tune_program_start serves it, a foreign main() may. */
-enum tune_wish { TUNE_WISH_RUN, TUNE_WISH_HELP, TUNE_WISH_DESCRIBE, TUNE_WISH_LIST_MODELS, TUNE_WISH_VERSION };
+enum tune_wish {
+    TUNE_WISH_RUN,
+    TUNE_WISH_HELP,
+    TUNE_WISH_DESCRIBE,
+    TUNE_WISH_LIST_MODELS,
+    TUNE_WISH_VERSION,
+    TUNE_WISH_HELP_ALL,
+};
 
+/* The options. A row of a table writes straight into a component's own struct, or into a member
+ * here if several components, or the recipe itself, use it. */
 struct tune_flags {
-    /* model */
-    const char *model, *dtype, *device, *activation_checkpointing;
-    int threads;
-    int64_t seed;
-    /* data */
-    const char *dataset, *format, *columns, *prompt_template, *chat_template, *train_on;
-    const char *text_field, *response_template, *append_token, *eval_dataset;
-    double train_split;
-    int max_length, batch_size, accumulate, show_tokens;
-    bool shuffle, packing, skip_bad_rows;
-    /* optimizer and schedule */
-    const char *optimizer, *decay, *schedule;
-    double lr, beta1, beta2, eps, weight_decay, momentum, clip_norm, warmup_ratio, epochs, stop_after_seconds, until_stable;
-    int64_t warmup_steps, max_steps, stop_at_step;
-    /* adapters */
-    const char *adapter, *base_dtype, *lora_targets, *lora_rank_pattern, *lora_alpha_pattern, *lora_layers;
-    int lora_r; /* 0: a program without them */
-    double lora_alpha, lora_dropout;
-    bool lora_rslora, lora_dora;
-    /* run */
-    const char *output, *resume, *save_dtype, *logger; /* output of a resumed run: its folder */
-    bool overwrite, allow_changed, save;
-    int log_every, eval_every, save_every, keep_last, profile;
-    /* evaluation */
-    int64_t eval_rows;
-    int patience;
-    double min_delta;
+    const char *model, *device, *dataset, *adapter, *resume, *logger;
+    enum tune_dtype dtype, base_dtype;
+    int threads, activation_checkpointing, show_tokens, profile;
+    int64_t seed, eval_rows;
+    double clip_norm;
+    bool save;
+    struct tune_dataset_options data;
+    struct tune_loader_options loader;
+    struct tune_lora_options lora; /* r is 0 in a program without adapters */
+    struct tune_optimizer_options optimizer;
+    struct tune_schedule schedule;
+    struct tune_logger_options log; /* folder of a resumed run: its own */
+    struct tune_evaluator_options eval;
+    struct tune_checkpoint_options checkpoint;
     /* filled by tune_flags_parse */
     const char *program;                     /* the last part of argv[0] */
     int argc;
@@ -105,16 +109,13 @@ struct tune_flags {
     const char *resume_checkpoint;           /* the checkpoint's folder to go on from; NULL: no --resume */
     bool resume_finished;                    /* that run came to its end there: nothing is left to do */
     int64_t resume_step;                     /* the step it is at, where that is the newest checkpoint; else 0 */
-    bool *stable;                            /* where the logger notes that --until-stable is reached, and the loader sees it */
-    /* filled by tune_program_start (program.h); 0 in a foreign program */
-    const char *source;                      /* the recipe's own source as it was compiled; NULL: unknown */
-    size_t source_size;
-    double started_s;                        /* monotonic clock at program start */
-    volatile int *stop_signal;               /* where the program's handler notes the signal that shall end the run */
-    struct tune_failure *failure;            /* what to do when the program fails (core/failure.h) */
-    volatile int *starting;                  /* 1 from tune_get_dataset until tune_get_logger makes the run folder (or until the
-                                                first tune_loader_more): there is nothing to save, and the handler ends
-                                                the program at once */
+    /* Filled by tune_program_start (program.h), as are source, source_size and started_s of log.
+     * 0 in a foreign program. */
+    volatile int *stop_signal;    /* the program's handler notes the signal that ends the run here */
+    struct tune_failure *failure; /* what to do when the program fails (core/failure.h) */
+    volatile int *starting;       /* 1 from tune_get_dataset until tune_get_logger makes the run folder,
+                                     or until the first tune_loader_more. There is nothing to save, so
+                                     the handler ends the program at once */
 };
 
 /* Behind the row of an int or bool option: where its value is not 0, tune_program_start calls service->serve in place of the run,
@@ -131,151 +132,196 @@ extern const struct tune_service tune_show_tokens;
 /* Options between TUNE_OPTION_GROUP("name") and the next one stand under that heading; "": the program's own. */
 #define TUNE_OPTION_GROUP(name) {name, TUNE_GROUP, NULL, NULL, "", "", ""}
 
-/* The shared groups; f is the struct tune_flags. */
+/* Below TUNE_OPTION_MORE, up to the group's end, are options that only --help all lists. */
+#define TUNE_OPTION_MORE {"", TUNE_GROUP, NULL, "more", "", "", ""}
+
+/* The shared groups; f is the struct tune_flags. --help shows a text's first sentence. */
 #define TUNE_MODEL_OPTIONS(f) \
     TUNE_OPTION_GROUP("model"), \
     {"model", TUNE_BY_CONTENT(TUNE_STRING), &(f).model, NULL, "", "", \
      "model folder, known name (see --list-models) or Hub id"}, \
-    {"dtype", TUNE_CHOICE, &(f).dtype, "float32", "float32|bfloat16", "", \
-     "activations; trained weights are float32 on the CPU"}, \
-    {"activation-checkpointing", TUNE_FREE(TUNE_CHOICE), &(f).activation_checkpointing, "none", "none|full", "", \
-     "full: keep each layer's input only and compute the rest again in backward"}, \
+    {"dtype", TUNE_DTYPE, &(f).dtype, "float32", "float32|bfloat16", "", \
+     "format of activations. On the CPU, weights that are trained are float32"}, \
+    {"activation-checkpointing", TUNE_FREE(TUNE_ENUM), &(f).activation_checkpointing, "none", \
+     "none|full", "", \
+     "full: saves memory, takes time. Only each layer's input is kept, and backward computes the " \
+     "rest again"}, \
     {"device", TUNE_CHOICE, &(f).device, "cpu", "cpu", "", "where to compute"}, \
     {"threads", TUNE_FREE(TUNE_INT), &(f).threads, "0", "[0,4096]", "threads", \
      "0: OMP_NUM_THREADS, else as many as this process may use"}, \
-    {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", "of the data order and every random draw"}, \
+    {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", \
+     "seed of the data order and of every random draw"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_DATA_OPTIONS(f) \
     TUNE_OPTION_GROUP("data"), \
     {"dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).dataset, NULL, "", "", \
-     "a .jsonl, .json (array), .csv, .tsv (first line: names) or .txt file; a row of text is a paragraph"}, \
-    {"format", TUNE_CHOICE, &(f).format, "auto", "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
-     "of rows; auto: by the columns of the first ones. Elsewhere messages is called openai, chat or chat_template, sharegpt " \
-     "conversations, instruct input_output, prompt-completion prompt/response, text completion or pretraining"}, \
-    {"columns", TUNE_STRING, &(f).columns, NULL, "", "", \
-     "the file's names for the format's columns or the template's slots: \"prompt=question,completion=answer\""}, \
-    {"prompt-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).prompt_template, NULL, "", "", \
-     "a file of sections [prompt] and [completion] with {column} slots, {{ and }} for braces; or instruction, sql, tone"}, \
-    {"chat-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).chat_template, NULL, "", "", \
-     "how conversations are written: a Jinja file, one of the model's templates, or chatml, llama3, phi3, plain; default: the " \
-     "model's own"}, \
-    {"train-on", TUNE_CHOICE, &(f).train_on, "default", "default|completion|assistant|last|all", "", \
-     "assistant, last: all of the assistant's messages, its last one; default: completion, of messages and sharegpt assistant, " \
-     "of text all (what follows --response-template)"}, \
-    {"text-field", TUNE_STRING, &(f).text_field, NULL, "", "", \
-     "the field to train on; found from the first row if not given"}, \
-    {"response-template", TUNE_STRING, &(f).response_template, NULL, "", "", \
-     "train only on what follows this text in a row"}, \
-    {"append-token", TUNE_STRING, &(f).append_token, NULL, "", "", \
-     "a token to put, and train on, after each text, so that the model learns to end: \"<|endoftext|>\" for one, or none; " \
-     "default: the model's own behind answers, none in text and conversations"}, \
-    {"train-split", TUNE_DOUBLE, &(f).train_split, "1", "(0,1]", "", \
-     "share of rows to train on; the others are held out for evaluation"}, \
-    {"max-length", TUNE_INT, &(f).max_length, "512", "[1,inf)", "tokens", \
-     "longer rows are cut and counted; a row that loses all its answer is left out"}, \
-    {"batch-size", TUNE_INT, &(f).batch_size, "1", "[1,4096]", "rows", "rows of one micro-batch; with --packing: packs of rows"}, \
-    {"accumulate", TUNE_INT, &(f).accumulate, "1", "[1,65536]", "micro-batches", "micro-batches of one step"}, \
-    {"packing", TUNE_BOOL, &(f).packing, "false", "", "", \
-     "several rows, none of which sees another, one behind the other in each row of a batch, up to --max-length tokens: next " \
-     "to no padding; a step takes as many rows as fit, and the number of steps is an estimate"}, \
-    {"shuffle", TUNE_BOOL, &(f).shuffle, "true", "", "", "a new order each epoch, by seed and epoch"}, \
-    {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).skip_bad_rows, "false", "", "", \
-     "leave rows out that cannot be read, and count them, instead of stopping"}, \
+     "file of rows: .jsonl, .json, .csv, .tsv or .txt. A .json file holds an array. The first " \
+     "line of .csv and .tsv names the columns. In a .txt file, a row is a paragraph"}, \
+    {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \
+     "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
+     "format of the rows. auto: decided by the columns of the first rows. Other programs call " \
+     "messages openai, chat or chat_template; sharegpt conversations; instruct input_output; " \
+     "prompt-completion prompt/response; text completion or pretraining"}, \
+    {"columns", TUNE_STRING, &(f).data.columns, NULL, "", "", \
+     "names of columns in the file: \"prompt=question,completion=answer\". Before the '=' stands " \
+     "what the format or the template calls it"}, \
+    {"prompt-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).data.prompt_template, NULL, "", "", \
+     "file with a prompt template; or instruction, sql, tone. It has the sections [prompt] and " \
+     "[completion], with {column} slots; {{ and }} are braces"}, \
+    {"chat-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).data.chat_template, NULL, "", "", \
+     "layout of conversations: Jinja file, chatml, llama3, phi3, plain. A name may " \
+     "also be one of the model's templates. Default: the model's own"}, \
+    {"train-on", TUNE_CHOICE, &(f).data.train_on, "default", \
+     "default|completion|assistant|last|all", \
+     "", \
+     "which part of a row is trained on. assistant: all messages of the assistant. last: the " \
+     "last one. The default is completion; for messages and sharegpt it is assistant. For text " \
+     "it is all, or what follows --response-template"}, \
+    {"train-split", TUNE_DOUBLE, &(f).loader.train_split, "1", "(0,1]", "", \
+     "share of rows to train on. The others are held out for evaluation"}, \
+    {"max-length", TUNE_INT, &(f).data.max_length, "512", "[1,inf)", "tokens", \
+     "longest row. Longer rows are cut and counted; a row that loses its whole answer is left " \
+     "out"}, \
+    {"batch-size", TUNE_INT, &(f).loader.batch_size, "1", "[1,4096]", "rows", \
+     "rows of a micro-batch. With --packing: packs of rows"}, \
+    {"accumulate", TUNE_INT, &(f).loader.accumulate, "1", "[1,65536]", "micro-batches", \
+     "micro-batches of a step"}, \
+    {"packing", TUNE_BOOL, &(f).loader.packing, "false", "", "", \
+     "put several rows into one row of a batch. No row sees another. There is little padding. A " \
+     "step takes as many rows as fit, so the number of steps is an estimate"}, \
     {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
-     "print that many rows as the model sees them, and stop"}, \
+     "rows to print as the model sees them. Nothing is trained"}, \
     TUNE_OPTION_SERVED("show-tokens", &tune_show_tokens), \
+    TUNE_OPTION_MORE, \
+    {"text-field", TUNE_STRING, &(f).data.text_field, NULL, "", "", \
+     "field to train on. Default: found from the first row"}, \
+    {"response-template", TUNE_STRING, &(f).data.response_template, NULL, "", "", \
+     "train only on what follows this text in a row"}, \
+    {"append-token", TUNE_STRING, &(f).data.append_token, NULL, "", "", \
+     "token that ends each text: \"<|endoftext|>\", or none. It is trained on, so the model " \
+     "learns to end. Default: the model's own after answers, none in text and conversations"}, \
+    {"shuffle", TUNE_BOOL, &(f).loader.shuffle, "true", "", "", \
+     "a new order in each epoch, by seed and epoch"}, \
+    {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).data.skip_bad_rows, "false", "", "", \
+     "leave out and count rows that cannot be read. Otherwise they are errors"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_LORA_OPTIONS(f) \
     TUNE_OPTION_GROUP("adapters"), \
-    {"lora-r", TUNE_INT, &(f).lora_r, "16", "[1,16384]", "", "rank of the adapters"}, \
-    {"lora-alpha", TUNE_DOUBLE, &(f).lora_alpha, "32", "(0,1e9]", "", "adapters are scaled by alpha/r"}, \
-    {"lora-dropout", TUNE_DOUBLE, &(f).lora_dropout, "0", "[0,1)", "", "share of an adapter's input that is dropped in training"}, \
-    {"lora-rslora", TUNE_BOOL, &(f).lora_rslora, "false", "", "", "scale by alpha/sqrt(r) instead"}, \
-    {"lora-dora", TUNE_BOOL, &(f).lora_dora, "false", "", "", "DoRA: train the rows' lengths by themselves"}, \
-    {"lora-targets", TUNE_STRING, &(f).lora_targets, "all-linear", "", "", \
-     "modules that get an adapter: ends of their names with commas (q_proj,v_proj), or all-linear"}, \
-    {"lora-rank-pattern", TUNE_STRING, &(f).lora_rank_pattern, NULL, "", "", \
-     "ranks of some modules: k_proj=4,layers.0.self_attn.q_proj=32; the first that fits holds"}, \
-    {"lora-alpha-pattern", TUNE_STRING, &(f).lora_alpha_pattern, NULL, "", "", "alphas of some modules, written alike"}, \
-    {"lora-layers", TUNE_STRING, &(f).lora_layers, NULL, "", "", "layers that get adapters: 0,1,8-15; all if not given"}, \
+    {"lora-r", TUNE_INT, &(f).lora.r, "16", "[1,16384]", "", "rank of the adapters"}, \
+    {"lora-alpha", TUNE_DOUBLE, &(f).lora.alpha, "32", "(0,1e9]", "", \
+     "adapters are scaled by alpha/r"}, \
+    {"lora-dropout", TUNE_DOUBLE, &(f).lora.dropout, "0", "[0,1)", "", \
+     "share of an adapter's input that training drops"}, \
+    {"lora-targets", TUNE_STRING, &(f).lora.targets, "all-linear", "", "", \
+     "modules with an adapter: all-linear, or ends of names: q_proj,v_proj"}, \
     {"adapter", TUNE_STRING, &(f).adapter, NULL, "", "", \
-     "begin from this PEFT folder's adapter, of its rank, targets and scales; --lora-dropout may be another"}, \
-    {"base-dtype", TUNE_CHOICE, &(f).base_dtype, "float32", "float32|bfloat16|nf4", "", \
-     "of the frozen model's matrices; nf4: four bits a number (QLoRA), embedding and output projection bfloat16"}, \
+     "PEFT folder with an adapter to begin from. Its rank, targets and scales hold; " \
+     "--lora-dropout may be another"}, \
+    {"base-dtype", TUNE_DTYPE, &(f).base_dtype, "float32", "float32|bfloat16|nf4", "", \
+     "format of the frozen matrices; nf4: 4 bits (QLoRA). With nf4, embedding and output " \
+     "projection are bfloat16"}, \
+    TUNE_OPTION_MORE, \
+    {"lora-rslora", TUNE_BOOL, &(f).lora.rslora, "false", "", "", \
+     "scale by alpha/sqrt(r) instead"}, \
+    {"lora-dora", TUNE_BOOL, &(f).lora.dora, "false", "", "", \
+     "DoRA: train the length of each row of a matrix apart from its direction"}, \
+    {"lora-rank-pattern", TUNE_STRING, &(f).lora.rank_pattern, NULL, "", "", \
+     "ranks of some modules: k_proj=4,layers.0.self_attn.q_proj=32. The first match holds"}, \
+    {"lora-alpha-pattern", TUNE_STRING, &(f).lora.alpha_pattern, NULL, "", "", \
+     "alphas of some modules, written like --lora-rank-pattern"}, \
+    {"lora-layers", TUNE_STRING, &(f).lora.layers, NULL, "", "", \
+     "layers with adapters: 0,1,8-15. Default: all"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_OPTIMIZER_OPTIONS(f) \
     TUNE_OPTION_GROUP("optimizer"), \
-    {"optimizer", TUNE_CHOICE, &(f).optimizer, "adamw", "adamw|sgd", "", "update rule"}, \
-    {"lr", TUNE_DOUBLE, &(f).lr, "2e-5", "[0,1000]", "", "peak learning rate"}, \
-    {"schedule", TUNE_CHOICE, &(f).schedule, "cosine", "constant|linear|cosine", "", \
-     "of the learning rate, after warm-up"}, \
-    {"warmup-ratio", TUNE_DOUBLE, &(f).warmup_ratio, "0.03", "[0,1]", "", \
+    {"optimizer", TUNE_ENUM, &(f).optimizer.kind, "adamw", "adamw|sgd", "", "update rule"}, \
+    {"lr", TUNE_DOUBLE, &(f).schedule.lr, "2e-5", "[0,1000]", "", "peak learning rate"}, \
+    {"schedule", TUNE_ENUM, &(f).schedule.kind, "cosine", "constant|linear|cosine", "", \
+     "course of the learning rate after warm-up"}, \
+    {"warmup-ratio", TUNE_DOUBLE, &(f).schedule.warmup_ratio, "0.03", "[0,1]", "", \
      "share of the steps in which lr rises linearly"}, \
-    {"warmup-steps", TUNE_INT64, &(f).warmup_steps, "-1", "[-1,inf)", "steps", \
-     "-1: by --warmup-ratio"}, \
-    {"beta1", TUNE_DOUBLE, &(f).beta1, "0.9", "[0,1)", "", "AdamW, first moment"}, \
-    {"beta2", TUNE_DOUBLE, &(f).beta2, "0.999", "[0,1)", "", "AdamW, second moment"}, \
-    {"eps", TUNE_DOUBLE, &(f).eps, "1e-8", "(0,1]", "", "AdamW, added to the root"}, \
-    {"momentum", TUNE_DOUBLE, &(f).momentum, "0", "[0,1)", "", "SGD"}, \
-    {"weight-decay", TUNE_DOUBLE, &(f).weight_decay, "0.01", "[0,1000]", "", "decoupled from the gradient"}, \
-    {"decay", TUNE_CHOICE, &(f).decay, "matrices", "matrices|all", "", \
-     "what decays; matrices: no norm, no bias"}, \
+    {"weight-decay", TUNE_DOUBLE, &(f).optimizer.weight_decay, "0.01", "[0,1000]", "", \
+     "weight decay, decoupled from the gradient"}, \
     {"clip-norm", TUNE_DOUBLE, &(f).clip_norm, "1", "[0,inf]", "", \
-     "largest gradient norm over all parameters; 0: no clipping"}, \
-    {"epochs", TUNE_DOUBLE, &(f).epochs, "1", "(0,inf)", "epochs", "passes over the training rows"}, \
-    {"max-steps", TUNE_INT64, &(f).max_steps, "-1", "[-1,1e15]", "steps", \
-     "end after that many steps instead; -1: by --epochs; 0: evaluate only"}, \
-    {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).stop_at_step, "0", "[0,inf)", "steps", \
-     "save and stop when that many are done, as after a signal: the schedule is untouched, no last evaluation; 0: never"}, \
-    {"stop-after-seconds", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).stop_after_seconds, "-1", "[-1,inf)", "s", \
-     "stop so at the first step that ends this long after this process's first began; -1: never"}, \
-    {"until-stable", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).until_stable, "0", "[0,100]", "%", \
-     "stop so at the first logged step where the 95 % confidence interval of the tokens/s of at least 10 steps after warm-up " \
-     "(MSER) is within this of their mean; 0: never"}, \
+     "largest gradient norm; 0: no clipping. It is the norm over all parameters"}, \
+    {"epochs", TUNE_DOUBLE, &(f).loader.epochs, "1", "(0,inf)", "epochs", \
+     "passes over the training rows"}, \
+    {"max-steps", TUNE_INT64, &(f).loader.max_steps, "-1", "[-1,1e15]", "steps", \
+     "steps to train; -1: by --epochs. 0: evaluate only"}, \
+    TUNE_OPTION_MORE, \
+    {"warmup-steps", TUNE_INT64, &(f).schedule.warmup_steps, "-1", "[-1,inf)", "steps", \
+     "steps of warm-up; -1: by --warmup-ratio"}, \
+    {"beta1", TUNE_DOUBLE, &(f).optimizer.beta1, "0.9", "[0,1)", "", \
+     "AdamW: decay of the first moment"}, \
+    {"beta2", TUNE_DOUBLE, &(f).optimizer.beta2, "0.999", "[0,1)", "", \
+     "AdamW: decay of the second moment"}, \
+    {"eps", TUNE_DOUBLE, &(f).optimizer.eps, "1e-8", "(0,1]", "", "AdamW: added to the root"}, \
+    {"momentum", TUNE_DOUBLE, &(f).optimizer.momentum, "0", "[0,1)", "", "SGD: momentum"}, \
+    {"decay", TUNE_ENUM, &(f).optimizer.decay, "matrices", "matrices|all", "", \
+     "parameters that decay; matrices: no norms, no biases"}, \
+    {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).loader.stop_at_step, "0", "[0,inf)", \
+     "steps", \
+     "save and stop after that many steps, as after a signal; 0: never. The schedule stays the " \
+     "same, and there is no last evaluation"}, \
+    {"stop-after-seconds", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).loader.stop_after_seconds, "-1", \
+     "[-1,inf)", "s", \
+     "save and stop that long after this process began its first step; -1: never. The step at " \
+     "hand is finished first"}, \
+    {"until-stable", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).log.until_stable, "0", "[0,100]", "%", \
+     "save and stop when the speed is known within this share; 0: never. Looked at in logged " \
+     "steps: the 95 % confidence interval of tokens/s, over at least 10 steps after warm-up " \
+     "(MSER), around their mean"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_RUN_OPTIONS(f) \
     TUNE_OPTION_GROUP("run"), \
-    {"output", TUNE_OF_SESSION(TUNE_STRING), &(f).output, NULL, "", "", \
-     "run folder to make; default runs/<program>-<date>-<time>"}, \
-    {"overwrite", TUNE_OF_SESSION(TUNE_BOOL), &(f).overwrite, "false", "", "", \
-     "remove the run folder that is there first; with --resume of an older checkpoint, what came after it"}, \
+    {"output", TUNE_OF_SESSION(TUNE_STRING), &(f).log.folder, NULL, "", "", \
+     "run folder to make. Default: runs/<program>-<date>-<time>"}, \
+    {"overwrite", TUNE_OF_SESSION(TUNE_BOOL), &(f).log.overwrite, "false", "", "", \
+     "first remove the run folder that is there. With --resume of an older checkpoint: remove " \
+     "what came after it"}, \
     {"resume", TUNE_OF_SESSION(TUNE_STRING), &(f).resume, NULL, "", "", \
-     "go on with a run: its folder (the newest checkpoint), or one checkpoint in it; all options come from there"}, \
-    {"allow-changed", TUNE_OF_SESSION(TUNE_BOOL), &(f).allow_changed, "false", "", "", \
-     "resume though options, data, model or thread count are not what they were, and note it in run.json"}, \
-    {"log-every", TUNE_FREE(TUNE_INT), &(f).log_every, "1", "[1,100000]", "steps", "steps between log lines"}, \
+     "run folder, or a checkpoint in it, to go on from. A folder stands for its newest " \
+     "checkpoint. All options come from there"}, \
+    {"log-every", TUNE_FREE(TUNE_INT), &(f).log.log_every, "1", "[1,100000]", "steps", \
+     "steps between log lines"}, \
     {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
-     "what to write besides metrics.jsonl, separated by commas: csv, tensorboard"}, \
-    {"save-every", TUNE_FREE(TUNE_INT), &(f).save_every, "0", "[0,inf)", "steps", \
-     "steps between checkpoints; 0: at the end only, and of --eval-every the best one"}, \
+     "more files of metrics, with commas: csv, tensorboard. metrics.jsonl is always written"}, \
+    {"save-every", TUNE_FREE(TUNE_INT), &(f).checkpoint.save_every, "0", "[0,inf)", "steps", \
+     "steps between checkpoints; 0: one at the end. With --eval-every, the best one is saved " \
+     "too"}, \
+    {"keep-last", TUNE_FREE(TUNE_INT), &(f).checkpoint.keep_last, "0", "[0,inf)", "checkpoints", \
+     "newest checkpoints to keep; 0: all. The best and the final one are kept too"}, \
+    TUNE_OPTION_MORE, \
+    {"allow-changed", TUNE_OF_SESSION(TUNE_BOOL), &(f).log.allow_changed, "false", "", "", \
+     "resume though options, data, model or thread count have changed. run.json notes it"}, \
     {"save", TUNE_FREE(TUNE_BOOL), &(f).save, "true", "", "", \
-     "a checkpoint where the run ends; --no-save: none there, for measurements, which may diverge too; --save-every and " \
-     "--eval-every save as ever"}, \
-    {"keep-last", TUNE_FREE(TUNE_INT), &(f).keep_last, "0", "[0,inf)", "checkpoints", \
-     "keep that many newest ones, and the best and the final one; 0: all"}, \
-    {"save-dtype", TUNE_CHOICE, &(f).save_dtype, "as-read", "as-read|float32|bfloat16|float16", "", \
-     "of the saved weights; as-read is float32 for adapters"}, \
+     "save a checkpoint at the end of the run. --no-save is for measurements, which may diverge. " \
+     "--save-every and --eval-every still save"}, \
+    {"save-dtype", TUNE_DTYPE, &(f).checkpoint.save_dtype, "as-read", \
+     "as-read|float32|bfloat16|float16", "", \
+     "format of the saved weights. For adapters, as-read is float32"}, \
     {"profile", TUNE_FREE(TUNE_INT), &(f).profile, "0", "[0,1000000]", "steps", \
-     "measure where the time of that many steps goes, after one or two that warm up: profile.txt, profile.json, and " \
+     "steps to profile, after one or two that warm up. Writes profile.txt, profile.json, and " \
      "profile.trace.json for chrome://tracing"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_EVALUATION_OPTIONS(f) \
     TUNE_OPTION_GROUP("evaluation"), \
-    {"eval-every", TUNE_FREE(TUNE_INT), &(f).eval_every, "0", "[0,inf)", "steps", \
-     "steps between evaluations on the rows held out; 0: at the end only"}, \
-    {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval_dataset, NULL, "", "", \
-     "a file of rows to evaluate on, read as --dataset is, instead of a part of it"}, \
+    {"eval-every", TUNE_FREE(TUNE_INT), &(f).eval.every, "0", "[0,inf)", "steps", \
+     "steps between evaluations; 0: one at the end. Rows held out are evaluated on"}, \
+    {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval.path, NULL, "", "", \
+     "file of rows to evaluate on, in place of --train-split. It is read like --dataset"}, \
+    {"patience", TUNE_INT, &(f).eval.patience, "0", "[0,inf)", "evaluations", \
+     "end after so many without a lower loss; 0: never. They are counted in a row"}, \
+    TUNE_OPTION_MORE, \
     {"eval-rows", TUNE_INT64, &(f).eval_rows, "0", "[0,inf)", "rows", \
-     "evaluate on that many of them, drawn once by the seed; 0: on all"}, \
-    {"patience", TUNE_INT, &(f).patience, "0", "[0,inf)", "evaluations", \
-     "end the run after that many in a row without a lower loss; 0: never"}, \
-    {"min-delta", TUNE_DOUBLE, &(f).min_delta, "0", "[0,inf)", "nats/token", \
-     "for --patience: lower by more than this is lower"}, \
+     "rows to evaluate on, drawn once by the seed; 0: all"}, \
+    {"min-delta", TUNE_DOUBLE, &(f).eval.min_delta, "0", "[0,inf)", "nats/token", \
+     "for --patience: how much lower a loss must be"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_TRAINING_OPTIONS(f) \
@@ -348,7 +394,7 @@ void tune_flags_free(struct tune_flags *flags);
  * end; 0: none was asked for; -1: its error. */
 int tune_flags_serve(const struct tune_flags *flags, FILE *out);
 
-/* tune_flags_wish - what --help, -h, --describe, --list-models or --version asked for. */
+/* tune_flags_wish - what --help, -h, --help all, --describe, --list-models or --version asked for. */
 enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 
 /* tune_flags_source - where the named option's value came from; no such option: TUNE_FROM_DEFAULT.
@@ -357,6 +403,11 @@ enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
+
+/* tune_flags_spell - write the options that a message of the library names as this program's flags.
+ * The library writes `max_length`; where the program has that option it becomes --max-length, in
+ * place. Other texts stay. */
+void tune_flags_spell(const struct tune_flags *flags, char *text);
 
 /* tune_flags_saves - whether a checkpoint may be written, or gone on from. */
 bool tune_flags_saves(const struct tune_flags *flags);
@@ -381,7 +432,9 @@ struct cJSON *tune_flags_sources_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_changes_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_describe(const struct tune_flags *flags);
 
-/* tune_flags_help - the text of --help, live values as defaults, at most 100 columns, onto stream. */
+/* tune_flags_help - the text of --help onto stream, at most 100 columns wide. Values in force are
+ * shown as defaults. After --help all it is the long text: all options, whole help texts and the
+ * measured properties. */
 void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *stream);
 
 /* tune_flags_command - the shell command line that repeats this run, into text (cut to size). */

@@ -5,7 +5,7 @@
 #include "core/print.h"
 #include "flags/state.h"
 
-enum { WIDTH = 100, INDENT = 36 };
+enum { WIDTH = 100, INDENT = 32 };
 
 /* Bytes that are a character's first: what the text is wide, near enough (help is ASCII, paths need not be). */
 static int width(const char *text, size_t size)
@@ -48,6 +48,8 @@ static int left_column(FILE *out, const struct tune_option *row)
     case TUNE_BOOL:
         return fprintf(out, "  --[no-]%s", row->name);
     case TUNE_CHOICE:
+    case TUNE_ENUM:
+    case TUNE_DTYPE:
         return fprintf(out, "  --%s %s", row->name, row->range);
     case TUNE_STRING:
         return fprintf(out, "  --%s TEXT", row->name);
@@ -58,20 +60,31 @@ static int left_column(FILE *out, const struct tune_option *row)
     }
 }
 
-static void one_option(FILE *out, const struct tune_option *row, const char *text, enum tune_source source)
+/* A help text, or its first sentence. */
+static int shown(const char *help, bool all)
 {
+    const char *end = help && !all ? strstr(help, ". ") : NULL;
+    return end ? (int)(end - help) : (int)strlen(help ? help : "");
+}
+
+static void one_option(FILE *out, const struct tune_flags_entry *e, bool all)
+{
+    const struct tune_option *row = &e->row;
+    const char *text = e->text;
+    enum tune_source source = e->source;
     bool word = *row->name == '<', number = row->type == TUNE_INT || row->type == TUNE_INT64 || row->type == TUNE_DOUBLE;
     char *line = NULL;
     size_t size = 0;
     FILE *words = open_memstream(&line, &size);
     if (!words)
         return;
-    fprintf(words, "%s", row->help ? row->help : "");
-    if (number && row->unit && *row->unit)
+    fprintf(words, "%.*s", shown(row->help, all), row->help ? row->help : "");
+    bool unit = row->unit && *row->unit, range = row->range && *row->range;
+    if (number && range)
+        fprintf(words, "; in %s%s%s", row->range, unit ? " " : "", unit ? row->unit : "");
+    else if (number && unit)
         fprintf(words, "; unit %s", row->unit);
-    if (number && row->range && *row->range)
-        fprintf(words, "; in %s", row->range);
-    for (const char *p = word && row->type == TUNE_CHOICE ? row->range : ""; *p; p += strcspn(p, "|"), p += *p == '|')
+    for (const char *p = word && tune_option_is_choice(row) ? row->range : ""; *p; p += strcspn(p, "|"), p += *p == '|')
         fprintf(words, "%s%.*s", p == row->range ? ": " : ", ", (int)strcspn(p, "|"), p);
     const char *table = row->value && *row->value ? row->value : "none";
     if (!word && text && *text) {
@@ -96,18 +109,24 @@ static void one_option(FILE *out, const struct tune_option *row, const char *tex
 
 static bool same_group(const struct tune_flags_state *state, int a, int b)
 {
-    const char *x = state->groups[a], *y = state->groups[b];
+    const char *x = state->at[a].group, *y = state->at[b].group;
     return !strcmp(x ? x : "", y ? y : "");
+}
+
+static bool listed(const struct tune_flags_state *state, int i)
+{
+    const struct tune_flags_entry *e = &state->at[i];
+    return *e->row.name != '<' && (!e->more || state->wish == TUNE_WISH_HELP_ALL);
 }
 
 static void group(FILE *out, const struct tune_flags *flags, int first)
 {
     const struct tune_flags_state *state = flags->state;
-    const char *name = state->groups[first];
+    const char *name = state->at[first].group;
     fprintf(out, "\n%s:\n", name ? name : flags->program);
     for (int i = first; i < state->count; i++)
-        if (*state->rows[i].name != '<' && same_group(state, i, first))
-            one_option(out, state->rows + i, state->texts[i], state->sources[i]);
+        if (listed(state, i) && same_group(state, i, first))
+            one_option(out, &state->at[i], state->wish == TUNE_WISH_HELP_ALL);
 }
 
 /* Groups in the order their first options stand in the table, the program's own first. */
@@ -116,9 +135,9 @@ static void groups(FILE *out, const struct tune_flags *flags)
     const struct tune_flags_state *state = flags->state;
     for (int own = 1; own >= 0; own--)
         for (int i = 0; i < state->count; i++) {
-            bool first = *state->rows[i].name != '<' && (state->groups[i] == NULL) == (own == 1);
+            bool first = listed(state, i) && (state->at[i].group == NULL) == (own == 1);
             for (int k = 0; k < i && first; k++)
-                first = *state->rows[k].name == '<' || !same_group(state, k, i);
+                first = !listed(state, k) || !same_group(state, k, i);
             if (first)
                 group(out, flags, i);
         }
@@ -145,39 +164,36 @@ static bool has_model(const struct tune_flags_state *state)
 {
     bool has = false;
     for (int i = 0; i < state->count && !has; i++)
-        has = !strcmp(state->rows[i].name, "model");
+        has = !strcmp(state->at[i].row.name, "model");
     return has;
 }
 
 void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *stream)
 {
     const struct tune_flags_state *state = flags->state;
+    bool all = state->wish == TUNE_WISH_HELP_ALL;
     char text[1024];
     snprintf(text, sizeof text, "%s - %s", flags->program, what);
     wrap(stream, text, 0, 0);
     fprintf(stream, "\nusage: %s [--option value]...", flags->program);
     for (int i = 0; i < state->count; i++)
-        if (*state->rows[i].name == '<')
-            fprintf(stream, state->rows[i].value ? " [%s]" : " %s", state->rows[i].name);
+        if (*state->at[i].row.name == '<')
+            fprintf(stream, state->at[i].row.value ? " [%s]" : " %s", state->at[i].row.name);
     fputs("\n\n", stream);
-    wrap(stream,
-         has_model(state)
-             ? "A value follows its option after a space or a '='; in names - and _ are equal. A switch is --name or --no-name. "
-               "Defaults come from the program, then from what is known to suit --model, then from --config, then from the "
-               "command line; the ones shown below are those in force with the options given beside --help."
-             : "A value follows its option after a space or a '='; in names - and _ are equal. A switch is --name or --no-name. "
-               "Defaults come from the program, then from --config, then from the command line; the ones shown below are those "
-               "in force with the options given beside --help.", 0, 0);
+    snprintf(text, sizeof text, "A value follows its option after a space or a '='. A switch is --name or --no-name. In names, - "
+             "and _ are equal. Defaults come from the program, %sfrom --config and from the command line; a later one holds.",
+             has_model(state) ? "from what suits --model, " : "");
+    wrap(stream, text, 0, 0);
     for (int i = 0, n = 0; i < state->count; i++)
-        if (*state->rows[i].name == '<') {
+        if (*state->at[i].row.name == '<') {
             if (n++ == 0)
                 fputc('\n', stream);
-            one_option(stream, state->rows + i, state->texts[i], state->sources[i]);
+            one_option(stream, &state->at[i], true);
         }
     groups(stream, flags);
     fputs("\ninstead of a run:\n", stream);
     static const struct tune_option general[] = {
-        {"help", TUNE_BOOL, NULL, NULL, "", "", "this text"},
+        {"help", TUNE_BOOL, NULL, NULL, "", "", "this text; --help all: all options, long texts, what is measured"},
         {"describe", TUNE_BOOL, NULL, NULL, "", "", "options and measured properties as JSON"},
         {"list-models", TUNE_BOOL, NULL, NULL, "", "", "the models known by name, and where they lie"},
         {"version", TUNE_BOOL, NULL, NULL, "", "", "version and how it was built"},
@@ -188,6 +204,8 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
     wrap(stream, "a JSON object of option names and values; what is given as a flag wins", INDENT, INDENT);
     if (state->model_defaults)
         fprintf(stream, "\nmodel defaults: %s\n", state->model_defaults);
-    if (flags->properties && flags->properties->name)
+    if (all && flags->properties && flags->properties->name)
         reported(stream, flags);
+    if (!all)
+        fprintf(stream, "\nThis is the short help. All options, with longer texts: %s --help all\n", flags->program);
 }

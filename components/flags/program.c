@@ -30,6 +30,7 @@ extern void omp_get_place_proc_ids(int place, int *ids) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 
 static const char *program = "program";
+static const struct tune_flags *options_of;
 static volatile int stop_signal, starting;
 static struct tune_failure failure;
 
@@ -189,15 +190,16 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
                         const struct tune_property *properties, const char *what)
 {
     settle_threads(argv);
-    flags->started_s = tune_moment_now().wall_s;
+    options_of = flags;
+    flags->log.started_s = tune_moment_now().wall_s;
     flags->failure = &failure;
     const char *ours = tune_recipe_defaults; /* absent: at 0 */
     if (ours)
         setenv("TUNE_DEFAULTS", ours, 0);
     const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* absent: both at 0 */
     if (source < source_end) {
-        flags->source = source;
-        flags->source_size = (size_t)(source_end - source);
+        flags->log.source = source;
+        flags->log.source_size = (size_t)(source_end - source);
     }
     /* a closed standard stream would become the next file that is opened, and what is printed would land in it */
     for (int fd = 0; fd < 3; fd++)
@@ -215,14 +217,15 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
         if (MUST(tune_flags_serve(flags, stdout)) == 1)
             break;
         if (flags->resume_finished)
-            printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->output);
-        else if (flags->stop_at_step > 0 && flags->resume_step >= flags->stop_at_step)
+            printf("%s: the run in %s came to its end; there is nothing left to do\n", program, flags->log.folder);
+        else if (flags->loader.stop_at_step > 0 && flags->resume_step >= flags->loader.stop_at_step)
             printf("%s: the run in %s is at step %lld, which is not before --stop-at-step %lld; there is nothing to do\n", program,
-                   flags->output, (long long)flags->resume_step, (long long)flags->stop_at_step);
+                   flags->log.folder, (long long)flags->resume_step, (long long)flags->loader.stop_at_step);
         else
             return;
         break;
     case TUNE_WISH_HELP:
+    case TUNE_WISH_HELP_ALL:
         tune_flags_help(flags, what, stdout);
         break;
     case TUNE_WISH_DESCRIBE:
@@ -248,6 +251,8 @@ static void complain(const char *lead, const char *text)
         tune_print_plain(out, text, "\n");
         fclose(out);
     }
+    if (plain && options_of)
+        tune_flags_spell(options_of, plain);
     fprintf(stderr, "%s: %s%s\n", program, lead, plain ? plain : "failed, and has no memory to say why");
     free(plain);
 }

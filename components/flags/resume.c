@@ -15,7 +15,7 @@
 static int resume_row(const struct tune_flags *flags)
 {
     int i = tune_flags_row(flags->state, "resume", 6);
-    return i >= 0 && flags->state->rows[i].at == &flags->resume ? i : -1;
+    return i >= 0 && flags->state->at[i].row.at == &flags->resume ? i : -1;
 }
 
 static int no_memory(void)
@@ -97,13 +97,13 @@ static int find_paths(struct tune_flags_state *state, const char *working_folder
 {
     for (int i = 0; i < state->count; i++) {
         char path[TUNE_PATH_MAX];
-        const char *text = state->texts[i];
-        if (state->keeping[i] != TUNE_COMPARE_CONTENT || state->sources[i] != TUNE_FROM_RUN || !text || *text == '/' ||
+        const char *text = state->at[i].text;
+        if (state->at[i].keeping != TUNE_COMPARE_CONTENT || state->at[i].source != TUNE_FROM_RUN || !text || *text == '/' ||
             tune_file_exists(text))
             continue;
         TRY(tune_path(path, "%s/%s", working_folder, text));
         if (tune_file_exists(path))
-            TRY(tune_flags_set(state, i, path, TUNE_FROM_RUN, state->rows[i].name));
+            TRY(tune_flags_set(state, i, path, TUNE_FROM_RUN, state->at[i].row.name));
     }
     return 0;
 }
@@ -119,7 +119,7 @@ int tune_flags_from_run(struct tune_flags *flags)
         return 0;
     TRY(tune_resume_find(flags->resume, &run));
     for (int i = 0; i < state->count; i++) /* an option that program did not have yet was at its default */
-        if (state->rows[i].value && !(state->run_texts[i] = strdup(state->rows[i].value)))
+        if (state->at[i].row.value && !(state->at[i].run_text = strdup(state->at[i].row.value)))
             return no_memory();
     TRY(tune_path(path, "%s/run.json", run.folder));
     TRY(read_run(flags, path, &about));
@@ -141,18 +141,13 @@ int tune_flags_from_run(struct tune_flags *flags)
 
 /* ---- comparing ---- */
 
-static bool is_text(const struct tune_option *row)
-{
-    return row->type == TUNE_STRING || row->type == TUNE_CHOICE;
-}
-
 /* Whether the value in force is the one that text (NULL: none) means. */
-static bool same(const struct tune_option *row, const char *text)
+static bool same(const struct tune_option *row, const char *now, const char *text)
 {
     union tune_value place;
     struct tune_option copy;
-    if (!text)
-        return is_text(row) && !*(const char *const *)row->at;
+    if (tune_option_is_text(row) || !text)
+        return now && text ? !strcmp(now, text) : now == text;
     if (tune_flags_put_elsewhere(&copy, &place, row, text) < 0) {
         tune_error_clear(); /* out of the range it has now: another one, then */
         return false;
@@ -162,7 +157,7 @@ static bool same(const struct tune_option *row, const char *text)
     case TUNE_INT64: return *(const int64_t *)row->at == place.l;
     case TUNE_DOUBLE: return *(const double *)row->at == place.d;
     case TUNE_BOOL: return *(const bool *)row->at == place.b;
-    default: return *(const char *const *)row->at && !strcmp(*(const char *const *)row->at, place.s);
+    default: return false;
     }
 }
 
@@ -174,7 +169,7 @@ static const char *shown(const char *text)
 /* --output, where it was given, can only be the run's own folder. */
 static int check_output(const struct tune_flags *flags)
 {
-    char *mine = realpath(flags->resume_checkpoint, NULL), *given = flags->output ? realpath(flags->output, NULL) : NULL;
+    char *mine = realpath(flags->resume_checkpoint, NULL), *given = flags->log.folder ? realpath(flags->log.folder, NULL) : NULL;
     char folder[TUNE_PATH_MAX] = "";
     int status = mine ? tune_file_parent(folder, mine) : -1;
     bool equal = status == 0 && given && !strcmp(folder, given);
@@ -183,7 +178,7 @@ static int check_output(const struct tune_flags *flags)
     if (equal)
         return 0;
     tune_error_set_kind(TUNE_ERROR_USAGE, "--output %s: a resumed run goes on in its own folder; leave --output out, or copy the "
-                        "folder first and resume the copy", shown(flags->output));
+                        "folder first and resume the copy", shown(flags->log.folder));
     return -1;
 }
 
@@ -193,7 +188,7 @@ int tune_flags_check_run(struct tune_flags *flags)
     char text[1500];
     size_t used = 0;
     int resume = resume_row(flags);
-    if (resume >= 0 && state->sources[resume] == TUNE_FROM_CONFIG) {
+    if (resume >= 0 && state->at[resume].source == TUNE_FROM_CONFIG) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "resume stands in a --config file; it is given on the command line: --resume %s",
                             shown(flags->resume));
         return -1;
@@ -202,16 +197,16 @@ int tune_flags_check_run(struct tune_flags *flags)
         return 0;
     TRY(check_output(flags));
     for (int i = 0; i < state->count; i++) {
-        const struct tune_option *row = state->rows + i;
-        state->changed[i] = state->keeping[i] == TUNE_KEEP && !same(row, state->run_texts[i]);
-        if (state->changed[i] && used < sizeof text)
+        const struct tune_option *row = &state->at[i].row;
+        state->at[i].changed = state->at[i].keeping == TUNE_KEEP && !same(row, state->at[i].text, state->at[i].run_text);
+        if (state->at[i].changed && used < sizeof text)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s (was %.200s, now %.200s)", used ? ", " : "",
-                                     *row->name == '<' ? "" : "--", row->name, shown(state->run_texts[i]),
-                                     shown(state->texts[i]));
+                                     *row->name == '<' ? "" : "--", row->name, shown(state->at[i].run_text),
+                                     shown(state->at[i].text));
     }
-    if (used > 0 && flags->allow_changed)
+    if (used > 0 && flags->log.allow_changed)
         flags->resume_finished = false; /* "--epochs 2 --allow-changed" may leave something to do */
-    if (used == 0 || flags->allow_changed)
+    if (used == 0 || flags->log.allow_changed)
         return 0;
     tune_error_set_kind(TUNE_ERROR_USAGE, "--resume %s: changed since that run: %s; leave out what is changed, or give "
                         "--allow-changed to go on with it", flags->resume, text);
@@ -225,12 +220,12 @@ struct cJSON *tune_flags_changes_json(const struct tune_flags *flags)
     bool good = json != NULL;
     for (int i = 0; state && i < state->count && good; i++) {
         char name[160];
-        if (!state->changed[i])
+        if (!state->at[i].changed)
             continue;
-        snprintf(name, sizeof name, "%s%s", *state->rows[i].name == '<' ? "" : "--", state->rows[i].name);
+        snprintf(name, sizeof name, "%s%s", *state->at[i].row.name == '<' ? "" : "--", state->at[i].row.name);
         cJSON *pair = cJSON_CreateObject();
-        good = tune_cjson_put_text(pair, "was", shown(state->run_texts[i])) &&
-               tune_cjson_put_text(pair, "now", shown(state->texts[i]));
+        good = tune_cjson_put_text(pair, "was", shown(state->at[i].run_text)) &&
+               tune_cjson_put_text(pair, "now", shown(state->at[i].text));
         good = tune_cjson_put(json, name, pair) && good;
     }
     if (good)

@@ -9,25 +9,41 @@ enum tune_option_keeping { TUNE_KEEP, TUNE_CHANGE_FREELY = 0x100, TUNE_COMPARE_C
 
 struct tune_json;
 
+/* One option of the program. Rows of one name are merged into the first of them. */
+struct tune_flags_entry {
+    struct tune_option row;             /* of a plain type */
+    enum tune_option_keeping keeping;
+    bool more;                          /* only --help all lists it */
+    const char *group;                  /* the heading that it stands under; NULL: the program's own */
+    const struct tune_service *service; /* of TUNE_OPTION_SERVED; NULL: none */
+    char *text;                         /* its value as it was written; NULL: none */
+    enum tune_source source;            /* of that value */
+    char *run_text;                     /* its value in the resumed run, as it was written; NULL: none */
+    bool changed;                       /* it differs from the run's, and may by --allow-changed */
+};
+
 struct tune_flags_state {
+    struct tune_flags_entry *at; /* [count] */
     int count;
-    struct tune_option *rows;  /* [count]; the program's table, rows of one name merged into the first of them; plain types */
-    enum tune_option_keeping *keeping; /* [count] */
-    char **run_texts;          /* [count]; the value in the resumed run as it was written; NULL: none */
-    bool *changed;             /* [count]; differs from the run's, and may by --allow-changed */
-    const struct tune_service **services; /* [count]; of TUNE_OPTION_SERVED; NULL: none */
-    const char **groups;       /* [count]; the heading the row stands under; NULL: the program's own */
-    char **texts;              /* [count]; the value in force as it was written; NULL: none */
-    enum tune_source *sources; /* [count] */
     enum tune_wish wish;
     const char **configs;      /* [config_count]; the --config files, argv's texts */
     int config_count;
     char *resume_checkpoint;   /* what flags->resume_checkpoint points to */
     const char **words;        /* [word_count]; of the positional row that takes many, argv's texts */
     int word_count;
-    bool stable;               /* what flags->stable points to */
+    bool stable;               /* the loader and the logger of flags point to it */
     char *model_defaults;      /* the file that was applied; NULL: none */
 };
+
+/* The option's value is a text; one of a list of words. */
+static inline bool tune_option_is_text(const struct tune_option *row)
+{
+    return row->type >= TUNE_STRING;
+}
+static inline bool tune_option_is_choice(const struct tune_option *row)
+{
+    return row->type > TUNE_STRING;
+}
 
 /* tune_flags_row - index of the option of that name in state->rows, or -1. '-' and '_' are equal, the "<>" of a
  * positional row do not count. */
@@ -54,6 +70,7 @@ union tune_value {
     double d;
     bool b;
     const char *s;
+    enum tune_dtype dtype;
 };
 
 /* tune_flags_put - text into the row's place, checked for type and range; where names it in messages ("--lr").

@@ -82,15 +82,29 @@ static int put_double(const struct tune_option *row, const char *text, const cha
     return 0;
 }
 
+/* The word at that position of the range, as the row's type has it. */
+static void put_word(const struct tune_option *row, const char *text, int position)
+{
+    int dtype = tune_dtype_from(text);
+    if (row->type == TUNE_CHOICE)
+        *(const char **)row->at = text;
+    else if (row->type == TUNE_ENUM)
+        *(int *)row->at = position;
+    else
+        *(enum tune_dtype *)row->at = !strcmp(text, "nf4") ? TUNE_NF4 : dtype < 0 ? TUNE_DTYPES : (enum tune_dtype)dtype;
+}
+
 static int put_choice(const struct tune_option *row, const char *text, const char *where)
 {
     size_t size = strlen(text);
+    int position = 0;
     for (const char *at = row->range; at && *at;) {
         size_t n = strcspn(at, "|");
         if (n == size && !memcmp(at, text, n)) {
-            *(const char **)row->at = text;
+            put_word(row, text, position);
             return 0;
         }
+        position++;
         at += n + (at[n] == '|');
     }
     tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%s\" is no choice; expected one of %s", where, text,
@@ -107,6 +121,8 @@ int tune_flags_put(const struct tune_option *row, const char *text, const char *
     case TUNE_DOUBLE:
         return put_double(row, text, where);
     case TUNE_CHOICE:
+    case TUNE_ENUM:
+    case TUNE_DTYPE:
         return put_choice(row, text, where);
     case TUNE_STRING:
         *(const char **)row->at = text;

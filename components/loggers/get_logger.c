@@ -56,9 +56,9 @@ static cJSON *settings(const struct tune_flags *flags)
 /* --overwrite must not take away what this run reads. */
 static int keeps(const struct tune_flags *flags, const char *name, const char *input)
 {
-    if (!flags->overwrite || flags->resume_checkpoint || !flags->output || !input || !tune_run_folder_holds(flags->output, input))
+    if (!flags->log.overwrite || flags->resume_checkpoint || !flags->log.folder || !input || !tune_run_folder_holds(flags->log.folder, input))
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite would remove %s with %s %s in it; give another --output", flags->output,
+    tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite would remove %s with %s %s in it; give another --output", flags->log.folder,
                         name, input);
     return -1;
 }
@@ -68,7 +68,7 @@ static int keeps_inputs(const struct tune_flags *flags)
     const char *config;
     TRY(keeps(flags, "--model", flags->model));
     TRY(keeps(flags, "--dataset", flags->dataset));
-    TRY(keeps(flags, "--eval-dataset", flags->eval_dataset));
+    TRY(keeps(flags, "--eval-dataset", flags->eval.path));
     for (int i = 0; (config = tune_flags_config(flags, i)); i++)
         TRY(keeps(flags, "--config", config));
     return 0;
@@ -140,24 +140,16 @@ static int note_changes(struct tune_logger *log, const struct tune_flags *flags)
 
 struct tune_logger *tune_get_logger(const struct tune_flags *flags)
 {
-    struct tune_logger_options options = {
-        .program = flags->program,
-        .folder = flags->output,
-        .overwrite = flags->overwrite,
-        .resume = flags->resume_checkpoint != NULL,
-        .allow_changed = flags->allow_changed,
-        .log_every = flags->log_every,
-        .properties = flags->properties,
-        .source = flags->source,
-        .source_size = flags->source_size,
-        .started_s = flags->started_s,
-        .stop_after_seconds = flags->stop_after_seconds,
-        .until_stable = flags->until_stable,
-        .stable = flags->stable,
-        .unsaved = !flags->save,
-        .stop_signal = flags->stop_signal,
-        .failure = flags->failure,
-    };
+    struct tune_logger_options options = flags->log;
+    options.program = flags->program;
+    options.resume = flags->resume_checkpoint != NULL;
+    options.properties = flags->properties;
+    options.stop_after_seconds = flags->loader.stop_after_seconds;
+    options.unsaved = !flags->save;
+    options.stop_signal = flags->stop_signal;
+    options.failure = flags->failure;
+    options.spell = tune_flags_spell;
+    options.flags = flags;
     if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)
         return NULL;
     cJSON *json = settings(flags);
@@ -228,8 +220,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
         TRY(tune_logger_note(log, "warning: template", tune_dataset_warning(data)));
     TRY(tune_logger_planned(log, tune_loader_planned_steps(load)));
     snprintf(text, sizeof text, "%s%" PRId64 " steps of %d x %d %s, at most %d tokens each",
-             flags->packing && flags->max_steps < 0 ? "at most " : "", tune_loader_planned_steps(load), flags->accumulate,
-             flags->batch_size, flags->packing ? "packs of rows" : "rows", flags->max_length);
+             flags->loader.packing && flags->loader.max_steps < 0 ? "at most " : "", tune_loader_planned_steps(load), flags->loader.accumulate,
+             flags->loader.batch_size, flags->loader.packing ? "packs of rows" : "rows", flags->data.max_length);
     TRY(tune_logger_note(log, "plan", text));
     TRY(plan ? tune_logger_memory(log, plan) : 0);
     log->data = data;

@@ -94,6 +94,8 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
     if (log->options.started_s <= 0)
         log->options.started_s = tune_moment_now().wall_s;
     tune_line_start(&log->line, options->stream ? options->stream : stdout);
+    log->line.spell = options->spell;
+    log->line.flags = options->flags;
     int status = copy_properties(log, options->properties);
     if (status == 0)
         status = options->resume ? tune_logger_open_run(log)
@@ -169,12 +171,22 @@ int tune_logger_header(struct tune_logger *log, const char *key, const char *tex
     return log->options.quiet ? 0 : tune_line_print(&log->line, "# %-26s %s", key, text);
 }
 
+bool tune_logger_put_message(struct tune_logger *log, cJSON *object, const char *key, const char *text)
+{
+    char *copy = strdup(text);
+    if (copy && log->options.spell)
+        log->options.spell(log->options.flags, copy);
+    bool good = copy && tune_cjson_put_text(object, key, copy);
+    free(copy);
+    return good;
+}
+
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
 {
     cJSON *notes = cJSON_GetObjectItemCaseSensitive(log->run, "notes");
     if (!notes)
         notes = cJSON_AddObjectToObject(log->run, "notes");
-    if (!tune_cjson_put_text(notes, key, text))
+    if (!tune_logger_put_message(log, notes, key, text))
         return tune_logger_no_memory();
     return tune_logger_header(log, key, text);
 }
@@ -183,7 +195,7 @@ int tune_logger_device(struct tune_logger *log, int threads, const char *descrip
 {
     TRY(tune_cjson_put_whole(log->run, "threads", threads) ? 0 : tune_logger_no_memory());
     TRY(tune_logger_note(log, "device", description));
-    TRY(tune_logger_compare(log, "threads", NULL, "the number of threads (--threads)"));
+    TRY(tune_logger_compare(log, "threads", NULL, "the number of threads (`threads`)"));
     TRY(tune_logger_warn_of(log, "notes", "device", "the processor or its matrix kernel"));
     return tune_logger_warn_of(log, "build", "id", "the build of the program");
 }
@@ -198,7 +210,7 @@ int tune_logger_weights(struct tune_logger *log, const char *folder, const struc
         good = tune_cjson_put_whole(log->run, "weights_seed", identity->seed);
     if (!good)
         return tune_logger_no_memory();
-    TRY(tune_logger_compare(log, "weights_hash", NULL, "the weights of --model (their hash)"));
+    TRY(tune_logger_compare(log, "weights_hash", NULL, "the weights of `model` (their hash)"));
     snprintf(text, sizeof text, "%s, %s, hash %016" PRIx64, folder, identity->random ? "RANDOM" : what, identity->fingerprint);
     return tune_logger_header(log, "weights", text);
 }
@@ -214,7 +226,7 @@ static int compare_data(struct tune_logger *log, const char *member, const char 
     if (strcmp(member, "data") != 0)
         TRY(tune_logger_compare_file(log, member, option));
     TRY(tune_logger_compare(log, member, "chat_template", "the content of the chat template"));
-    return tune_logger_compare(log, member, "prompt_template", "the content of --prompt-template");
+    return tune_logger_compare(log, member, "prompt_template", "the content of `prompt_template`");
 }
 
 static int put_data(struct tune_logger *log, const char *member, const char *path, const struct tune_dataset *data)
@@ -235,7 +247,7 @@ static int put_data(struct tune_logger *log, const char *member, const char *pat
     good = (stamp ? put_hash(d, "hash", tune_dataset_hash(data)) : tune_cjson_put_text(d, "hash", "")) && good;
     if (!tune_cjson_put(log->run, member, d) || !good)
         return tune_logger_no_memory();
-    TRY(compare_data(log, member, training ? "--dataset" : "--eval-dataset"));
+    TRY(compare_data(log, member, training ? "`dataset`" : "`eval_dataset`"));
     int n = snprintf(text, sizeof text, "%s, %" PRId64 " rows", stamp ? path : "the program's own", rows);
     if (stamp && n < (int)sizeof text)
         snprintf(text + n, sizeof text - (size_t)n, ", fingerprint %016" PRIx64, fingerprint);
@@ -316,7 +328,7 @@ static int diverged(struct tune_logger *log, const struct tune_step_record *r)
                        "very large values in the model's weights, and at its config.json");
     else
         tune_error_set("diverged at step %" PRId64 ": the %s is not finite (that step left the weights as they were); lower "
-                       "--lr (it was %g), or raise --warmup-steps or lower --clip-norm", r->step,
+                       "`lr` (it was %g), or raise `warmup_steps` or lower `clip_norm`", r->step,
                        isfinite(r->loss_sum) ? "gradient" : "loss", r->lr);
     tune_error_save(&why);
     tune_run_json_status(log, "failed", why.text);
@@ -385,7 +397,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
     double seconds = r->end.wall_s - r->begin.wall_s, by = r->divisor != 0 ? r->divisor : r->labels;
     double loss = by > 0 ? r->loss_sum / by : NAN;
     if (log->waiting) {
-        tune_error_set("--resume: this program trains without going on from a checkpoint: call tune_checkpoint_resume before its "
+        tune_error_set("`resume`: this program trains without going on from a checkpoint: call tune_checkpoint_resume before its "
                        "first step, as recipes/finetune_full.c does");
         return -1;
     }
@@ -420,7 +432,7 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     if (log->evaluated && at->eval_step == log->eval_step)
         return 0;
     if (!isfinite(at->eval_loss)) {
-        tune_error_set("the evaluation at step %" PRId64 " gave a loss that is not finite; lower --lr", at->eval_step);
+        tune_error_set("the evaluation at step %" PRId64 " gave a loss that is not finite; lower `lr`", at->eval_step);
         return -1;
     }
     double perplexity = exp(at->eval_loss);
@@ -443,7 +455,7 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
 int tune_logger_proof(struct tune_logger *log, int64_t step, double difference)
 {
     if (!isfinite(difference)) {
-        tune_error_set("the adapter of step %" PRId64 " computes nothing finite, alone or merged; lower --lr", step);
+        tune_error_set("the adapter of step %" PRId64 " computes nothing finite, alone or merged; lower `lr`", step);
         return -1;
     }
     int i = tune_logger_declared(log, "merge_difference");

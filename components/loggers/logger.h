@@ -28,6 +28,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/progress.h"
+#include "loggers/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,33 +45,6 @@ struct tune_model_identity;
 struct tune_property;
 struct tune_logger;
 struct cJSON;
-
-/* What is written besides metrics.jsonl, which always is: metrics.csv, a TensorBoard event file. */
-enum { TUNE_WRITE_CSV = 1, TUNE_WRITE_TENSORBOARD = 2 };
-
-struct tune_logger_options {
-    const char *program;                    /* "finetune_full" */
-    const char *folder;                     /* the run folder to make; NULL: runs/<program>-<date>-<time> */
-    bool overwrite;                         /* remove folder first if it is a run folder (has a run.json) or empty */
-    int log_every;                          /* steps between lines; 0: 1. metrics.jsonl has every step anyway */
-    const struct tune_property *properties; /* declared ones, ends with a row without name; NULL: none. Borrowed */
-    const struct cJSON *settings;           /* members for the top of run.json, copied; NULL: none */
-    bool resume;                            /* folder is a run's, to go on with: see tune_logger_resume */
-    bool allow_changed;                     /* go on though things are not what they were: see tune_logger_changed */
-    const char *source;                     /* for recipe.c; NULL: no such file. Borrowed */
-    size_t source_size;
-    double started_s;                       /* monotonic clock at program start; 0: now */
-    double stop_after_seconds;              /* for the ETA; <= 0: none */
-    double until_stable;                    /* percent, see stable: <= 0: none */
-    bool *stable;                           /* where it is noted that the speed of steps is known as well as that; NULL: nowhere */
-    bool unsaved;                           /* where the run ends it is not saved: the last lines say nothing of going on */
-    FILE *stream;                           /* where lines go; NULL: stdout */
-    volatile int *stop_signal;              /* where SIGPIPE is noted if stream cannot be written behind the first step, which
-                                               then is no error: the run stops as after a signal. NULL: it is an error */
-    struct tune_failure *failure;           /* told of the logger, so that run.json says why a program failed; NULL: not */
-    bool quiet;                             /* no lines at all */
-    unsigned writers;                       /* a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD */
-};
 
 /* tune_logger_new - make the folder, write run.json (status "running") and recipe.c, open metrics.jsonl, print the first
  * `#` lines. NULL with an error: the folder is there already, or is no run folder to overwrite, or cannot be written.

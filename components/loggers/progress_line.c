@@ -127,6 +127,8 @@ int tune_line_print(struct tune_line *line, const char *format, ...)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a progress line");
         return -1;
     }
+    if (line->spell)
+        line->spell(line->flags, text);
     if (line->drawn)
         fputs("\033[1A\r\033[K", line->out); /* the next step draws the bar again below this line */
     line->drawn = false;

@@ -9,12 +9,16 @@
 #include "core/error.h"
 
 /* The bar stands on a line of its own and the cursor below it, so a message of anyone's starts on a clean line. */
+struct tune_flags;
+
 struct tune_line {
     FILE *out;
     bool terminal; /* a terminal that moves its cursor (TERM is not "dumb") */
     bool drawn;    /* the bar stands on the line above */
     double drawn_s;
     volatile int *stop; /* see tune_line_step; NULL: none */
+    void (*spell)(const struct tune_flags *flags, char *text); /* as in options.h; of tune_line_print */
+    const struct tune_flags *flags;
 };
 
 struct tune_line_step {

@@ -180,7 +180,7 @@ static const char *ended(const struct tune_logger *log, struct tune_progress *at
     *reason = 0;
     at->diverged = !at->stopped && !log->options.unsaved && tune_trend_rose(&log->trend, &first, &last);
     if (at->diverged) {
-        snprintf(reason, size, "the loss rose: its mean was %.4f in the first %d steps and %.4f in the last; lower --lr", first,
+        snprintf(reason, size, "the loss rose: its mean was %.4f in the first %d steps and %.4f in the last; lower `lr`", first,
                  TUNE_TREND_STEPS, last);
         return "diverged";
     }
@@ -207,9 +207,9 @@ static int show_start(struct tune_logger *log)
 /* What can be done with a run that stopped. */
 static int show_stop(struct tune_logger *log, const struct tune_progress *at, const char *status, const char *why)
 {
-    const char *next = log->options.unsaved ? "; with --no-save nothing was saved there"
-                       : at->step > 0       ? "; to go on: --resume "
-                                            : "; nothing was trained, so nothing saved: start it again with --overwrite --output ";
+    const char *next = log->options.unsaved ? "; nothing was saved there, as asked"
+                       : at->step > 0       ? "; to go on: `resume` "
+                                            : "; nothing was trained, so nothing saved: start it again with `overwrite` `output` ";
     return tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? next : "",
                            at->stopped && !log->options.unsaved ? log->folder : "");
 }

@@ -22,7 +22,7 @@ int tune_logger_open_run(struct tune_logger *log)
     TRY(tune_path(path, "%s/metrics.jsonl", log->folder));
     log->metrics = fopen(path, "r+e");
     if (!log->metrics) {
-        tune_error_set("--resume: cannot go on with %s: %s: %s", log->folder, path, strerror(errno));
+        tune_error_set("`resume`: cannot go on with %s: %s: %s", log->folder, path, strerror(errno));
         return -1;
     }
     TRY(tune_run_folder_hold(log->metrics, log->folder));
@@ -37,16 +37,20 @@ int tune_logger_changed(struct tune_logger *log, const char *what, const char *w
     if (!log->before)
         return 0;
     if (!log->options.allow_changed) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--resume: %s: was %s in that run, is %s now; resume with what it had, or give "
-                            "--allow-changed to go on with what there is", what, was, now);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "`resume`: %s: was %s in that run, is %s now; resume with what it had, or give "
+                            "`allow_changed` to go on with what there is", what, was, now);
         return -1;
     }
     cJSON *session = tune_run_json_session(log), *changed = cJSON_GetObjectItemCaseSensitive(session, "changed");
     if (!changed)
         changed = cJSON_AddObjectToObject(session, "changed");
     cJSON *pair = cJSON_CreateObject();
+    char name[256];
+    snprintf(name, sizeof name, "%s", what);
+    if (log->options.spell)
+        log->options.spell(log->options.flags, name);
     bool good = tune_cjson_put_text(pair, "was", was) && tune_cjson_put_text(pair, "now", now);
-    return tune_cjson_put(changed, what, pair) && good ? 0 : tune_logger_no_memory();
+    return tune_cjson_put(changed, name, pair) && good ? 0 : tune_logger_no_memory();
 }
 
 /* run.json's member, or the one in it, as a text; the caller frees it. NULL: not there. */
@@ -99,7 +103,7 @@ int tune_logger_data_agrees(struct tune_logger *log, int64_t rows, int agrees)
 {
     char text[128];
     if (agrees <= 0)
-        return tune_logger_compare_file(log, "data", agrees < 0 ? "--dataset" : "--dataset, in rows that the run has read");
+        return tune_logger_compare_file(log, "data", agrees < 0 ? "`dataset`" : "`dataset`, in rows that the run has read");
     snprintf(text, sizeof text, "the file was changed, but not in the %" PRId64 " rows that the run has read", rows);
     return tune_logger_note(log, "data", text);
 }
@@ -183,7 +187,7 @@ static int take(void *context, const char *text, size_t size, int64_t line)
     bool follows = evaluation ? step == p->log->last_step && !evaluated : step == p->log->last_step + 1;
     if (!follows && !p->log->options.allow_changed) {
         tune_error_set("%s:%" PRId64 ": %sstep %" PRId64 " follows %sstep %" PRId64 "; lines are missing or there twice, and a "
-                       "resumed run's figures would be wrong: --allow-changed goes on all the same", name, line,
+                       "resumed run's figures would be wrong: `allow_changed` goes on all the same", name, line,
                        evaluation ? "the evaluation of " : "", step, evaluated ? "the evaluation of " : "", p->log->last_step);
         return -1;
     }

@@ -72,7 +72,7 @@ int tune_run_folder_held(FILE *metrics, const char *folder)
     if (is_there(fileno(metrics), folder))
         return 0;
     tune_error_set("the run folder %s was moved or removed while the run wrote into it; where it was moved, go on with "
-                   "--resume and its new name, else start again", folder);
+                   "`resume` and its new name, else start again", folder);
     return -1;
 }
 
@@ -105,8 +105,8 @@ static bool hardly_begun(int folder)
 
 static int still_written(const char *path)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: a run is still writing to %s; wait for its end, stop it, or give "
-                        "another --output", path);
+    tune_error_set_kind(TUNE_ERROR_USAGE, "`overwrite`: a run is still writing to %s; wait for its end, stop it, or give "
+                        "another `output`", path);
     return -1;
 }
 
@@ -120,8 +120,8 @@ static int clear(int folder, const char *path)
         bool moved = fstat(folder, &mine) == 0 && (stat(path, &there) < 0 || mine.st_ino != there.st_ino || mine.st_dev != there.st_dev);
         if (moved || faccessat(folder, "run.json", F_OK, 0) == 0)
             return 0; /* another process was at work between the two looks: look again */
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite: %s has no run.json, so it is no run folder and is left alone; "
-                            "give another --output", path);
+        tune_error_set_kind(TUNE_ERROR_USAGE, "`overwrite`: %s has no run.json, so it is no run folder and is left alone; "
+                            "give another `output`", path);
         return -1;
     }
     int fd = openat(folder, "metrics.jsonl", O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -147,7 +147,7 @@ static int make_named(const char *path, bool overwrite)
             return fail(path);
         if (!overwrite) {
             tune_error_set_kind(TUNE_ERROR_USAGE, "the run folder %s is there already, and nothing is written over; "
-                                "give another --output, or --overwrite to remove it first", path);
+                                "give another `output`, or `overwrite` to remove it first", path);
             return -1;
         }
         int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -178,7 +178,7 @@ static int begin(const char *path, FILE **metrics)
         fclose(*metrics);
     *metrics = NULL;
     tune_error_set_kind(TUNE_ERROR_USAGE, "another run began in %s at the same moment; wait for its end, stop it, or give "
-                        "another --output", path);
+                        "another `output`", path);
     return -1;
 }
 
@@ -192,7 +192,7 @@ int tune_run_folder_make(char path[TUNE_PATH_MAX], FILE **metrics, const char *f
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = 0; /* a link with a slash behind it would be followed when it is removed */
     if (!*path) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--output: expected a folder's name, found an empty text");
+        tune_error_set_kind(TUNE_ERROR_USAGE, "`output`: expected a folder's name, found an empty text");
         return -1;
     }
     TRY(make_parent(path));

@@ -51,7 +51,7 @@ int tune_run_json_status(struct tune_logger *log, const char *status, const char
         return 0;
     for (int i = 0; i < 2; i++)
         if (!tune_cjson_put_text(both[i], "status", status) || !put_now(both[i], "ended") ||
-            (reason && !tune_cjson_put_text(both[i], "reason", reason)))
+            (reason && !tune_logger_put_message(log, both[i], "reason", reason)))
             return tune_logger_no_memory();
     if (!tune_cjson_put_whole(both[1], "last_step", log->last_step))
         return tune_logger_no_memory();

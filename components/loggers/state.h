@@ -75,6 +75,9 @@ int tune_run_json_status(struct tune_logger *log, const char *status, const char
 /* tune_run_json_session - this session's object in log->run; borrowed. NULL: there is none. */
 struct cJSON *tune_run_json_session(struct tune_logger *log);
 
+/* tune_logger_put_message - text into object, with options as the program's flags. */
+bool tune_logger_put_message(struct tune_logger *log, struct cJSON *object, const char *key, const char *text);
+
 /* tune_logger_header - a `#` line; run.json changed. */
 int tune_logger_header(struct tune_logger *log, const char *key, const char *text);
 

@@ -1,6 +1,4 @@
 /* get_model.c - the model that the flags name, ready to train. */
-#include <string.h>
-
 #include "files/file.h"
 #include "core/try.h"
 #include "flags/flags.h"
@@ -16,23 +14,18 @@ int tune_get_model_config(const struct tune_flags *flags, char *folder, struct t
     }
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_config_read(config, folder));
-    if (flags->max_length > config->max_positions) {
+    if (flags->data.max_length > config->max_positions) {
         tune_error_set_kind(TUNE_ERROR_USAGE,
                             "--max-length %d is above the model's context of %d (max_position_embeddings in %s/config.json)",
-                            flags->max_length, config->max_positions, folder);
+                            flags->data.max_length, config->max_positions, folder);
         return -1;
     }
     return 0;
 }
 
-enum tune_dtype tune_get_model_dtype(const struct tune_flags *flags)
-{
-    return (enum tune_dtype)tune_dtype_from(flags->dtype);
-}
-
 int tune_get_model_use(const struct tune_flags *flags)
 {
-    return TUNE_FOR_TRAINING | (strcmp(flags->activation_checkpointing, "full") == 0 ? TUNE_CHECKPOINTING : 0);
+    return TUNE_FOR_TRAINING | (flags->activation_checkpointing ? TUNE_CHECKPOINTING : 0);
 }
 
 int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok, char *folder)
@@ -50,7 +43,7 @@ int tune_get_model_folder(const struct tune_flags *flags, const struct tune_toke
 /* m with its buffers; NULL where it is NULL, or has no room for them. */
 static struct tune_model *reserved(const struct tune_flags *flags, struct tune_model *m, int use)
 {
-    if (m && tune_model_reserve(m, flags->batch_size, flags->max_length, use) == 0)
+    if (m && tune_model_reserve(m, flags->loader.batch_size, flags->data.max_length, use) == 0)
         return m;
     tune_model_free(m);
     return NULL;
@@ -61,7 +54,7 @@ struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_de
     char folder[TUNE_PATH_MAX];
     if (tune_get_model_folder(flags, tok, folder) < 0)
         return NULL;
-    return reserved(flags, tune_model_load(folder, dev, tune_get_model_dtype(flags)), tune_get_model_use(flags));
+    return reserved(flags, tune_model_load(folder, dev, flags->dtype), tune_get_model_use(flags));
 }
 
 struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model, struct tune_device *dev,
@@ -74,5 +67,5 @@ struct tune_model *tune_get_second_model(const struct tune_flags *flags, const c
         tune_error_set_kind(TUNE_ERROR_USAGE, "the second model is missing: give a model folder, a known name or a Hub id");
     if (!model || tune_get_model_folder(&other, tok, folder) < 0)
         return NULL;
-    return reserved(flags, tune_model_load_frozen(folder, dev, tune_get_model_dtype(flags), TUNE_F32), 0);
+    return reserved(flags, tune_model_load_frozen(folder, dev, flags->dtype, TUNE_F32), 0);
 }

@@ -19,23 +19,11 @@
 #define TUNE_LORA_H
 
 #include "models/model.h"
+#include "models/options.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct tune_lora_options {
-    int r;
-    double alpha, dropout;
-    bool rslora, dora;
-    /* "all-linear", or ends of module names: "q_proj,layers.3.mlp.down_proj" */
-    const char *targets;
-    /* "k_proj=4,layers.0.self_attn.q_proj=32": the first match holds; NULL: none */
-    const char *rank_pattern, *alpha_pattern;
-    const char *layers;                       /* "0,1,8-15"; NULL: all */
-    /* ignore names and layers that the model lacks, as PEFT does */
-    bool loose;
-};
 
 enum { TUNE_LORA_MAX_RANK = 1 << 14 };
 #define TUNE_LORA_MAX_ALPHA 1e9 /* the limit of adapter_config.json */

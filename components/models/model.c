@@ -320,12 +320,12 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
     }
     if (T > m->config.max_positions) {
         tune_error_set_kind(TUNE_ERROR_USAGE,
-                            "length %d is above the model's context of %d (max_position_embeddings); lower --max-length", T,
+                            "length %d is above the model's context of %d (max_position_embeddings); lower `max_length`", T,
                             m->config.max_positions);
         return -1;
     }
     if ((int64_t)B * T > INT32_MAX) { /* rows of a batch are counted in 32 bits */
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "%d rows of %d positions are more than a batch can hold; lower --batch-size", B, T);
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "%d rows of %d positions are more than a batch can hold; lower `batch_size`", B, T);
         return -1;
     }
     TRY(set_sizes(m, B, T, what));

@@ -221,13 +221,11 @@ double tune_model_load_seconds(const struct tune_model *m);
  * cheap; no weights are read. folder: TUNE_PATH_MAX bytes.
  * tune_get_model_config - find the folder and read its config.json. -1 with an error also if the
  * maximum length is above the model's context.
- * tune_get_model_dtype - dtype of activations.
  * tune_get_model_use - the flags for tune_model_reserve. */
 int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok,
                           char *folder);
 int tune_get_model_config(const struct tune_flags *flags, char *folder,
                           struct tune_model_config *config);
-enum tune_dtype tune_get_model_dtype(const struct tune_flags *flags);
 int tune_get_model_use(const struct tune_flags *flags);
 
 /* tune_get_model - load and reserve the model that the options name, ready to train. -1 with an

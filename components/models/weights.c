@@ -304,7 +304,7 @@ static int check_fits(const struct tune_parameter *p, enum tune_dtype dtype, con
     }
     if (largest < limit)
         return 0;
-    tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with --save-dtype float32", p->name, (double)largest,
+    tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with `save_dtype` float32", p->name, (double)largest,
                    dtype == TUNE_F16 ? "float16 (at most 65504)" : "bfloat16 (at most 3.39e38)");
     return -1;
 }

@@ -29,7 +29,7 @@ static void make_runs(struct tune_optimizer *opt)
     const struct tune_parameters *p = tune_model_parameters(opt->m);
     for (int i = 0; i < p->count; i++) {
         const struct tune_parameter *r = &p->at[i];
-        bool decays = opt->options.decay_all || r->ndim == 2;
+        bool decays = opt->options.decay == TUNE_DECAY_ALL || r->ndim == 2;
         double decay = r->weight_decay >= 0 ? r->weight_decay : decays ? opt->options.weight_decay : 0;
         tune_address weight = tune_model_tensor(opt->m, r, TUNE_WEIGHT).data;
         if (r->gradient < 0)

@@ -14,6 +14,7 @@
 #define TUNE_OPTIMIZER_H
 
 #include "models/model.h"
+#include "optimizers/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,15 +22,6 @@ extern "C" {
 
 struct tune_optimizer;
 struct tune_flags;
-
-enum tune_optimizer_kind { TUNE_ADAMW, TUNE_SGD };
-
-struct tune_optimizer_options {
-    enum tune_optimizer_kind kind;
-    double beta1, beta2, eps, weight_decay; /* AdamW; SGD uses weight_decay alone */
-    double momentum;                        /* SGD */
-    bool decay_all;                         /* decay everything; else matrices only */
-};
 
 /* tune_optimizer_new - an optimizer with zeroed moments for everything trainable. Allocates the
  * model's gradients if there are none. m must outlive it, and can have only one.

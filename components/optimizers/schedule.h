@@ -12,21 +12,13 @@
 #define TUNE_SCHEDULE_H
 
 #include "core/progress.h"
+#include "optimizers/options.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 struct tune_flags;
-
-enum tune_schedule_kind { TUNE_CONSTANT, TUNE_LINEAR, TUNE_COSINE };
-
-struct tune_schedule {
-    enum tune_schedule_kind kind;
-    double lr;            /* peak learning rate */
-    double warmup_ratio;  /* share of the planned steps, rounded up; used if warmup_steps is -1 */
-    int64_t warmup_steps;
-};
 
 /* tune_schedule_lr - the learning rate of the step that follows at->step finished ones. */
 double tune_schedule_lr(const struct tune_schedule *s, const struct tune_progress *at);

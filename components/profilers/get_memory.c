@@ -16,22 +16,22 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
     TRY(tune_get_model_config(flags, folder, &config));
     struct tune_adapter_config adapter;
     TRY(tune_get_lora_options(flags, &adapter));
-    struct tune_model_adapted adapted = {&adapter.lora, flags->lora_r > 0 ? tune_get_base_dtype(flags) : TUNE_F32};
+    struct tune_model_adapted adapted = {&adapter.lora, flags->lora.r > 0 ? flags->base_dtype : TUNE_F32};
     struct tune_memory_request request = {
         .config = &config,
-        .activations = tune_get_model_dtype(flags),
-        .adapted = flags->lora_r > 0 ? &adapted : NULL,
+        .activations = flags->dtype,
+        .adapted = flags->lora.r > 0 ? &adapted : NULL,
         .use = tune_get_model_use(flags),
-        .optimizer = tune_get_optimizer_options(flags),
+        .optimizer = flags->optimizer,
         .loader = tune_get_loader_options(flags),
         .rows = tune_dataset_rows(data),
         .row_bytes = tune_dataset_row_bytes(data),
-        .evaluates = flags->train_split < 1 || flags->eval_dataset,
-        .log_every = flags->log_every,
+        .evaluates = flags->loader.train_split < 1 || flags->eval.path,
+        .log_every = flags->log.log_every,
         .profile = flags->profile,
         .files = tune_flags_saves(flags) ? tune_companions_bytes(folder) : 0,
         .resumes = flags->resume,
-        .proves = flags->lora_r > 0 && tune_flags_saves(flags),
+        .proves = flags->lora.r > 0 && tune_flags_saves(flags),
     };
     int status = tune_memory_plan_make(plan, &request, dev);
     if (status == 0)

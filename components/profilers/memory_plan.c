@@ -156,29 +156,29 @@ static void advice(char *text, size_t size, const struct tune_memory_plan *plan,
     struct tune_memory_request changed = *r;
     text[0] = 0;
     changed.use |= TUNE_CHECKPOINTING;
-    used = advise(text, size, used, "--activation-checkpointing full", plan, &changed, dev, excess);
+    used = advise(text, size, used, "`activation_checkpointing` full", plan, &changed, dev, excess);
     changed = *r;
     changed.loader.batch_size = 1;
-    used = advise(text, size, used, "--batch-size 1", plan, &changed, dev, excess);
+    used = advise(text, size, used, "`batch_size` 1", plan, &changed, dev, excess);
     changed = *r;
     changed.loader.max_length = r->loader.max_length > 1 ? r->loader.max_length / 2 : 1;
-    snprintf(option, sizeof option, "--max-length %d", changed.loader.max_length);
+    snprintf(option, sizeof option, "`max_length` %d", changed.loader.max_length);
     used = advise(text, size, used, option, plan, &changed, dev, excess);
     changed = *r;
     changed.activations = TUNE_BF16;
-    used = advise(text, size, used, "--dtype bfloat16", plan, &changed, dev, excess);
+    used = advise(text, size, used, "`dtype` bfloat16", plan, &changed, dev, excess);
     struct tune_model_adapted narrow = {r->adapted ? r->adapted->lora : NULL, TUNE_BF16};
     changed = *r;
     changed.adapted = r->adapted ? &narrow : NULL;
-    used = advise(text, size, used, "--base-dtype bfloat16", plan, &changed, dev, excess);
+    used = advise(text, size, used, "`base_dtype` bfloat16", plan, &changed, dev, excess);
     narrow.storage = TUNE_NF4;
-    used = advise(text, size, used, "--base-dtype nf4", plan, &changed, dev, excess);
+    used = advise(text, size, used, "`base_dtype` nf4", plan, &changed, dev, excess);
     changed = *r;
     changed.optimizer = (struct tune_optimizer_options){.kind = TUNE_SGD};
-    used = advise(text, size, used, "--optimizer sgd", plan, &changed, dev, excess);
+    used = advise(text, size, used, "`optimizer` sgd", plan, &changed, dev, excess);
     changed = *r;
     changed.profile = 0;
-    used = advise(text, size, used, "--profile 0", plan, &changed, dev, excess);
+    used = advise(text, size, used, "`profile` 0", plan, &changed, dev, excess);
     if (used == 0)
         snprintf(text, size, " nothing but a smaller model, or more memory, helps");
 }

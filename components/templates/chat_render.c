@@ -203,7 +203,7 @@ static size_t without_space(const struct rendered *r, size_t begin, size_t end)
 static int unplaced(const struct tune_chat_template *t, int message, const char *why)
 {
     tune_error_set("message %d: what the assistant wrote cannot be told from what the template writes around it, for %s (%s); "
-                   "train on all of the text, or give a --chat-template that writes messages one by one (chatml)", message + 1, why,
+                   "train on all of the text, or give a `chat_template` that writes messages one by one (chatml)", message + 1, why,
                    t->where);
     return -1;
 }

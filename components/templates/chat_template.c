@@ -199,10 +199,10 @@ static int unknown(const struct tune_chat_template *t, const char *folder, const
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", names[i]);
     const char *near = chosen ? tune_nearest(chosen, names, count, NULL) : NULL;
     if (chosen)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--chat-template: there is no template %.200s; did you mean %s? There are: %s; or "
+        tune_error_set_kind(TUNE_ERROR_USAGE, "`chat_template`: there is no template %.200s; did you mean %s? There are: %s; or "
                             "the path of a file, with a '/' or .jinja at its end", chosen, near ? near : "a file", text);
     else
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%.300s has no chat template of its own%s; give --chat-template NAME (there are: %s) "
+        tune_error_set_kind(TUNE_ERROR_USAGE, "%.300s has no chat template of its own%s; give `chat_template` NAME (there are: %s) "
                             "or the path of a file", folder ? folder : "the model",
                             folder ? " (no chat_template.jinja, none in tokenizer_config.json)" : "", text);
     for (int i = 0; i < own; i++)

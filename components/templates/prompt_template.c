@@ -206,7 +206,7 @@ int tune_prompt_template_path(char *path, const char *path_or_name)
         tune_defaults_path(path, name) == 0 && tune_file_exists(path))
         return 0;
     list_names(names, sizeof names);
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--prompt-template %s: no such file, and none of the names there are: %s", path_or_name,
+    tune_error_set_kind(TUNE_ERROR_USAGE, "`prompt_template` %s: no such file, and none of the names there are: %s", path_or_name,
                         *names ? names : "(the folder defaults/prompts was not found)");
     return -1;
 }

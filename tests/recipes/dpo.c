@@ -56,7 +56,7 @@ int main(int argc, char **argv)
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
     struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
-    struct tune_record *record = GET(tune_record_new(dev, flags->log_every)); /* a step's sums */
+    struct tune_record *record = GET(tune_record_new(dev, flags->log.log_every)); /* step's sums */
     struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */
@@ -75,7 +75,8 @@ int main(int argc, char **argv)
             struct tune_batch batch;             /* host memory, until tune_loader_next */
             struct tune_tensor *hidden, weights; /* device memory, [B*T,C] and [B*T] */
             struct tune_chunk chunk;             /* some labels and their logits */
-            double theirs[flags->batch_size], ours[flags->batch_size], factors[flags->batch_size];
+            int B = flags->loader.batch_size;
+            double theirs[B], ours[B], factors[B];
             MUST(tune_loader_next(load, &batch));
             MUST(pairs_are_whole(&batch));
             MUST(tune_model_infer(reference, &batch, &hidden));

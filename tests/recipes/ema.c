@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
     struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
-    struct tune_record *record = GET(tune_record_new(dev, flags->log_every)); /* a step's sums */
+    struct tune_record *record = GET(tune_record_new(dev, flags->log.log_every)); /* step's sums */
     struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */

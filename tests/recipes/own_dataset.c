@@ -46,7 +46,8 @@ static int sum(void *context, int64_t row, struct tune_example *x)
 static int show(const struct tune_flags *flags, FILE *out)
 {
     struct tune_tokenizer *tok = tune_get_tokenizer(flags);
-    struct tune_dataset *data = tok ? tune_dataset_from(my.sums, sum, tok, flags->max_length) : NULL;
+    int length = flags->data.max_length;
+    struct tune_dataset *data = tok ? tune_dataset_from(my.sums, sum, tok, length) : NULL;
     int status = data ? tune_dataset_show(data, tok, flags->show_tokens, out) : -1;
     tune_dataset_free(data);
     tune_tokenizer_free(tok);
@@ -76,14 +77,14 @@ int main(int argc, char **argv)
     tune_program_catch_signals(&my.tune);
 
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
-    struct tune_dataset *data = GET(tune_dataset_from(my.sums, sum, tok, flags->max_length));
+    struct tune_dataset *data = GET(tune_dataset_from(my.sums, sum, tok, flags->data.max_length));
     struct tune_device *dev = GET(tune_get_device(flags));
     struct tune_model *model = GET(tune_get_model(flags, dev, tok));
     struct tune_loader *load = GET(tune_get_loader(flags, data));
     struct tune_loss *loss = GET(tune_get_loss(flags, model));
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
-    struct tune_record *record = GET(tune_record_new(dev, flags->log_every));
+    struct tune_record *record = GET(tune_record_new(dev, flags->log.log_every));
     struct tune_logger *log = GET(tune_get_logger(flags));
     MUST(tune_logger_run(log, flags, model, data, load, NULL));
 

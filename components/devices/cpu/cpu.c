@@ -265,7 +265,7 @@ static int start_threads(struct tune_device *dev)
         if (each * (wanted - 1) <= limits[i].bytes)
             continue;
         tune_error_set_kind(TUNE_ERROR_CANNOT, "not enough memory to start %d threads, %.1f MiB each: %.1f MiB are %s; "
-                            "lower --threads, or raise the limit", wanted, (double)each / 1048576,
+                            "lower `threads`, or raise the limit", wanted, (double)each / 1048576,
                             (double)limits[i].bytes / 1048576, limits[i].what);
         return -1;
     }

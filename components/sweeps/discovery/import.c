@@ -171,7 +171,7 @@ static int read_figures(struct line *n, const char *const *fields, int variant)
             continue;
         int count = tune_import_values(fields[i], n->values + (size_t)f->which * MOST_RESULTS, MOST_RESULTS);
         if (count < 0) {
-            tune_import_bad(n->m, "%s: \"%.60s\" is no number, and no list of them; --property names the columns to take",
+            tune_import_bad(n->m, "%s: \"%.60s\" is no number, and no list of them; `property` names the columns to take",
                             l->headings[i], fields[i]);
             return -1;
         }

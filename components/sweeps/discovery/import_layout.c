@@ -265,9 +265,9 @@ static int find_inputs(struct importing *m, const char *const *first, int fixed)
         return 0;
     return fail_at(m,
                    m->e ? "this identifier is not made of the columns behind it (\"name.value-name.value\"), and none of them is an "
-                          "input of the experiment; name those that are inputs (--inputs): "
+                          "input of the experiment; name those that are inputs (`inputs`): "
                         : "this identifier is not made of the columns behind it (\"name.value-name.value\"), so which of them are "
-                          "inputs cannot be told; name them (--inputs), or the experiment's file (--experiments): ", identifier);
+                          "inputs cannot be told; name them (`inputs`), or the experiment's file (`experiments`): ", identifier);
 }
 
 /* Only the targets that the caller named. */
@@ -325,7 +325,7 @@ static int read_own(struct importing *m)
     struct import_layout *l = &m->layout;
     if (!m->e)
         return fail_at(m, "which of these columns are inputs cannot be told without the experiment's file; name it with "
-                       "--experiments: ", m->name);
+                       "`experiments`: ", m->name);
     for (int i = 0; i < l->count; i++) {
         int key = 0;
         while (key < TUNE_KEYS && strcmp(l->headings[i], tune_key_column((enum tune_key)key)->name))
@@ -380,7 +380,7 @@ int tune_import_layout_read(struct importing *m)
                (!strcmp(m->layout.headings[0], "identifier") || (count > 1 && !strcmp(m->layout.headings[1], "identifier")));
     if (!own && !ado && m->i->input_count == 0)
         return fail_at(m, "this is neither what show writes (,identifier,generatorid,...) nor an export (uid,operation,...); of any "
-                       "other file say which columns are inputs (--inputs): its first column is ", m->layout.headings[0]);
+                       "other file say which columns are inputs (`inputs`): its first column is ", m->layout.headings[0]);
     TRY(more = tune_csv_row(m->csv, &fields, &count));
     if (more == 0) {
         tune_error_set("%s: it has a heading and no rows", m->i->path);
@@ -432,7 +432,7 @@ int tune_import_layout_bind(struct importing *m)
         struct import_field *f = &m->layout.fields[i];
         if (f->role == IMPORT_INPUT && (f->which = tune_experiment_input(m->e, f->name)) < 0) {
             const char *nearest = tune_nearest(f->name, m->e->names, m->e->input_count, NULL);
-            tune_error_set("%s: %s has no input %s%s%s%s; --actuator replay makes an experiment of what is in the file", m->i->path,
+            tune_error_set("%s: %s has no input %s%s%s%s; `actuator` replay makes an experiment of what is in the file", m->i->path,
                            m->e->name, f->name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
             return -1;
         }

@@ -173,7 +173,7 @@ int tune_accept_read(const char *text, int *accept)
         while (i < 4 && (strlen(names[i]) != length || strncmp(names[i], text, length)))
             i++;
         if (i == 4) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--accept takes any-host, any-build, any-weights and any-data, separated by commas; "
+            tune_error_set_kind(TUNE_ERROR_USAGE, "`accept` takes any-host, any-build, any-weights and any-data, separated by commas; "
                                 "%.*s is none of them", (int)length, text);
             return -1;
         }

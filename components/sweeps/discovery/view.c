@@ -169,7 +169,7 @@ static int compile_where(struct tune_view *v, int most)
         return no_memory();
     }
     for (int p = v->space->reference_count - 1; p >= 0; p--) {
-        v->where[p] = tune_expression_new(v->o.where, names, list_names(v->space, &v->protocols[p], names), "--where");
+        v->where[p] = tune_expression_new(v->o.where, names, list_names(v->space, &v->protocols[p], names), "`where`");
         any = any || v->where[p];
         if (!v->where[p] && tune_error_kind() == TUNE_ERROR_CANNOT) {
             any = false;

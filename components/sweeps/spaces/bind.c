@@ -132,7 +132,7 @@ const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, co
     }
     const char *nearest = names ? tune_nearest(name, names, c->count, NULL) : NULL;
     tune_error_set_kind(TUNE_ERROR_USAGE, "there is no experiment %s%s%s%s%s%s; there are: %s; "
-                        "--experiments names folders and files of more", actuator ? actuator : "",
+                        "`experiments` names folders and files of more", actuator ? actuator : "",
                         actuator ? "." : "", name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "",
                         at ? others : "none");
     free(names);

@@ -27,7 +27,7 @@ static int read_module(struct tune_document *d, const struct tune_node *module)
         return tune_document_fail(d, module, "module needs operatorName: random_walk");
     if (strcmp(operator, "random_walk") && strcmp(operator, "randomwalk"))
         return tune_document_fail(d, tune_node_get(module, "operatorName"),
-                                  "operator %s is not there; random_walk is (with --order sobol or lhs it fills a space evenly)",
+                                  "operator %s is not there; random_walk is (with `order` sobol or lhs it fills a space evenly)",
                                   operator);
     if (type && strcmp(type, "search") && strcmp(type, "explore"))
         return tune_document_fail(d, tune_node_get(module, "operationType"),

@@ -1,0 +1,34 @@
+/* options.h - what is saved, when, and how long it is kept. */
+#ifndef TUNE_CHECKPOINTS_OPTIONS_H
+#define TUNE_CHECKPOINTS_OPTIONS_H
+
+#include <stdbool.h>
+#include "core/tensor.h"
+
+struct tune_failure;
+struct tune_logger;
+
+struct tune_checkpoint_options {
+    const char *run_folder;     /* where checkpoints go */
+    const char *source;         /* the model folder; its config and tokenizer files are saved too */
+    enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16; TUNE_DTYPES: as they were
+                                   read */
+    int keep_last;              /* keep that many newest ones, and those the links point at; 0: all
+                                   */
+    int save_every;             /* steps between checkpoints; 0: none. One at another step, saved as
+                                   the best so far, goes when a better one is there, unless it is
+                                   final */
+    int eval_every;             /* steps between evaluations, 0: none; for the forecast of disk */
+    const char *resume;         /* the checkpoint to go on from; NULL: none */
+    const char *adapter;        /* NULL, or a PEFT folder: a new run begins from its adapter */
+    bool overwrite;             /* going on from it may remove newer ones */
+    bool unsaved;               /* save nothing where the run ends (at->finished, at->stopped); a
+                                   checkpoint that the step already has still gets its links */
+    bool late;                  /* read the source's files at the first save, which may never come
+                                   */
+    struct tune_logger *log;    /* checkpoints rely on its metrics.jsonl; borrowed. NULL: none */
+    struct tune_failure *failure; /* NULL, or a program that fails after tune_checkpoint_resume
+                                     saves its finished steps by tune_checkpoint_rescue; borrowed */
+};
+
+#endif

@@ -1,0 +1,91 @@
+/* options.h - how a data set reads its rows, and how a loader makes batches of them. */
+#ifndef TUNE_DATASETS_OPTIONS_H
+#define TUNE_DATASETS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum tune_dataset_format {
+    TUNE_DATASET_BY_NAME,
+    TUNE_DATASET_JSONL,
+    TUNE_DATASET_JSON,
+    TUNE_DATASET_TEXT,
+    TUNE_DATASET_CSV,
+    TUNE_DATASET_TSV
+};
+
+/* Special tokens. A row gets the tokens that the tokenizer's template adds, such as the beginning
+ * of the sequence. A token that begins the row's text already is not added again.
+ * In rows of plain text, the spelling of a special token is that token, as in Hugging Face.
+ * Nothing else is appended, unless append_token is set.
+ * In the other formats, columns hold plain text, and end_token ends an answer.
+ * In a conversation, only the chat template writes special tokens, as in transformers.
+ *
+ * Formats of rows, and the columns they read (docs/data-formats.md): text (text, or another
+ * field); alpaca (instruction, output, and input, which may be empty); instruct (input, output);
+ * prompt-completion (prompt, completion: strings or lists of messages); messages (messages);
+ * sharegpt (conversations). A prompt template reads any columns (prompt_template.h). */
+struct tune_dataset_options {
+    enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, .csv, .tsv, .txt. Any other name:
+                                        JSONL if the file begins with '{', else text */
+    const char *text_field;          /* NULL: "text" in the first row, else "output", "content",
+                                        else its only string field; if none fits, an error lists the
+                                        fields */
+    const char *response_template;   /* NULL: train on the whole row. Else train only on tokens that
+                                        begin after its first occurrence. A row without it is bad */
+    const char *append_token;        /* spelling of a token that is put after each text and trained,
+                                        such as "<|endoftext|>". An empty text gets none. NULL:
+                                        end_token or none; "none": none */
+    const char *end_token;           /* spelling of the model's own end token; NULL: unknown. Where
+                                        append_token is NULL it ends answers: of alpaca, of prompts
+                                        and completions that are strings, and of templates that end
+                                        in one */
+    const char *row_format;          /* a format named above; NULL: text; "auto": recognised from
+                                        the columns of the first rows */
+    const char *columns;             /* NULL, or the file's names of the format's columns:
+                                        "prompt=question,completion=answer" */
+    const char *prompt_template;     /* NULL, or a file or name for tune_prompt_template_open. It
+                                        takes the place of a format */
+    /* completion, assistant, last (the assistant's last message), all. NULL or "default":
+     * completion; of messages and sharegpt assistant; of text all, or completion by
+     * response_template */
+    const char *train_on;
+    const char *chat_template;       /* NULL: the model's own; else a file or name for
+                                        tune_chat_template_open. An error if rows are no
+                                        conversations */
+    const char *model_folder;        /* NULL, or the folder with the model's chat template and the
+                                        special tokens that it names */
+    int max_length;                  /* tokens, at least 1; longer rows are cut on the right and
+                                        counted */
+    bool skip_bad_rows;              /* count rows that cannot be read, and mark them bad; else an
+                                        error */
+};
+
+enum tune_part { TUNE_TRAIN, TUNE_HELD_OUT, TUNE_ALL };
+
+/* Nothing here has a default: a zeroed max_steps is no step at all. */
+struct tune_loader_options {
+    enum tune_part part;
+    double train_split;   /* share trained on, (0,1]; see tune_dataset_held_out. ALL: not read */
+    uint64_t seed;
+    bool shuffle;         /* a new order each epoch */
+    int batch_size;       /* rows of a micro-batch */
+    int accumulate;       /* micro-batches of a step */
+    int max_length;       /* tokens of the longest row, for the buffers: the data set's */
+    double epochs;        /* above 0; planned rows = ceil(rows * epochs) */
+    int64_t max_steps;    /* -1: by epochs; else exactly that many, over as many epochs as it takes
+                             */
+    double stop_after_seconds; /* stop at the first step boundary this long after the first call of
+                                  tune_loader_more, and after one step at least; -1: never */
+    const bool *stable;   /* NULL, or where the logger notes that its until_stable is reached: stop
+                             there */
+    int64_t stop_at_step; /* stop when at->step is there, as if by a signal; 0: never */
+    volatile int *starting; /* NULL, or the first tune_loader_more sets it to 0: now there is work
+                               to save */
+    const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal that
+                                        it caught. Store it atomically: another thread reads it */
+    bool packing;         /* several rows to a row of the batch (loader.h) */
+    bool ahead;           /* tokenise in a helper thread; else in the calls themselves */
+};
+
+#endif

@@ -1,0 +1,18 @@
+/* options.h - when to evaluate, and when an evaluation ends the run. */
+#ifndef TUNE_EVALUATORS_OPTIONS_H
+#define TUNE_EVALUATORS_OPTIONS_H
+
+
+struct tune_dataset;
+
+/* With zeroed options, evaluations never end a run. */
+struct tune_evaluator_options {
+    int patience;              /* evaluations without improvement that end the run; 0: never */
+    double min_delta;          /* nats per label; a loss must fall by more than this to improve */
+    int every;                 /* steps between evaluations, for tune_evaluator_step and _resume; 0:
+                                  none of them */
+    struct tune_dataset *data; /* dataset to free with the evaluator, or NULL */
+    const char *path;          /* of data, for the log; borrowed */
+};
+
+#endif

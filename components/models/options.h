@@ -1,0 +1,21 @@
+/* options.h - which modules get a low-rank adapter, and of which rank. */
+#ifndef TUNE_MODELS_OPTIONS_H
+#define TUNE_MODELS_OPTIONS_H
+
+#include <stdbool.h>
+
+struct tune_lora_options {
+    int r;
+    double alpha, dropout;
+    bool rslora, dora;
+    const char *targets;       /* "all-linear", or ends of modules' names:
+                                  "q_proj,layers.3.mlp.down_proj" */
+    const char *rank_pattern;  /* "k_proj=4,layers.0.self_attn.q_proj=32"; the first match holds;
+                                  NULL: none */
+    const char *alpha_pattern; /* written alike */
+    const char *layers;        /* "0,1,8-15"; NULL: all */
+    bool loose;                /* ignore names and layers that the model does not have, as PEFT does
+                                  */
+};
+
+#endif

@@ -1,0 +1,27 @@
+/* options.h - the update rule and the learning rate. */
+#ifndef TUNE_OPTIMIZERS_OPTIONS_H
+#define TUNE_OPTIMIZERS_OPTIONS_H
+
+#include <stdint.h>
+
+enum tune_optimizer_kind { TUNE_ADAMW, TUNE_SGD };
+enum tune_decay { TUNE_DECAY_MATRICES, TUNE_DECAY_ALL };
+
+struct tune_optimizer_options {
+    enum tune_optimizer_kind kind;
+    double beta1, beta2, eps; /* AdamW */
+    double weight_decay;      /* both */
+    double momentum;          /* SGD */
+    enum tune_decay decay;    /* the parameters that weight_decay applies to */
+};
+
+enum tune_schedule_kind { TUNE_CONSTANT, TUNE_LINEAR, TUNE_COSINE };
+
+struct tune_schedule {
+    enum tune_schedule_kind kind;
+    double lr;            /* the peak */
+    double warmup_ratio;  /* of the planned steps, rounded up; used where warmup_steps is -1 */
+    int64_t warmup_steps;
+};
+
+#endif
