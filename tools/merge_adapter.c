@@ -124,9 +124,9 @@ static int settle_base_dtype(const struct merging *m)
             my.base_dtype = known[i][1];
             return 0;
         }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s/adapter_model.safetensors says that its base was kept in \"%.100s\", which "
-                        "is not known here; say with --base-dtype what to merge onto", my.adapter, said);
-    return -1;
+    return tune_error_usage("--adapter: %s/adapter_model.safetensors says that its base was kept "
+                            "in \"%.100s\", which is not known here; say with --base-dtype what "
+                            "to merge onto", my.adapter, said);
 }
 
 static int open_all(struct merging *m)
@@ -141,8 +141,7 @@ static int open_all(struct merging *m)
     TRY(m->adapter ? settle_base_dtype(m) : -1);
     if (tune_adapter_file_check(m->adapter, &m->table, &m->modules) == 0)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s", tune_error_message());
-    return -1;
+    return tune_error_usage("--adapter: %s", tune_error_message());
 }
 
 static int write_all(struct merging *m, const char *folder)
@@ -190,7 +189,8 @@ int main(int argc, char **argv)
     struct tune_folder_writer w = {0};
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Merge a PEFT adapter into its model.");
     if (!my.tune.model || !my.adapter || !my.output) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s is missing", !my.tune.model ? "model" : !my.adapter ? "adapter" : "output");
+        tune_error_usage("--%s is missing",
+                         !my.tune.model ? "model" : !my.adapter ? "adapter" : "output");
         tune_program_fail();
     }
     size_t n = strlen(my.output);

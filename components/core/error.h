@@ -33,11 +33,12 @@ enum tune_error_kind {
 };
 
 /* tune_error_set - set this thread's error text (kind FAILED), at most 2047 bytes, longer ones end in "...".
- * The arguments may point into the old text. */
-void tune_error_set(const char *format, ...) TUNE_PRINTF(1, 2);
+ * The arguments may point into the old text. Returns -1, for the caller to return. */
+int tune_error_set(const char *format, ...) TUNE_PRINTF(1, 2);
 
-/* tune_error_set_kind - the same with another kind. */
-void tune_error_set_kind(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
+/* tune_error_usage - the same with kind USAGE. tune_error_set_kind - with any kind. */
+int tune_error_usage(const char *format, ...) TUNE_PRINTF(1, 2);
+int tune_error_set_kind(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
 
 /* tune_error_prefix - put text before the present message; the kind stays. */
 void tune_error_prefix(const char *format, ...) TUNE_PRINTF(1, 2);

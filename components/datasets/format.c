@@ -43,8 +43,7 @@ enum { ALPACA_INPUT = 2, FIRST_ROWS = 100 }; /* its place among the names; looke
 
 static int usage(const char *format, const char *a, const char *b, const char *c)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE, format, a, b, c);
-    return -1;
+    return tune_error_usage(format, a, b, c);
 }
 
 static int no_memory(void)
@@ -212,12 +211,13 @@ static int check_columns(const struct tune_format *f, const struct tune_columns 
         if (tune_columns_has(have, f->columns[i]) || (i >= f->count - f->optional && !mapped))
             continue;
         const char *nearest = tune_nearest(f->columns[i], (const char *const *)have->names, have->count, NULL);
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s; the nearest is \"%.100s\" "
-                            "(`columns` %.100s=COLUMN says which one is meant)", path, f->columns[i], tune_format_name(f),
-                            f->kind == TUNE_FORMAT_TEMPLATE ? "slot {" : "\"", f->names[i],
-                            f->kind == TUNE_FORMAT_TEMPLATE ? "}" : "\"", tune_columns_list(have, list, sizeof list),
-                            nearest ? nearest : "none", mapped ? f->names[i] : f->columns[i]);
-        return -1;
+        return tune_error_usage("%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s; the "
+                                "nearest is \"%.100s\" (`columns` %.100s=COLUMN says which one is "
+                                "meant)", path, f->columns[i], tune_format_name(f),
+                                f->kind == TUNE_FORMAT_TEMPLATE ? "slot {" : "\"", f->names[i],
+                                f->kind == TUNE_FORMAT_TEMPLATE ? "}" : "\"",
+                                tune_columns_list(have, list, sizeof list),
+                                nearest ? nearest : "none", mapped ? f->names[i] : f->columns[i]);
     }
     return 0;
 }
@@ -336,8 +336,8 @@ static int put(struct tune_pieces *p, const char *text, size_t size, bool traine
 
 static int bad_row(const struct tune_rows *rows, const struct tune_row *row, const char *column, const char *what)
 {
-    tune_error_set("%s:%lld: the column \"%.200s\" %s", rows->path, (long long)row->line, column, what);
-    return -1;
+    return tune_error_set("%s:%lld: the column \"%.200s\" %s", rows->path, (long long)row->line,
+                          column, what);
 }
 
 /* Absent, null or empty. */

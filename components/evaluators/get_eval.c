@@ -6,15 +6,13 @@
 
 static int usage(const char *text)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s", text);
-    return -1;
+    return tune_error_usage("%s", text);
 }
 
 static int nothing(const char *option)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s, but no rows are held out to evaluate on; give --eval-dataset FILE, or --train-split "
-                        "below 1, say 0.95", option);
-    return -1;
+    return tune_error_usage("%s, but no rows are held out to evaluate on; give --eval-dataset "
+                            "FILE, or --train-split below 1, say 0.95", option);
 }
 
 static int check(const struct tune_flags *flags)
