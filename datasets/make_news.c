@@ -102,18 +102,17 @@ static int read_name(const char *name, struct set *s)
         snprintf(spelled, sizeof spelled, "news-chars-%lld-entries-%lld", characters, entries);
         *s = (struct set){.entries = entries, .words = INT64_MAX, .characters = characters};
     }
-    if (!*name || strcmp(name, spelled) != 0) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s%s%s; expected news-tokens-16384plus-entries-N, news-tokens-128kplus-entries-N or "
-                            "news-chars-C-entries-N%s%s; --list shows the usual ones", *name ? "no set \"" : "which set?", name,
-                            *name ? "\"" : " Give its name", *name ? "; the nearest is " : "",
-                            *name ? tune_nearest(name, names, NAMES, NULL) : "");
-        return -1;
-    }
+    if (!*name || strcmp(name, spelled) != 0)
+        return tune_error_usage("%s%s%s; expected news-tokens-16384plus-entries-N, "
+                                "news-tokens-128kplus-entries-N or news-chars-C-entries-N%s%s; "
+                                "--list shows the usual ones", *name ? "no set \"" : "which set?",
+                                name, *name ? "\"" : " Give its name",
+                                *name ? "; the nearest is " : "",
+                                *name ? tune_nearest(name, names, NAMES, NULL) : "");
     if (s->entries < 1 || s->entries > MOST_ENTRIES ||
         (s->characters && (s->characters < LEAST_CHARACTERS || s->characters > MOST_CHARACTERS))) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: expected 1 to %d entries, and of %d to %d characters", name, MOST_ENTRIES,
-                            LEAST_CHARACTERS, MOST_CHARACTERS);
-        return -1;
+        return tune_error_usage("%s: expected 1 to %d entries, and of %d to %d characters", name,
+                                MOST_ENTRIES, LEAST_CHARACTERS, MOST_CHARACTERS);
     }
     return 0;
 }
@@ -299,9 +298,9 @@ static int check_present(const char *path, const struct set *s, const struct wor
     free(e.text);
     if (same || *my.tune.stop_signal)
         return same;
-    tune_error_set("%s is there already, and is not the file that would be written: line %lld differs; --overwrite replaces it, "
-                   "--output takes another name", path, (long long)row + 1);
-    return -1;
+    return tune_error_set("%s is there already, and is not the file that would be written: line "
+                          "%lld differs; --overwrite replaces it, --output takes another name",
+                          path, (long long)row + 1);
 }
 
 static void show_progress(int64_t row, const struct set *s, double *shown_s)

@@ -20,7 +20,8 @@
 
 static struct {
     struct tune_flags tune;
-    const char *folder, *like, *dtype, *text;
+    const char *folder, *like, *text;
+    enum tune_dtype dtype;
     int64_t seed;
     int hidden, layers, heads, kv_heads, head_dim, ffn, vocabulary, positions;
 } my;
@@ -30,7 +31,7 @@ static const struct tune_option my_options[] = {
     {"like", TUNE_STRING, &my.like, "smollm2-135m", "", "",
      "known model whose config is taken (see --list-models)"},
     {"seed", TUNE_INT64, &my.seed, "0", "[0,inf)", "", "seed of the weights"},
-    {"dtype", TUNE_CHOICE, &my.dtype, "as-config", "as-config|float32|bfloat16|float16", "",
+    {"dtype", TUNE_DTYPE, &my.dtype, "as-config", "as-config|float32|bfloat16|float16", "",
      "format of the weights"},
     {"tokenizer-text", TUNE_STRING, &my.text, NULL, "", "",
      "text to learn the vocabulary from: .txt, or .jsonl with \"text\". Default: our sample set"},
@@ -161,12 +162,10 @@ static int make(const char *folder, const cJSON *config, const char *name)
     struct tune_model_config c;
     int percent = -1;
     TRY(tune_model_config_parse(&c, config, "the config asked for"));
-    if (c.vocabulary < 259) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--vocab-size %d: a vocabulary has at least 256 bytes and 3 special tokens",
-                            c.vocabulary);
-        return -1;
-    }
-    enum tune_dtype dtype = strcmp(my.dtype, "as-config") == 0 ? c.dtype : (enum tune_dtype)tune_dtype_from(my.dtype);
+    if (c.vocabulary < 259)
+        return tune_error_usage("--vocab-size %d: a vocabulary has at least 256 bytes and 3 "
+                                "special tokens", c.vocabulary);
+    enum tune_dtype dtype = my.dtype == TUNE_DTYPES ? c.dtype : my.dtype;
     TRY(make_tokenizer(folder, c.vocabulary));
     return tune_model_init(folder, config, name, (uint64_t)my.seed, dtype, show_progress, &percent);
 }
@@ -176,7 +175,7 @@ int main(int argc, char **argv)
     struct tune_known_model known;
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Make a model folder with random weights.");
     if (MUST(tune_known_model(my.like, &known)) == 0) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--like %s: no known model; --list-models names them", my.like);
+        tune_error_usage("--like %s: no known model; --list-models names them", my.like);
         tune_program_fail();
     }
     size_t n = strlen(my.folder);

@@ -22,7 +22,8 @@
 
 static struct {
     struct tune_flags tune;
-    const char *adapter, *output, *dtype, *base_dtype;
+    const char *adapter, *output, *dtype;
+    enum { AS_TRAINED, AS_READ, BFLOAT16, NF4 } base_dtype;
     double shard_size;
 } my;
 
@@ -34,7 +35,7 @@ static const struct tune_option my_options[] = {
     {"output", TUNE_STRING, &my.output, NULL, "", "", "the folder to make"},
     {"dtype", TUNE_CHOICE, &my.dtype, "as-read", "as-read|float32|bfloat16|float16", "",
      "format of the merged weights; as-read: each as in the base"},
-    {"base-dtype", TUNE_CHOICE, &my.base_dtype, "as-trained", "as-trained|as-read|bfloat16|nf4", "",
+    {"base-dtype", TUNE_ENUM, &my.base_dtype, "as-trained", "as-trained|as-read|bfloat16|nf4", "",
      "base weights to merge onto. as-read: as they are in the folder. bfloat16: matrices rounded "
      "to it. nf4: linear layers as NF4, other matrices as bfloat16. as-trained: the one that the "
      "adapter's file names, else as-read"},
@@ -81,8 +82,8 @@ static int quantise(struct merging *m, const struct tune_parameter *p)
 static int read_base(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
     struct merging *m = context;
-    bool matrix = p->ndim == 2 && strcmp(my.base_dtype, "as-read") != 0;
-    if (matrix && strcmp(my.base_dtype, "nf4") == 0 && tune_parameter_is_linear(p)) {
+    bool matrix = p->ndim == 2 && my.base_dtype != AS_READ;
+    if (matrix && my.base_dtype == NF4 && tune_parameter_is_linear(p)) {
         TRY(m->nf4_of == p ? 0 : quantise(m, p));
         return tune_nf4_read(&m->nf4, at, count, out);
     }
@@ -115,18 +116,19 @@ static int read_merged(void *context, const struct tune_parameter *p, int64_t at
 /* as-trained is what the adapter's file says. */
 static int settle_base_dtype(const struct merging *m)
 {
-    static const char *const known[][2] = {{"float32", "as-read"}, {"bfloat16", "bfloat16"}, {"nf4", "nf4"}};
+    static const char *const known[] = {[AS_READ] = "float32", [BFLOAT16] = "bfloat16",
+                                        [NF4] = "nf4"};
     const char *said = tune_adapter_file_base_dtype(m->adapter);
-    if (strcmp(my.base_dtype, "as-trained") != 0)
+    if (my.base_dtype != AS_TRAINED)
         return 0;
-    for (int i = 0; i < 3; i++)
-        if (!said || strcmp(said, known[i][0]) == 0) {
-            my.base_dtype = known[i][1];
+    for (int i = AS_READ; i <= NF4; i++)
+        if (!said || strcmp(said, known[i]) == 0) {
+            my.base_dtype = i;
             return 0;
         }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s/adapter_model.safetensors says that its base was kept in \"%.100s\", which "
-                        "is not known here; say with --base-dtype what to merge onto", my.adapter, said);
-    return -1;
+    return tune_error_usage("--adapter: %s/adapter_model.safetensors says that its base was kept "
+                            "in \"%.100s\", which is not known here; say with --base-dtype what "
+                            "to merge onto", my.adapter, said);
 }
 
 static int open_all(struct merging *m)
@@ -141,8 +143,7 @@ static int open_all(struct merging *m)
     TRY(m->adapter ? settle_base_dtype(m) : -1);
     if (tune_adapter_file_check(m->adapter, &m->table, &m->modules) == 0)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s", tune_error_message());
-    return -1;
+    return tune_error_usage("--adapter: %s", tune_error_message());
 }
 
 static int write_all(struct merging *m, const char *folder)
@@ -171,12 +172,12 @@ static void tell(const struct merging *m, const char *folder)
 {
     const struct tune_adapter_config *c = tune_adapter_file_config(m->adapter);
     bool as_read = strcmp(my.dtype, "as-read") == 0;
-    const char *onto = strcmp(my.base_dtype, "nf4") == 0        ? "the dequantised NF4 values of the weights of"
-                       : strcmp(my.base_dtype, "bfloat16") == 0 ? "the weights, rounded to bfloat16, of"
-                                                                : "the weights of";
+    const char *onto = my.base_dtype == NF4        ? "the dequantised NF4 values of the weights of"
+                       : my.base_dtype == BFLOAT16 ? "the weights, rounded to bfloat16, of"
+                                                   : "the weights of";
     printf("%s: %s of rank %d on %d modules (%s)\n", folder, c->lora.dora ? "DoRA" : "LoRA", c->lora.r, m->modules, my.adapter);
     printf("merged in float32 onto %s %s%s, saved %s%s\n", onto, m->folder,
-           strcmp(my.base_dtype, "as-read") == 0 ? " as they are there" : "",
+           my.base_dtype == AS_READ ? " as they are there" : "",
            as_read ? "in the dtype each has there" : "as ", as_read ? "" : my.dtype);
     tell_text("the adapter's config says that it was made on ", c->base);
     tell_text("its file says that this was kept in ", tune_adapter_file_base_dtype(m->adapter));
@@ -190,7 +191,8 @@ int main(int argc, char **argv)
     struct tune_folder_writer w = {0};
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Merge a PEFT adapter into its model.");
     if (!my.tune.model || !my.adapter || !my.output) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s is missing", !my.tune.model ? "model" : !my.adapter ? "adapter" : "output");
+        tune_error_usage("--%s is missing",
+                         !my.tune.model ? "model" : !my.adapter ? "adapter" : "output");
         tune_program_fail();
     }
     size_t n = strlen(my.output);

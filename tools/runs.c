@@ -203,8 +203,8 @@ static int by_state(struct tune_run **runs, int count)
         size_t n = strcspn(at, ",");
         int state = tune_run_state_from(at, n);
         if (state < 0) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--state: \"%.*s\" is no state; expected running, finished, stopped, failed, "
-                                "diverged, unfinished, dead or broken", (int)n, at);
+            tune_error_usage("--state: \"%.*s\" is no state; expected running, finished, stopped, "
+                             "failed, diverged, unfinished, dead or broken", (int)n, at);
             tune_program_fail();
         }
         wanted |= 1u << state;
@@ -489,7 +489,8 @@ static void read_metrics(struct drawing *d)
     for (const char *at = my.metric; *at; at += *at == ',') {
         size_t n = strcspn(at, ",");
         if (n == 0 || n >= sizeof *d->metrics || d->metric_count == MOST) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--metric %s: expected up to %d names separated by commas", my.metric, MOST);
+            tune_error_usage("--metric %s: expected up to %d names separated by commas",
+                             my.metric, MOST);
             tune_program_fail();
         }
         char *metric = d->metrics[d->metric_count];
@@ -517,7 +518,8 @@ static void check_metric(const struct drawing *d, const char *metric)
     }
     if (!tune_flags_given(&my.tune, "metric") && !strncmp(metric, "eval_", 5))
         return;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "no run has the metric \"%s\"; there are: %s", metric, *names ? names : "none");
+    tune_error_usage("no run has the metric \"%s\"; there are: %s", metric,
+                     *names ? names : "none");
     tune_program_fail();
 }
 
@@ -626,7 +628,7 @@ int main(int argc, char **argv)
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "list, show, compare and plot runs, from their folders");
     const char *const *words = tune_flags_words(&my.tune, &given);
     if (!strcmp(my.command, "show") && given == 0) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "show: which run? Give its folder, or its name in runs/");
+        tune_error_usage("show: which run? Give its folder, or its name in runs/");
         tune_program_fail();
     }
     int count = MUST(tune_runs_open(&runs, words, given));

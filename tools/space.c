@@ -254,7 +254,7 @@ int main(int argc, char **argv)
         return finish();
     }
     if (!*my.file) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which space? Give its file", my.command);
+        tune_error_usage("%s: which space? Give its file", my.command);
         tune_program_fail();
     }
     struct tune_space *s = GET(tune_space_read(my.file));

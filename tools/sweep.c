@@ -112,10 +112,9 @@ int sweep_split(char *text, const char **parts, int most)
         next = strchr(at, ',');
         if (next)
             *next++ = 0;
-        if (*at && count == most) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "at most %d can be listed with commas between them; there are more", most);
-            return -1;
-        }
+        if (*at && count == most)
+            return tune_error_usage("at most %d can be listed with commas between them; there are "
+                                    "more", most);
         if (*at)
             parts[count++] = at;
     }
@@ -263,11 +262,10 @@ static int name_operation(char id[128])
         TRY(my.join ? 0 : has_record(name, &taken));
         snprintf(id, 128, "%s", name);
     }
-    if (taken && my.name) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s has an operation %s already: --resume %s goes on with it, --join %s shares it; "
-                            "a new one needs another --name", my.store, name, name, name);
-        return -1;
-    }
+    if (taken && my.name)
+        return tune_error_usage("%s has an operation %s already: --resume %s goes on with it, "
+                                "--join %s shares it; a new one needs another --name", my.store,
+                                name, name, name);
     if (name && !taken)
         return 0;
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
@@ -334,9 +332,9 @@ static int check_options(const struct tune_operation_record *known)
         bool flag = tune_flags_given(&my.tune, all[i].flag);
         if (!all[i].differs || !(flag || (my.operation && all[i].in_file)))
             continue;
-        tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s was begun with another --%s than %s asks for; leave that out, or begin "
-                            "an operation of another name", known->id, all[i].flag, flag ? "the command line" : my.operation);
-        return -1;
+        return tune_error_usage("operation %s was begun with another --%s than %s asks for; leave "
+                                "that out, or begin an operation of another name", known->id,
+                                all[i].flag, flag ? "the command line" : my.operation);
     }
     return 0;
 }
@@ -420,10 +418,9 @@ static int read_inputs(void)
         return sweep_fail(TUNE_ERROR_USAGE, "which space? sweep SPACE.yaml, or --resume OPERATION");
     if (!(sweep.space = tune_space_read(my.space)))
         return -1;
-    if (sweep.space->reference_count == 0) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: an entity space without experiments; nothing says how to measure it", my.space);
-        return -1;
-    }
+    if (sweep.space->reference_count == 0)
+        return tune_error_usage("%s: an entity space without experiments; nothing says how to "
+                                "measure it", my.space);
     TRY(read_catalog());
     TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
     TRY(read_operation());
@@ -432,11 +429,10 @@ static int read_inputs(void)
     TRY(open_store(!my.dry_run));
     if (my.join && !there)
         TRY(find_record(&there)); /* others begin it just now */
-    if (there && (strncmp(sweep.record.space, "space-", 6) || strcmp(sweep.record.space + 6, sweep.space->id))) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "operation %s is of %s, which is not the space in %s (space-%s)", sweep.record.id,
-                            sweep.record.space, my.space, sweep.space->id);
-        return -1;
-    }
+    if (there && (strncmp(sweep.record.space, "space-", 6) ||
+                  strcmp(sweep.record.space + 6, sweep.space->id)))
+        return tune_error_usage("operation %s is of %s, which is not the space in %s (space-%s)",
+                                sweep.record.id, sweep.record.space, my.space, sweep.space->id);
     TRY(there ? check_options(&sweep.record) : new_operation());
     return set_until_stable(sweep.record.until_stable);
 }

@@ -31,11 +31,10 @@ static int write_row(struct tune_model *m, const struct tune_parameter *p, enum 
     for (int64_t i = 0; i < p->count && dtype != TUNE_F32; i++) {
         float x;
         TRY(tune_convert(&x, TUNE_F32, (char *)rounded + 2 * i, dtype, 1));
-        if (isfinite(room[i]) && !isfinite(x)) {
-            tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with `save_dtype` float32", p->name,
-                           (double)room[i], tune_dtype_name(dtype));
-            return -1;
-        }
+        if (isfinite(room[i]) && !isfinite(x))
+            return tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with "
+                                  "`save_dtype` float32", p->name, (double)room[i],
+                                  tune_dtype_name(dtype));
     }
     return tune_safetensors_writer_write(w, back, p->count * tune_dtype_bits(dtype) / 8);
 }
@@ -77,8 +76,7 @@ static int write_rows(struct tune_model *m, const char *path, const struct tune_
 
 static int no_adapters(void)
 {
-    tune_error_set("the model has no adapters (tune_lora_add)");
-    return -1;
+    return tune_error_set("the model has no adapters (tune_lora_add)");
 }
 
 int tune_adapter_write(struct tune_model *m, const char *folder, const char *base, enum tune_dtype save_dtype)
@@ -109,23 +107,20 @@ int tune_adapter_write(struct tune_model *m, const char *folder, const char *bas
 static int same_options(const struct tune_parameters *t, const char *folder, const struct tune_lora_options *asked,
                         const struct tune_lora_options *have)
 {
-    if (asked->dora != have->dora) {
-        tune_error_set("%s: the adapter is %s, the model's is %s", folder, asked->dora ? "DoRA" : "LoRA",
-                       have->dora ? "DoRA" : "LoRA");
-        return -1;
-    }
+    if (asked->dora != have->dora)
+        return tune_error_set("%s: the adapter is %s, the model's is %s", folder,
+                              asked->dora ? "DoRA" : "LoRA", have->dora ? "DoRA" : "LoRA");
     for (int i = 0; i < t->base; i++) {
         char module[sizeof t->at->name];
         if (!tune_lora_module(&t->at[i], module))
             continue;
         int ask = tune_lora_rank(asked, module), is = tune_lora_rank(have, module);
         double scale = ask ? tune_lora_scale(asked, module) : 0;
-        if (ask != is || (is && fabs(scale - tune_lora_scale(have, module)) > 1e-9 * scale)) {
-            tune_error_set("%s: its adapter_config.json asks for rank %d and scale %g in %s, the model has rank %d and scale %g; "
-                           "make the model's adapters by that config", folder, ask, scale, module, is,
-                           is ? tune_lora_scale(have, module) : 0);
-            return -1;
-        }
+        if (ask != is || (is && fabs(scale - tune_lora_scale(have, module)) > 1e-9 * scale))
+            return tune_error_set("%s: its adapter_config.json asks for rank %d and scale %g in "
+                                  "%s, the model has rank %d and scale %g; make the model's "
+                                  "adapters by that config", folder, ask, scale, module, is,
+                                  is ? tune_lora_scale(have, module) : 0);
     }
     return 0;
 }
@@ -229,8 +224,8 @@ static int same_base(struct tune_model *m, const struct tune_adapter_file *f, co
     const char *said = tune_adapter_file_base_dtype(f), *is = base_dtype(tune_model_parameters(m));
     if (!said || strcmp(said, is) == 0)
         return 0;
-    tune_error_set("%s/adapter_model.safetensors, read again, says of its base \"%.100s\", not \"%s\"", folder, said, is);
-    return -1;
+    return tune_error_set("%s/adapter_model.safetensors, read again, says of its base \"%.100s\", "
+                          "not \"%s\"", folder, said, is);
 }
 
 static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, const struct tune_batch *batch, double *difference)

@@ -170,10 +170,9 @@ static int check_text(const struct reader *r, const char *key, const char *allow
 static int check_kind(const struct reader *r)
 {
     const cJSON *init = get(r, "init_lora_weights");
-    if (!get(r, "peft_type")) {
-        tune_error_set("%s: no \"peft_type\"; expected \"LORA\": this is no adapter of PEFT's", r->path);
-        return -1;
-    }
+    if (!get(r, "peft_type"))
+        return tune_error_set("%s: no \"peft_type\"; expected \"LORA\": this is no adapter of "
+                              "PEFT's", r->path);
     TRY(check_text(r, "peft_type", "LORA ", "the one kind of adapter that is supported is \"LORA\""));
     TRY(check_text(r, "task_type", "CAUSAL_LM ", "the one task that is supported is \"CAUSAL_LM\""));
     TRY(check_text(r, "bias", "none ",
@@ -338,10 +337,9 @@ static int read_targets(const struct reader *r, struct tune_adapter_config *c)
 {
     const cJSON *v = get(r, "target_modules");
     char *excluded;
-    if (is_empty(v)) {
-        tune_error_set("%s: no \"target_modules\"; expected a list of module names, or \"all-linear\"", r->path);
-        return -1;
-    }
+    if (is_empty(v))
+        return tune_error_set("%s: no \"target_modules\"; expected a list of module names, or "
+                              "\"all-linear\"", r->path);
     TRY(read_names(r, "exclude_modules", &excluded));
     bool all = cJSON_IsString(v) && strcasecmp(v->valuestring, all_linear) == 0;
     int status = 0;
@@ -459,10 +457,8 @@ static int read_all(const struct reader *r, struct tune_adapter_config *c)
 {
     double rank;
     const cJSON *base;
-    if (!cJSON_IsObject(r->json)) {
-        tune_error_set("%s: expected a JSON object", r->path);
-        return -1;
-    }
+    if (!cJSON_IsObject(r->json))
+        return tune_error_set("%s: expected a JSON object", r->path);
     TRY(check_keys(r, c));
     TRY(check_kind(r));
     c->lora.loose = true; /* a list may be one for models of many kinds */

@@ -216,9 +216,9 @@ static int no_modules(const struct tune_adapter_file *f, const struct tune_param
         if (module_of(&base->at[i], module) && strncmp(module, first, sizeof first - 1) == 0 && used < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", module + sizeof first - 1);
     }
-    tune_error_set("%s/adapter_config.json: \"target_modules\" (%.200s) fits no module of the base model; in each layer there "
-                   "are %s", f->folder, f->config.lora.targets, names);
-    return -1;
+    return tune_error_set("%s/adapter_config.json: \"target_modules\" (%.200s) fits no module of "
+                          "the base model; in each layer there are %s", f->folder,
+                          f->config.lora.targets, names);
 }
 
 int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune_parameters *base, int *modules)

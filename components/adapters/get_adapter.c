@@ -11,11 +11,9 @@ static int check_adapter(const struct tune_flags *flags)
     static const char *const own[] = {"lora-r", "lora-alpha", "lora-rslora", "lora-dora", "lora-targets", "lora-rank-pattern",
                                       "lora-alpha-pattern", "lora-layers"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (tune_flags_given(flags, own[i])) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--%s beside --adapter %s: that adapter's adapter_config.json says it; leave "
-                                "one of them out", own[i], flags->adapter);
-            return -1;
-        }
+        if (tune_flags_given(flags, own[i]))
+            return tune_error_usage("--%s beside --adapter %s: that adapter's adapter_config.json "
+                                    "says it; leave one of them out", own[i], flags->adapter);
     return 0;
 }
 
@@ -30,7 +28,7 @@ static int check_base(const struct tune_flags *flags)
     struct tune_adapter_file *f = tune_adapter_file_open(flags->adapter);
     int status = f ? tune_adapter_file_check(f, &table, NULL) : -1;
     if (f && status < 0)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--adapter: %s", tune_error_message());
+        tune_error_usage("--adapter: %s", tune_error_message());
     tune_adapter_file_close(f);
     tune_parameters_free(&table);
     return status;

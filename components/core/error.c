@@ -17,20 +17,31 @@ static void set(enum tune_error_kind kind, const char *format, va_list args)
     last.kind = kind;
 }
 
-void tune_error_set(const char *format, ...)
+int tune_error_set(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     set(TUNE_ERROR_FAILED, format, args);
     va_end(args);
+    return -1;
 }
 
-void tune_error_set_kind(enum tune_error_kind kind, const char *format, ...)
+int tune_error_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(TUNE_ERROR_USAGE, format, args);
+    va_end(args);
+    return -1;
+}
+
+int tune_error_set_kind(enum tune_error_kind kind, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     set(kind, format, args);
     va_end(args);
+    return -1;
 }
 
 void tune_error_prefix(const char *format, ...)

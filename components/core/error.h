@@ -29,12 +29,14 @@ enum tune_error_kind {
     TUNE_ERROR_CANNOT = 3, /* this configuration cannot run here: memory, disk, divisibility */
 };
 
-/* tune_error_set - set this thread's error text, with kind FAILED. A text over 2047 bytes is cut
- * and ends in "...". The arguments may point into the old text. */
-void tune_error_set(const char *format, ...) TUNE_PRINTF(1, 2);
-
-/* tune_error_set_kind - the same with another kind. */
-void tune_error_set_kind(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
+/* tune_error_set - set this thread's error text, with kind FAILED. Returns -1, for the caller to
+ * return. A text over 2047 bytes is cut and ends in "...". The arguments may point into the old
+ * text.
+ * tune_error_usage - the same with kind USAGE.
+ * tune_error_set_kind - the same with any kind. */
+int tune_error_set(const char *format, ...) TUNE_PRINTF(1, 2);
+int tune_error_usage(const char *format, ...) TUNE_PRINTF(1, 2);
+int tune_error_set_kind(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
 
 /* tune_error_prefix - put text before the present message; the kind stays. */
 void tune_error_prefix(const char *format, ...) TUNE_PRINTF(1, 2);

@@ -59,10 +59,9 @@ static void next_rows(struct tune_loader *load, struct tune_batch *batch, int B)
 
 int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
 {
-    if (!load->in_step || load->put == load->count) {
-        tune_error_set("this step has no more micro-batches; call tune_loader_more for the next step");
-        return -1;
-    }
+    if (!load->in_step || load->put == load->count)
+        return tune_error_set("this step has no more micro-batches; call tune_loader_more for the "
+                              "next step");
     int64_t labels = load->label_count;
     int B = (int)tune_smaller(load->o.batch_size, load->count - load->put);
     *batch = (struct tune_batch){.B = B, .ids = load->ids, .labels = load->labels, .lengths = load->lengths};

@@ -101,8 +101,8 @@ int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool
     }
     if (good)
         return 0;
-    tune_error_set("%s: not one of the first rows is a JSON object of at most %zu bytes", rows->path, TUNE_ROW_LIMIT);
-    return -1;
+    return tune_error_set("%s: not one of the first rows is a JSON object of at most %zu bytes",
+                          rows->path, TUNE_ROW_LIMIT);
 }
 
 bool tune_columns_has(const struct tune_columns *c, const char *name)
@@ -204,11 +204,10 @@ static int read_record(struct tune_values *v, const struct tune_rows *rows, cons
     if (!(v->csv = open_record(rows, row)))
         return -1;
     TRY(tune_csv_row(v->csv, &fields, &have));
-    if (have != columns->count) {
-        tune_error_set("%s:%lld: a record of %d fields, the first line names %d columns (a comma too many or too few, or a quote?)",
-                       rows->path, (long long)row->line, have, columns->count);
-        return -1;
-    }
+    if (have != columns->count)
+        return tune_error_set("%s:%lld: a record of %d fields, the first line names %d columns (a "
+                              "comma too many or too few, or a quote?)", rows->path,
+                              (long long)row->line, have, columns->count);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < have; k++)
             if (!strcmp(columns->names[k], names[i]))

@@ -143,11 +143,10 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
     TRY(tune_text_rows_get(&d->text, row, &s->text, &text));
     if (d->response) {
         const char *at = memmem(text.data, text.size, d->response, d->response_size);
-        if (!at) {
-            tune_error_set("%s:%lld: the response template \"%.200s\" does not occur in this row's text", d->rows.path,
-                           (long long)row->line, d->response);
-            return -1;
-        }
+        if (!at)
+            return tune_error_set("%s:%lld: the response template \"%.200s\" does not occur in "
+                                  "this row's text", d->rows.path, (long long)row->line,
+                                  d->response);
         pieces[0] = (struct tune_piece){(size_t)(at - text.data) + d->response_size, false};
         count = 2;
     }
@@ -210,17 +209,14 @@ static int check_callback(struct tune_dataset *d, int64_t row, struct tune_examp
 {
     if (x->bad)
         return 0;
-    if (x->count < 0 || x->count > x->room) {
-        tune_error_set("row %lld: the callback set %lld tokens but tune_example_reserve made room for %lld",
-                       (long long)row, (long long)x->count, (long long)x->room);
-        return -1;
-    }
+    if (x->count < 0 || x->count > x->room)
+        return tune_error_set("row %lld: the callback set %lld tokens but tune_example_reserve "
+                              "made room for %lld", (long long)row, (long long)x->count,
+                              (long long)x->room);
     for (int64_t i = 0; i < x->count; i++) {
-        if (x->ids[i] < 0) {
-            tune_error_set("row %lld: the callback's token %lld has the id %d, expected 0 or more", (long long)row,
-                           (long long)i, x->ids[i]);
-            return -1;
-        }
+        if (x->ids[i] < 0)
+            return tune_error_set("row %lld: the callback's token %lld has the id %d, expected 0 "
+                                  "or more", (long long)row, (long long)i, x->ids[i]);
         x->trained[i] = x->trained[i] != 0;
     }
     x->full_count = x->count;
@@ -246,10 +242,9 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     x->count = x->full_count = 0;
     x->bad = x->cut_away = false;
     x->hash = 0;
-    if (row < 0 || row >= d->count) {
-        tune_error_set("row %lld of a set of %lld rows", (long long)row, (long long)d->count);
-        return -1;
-    }
+    if (row < 0 || row >= d->count)
+        return tune_error_set("row %lld of a set of %lld rows", (long long)row,
+                              (long long)d->count);
     if (d->get) {
         status = d->get(d->context, row, x);
         if (status == 0)
@@ -313,18 +308,16 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
     d->append_always = token != NULL;
     if (!token && answer) {
         token = o->end_token;
-        if (!token) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: which token ends an answer is not known: the model's folder names none; "
-                                "give `append_token` TOKEN, or `append_token` none to end it with none", d->rows.path);
-            return -1;
-        }
+        if (!token)
+            return tune_error_usage("%s: which token ends an answer is not known: the model's "
+                                    "folder names none; give `append_token` TOKEN, or "
+                                    "`append_token` none to end it with none", d->rows.path);
     }
     if (!token || !strcmp(token, "none"))
         return 0;
     if ((d->append_id = tune_tokenizer_id(d->tok, token)) >= 0)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "the tokenizer has no token \"%s\" to append", token);
-    return -1;
+    return tune_error_usage("the tokenizer has no token \"%s\" to append", token);
 }
 
 /* Looks for a row to train on among the first ones. A set that has none is refused now, not after
@@ -356,8 +349,7 @@ static int probe_formatted(struct tune_dataset *d)
         snprintf(d->warning, sizeof d->warning, "%s", text);
         return 0;
     }
-    tune_error_set("%s: %s", d->rows.path, text);
-    return -1;
+    return tune_error_set("%s: %s", d->rows.path, text);
 }
 
 static void describe(struct tune_dataset *d)
@@ -384,11 +376,10 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
 {
     bool automatic = !o->row_format || !strcmp(o->row_format, "auto");
     bool paragraphs = d->rows.format == TUNE_DATASET_TEXT, csv = d->rows.header.text != NULL;
-    if (paragraphs && (o->prompt_template || o->columns || (!automatic && strcmp(o->row_format, "text")))) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no columns; leave `format`, `columns` and "
-                            "`prompt_template` out", d->rows.path);
-        return -1;
-    }
+    bool other = !automatic && strcmp(o->row_format, "text");
+    if (paragraphs && (o->prompt_template || o->columns || other))
+        return tune_error_usage("%s is read as plain text, which has no columns; leave `format`, "
+                                "`columns` and `prompt_template` out", d->rows.path);
     bool as_ever = !o->prompt_template && !o->columns && (!o->row_format || !strcmp(o->row_format, "text") ||
                                                          (automatic && (o->text_field || o->response_template)));
     struct tune_dataset_options given = *o;
@@ -398,16 +389,13 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
         TRY(tune_columns_find(&d->columns, &d->rows, o->skip_bad_rows));
     TRY(tune_format_settle(&d->format, &d->columns, &given, &d->rows));
     d->formatted = d->format.kind != TUNE_FORMAT_TEXT;
-    if (d->formatted && o->text_field) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "`text_field` %s is for rows of plain text, and these are %s; leave it out, or give "
-                            "`format` text", o->text_field, tune_format_name(&d->format));
-        return -1;
-    }
-    if (o->text_field && o->columns) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "`text_field` %s and `columns` %s both say which column is the text; leave one of "
-                            "them out", o->text_field, o->columns);
-        return -1;
-    }
+    if (d->formatted && o->text_field)
+        return tune_error_usage("`text_field` %s is for rows of plain text, and these are %s; "
+                                "leave it out, or give `format` text", o->text_field,
+                                tune_format_name(&d->format));
+    if (o->text_field && o->columns)
+        return tune_error_usage("`text_field` %s and `columns` %s both say which column is the "
+                                "text; leave one of them out", o->text_field, o->columns);
     const char *field = o->columns && !d->formatted ? d->format.columns[0] : o->text_field;
     if (field && !(d->text.field = strdup(field)))
         return no_memory("a field name");
@@ -418,19 +406,16 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
 {
     d->skip_bad_rows = o->skip_bad_rows;
     if (o->response_template) {
-        if (!*o->response_template) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "the response template is empty; leave it out to train on everything");
-            return -1;
-        }
+        if (!*o->response_template)
+            return tune_error_usage("the response template is empty; leave it out to train on "
+                                    "everything");
         d->response_size = strlen(o->response_template);
         if (!(d->response = strdup(o->response_template)))
             return no_memory("the response template");
     }
-    if (d->rows.format == TUNE_DATASET_TEXT && o->text_field) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s is read as plain text, which has no field \"%s\"; leave `text_field` out",
-                            d->rows.path, o->text_field);
-        return -1;
-    }
+    if (d->rows.format == TUNE_DATASET_TEXT && o->text_field)
+        return tune_error_usage("%s is read as plain text, which has no field \"%s\"; leave "
+                                "`text_field` out", d->rows.path, o->text_field);
     TRY(settle_format(d, o));
     TRY(settle_append(d, o));
     if (d->formatted) {
@@ -446,7 +431,7 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
 static struct tune_dataset *dataset_new(int max_length)
 {
     if (max_length < 1) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "max_length is %d tokens, expected at least 1", max_length);
+        tune_error_usage("max_length is %d tokens, expected at least 1", max_length);
         return NULL;
     }
     struct tune_dataset *d = calloc(1, sizeof *d);
@@ -597,10 +582,11 @@ int tune_dataset_unchanged(const struct tune_dataset *d)
     TRY(tune_file_stamp(d->rows.path, &now));
     if (now.size == d->stamp.size && strcmp(now.modified, d->stamp.modified) == 0)
         return 0;
-    tune_error_set("%s was changed while it was read: %lld bytes of %s then, %lld bytes of %s now; rows read before and after "
-                   "may not belong together: begin again with a file that stays as it is", d->rows.path,
-                   (long long)d->stamp.size, d->stamp.modified, (long long)now.size, now.modified);
-    return -1;
+    return tune_error_set("%s was changed while it was read: %lld bytes of %s then, %lld bytes of "
+                          "%s now; rows read before and after may not belong together: begin "
+                          "again with a file that stays as it is", d->rows.path,
+                          (long long)d->stamp.size, d->stamp.modified, (long long)now.size,
+                          now.modified);
 }
 
 int tune_dataset_whole(const struct tune_dataset *d)

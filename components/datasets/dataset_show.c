@@ -126,6 +126,5 @@ int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n,
     TRY(status);
     if (fflush(stream) == 0 && !ferror(stream))
         return 0;
-    tune_error_set("cannot write the shown rows");
-    return -1;
+    return tune_error_set("cannot write the shown rows");
 }

@@ -41,12 +41,6 @@ enum { ALPACA_INPUT = 2, FIRST_ROWS = 100 }; /* its place among the names; looke
  * rows are the same tokens in every epoch, on every day, and after --resume. */
 #define CHAT_DATE INT64_C(1721952000) /* 26 July 2024 */
 
-static int usage(const char *format, const char *a, const char *b, const char *c)
-{
-    tune_error_set_kind(TUNE_ERROR_USAGE, format, a, b, c);
-    return -1;
-}
-
 static int no_memory(void)
 {
     tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a row's text");
@@ -75,8 +69,8 @@ static int read_map(struct tune_format *f, const char *text)
         char *equal = p + strcspn(p, "=,"), *end = equal + strcspn(equal, ",");
         bool last = !*end;
         if (*equal != '=' || equal == p || equal + 1 == end)
-            return usage("`columns` \"%s\": expected NAME=COLUMN,...: what the format calls it, and what the file does%s%s", text,
-                         "", "");
+            return tune_error_usage("`columns` \"%s\": expected NAME=COLUMN,...: what the format "
+                                    "calls it, and what the file does", text);
         *equal = *end = 0;
         p = end + !last;
     }
@@ -139,8 +133,9 @@ static int choose(struct tune_format *f, const struct tune_columns *have, const 
     f->recognised = !o->row_format || !strcmp(o->row_format, "auto");
     if (o->prompt_template) {
         if (!f->recognised)
-            return usage("`format` %s and `prompt_template` %s both say what rows look like; leave one of them out%s",
-                         o->row_format, o->prompt_template, "");
+            return tune_error_usage("`format` %s and `prompt_template` %s both say what rows look "
+                                    "like; leave one of them out", o->row_format,
+                                    o->prompt_template);
         f->recognised = false;
         f->kind = TUNE_FORMAT_TEMPLATE;
         return tune_prompt_template_open(&f->templates[0], o->prompt_template);
@@ -154,8 +149,8 @@ static int choose(struct tune_format *f, const struct tune_columns *have, const 
             f->kind = (enum tune_format_kind)i;
             return 0;
         }
-    return usage("\"%s\" is no format of rows; expected auto, text, alpaca, instruct, prompt-completion, messages or sharegpt%s%s",
-                 o->row_format, "", "");
+    return tune_error_usage("\"%s\" is no format of rows; expected auto, text, alpaca, instruct, "
+                            "prompt-completion, messages or sharegpt", o->row_format);
 }
 
 /* The names of its columns, in the order in which values are read. */
@@ -190,15 +185,18 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
         const char *column = p + strlen(p) + 1;
         int i = 0;
         if (column_of(f, p) != column)
-            return usage("`columns`: \"%s\" stands before a '=' twice; leave one of them out%s%s", p, "", "");
+            return tune_error_usage("`columns`: \"%s\" stands before a '=' twice; leave one of "
+                                    "them out", p);
         while (i < f->count && strcmp(f->names[i], p))
             i++;
         if (i == f->count && tune_columns_has(have, p))
-            return usage("`columns`: \"%s\" is a column of the file, and stands behind the '='; before it one of: %s (the "
-                         "format is %s; `format` says another)", p, names, tune_format_name(f));
+            return tune_error_usage("`columns`: \"%s\" is a column of the file, and stands behind "
+                                    "the '='; before it one of: %s (the format is %s; `format` "
+                                    "says another)", p, names, tune_format_name(f));
         if (i == f->count)
-            return usage("`columns`: \"%s\" is nothing that the format %s reads; expected one of: %s (before the '=', the "
-                         "file's column behind it)", p, tune_format_name(f), names);
+            return tune_error_usage("`columns`: \"%s\" is nothing that the format %s reads; "
+                                    "expected one of: %s (before the '=', the file's column "
+                                    "behind it)", p, tune_format_name(f), names);
         p = column + strlen(column) + 1;
     }
     return 0;
@@ -212,12 +210,13 @@ static int check_columns(const struct tune_format *f, const struct tune_columns 
         if (tune_columns_has(have, f->columns[i]) || (i >= f->count - f->optional && !mapped))
             continue;
         const char *nearest = tune_nearest(f->columns[i], (const char *const *)have->names, have->count, NULL);
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s; the nearest is \"%.100s\" "
-                            "(`columns` %.100s=COLUMN says which one is meant)", path, f->columns[i], tune_format_name(f),
-                            f->kind == TUNE_FORMAT_TEMPLATE ? "slot {" : "\"", f->names[i],
-                            f->kind == TUNE_FORMAT_TEMPLATE ? "}" : "\"", tune_columns_list(have, list, sizeof list),
-                            nearest ? nearest : "none", mapped ? f->names[i] : f->columns[i]);
-        return -1;
+        return tune_error_usage("%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s; the "
+                                "nearest is \"%.100s\" (`columns` %.100s=COLUMN says which one is "
+                                "meant)", path, f->columns[i], tune_format_name(f),
+                                f->kind == TUNE_FORMAT_TEMPLATE ? "slot {" : "\"", f->names[i],
+                                f->kind == TUNE_FORMAT_TEMPLATE ? "}" : "\"",
+                                tune_columns_list(have, list, sizeof list),
+                                nearest ? nearest : "none", mapped ? f->names[i] : f->columns[i]);
     }
     return 0;
 }
@@ -241,15 +240,16 @@ static int settle_train_on(struct tune_format *f, const struct tune_dataset_opti
         return 0;
     }
     if (text && i < 4 && k->train_on[i])
-        return usage(i == TUNE_TRAIN_ON_ALL
-                         ? "`train_on` all and `response_template` contradict each other; leave one of them out%s%s%s"
-                         : "`train_on` completion: rows of plain text do not say where theirs begins; give "
-                           "`response_template` TEXT, or `format`%s%s%s", "", "", "");
+        return tune_error_usage(i == TUNE_TRAIN_ON_ALL
+                                ? "`train_on` all and `response_template` contradict each other; "
+                                  "leave one of them out"
+                                : "`train_on` completion: rows of plain text do not say where "
+                                  "theirs begins; give `response_template` TEXT, or `format`");
     for (int n = 0; n < 4; n++)
         if (k->train_on[n])
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", train_on[n]);
-    return usage("`train_on` %s has no meaning for rows of the format %s; expected one of: %s", o->train_on, tune_format_name(f),
-                 names);
+    return tune_error_usage("`train_on` %s has no meaning for rows of the format %s; expected one "
+                            "of: %s", o->train_on, tune_format_name(f), names);
 }
 
 static int open_chat(struct tune_format *f, const struct tune_dataset_options *o, const char *path)
@@ -259,8 +259,9 @@ static int open_chat(struct tune_format *f, const struct tune_dataset_options *o
     if (!conversations && !o->chat_template)
         return 0;
     if (!conversations)
-        return usage("%s: `chat_template` writes conversations, and these rows of the format %s are none; leave it out, or give "
-                     "another `format`%s", path, tune_format_name(f), "");
+        return tune_error_usage("%s: `chat_template` writes conversations, and these rows of the "
+                                "format %s are none; leave it out, or give another `format`",
+                                path, tune_format_name(f));
     f->chat = tune_chat_template_open(o->model_folder, o->chat_template);
     if (f->chat) {
         tune_chat_template_date(f->chat, CHAT_DATE);
@@ -285,8 +286,8 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
         TRY(check_columns(f, have, rows->path));
     TRY(settle_train_on(f, o));
     if (f->kind != TUNE_FORMAT_TEXT && o->response_template)
-        return usage("`response_template` looks for text in rows of plain text; rows of the format %s say what is trained%s%s",
-                     tune_format_name(f), "", "");
+        return tune_error_usage("`response_template` looks for text in rows of plain text; rows "
+                                "of the format %s say what is trained", tune_format_name(f));
     return open_chat(f, o, rows->path);
 }
 
@@ -336,8 +337,8 @@ static int put(struct tune_pieces *p, const char *text, size_t size, bool traine
 
 static int bad_row(const struct tune_rows *rows, const struct tune_row *row, const char *column, const char *what)
 {
-    tune_error_set("%s:%lld: the column \"%.200s\" %s", rows->path, (long long)row->line, column, what);
-    return -1;
+    return tune_error_set("%s:%lld: the column \"%.200s\" %s", rows->path, (long long)row->line,
+                          column, what);
 }
 
 /* Absent, null or empty. */

@@ -58,8 +58,9 @@ static struct tune_dataset *open_file(const struct tune_flags *flags, const char
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
     if (!flags->dataset || !*flags->dataset) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "no --dataset; give a file of rows to train on: --dataset my.jsonl (one "
-                            "object a line), .json (an array of objects), .csv, .tsv or .txt (paragraphs)");
+        tune_error_usage("no --dataset; give a file of rows to train on: --dataset my.jsonl (one "
+                         "object a line), .json (an array of objects), .csv, .tsv or .txt "
+                         "(paragraphs)");
         return NULL;
     }
     if (flags->starting)

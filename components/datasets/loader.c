@@ -120,11 +120,9 @@ static int plan(struct tune_loader *load)
     if (o->max_steps >= 0)
         return 0;
     double rows = (double)load->rows * o->epochs;
-    if (!(rows < 0x1p53)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "epochs %g of %lld rows: too many rows to count", o->epochs,
-                            (long long)load->rows);
-        return -1;
-    }
+    if (!(rows < 0x1p53))
+        return tune_error_usage("epochs %g of %lld rows: too many rows to count", o->epochs,
+                                (long long)load->rows);
     /* 1000 rows * 0.1 epochs is 100 rows, though the product is 100.00000000000001 */
     load->total = (int64_t)ceil(rows * (1 - 1e-12));
     if (load->total < 1)
@@ -135,17 +133,15 @@ static int plan(struct tune_loader *load)
 
 int tune_loader_too_long(const struct tune_loader *load, int64_t row, int64_t tokens)
 {
-    tune_error_set("row %lld has %lld tokens, the loader was made for max_length %d; give both the same", (long long)row,
-                   (long long)tokens, load->o.max_length);
-    return -1;
+    return tune_error_set("row %lld has %lld tokens, the loader was made for max_length %d; give "
+                          "both the same", (long long)row, (long long)tokens, load->o.max_length);
 }
 
 /* ---- new and free ---- */
 
 static int usage(const char *name, double value, const char *expected)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s is %g, expected %s", name, value, expected);
-    return -1;
+    return tune_error_usage("%s is %g, expected %s", name, value, expected);
 }
 
 static int check(const struct tune_loader_options *o)
@@ -172,10 +168,10 @@ static int check(const struct tune_loader_options *o)
 static int empty_part(const struct tune_loader *load)
 {
     long long all = (long long)tune_dataset_rows(load->data);
-    tune_error_set_kind(TUNE_ERROR_USAGE, "train_split %g leaves no row %s of %lld; choose %s one, or use more rows",
-                        load->o.train_split, load->o.part == TUNE_TRAIN ? "to train on" : "held out", all,
-                        load->o.part == TUNE_TRAIN ? "a larger" : "a smaller");
-    return -1;
+    return tune_error_usage("train_split %g leaves no row %s of %lld; choose %s one, or use more "
+                            "rows", load->o.train_split,
+                            load->o.part == TUNE_TRAIN ? "to train on" : "held out", all,
+                            load->o.part == TUNE_TRAIN ? "a larger" : "a smaller");
 }
 
 int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
@@ -322,12 +318,14 @@ static int nothing(const struct tune_loader *load)
     const struct tune_made *out = &load->out;
     char where[TUNE_DATASET_SOURCE_SIZE];
     tune_dataset_source(load->data, tune_loader_order(load, load->at.epoch, 0), where, sizeof where);
-    tune_error_set("not one of %lld rows has a token to train on: %lld cannot be read%s, %lld have no text or answer to train on, "
-                   "%lld lost theirs to max_length %d; the first is %.200s: look at rows with `show_tokens` 5, or raise `max_length`",
-                   (long long)(out->bad + out->unlabelled + out->cut), (long long)out->bad,
-                   out->bad > 0 ? " (without `skip_bad_rows` an error says why)" : "", (long long)out->unlabelled,
-                   (long long)out->cut, load->o.max_length, where);
-    return -1;
+    return tune_error_set("not one of %lld rows has a token to train on: %lld cannot be read%s, "
+                          "%lld have no text or answer to train on, %lld lost theirs to "
+                          "max_length %d; the first is %.200s: look at rows with `show_tokens` 5, "
+                          "or raise `max_length`",
+                          (long long)(out->bad + out->unlabelled + out->cut), (long long)out->bad,
+                          out->bad > 0 ? " (without `skip_bad_rows` an error says why)" : "",
+                          (long long)out->unlabelled, (long long)out->cut, load->o.max_length,
+                          where);
 }
 
 /* The next step is made. 1: a signal was noted meanwhile. */
@@ -456,11 +454,10 @@ static void restart(struct tune_loader *load, int64_t step, const struct tune_wa
 
 int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
 {
-    if (at->step < 0 || at->rows < 0 || at->rows > load->total) {
-        tune_error_set("cannot go on behind step %lld and row %lld: the plan has %lld rows; rows, `epochs` or `train_split` are "
-                       "not those of the run", (long long)at->step, (long long)at->rows, (long long)load->total);
-        return -1;
-    }
+    if (at->step < 0 || at->rows < 0 || at->rows > load->total)
+        return tune_error_set("cannot go on behind step %lld and row %lld: the plan has %lld "
+                              "rows; rows, `epochs` or `train_split` are not those of the run",
+                              (long long)at->step, (long long)at->rows, (long long)load->total);
     restart(load, at->step, &(struct tune_walk){.step = at->step, .epoch = at->rows / load->rows, .offset = at->rows % load->rows,
                                            .used = at->rows});
     return 0;

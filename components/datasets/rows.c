@@ -70,8 +70,7 @@ static struct tune_row_place place(const struct tune_rows *rows, const char *p, 
 static int fail_at(const struct tune_rows *rows, const struct tune_row_place *from, const char *p, const char *what)
 {
     int64_t line = from->line + count_lines(rows->file.data + from->offset, p);
-    tune_error_set("%s:%lld: %s", rows->path, (long long)line, what);
-    return -1;
+    return tune_error_set("%s:%lld: %s", rows->path, (long long)line, what);
 }
 
 /* The four walks: from *at to the row at or after it, *at moves behind it. 1 with *row, 0 at the end, -1. */
@@ -248,9 +247,9 @@ static int settle_format(struct tune_rows *rows, const char *first)
     for (size_t i = 0; i < sizeof unread / sizeof *unread; i++) {
         if (strcasecmp(ending, unread[i]) != 0)
             continue;
-        tune_error_set("%s: %s files are not read; expected .jsonl (one object a line), .json (an array of objects), "
-                       ".csv or .tsv (a first line of column names) or .txt (paragraphs)", rows->path, ending);
-        return -1;
+        return tune_error_set("%s: %s files are not read; expected .jsonl (one object a line), "
+                              ".json (an array of objects), .csv or .tsv (a first line of column "
+                              "names) or .txt (paragraphs)", rows->path, ending);
     }
     if (strcasecmp(ending, ".jsonl") == 0 || strcasecmp(ending, ".ndjson") == 0)
         rows->format = TUNE_DATASET_JSONL;
@@ -267,10 +266,9 @@ static int settle_format(struct tune_rows *rows, const char *first)
 static int begin(struct tune_rows *rows, struct tune_row_place *at)
 {
     const char *p = rows->file.data, *end = file_end(rows);
-    if (rows->file.size >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0)) {
-        tune_error_set("%s: is UTF-16 by its first bytes, expected UTF-8; save it as UTF-8", rows->path);
-        return -1;
-    }
+    if (rows->file.size >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0))
+        return tune_error_set("%s: is UTF-16 by its first bytes, expected UTF-8; save it as UTF-8",
+                              rows->path);
     if (rows->file.size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
         p += 3;
     *at = place(rows, p, 1);
@@ -325,8 +323,8 @@ static int index_rows(struct tune_rows *rows)
     TRY(got);
     if (rows->count > 0)
         return 0;
-    tune_error_set("%s: has no rows (%zu bytes), expected at least one", rows->path, rows->file.size);
-    return -1;
+    return tune_error_set("%s: has no rows (%zu bytes), expected at least one", rows->path,
+                          rows->file.size);
 }
 
 int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format)
@@ -352,9 +350,8 @@ int tune_rows_uncut(const struct tune_rows *rows)
     struct stat st;
     if (stat(rows->path, &st) < 0 || (size_t)st.st_size >= rows->file.size)
         return 0; /* removed or replaced whole: the mapping keeps the old file */
-    tune_error_set("%s was cut from %zu to %lld bytes while it was being read; put the whole file back",
-                   rows->path, rows->file.size, (long long)st.st_size);
-    return -1;
+    return tune_error_set("%s was cut from %zu to %lld bytes while it was being read; put the "
+                          "whole file back", rows->path, rows->file.size, (long long)st.st_size);
 }
 
 struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i)

@@ -23,10 +23,10 @@ int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *
 {
     if (row->size <= TUNE_ROW_LIMIT)
         return 0;
-    tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", t->rows->path, (long long)row->line, row->size,
-                   TUNE_ROW_LIMIT,
-                   t->rows->format == TUNE_DATASET_TEXT ? "; part the text into paragraphs by empty lines" : "");
-    return -1;
+    return tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", t->rows->path,
+                          (long long)row->line, row->size, TUNE_ROW_LIMIT,
+                          t->rows->format == TUNE_DATASET_TEXT
+                          ? "; part the text into paragraphs by empty lines" : "");
 }
 
 struct fields {
@@ -115,11 +115,10 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
     int status = read_fields(&j, &f);
     tune_json_free(&j);
     TRY(status);
-    if (f.rank < 0 || (f.rank == 0 && f.strings > 1)) {
-        tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s (choose with `text_field`, "
-                       "or give `format` and `columns`)", t->rows->path, (long long)row->line, f.names[0] ? f.names : "none");
-        return -1;
-    }
+    if (f.rank < 0 || (f.rank == 0 && f.strings > 1))
+        return tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s "
+                              "(choose with `text_field`, or give `format` and `columns`)",
+                              t->rows->path, (long long)row->line, f.names[0] ? f.names : "none");
     t->field = strdup(f.chosen);
     return t->field ? 0 : no_memory("a field name");
 }
@@ -137,9 +136,9 @@ static int read_paragraph(const struct tune_text_rows *t, const struct tune_row 
                 line++;
                 begin = p + 1;
             }
-        tune_error_set("%s:%lld:%lld: invalid UTF-8 (byte 0x%02x)", t->rows->path, (long long)line,
-                       (long long)(row->text + bad - begin) + 1, (unsigned char)row->text[bad]);
-        return -1;
+        return tune_error_set("%s:%lld:%lld: invalid UTF-8 (byte 0x%02x)", t->rows->path,
+                              (long long)line, (long long)(row->text + bad - begin) + 1,
+                              (unsigned char)row->text[bad]);
     }
     *text = (struct tune_text){row->text, row->size};
     if (!memmem(row->text, row->size, "\r\n", 2))
@@ -188,8 +187,8 @@ int tune_text_rows_choose_column(struct tune_text_rows *t)
     if (t->field && tune_columns_has(t->columns, t->field))
         return 0;
     if (t->field)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: no column \"%s\"; it has: %s (choose with `text_field`)", t->rows->path,
-                            t->field, tune_columns_list(t->columns, list, sizeof list));
+        tune_error_usage("%s: no column \"%s\"; it has: %s (choose with `text_field`)",
+                         t->rows->path, t->field, tune_columns_list(t->columns, list, sizeof list));
     else if (!found)
         tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with `text_field`, or give `format` and "
                        "`columns`)",

@@ -67,10 +67,9 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
         return 0;
     if (!loss)
         return 0;
-    if (!isfinite(sum)) {
-        tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look for NaN in the model's weights");
-        return -1;
-    }
+    if (!isfinite(sum))
+        return tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look "
+                              "for NaN in the model's weights");
     *loss = sum / (double)labels;
     return 0;
 }

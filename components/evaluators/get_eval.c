@@ -4,28 +4,24 @@
 #include "evaluators/evaluator.h"
 #include "flags/flags.h"
 
-static int usage(const char *text)
-{
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s", text);
-    return -1;
-}
-
 static int nothing(const char *option)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s, but no rows are held out to evaluate on; give --eval-dataset FILE, or --train-split "
-                        "below 1, say 0.95", option);
-    return -1;
+    return tune_error_usage("%s, but no rows are held out to evaluate on; give --eval-dataset "
+                            "FILE, or --train-split below 1, say 0.95", option);
 }
 
 static int check(const struct tune_flags *flags)
 {
     bool split = flags->loader.train_split < 1;
     if (flags->eval.path && split)
-        return usage("--eval-dataset and --train-split below 1 both say what to evaluate on; leave one of them out");
+        return tune_error_usage("--eval-dataset and --train-split below 1 both say what to "
+                                "evaluate on; leave one of them out");
     if (flags->eval.patience > 0 && flags->eval.every == 0)
-        return usage("--patience counts evaluations, and without --eval-every there is one, at the end; give --eval-every N");
+        return tune_error_usage("--patience counts evaluations, and without --eval-every "
+                                "there is one, at the end; give --eval-every N");
     if (flags->eval.min_delta > 0 && flags->eval.patience == 0)
-        return usage("--min-delta is what --patience goes by; give --patience N, or leave it out");
+        return tune_error_usage("--min-delta is what --patience goes by; give --patience N, or "
+                                "leave it out");
     if (flags->eval.path || split)
         return 0;
     if (flags->eval.every > 0)

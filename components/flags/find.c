@@ -114,9 +114,9 @@ static int absent(const char *name, const char *hub_id, const struct tune_known_
     if (known)
         snprintf(like, sizeof like, "\nor, with random weights, to measure speed only:\n"
                  "  build/init_model --like %s --seed 1 models/%s", known->name, last);
-    tune_error_set("model \"%s\": neither in models/%s nor in the Hub client's cache. To get it:\n"
-                   "  tools/download.sh %s models/%s%s", name, last, hub_id, last, like);
-    return -1;
+    return tune_error_set("model \"%s\": neither in models/%s nor in the Hub client's cache. To "
+                          "get it:\n  tools/download.sh %s models/%s%s", name, last, hub_id, last,
+                          like);
 }
 
 static int no_such_name(const char *name)
@@ -129,10 +129,10 @@ static int no_such_name(const char *name)
     for (int i = 0; names && i < count; i++)
         names[i] = models[i].name;
     const char *nearest = names ? tune_nearest(name, names, count, NULL) : NULL;
-    tune_error_set_kind(TUNE_ERROR_USAGE,
-                        "model \"%s\": neither a folder, nor a known name%s%s%s, nor a Hub id such as ORG/NAME; "
-                        "--list-models shows the known ones", name, nearest ? " (the nearest is " : "",
-                        nearest ? nearest : "", nearest ? ")" : "");
+    tune_error_usage("model \"%s\": neither a folder, nor a known name%s%s%s, nor a Hub id such "
+                     "as ORG/NAME; --list-models shows the known ones", name,
+                     nearest ? " (the nearest is " : "", nearest ? nearest : "",
+                     nearest ? ")" : "");
     free(names);
     free(models);
     return -1;
@@ -141,11 +141,9 @@ static int no_such_name(const char *name)
 int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
 {
     struct tune_known_model known;
-    if (!name || !*name) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--model is missing: a model folder, a known name (see --list-models) or a "
-                            "Hub id such as HuggingFaceTB/SmolLM2-135M");
-        return -1;
-    }
+    if (!name || !*name)
+        return tune_error_usage("--model is missing: a model folder, a known name (see "
+                                "--list-models) or a Hub id such as HuggingFaceTB/SmolLM2-135M");
     bool there = tune_file_is_folder(name);
     if (there && has(name, "config.json"))
         return tune_path(folder, "%s", name);
@@ -155,16 +153,15 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
     bool named = found && (!strcasecmp(name, known.name) || !strcasecmp(name, known.hub_id));
     if (there && !named)
         return no_config(name);
-    if (!there && tune_file_exists(name)) {
-        tune_error_set("%s is a file; expected the folder it lies in, with config.json beside the weights", name);
-        return -1;
-    }
+    if (!there && tune_file_exists(name))
+        return tune_error_set("%s is a file; expected the folder it lies in, with config.json "
+                              "beside the weights", name);
     if (!found && !hub_shaped(name)) {
         if (!strchr(name, '/'))
             return no_such_name(name);
-        tune_error_set("%s: no such folder; expected a model folder, a known name (see --list-models) or a Hub id "
-                       "such as HuggingFaceTB/SmolLM2-135M", name);
-        return -1;
+        return tune_error_set("%s: no such folder; expected a model folder, a known name (see "
+                              "--list-models) or a Hub id such as HuggingFaceTB/SmolLM2-135M",
+                              name);
     }
     const char *hub_id = found ? known.hub_id : name;
     /* /elsewhere/SmolLM2-135M that is not there must not quietly become another folder */
@@ -207,9 +204,8 @@ static int fingerprint(const char *folder, uint64_t *hash)
     }
     if (count <= 0) {
         free(files);
-        tune_error_set("%s: no weights in this folder; expected model.safetensors, or model-00001-of-0000N.safetensors "
-                       "with their index", folder);
-        return -1;
+        return tune_error_set("%s: no weights in this folder; expected model.safetensors, or "
+                              "model-00001-of-0000N.safetensors with their index", folder);
     }
     *hash = 0;
     for (int i = 0; i < count; i++) {

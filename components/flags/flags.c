@@ -84,11 +84,10 @@ int tune_flags_set(struct tune_flags_state *state, int i, const char *text, enum
 
 static int add_service(struct tune_flags_state *state, int i, const struct tune_option *o)
 {
-    if (i < 0 || (state->at[i].row.type != TUNE_INT && state->at[i].row.type != TUNE_BOOL)) {
-        tune_error_set("TUNE_OPTION_SERVED(\"%s\"): %s in the program's table", o->name,
-                       i < 0 ? "there is no such option before it" : "that option is neither an int nor a bool");
-        return -1;
-    }
+    if (i < 0 || (state->at[i].row.type != TUNE_INT && state->at[i].row.type != TUNE_BOOL))
+        return tune_error_set("TUNE_OPTION_SERVED(\"%s\"): %s in the program's table", o->name,
+                              i < 0 ? "there is no such option before it"
+                              : "that option is neither an int nor a bool");
     state->at[i].service = o->at;
     return 0;
 }
@@ -101,13 +100,13 @@ static int merge(struct tune_flags_state *state, const struct tune_option *optio
         n++;
     if (!(state->at = calloc((size_t)n + 1, sizeof *state->at)))
         return no_memory();
-    const char *group = NULL;
+    const char *group = "";
     bool more = false;
     for (const struct tune_option *o = options; o->name; o++) {
         if (o->type == TUNE_GROUP) {
             more = o->value != NULL;
             if (!more)
-                group = *o->name ? o->name : NULL;
+                group = o->name;
             continue;
         }
         int i = tune_flags_row(state, o->name, strlen(o->name));
@@ -141,10 +140,9 @@ static int put_defaults(struct tune_flags_state *state)
         struct tune_option *row = &state->at[i].row;
         char where[160];
         snprintf(where, sizeof where, "the default of --%s", row->name);
-        if (!row->at) {
-            tune_error_set("option --%s: its row in the program's table names no place (at is NULL)", row->name);
-            return -1;
-        }
+        if (!row->at)
+            return tune_error_set("option --%s: its row in the program's table names no place (at "
+                                  "is NULL)", row->name);
         if (row->value)
             TRY(tune_flags_set(state, i, row->value, TUNE_FROM_DEFAULT, where));
         else if (row->type == TUNE_STRING || row->type == TUNE_CHOICE)
@@ -181,8 +179,9 @@ static int unknown(const struct tune_flags_state *state, const char *where, cons
     int distance;
     const char *nearest = tune_nearest(name, names, n, &distance), *explained = distance > 3 ? by_help(state, name) : NULL;
     nearest = explained ? explained : nearest;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%sunknown option \"%s%s\"%s%s%s", where, dashes, name,
-                        nearest ? "; the nearest is " : "", nearest ? dashes : "", nearest ? nearest : "");
+    tune_error_usage("%sunknown option \"%s%s\"%s%s%s", where, dashes, name,
+                     nearest ? "; the nearest is " : "", nearest ? dashes : "",
+                     nearest ? nearest : "");
     free(names);
     return -1;
 }
@@ -276,7 +275,7 @@ static int apply_file(struct tune_flags_state *state, const char *path, enum tun
     struct tune_json j;
     if (tune_file_read(path, 1 << 24, &text, &size) < 0) {
         if (source == TUNE_FROM_CONFIG)
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--config: %s", tune_error_message());
+            tune_error_usage("--config: %s", tune_error_message());
         return -1;
     }
     tune_json_start(&j, path, text, size, 1);
@@ -284,7 +283,7 @@ static int apply_file(struct tune_flags_state *state, const char *path, enum tun
     if (result == 0)
         result = tune_json_end(&j);
     if (result < 0 && tune_error_kind() != TUNE_ERROR_CANNOT)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s", tune_error_message()); /* what the user wrote, though in a file */
+        tune_error_usage("%s", tune_error_message()); /* what the user wrote, though in a file */
     tune_json_free(&j);
     free(text);
     return result;
@@ -336,10 +335,9 @@ static int take_positional(struct reader *r, const char *word)
     if (i < state->count)
         return r->pass != REST ? 0 : tune_flags_set(state, i, word, TUNE_FROM_FLAG, state->at[i].row.name);
     bool yes = !strcmp(word, "true") || !strcmp(word, "false");
-    tune_error_set_kind(TUNE_ERROR_USAGE, "unexpected argument \"%s\": %s", word,
-                        yes ? "a switch takes its value after =, as in --shuffle=false"
+    return tune_error_usage("unexpected argument \"%s\": %s", word, yes
+                            ? "a switch takes its value after =, as in --shuffle=false"
                             : "options begin with --, see --help");
-    return -1;
 }
 
 /* Its value: after '=', or the next word; NULL with an error if there is none. */
@@ -352,9 +350,9 @@ static const char *take_value(struct reader *r, const char *equal, const char *n
         r->at++;
         return word;
     }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--%s: expected a value, found %s%s%s%s%s", name, word ? "\"" : "nothing",
-                        word ? word : "", word ? "\"; a value that begins so is written --" : "", word ? name : "",
-                        word ? "=VALUE" : "");
+    tune_error_usage("--%s: expected a value, found %s%s%s%s%s", name, word ? "\"" : "nothing",
+                     word ? word : "", word ? "\"; a value that begins so is written --" : "",
+                     word ? name : "", word ? "=VALUE" : "");
     return NULL;
 }
 
@@ -376,9 +374,8 @@ static int take_builtin(struct reader *r, int b, const char *equal)
         state->wish = TUNE_WISH_HELP_ALL;
         r->at += !equal;
     } else if (equal) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--%s takes no value%s", builtin[b].name,
-                            state->wish == TUNE_WISH_HELP ? " but all" : "");
-        return -1;
+        return tune_error_usage("--%s takes no value%s", builtin[b].name,
+                                state->wish == TUNE_WISH_HELP ? " but all" : "");
     }
     return 0;
 }
@@ -424,8 +421,8 @@ static int take_words(struct tune_flags *flags, enum pass pass)
         } else if (!strcmp(word, "-h")) {
             flags->state->wish = TUNE_WISH_HELP;
         } else if (word[1] != '-') {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "unknown option \"%s\"; options begin with --, see --help", word);
-            return -1;
+            return tune_error_usage("unknown option \"%s\"; options begin with --, see --help",
+                                    word);
         } else {
             TRY(take_option(&r, word));
         }
@@ -439,9 +436,8 @@ static int miss_positional(const struct tune_flags_state *state)
         if (positional(&state->at[i].row) && !state->at[i].text) {
             const struct tune_option *row = &state->at[i].row;
             bool choice = tune_option_is_choice(row);
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s is missing: %s%s%s", row->name, row->help, choice ? "; expected one of " : "",
-                                choice ? row->range : "");
-            return -1;
+            return tune_error_usage("%s is missing: %s%s%s", row->name, row->help,
+                                    choice ? "; expected one of " : "", choice ? row->range : "");
         }
     return 0;
 }

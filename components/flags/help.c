@@ -44,20 +44,11 @@ static int left_column(FILE *out, const struct tune_option *row)
 {
     if (*row->name == '<')
         return fprintf(out, "  %s", row->name);
-    switch (row->type) {
-    case TUNE_BOOL:
+    static const char *const values[] = {[TUNE_INT] = "N", [TUNE_INT64] = "N", [TUNE_DOUBLE] = "NUMBER",
+                                         [TUNE_STRING] = "TEXT"};
+    if (row->type == TUNE_BOOL)
         return fprintf(out, "  --[no-]%s", row->name);
-    case TUNE_CHOICE:
-    case TUNE_ENUM:
-    case TUNE_DTYPE:
-        return fprintf(out, "  --%s %s", row->name, row->range);
-    case TUNE_STRING:
-        return fprintf(out, "  --%s TEXT", row->name);
-    case TUNE_DOUBLE:
-        return fprintf(out, "  --%s NUMBER", row->name);
-    default:
-        return fprintf(out, "  --%s N", row->name);
-    }
+    return fprintf(out, "  --%s %s", row->name, tune_option_is_choice(row) ? row->range : values[row->type]);
 }
 
 /* A help text, or its first sentence. */
@@ -109,8 +100,7 @@ static void one_option(FILE *out, const struct tune_flags_entry *e, bool all)
 
 static bool same_group(const struct tune_flags_state *state, int a, int b)
 {
-    const char *x = state->at[a].group, *y = state->at[b].group;
-    return !strcmp(x ? x : "", y ? y : "");
+    return !strcmp(state->at[a].group, state->at[b].group);
 }
 
 static bool listed(const struct tune_flags_state *state, int i)
@@ -123,7 +113,7 @@ static void group(FILE *out, const struct tune_flags *flags, int first)
 {
     const struct tune_flags_state *state = flags->state;
     const char *name = state->at[first].group;
-    fprintf(out, "\n%s:\n", name ? name : flags->program);
+    fprintf(out, "\n%s:\n", *name ? name : flags->program);
     for (int i = first; i < state->count; i++)
         if (listed(state, i) && same_group(state, i, first))
             one_option(out, &state->at[i], state->wish == TUNE_WISH_HELP_ALL);
@@ -135,7 +125,7 @@ static void groups(FILE *out, const struct tune_flags *flags)
     const struct tune_flags_state *state = flags->state;
     for (int own = 1; own >= 0; own--)
         for (int i = 0; i < state->count; i++) {
-            bool first = listed(state, i) && (state->at[i].group == NULL) == (own == 1);
+            bool first = listed(state, i) && !*state->at[i].group == (own == 1);
             for (int k = 0; k < i && first; k++)
                 first = !listed(state, k) || !same_group(state, k, i);
             if (first)
@@ -160,14 +150,6 @@ static void reported(FILE *out, const struct tune_flags *flags)
     }
 }
 
-static bool has_model(const struct tune_flags_state *state)
-{
-    bool has = false;
-    for (int i = 0; i < state->count && !has; i++)
-        has = !strcmp(state->at[i].row.name, "model");
-    return has;
-}
-
 void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *stream)
 {
     const struct tune_flags_state *state = flags->state;
@@ -182,7 +164,7 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
     fputs("\n\n", stream);
     snprintf(text, sizeof text, "A value follows its option after a space or a '='. A switch is --name or --no-name. In names, - "
              "and _ are equal. Defaults come from the program, %sfrom --config and from the command line; a later one holds.",
-             has_model(state) ? "from what suits --model, " : "");
+             tune_flags_row(state, "model", 5) >= 0 ? "from what suits --model, " : "");
     wrap(stream, text, 0, 0);
     for (int i = 0, n = 0; i < state->count; i++)
         if (*state->at[i].row.name == '<') {
@@ -192,16 +174,13 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
         }
     groups(stream, flags);
     fputs("\ninstead of a run:\n", stream);
-    static const struct tune_option general[] = {
-        {"help", TUNE_BOOL, NULL, NULL, "", "", "this text; --help all: all options, long texts, what is measured"},
-        {"describe", TUNE_BOOL, NULL, NULL, "", "", "options and measured properties as JSON"},
-        {"list-models", TUNE_BOOL, NULL, NULL, "", "", "the models known by name, and where they lie"},
-        {"version", TUNE_BOOL, NULL, NULL, "", "", "version and how it was built"},
-    };
-    for (size_t i = 0; i < sizeof general / sizeof *general; i++)
-        fprintf(stream, "  --%-*s%s\n", INDENT - 4, general[i].name, general[i].help);
-    fprintf(stream, "\nfor any run:\n  --%-*s", INDENT - 4, "config FILE");
-    wrap(stream, "a JSON object of option names and values; what is given as a flag wins", INDENT, INDENT);
+    fputs("  --help                        this text; --help all: all options, long texts, what is measured\n"
+          "  --describe                    options and measured properties as JSON\n"
+          "  --list-models                 the models known by name, and where they lie\n"
+          "  --version                     version and how it was built\n"
+          "\nfor any run:\n"
+          "  --config FILE                 JSON object of option names and values; flags override it\n",
+          stream);
     if (state->model_defaults)
         fprintf(stream, "\nmodel defaults: %s\n", state->model_defaults);
     if (all && flags->properties && flags->properties->name)

@@ -123,11 +123,10 @@ int tune_flags_from_run(struct tune_flags *flags)
             return no_memory();
     TRY(tune_path(path, "%s/run.json", run.folder));
     TRY(read_run(flags, path, &about));
-    if (strcmp(about.program, flags->program)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--resume %s: that is a run of %s, not of %s; resume it with the program that "
-                            "began it", flags->resume, about.program, flags->program);
-        return -1;
-    }
+    if (strcmp(about.program, flags->program))
+        return tune_error_usage("--resume %s: that is a run of %s, not of %s; resume it with the "
+                                "program that began it", flags->resume, about.program,
+                                flags->program);
     TRY(find_paths(state, about.working_folder));
     if (output >= 0)
         TRY(tune_flags_set(state, output, run.folder, TUNE_FROM_RUN, "--output"));
@@ -152,13 +151,9 @@ static bool same(const struct tune_option *row, const char *now, const char *tex
         tune_error_clear(); /* out of the range it has now: another one, then */
         return false;
     }
-    switch (row->type) {
-    case TUNE_INT: return *(const int *)row->at == place.i;
-    case TUNE_INT64: return *(const int64_t *)row->at == place.l;
-    case TUNE_DOUBLE: return *(const double *)row->at == place.d;
-    case TUNE_BOOL: return *(const bool *)row->at == place.b;
-    default: return false;
-    }
+    static const size_t sizes[] = {sizeof place.i, sizeof place.l, sizeof place.d, sizeof place.b};
+    return row->type == TUNE_DOUBLE ? *(const double *)row->at == place.d
+                                    : !memcmp(row->at, &place, sizes[row->type]);
 }
 
 static const char *shown(const char *text)
@@ -177,9 +172,9 @@ static int check_output(const struct tune_flags *flags)
     free(given);
     if (equal)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--output %s: a resumed run goes on in its own folder; leave --output out, or copy the "
-                        "folder first and resume the copy", shown(flags->log.folder));
-    return -1;
+    return tune_error_usage("--output %s: a resumed run goes on in its own folder; leave --output "
+                            "out, or copy the folder first and resume the copy",
+                            shown(flags->log.folder));
 }
 
 int tune_flags_check_run(struct tune_flags *flags)
@@ -188,11 +183,9 @@ int tune_flags_check_run(struct tune_flags *flags)
     char text[1500];
     size_t used = 0;
     int resume = resume_row(flags);
-    if (resume >= 0 && state->at[resume].source == TUNE_FROM_CONFIG) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "resume stands in a --config file; it is given on the command line: --resume %s",
-                            shown(flags->resume));
-        return -1;
-    }
+    if (resume >= 0 && state->at[resume].source == TUNE_FROM_CONFIG)
+        return tune_error_usage("resume stands in a --config file; it is given on the command "
+                                "line: --resume %s", shown(flags->resume));
     if (!flags->resume_checkpoint)
         return 0;
     TRY(check_output(flags));
@@ -208,9 +201,8 @@ int tune_flags_check_run(struct tune_flags *flags)
         flags->resume_finished = false; /* "--epochs 2 --allow-changed" may leave something to do */
     if (used == 0 || flags->log.allow_changed)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--resume %s: changed since that run: %s; leave out what is changed, or give "
-                        "--allow-changed to go on with it", flags->resume, text);
-    return -1;
+    return tune_error_usage("--resume %s: changed since that run: %s; leave out what is changed, "
+                            "or give --allow-changed to go on with it", flags->resume, text);
 }
 
 struct cJSON *tune_flags_changes_json(const struct tune_flags *flags)

@@ -38,9 +38,8 @@ static int around(char folder[TUNE_PATH_MAX], const char *checkpoint, const char
         TRY(tune_path(folder, "%s", above));
     if (has(folder, "run.json"))
         return 0;
-    tune_error_set("--resume %s: a checkpoint, but not in a run folder (no run.json in %s); to train from its weights, give it "
-                   "as --model", checkpoint, folder);
-    return -1;
+    return tune_error_set("--resume %s: a checkpoint, but not in a run folder (no run.json in "
+                          "%s); to train from its weights, give it as --model", checkpoint, folder);
 }
 
 /* The checkpoint and its step by what a path leads to. */
@@ -69,35 +68,32 @@ int tune_resume_find(const char *name, struct tune_resume_point *at)
     TRY(tune_path(path, "%s", name));
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = 0;
-    if (!*path || !tune_file_is_folder(path)) {
-        tune_error_set("--resume \"%s\": no such folder; give a run folder, or one checkpoint in it", path);
-        return -1;
-    }
+    if (!*path || !tune_file_is_folder(path))
+        return tune_error_set("--resume \"%s\": no such folder; give a run folder, or one "
+                              "checkpoint in it", path);
     if (!has(path, "run.json") && has(path, "state/progress.json"))
         TRY(one_checkpoint(at, path));
     else if (has(path, "run.json"))
         TRY(tune_path(at->folder, "%s", path));
-    else {
-        tune_error_set("--resume %s: no run.json and no checkpoint there, so this is no run to go on with%s", path,
-                       has(path, "metrics.jsonl") ? ": it was ended before it began; start it again with --overwrite" : "");
-        return -1;
-    }
+    else
+        return tune_error_set("--resume %s: no run.json and no checkpoint there, so this is no "
+                              "run to go on with%s", path, has(path, "metrics.jsonl")
+                              ? ": it was ended before it began; start it again with --overwrite"
+                              : "");
     int count = tune_checkpoint_steps(at->folder, &steps);
     TRY(count);
     at->newest = count > 0 ? steps[count - 1] : 0;
     free(steps);
     if (at->step > 0)
         return 0;
-    if (count == 0 && unsaved(at->folder)) {
-        tune_error_set("--resume %s: that run has no checkpoint, it was made with --no-save; start it again without: its command "
-                       "(run.json has it) with --overwrite, and --save in place of --no-save", path);
-        return -1;
-    }
-    if (count == 0) {
-        tune_error_set("--resume %s: that run has no checkpoint, it was ended before its first one was saved; start it again: "
-                       "its command (run.json has it) with --overwrite", path);
-        return -1;
-    }
+    if (count == 0 && unsaved(at->folder))
+        return tune_error_set("--resume %s: that run has no checkpoint, it was made with "
+                              "--no-save; start it again without: its command (run.json has it) "
+                              "with --overwrite, and --save in place of --no-save", path);
+    if (count == 0)
+        return tune_error_set("--resume %s: that run has no checkpoint, it was ended before its "
+                              "first one was saved; start it again: its command (run.json has it) "
+                              "with --overwrite", path);
     at->step = at->newest;
     return tune_path(at->checkpoint, "%s/checkpoint-%" PRId64, at->folder, at->step);
 }

@@ -14,7 +14,7 @@ struct tune_flags_entry {
     struct tune_option row;             /* of a plain type */
     enum tune_option_keeping keeping;
     bool more;                          /* only --help all lists it */
-    const char *group;                  /* the heading that it stands under; NULL: the program's own */
+    const char *group;                  /* the heading that it stands under; "": the program's own */
     const struct tune_service *service; /* of TUNE_OPTION_SERVED; NULL: none */
     char *text;                         /* its value as it was written; NULL: none */
     enum tune_source source;            /* of that value */

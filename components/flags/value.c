@@ -38,10 +38,9 @@ static int refuse(const struct tune_option *row, const char *text, const char *w
 {
     bool whole = row->type != TUNE_DOUBLE;
     const char *unit = row->unit && *row->unit ? row->unit : NULL, *range = row->range && *row->range ? row->range : NULL;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%s\" %s; expected a %s%s%s%s%s", where, text, why,
-                        whole ? "whole number" : "number", unit ? ", unit " : "", unit ? unit : "",
-                        range ? ", in " : "", range ? range : "");
-    return -1;
+    return tune_error_usage("%s: \"%s\" %s; expected a %s%s%s%s%s", where, text, why,
+                            whole ? "whole number" : "number", unit ? ", unit " : "",
+                            unit ? unit : "", range ? ", in " : "", range ? range : "");
 }
 
 static int put_whole(const struct tune_option *row, const char *text, const char *where)
@@ -107,9 +106,8 @@ static int put_choice(const struct tune_option *row, const char *text, const cha
         position++;
         at += n + (at[n] == '|');
     }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%s\" is no choice; expected one of %s", where, text,
-                        row->range ? row->range : "");
-    return -1;
+    return tune_error_usage("%s: \"%s\" is no choice; expected one of %s", where, text,
+                            row->range ? row->range : "");
 }
 
 int tune_flags_put(const struct tune_option *row, const char *text, const char *where)
@@ -131,15 +129,12 @@ int tune_flags_put(const struct tune_option *row, const char *text, const char *
     case TUNE_SERVE:
         break;
     case TUNE_BOOL:
-        if (strcmp(text, "true") && strcmp(text, "false")) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%s\" is neither true nor false", where, text);
-            return -1;
-        }
+        if (strcmp(text, "true") && strcmp(text, "false"))
+            return tune_error_usage("%s: \"%s\" is neither true nor false", where, text);
         *(bool *)row->at = *text == 't';
         return 0;
     }
-    tune_error_set("%s: the option's row has the unknown type %d", where, row->type);
-    return -1;
+    return tune_error_set("%s: the option's row has the unknown type %d", where, row->type);
 }
 
 int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value, const struct tune_option *row, const char *text)

@@ -58,9 +58,8 @@ static int keeps(const struct tune_flags *flags, const char *name, const char *i
 {
     if (!flags->log.overwrite || flags->resume_checkpoint || !flags->log.folder || !input || !tune_run_folder_holds(flags->log.folder, input))
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--overwrite would remove %s with %s %s in it; give another --output", flags->log.folder,
-                        name, input);
-    return -1;
+    return tune_error_usage("--overwrite would remove %s with %s %s in it; give another --output",
+                            flags->log.folder, name, input);
 }
 
 static int keeps_inputs(const struct tune_flags *flags)
@@ -114,11 +113,10 @@ static int read_writers(const struct tune_flags *flags, unsigned *writers)
         int i = 0;
         while (i < 3 && (strlen(names[i]) != n || strncmp(at, names[i], n)))
             i++;
-        if (i == 3) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--logger: \"%.*s\" is none of jsonl, csv, tensorboard; several are separated by "
-                                "commas, jsonl is always written", (int)n, at);
-            return -1;
-        }
+        if (i == 3)
+            return tune_error_usage("--logger: \"%.*s\" is none of jsonl, csv, tensorboard; "
+                                    "several are separated by commas, jsonl is always written",
+                                    (int)n, at);
         *writers |= bits[i];
         at += n;
     }

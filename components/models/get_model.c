@@ -8,18 +8,15 @@
 
 int tune_get_model_config(const struct tune_flags *flags, char *folder, struct tune_model_config *config)
 {
-    if (!flags->model) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--model is missing: give a model folder, a known name (--list-models) or a Hub id");
-        return -1;
-    }
+    if (!flags->model)
+        return tune_error_usage("--model is missing: give a model folder, a known name "
+                                "(--list-models) or a Hub id");
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_config_read(config, folder));
-    if (flags->data.max_length > config->max_positions) {
-        tune_error_set_kind(TUNE_ERROR_USAGE,
-                            "--max-length %d is above the model's context of %d (max_position_embeddings in %s/config.json)",
-                            flags->data.max_length, config->max_positions, folder);
-        return -1;
-    }
+    if (flags->data.max_length > config->max_positions)
+        return tune_error_usage("--max-length %d is above the model's context of %d "
+                                "(max_position_embeddings in %s/config.json)",
+                                flags->data.max_length, config->max_positions, folder);
     return 0;
 }
 
@@ -32,11 +29,10 @@ int tune_get_model_folder(const struct tune_flags *flags, const struct tune_toke
 {
     struct tune_model_config config;
     TRY(tune_get_model_config(flags, folder, &config));
-    if (tune_tokenizer_size(tok) > config.vocabulary) {
-        tune_error_set("%s: the tokenizer has ids up to %d, config.json a \"vocab_size\" of %d; they do not belong together",
-                       folder, (int)tune_tokenizer_size(tok) - 1, config.vocabulary);
-        return -1;
-    }
+    if (tune_tokenizer_size(tok) > config.vocabulary)
+        return tune_error_set("%s: the tokenizer has ids up to %d, config.json a \"vocab_size\" "
+                              "of %d; they do not belong together", folder,
+                              (int)tune_tokenizer_size(tok) - 1, config.vocabulary);
     return 0;
 }
 
@@ -64,7 +60,8 @@ struct tune_model *tune_get_second_model(const struct tune_flags *flags, const c
     struct tune_flags other = *flags;
     other.model = model;
     if (!model)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "the second model is missing: give a model folder, a known name or a Hub id");
+        tune_error_usage("the second model is missing: give a model folder, a known name or a Hub "
+                         "id");
     if (!model || tune_get_model_folder(&other, tok, folder) < 0)
         return NULL;
     return reserved(flags, tune_model_load_frozen(folder, dev, flags->dtype, TUNE_F32), 0);

@@ -80,10 +80,8 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
     run->mark = mark_of(index);
     if (!m->json.data) {
         size_t bad;
-        if (!tune_utf8_valid(m->content.data, m->content.size, &bad)) {
-            tune_error_set("message %d is not UTF-8 at byte %zu", index + 1, bad);
-            return -1;
-        }
+        if (!tune_utf8_valid(m->content.data, m->content.size, &bad))
+            return tune_error_set("message %d is not UTF-8 at byte %zu", index + 1, bad);
         TRY(tune_jinja_copy_text(run, m->role, strlen(m->role), run->mark, &role));
         TRY(tune_jinja_copy_text(run, m->content.data, m->content.size, run->mark, &content));
         TRY(tune_jinja_dict_put(run, v->dict, tune_jinja_word("role"), as_role(role)));
@@ -96,10 +94,8 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
     if (failed)
         return -1;
     const jval *found = all.type == JINJA_DICT ? member(run, &all, "role") : NULL;
-    if (!found || found->type != JINJA_TEXT) {
-        tune_error_set("message %d is no object with a role", index + 1);
-        return -1;
-    }
+    if (!found || found->type != JINJA_TEXT)
+        return tune_error_set("message %d is no object with a role", index + 1);
     TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("role"), as_role(*found)));
     for (size_t i = 0; i < all.dict->count; i++)
         if (all.dict->values[i].type != JINJA_NONE)
@@ -202,10 +198,10 @@ static size_t without_space(const struct rendered *r, size_t begin, size_t end)
 
 static int unplaced(const struct tune_chat_template *t, int message, const char *why)
 {
-    tune_error_set("message %d: what the assistant wrote cannot be told from what the template writes around it, for %s (%s); "
-                   "train on all of the text, or give a `chat_template` that writes messages one by one (chatml)", message + 1, why,
-                   t->where);
-    return -1;
+    return tune_error_set("message %d: what the assistant wrote cannot be told from what the "
+                          "template writes around it, for %s (%s); train on all of the text, or "
+                          "give a `chat_template` that writes messages one by one (chatml)",
+                          message + 1, why, t->where);
 }
 
 /* What headers hold. */

@@ -62,8 +62,7 @@ static int add(struct tune_chat_template *t, const char *name, char *text, size_
     struct tune_chat_named *n = &t->found[t->found_count];
     if (t->found_count == NAMES) {
         free(text);
-        tune_error_set("%s: more than %d chat templates", where, NAMES);
-        return -1;
+        return tune_error_set("%s: more than %d chat templates", where, NAMES);
     }
     t->found_count++;
     *n = (struct tune_chat_named){.name = strdup(name), .text = text, .where = strdup(where), .size = size};
@@ -199,12 +198,14 @@ static int unknown(const struct tune_chat_template *t, const char *folder, const
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", names[i]);
     const char *near = chosen ? tune_nearest(chosen, names, count, NULL) : NULL;
     if (chosen)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "`chat_template`: there is no template %.200s; did you mean %s? There are: %s; or "
-                            "the path of a file, with a '/' or .jinja at its end", chosen, near ? near : "a file", text);
+        tune_error_usage("`chat_template`: there is no template %.200s; did you mean %s? There "
+                         "are: %s; or the path of a file, with a '/' or .jinja at its end",
+                         chosen, near ? near : "a file", text);
     else
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%.300s has no chat template of its own%s; give `chat_template` NAME (there are: %s) "
-                            "or the path of a file", folder ? folder : "the model",
-                            folder ? " (no chat_template.jinja, none in tokenizer_config.json)" : "", text);
+        tune_error_usage("%.300s has no chat template of its own%s; give `chat_template` NAME "
+                         "(there are: %s) or the path of a file", folder ? folder : "the model",
+                         folder ? " (no chat_template.jinja, none in tokenizer_config.json)" : "",
+                         text);
     for (int i = 0; i < own; i++)
         free(ours[i]);
     return -1;

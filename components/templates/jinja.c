@@ -18,8 +18,7 @@ int tune_jinja_refuse(const struct tune_jinja *t, int line, const char *format, 
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    tune_error_set("%s:%d: %s", t->name, line, what);
-    return -1;
+    return tune_error_set("%s:%d: %s", t->name, line, what);
 }
 
 struct tune_jinja *tune_jinja_open(const char *name, const char *text, size_t size)

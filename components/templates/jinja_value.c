@@ -60,8 +60,7 @@ int tune_jinja_fail(jrun *run, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    tune_error_set("%s:%d: %s", run->t->name, run->line, what);
-    return -1;
+    return tune_error_set("%s:%d: %s", run->t->name, run->line, what);
 }
 
 int tune_jinja_step(jrun *run, size_t cost)

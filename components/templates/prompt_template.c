@@ -25,8 +25,7 @@ static int fail(const struct source *s, const char *at, const char *what)
             line++;
             begin = p + 1;
         }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s:%d:%d: %s", s->name, line, (int)(at - begin) + 1, what);
-    return -1;
+    return tune_error_usage("%s:%d:%d: %s", s->name, line, (int)(at - begin) + 1, what);
 }
 
 static int no_memory(void)
@@ -206,9 +205,9 @@ int tune_prompt_template_path(char *path, const char *path_or_name)
         tune_defaults_path(path, name) == 0 && tune_file_exists(path))
         return 0;
     list_names(names, sizeof names);
-    tune_error_set_kind(TUNE_ERROR_USAGE, "`prompt_template` %s: no such file, and none of the names there are: %s", path_or_name,
-                        *names ? names : "(the folder defaults/prompts was not found)");
-    return -1;
+    return tune_error_usage("`prompt_template` %s: no such file, and none of the names there are: "
+                            "%s", path_or_name,
+                            *names ? names : "(the folder defaults/prompts was not found)");
 }
 
 int tune_prompt_template_open(struct tune_prompt_template *t, const char *path_or_name)

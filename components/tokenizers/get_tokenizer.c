@@ -10,7 +10,8 @@ struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags)
     char folder[TUNE_PATH_MAX], file[TUNE_PATH_MAX];
     const char *path = flags->model;
     if (!path) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "--model is missing: expected a folder with a tokenizer.json, a known name or a Hub id");
+        tune_error_usage("--model is missing: expected a folder with a tokenizer.json, a known "
+                         "name or a Hub id");
         return NULL;
     }
     /* A tokenizer.json, or a folder with nothing else in it, needs no model around it. */

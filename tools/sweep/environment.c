@@ -43,9 +43,9 @@ static int read_key(const char *path, uint8_t key[KEY_BYTES])
     free(text);
     if (good)
         return 0;
-    tune_error_set("%s: expected one line of %d hexadecimal digits, the key that --env hashes values with; remove it, and a new one "
-                   "is drawn (rows of the old one are measured again)", path, 2 * KEY_BYTES);
-    return -1;
+    return tune_error_set("%s: expected one line of %d hexadecimal digits, the key that --env "
+                          "hashes values with; remove it, and a new one is drawn (rows of the old "
+                          "one are measured again)", path, 2 * KEY_BYTES);
 }
 
 /* Nobody but its user reads it. */
@@ -96,12 +96,11 @@ static int check_name(const char *asked)
         return sweep_fail(TUNE_ERROR_USAGE, "--env: a value without a name; expected NAME=value or NAME, "
                                             "separated by commas");
     for (int i = 0; i < 4 && !my.env_secrets; i++)
-        if (strcasestr(name, secrets[i])) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--env: %.100s sounds like a secret (%s): what is measured would see it and might "
-                                "write it down, and every row would have a hash of it; leave it out, or give --env-secrets, too",
-                                name, secrets[i]);
-            return -1;
-        }
+        if (strcasestr(name, secrets[i]))
+            return tune_error_usage("--env: %.100s sounds like a secret (%s): what is measured "
+                                    "would see it and might write it down, and every row would "
+                                    "have a hash of it; leave it out, or give --env-secrets, too",
+                                    name, secrets[i]);
     return 0;
 }
 
@@ -126,9 +125,9 @@ static int add_variable(char *variable, const uint8_t key[KEY_BYTES])
     if (add(sweep.host_class, sizeof sweep.host_class, variable, length, hash))
         return 0;
     /* cut, it would be that of other surroundings too */
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--env: with %.*s the host class of what is measured is longer than %zu bytes",
-                        length < 60 ? length : 60, variable, sizeof sweep.host_class - 1);
-    return -1;
+    return tune_error_usage("--env: with %.*s the host class of what is measured is longer than "
+                            "%zu bytes", length < 60 ? length : 60, variable,
+                            sizeof sweep.host_class - 1);
 }
 
 static int add_asked(const char *const *asked, int count)

@@ -332,10 +332,8 @@ static int wait_for_one(bool stopping)
     double left = my.time_limit > 0 && !stopping ? my.time_limit - (tune_clock_s() - sweep.begin_s) : 1;
     double most = n > 0 ? 1 : .1; /* nothing tells when others are done */
     left = left < 0 ? 0 : left < most ? left : most;
-    if (poll(fds, (nfds_t)n, (int)(left * 1000) + (left > 0)) < 0 && errno != EINTR) {
-        tune_error_set("poll: %s", strerror(errno));
-        return -1;
-    }
+    if (poll(fds, (nfds_t)n, (int)(left * 1000) + (left > 0)) < 0 && errno != EINTR)
+        return tune_error_set("poll: %s", strerror(errno));
     TRY(tune_claim_renew(&sweep.own));
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].claimed && sweep.slots[i].busy)

@@ -36,9 +36,9 @@ static int run_maker(const struct tune_command *c, const char *const *argv, cons
         unlink(log);
         return 0;
     }
-    tune_error_set("%s failed (%s %d) while it made %s; its output is in %s", c->make[0],
-                   end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code, c->data, log);
-    return -1;
+    return tune_error_set("%s failed (%s %d) while it made %s; its output is in %s", c->make[0],
+                          end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code,
+                          c->data, log);
 }
 
 /* The folder, locked until it is closed, so that of several sweeps one makes what is missing and the others find it. Not

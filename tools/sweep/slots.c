@@ -40,12 +40,12 @@ int sweep_make_slots(int count)
     sweep.slot_count = count;
     TRY(find_cores(cpus, cores, &n));
     int parts = my.share_cores ? 1 : count, there = cores[n - 1] + 1;
-    if (parts > there) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%d measurements at a time%s%s%s on %d core%s would disturb each other; take fewer "
-                            "(--in-flight), or --share-cores", count, my.in_flight ? "" : " (the batchSize of ",
-                            my.in_flight ? "" : my.operation, my.in_flight ? "" : ")", there, there == 1 ? "" : "s");
-        return -1;
-    }
+    if (parts > there)
+        return tune_error_usage("%d measurements at a time%s%s%s on %d core%s would disturb each "
+                                "other; take fewer (--in-flight), or --share-cores", count,
+                                my.in_flight ? "" : " (the batchSize of ",
+                                my.in_flight ? "" : my.operation, my.in_flight ? "" : ")", there,
+                                there == 1 ? "" : "s");
     if (!(sweep.slots = calloc((size_t)count, sizeof *sweep.slots)))
         return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
     each = n;

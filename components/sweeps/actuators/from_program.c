@@ -209,25 +209,25 @@ static cJSON *ask(const char *program)
     struct tune_child *child = tune_child_start(&o);
     if (child && tune_child_end(child, &end) == 0) {
         if (end.how == TUNE_CHILD_NOT_STARTED)
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s does not start: %s", program, end.reason);
+            tune_error_usage("%s does not start: %s", program, end.reason);
         else if (end.how == TUNE_CHILD_TIMED_OUT)
-            tune_error_set_kind(TUNE_ERROR_USAGE,
-                                "%s --describe has not ended after %d seconds; an experiment file for it must be written by hand",
-                                program, SECONDS);
+            tune_error_usage("%s --describe has not ended after %d seconds; an experiment file "
+                             "for it must be written by hand", program, SECONDS);
         else if (end.how != TUNE_CHILD_EXITED || end.code != 0)
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s --describe ends with %s %d; an experiment file for it must be written by hand", program,
-                                end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code);
+            tune_error_usage("%s --describe ends with %s %d; an experiment file for it must be "
+                             "written by hand", program,
+                             end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code);
         else if (!(json = tune_cjson_read(log, LIMIT)))
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s --describe prints something else than a description in JSON; an experiment file "
-                                "for it must be written by hand", program);
+            tune_error_usage("%s --describe prints something else than a description in JSON; an "
+                             "experiment file for it must be written by hand", program);
     }
     bool reports = json && cJSON_GetObjectItemCaseSensitive(json, "properties");
     if (json && (!all_named(json, "options") || (reports && !all_named(json, "properties")))) {
         cJSON_Delete(json);
         json = NULL;
-        tune_error_set_kind(TUNE_ERROR_USAGE,
-                            "%s --describe prints JSON without \"options\", or options or \"properties\" without a \"name\" each; an "
-                            "experiment file for it must be written by hand", program);
+        tune_error_usage("%s --describe prints JSON without \"options\", or options or "
+                         "\"properties\" without a \"name\" each; an experiment file for it must "
+                         "be written by hand", program);
     }
     unlink(log);
     return json;

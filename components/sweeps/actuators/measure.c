@@ -50,10 +50,8 @@ const char *tune_status_name(enum tune_status status)
 static int draw_nonce(char text[33])
 {
     unsigned char bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        tune_error_set("no random bytes from the kernel: %s", strerror(errno));
-        return -1;
-    }
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return tune_error_set("no random bytes from the kernel: %s", strerror(errno));
     for (int i = 0; i < 16; i++)
         sprintf(text + 2 * i, "%02x", bytes[i]);
     return 0;
@@ -103,10 +101,9 @@ static int begin_run(struct tune_measurement *m)
     TRY(m->o.experiment->output ? 0 : tune_file_new_folder(m->folder)); /* a recipe makes its own output folder */
     TRY(draw_nonce(m->nonce));
     snprintf(nonce, sizeof nonce, "TUNE_NONCE=%s", m->nonce);
-    if (m->folder[0] != '/' && !getcwd(here, sizeof here)) {
-        tune_error_set("cannot say where %s is: the current folder: %s", m->folder, strerror(errno));
-        return -1;
-    }
+    if (m->folder[0] != '/' && !getcwd(here, sizeof here))
+        return tune_error_set("cannot say where %s is: the current folder: %s", m->folder,
+                              strerror(errno));
     snprintf(output, sizeof output, "TUNE_OUTPUT=%s%s%s", here, *here ? "/" : "", m->folder); /* programs go to other folders */
     const char **argv = argument_vector(m), **environment = environment_of(m, nonce, output);
     const struct tune_child_options child = {.argv = argv, .environment = environment, .log = m->log, .log_limit = m->o.log_limit,
@@ -419,19 +416,17 @@ void tune_measurement_free(struct tune_measurement *m)
 int tune_program_find(const struct tune_experiment *e, const char *program, char path[TUNE_PATH_MAX])
 {
     char own[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], named[TUNE_PATH_MAX];
-    if (!program) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s.%s has no program: it cannot be measured here, only looked up", e->actuator,
-                            e->name);
-        return -1;
-    }
+    if (!program)
+        return tune_error_usage("%s.%s has no program: it cannot be measured here, only looked up",
+                                e->actuator, e->name);
     if (strchr(program, '/')) {
         TRY(tune_file_parent(folder, e->document->path));
         TRY(program[0] == '/' ? tune_path(named, "%s", program) : tune_path(named, "%s/%s", folder, program));
         int why = tune_child_find(named, path);
         if (why == 0)
             return 0;
-        tune_error_set("%s: program %s is not there, or not executable: %s", e->document->path, named, strerror(why));
-        return -1;
+        return tune_error_set("%s: program %s is not there, or not executable: %s",
+                              e->document->path, named, strerror(why));
     }
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     own[length > 0 ? length : 0] = 0;
@@ -439,7 +434,7 @@ int tune_program_find(const struct tune_experiment *e, const char *program, char
     TRY(tune_path(named, "%s/%s", folder, program));
     if (tune_child_find(named, path) == 0 || tune_child_find(program, path) == 0)
         return 0;
-    tune_error_set("%s: program %s is neither beside this one (%s) nor in PATH; for a recipe of this tree: make build/%s",
-                   e->document->path, program, folder, program);
-    return -1;
+    return tune_error_set("%s: program %s is neither beside this one (%s) nor in PATH; for a "
+                          "recipe of this tree: make build/%s", e->document->path, program,
+                          folder, program);
 }

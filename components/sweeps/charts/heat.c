@@ -73,8 +73,8 @@ static int make_map(struct map *m, const struct tune_heat *h, int most_columns, 
     }
     if (!tune_scale_over(&m->scale, m->values, count, h->logarithmic ? 10 : 0, 0)) {
         free(m->values);
-        tune_error_set("\"%s\": there is not one value to draw%s", h->title, h->logarithmic ? " (on a logarithmic scale)" : "");
-        return -1;
+        return tune_error_set("\"%s\": there is not one value to draw%s", h->title,
+                              h->logarithmic ? " (on a logarithmic scale)" : "");
     }
     double step = (m->scale.high - m->scale.low) / 200;
     tune_scale_spell(&m->scale, whole ? fmax(step, 1) : step);

@@ -72,10 +72,9 @@ static void make_axis(struct axis *a, const struct tune_axis *of, int64_t rows)
 static int make_drawing(struct drawing *d, const struct tune_parallel *p)
 {
     *d = (struct drawing){.of = p};
-    if (p->count < 2) {
-        tune_error_set("\"%s\": %d axes; expected a dimension and a target at least", p->title, p->count);
-        return -1;
-    }
+    if (p->count < 2)
+        return tune_error_set("\"%s\": %d axes; expected a dimension and a target at least",
+                              p->title, p->count);
     d->axes = calloc((size_t)p->count, sizeof *d->axes);
     d->order = calloc((size_t)p->rows + 1, sizeof *d->order);
     if (!d->axes || !d->order) {
@@ -90,10 +89,8 @@ static int make_drawing(struct drawing *d, const struct tune_parallel *p)
         d->order[row] = (struct ranked){!has ? -INFINITY : p->best < 0 ? -target->of->values[row] : target->of->values[row], row};
         d->with_target += has;
     }
-    if (d->with_target == 0) {
-        tune_error_set("\"%s\": no row has a %s to draw", p->title, target->of->title);
-        return -1;
-    }
+    if (d->with_target == 0)
+        return tune_error_set("\"%s\": no row has a %s to draw", p->title, target->of->title);
     qsort(d->order, (size_t)p->rows, sizeof *d->order, by_worth);
     d->best = p->best == 0 ? 0 : d->with_target >= 25 ? MOST_BEST : d->with_target >= 10 ? 3 : 1;
     return 0;

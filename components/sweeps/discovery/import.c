@@ -499,12 +499,9 @@ static int find_experiment(struct importing *m)
         if ((full || !strcmp(wanted, e->name)) && (!actuator || !strcmp(actuator, e->actuator)))
             m->e = e;
     }
-    if (!m->e && actuator && strcmp(actuator, "replay")) {
-        tune_error_set_kind(TUNE_ERROR_USAGE,
-                            "there is no experiment %s of actuator %s; one that nobody knows becomes one of replay", wanted,
-                            actuator);
-        return -1;
-    }
+    if (!m->e && actuator && strcmp(actuator, "replay"))
+        return tune_error_usage("there is no experiment %s of actuator %s; one that nobody knows "
+                                "becomes one of replay", wanted, actuator);
     const char *name = m->e ? m->e->name : !strncmp(wanted, "replay.", 7) ? wanted + 7 : wanted;
     m->name = strdup(name);
     m->actuator = strdup(m->e ? m->e->actuator : "replay");

@@ -191,11 +191,9 @@ static int write_and_read(struct importing *m, const char *text)
 {
     char path[TUNE_PATH_MAX], name[256];
     TRY(experiment_path(m, path, name));
-    if (tune_file_exists(path)) {
-        tune_error_set("%s is there already, of another experiment than %s.%s; import under another name", path, m->actuator,
-                       m->name);
-        return -1;
-    }
+    if (tune_file_exists(path))
+        return tune_error_set("%s is there already, of another experiment than %s.%s; import "
+                              "under another name", path, m->actuator, m->name);
     TRY(tune_store_record(m->i->store, "experiments", name, text, strlen(text)));
     m->i->made = true;
     if ((m->made = tune_experiment_read(path)))

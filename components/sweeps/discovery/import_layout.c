@@ -146,8 +146,8 @@ const char *tune_import_own_experiment(const struct importing *m, const char *id
 
 static int fail_at(const struct importing *m, const char *what, const char *name)
 {
-    tune_error_set("%s:%lld: %s%s", m->i->path, (long long)tune_csv_line(m->csv), what, name);
-    return -1;
+    return tune_error_set("%s:%lld: %s%s", m->i->path, (long long)tune_csv_line(m->csv), what,
+                          name);
 }
 
 static int copy_headings(struct importing *m, const char *const *fields, int count)
@@ -221,10 +221,10 @@ static int usage_at(const struct importing *m, const char *what, const char *nam
 {
     const struct import_layout *l = &m->layout;
     const char *nearest = tune_nearest(name, (const char *const *)l->headings, l->count, NULL);
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s:%lld: there is no column %s, which is asked for as %s%s%s%s", m->i->path,
-                        (long long)tune_csv_line(m->csv), name, what, nearest ? " (the nearest is " : "", nearest ? nearest : "",
-                        nearest ? ")" : "");
-    return -1;
+    return tune_error_usage("%s:%lld: there is no column %s, which is asked for as %s%s%s%s",
+                            m->i->path, (long long)tune_csv_line(m->csv), name, what,
+                            nearest ? " (the nearest is " : "", nearest ? nearest : "",
+                            nearest ? ")" : "");
 }
 
 /* The column of that name behind the fixed ones; -1. */
@@ -369,10 +369,8 @@ int tune_import_layout_read(struct importing *m)
     const char *const *fields;
     int count, more = tune_csv_row(m->csv, &fields, &count);
     TRY(more);
-    if (more == 0) {
-        tune_error_set("%s: it is empty; expected a heading and rows", m->i->path);
-        return -1;
-    }
+    if (more == 0)
+        return tune_error_set("%s: it is empty; expected a heading and rows", m->i->path);
     TRY(copy_headings(m, fields, count));
     bool own = m->i->input_count == 0 && !strcmp(m->layout.headings[0], tune_key_column(TUNE_KEY_UID)->name);
     int fixed = own ? 0 : read_fixed(m);
@@ -382,10 +380,8 @@ int tune_import_layout_read(struct importing *m)
         return fail_at(m, "this is neither what show writes (,identifier,generatorid,...) nor an export (uid,operation,...); of any "
                        "other file say which columns are inputs (`inputs`): its first column is ", m->layout.headings[0]);
     TRY(more = tune_csv_row(m->csv, &fields, &count));
-    if (more == 0) {
-        tune_error_set("%s: it has a heading and no rows", m->i->path);
-        return -1;
-    }
+    if (more == 0)
+        return tune_error_set("%s: it has a heading and no rows", m->i->path);
     if (count != m->layout.count)
         return fail_at(m, "a row with another number of fields than the heading", "");
     TRY(own ? read_own(m) : read_ado(m, fields, fixed));
@@ -417,10 +413,9 @@ static int check_required(const struct importing *m)
         bool there = !m->e->inputs[k].required;
         for (int i = 0; i < m->layout.count && !there; i++)
             there = m->layout.fields[i].role == IMPORT_INPUT && m->layout.fields[i].which == k;
-        if (!there) {
-            tune_error_set("%s: %s needs %s, and the file has no column of it", m->i->path, m->e->name, m->e->names[k]);
-            return -1;
-        }
+        if (!there)
+            return tune_error_set("%s: %s needs %s, and the file has no column of it", m->i->path,
+                                  m->e->name, m->e->names[k]);
     }
     return 0;
 }
@@ -432,17 +427,16 @@ int tune_import_layout_bind(struct importing *m)
         struct import_field *f = &m->layout.fields[i];
         if (f->role == IMPORT_INPUT && (f->which = tune_experiment_input(m->e, f->name)) < 0) {
             const char *nearest = tune_nearest(f->name, m->e->names, m->e->input_count, NULL);
-            tune_error_set("%s: %s has no input %s%s%s%s; `actuator` replay makes an experiment of what is in the file", m->i->path,
-                           m->e->name, f->name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
-            return -1;
+            return tune_error_set("%s: %s has no input %s%s%s%s; `actuator` replay makes an "
+                                  "experiment of what is in the file", m->i->path, m->e->name,
+                                  f->name, nearest ? " (the nearest is " : "",
+                                  nearest ? nearest : "", nearest ? ")" : "");
         }
         if (f->role == IMPORT_TARGET && (f->which = find_target(m->e, f->name)) < 0)
             leave_out(m, f->name);
         any = any || (f->role == IMPORT_TARGET && f->which >= 0);
     }
-    if (!any) {
-        tune_error_set("%s: none of its columns is a target of %s", m->i->path, m->e->name);
-        return -1;
-    }
+    if (!any)
+        return tune_error_set("%s: none of its columns is a target of %s", m->i->path, m->e->name);
     return check_required(m);
 }

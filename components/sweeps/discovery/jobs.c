@@ -264,15 +264,12 @@ static int make_selector(struct tune_jobs *j)
 {
     enum tune_order_mode mode = j->o.order.mode;
     struct tune_store *store = tune_known_store(j->o.known);
-    if (!store) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "a selector takes entities from the store, and there is none");
-        return -1;
-    }
-    if (mode > TUNE_ORDER_RANDOM_GROUPED) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "a selector's order is sequential (as they were first measured), random, "
-                            "sequential-grouped or random-grouped, not %s", tune_order_name(mode));
-        return -1;
-    }
+    if (!store)
+        return tune_error_usage("a selector takes entities from the store, and there is none");
+    if (mode > TUNE_ORDER_RANDOM_GROUPED)
+        return tune_error_usage("a selector's order is sequential (as they were first measured), "
+                                "random, sequential-grouped or random-grouped, not %s",
+                                tune_order_name(mode));
     TRY(tune_matching_read(&j->matching, store, j->o.space, j->o.protocols, j->o.count, NULL, 0));
     return order_matching(j);
 }

@@ -472,10 +472,9 @@ int tune_matching_read(struct tune_matching *m, struct tune_store *s, const stru
     struct reading r = {.m = m, .store = s, .space = space, .protocols = protocols, .count = count, .columns = columns,
                         .column_count = column_count, .counted = space->size > 0 && space->size != TUNE_INDEX_MAX};
     *m = (struct tune_matching){.space = space, .words = (column_count + 63) / 64};
-    if (count > 64) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "a space of more than 64 experiments cannot be looked up in a store");
-        return -1;
-    }
+    if (count > 64)
+        return tune_error_usage("a space of more than 64 experiments cannot be looked up in a "
+                                "store");
     int code = (r.fixed = calloc((size_t)count + 1, sizeof *r.fixed)) ? 0 : no_memory();
     for (int p = 0; p < count && code == 0; p++)
         code = fix(&r, p);

@@ -47,10 +47,8 @@ int tune_operation_begin(struct tune_store *s, const char *id, struct tune_claim
 {
     char folder[TUNE_PATH_MAX], name[64], who[128];
     uint64_t number;
-    if (getrandom(&number, sizeof number, 0) != sizeof number) {
-        tune_error_set("no random bytes from the kernel: %s", strerror(errno));
-        return -1;
-    }
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        return tune_error_set("no random bytes from the kernel: %s", strerror(errno));
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(s), id));
     snprintf(name, sizeof name, TUNE_OPERATION_CLAIM "%016" PRIx64, number);
     int mine = tune_claim_take(claim, folder, name, who, sizeof who);
@@ -173,9 +171,9 @@ static int no_such(struct tune_store *s, const char *id)
             strcpy(others + n, ", ...");
     }
     const char *nearest = names ? tune_nearest(id, (const char *const *)names, count, NULL) : NULL;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: there is no operation %s in this store%s%s%s; there are: %s",
-                        tune_store_folder(s), id, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "",
-                        *others ? others : "none");
+    tune_error_usage("%s: there is no operation %s in this store%s%s%s; there are: %s",
+                     tune_store_folder(s), id, nearest ? " (the nearest is " : "",
+                     nearest ? nearest : "", nearest ? ")" : "", *others ? others : "none");
     tune_store_records_free(names, names ? count : 0);
     return -1;
 }
@@ -197,10 +195,9 @@ int tune_operation_record_read(struct tune_store *s, const char *id, struct tune
 {
     char path[TUNE_PATH_MAX];
     *r = (struct tune_operation_record){0};
-    if (!*id || strchr(id, '/') || strlen(id) >= sizeof r->id) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "an operation is named by 1 to %zu characters without '/'", sizeof r->id - 1);
-        return -1;
-    }
+    if (!*id || strchr(id, '/') || strlen(id) >= sizeof r->id)
+        return tune_error_usage("an operation is named by 1 to %zu characters without '/'",
+                                sizeof r->id - 1);
     TRY(tune_path(path, "%s/operations/%s.json", tune_store_folder(s), id));
     if (!tune_file_exists(path))
         return no_such(s, id);

@@ -30,8 +30,7 @@ static int draw_uid(uint8_t uid[16])
 {
     if (getrandom(uid, 16, 0) == 16)
         return 0;
-    tune_error_set("no random bytes from the kernel: %s", strerror(errno));
-    return -1;
+    return tune_error_set("no random bytes from the kernel: %s", strerror(errno));
 }
 
 static struct tune_cell text_cell(const char *text)

@@ -81,21 +81,21 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
             cell->absent = !*text;
             return 0;
         }
-        tune_error_set("input %s: a value longer than %zu bytes cannot be stored", column->name, size - 1);
-        return -1;
+        return tune_error_set("input %s: a value longer than %zu bytes cannot be stored",
+                              column->name, size - 1);
     }
     if (!tune_value_number(value, &number)) {
         tune_value_repr(value, text, size);
-        tune_error_set("input %s is a number in its experiment; %s is none", column->name, text);
-        return -1;
+        return tune_error_set("input %s is a number in its experiment; %s is none", column->name,
+                              text);
     }
     cell->number = number;
     if (column->type == TUNE_CELL_NUMBER)
         return 0;
     if (value->type == TUNE_VALUE_FLOAT && (number != floor(number) || fabs(number) > 9007199254740992.0)) {
         tune_value_repr(value, text, size);
-        tune_error_set("input %s is a whole number in its experiment; %s is none", column->name, text);
-        return -1;
+        return tune_error_set("input %s is a whole number in its experiment; %s is none",
+                              column->name, text);
     }
     cell->whole = value->type == TUNE_VALUE_INT ? value->integer : (int64_t)number;
     return 0;
@@ -172,11 +172,10 @@ int tune_accept_read(const char *text, int *accept)
         int i = 0;
         while (i < 4 && (strlen(names[i]) != length || strncmp(names[i], text, length)))
             i++;
-        if (i == 4) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "`accept` takes any-host, any-build, any-weights and any-data, separated by commas; "
-                                "%.*s is none of them", (int)length, text);
-            return -1;
-        }
+        if (i == 4)
+            return tune_error_usage("`accept` takes any-host, any-build, any-weights and "
+                                    "any-data, separated by commas; %.*s is none of them",
+                                    (int)length, text);
         *accept |= 1 << i;
         text += length + (text[length] == ',');
     }

@@ -312,11 +312,9 @@ static int open_view(struct tune_view *v)
         !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
         !(v->text = malloc(v->text_size)))
         return no_memory();
-    if (of_entities(v) && (s->size == 0 || s->size == TUNE_INDEX_MAX)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: what is missing of a space that cannot be counted cannot be listed",
-                            s->document->path);
-        return -1;
-    }
+    if (of_entities(v) && (s->size == 0 || s->size == TUNE_INDEX_MAX))
+        return tune_error_usage("%s: what is missing of a space that cannot be counted cannot be "
+                                "listed", s->document->path);
     TRY(compile_where(v, most));
     TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count, v->o.columns, v->o.column_count));
     if (own)

@@ -19,9 +19,9 @@ static int add(struct tune_catalog *c, const char *path)
         return -1;
     for (int i = 0; i < c->count; i++)
         if (!strcmp(c->experiments[i]->name, e->name) && !strcmp(c->experiments[i]->actuator, e->actuator)) {
-            tune_error_set_kind(TUNE_ERROR_USAGE,
-                                "%s: experiment %s.%s is in %s already; give one of them another identifier", path,
-                                e->actuator, e->name, c->experiments[i]->document->path);
+            tune_error_usage("%s: experiment %s.%s is in %s already; give one of them another "
+                             "identifier", path, e->actuator, e->name,
+                             c->experiments[i]->document->path);
             tune_experiment_free(e);
             return -1;
         }
@@ -52,10 +52,9 @@ static int add_folder(struct tune_catalog *c, const char *folder)
 {
     struct dirent **entries;
     int code = 0, count = scandir(folder, &entries, is_experiment, alphasort);
-    if (count < 0) {
-        tune_error_set("%s: cannot read this folder of experiments: %s", folder, strerror(errno));
-        return -1;
-    }
+    if (count < 0)
+        return tune_error_set("%s: cannot read this folder of experiments: %s", folder,
+                              strerror(errno));
     for (int i = 0; i < count; i++) {
         char path[TUNE_PATH_MAX];
         if (code == 0 && (tune_path(path, "%s/%s", folder, entries[i]->d_name) < 0 || add(c, path) < 0))
@@ -131,10 +130,10 @@ const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, co
         at = at + (size_t)n < sizeof others ? at + (size_t)n : at;
     }
     const char *nearest = names ? tune_nearest(name, names, c->count, NULL) : NULL;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "there is no experiment %s%s%s%s%s%s; there are: %s; "
-                        "`experiments` names folders and files of more", actuator ? actuator : "",
-                        actuator ? "." : "", name, nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "",
-                        at ? others : "none");
+    tune_error_usage("there is no experiment %s%s%s%s%s%s; there are: %s; `experiments` names "
+                     "folders and files of more", actuator ? actuator : "", actuator ? "." : "",
+                     name, nearest ? " (the nearest is " : "", nearest ? nearest : "",
+                     nearest ? ")" : "", at ? others : "none");
     free(names);
     return NULL;
 }
@@ -296,19 +295,16 @@ static int set(struct tune_protocol *p, int i, const char *input, const struct t
     char text[256];
     size_t length = strlen(p->identifier), room = sizeof p->identifier - length - 1;
     tune_value_repr(value, text, sizeof text);
-    if (!tune_domain_has(&p->experiment->inputs[i].domain, value)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s of %s cannot be %s (space experiments %s shows its domain)", input,
-                            p->experiment->name, text, p->experiment->name);
-        return -1;
-    }
+    if (!tune_domain_has(&p->experiment->inputs[i].domain, value))
+        return tune_error_usage("%s of %s cannot be %s (space experiments %s shows its domain)",
+                                input, p->experiment->name, text, p->experiment->name);
     p->fixed[i] = *value;
     p->parameterized[i] = true;
     p->identifier[length++] = '-';
-    if (room == 0 || tune_entity_identifier(&input, value, 1, p->identifier + length, room) >= (int)room) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "the identifier of %s with %s %s is longer than %d bytes", p->experiment->name,
-                            input, text, (int)sizeof p->identifier - 1);
-        return -1;
-    }
+    if (room == 0 ||
+        tune_entity_identifier(&input, value, 1, p->identifier + length, room) >= (int)room)
+        return tune_error_usage("the identifier of %s with %s %s is longer than %d bytes",
+                                p->experiment->name, input, text, (int)sizeof p->identifier - 1);
     snprintf(p->full_identifier, sizeof p->full_identifier, "%s.%s", p->experiment->actuator, p->identifier);
     return 1;
 }

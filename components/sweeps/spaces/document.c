@@ -118,8 +118,8 @@ static struct tune_document *parse(const char *path, const char *text, size_t si
 struct tune_document *tune_document_parse(const char *path, const char *text, size_t size, bool json)
 {
     if (size > TUNE_DOCUMENT_BYTES) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: %zu bytes, more than the %d that such a text may have", path, size,
-                            TUNE_DOCUMENT_BYTES);
+        tune_error_usage("%s: %zu bytes, more than the %d that such a text may have", path, size,
+                         TUNE_DOCUMENT_BYTES);
         return NULL;
     }
     char *copy = malloc(size + 1);
@@ -155,9 +155,9 @@ int tune_document_fail(const struct tune_document *d, const struct tune_node *at
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (at)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s:%d:%d: %s", d->path, at->line, at->column, text);
+        tune_error_usage("%s:%d:%d: %s", d->path, at->line, at->column, text);
     else
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: %s", d->path, text);
+        tune_error_usage("%s: %s", d->path, text);
     return -1;
 }
 

@@ -109,6 +109,6 @@ int tune_tree_json(struct tune_tree *t, const char *text, size_t size, const str
         status = tune_json_end(&r.json);
     tune_json_free(&r.json);
     if (status < 0 && tune_error_kind() == TUNE_ERROR_FAILED) /* the reader's own: here it is what the user wrote */
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s", tune_error_message());
+        tune_error_usage("%s", tune_error_message());
     return status;
 }

@@ -173,10 +173,8 @@ static double normal_between(double a, double b, double u)
 /* A distribution whose values all lie 30 deviations or more from its mean says nothing about them. */
 static int refuse_far(const struct tune_domain *d)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE,
-                        "normal of mean %g and std %g has nothing in its domain; change mean or std, or the range", d->mean,
-                        d->deviation);
-    return -1;
+    return tune_error_usage("normal of mean %g and std %g has nothing in its domain; change mean "
+                            "or std, or the range", d->mean, d->deviation);
 }
 
 /* Of a long range with steps far smaller than the deviation, the step that the same share of the density lies below. */
@@ -256,11 +254,9 @@ static int draw_continuous(const struct tune_domain *d, double u, struct tune_va
             return refuse_far(d);
         x = d->mean + d->deviation * normal_between(a, b, u);
     } else {
-        if (!isfinite(low) || !isfinite(high)) {
-            tune_error_set_kind(TUNE_ERROR_USAGE,
-                                "a value cannot be drawn from a domain without two finite ends: give it a domainRange");
-            return -1;
-        }
+        if (!isfinite(low) || !isfinite(high))
+            return tune_error_usage("a value cannot be drawn from a domain without two finite "
+                                    "ends: give it a domainRange");
         x = low * (1 - u) + high * u;
     }
     x = fmax(x, low);
@@ -273,11 +269,9 @@ int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_val
     tune_index size = tune_domain_size(domain), i;
     if (domain->type == TUNE_CONTINUOUS)
         return draw_continuous(domain, u, value);
-    if (size == 0) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "a value cannot be drawn from a domain of %s that names none",
-                            tune_variable_name(domain));
-        return -1;
-    }
+    if (size == 0)
+        return tune_error_usage("a value cannot be drawn from a domain of %s that names none",
+                                tune_variable_name(domain));
     i = (tune_index)(u * (double)size);
     if (domain->probability == TUNE_NORMAL && draw_normal(domain, u, size, &i) < 0)
         return -1;

@@ -65,8 +65,8 @@ static int fail_at(const struct parser *p, const char *at, const char *format, .
             *c = ' ';
     }
     spaces[n] = 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s%s%s\n  %s\n  %s^", p->e->where, *p->e->where ? ": " : "", what, line, spaces);
-    return -1;
+    return tune_error_usage("%s%s%s\n  %s\n  %s^", p->e->where, *p->e->where ? ": " : "", what,
+                            line, spaces);
 }
 
 static int unexpected(const struct parser *p, const char *wanted)

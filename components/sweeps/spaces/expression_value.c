@@ -45,9 +45,8 @@ static int fail(const struct run *r, const char *format, ...)
             memcpy(one + sizeof one - 4, "...", 4);
         snprintf(used + end, sizeof used - end, "%s%.60s is %s", end ? ", " : ", where ", s->value.text, one);
     }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s%s%.300s%s: %s%s", e->where, *e->where ? ": " : "", e->text,
-                        strlen(e->text) > 300 ? "..." : "", what, used);
-    return -1;
+    return tune_error_usage("%s%s%.300s%s: %s%s", e->where, *e->where ? ": " : "", e->text,
+                            strlen(e->text) > 300 ? "..." : "", what, used);
 }
 
 static const char *kind(const struct tune_value *v)

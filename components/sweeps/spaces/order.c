@@ -83,15 +83,13 @@ int tune_order_mode(const char *name, enum tune_order_mode *mode)
             *mode = (enum tune_order_mode)i;
             return 0;
         }
-    tune_error_set_kind(TUNE_ERROR_USAGE,
-                        "no order \"%s\"; there are sequential, random, sequential-grouped, random-grouped, weighted, sobol, lhs",
-                        name);
-    return -1;
+    return tune_error_usage("no order \"%s\"; there are sequential, random, sequential-grouped, "
+                            "random-grouped, weighted, sobol, lhs", name);
 }
 
 static int refuse(const char *format, const char *what)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE, format, what); /* the format is one of this file's */
+    tune_error_usage(format, what); /* the format is one of this file's */
     return -1;
 }
 
@@ -172,9 +170,8 @@ static int next_of_grid(struct tune_order *o, const struct tune_value **values)
         if (allowed)
             return 1;
     }
-    tune_error_set_kind(TUNE_ERROR_USAGE, "the constraints refused %d entities in a row; nothing that they allow was found",
-                        TUNE_ORDER_REDRAWS);
-    return -1;
+    return tune_error_usage("the constraints refused %d entities in a row; nothing that they "
+                            "allow was found", TUNE_ORDER_REDRAWS);
 }
 
 /* ---- draws ---- */
@@ -238,12 +235,10 @@ static int make_draws(struct tune_order *o, int64_t limit)
     o->points = o->left;
     if (o->mode != TUNE_ORDER_SOBOL)
         return 0;
-    if (o->axis_count > TUNE_SOBOL_AXES) {
-        tune_error_set_kind(TUNE_ERROR_USAGE,
-                            "the order sobol is for at most %d dimensions of more than one value, and there are %d; take lhs",
-                            TUNE_SOBOL_AXES, o->axis_count);
-        return -1;
-    }
+    if (o->axis_count > TUNE_SOBOL_AXES)
+        return tune_error_usage("the order sobol is for at most %d dimensions of more than one "
+                                "value, and there are %d; take lhs", TUNE_SOBOL_AXES,
+                                o->axis_count);
     if (!(o->sobol = malloc(sizeof *o->sobol)))
         return no_memory();
     tune_sobol_start(o->sobol, o->seed);
@@ -315,10 +310,9 @@ static int next_draw(struct tune_order *o, const struct tune_value **values)
         if (good)
             return 1;
     }
-    tune_error_set_kind(TUNE_ERROR_USAGE,
-                        "in %d draws in a row the order %s found nothing new%s; ask for fewer, or take the order random",
-                        TUNE_ORDER_REDRAWS, names[o->mode], o->space->constraint_count ? " that the constraints allow" : "");
-    return -1;
+    return tune_error_usage("in %d draws in a row the order %s found nothing new%s; ask for "
+                            "fewer, or take the order random", TUNE_ORDER_REDRAWS, names[o->mode],
+                            o->space->constraint_count ? " that the constraints allow" : "");
 }
 
 /* ---- all of them ---- */
@@ -328,11 +322,9 @@ static int start(struct tune_order *o, const struct tune_order_options *options)
     const struct tune_space *s = o->space;
     char size[48];
     bool grid = o->mode <= TUNE_ORDER_RANDOM_GROUPED;
-    if (s->size && options->limit >= 0 && (tune_index)options->limit > s->size) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "the space has %s entities, not %lld", tune_index_text(s->size, size),
-                            (long long)options->limit);
-        return -1;
-    }
+    if (s->size && options->limit >= 0 && (tune_index)options->limit > s->size)
+        return tune_error_usage("the space has %s entities, not %lld",
+                                tune_index_text(s->size, size), (long long)options->limit);
     if (grid && s->size)
         return make_grid(o, options);
     if (grid && o->mode != TUNE_ORDER_RANDOM)

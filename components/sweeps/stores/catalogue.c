@@ -71,11 +71,12 @@ static int check_types(const struct tune_store *s, const struct tune_store_union
     const struct tune_column *have = &u->columns[i];
     if ((have->type == TUNE_CELL_TEXT) == (c->type == TUNE_CELL_TEXT))
         return 0;
-    tune_error_set("%s: the column \"%s\" of %s is a %s in %s and a %s in %s: two experiments of one name; give one of them "
-                   "another name, or a store of its own", s->folder, c->name, tune_sample_title(u->name),
-                   have->type == TUNE_CELL_TEXT ? "text" : "number", u->files[i] < 0 ? "every table" : s->files[u->files[i]].name,
-                   c->type == TUNE_CELL_TEXT ? "text" : "number", where);
-    return -1;
+    return tune_error_set("%s: the column \"%s\" of %s is a %s in %s and a %s in %s: two "
+                          "experiments of one name; give one of them another name, or a store of "
+                          "its own", s->folder, c->name, tune_sample_title(u->name),
+                          have->type == TUNE_CELL_TEXT ? "text" : "number",
+                          u->files[i] < 0 ? "every table" : s->files[u->files[i]].name,
+                          c->type == TUNE_CELL_TEXT ? "text" : "number", where);
 }
 
 static bool is_count(const struct tune_column *c)

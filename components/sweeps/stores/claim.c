@@ -179,10 +179,8 @@ int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, 
     struct owner me;
     *c = (struct tune_claim){0};
     TRY(tune_store_check_name("a claim", name));
-    if (strchr(name, '~')) {
-        tune_error_set("a claim cannot be called \"%s\": expected a name without '~'", name);
-        return -1;
-    }
+    if (strchr(name, '~'))
+        return tune_error_set("a claim cannot be called \"%s\": expected a name without '~'", name);
     TRY(tune_file_make_folder(folder));
     find_myself(&me);
     for (int generation = 1; generation < GENERATIONS_MAX; generation++) {
@@ -201,8 +199,8 @@ int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, 
         if (state != STALE)
             return 0;
     }
-    tune_error_set("%s/%s was taken %d times; remove its files", folder, name, GENERATIONS_MAX);
-    return -1;
+    return tune_error_set("%s/%s was taken %d times; remove its files", folder, name,
+                          GENERATIONS_MAX);
 }
 
 int tune_claim_alive(const char *folder, const char *begin)
@@ -213,10 +211,8 @@ int tune_claim_alive(const char *folder, const char *begin)
     DIR *d = opendir(folder);
     if (!d && errno == ENOENT)
         return 0;
-    if (!d) {
-        tune_error_set("cannot open folder %s: %s", folder, strerror(errno));
-        return -1;
-    }
+    if (!d)
+        return tune_error_set("cannot open folder %s: %s", folder, strerror(errno));
     find_myself(&me);
     for (struct dirent *e; alive == 0 && (e = readdir(d));)
         if (!strncmp(e->d_name, begin, strlen(begin)) && !strstr(e->d_name, ".tmp-"))
@@ -235,8 +231,8 @@ static int check_mine(const struct tune_claim *c)
     TRY(tune_path(next, "%.*s~%d", n, c->path, generation + 1));
     if (!tune_file_exists(next))
         return 0;
-    tune_error_set("%s was taken over by another process: this one did not renew it for %d s", c->path, TUNE_CLAIM_S);
-    return -1;
+    return tune_error_set("%s was taken over by another process: this one did not renew it for %d "
+                          "s", c->path, TUNE_CLAIM_S);
 }
 
 int tune_claim_renew(struct tune_claim *c)
@@ -244,8 +240,7 @@ int tune_claim_renew(struct tune_claim *c)
     TRY(check_mine(c));
     if (utimensat(AT_FDCWD, c->path, NULL, 0) == 0)
         return 0;
-    tune_error_set("cannot renew %s: %s", c->path, strerror(errno));
-    return -1;
+    return tune_error_set("cannot renew %s: %s", c->path, strerror(errno));
 }
 
 int tune_claim_done(struct tune_claim *c)

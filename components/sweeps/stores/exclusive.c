@@ -15,8 +15,7 @@
 
 static int fail(const char *what, const char *path)
 {
-    tune_error_set("cannot %s %s: %s", what, path, strerror(errno));
-    return -1;
+    return tune_error_set("cannot %s %s: %s", what, path, strerror(errno));
 }
 
 static int write_all(const char *path, const void *data, size_t size, bool sync)

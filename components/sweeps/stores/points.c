@@ -19,11 +19,9 @@ static int open_points(struct tune_store *s)
         return 0;
     TRY(tune_store_path(s, path, "points.lock"));
     s->points = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (s->points < 0) {
-        tune_error_set("cannot open %s: %s; who measures into this store must be able to write that "
-                       "file: its owner can chmod it", path, strerror(errno));
-        return -1;
-    }
+    if (s->points < 0)
+        return tune_error_set("cannot open %s: %s; who measures into this store must be able to "
+                              "write that file: its owner can chmod it", path, strerror(errno));
     /* where that fails, others are told the above */
     if (stat(s->folder, &folder) == 0 && fstat(s->points, &file) == 0 && file.st_uid == geteuid())
         (void)fchmod(s->points, (file.st_mode | folder.st_mode) & 0666);

@@ -31,17 +31,17 @@ static int broken(const struct reading *r, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    tune_error_set("%s%s%s: %s; this is no sample file as this program writes them: move it out of the store", r->path,
-                   r->table[0] ? ": table " : "", r->table, text);
-    return -1;
+    return tune_error_set("%s%s%s: %s; this is no sample file as this program writes them: move "
+                          "it out of the store", r->path, r->table[0] ? ": table " : "", r->table,
+                          text);
 }
 
 /* The library cannot read it, for most a checksum that does not match. */
 static int unreadable(const struct reading *r, const char *what)
 {
-    tune_error_set("%s: damaged: %s%s%s%s: %s; put a copy of the file in its place, or move it out of the store", r->path,
-                   r->table[0] ? "table " : "", r->table, r->table[0] ? ": " : "", what, r->quiet.why);
-    return -1;
+    return tune_error_set("%s: damaged: %s%s%s%s: %s; put a copy of the file in its place, or "
+                          "move it out of the store", r->path, r->table[0] ? "table " : "",
+                          r->table, r->table[0] ? ": " : "", what, r->quiet.why);
 }
 
 static int no_memory(const struct reading *r)
@@ -124,11 +124,9 @@ static int check_schema(const struct reading *r)
     free(data);
     if (version < 1)
         return broken(r, "its schema_version is %lld, expected %d", (long long)version, TUNE_STORE_SCHEMA);
-    if (version > TUNE_STORE_SCHEMA) {
-        tune_error_set("%s has schema version %lld; this program knows up to %d: use a newer one", r->path, (long long)version,
-                       TUNE_STORE_SCHEMA);
-        return -1;
-    }
+    if (version > TUNE_STORE_SCHEMA)
+        return tune_error_set("%s has schema version %lld; this program knows up to %d: use a "
+                              "newer one", r->path, (long long)version, TUNE_STORE_SCHEMA);
     return 0;
 }
 

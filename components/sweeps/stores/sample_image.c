@@ -356,6 +356,6 @@ int tune_sample_image(const struct tune_sample_rows *tables, int count, char **i
         return 0;
     }
     free(buffer.data);
-    tune_error_set("cannot make a sample file of %zu rows%s%s", rows, quiet.why[0] ? ": " : ", out of memory", quiet.why);
-    return -1;
+    return tune_error_set("cannot make a sample file of %zu rows%s%s", rows,
+                          quiet.why[0] ? ": " : ", out of memory", quiet.why);
 }

@@ -73,9 +73,10 @@ struct source {
 
 static int damaged(const struct source *s, int64_t first, int64_t count)
 {
-    tune_error_set("%s: damaged: table %s: its rows %lld to %lld do not match their checksum; put a copy of the file in its place, "
-                   "or move it out of the store", s->path, s->table, (long long)first, (long long)(first + count - 1));
-    return -1;
+    return tune_error_set("%s: damaged: table %s: its rows %lld to %lld do not match their "
+                          "checksum; put a copy of the file in its place, or move it out of the "
+                          "store", s->path, s->table, (long long)first,
+                          (long long)(first + count - 1));
 }
 
 /* Rows first .. first + count - 1, whole pieces but for the last one, into data, which has room for a checksum behind them and

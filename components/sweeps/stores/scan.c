@@ -104,11 +104,10 @@ static int read_reason(struct tune_scan *s, struct window *w, int64_t number, ch
     if (number == 0)
         return 0;
     TRY(tune_store_path(s->store, path, s->store->files[w->file].name));
-    if (number < 0 || number >= at->rows) {
-        tune_error_set("%s: table %s: row %d has the reason number %lld, and there are %lld", path, tune_sample_title(s->table),
-                       s->place.row, (long long)number, (long long)at->rows);
-        return -1;
-    }
+    if (number < 0 || number >= at->rows)
+        return tune_error_set("%s: table %s: row %d has the reason number %lld, and there are %lld",
+                              path, tune_sample_title(s->table), s->place.row, (long long)number,
+                              (long long)at->rows);
     TRY(tune_sample_load(w->fd, path, "reasons", at, number, BLOCK_AT, &w->reasons));
     memcpy(to, w->reasons.data + (number - w->reasons.first) * at->row_bytes, (size_t)at->row_bytes);
     to[at->row_bytes] = 0;
@@ -270,15 +269,12 @@ int tune_scan_at(struct tune_scan *scan, struct tune_place place, const struct t
 {
     struct window *w = window_of(scan, place.file);
     w->used = ++scan->reads;
-    if (place.file < 0 || place.file >= scan->files) {
-        tune_error_set("%s has no file of number %d", scan->store->folder, place.file);
-        return -1;
-    }
+    if (place.file < 0 || place.file >= scan->files)
+        return tune_error_set("%s has no file of number %d", scan->store->folder, place.file);
     TRY(open_window(scan, w, place.file));
-    if (!w->table || place.row < 0 || place.row >= w->table->at.rows) {
-        tune_error_set("%s/%s has no row %d any more", scan->store->folder, scan->store->files[place.file].name, place.row);
-        return -1;
-    }
+    if (!w->table || place.row < 0 || place.row >= w->table->at.rows)
+        return tune_error_set("%s/%s has no row %d any more", scan->store->folder,
+                              scan->store->files[place.file].name, place.row);
     TRY(load(scan, w, place.row, BLOCK_AT));
     return take(scan, w, place.row, cells);
 }

@@ -81,9 +81,8 @@ int tune_store_check_name(const char *what, const char *name)
 {
     if (*name && *name != '.' && !strchr(name, '/') && strlen(name) <= TUNE_STORE_NAME_MAX)
         return 0;
-    tune_error_set("%s cannot be called \"%.100s\": expected 1 to %d bytes without '/', and no '.' at the begin", what, name,
-                   TUNE_STORE_NAME_MAX);
-    return -1;
+    return tune_error_set("%s cannot be called \"%.100s\": expected 1 to %d bytes without '/', "
+                          "and no '.' at the begin", what, name, TUNE_STORE_NAME_MAX);
 }
 
 /* ---- identity ---- */
@@ -93,10 +92,8 @@ static int draw_id(char id[8])
 {
     uint32_t number;
     do {
-        if (getrandom(&number, sizeof number, 0) < 0) {
-            tune_error_set("no random numbers from this system: %s", strerror(errno));
-            return -1;
-        }
+        if (getrandom(&number, sizeof number, 0) < 0)
+            return tune_error_set("no random numbers from this system: %s", strerror(errno));
         snprintf(id, 8, "%06x", number & 0xffffff);
     } while (!strpbrk(id, "acdf"));
     return 0;
@@ -132,10 +129,8 @@ static int read_identity(struct tune_store *s, const char *path)
 static int is_empty(const char *folder)
 {
     DIR *d = opendir(folder);
-    if (!d) {
-        tune_error_set("cannot open folder %s: %s", folder, strerror(errno));
-        return -1;
-    }
+    if (!d)
+        return tune_error_set("cannot open folder %s: %s", folder, strerror(errno));
     int empty = 1;
     for (struct dirent *e; empty && (e = readdir(d));)
         empty = e->d_name[0] == '.' || !strncmp(e->d_name, "store.json.tmp-", 15);
@@ -163,18 +158,17 @@ static int identify(struct tune_store *s, bool create)
         TRY(tune_file_make_folder(s->folder));
     if (stat(path, &st) == 0 || errno != ENOENT)
         return read_identity(s, path);
-    if (!create) {
-        tune_error_set("%s: no sample store there (no store.json); expected a folder that sweep or samples import wrote into", s->folder);
-        return -1;
-    }
+    if (!create)
+        return tune_error_set("%s: no sample store there (no store.json); expected a folder that "
+                              "sweep or samples import wrote into", s->folder);
     int empty = is_empty(s->folder);
     TRY(empty);
     if (empty)
         return write_identity(s, path);
     if (stat(path, &st) == 0) /* somebody made it meanwhile */
         return read_identity(s, path);
-    tune_error_set("%s is neither a sample store (it has no store.json) nor empty; name another folder", s->folder);
-    return -1;
+    return tune_error_set("%s is neither a sample store (it has no store.json) nor empty; name "
+                          "another folder", s->folder);
 }
 
 /* ---- files ---- */
@@ -250,10 +244,8 @@ int tune_store_refresh(struct tune_store *s)
     struct dirent **entries = NULL;
     int n = scandir(s->folder, &entries, is_sample_file, by_name), status = 0, changed = 0;
     int before = s->file_count, sorted = before > 0;
-    if (n < 0) {
-        tune_error_set("cannot open folder %s: %s", s->folder, strerror(errno));
-        return -1;
-    }
+    if (n < 0)
+        return tune_error_set("cannot open folder %s: %s", s->folder, strerror(errno));
     tune_store_forget_catalogue(s);
     while (sorted < before && strcmp(s->files[sorted - 1].name, s->files[sorted].name) < 0)
         sorted++;

@@ -218,22 +218,19 @@ static int check_cell(const struct table *t, int i, const struct tune_cell *cell
     const struct tune_column *c = &t->shown[i];
     const char *table = tune_sample_title(t->name);
     size_t bad;
-    if (c->type == TUNE_CELL_WHOLE && cell->absent) {
-        tune_error_set("%s: the whole number \"%s\" has no value; every row needs one", table, c->name);
-        return -1;
-    }
+    if (c->type == TUNE_CELL_WHOLE && cell->absent)
+        return tune_error_set("%s: the whole number \"%s\" has no value; every row needs one",
+                              table, c->name);
     if (c->type != TUNE_CELL_TEXT || cell->absent)
         return 0;
     size_t n = strlen(cell->text);
-    if (n > TUNE_STORE_TEXT_MAX) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: the text of \"%s\" has %zu bytes, more than the %d that a store takes: %.40s...",
-                            table, c->name, n, TUNE_STORE_TEXT_MAX, cell->text);
-        return -1;
-    }
-    if (!tune_utf8_valid(cell->text, n, &bad)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%s: the text of \"%s\" is no UTF-8 from its byte %zu on", table, c->name, bad);
-        return -1;
-    }
+    if (n > TUNE_STORE_TEXT_MAX)
+        return tune_error_usage("%s: the text of \"%s\" has %zu bytes, more than the %d that a "
+                                "store takes: %.40s...", table, c->name, n, TUNE_STORE_TEXT_MAX,
+                                cell->text);
+    if (!tune_utf8_valid(cell->text, n, &bad))
+        return tune_error_usage("%s: the text of \"%s\" is no UTF-8 from its byte %zu on", table,
+                                c->name, bad);
     return 0;
 }
 
@@ -301,25 +298,22 @@ static struct table *find_table(struct tune_store_writer *w, const char *name)
 static int check_columns(const char *experiment, const struct tune_column *columns, int count)
 {
     TRY(tune_store_check_name("an experiment", experiment));
-    if (!strcmp(experiment, TUNE_STORE_REQUESTS)) {
-        tune_error_set("an experiment cannot be called \"%s\" in a store, which has a table of that name", experiment);
-        return -1;
-    }
+    if (!strcmp(experiment, TUNE_STORE_REQUESTS))
+        return tune_error_set("an experiment cannot be called \"%s\" in a store, which has a "
+                              "table of that name", experiment);
     for (int i = 0; i < count; i++) {
         const struct tune_column *c = &columns[i];
         bool twice = false;
         for (int k = 0; k < TUNE_KEYS + i && !twice; k++)
             twice = !strcmp(c->name, k < TUNE_KEYS ? tune_key_column((enum tune_key)k)->name : columns[k - TUNE_KEYS].name);
-        if (twice || c->role == TUNE_COLUMN_KEY) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a store has another column called \"%s\"; give this one another name",
-                                experiment, c->name);
-            return -1;
-        }
+        if (twice || c->role == TUNE_COLUMN_KEY)
+            return tune_error_usage("%s: a store has another column called \"%s\"; give this one "
+                                    "another name", experiment, c->name);
         if (!*c->name || strlen(c->name) > TUNE_STORE_NAME_MAX || strlen(c->unit) > TUNE_STORE_NAME_MAX ||
             !tune_utf8_valid(c->name, strlen(c->name), NULL) || !tune_utf8_valid(c->unit, strlen(c->unit), NULL)) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "%s: a column is called \"%.100s\", its unit \"%.100s\": expected at most %d "
-                                "bytes of UTF-8, and a name", experiment, c->name, c->unit, TUNE_STORE_NAME_MAX);
-            return -1;
+            return tune_error_usage("%s: a column is called \"%.100s\", its unit \"%.100s\": "
+                                    "expected at most %d bytes of UTF-8, and a name", experiment,
+                                    c->name, c->unit, TUNE_STORE_NAME_MAX);
         }
     }
     return 0;
