@@ -1,40 +1,53 @@
-/* ops.h - the operations of a transformer: the one list that every device fills.
+/* ops.h - the operations of a transformer, in one list. Every device implements all of them.
  *
- * Each operation stands here once: what it computes, its arguments, what it reads and writes, what must fit, what it costs.
- * From this list are made: the device's table (device.h), the functions tune_gemm, tune_bias_forward, ... that check their
- * arguments and then call the table, the declarations of the CPU's kernels (tune_cpu_gemm, ...), and the profiler's
- * timing. So a new operation is an entry here, a kernel for each device, and a test.
+ * An entry says what an operation computes: its arguments, what it reads and writes, which shapes
+ * it accepts and what it costs. The preprocessor generates four things from the list:
+ * the table of operations that a device fills (struct tune_ops);
+ * the public functions tune_gemm, tune_bias_forward, ..., which check arguments, then call the
+ * table;
+ * the declarations of the CPU kernels (tune_cpu_gemm, ...);
+ * the profiler's timing.
+ *
+ * A new operation needs an entry here, a kernel for each device, and a test.
  *
  *     tune_gemm(dev, &c, &a, false, &b, true, 1, 0, TUNE_F32);
  *
- * An entry: TUNE_ARGS_x lists the arguments behind the device, in order.
- *     V(SET, x)        a tensor that is written whole and not read
- *     V(EDIT, x, old)  a tensor that is written; where `old` is true, what it held counts
+ * TUNE_ARGS_x lists the arguments after dev, in order:
+ *     V(SET, x)        a tensor that is overwritten; its old contents are not read
+ *     V(EDIT, x, old)  a tensor that is written; `old`: whether its old contents are read
  *     V(GET, x)        a tensor that is read
  *     V(STEP, r)       the address of the step's scalars (record.h), read and written
  *     V(VALUE, x, T)   a value of type T
- * TUNE_FIT_x is true if the arguments fit each other: shapes, dtypes, what may be NULL. TUNE_COST_x is COST(FLOPs, bytes, way)
- * for the profiler; `all` is the bytes of all tensors, each once read or written, twice if both; way is "dx" or "dW" for a
- * gradient, else "".
  *
- * Rows of a matrix touch, except in gemm (and the linear layers without a bias), whose matrices may be columns of wider ones,
- * and in attention. Outputs come first, then inputs, then scalars. The gradient of x is dx. Parameter gradients add; for
- * every other output the text says "set" or "add". Activations are F32 or BF16, each by itself; parameters, their gradients,
- * statistics and tables are F32, indices I32. Sums are in F32 or better whatever the storage.
+ * TUNE_FIT_x is true if the arguments fit together: shapes, dtypes, and which may be NULL.
  *
- * What BF16 activations mean on every device: products take operands rounded to bfloat16 and sum in float32; the residual
- * stream and its gradient, norms, softmax and the loss are float32; what lies between products is stored in bfloat16.
+ * TUNE_COST_x is COST(FLOPs, bytes, way), for the profiler. `all` counts the bytes of each tensor
+ * once if it is read or written, twice if both. way is "dx" or "dW" for a gradient, else "".
  *
- * N rows (B*T), C width, F ffn width, H query heads, K key/value heads, D head width, Q = (H + 2K) D, V vocabulary.
- * All return 0, or -1 with an error that names the operation and the shapes. */
+ * Rows are contiguous unless the text says otherwise. Two kinds of operation accept a stride: gemm
+ * (and linear layers without a bias), whose matrices may be columns of wider ones, and attention.
+ * Outputs come first, then inputs, then scalars. dx is the gradient of x. Gradients of parameters
+ * accumulate; for other outputs the text says "set" (overwrite) or "add" (accumulate).
+ *
+ * Each activation tensor is F32 or BF16. Parameters, their gradients, statistics and tables are
+ * F32; indices are I32. Sums use F32 or better.
+ *
+ * With BF16 activations, every device does this: products round their operands to bfloat16 and sum
+ * in float32. The residual stream, its gradient, norms, softmax and the loss stay float32. Tensors
+ * between products are stored in bfloat16.
+ *
+ * Sizes: N rows (B*T), C width, F feed-forward width, H query heads, K key/value heads, D head
+ * width, Q = (H + 2K) D, V vocabulary.
+ *
+ * Every function returns 0, or -1 with an error that names the operation and the shapes. */
 #ifndef TUNE_OPS_H
 #define TUNE_OPS_H
 
 #include "devices/device.h"
 #include "devices/record.h"
 
-/* tune_copy(dev, y, x) - y = x.   y set  x: shapes and dtypes alike
- * tune_zero(dev, y) - y = 0. */
+/* tune_copy(dev, y, x) - y = x.   y set   x: shape and dtype of y
+ * tune_zero(dev, y) - y = 0.   y set */
 #define TUNE_ARGS_copy(V) V(SET, y) V(GET, x)
 #define TUNE_FIT_copy (y->dtype == x->dtype && is_whole(x) && is_whole(y) && tune_tensor_elements(x) == tune_tensor_elements(y))
 #define TUNE_COST_copy COST(0, all, "")
@@ -42,24 +55,30 @@
 #define TUNE_FIT_zero (is_whole(y))
 #define TUNE_COST_zero COST(0, all, "")
 
-/* tune_axpby(dev, y, x, alpha, beta) - y = alpha x + beta y.   y add, or set where beta is 0   x: both F32, shapes alike */
+/* tune_axpby(dev, y, x, alpha, beta) - y = alpha x + beta y.
+ *   y set (beta 0) or add   x: shape of y; both F32 */
 #define TUNE_ARGS_axpby(V) V(EDIT, y, beta != 0) V(GET, x) V(VALUE, alpha, float) V(VALUE, beta, float)
 #define TUNE_FIT_axpby (y->dtype == TUNE_F32 && x->dtype == TUNE_F32 && is_whole(x) && is_whole(y) && same_shape(y, x))
 #define TUNE_COST_axpby COST(3 * count(y), all, "")
 
-/* tune_gemm(dev, c, a, at, b, bt, alpha, beta, operands) - c = alpha op(a) op(b) + beta c, where op transposes if at, bt.
- *   c [M,N] set (beta 0) or add   a [M,K], or [K,M] transposed   b [K,N], or [N,K] transposed; K > 0
- * Each may be F32 or BF16 by itself, and have rows that lie apart; what lies between c's rows is left alone. a or b may be NF4
- * (nf4.h): the product is that of its numbers in float32, bit for bit. operands BF16: a and b are rounded to it first; F32: they
- * are taken as they are. Products are summed in float32. */
+/* tune_gemm(dev, c, a, at, b, bt, alpha, beta, operands) - c = alpha op(a) op(b) + beta c.
+ *   c [M,N] set (beta 0) or add
+ *   a [M,K], or [K,M] if at; at: op transposes a
+ *   b [K,N], or [N,K] if bt; bt: op transposes b; K > 0
+ *
+ * Each matrix is F32 or BF16 and may have a row stride. Memory between c's rows is not written.
+ * Either a or b may be NF4 (nf4.h): it is dequantized to float32, and the product is bit-identical.
+ *
+ * operands BF16: a and b are rounded to bfloat16 first. F32: they are used as stored. Sums are
+ * float32. */
 #define TUNE_ARGS_gemm(V) \
     V(EDIT, c, beta != 0) V(GET, a) V(VALUE, at, bool) V(GET, b) V(VALUE, bt, bool) V(VALUE, alpha, float) V(VALUE, beta, float) \
     V(VALUE, operands, enum tune_dtype)
 #define TUNE_FIT_gemm (gemm_fits(c, a, at, b, bt) && (operands == TUNE_F32 || operands == TUNE_BF16))
 #define TUNE_COST_gemm COST(2 * count(c) * (double)a->shape[!at], all, at ? "dW" : bt ? "" : "dx")
 
-/* tune_bias_forward(dev, y, bias, scale) - every row of y += scale bias.  y [N,M] add  bias [M]
- * tune_bias_backward(dev, dbias, dy, scale) - dbias += scale sum of dy's rows. */
+/* tune_bias_forward(dev, y, bias, scale) - add scale bias to every row of y.   y [N,M]   bias [M]
+ * tune_bias_backward(dev, dbias, dy, scale) - dbias += scale times the sum of dy's rows. */
 #define TUNE_ARGS_bias_forward(V) V(EDIT, y, true) V(GET, bias) V(VALUE, scale, float)
 #define TUNE_FIT_bias_forward (y->ndim == 2 && is_float(y) && is_row(bias, y->shape[1]))
 #define TUNE_COST_bias_forward COST(2 * count(y), all, "")
@@ -67,10 +86,10 @@
 #define TUNE_FIT_bias_backward (dy->ndim == 2 && is_float(dy) && is_row(dbias, dy->shape[1]))
 #define TUNE_COST_bias_backward COST(count(dy), all, "dW")
 
-/* tune_embed_forward(dev, x, w, ids, scale) - x[n] = scale w[ids[n]]:  x [N,C] set  w [V,C]  ids [N], each in 0..V-1 (the
- * caller's to check).
- * tune_embed_backward(dev, dw, dx, ids, scale) - dw[ids[n]] += scale dx[n], in the order of n: the same bits whatever the
- * threads do. */
+/* tune_embed_forward(dev, x, w, ids, scale) - x[n] = scale w[ids[n]].
+ *   x [N,C] set   w [V,C]   ids [N], each in 0..V-1; the caller checks them
+ * tune_embed_backward(dev, dw, dx, ids, scale) - dw[ids[n]] += scale dx[n], in order of n. The
+ * result has the same bits for any number of threads. */
 #define TUNE_ARGS_embed_forward(V) V(SET, x) V(GET, w) V(GET, ids) V(VALUE, scale, float)
 #define TUNE_FIT_embed_forward \
     (x->ndim == 2 && w->ndim == 2 && is_float(x) && is_float(w) && x->shape[1] == w->shape[1] && is_index(ids, x->shape[0]))
@@ -81,10 +100,13 @@
      is_index(ids, dx->shape[0]))
 #define TUNE_COST_embed_backward COST(2 * count(dx), bytes(dx) + 8 * count(dx), "dW")
 
-/* tune_rmsnorm_forward(dev, y, rstd, x, w, eps) - y = w x / sqrt(mean(x^2) + eps), each row by itself.
- *   y [N,C] set   rstd [N] set, or NULL: 1/sqrt(..), kept for backward   x [N,C]   w [C]
- * tune_rmsnorm_backward(dev, dx, dw, dy, x, w, rstd) - with s = rstd, g = dy w:  dx += s (g - x s^2 mean(g x));
- *   dw += sum over rows of dy x s; dw may be NULL.
+/* tune_rmsnorm_forward(dev, y, rstd, x, w, eps) - y = w x / sqrt(mean(x^2) + eps), for each row.
+ *   y [N,C] set   x [N,C]   w [C]
+ *   rstd [N] set, or NULL: 1/sqrt(mean(x^2) + eps), which backward needs
+ * tune_rmsnorm_backward(dev, dx, dw, dy, x, w, rstd) - with s = rstd and g = dy w:
+ *   dx += s (g - x s^2 mean(g x))
+ *   dw += sum over rows of dy x s; dw may be NULL
+ *
  * Source: Zhang & Sennrich 2019, eq. 4. */
 #define TUNE_ARGS_rmsnorm_forward(V) V(SET, y) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, eps, float)
 #define TUNE_FIT_rmsnorm_forward \
@@ -98,11 +120,12 @@
      (!dw || is_row(dw, x->shape[1])))
 #define TUNE_COST_rmsnorm_backward COST(10 * count(x), all, "dx")
 
-/* tune_headnorm_forward(dev, y, rstd, x, w, first, heads, eps) - RMSNorm over each head by itself (Qwen 3): heads
- * first .. first+heads-1 of rows of Q numbers.
- *   y [N,Q] those heads set, the others left   rstd [N,heads] set   x [N,Q]   w [D]
- * tune_headnorm_backward(dev, dy, dw, x, w, rstd, first, heads) - in place: dy [N,Q] becomes the gradient of x in those
- *   heads;  dw [D] add, or NULL. */
+/* tune_headnorm_forward(dev, y, rstd, x, w, first, heads, eps) - RMSNorm of each head (Qwen 3), for
+ * heads first .. first + heads - 1 of each row.
+ *   y [N,Q]: these heads are set, the others are unchanged
+ *   rstd [N,heads] set   x [N,Q]   w [D]
+ * tune_headnorm_backward(dev, dy, dw, x, w, rstd, first, heads) - in place: these heads of dy [N,Q]
+ * become the gradient of x.   dw [D] add, or NULL */
 #define TUNE_ARGS_headnorm_forward(V) \
     V(EDIT, y, true) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, first, int) V(VALUE, heads, int) V(VALUE, eps, float)
 #define TUNE_FIT_headnorm_forward \
@@ -116,10 +139,13 @@
 #define TUNE_COST_headnorm_backward \
     COST(10.0 * heads * (double)(x->shape[0] * w->shape[0]), 3 * part(x, heads * w->shape[0]) + bytes(rstd), "dx")
 
-/* tune_rope(dev, x, table, positions, T, heads, D, backward) - rotate the first heads of each row by its position, in place;
- * half-split pairs (i, i + D/2); backward: by the opposite angle.
- *   x [N,Q]   table [at least T, D]: D/2 cosines, then D/2 sines   positions [N], each a row of the table (the caller's to
- *   check); NULL: n mod T.   Source: Su et al. 2021, eq. 34. */
+/* tune_rope(dev, x, table, positions, T, heads, D, backward) - rotate the first `heads` heads of
+ * each row by the row's position, in place. Rotated pairs are (i, i + D/2). backward: rotate by the
+ * opposite angle.
+ *   x [N,Q]   table [at least T, D]: in each row D/2 cosines, then D/2 sines
+ *   positions [N]: rows of the table, which the caller checks; NULL: n mod T
+ *
+ * Source: Su et al. 2021, eq. 34. */
 #define TUNE_ARGS_rope(V) \
     V(EDIT, x, true) V(GET, table) V(GET, positions) V(VALUE, T, int) V(VALUE, heads, int) V(VALUE, D, int) V(VALUE, backward, bool)
 #define TUNE_FIT_rope \
@@ -128,15 +154,23 @@
      (!positions || is_index(positions, x->shape[0])))
 #define TUNE_COST_rope COST(3.0 * (double)x->shape[0] * heads * D, 2 * part(x, (int64_t)heads * D) + 4.0 * T * D, backward ? "dx" : "")
 
-/* tune_attention_forward(dev, out, lse, q, k, v, first, keys, begin, how) - out = softmax(scale q k^T + mask) v for each
- * head; query head h uses key/value head h / (H/K). Query j of row b is at position begin[b] + j among the keys; it sees key
- * i if i is not behind it, i < keys[b], i >= first[b,j], and with a window > 0 i > its position - window.
- *   out [B Tq, H D] set   lse [B Tq, H] set: log of the sum of exp, for backward   q [B,Tq,H,D]   k, v [B,capacity,K,D]
- *   first [B Tq] or NULL: 0; along a row never lower than before, and not behind the query (the caller's to check)
- *   keys [B] or NULL: capacity   begin [B] or NULL: 0
- * Scores exist for one block of queries of one head at a time; blocks of keys that none of its queries sees are not computed.
- * tune_attention_backward(dev, dq, dk, dv, dout, q, k, v, out, lse, first, how) - dq, dk, dv set; where Tq = capacity.
- * Source: Dao et al. 2022, algorithm 4 (recomputes the probabilities from lse). */
+/* tune_attention_forward(dev, out, lse, q, k, v, first, keys, begin, how) - for each head, out =
+ * softmax(scale q k^T + mask) v. Query head h uses key/value head h / (H/K).
+ *   out [B Tq, H D] set   lse [B Tq, H] set: log of the sum of exp, which backward needs
+ *   q [B,Tq,H,D]   k, v [B,capacity,K,D]
+ *   first [B Tq] or NULL (0): the first key a query sees. Within a row of the batch it never
+ *       decreases and never exceeds the query's position. The caller checks this.
+ *   keys [B] or NULL (capacity): number of valid keys   begin [B] or NULL (0)
+ *
+ * Mask: query j of batch row b has position p = begin[b] + j among the keys. It sees key i if i <=
+ * p, i < keys[b], i >= first[b,j], and, with a window > 0, i > p - window.
+ *
+ * Scores are computed for one block of queries of one head at a time. Blocks of keys that none of
+ * the queries sees are skipped.
+ * tune_attention_backward(dev, dq, dk, dv, dout, q, k, v, out, lse, first, how) - dq, dk, dv set.
+ * Requires Tq = capacity.
+ *
+ * Source: Dao et al. 2022, algorithm 4. It recomputes the probabilities from lse. */
 #define TUNE_ARGS_attention_forward(V) \
     V(SET, out) V(SET, lse) V(GET, q) V(GET, k) V(GET, v) V(GET, first) V(GET, keys) V(GET, begin) V(VALUE, how, struct tune_attention)
 #define TUNE_FIT_attention_forward (attention_fits(out, lse, q, k, v, first, keys, begin))
@@ -149,9 +183,11 @@
      attention_fits(dout, lse, dq, dk, dv, first, NULL, NULL) && same_shape(dq, q) && same_shape(dk, k) && dq->dtype == q->dtype)
 #define TUNE_COST_attention_backward COST(10 * pairs(dev, q, k, first, NULL, NULL, &how) * (double)q->shape[3], all, "dx")
 
-/* tune_swiglu_forward(dev, h, gate_up) - h = silu(gate) up:  h [N,F] set   gate_up [N,2F]: gate, then up. silu(x) =
- * x / (1 + exp(-x)).
- * tune_swiglu_backward(dev, dgate_up, dh, gate_up) - dgate_up [N,2F] set, may be gate_up itself   dh [N,F].
+/* tune_swiglu_forward(dev, h, gate_up) - h = silu(gate) up, with silu(x) = x / (1 + exp(-x)).
+ *   h [N,F] set   gate_up [N,2F]: gate, then up
+ * tune_swiglu_backward(dev, dgate_up, dh, gate_up) - the gradient of gate_up.
+ *   dgate_up [N,2F] set, may be gate_up itself   dh [N,F]
+ *
  * Source: Shazeer 2020, eq. 6. */
 #define TUNE_ARGS_swiglu_forward(V) V(SET, h) V(GET, gate_up)
 #define TUNE_FIT_swiglu_forward \
@@ -163,8 +199,9 @@
      is_float(dh) && dh->dtype == gate_up->dtype && dgate_up->dtype == dh->dtype)
 #define TUNE_COST_swiglu_backward COST(12 * count(dh), all, "dx")
 
-/* tune_gather(dev, y, x, rows) - y[i] = x[rows[i]], set.
- * tune_scatter(dev, y, x, rows) - y[rows[i]] = x[i], those rows set; rows differ. y, x [*,C]; rows are the caller's to check. */
+/* tune_gather(dev, y, x, rows) - y[i] = x[rows[i]].   y set
+ * tune_scatter(dev, y, x, rows) - y[rows[i]] = x[i].   y: these rows set; no row occurs twice
+ *   y, x [*,C]; the caller checks that rows are in range */
 #define TUNE_ARGS_gather(V) V(SET, y) V(GET, x) V(GET, rows)
 #define TUNE_FIT_gather \
     (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && is_index(rows, y->shape[0]))
@@ -174,11 +211,18 @@
     (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && is_index(rows, x->shape[0]))
 #define TUNE_COST_scatter COST(0, 2 * bytes(x), "")
 
-/* tune_cross_entropy_rows(dev, logits, step, log_probs, labels, weights, rows, backward) - for each row of logits [M,V] F32,
- * with f = weights[rows[m]], or 1 where weights is NULL: f times -log softmax(logits)[label] is added to the step's loss_sum,
- * and log_probs [M], where not NULL, set to log softmax(..)[label]. With backward, logits become the gradient of that sum,
- * f (softmax - onehot); without, they are lost. labels [M], each in 0..V-1; rows [M], each a number of weights, or NULL with
- * weights (both are the caller's to check). */
+/* tune_cross_entropy_rows(dev, logits, step, log_probs, labels, weights, rows, backward) - add the
+ * cross entropy of each row of logits to the step's loss_sum:
+ *   loss_sum += f times -log softmax(logits[m])[labels[m]]
+ *   f = weights[rows[m]], or 1 if weights is NULL
+ *
+ *   logits [M,V] F32: backward turns them into the gradient, f (softmax - onehot);
+ *       otherwise their contents are lost
+ *   log_probs [M] or NULL: set to log softmax(logits[m])[labels[m]]
+ *   labels [M], each in 0..V-1
+ *   rows [M]: indices into weights; NULL if weights is NULL
+ *
+ * The caller checks labels and rows. */
 #define TUNE_ARGS_cross_entropy_rows(V) \
     V(EDIT, logits, true) V(STEP, step) V(SET, log_probs) V(GET, labels) V(GET, weights) V(GET, rows) V(VALUE, backward, bool)
 #define TUNE_FIT_cross_entropy_rows \
@@ -187,9 +231,14 @@
 #define TUNE_COST_cross_entropy_rows \
     COST((backward ? 7 : 5) * count(logits), (backward ? 2 : 1) * bytes(logits), backward ? "dx" : "")
 
-/* tune_dropout(dev, y, x, step, drop, beta, plain, masked) - y = beta y + (plain + masked k) x, where k is 0 for what is dropped
- * and 1/(1-p) for what stays; may be in place.   y, x [N,C]. (0, 0, 1) drops; (1, 0, 1) adds the gradient of that;
- * (0, 1, -1) is what dropping takes away.   Source: Srivastava et al. 2014, scaled in training. */
+/* tune_dropout(dev, y, x, step, drop, beta, plain, masked) - y = beta y + (plain + masked k) x. The
+ * mask k is 0 for a dropped element and 1/(1-p) for a kept one.
+ *   y, x [N,C], may be the same tensor
+ *
+ * (beta, plain, masked) = (0, 0, 1) applies dropout. (1, 0, 1) adds its gradient. (0, 1, -1) gives
+ * x minus its dropout.
+ *
+ * Source: Srivastava et al. 2014, scaled during training. */
 #define TUNE_ARGS_dropout(V) \
     V(EDIT, y, beta != 0) V(GET, x) V(STEP, step) V(VALUE, drop, struct tune_dropout) V(VALUE, beta, float) \
         V(VALUE, plain, float) V(VALUE, masked, float)
@@ -197,9 +246,11 @@
     (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && drop.p >= 0 && drop.p < 1)
 #define TUNE_COST_dropout COST(3 * count(y), all, "")
 
-/* tune_scale_columns(dev, y, x, g, plus, scale, beta) - y = beta y + scale (g + plus) x, g for each column:  y, x [N,C], may
- * be one   g [C]
- * tune_dot_columns(dev, dots, x, y, g, first, scale) - dots += scale g sum over rows of x y, in columns [first, first + n):
+/* tune_scale_columns(dev, y, x, g, plus, scale, beta) - y = beta y + scale (g + plus) x, with one g
+ * for each column.
+ *   y, x [N,C], may be the same tensor   g [C]
+ * tune_dot_columns(dev, dots, x, y, g, first, scale) - dots += scale g times the sum over rows of x
+ * y, for columns first .. first + n - 1.
  *   dots, g [n]   x, y [N,C] */
 #define TUNE_ARGS_scale_columns(V) \
     V(EDIT, y, beta != 0) V(GET, x) V(GET, g) V(VALUE, plus, float) V(VALUE, scale, float) V(VALUE, beta, float)
@@ -213,11 +264,16 @@
      is_row(dots, dots->shape[0]) && is_row(g, dots->shape[0]) && first >= 0 && first + dots->shape[0] <= x->shape[1])
 #define TUNE_COST_dot_columns COST(2 * (double)x->shape[0] * count(dots), 2 * part(x, dots->shape[0]), "dW")
 
-/* tune_row_squares(dev, squares, w) - the square of each row's length, set:  squares [M]   w [M,K], in whatever a product takes.
- * tune_dora_scale(dev, g, inverse, magnitude, squares, b, p, aa, s) - with l the lengths of the rows of W + s B A:
- * inverse = 1/l, g = magnitude/l, set; l 0: both 0.   l^2 = squares + 2 s b.p + s^2 b (A A^T) b for each row b of B
- *    g, inverse, magnitude, squares [M]   b, p = W A^T [M,r]   aa = A A^T [r,r]
- * magnitude NULL: no adapter there: g 1, inverse 0; squares, b, p and aa are not read. */
+/* tune_row_squares(dev, squares, w) - squares[m] = sum of w[m,:]^2.
+ *   squares [M] set   w [M,K] F32, BF16 or NF4
+ * tune_dora_scale(dev, g, inverse, magnitude, squares, b, p, aa, s) - scales of DoRA. With l the
+ * length of a row of W + s B A: inverse = 1/l and g = magnitude/l. If l is 0, both are 0.
+ *   l^2 = squares + 2 s b.p + s^2 b (A A^T) b, for each row b of B
+ *   g, inverse [M] set   magnitude, squares [M]   b, p = W A^T [M,r]   aa = A A^T [r,r]
+ *
+ * magnitude NULL means no adapter: g is 1, inverse is 0, and squares, b, p and aa are not read.
+ *
+ * Source: Liu et al. 2024, eq. 5. */
 #define TUNE_ARGS_row_squares(V) V(SET, squares) V(GET, w)
 #define TUNE_FIT_row_squares (w->ndim == 2 && w->stride == 0 && is_weight(w) && is_row(squares, w->shape[0]))
 #define TUNE_COST_row_squares COST(2 * count(w), bytes(w), "")
@@ -231,13 +287,14 @@
 #define TUNE_COST_dora_scale \
     COST(magnitude ? 2 * count(g) * (double)(b->shape[1] * (b->shape[1] + 1)) : 0, 2 * bytes(g) + (magnitude ? 2 * bytes(b) : 0), "")
 
-/* tune_begin_step(dev, step) - a step's scalars before it: see record.h; step goes up by one.
- * tune_begin_pass(dev, step) - pass goes up by one.
- * tune_add_labels(dev, step, labels, chunks) - both are added to the step's.
- * tune_add_loss(dev, step, loss) - the step's loss_sum += loss.
- * tune_add_divisor(dev, step, more) - the step's divisor += more.
- * tune_set_lr(dev, step, lr) - the step's lr.
- * tune_end_step(dev, slot, step) - end_s is now; slot, as many bytes as the scalars have, becomes a copy of them. */
+/* tune_begin_step(dev, step) - reset the scalars for a new step (record.h) and increment `step`.
+ * tune_begin_pass(dev, step) - increment the scalar `pass`.
+ * tune_add_labels(dev, step, labels, chunks) - add both values to the scalars of these names.
+ * tune_add_loss(dev, step, loss) - loss_sum += loss.
+ * tune_add_divisor(dev, step, more) - divisor += more.
+ * tune_set_lr(dev, step, lr) - set the scalar lr.
+ * tune_end_step(dev, slot, step) - set end_s to the time now, then copy the scalars to slot. slot
+ * has sizeof(struct tune_scalars) bytes. */
 #define TUNE_ARGS_begin_step(V) V(STEP, step)
 #define TUNE_FIT_begin_step (true)
 #define TUNE_COST_begin_step COST(0, 0, "")
@@ -260,12 +317,16 @@
 #define TUNE_FIT_end_step (slot->ndim == 1 && tune_tensor_bytes(slot) == (int64_t)sizeof(struct tune_scalars))
 #define TUNE_COST_end_step COST(0, all, "")
 
-/* tune_sum_squares(dev, step, x) - the step's square_sum += sum of x[i]^2, in float64, in an order that depends on n and the
- * threads alone.   x [n] F32
- * tune_finish_step(dev, step, clip_norm) - from the step's loss_sum, labels, divisor and square_sum to its grad_norm,
- * not_finite and gradient_scale, with n = divisor, or labels where that is 0: norm = sqrt(square_sum) / n;
- * scale = min(1, clip_norm / (norm + 1e-6)) / n, where clip_norm 0 does not clip; not finite: the scale is 0, else updates
- * goes up by one. As torch.nn.utils.clip_grad_norm_ on the gradient of the mean loss. */
+/* tune_sum_squares(dev, step, x) - square_sum += sum of x[i]^2, in float64. The order of summation
+ * depends only on n and the number of threads.
+ *   x [n] F32
+ * tune_finish_step(dev, step, clip_norm) - compute grad_norm, not_finite and gradient_scale from
+ * the step's loss_sum, labels, divisor and square_sum. Let n = divisor, or labels if divisor is 0.
+ *   grad_norm = sqrt(square_sum) / n
+ *   gradient_scale = min(1, clip_norm / (grad_norm + 1e-6)) / n; clip_norm 0: no clipping
+ *
+ * A non-finite loss or gradient sets gradient_scale to 0; otherwise updates increases by one. This
+ * is torch.nn.utils.clip_grad_norm_ on the gradient of the mean loss. */
 #define TUNE_ARGS_sum_squares(V) V(STEP, step) V(GET, x)
 #define TUNE_FIT_sum_squares (is_row(x, x->shape[0]))
 #define TUNE_COST_sum_squares COST(2 * count(x), all, "")
@@ -273,13 +334,17 @@
 #define TUNE_FIT_finish_step (clip_norm >= 0)
 #define TUNE_COST_finish_step COST(0, 0, "")
 
-/* tune_adamw(dev, w, g, m, v, step, how) - with g scaled by the step's gradient_scale (a scale of 0 leaves everything as it is):
- * and lr = the step's lr times how's lr_scale:
- *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr wd w;  w -= lr (m/c1) / (sqrt(v/c2) + eps)
- *   where c1 = 1 - b1^t, c2 = 1 - b2^t, t = the step's updates.   w, g, m, v [n]
- * Source: Loshchilov & Hutter 2019, algorithm 2; eps outside the root, as PyTorch.
- * tune_sgd(dev, w, g, m, step, how) - w -= lr wd w;  m = momentum m + g;  w -= lr m. m NULL: no momentum.
- * All tensors are F32; other dtypes of weights and moments are refused until a device has them. */
+/* tune_adamw(dev, w, g, m, v, step, how) - one AdamW step. g is first multiplied by the step's
+ * gradient_scale; a scale of 0 changes nothing. lr is the step's lr times how.lr_scale.
+ *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2
+ *   w -= lr wd w;  w -= lr (m/c1) / (sqrt(v/c2) + eps)
+ *   c1 = 1 - b1^t, c2 = 1 - b2^t, t = the step's updates
+ *
+ * Source: Loshchilov & Hutter 2019, algorithm 2, with eps outside the root as in PyTorch.
+ * tune_sgd(dev, w, g, m, step, how) - w -= lr wd w;  m = momentum m + g;  w -= lr m. m NULL: no
+ * momentum. g and lr as above.
+ *
+ *   w, g, m, v [n] F32; other dtypes are an error */
 #define TUNE_ARGS_adamw(V) V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(EDIT, v, true) V(STEP, step) V(VALUE, how, struct tune_update)
 #define TUNE_FIT_adamw (is_row(w, g->shape[0]) && is_row(g, g->shape[0]) && is_row(m, g->shape[0]) && is_row(v, g->shape[0]))
 #define TUNE_COST_adamw COST(14 * count(w), all, "")
@@ -314,33 +379,39 @@
 extern "C" {
 #endif
 
-/* The checking functions. */
+/* The public functions, which check their arguments. */
 #define TUNE_DECLARE_OP(op) int tune_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
 TUNE_OPS(TUNE_DECLARE_OP)
 #undef TUNE_DECLARE_OP
 
-/* The table that a device fills. Kernels find their arguments checked. */
+/* The table that a device fills. Its functions receive arguments that were already checked. */
 struct tune_ops {
     void (*close)(struct tune_device *dev);
-    /* 64-byte aligned, zeroed; 0: no memory. free takes effect in the order of the queue. */
+    /* Returns zeroed memory aligned to 64 bytes, or 0 if there is none. free takes effect after the
+     * operations queued before it. */
     tune_address (*alloc)(struct tune_device *dev, int64_t bytes);
     void (*free)(struct tune_device *dev, tune_address memory, int64_t bytes);
     int (*memory)(const struct tune_device *dev, struct tune_device_memory *memory);
     int (*reserve)(struct tune_device *dev, const struct tune_largest *largest);
     int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library);
-    int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n); /* NULL: unknown */
+    /* NULL: unknown */
+    int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n);
     int (*upload)(struct tune_device *dev, tune_address to, const void *from, int64_t bytes);
     int (*download)(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
     int (*sync)(struct tune_device *dev);
-    void *(*in_place)(struct tune_device *dev, tune_address memory); /* NULL: the host cannot reach the device's memory */
+    /* NULL: host cannot access device memory */
+    void *(*in_place)(struct tune_device *dev, tune_address memory);
 #define TUNE_TABLE_ENTRY(op) int (*op)(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
     TUNE_OPS(TUNE_TABLE_ENTRY)
 #undef TUNE_TABLE_ENTRY
 };
 
-/* tune_linear_forward - y = scale (x w^T + bias) + beta y:  y [N,M]  x [N,C]  w [M,C]  bias [M] or NULL.
- * tune_linear_backward - dx = scale dy w + dx_beta dx;  dw += scale dy^T x;  dbias += scale sum of dy's rows.
- *   dx, dw, dbias: NULL where not wanted. operands: as for tune_gemm. */
+/* tune_linear_forward - y = scale (x w^T + bias) + beta y.
+ *   y [N,M]   x [N,C]   w [M,C]   bias [M] or NULL
+ * tune_linear_backward - gradients of a linear layer. Those given as NULL are not computed.
+ *   dx = scale dy w + dx_beta dx   dw += scale dy^T x   dbias += scale times the sum of dy's rows
+ *
+ * operands: as for tune_gemm. Arguments are checked before anything is written. */
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
                         const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta,
                         enum tune_dtype operands);
