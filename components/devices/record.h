@@ -33,7 +33,7 @@ struct tune_scalars {
     double gradient_scale; /* 1/divisor times the clip factor; 0: step not finite, no update */
     double not_finite;     /* 1: the loss or the gradient was NaN or infinite */
     double chunks;         /* chunks of logits that the loss computed */
-    double updates;        /* weight updates so far, without steps that were not finite; kept */
+    double updates;        /* weight updates so far (AdamW's t); the optimizer keeps the count */
     double lr;             /* learning rate of the update */
     double step, pass;     /* steps begun (kept); forward passes of this step. Dropout uses both. */
     /* time of the step's first and last operation, seconds of tune_clock_s */

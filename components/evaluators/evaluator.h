@@ -1,8 +1,9 @@
-/* evaluator.h - the loss on rows that are not trained on, weighted by tokens: sum of -log p over the number of labels.
+/* evaluator.h - the loss on held-out rows, per label: the sum of -log p divided by the number of
+ * labels.
  *
- * It also knows when more training does not help: of each loss it asks whether it is lower by
- * more than min_delta than the last one that was; `patience` in a row that are not end the run.
- * What it counts stands in struct tune_progress, so a resumed run counts on. */
+ * It also decides early stopping. An improvement is a loss that is more than min_delta below the
+ * last improvement. `patience` evaluations in a row without improvement end the run. The counts are
+ * in struct tune_progress, so a resumed run continues them. */
 #ifndef TUNE_EVALUATOR_H
 #define TUNE_EVALUATOR_H
 
@@ -20,46 +21,55 @@ struct tune_flags;
 struct tune_logger;
 struct tune_tokenizer;
 
-/* Zeroed ones: never end a run. */
+/* Options. With all members zero, evaluations never end a run. */
 struct tune_evaluator_options {
     int patience;     /* evaluations without improvement that end the run; 0: never */
-    double min_delta; /* nats per label that an improvement must be more than */
-    int64_t every;    /* steps between evaluations, for tune_evaluator_step and _resume; 0: none of them */
-    struct tune_dataset *data; /* the set that load reads, if nobody else frees it: it becomes the evaluator's; else NULL */
-    const char *path; /* of data, for the log; borrowed */
+    double min_delta; /* smallest improvement, in nats per label */
+    int64_t every;    /* steps between evaluations, for tune_evaluator_step and _resume; 0: none */
+    struct tune_dataset *data; /* dataset to free with the evaluator, or NULL */
+    const char *path; /* path of data, for the log; borrowed */
 };
 
-/* tune_evaluator_new - over what load gives in one pass; load becomes the evaluator's. NULL load: nothing to evaluate on,
- * every run does nothing. m and loss are borrowed. options NULL: zeroed ones. */
+/* tune_evaluator_new - evaluate on one pass of load. The evaluator frees load. load NULL: there is
+ * nothing to evaluate, and all calls do nothing. m and loss must outlive it. options NULL: all
+ * zero. NULL with an error. */
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load,
                                           const struct tune_evaluator_options *options);
 void tune_evaluator_free(struct tune_evaluator *e);
 
-/* tune_evaluator_check - one pass that only reads, so that a bad row, or rows without one label, are told before a run and not
- * at its first evaluation. -1 names the row. */
+/* tune_evaluator_check - read all rows once. It reports a bad row, or rows without any label,
+ * before training starts. -1 with an error that names the row. */
 int tune_evaluator_check(struct tune_evaluator *e);
 
-/* tune_evaluator_loss - *loss: nats per label over one whole pass. -1: no label in any row, a bad row, a loss
- * that is not finite. Above 0: the signal that load was told of; *loss is as it was. */
+/* tune_evaluator_loss - set *loss to nats per label over one whole pass. -1: no row has a label, a
+ * bad row, or a non-finite loss. Above 0: the number of a signal that interrupted load; *loss is
+ * unchanged. */
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
 
-/* tune_evaluator_run - evaluate, set at's evaluation members (eval_loss to early_stop), and log it; not twice at one step and
- * not in a run that stops before its end. Also before the first step, where somebody wants to know. A signal cuts it off: only
- * at->signal and at->stopped are set. log NULL: not logged.
- * tune_evaluator_step - the same, each options.every steps (--eval-every). */
+/* tune_evaluator_run - evaluate, set at's evaluation members (eval_loss to early_stop), and log the
+ * result. It does nothing twice at one step, or in a run that was stopped. It may be called before
+ * the first step. A signal interrupts it; then only at->signal and at->stopped are set. log may be
+ * NULL.
+ *
+ * tune_evaluator_step - the same, every options.every steps (--eval-every). */
 int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
-/* tune_evaluator_resume - tune_checkpoint_resume calls it: decides anew, by this patience, whether the run is at its early stop, and
- * makes the evaluation of the step it stands at, if that one was cut off. */
+/* tune_evaluator_resume - called by tune_checkpoint_resume. It decides again, with the present
+ * patience, whether the run stops early. It repeats the evaluation of the current step if that was
+ * interrupted. */
 int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
-/* tune_evaluator_note - a line, and a member of run.json, about the rows it evaluates on; nothing where there are none. */
+/* tune_evaluator_note - log a line and a member of run.json about the evaluation rows, if there are
+ * any. */
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log);
 
-/* tune_get_eval - on the rows that --train-split holds out of data (with 1 there are none), or on those of --eval-dataset;
- * --eval-rows of them, the same ones each time, all read once now (tune_evaluator_check); --patience, --min-delta. NULL with
- * kind USAGE: both are given, or an option that has nothing to evaluate on; NULL too where a row is bad. */
+/* tune_get_eval - the evaluator on the rows that --train-split holds out of data (1: none), or on
+ * those of --eval-dataset. --eval-rows limits them to a fixed subset. All rows are read once now
+ * (tune_evaluator_check). It also reads --patience and --min-delta.
+ *
+ * NULL with kind USAGE: both sets are given, or an option needs a set and there is none. NULL with
+ * an error also for a bad row. */
 struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
                                      struct tune_dataset *data, struct tune_tokenizer *tok);
 

@@ -1,4 +1,4 @@
-/* get_model.c - the model that the flags name, ready to train. */
+/* get_model.c - load the model of --model, ready to train. */
 #include <string.h>
 
 #include "files/file.h"
@@ -47,7 +47,7 @@ int tune_get_model_folder(const struct tune_flags *flags, const struct tune_toke
     return 0;
 }
 
-/* m with its buffers; NULL where it is NULL, or has no room for them. */
+/* Allocate m's buffers. NULL: m is NULL, or there is no memory; m is then freed. */
 static struct tune_model *reserved(const struct tune_flags *flags, struct tune_model *m, int use)
 {
     if (m && tune_model_reserve(m, flags->batch_size, flags->max_length, use) == 0)

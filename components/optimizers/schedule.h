@@ -1,12 +1,13 @@
-/* schedule.h - the learning rate as a function of progress: nothing to save, nothing to step.
+/* schedule.h - the learning rate as a function of progress. It has no state to save.
  *
- * Of S planned steps the first W warm up: lr (s+1)/W at step s = 0, 1, ... (the first step is
- * not wasted on 0). After that, with q = (s - W) / (S - W): constant lr; linear lr (1 - q);
- * cosine lr (1 + cos(pi q)) / 2.
+ * Of S planned steps, the first W warm up: step s = 0, 1, ... has lr (s+1)/W, so that step 0 also
+ * trains. After the warm-up, let q = (s - W) / (S - W). The rate is lr (constant), lr (1 - q)
+ * (linear) or lr (1 + cos(pi q)) / 2 (cosine).
  *
- * Where the number of steps is an estimate (progress.h: planned_rows), the same by rows: with r the share of the rows that was
- * consumed before the step, r' with it, w the share that warms up: lr r'/w while r < w, at most lr; then q = (r - w) / (1 - w).
- * A warm-up given in steps is W steps long then too, and w is W over the steps estimated. */
+ * If the number of steps is an estimate (progress.h: planned_rows), the schedule counts rows
+ * instead. Let r be the share of rows used before the step, r' the share with it, and w the share
+ * that warms up. While r < w, the rate is lr r'/w, at most lr. Then q = (r - w) / (1 - w). A
+ * warm-up given in steps lasts W steps, and w is W divided by the estimated steps. */
 #ifndef TUNE_SCHEDULE_H
 #define TUNE_SCHEDULE_H
 
@@ -22,15 +23,16 @@ enum tune_schedule_kind { TUNE_CONSTANT, TUNE_LINEAR, TUNE_COSINE };
 
 struct tune_schedule {
     enum tune_schedule_kind kind;
-    double lr;            /* the peak */
-    double warmup_ratio;  /* of the planned steps, rounded up; used where warmup_steps is -1 */
+    double lr;            /* the peak learning rate */
+    double warmup_ratio;  /* share of planned steps, rounded up; used if warmup_steps is -1 */
     int64_t warmup_steps;
 };
 
-/* tune_schedule_lr - the rate of the step that follows at->step finished ones of at->planned_steps (or by rows). */
+/* tune_schedule_lr - learning rate of the next step, after at->step finished steps of
+ * at->planned_steps (or by rows). */
 double tune_schedule_lr(const struct tune_schedule *s, const struct tune_progress *at);
 
-/* tune_get_schedule - by --schedule, --lr, --warmup-ratio, --warmup-steps; by value, there is nothing to free. */
+/* tune_get_schedule - the schedule of --schedule, --lr, --warmup-ratio and --warmup-steps. */
 struct tune_schedule tune_get_schedule(const struct tune_flags *flags);
 
 #ifdef __cplusplus
