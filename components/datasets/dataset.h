@@ -1,10 +1,11 @@
-/* dataset.h - rows of text as training examples, tokenised when they are read.
+/* dataset.h - rows of text as training examples. Rows are tokenized when they are read.
  *
- * A dataset knows how many rows it has (one pass that only finds where they begin) and turns row
- * i into tokens and a mask. It never holds the file: rows are read from a mapping. A set of
- * the caller's own is two callbacks (tune_dataset_from). Example:
+ * Opening a dataset finds where its rows begin. tune_dataset_get turns row i into tokens and a
+ * mask. The file is mapped and never held in memory as a whole. A dataset of your own is a callback
+ * (tune_dataset_from).
  *
- *     struct tune_dataset *d = tune_dataset_open("my.jsonl", &(struct tune_dataset_options){.max_length = 512}, tok);
+ *     struct tune_dataset_options options = {.max_length = 512};
+ *     struct tune_dataset *d = tune_dataset_open("my.jsonl", &options, tok);
  *     struct tune_example x = {0};
  *     tune_dataset_get(d, 0, &x);
  *     tune_example_free(&x); */
@@ -25,21 +26,23 @@ struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
 
-/* One row as the model sees it; reused from call to call; start with a zeroed one. */
+/* The tokens of one row. Start with a zeroed one; each call reuses its buffers. */
 struct tune_example {
-    int32_t *ids;       /* [count] */
-    uint8_t *trained;   /* [count]; 1: the loss of predicting this token counts. Never 1 for the first token of a row:
-                           nothing predicts it. */
+    int32_t *ids;       /* [count] token ids */
+    /* [count]; 1: the loss counts this token. The first token of a row is never 1, since nothing
+     * predicts it. */
+    uint8_t *trained;
     int64_t count, room;
-    int64_t full_count; /* before the cut to max_length */
-    bool bad;           /* the row could not be read and bad rows are skipped: count is 0 */
-    bool cut_away;      /* the row had trained tokens, and the cut took all of them */
+    int64_t full_count; /* tokens before the cut to max_length */
+    bool bad;           /* the row is unreadable and bad rows are skipped: count is 0 */
+    bool cut_away;      /* the cut to max_length removed all trained tokens of the row */
     uint64_t hash;      /* tune_dataset_row_hash of the row */
 };
 void tune_example_free(struct tune_example *x);
-/* tune_example_reserve - room for at least count tokens in ids and trained; what was in them may be lost. 0, or -1. */
+/* tune_example_reserve - make room for count tokens in ids and trained. Their contents may be lost.
+ * 0, or -1 with an error: no memory. */
 int tune_example_reserve(struct tune_example *x, int64_t count);
-/* tune_example_has_label - one of its tokens is trained. Loaders leave out the rows that have none. */
+/* tune_example_has_label - true if a token is trained. Loaders leave out rows without any. */
 bool tune_example_has_label(const struct tune_example *x);
 
 enum tune_dataset_format {
@@ -51,22 +54,31 @@ enum tune_dataset_format {
     TUNE_DATASET_TSV
 };
 
-/* Special tokens: a row gets what the tokenizer's template adds (beginning of sequence and the like; not twice where the
- * row's text begins with it already). In rows of plain text the spelling of a special token is that token, as Hugging Face
- * has it, and nothing else is appended unless append_token says so; in the other formats what a row's columns hold is plain
- * text whatever it spells, and end_token ends an answer. A conversation's special tokens are those its chat template writes, no
- * others, as in transformers.
+/* Special tokens. A row gets those that the tokenizer's template adds, such as beginning of
+ * sequence. A row whose text already begins with that token does not get it twice.
  *
- * Formats of rows, and the columns each reads (docs/data-formats.md): text (text, or another field), alpaca (instruction, output,
- * and input, which may be empty), instruct (input, output), prompt-completion (prompt, completion: strings or lists of
- * messages), messages (messages), sharegpt (conversations), and any columns by a prompt template (prompt_template.h). */
+ * In rows of plain text, the spelling of a special token becomes that token, as in Hugging Face.
+ * Only append_token adds a token at the end. In the other formats the columns are plain text, even
+ * if they spell a special token, and end_token ends an answer. A conversation has only the special
+ * tokens that its chat template writes, as in transformers.
+ *
+ * Formats of rows and their columns (docs/data-formats.md):
+ *     text               text, or another field
+ *     alpaca             instruction, output, and input, which may be empty
+ *     instruct           input, output
+ *     prompt-completion  prompt, completion: strings or lists of messages
+ *     messages           messages
+ *     sharegpt           conversations
+ *
+ * A prompt template (prompt_template.h) reads any columns. */
 struct tune_dataset_options {
-    enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, .csv, .tsv, .txt; another name: JSONL if '{' comes first,
-                                        else text */
+    /* BY_NAME: .jsonl, .json, .csv, .tsv, .txt; other names: JSONL if '{' is first, else text */
+    enum tune_dataset_format format;
     const char *text_field;          /* NULL: found from the first row: "text", else "output", "content", else the only
                                         string field; otherwise an error that lists the fields */
-    const char *response_template;   /* NULL: train on everything. Else only on the tokens that begin at or after the end
-                                        of its first occurrence in the text; a row without it is a bad row */
+    /* NULL: train on all. Else train on tokens at or after its first occurrence; without it a row
+     * is bad */
+    const char *response_template;
     const char *append_token;        /* NULL: none, or end_token. Spelling of a token put after the text (not after an empty one)
                                         and trained, "<|endoftext|>" for one: the model learns where texts end. "none": none */
     const char *end_token;           /* NULL: unknown. Spelling of the model's own, which stands for append_token NULL behind
@@ -86,54 +98,66 @@ struct tune_dataset_options {
 
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* bytes; a longer row is a bad row */
 
-/* tune_dataset_open - map the file and index its rows. options and their strings are read, not kept; tok is borrowed
- * until free. NULL with an error: no file, no rows, a JSON file that is no array, no such field, column or append_token, options
- * that do not go together; in formats other than text also a set of at most 1,000 rows without a token to train on in any. In
- * a larger set whose first 1,000 rows have none, tune_dataset_warning says so. */
+/* tune_dataset_open - map the file and index its rows. options and their strings are read, not
+ * kept. tok must outlive the dataset.
+ *
+ * NULL with an error: no file, no rows, a JSON file that is no array, an unknown field, column or
+ * append_token, options that contradict each other. Formats other than text need a row with a token
+ * to train on: a set of at most 1,000 rows without any is an error. In a larger set whose first
+ * 1,000 rows have none, tune_dataset_warning says so. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
-/* tune_dataset_from - a set of the caller's own: count rows (1 to 2^52); get fills x for row i (0 <= i < count) and returns
- * 0, or -1 after tune_error_set. It calls tune_example_reserve, then sets ids, trained and count; or x->bad, to leave the row
- * out. Rows longer than max_length are cut and counted like a file's. get may be called from a helper thread, and from
- * several at once where the caller uses the set from several (a loader makes one call at a time). */
+/* tune_dataset_from - a dataset of the caller's own, with count rows (1 to 2^52).
+ *
+ * get fills x for row i (0 <= i < count) and returns 0, or -1 after tune_error_set. It calls
+ * tune_example_reserve, then sets ids, trained and count. To leave the row out, it sets x->bad.
+ * Rows longer than max_length are cut and counted as in a file.
+ *
+ * A helper thread may call get. A loader makes one call at a time; several threads that use the
+ * dataset call it at the same time. */
 struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),
                                        void *context, int max_length);
 void tune_dataset_free(struct tune_dataset *d);
 
 int64_t tune_dataset_rows(const struct tune_dataset *d);
 
-/* tune_dataset_get - row's tokens into *x (emptied first). Any number of threads. -1: the row is bad (file, line, what):
- * no JSON object or record, a column missing, twice or of another type, invalid UTF-8, a lone surrogate escape, too long, a
+/* tune_dataset_get - read a row's tokens into *x, which is emptied first. Any number of threads may
+ * call it.
+ *
+ * -1 with file, line and reason: the row is bad. Reasons: no JSON object or record; a column that
+ * is missing, double or of the wrong type; invalid UTF-8; a lone surrogate escape; too long; a
  * conversation that breaks the rules (conversation.h) or that its chat template refuses. */
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 
-/* What was met so far, counted once per tune_dataset_get. */
+/* Counts of rows so far, one for each tune_dataset_get. */
 struct tune_dataset_counts {
     int64_t rows, truncated, bad;
-    int64_t truncated_away; /* had trained tokens, lost all of them to the cut */
-    int64_t unlabelled;     /* had no trained token before any cut */
+    int64_t truncated_away; /* rows whose trained tokens were all cut away */
+    int64_t unlabelled;     /* rows without a trained token before any cut */
 };
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
-/* tune_dataset_text_field - the field in use, NULL for text files, callbacks and formats of several columns.
- * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output, input; trained on completion; ...";
- * NULL for rows of text.
- * tune_dataset_warning - what the user should know of the template, of special tokens in it that the tokenizer does not have;
- * NULL: nothing.
- * tune_dataset_tokenizer - the one it was opened with; NULL for callbacks.
- * tune_dataset_prompt_hash, tune_dataset_chat_hash - of the content of the prompt template, of the chat template; 0: there is none.
- * tune_dataset_row_bytes - about what reading the longest row takes of memory beside its tokens that are kept; 0 where that is
- * little, and for callbacks.
- * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size, TUNE_DATASET_SOURCE_SIZE fits any).
- * tune_dataset_fingerprint - hash of the content (tune_file_fingerprint); 0 for callbacks.
- * tune_dataset_hash - the fingerprint, and of a set with templates theirs with it: what rows become by another template is
- * another set.
- * tune_dataset_row_hash - hash of a row's bytes in the file, of its number, and of the first record
- * of CSV; 0 for callbacks.
- * tune_dataset_stamp - the file's size and time of change when it was opened; NULL for callbacks.
- * tune_dataset_unchanged - 0, or -1: the file has another size or time of change now than when it was opened.
- * tune_dataset_whole - 0, or -1: the file was cut short since it was opened. Asked before tune_dataset_row_hash. */
+/* tune_dataset_text_field - the field in use; NULL for text files, callbacks and formats of several
+ * columns.
+ * tune_dataset_about - the format in words, such as "alpaca (recognised), columns instruction,
+ * output, input; trained on completion; ..."; NULL for rows of text.
+ * tune_dataset_warning - a warning about the template, such as special tokens that the tokenizer
+ * lacks; NULL: none.
+ * tune_dataset_tokenizer - the tokenizer it was opened with; NULL for callbacks.
+ * tune_dataset_prompt_hash, tune_dataset_chat_hash - hash of the prompt or chat template; 0: none.
+ * tune_dataset_row_bytes - estimated memory to read the longest row, in bytes, without its tokens;
+ * 0 if small, and for callbacks.
+ * tune_dataset_source - write "my.jsonl:17" to text, for messages. TUNE_DATASET_SOURCE_SIZE bytes
+ * are always enough; less cuts the text.
+ * tune_dataset_fingerprint - hash of the file's content (tune_file_fingerprint); 0 for callbacks.
+ * tune_dataset_hash - the fingerprint combined with the hashes of the templates.
+ * tune_dataset_row_hash - hash of a row's bytes, its number, and the header of CSV; 0 for
+ * callbacks.
+ * tune_dataset_stamp - the file's size and modification time when opened; NULL for callbacks.
+ * tune_dataset_unchanged - 0, or -1 with an error: size or modification time changed since opening.
+ * tune_dataset_whole - 0, or -1 with an error: the file was truncated since opening. Call it before
+ * tune_dataset_row_hash. */
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);
@@ -150,22 +174,26 @@ const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d);
 int tune_dataset_unchanged(const struct tune_dataset *d);
 int tune_dataset_whole(const struct tune_dataset *d);
 
-/* tune_dataset_held_out - whether (seed, row) falls to the held-out part when share of the rows is trained on: a hash of the two,
- * so it does not change when rows are appended. */
+/* tune_dataset_held_out - true if the row is held out when `share` of the rows is trained on. It is
+ * a hash of (seed, row), so appending rows does not change it. */
 bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
 
-/* tune_get_dataset - by --model, --dataset, --format, --columns, --prompt-template, --chat-template, --train-on, --text-field,
- * --response-template, --append-token, --max-length, --skip-bad-rows. --format auto with --text-field or --response-template is
- * text.
- * No --dataset is an error of kind USAGE. tune_get_eval_dataset - the file of --eval-dataset, by the same options. */
+/* tune_get_dataset - open the dataset of --dataset. It reads --model, --format, --columns,
+ * --prompt-template, --chat-template, --train-on, --text-field, --response-template,
+ * --append-token, --max-length and --skip-bad-rows. --format auto with --text-field or
+ * --response-template means text. NULL with kind USAGE: no --dataset.
+ *
+ * tune_get_eval_dataset - open the file of --eval-dataset, with the same options. */
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 
-/* tune_dataset_show - the first n rows as the model sees them onto stream. In formats other than text first the pieces of a
- * row's text, one a line: trained or masked, whether the template or the row says it. Then one token a line: position, id,
- * trained or masked, the text it stands for (control characters escaped; the vocabulary's own spelling where a token is part
- * of a character), and where the cut to max_length fell. These rows are counted like any others. -1: a bad row, or the stream
- * cannot be written. */
+/* tune_dataset_show - print the first n rows to stream, as the model sees them. They are counted
+ * like other rows. -1: a bad row, or a write error.
+ *
+ * In formats other than text, it first prints the pieces of a row's text, one a line: trained or
+ * masked, from the template or from the row. Then it prints one token a line: position, id, trained
+ * or masked, and its text. Control characters are escaped. A token that is part of a character is
+ * shown as the vocabulary spells it. A mark shows the cut to max_length. */
 int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n, FILE *stream);
 
 #ifdef __cplusplus
