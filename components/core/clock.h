@@ -1,7 +1,7 @@
-/* clock.h - a moment: the monotonic clock and the processor time this process had used by then.
+/* clock.h - wall time and processor time.
  *
- * The reading stands in clock.c: public headers must do without POSIX names, which a
- * program's plain -std=c11 hides. */
+ * clock.c reads the clocks. A public header must not use POSIX names, because plain -std=c11 hides
+ * them. */
 #ifndef TUNE_CORE_CLOCK_H
 #define TUNE_CORE_CLOCK_H
 
@@ -10,13 +10,13 @@ extern "C" {
 #endif
 
 struct tune_moment {
-    double wall_s; /* CLOCK_MONOTONIC */
-    double cpu_s;  /* of all threads of the process */
+    double wall_s; /* CLOCK_MONOTONIC, seconds */
+    double cpu_s;  /* processor time of all threads of the process, seconds */
 };
 
 struct tune_moment tune_moment_now(void);
 
-/* tune_clock_s - the monotonic clock alone, in some 30 ns. */
+/* tune_clock_s - the monotonic clock in seconds. A call takes about 30 ns. */
 double tune_clock_s(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* nearest.h - which name was meant: for the messages about names that nobody knows. */
+/* nearest.h - the most similar known name, for messages about unknown names. */
 #ifndef TUNE_CORE_NEAREST_H
 #define TUNE_CORE_NEAREST_H
 
@@ -6,8 +6,9 @@
 extern "C" {
 #endif
 
-/* tune_nearest - the one of count names that is most like name, by edits ('-' and '_' equal); NULL if there are none.
- * A name that holds the other counts as one edit. *distance, where not NULL: the edits. */
+/* tune_nearest - the name most similar to `name`, by number of edits; '-' and '_' are equal. A name
+ * that contains the other counts as one edit. *distance (may be NULL): the edits. NULL: count is
+ * 0. */
 const char *tune_nearest(const char *name, const char *const *names, int count, int *distance);
 
 #ifdef __cplusplus

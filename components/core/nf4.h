@@ -1,15 +1,21 @@
-/* nf4.h - 4-bit NormalFloat: what frozen weights are kept in, half a byte a number and an eighth of a bit for scales.
+/* nf4.h - 4-bit NormalFloat (NF4), the storage of frozen weights: 4 bits for each weight and 1/8
+ * bit for scales.
  *
- *     numbers     64 a block, along the flattened tensor; each the nearest of 16 levels, times the block's largest magnitude
- *     magnitudes  256 a block, less the mean of all; each the nearest of 256 levels, times that block's largest magnitude
+ *     weights     blocks of 64 along the flattened tensor: the nearest of 16 levels,
+ *                 times the block's largest magnitude (absmax)
+ *     absmax      blocks of 256, minus the mean of all: the nearest of 256 levels,
+ *                 times that block's largest magnitude
  *
- * Source: Dettmers et al. 2023, section 3 (double quantisation); the levels are those its authors publish, and codes, scales
- * and values are theirs bit for bit, of a last block that is not full too. (But for the mean: theirs is summed in float32, in an
- * order that depends on the machine; ours in float64.) The memory is the caller's:
+ * Source: Dettmers et al. 2023, section 3 (double quantization), with the levels that its authors
+ * publish. Codes, scales and values equal those of bitsandbytes bit for bit, also in a last block
+ * that is not full. One difference: the mean is summed in float64 here. Theirs is summed in
+ * float32, in an order that depends on the machine.
+ *
+ * The caller provides the memory:
  *
  *     struct tune_nf4_writer w;
- *     tune_nf4_begin(&w, "q_proj.weight", memory, n);      tune_nf4_bytes(n) of them, 64-byte aligned
- *     tune_nf4_write(&w, numbers, some);                   as often as there are pieces
+ *     tune_nf4_begin(&w, "q_proj.weight", memory, n);      tune_nf4_bytes(n) bytes, aligned to 64
+ *     tune_nf4_write(&w, numbers, some);                   once for each piece
  *     tune_nf4_finish(&w, &q);
  *     tune_nf4_read(&q, 0, n, numbers); */
 #ifndef TUNE_CORE_NF4_H
@@ -23,64 +29,71 @@
 extern "C" {
 #endif
 
-enum { TUNE_NF4_BLOCK = 64, TUNE_NF4_BLOCKS = 256 }; /* numbers a block; magnitudes a block */
+/* weights in a block; absmax values in a block */
+enum { TUNE_NF4_BLOCK = 64, TUNE_NF4_BLOCKS = 256 };
 
-/* A quantised tensor on the host. A matrix may be several, one under another, each quantised by itself (q, k and v of a layer):
- * below says which comes next, and each has whole rows. */
+/* A quantized tensor on the host. A matrix may consist of several parts, such as q, k and v of a
+ * layer. Each part is quantized by itself and has whole rows. `below` is the next part. */
 struct tune_nf4 {
-    const uint8_t *codes;         /* two numbers a byte, the first in the high half */
-    const uint8_t *absmax;        /* of each block, a level */
-    const float *absmax2;         /* of each 256 of those */
-    float offset;                 /* the magnitudes' mean */
-    int64_t count;                /* numbers */
-    const struct tune_nf4 *below; /* NULL: the last */
+    const uint8_t *codes;         /* two weights in a byte, the first in the high half */
+    const uint8_t *absmax;        /* quantized absmax of each block of weights */
+    const float *absmax2;         /* absmax of each 256 of those */
+    float offset;                 /* mean that was subtracted from absmax */
+    int64_t count;                /* number of weights */
+    const struct tune_nf4 *below; /* NULL: the last part */
 };
 
-/* The same on a device: one block of memory, as tune_nf4_begin lays it out. */
+/* The same on a device: one block of memory, with the layout of tune_nf4_begin. */
 struct tune_nf4_part {
     tune_address memory;
     float offset;
     int64_t count;
     const struct tune_nf4_part *below;
 };
-enum { TUNE_NF4_PARTS = 8 }; /* of one matrix at most */
+enum { TUNE_NF4_PARTS = 8 }; /* most parts of a matrix */
 
 struct tune_nf4_writer {
-    const char *name; /* for messages; the caller's until finish */
+    const char *name; /* for messages; borrowed until finish */
     uint8_t *codes, *absmax;
     float *absmax2, *magnitudes;
-    int64_t count, at, held;     /* at: begin of the next block */
-    float block[TUNE_NF4_BLOCK]; /* its numbers that have come, held of them */
+    int64_t count, at, held;     /* at: start of the next block */
+    float block[TUNE_NF4_BLOCK]; /* weights of the block so far; `held` of them */
 };
 
-/* tune_nf4_bytes - what count numbers take, a multiple of 64; -1 with an error: more than can be. */
+/* tune_nf4_bytes - bytes for count weights, a multiple of 64. -1 with an error: too many. */
 int64_t tune_nf4_bytes(int64_t count);
 
-/* Where its three pieces begin in that memory, bytes. */
+/* Offsets of the three arrays in that memory, in bytes. */
 struct tune_nf4_layout {
     int64_t codes, absmax, absmax2;
 };
 struct tune_nf4_layout tune_nf4_layout(int64_t count);
 
-/* tune_nf4_at - the view of a quantised tensor of count numbers in such memory; below NULL. */
+/* tune_nf4_at - the view of a quantized tensor of count weights in such memory. below is NULL. */
 struct tune_nf4 tune_nf4_at(const void *memory, int64_t count, float offset);
 
-/* tune_nf4_begin - write count numbers to memory of tune_nf4_bytes(count). It holds 4 bytes a block until finish.
- * tune_nf4_write - the next n of them. 0, or -1 with an error that names the tensor: not a finite number, or too many; the writer
- * is then done.
- * tune_nf4_finish - scales are quantised; *q views the memory, below NULL. -1 with an error: numbers are missing.
- * tune_nf4_abandon - instead of finish; also after it, or of a zeroed one: nothing happens. */
+/* tune_nf4_begin - start to quantize count weights into memory. It allocates 4 bytes for each block
+ * until finish.
+ * tune_nf4_write - add the next n weights. -1 with an error that names the tensor: a value is not
+ * finite, or there are too many. The writer is then finished.
+ * tune_nf4_finish - quantize the scales. *q is a view of the memory, with below NULL. -1 with an
+ * error: weights are missing.
+ * tune_nf4_abandon - free the writer instead of finishing. It may also follow finish, or take a
+ * zeroed writer. */
 int tune_nf4_begin(struct tune_nf4_writer *w, const char *name, void *memory, int64_t count);
 int tune_nf4_write(struct tune_nf4_writer *w, const float *from, int64_t n);
 int tune_nf4_finish(struct tune_nf4_writer *w, struct tune_nf4 *q);
 void tune_nf4_abandon(struct tune_nf4_writer *w);
 
-/* tune_nf4_read - numbers [at, at + n) of q and what is below, which go on where q ends. -1 with an error where not all are there;
- * out then has those that are. */
+/* tune_nf4_read - dequantize weights [at, at + n) of q and the parts below it to out. -1 with an
+ * error: some do not exist; out then has those that do. */
 int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out);
 
-/* tune_nf4_matrix - the tensor [rows, columns] of first and what is below; first stays where it is as long as the tensor is used.
- * tune_nf4_is_matrix - a 2-d NF4 tensor whose parts have whole rows, make up its shape, and are at most TUNE_NF4_PARTS. */
+/* tune_nf4_matrix - the tensor [rows, columns] of first and the parts below it. first must outlive
+ * the tensor.
+ *
+ * tune_nf4_is_matrix - true for a 2-d NF4 tensor with at most TUNE_NF4_PARTS parts of whole rows
+ * that add up to its shape. */
 struct tune_tensor tune_nf4_matrix(const struct tune_nf4_part *first, int64_t rows, int64_t columns);
 bool tune_nf4_is_matrix(const struct tune_tensor *t);
 

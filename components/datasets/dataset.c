@@ -14,12 +14,12 @@
 #include "tokenizers/tokenizer.h"
 
 enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
-#define TOUCHED_LIMIT ((size_t)64 << 20) /* bytes of the mapping that may be resident before they are given back */
+#define TOUCHED_LIMIT ((size_t)64 << 20) /* most resident bytes of the mapping */
 #define TOUCHED_ROW ((size_t)64 << 10)   /* bytes around a page fault that become resident */
 #define LONG_ROW ((size_t)64 << 10)      /* shorter rows do not count in the memory plan */
 /* memory in bytes for a byte of a row, measured by tests/bench/bench_rows, with reserve */
 enum { ROW_COST = 16, CHAT_COST = 28 };
-#define HELD_OUT_STREAM 0x68656c64u      /* keeps these random draws apart from those of the epochs' orders */
+#define HELD_OUT_STREAM 0x68656c64u      /* other draws than those of epoch orders */
 
 struct tune_dataset {
     struct tune_rows rows; /* of a file; zeroed for a callback */
@@ -129,7 +129,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
     return 0;
 }
 
-/* What reading a row tells besides its tokens. */
+/* Facts about a row besides its tokens. */
 struct found {
     bool lost;      /* the cut removed all labels */
     size_t touched; /* bytes of the mapping that were read */

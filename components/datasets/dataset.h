@@ -101,10 +101,10 @@ struct tune_dataset_options {
 /* tune_dataset_open - map the file and index its rows. options and their strings are read, not
  * kept. tok must outlive the dataset.
  *
- * NULL with an error: no file, no rows, a JSON file that is no array, an unknown field, column or
- * append_token, options that contradict each other. Formats other than text need a row with a token
- * to train on: a set of at most 1,000 rows without any is an error. In a larger set whose first
- * 1,000 rows have none, tune_dataset_warning says so. */
+ * NULL with an error: no file, no rows, a JSON file that is no array, an unknown field or column.
+ * NULL also if append_token is unknown or options contradict each other. Formats other than text
+ * need a row with a token to train on: a set of at most 1,000 rows without any is an error. In a
+ * larger set whose first 1,000 rows have none, tune_dataset_warning says so. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
 
@@ -125,9 +125,9 @@ int64_t tune_dataset_rows(const struct tune_dataset *d);
 /* tune_dataset_get - read a row's tokens into *x, which is emptied first. Any number of threads may
  * call it.
  *
- * -1 with file, line and reason: the row is bad. Reasons: no JSON object or record; a column that
- * is missing, double or of the wrong type; invalid UTF-8; a lone surrogate escape; too long; a
- * conversation that breaks the rules (conversation.h) or that its chat template refuses. */
+ * -1 with file, line and reason: the row is bad. It is no JSON object or record, or it is too long.
+ * A column is missing, double or of the wrong type. UTF-8 is invalid, or a surrogate escape stands
+ * alone. A conversation breaks the rules (conversation.h), or its chat template refuses it. */
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 
 /* Counts of rows so far, one for each tune_dataset_get. */
@@ -190,7 +190,7 @@ struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struc
 /* tune_dataset_show - print the first n rows to stream, as the model sees them. They are counted
  * like other rows. -1: a bad row, or a write error.
  *
- * In formats other than text, it first prints the pieces of a row's text, one a line: trained or
+ * In formats other than text, the pieces of a row's text come first, one a line. Each is trained or
  * masked, from the template or from the row. Then it prints one token a line: position, id, trained
  * or masked, and its text. Control characters are escaped. A token that is part of a character is
  * shown as the vocabulary spells it. A mark shows the cut to max_length. */

@@ -19,7 +19,7 @@
 #include "core/try.h"
 #include "datasets/loading.h"
 
-#define SENSIBLE ((size_t)1 << 40) /* limit on tokens of a batch and rows of a step; no machine holds more */
+#define SENSIBLE ((size_t)1 << 40) /* limit on tokens of a batch, rows of a step */
 enum { COUNTED = 256 }; /* rows between two stored counts of the part's rows */
 
 /* ---- the plan ---- */

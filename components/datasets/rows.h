@@ -45,8 +45,8 @@ struct tune_rows {
 };
 
 /* tune_rows_open - map the file and find its rows. For JSON, it checks brackets, quotes and commas;
- * elements are checked when read. -1 with an error: not mappable, no rows, an unsupported kind of
- * file, JSON that is no array.
+ * elements are checked when read. -1 with an error: the file cannot be mapped, has no rows, is of
+ * an unsupported kind, or is JSON but no array.
  *
  * tune_rows_close - unmap it. A zeroed one is allowed. */
 int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format);

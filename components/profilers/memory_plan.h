@@ -1,17 +1,19 @@
-/* memory_plan.h - what a run will hold in memory, part by part, before any of it is taken.
+/* memory_plan.h - the memory that a run will need, part by part, computed before anything is
+ * allocated.
  *
- * Every number on the device comes from the function that allocates it (tune_model_bytes, tune_loss_bytes, ...), so the sum
- * is what the device counts in the end (tune_device's bytes_peak), to the byte. Beside tensors there are the loader's buffers,
- * what libraries keep for each thread, and what this process holds already when the plan is made (program, libraries,
- * tokenizer, the index of the rows), which is measured. Pages of mapped files (weights while they are read, rows) are not in
- * it: the kernel takes those back when it needs them.
+ * The figures for the device come from the functions that allocate (tune_model_bytes,
+ * tune_loss_bytes, ...). Their sum equals the device's bytes_peak at the end, to the byte.
  *
- * There are two sums, the device's and the host's. A device with memory of its own
- * (tune_device_memory) bounds its sum, and the host's limits bound the host's. On the CPU both lie
- * in the same memory: the limits bound the total. Example:
+ * The host also has the loader's buffers and the memory of libraries for each thread. What this
+ * process already holds (program, libraries, tokenizer, row index) is measured. Pages of mapped
+ * files (weights while they are read, rows) do not count, because the kernel can take them back.
+ *
+ * There are two sums: device and host. A device with its own memory (tune_device_memory) limits its
+ * sum, and the host's limits apply to the host's sum. On the CPU both share one memory, so the
+ * limits apply to the total.
  *
  *     struct tune_memory_plan plan;
- *     tune_get_memory_plan(&plan, flags, dev, data);        -1, kind CANNOT: too little, and what would help
+ *     tune_get_memory_plan(&plan, flags, dev, data);        -1, kind CANNOT: not enough memory
  *     plan.total                                            estimated_memory_bytes */
 #ifndef TUNE_MEMORY_PLAN_H
 #define TUNE_MEMORY_PLAN_H
@@ -29,20 +31,20 @@ extern "C" {
 struct tune_dataset;
 struct tune_flags;
 
-/* What is going to run. */
+/* A description of the run. */
 struct tune_memory_request {
     const struct tune_model_config *config; /* borrowed */
     enum tune_dtype activations;
-    const struct tune_model_adapted *adapted; /* borrowed; NULL: all is trained */
-    int use;                           /* of the model: as for tune_model_reserve */
+    const struct tune_model_adapted *adapted; /* borrowed; NULL: full fine-tuning */
+    int use;                           /* `what` of tune_model_reserve */
     struct tune_optimizer_options optimizer;
-    struct tune_loader_options loader; /* its batch_size and max_length are the model's too */
-    int64_t rows;                      /* of the data set */
+    struct tune_loader_options loader; /* the model uses the same batch_size and max_length */
+    int64_t rows;                      /* rows of the dataset */
     int64_t row_bytes;                 /* tune_dataset_row_bytes */
-    bool evaluates;                    /* a second loader, for the held-out rows */
+    bool evaluates;                    /* there is a second loader, for held-out rows */
     int log_every;                     /* steps whose scalars wait on the device */
-    int profile;                       /* steps to be profiled */
-    int64_t files;                     /* bytes of files held as they are: what is saved with the weights */
+    int profile;                       /* steps to profile */
+    int64_t files; /* bytes of files kept in memory, to save them with the weights */
     bool resumes;                      /* moments are read from a file */
     bool proves;                       /* saved adapters are read again and merged */
 };
@@ -50,40 +52,41 @@ struct tune_memory_request {
 struct tune_memory_part {
     const char *name; /* "weights" */
     int64_t bytes;
-    bool on_device;   /* else on the host */
+    bool on_device;   /* false: on the host */
 };
 
 enum { TUNE_MEMORY_PARTS = 15 };
 struct tune_memory_plan {
-    struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* none of 0 bytes */
+    struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* parts of more than 0 bytes */
     int count;
-    int64_t device;  /* sum of the parts on the device, counted by it */
-    int64_t host;    /* sum of the others */
-    int64_t total;   /* of both; on the CPU the highest anonymous memory of the process */
-    int64_t mapped;  /* of none: the weight files while they are read, which only take addresses */
-    int64_t held;    /* of the host's: held already when the plan was made */
-    struct tune_device_memory memory; /* what the device had when the plan was made */
+    int64_t device;  /* bytes of the parts on the device, as it counts them */
+    int64_t host;    /* bytes of the parts on the host */
+    int64_t total;   /* both; on the CPU the peak anonymous memory of the process */
+    int64_t mapped;  /* not in the sums: weight files while they are mapped */
+    int64_t held;    /* part of host: memory held when the plan was made */
+    struct tune_device_memory memory; /* memory of the device when the plan was made */
 };
 
-/* tune_memory_plan_make - add it up. 0, or -1: no memory for the table of parameters, or the device
- * cannot say what it has. */
+/* tune_memory_plan_make - compute the plan. 0, or -1 with an error: no memory for the parameter
+ * table, or the device cannot tell its memory. */
 int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memory_request *request, struct tune_device *dev);
 
-/* tune_memory_plan_check - what is still to be taken of the host against each of count limits (those
- * of tune_memory_limits), and of the device against what it has. -1 with kind CANNOT: it does not
- * fit. The message says which of the two is short (the device first), the parts, and which options
- * would save how much. */
+/* tune_memory_plan_check - compare the memory still to be allocated with `count` limits of the host
+ * (see tune_memory_limits) and with the device's memory. -1 with kind CANNOT: it does not fit. The
+ * message names what is short (the device first), the parts, and the options that would save
+ * memory. */
 int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tune_memory_request *request,
                            struct tune_device *dev, const struct tune_memory_limit *limits, int count);
 
-/* tune_memory_plan_text - "2471.3 MiB: weights 513.1, gradients 513.1, ..." into text (cut to size);
- * returns text. Where the device has memory of its own: "2400.1 MiB on the device: weights 513.1,
- * ...; 71.2 MiB on the host: loader 1.5, ...". */
+/* tune_memory_plan_text - write "2471.3 MiB: weights 513.1, gradients 513.1, ..." to text, cut to
+ * size. Returns text. If the device has its own memory, the text is "2400.1 MiB on the device:
+ * weights 513.1, ...; 71.2 MiB on the host: loader 1.5, ...". */
 const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *text, size_t size);
 
-/* tune_get_memory_plan - made and checked, by --model, --dtype, --activation-checkpointing, --batch-size, --accumulate,
- * --max-length, --optimizer, --momentum, --train-split, --eval-dataset, --log-every, --profile, --save, --resume, for this machine's
- * limits. Before the model is made. */
+/* tune_get_memory_plan - make and check the plan for this machine's limits, before the model is
+ * made. It reads --model, --dtype, --activation-checkpointing, --batch-size, --accumulate,
+ * --max-length, --optimizer and --momentum. It also reads --train-split, --eval-dataset,
+ * --log-every, --profile, --save and --resume. */
 int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
                          const struct tune_dataset *data);
 

@@ -1,20 +1,24 @@
-/* profiler.h - where the time of some steps goes: every operation of the device, by phase and by the matrix it works on.
+/* profiler.h - the time of each operation of the device in some steps, by phase and by matrix.
  *
- * While it measures, the device's table is another one. Each of its entries waits for the device, calls the real one,
- * waits again and notes the time. Nothing is computed differently; when it is over, or was never asked for, nothing is
- * slower. Model, loss and optimizer say which phase, layer and weight an operation belongs to (tune_device_does). The time
- * between operations is shown as what it is: waiting for rows, logging, the rest.
+ * While it measures, it replaces the device's table of operations. Each entry waits for the device,
+ * calls the real operation, waits again and records the time. Results do not change. Before and
+ * after the measurement there is no cost. Model, loss and optimizer tell the phase, layer and
+ * weight of an operation (tune_device_does). Time between operations is listed as waiting for rows,
+ * logging, and the rest.
  *
- *     struct tune_profiler *prof = tune_profiler_new(dev, model, load, 3);       3 steps, after 2 that warm up
+ *     struct tune_profiler *prof = tune_profiler_new(dev, model, load, 3);   3 steps, after 2 warm-up steps
  *     while (...) {
  *         ... one step ...
  *         if (tune_profiler_step(prof, &at) == 1)
  *             tune_profiler_write(prof, "runs/a");
  *     }
  *
- * FLOPs: 2 MNK of a matrix product; of attention 4 D for each visible pair forward and 10 D backward (scores are made
- * again); elementwise operations by a count per element. Bytes: each operand once, read or written, 4 or 2 an element.
- * A rate near a ceiling says that no better code would be much faster; neither near, that something waits. */
+ * FLOPs: 2 MNK for a matrix product. Attention counts 4 D forward and 10 D backward for each
+ * visible pair, as backward recomputes the scores. Elementwise operations count a fixed number for
+ * each element. Bytes: each operand once, read or written, 4 or 2 bytes an element.
+ *
+ * A rate near a ceiling cannot be improved much. A rate far from both ceilings means that something
+ * waits. */
 #ifndef TUNE_PROFILER_H
 #define TUNE_PROFILER_H
 
@@ -29,29 +33,36 @@ struct tune_profiler;
 struct tune_flags;
 struct tune_loader;
 
-/* tune_profiler_new - for that many steps after one or two that warm up (one where two leave too few); steps 0: an object
- * that does nothing. Measures the device's ceilings (under a second) before the first step; all memory is taken here. model and
- * load may be NULL: then matrices have no names, waiting for rows is not told apart. Borrowed until free, as dev, which it
- * must not outlive.
- * tune_profiler_free - the device's own table is put back. */
+/* tune_profiler_new - profile `steps` steps after two warm-up steps (one if two would leave too
+ * few). steps 0: an object that does nothing. It measures the device's ceilings (under a second)
+ * and allocates all its memory. dev, model and load must outlive it. model NULL: matrices have no
+ * names. load NULL: the time waiting for rows is unknown. NULL with an error: no memory.
+ *
+ * tune_profiler_free - restore the device's table and free the profiler. */
 struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_model *model, const struct tune_loader *load,
                                         int steps);
 void tune_profiler_free(struct tune_profiler *p);
 
-/* tune_profiler_bytes - what tune_profiler_new takes for so many steps, of the device and of the heap. */
+/* tune_profiler_bytes - memory that tune_profiler_new allocates for `steps`: on the device and on
+ * the heap. */
 struct tune_profiler_bytes {
     int64_t device, heap;
 };
 struct tune_profiler_bytes tune_profiler_bytes(int steps);
 
-/* tune_profiler_step - a step of the loop has ended. 1: it was the last one to be measured, the result can be had; else 0.
- * tune_profiler_settle - what was done since then (logging, an evaluation, a save) belongs to that step as well.
- * tune_profiler_end - the loop has ended. 1: fewer steps than asked for were measured, but some; else 0. */
+/* tune_profiler_step - call it at the end of each step. 1: this was the last step to measure, and
+ * the result is ready. Otherwise 0.
+ *
+ * tune_profiler_settle - count the work since then (logging, an evaluation, a save) to that step as
+ * well.
+ *
+ * tune_profiler_end - call it after the loop. 1: some steps were measured, but fewer than asked
+ * for. Otherwise 0. */
 int tune_profiler_step(struct tune_profiler *p, const struct tune_progress *at);
 void tune_profiler_settle(struct tune_profiler *p);
 int tune_profiler_end(struct tune_profiler *p);
 
-/* One line of the result: an operation in a phase, over all steps measured. */
+/* One line of the result: an operation in a phase, summed over all measured steps. */
 struct tune_profile_row {
     const char *phase; /* "data", "forward", "loss", "backward", "clip", "update", "log, save", "evaluation" */
     char name[48];     /* "gemm qkv dW", "attention", "waiting for rows" */
@@ -61,27 +72,31 @@ struct tune_profile_row {
 };
 
 struct tune_profile {
-    int asked;                /* steps to be measured */
-    int64_t first, last;      /* steps measured, as the run counts them; 0: none was */
-    double seconds;           /* they took; the rows' seconds add up to it */
-    double model_flops;       /* 6N + attention, of their tokens; 0: unknown */
+    int asked;                /* steps to measure */
+    int64_t first, last;      /* measured steps, as the run counts them; 0: none */
+    double seconds;           /* time of these steps; equals the sum over all rows */
+    double model_flops;       /* 6N + attention for their tokens; 0: unknown */
     int threads;
     struct tune_ceilings ceilings; /* 0: unknown */
     const struct tune_profile_row *rows;
     int count;
-    int64_t events, dropped;  /* operations in the trace, and beyond its room */
+    int64_t events, dropped;  /* operations in the trace; operations it had no room for */
 };
 
-/* tune_profiler_result - borrowed until free; empty before tune_profiler_step or _end gave 1. */
+/* tune_profiler_result - the result, valid until free. It is empty until tune_profiler_step or _end
+ * returned 1. */
 const struct tune_profile *tune_profiler_result(const struct tune_profiler *p);
 
-/* tune_profiler_write - profile.txt (the table), profile.json (the same for programs) and profile.trace.json (Chrome's trace
- * format: chrome://tracing, ui.perfetto.dev) in folder, each replaced whole.
- * tune_profiler_table - the table alone; the caller frees it. NULL with an error: out of memory. */
+/* tune_profiler_write - write three files to folder: profile.txt (the table), profile.json (for
+ * programs) and profile.trace.json (Chrome's trace format, for ui.perfetto.dev). Each replaces an
+ * old one. 0, or -1 with an error.
+ *
+ * tune_profiler_table - the table as text, which the caller frees. NULL with an error: no
+ * memory. */
 int tune_profiler_write(const struct tune_profiler *p, const char *folder);
 char *tune_profiler_table(const struct tune_profiler *p);
 
-/* tune_get_profiler - by --profile. */
+/* tune_get_profiler - the profiler of --profile. */
 struct tune_profiler *tune_get_profiler(const struct tune_flags *flags, struct tune_device *dev, struct tune_model *model,
                                         const struct tune_loader *load);
 
