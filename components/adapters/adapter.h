@@ -23,9 +23,9 @@ extern "C" {
  * an error, also if a value does not fit save_dtype. */
 int tune_adapter_write(struct tune_model *m, const char *folder, const char *base, enum tune_dtype save_dtype);
 
-/* tune_adapter_read - load the folder's weights into the adapters that tune_lora_add made. -1, with
- * nothing changed: the folder has other adapters than the model, or tune_adapter_file_check refuses
- * it. */
+/* tune_adapter_read - load the folder's weights into the adapters that tune_lora_add made. 0, or -1
+ * with nothing changed. Errors: the folder has other adapters than the model, or
+ * tune_adapter_file_check refuses it. */
 int tune_adapter_read(struct tune_model *m, const char *folder);
 
 /* tune_adapter_prove - verify a saved folder. Its weights, read again from disk, must equal the

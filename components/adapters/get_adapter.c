@@ -1,4 +1,4 @@
-/* get_adapter.c - the model that the flags name, frozen, with adapters, ready to train. */
+/* get_adapter.c - the frozen model with adapters that the flags describe. */
 #include <string.h>
 
 #include "adapters/adapter.h"
@@ -7,7 +7,7 @@
 #include "files/file.h"
 #include "flags/flags.h"
 
-/* What an adapter that training begins from has already cannot be asked for as well. */
+/* Refuse --lora-* options that --adapter already determines. */
 static int check_adapter(const struct tune_flags *flags)
 {
     static const char *const own[] = {"lora-r", "lora-alpha", "lora-rslora", "lora-dora", "lora-targets", "lora-rank-pattern",
@@ -21,7 +21,7 @@ static int check_adapter(const struct tune_flags *flags)
     return 0;
 }
 
-/* The adapter's tensors are for this base: names and shapes, looked at before anything large is read. */
+/* Check that the adapter fits this base, before anything large is read. */
 static int check_base(const struct tune_flags *flags)
 {
     char folder[TUNE_PATH_MAX];
@@ -54,7 +54,8 @@ int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_co
     if (!flags->adapter)
         return 0;
     TRY(check_adapter(flags));
-    TRY(flags->resume_checkpoint ? 0 : check_base(flags)); /* else it is the checkpoint's, wherever the first one is by now */
+    /* a resumed run uses its checkpoint's adapter */
+    TRY(flags->resume_checkpoint ? 0 : check_base(flags));
     TRY(tune_adapter_config_read(config, flags->resume_checkpoint ? flags->resume_checkpoint : flags->adapter));
     if (tune_flags_given(flags, "lora-dropout"))
         config->lora.dropout = flags->lora_dropout;
@@ -63,7 +64,8 @@ int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_co
 
 enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags)
 {
-    return strcmp(flags->base_dtype, "nf4") ? (enum tune_dtype)tune_dtype_from(flags->base_dtype) : TUNE_NF4; /* in no file */
+    /* NF4 is no dtype of files */
+    return strcmp(flags->base_dtype, "nf4") ? (enum tune_dtype)tune_dtype_from(flags->base_dtype) : TUNE_NF4;
 }
 
 struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok)

@@ -24,8 +24,8 @@ int64_t tune_disk_plan_count(const struct tune_disk_plan *plan);
 int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *opt, enum tune_dtype save_dtype, bool wide,
                                    const char *source);
 
-/* tune_disk_plan_tell - log the space as a `#` line, with a warning if the disk lacks room for all
- * of them. -1 with kind CANNOT: it lacks room for one. */
+/* tune_disk_plan_tell - log the space as a `#` line, with a warning if not all checkpoints fit. -1
+ * with kind CANNOT: not even one fits. */
 int tune_disk_plan_tell(const struct tune_disk_plan *plan, const char *folder, struct tune_logger *log);
 
 #endif

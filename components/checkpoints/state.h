@@ -21,9 +21,9 @@ int tune_state_write_progress(const char *checkpoint, const struct tune_progress
 int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, bool *finished);
 
 /* tune_state_read - read the weights: state/weights.safetensors, else the checkpoint's own F32
- * weights. With opt not NULL it also reads moments and the count of updates. -1 names the file and
- * the tensor, or a file that does not match progress.json because it is from another step or
- * run. */
+ * weights. opt not NULL: also read moments and the count of updates. Returns 0, or -1 with an error
+ * that names file and tensor. A file of another step or run does not match progress.json and is an
+ * error. */
 int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt);
 
 #endif

@@ -85,8 +85,8 @@ int tune_nf4_write(struct tune_nf4_writer *w, const float *from, int64_t n);
 int tune_nf4_finish(struct tune_nf4_writer *w, struct tune_nf4 *q);
 void tune_nf4_abandon(struct tune_nf4_writer *w);
 
-/* tune_nf4_read - dequantize weights [at, at + n) of q and the parts below it to out. -1 with an
- * error: some do not exist; out then has those that do. */
+/* tune_nf4_read - dequantize weights [at, at + n) of q and the parts below it to out. 0, or -1 with
+ * an error if some do not exist; out then has those that do. */
 int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out);
 
 /* tune_nf4_matrix - the tensor [rows, columns] of first and the parts below it. first must outlive

@@ -1,4 +1,4 @@
-/* version.h - of the library and of every program built with it. */
+/* version.h - version of the library and its programs. */
 #ifndef TUNE_CORE_VERSION_H
 #define TUNE_CORE_VERSION_H
 

@@ -17,8 +17,8 @@ struct tune_columns {
 };
 
 /* tune_columns_find - read the header, or the first rows (at most 100). Unreadable rows are skipped
- * if skip_bad is set or an earlier row was readable. -1 with an error: no row is readable, or the
- * header is no record or has a name twice.
+ * if skip_bad is set or an earlier row was readable. 0, or an error as -1: no row is readable, or
+ * the header is no record or repeats a name.
  *
  * tune_columns_has - true if the name is a column.
  *

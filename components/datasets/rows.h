@@ -44,9 +44,9 @@ struct tune_rows {
     struct tune_row header; /* first record of a CSV or TSV file */
 };
 
-/* tune_rows_open - map the file and find its rows. For JSON, it checks brackets, quotes and commas;
- * elements are checked when read. -1 with an error: the file cannot be mapped, has no rows, is of
- * an unsupported kind, or is JSON but no array.
+/* tune_rows_open - map the file and find its rows. JSON's brackets, quotes and commas are checked
+ * here, its elements when read. Returns 0, or -1 with an error. Errors: the file cannot be mapped,
+ * has no rows, is of an unsupported kind, or is JSON but no array.
  *
  * tune_rows_close - unmap it. A zeroed one is allowed. */
 int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format);

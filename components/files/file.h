@@ -1,4 +1,4 @@
-/* file.h - files as the rest of the library needs them: mapped for reading, replaced whole for writing. */
+/* file.h - read and map files, and replace files and folders as a whole. */
 #ifndef TUNE_CORE_FILE_H
 #define TUNE_CORE_FILE_H
 
@@ -13,50 +13,62 @@ extern "C" {
 
 #define TUNE_PATH_MAX 4096
 
-/* A read-only mapping. An empty file maps to size 0 and a data pointer that may not be read. Whoever cuts a file short
- * while it is mapped makes reading what is gone end the program (SIGBUS; our programs say which file it was). So what is
- * parsed is read, not mapped, and mapped are only the data of tensors and the rows of data sets. */
+/* A read-only mapping. An empty file has size 0, and data may not be read. If a mapped file is
+ * truncated, reading the missing part ends the program with SIGBUS; our programs then name the
+ * file. So text to parse is read into memory. Only tensor data and rows of datasets are mapped. */
 struct tune_mapping {
     const char *data;
     size_t size;
 };
 
-/* tune_file_map - map a regular file (symbolic links are followed). 0, or -1: absent, a folder, a pipe or device, no
- * permission.
- * tune_file_unmap - give it back; a zeroed mapping is fine.
- * tune_file_release - the pages of a mapping that lie wholly in [begin, end) leave resident memory; the page cache keeps them, and
- * whoever reads there again finds what was there. */
+/* tune_file_map - map a regular file, following symbolic links. 0, or -1 with an error: no such
+ * file, a folder, a pipe or device, no permission.
+ *
+ * tune_file_unmap - unmap it. A zeroed mapping is allowed.
+ *
+ * tune_file_release - drop the whole pages in [begin, end) of a mapping from resident memory. The
+ * page cache keeps them, and the data can still be read. */
 int tune_file_map(struct tune_mapping *m, const char *path);
 void tune_file_unmap(struct tune_mapping *m);
 void tune_file_release(const void *begin, const void *end);
 
-/* tune_file_open - a descriptor of a regular file, to read from, and its size; never waits. -1 with an error.
- * tune_file_read_at - size bytes from offset on into data; -1 too where the file ends before: it was cut meanwhile.
- * tune_file_map_open - map the first size bytes of an open file, which may be closed after; path is for messages. */
+/* tune_file_open - open a regular file for reading, without blocking, and get its size. Returns a
+ * descriptor, or -1 with an error.
+ *
+ * tune_file_read_at - read size bytes from offset to data. -1 with an error, also if the file is
+ * too short.
+ *
+ * tune_file_map_open - map the first size bytes of an open file. fd may then be closed. path is for
+ * messages. */
 int tune_file_open(const char *path, size_t *size);
 int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, size_t size);
 int tune_file_map_open(struct tune_mapping *m, int fd, const char *path, size_t size);
 
-/* tune_file_read - a whole file of at most limit bytes, NUL after it; the caller frees *text.
- * tune_file_read_open - the same of an open file of size bytes. */
+/* tune_file_read - read a whole file of at most limit bytes, with a NUL after it. The caller frees
+ * *text.
+ *
+ * tune_file_read_open - the same for an open file of size bytes. Both: 0, or -1 with an error. */
 int tune_file_read(const char *path, size_t limit, char **text, size_t *size);
 int tune_file_read_open(int fd, const char *path, size_t size, size_t limit, char **text);
 
 bool tune_file_exists(const char *path);
 bool tune_file_is_folder(const char *path);
 
-/* tune_file_make_folder - make the folder and those above it, and sync their names (tune_file_sync_name). A folder that is there
- * already is fine.
- * tune_file_new_folder - make the folder alone: its parent must exist, and it must not. Its name is not synced. */
+/* tune_file_make_folder - make a folder and its parents, and sync their names
+ * (tune_file_sync_name). It may exist already.
+ *
+ * tune_file_new_folder - make one folder, which must not exist, in an existing parent. Its name is
+ * not synced. */
 int tune_file_make_folder(const char *path);
 int tune_file_new_folder(const char *path);
 
-/* tune_file_remove_folder - a folder with all that is in it, or a file; symbolic links are removed, not followed.
- * One that is not there is fine. */
+/* tune_file_remove_folder - remove a file, or a folder with its contents. Symbolic links are
+ * removed, not followed. Nothing happens if it does not exist. */
 int tune_file_remove_folder(const char *path);
 
-/* Replacing a file: what is written goes to "<path>.tmp-<pid>"; commit flushes, fsyncs, renames it over path and
- * fsyncs the folder; until then path is as it was. cancel (also after a failed commit) removes the temporary one. */
+/* Replace a file. The data goes to "<path>.tmp-<pid>". tune_file_commit flushes and syncs it,
+ * renames it to path and syncs the folder. Until then path is unchanged. tune_file_cancel removes
+ * the temporary file, also after a failed commit. */
 struct tune_file_writer {
     FILE *file;
     char path[TUNE_PATH_MAX], temporary[TUNE_PATH_MAX];
@@ -65,19 +77,25 @@ int tune_file_begin(struct tune_file_writer *w, const char *path);
 int tune_file_commit(struct tune_file_writer *w);
 void tune_file_cancel(struct tune_file_writer *w);
 
-/* tune_file_begin_output - begin for a path that somebody named: of a symbolic link the target is replaced, not the link; what
- * is no regular file (a pipe, a device) or a link to nothing yet is written to as it is, and cancel takes nothing back. */
+/* tune_file_begin_output - begin for a path that a user gave. The target of a symbolic link is
+ * replaced, not the link. A pipe, a device, or a link to a missing file is written directly; cancel
+ * then cannot undo it. */
 int tune_file_begin_output(struct tune_file_writer *w, const char *path);
 
-/* tune_file_write - begin, write size bytes, commit.
- * tune_file_write_as - the same; the file gets at most the permissions mode, less what the umask takes. */
+/* tune_file_write - replace a file by size bytes of data.
+ *
+ * tune_file_write_as - the same, with at most the permissions of mode, limited by the umask. Both:
+ * 0, or -1 with an error. */
 int tune_file_write(const char *path, const void *data, size_t size);
 int tune_file_write_as(const char *path, const void *data, size_t size, unsigned mode);
 
-/* A folder that appears under its name whole or not at all: begin makes the empty folder w->temporary ("<path>.tmp-<pid>",
- * without what a dead process of that number left in it), commit fsyncs it, renames it to path and fsyncs the folder above;
- * the files in it are synced by whoever writes them. path must not be there, or be an empty folder; the folder it lies
- * in must be there. cancel (also after a failed commit) removes the temporary one; the error text stays. */
+/* Make a folder that appears whole or not at all. begin makes the empty folder w->temporary
+ * ("<path>.tmp-<pid>") and removes what a dead process with this pid left there. commit syncs it,
+ * renames it to path and syncs the parent.
+ *
+ * The writer of each file must sync it. path must not exist or be an empty folder; its parent must
+ * exist. cancel removes the temporary folder, also after a failed commit, and keeps the error
+ * text. */
 struct tune_folder_writer {
     char path[TUNE_PATH_MAX], temporary[TUNE_PATH_MAX];
 };
@@ -85,54 +103,60 @@ int tune_file_begin_folder(struct tune_folder_writer *w, const char *path);
 int tune_file_commit_folder(struct tune_folder_writer *w);
 void tune_file_cancel_folder(struct tune_folder_writer *w);
 
-/* tune_file_discard_folder - remove a folder that may have a name others look for: renamed aside first, so that nobody meets
- * half of it. One that is not there is fine.
- * tune_file_remove_leftovers - the entries of folder that a killed process left: "<name>.tmp-<number>". For a folder that no
- * other process writes to. */
+/* tune_file_discard_folder - remove a folder that other processes may read. It is renamed first, so
+ * that nobody sees half of it. Nothing happens if it does not exist.
+ *
+ * tune_file_remove_leftovers - remove the "<name>.tmp-<number>" entries of folder that killed
+ * processes left. No other process may be writing to folder. */
 int tune_file_discard_folder(const char *path);
 int tune_file_remove_leftovers(const char *folder);
 
-/* Size and time of last change of a file: whether it was touched. */
+/* Size and modification time of a file, to detect changes. */
 struct tune_file_stamp {
     int64_t size;
     char modified[40]; /* "2025-01-31T09:30:00.123456789Z" */
 };
 int tune_file_stamp(const char *path, struct tune_file_stamp *stamp);
 
-/* tune_file_parent - the folder that path lies in, "." where it names none. */
+/* tune_file_parent - the folder of path; "." if path has none. -1 with an error: too long. */
 int tune_file_parent(char folder[TUNE_PATH_MAX], const char *path);
 
-/* tune_file_link - make (or replace, by rename) the symbolic link path -> target, and fsync its folder. */
+/* tune_file_link - make the symbolic link path -> target, replacing an old one by rename, and sync
+ * its folder. */
 int tune_file_link(const char *path, const char *target);
 
-/* tune_file_sync_folder - fsync a folder, so that renames in it last.
- * tune_file_sync_name - fsync the folder that path lies in, so that the new name lasts. A folder that may not be read cannot be
- * synced; then nothing is done. */
+/* tune_file_sync_folder - sync a folder, so that renames in it are on disk.
+ *
+ * tune_file_sync_name - sync the folder of path, so that its name is on disk. It does nothing if
+ * that folder may not be read. */
 int tune_file_sync_folder(const char *path);
 int tune_file_sync_name(const char *path);
 
-/* tune_file_free_space - bytes that may still be written where the folder lies, 2^63 - 1 where the
- * system does not say. Quotas are not known. */
+/* tune_file_free_space - free bytes on the folder's file system; 2^63 - 1 if unknown. Quotas are
+ * not considered. */
 int64_t tune_file_free_space(const char *folder);
 
-/* tune_path - printf into path[TUNE_PATH_MAX]; -1 with an error if it does not fit. */
+/* tune_path - printf to path[TUNE_PATH_MAX]. -1 with an error: it does not fit. */
 int tune_path(char *path, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
 
-/* tune_defaults_path - "<defaults>/<name>" into path, where defaults is the folder of values this distribution ships:
- * $TUNE_DEFAULTS, else ../defaults or ../share/tune.c/defaults beside the program's own folder. -1: none found. */
+/* tune_defaults_path - write "<defaults>/<name>" to path. defaults is the folder of values that
+ * come with the programs: $TUNE_DEFAULTS, else ../defaults or ../share/tune.c/defaults beside the
+ * program's folder. -1 with an error: not found. */
 int tune_defaults_path(char *path, const char *name);
 
-/* tune_file_fingerprint - a hash of a file's content that costs the same at any size: 64 blocks of 16 KiB spread
- * evenly over it (all of it where it is smaller), and its size. The hash continues from *hash, so several files
- * make one; start with 0. _open: of an open file of size bytes. */
+/* tune_file_fingerprint - hash a file's size and 64 blocks of 16 KiB spread evenly over it. A
+ * smaller file is hashed whole. The cost is thus the same for any size. *hash is the seed and the
+ * result: start with 0, and pass it on to hash several files together.
+ *
+ * tune_file_fingerprint_open - the same for an open file of size bytes. */
 int tune_file_fingerprint(const char *path, uint64_t *hash);
 int tune_file_fingerprint_open(int fd, const char *path, size_t size, uint64_t *hash);
 
-/* tune_hash64 - 64-bit hash of bytes, continuing from seed; for tables and fingerprints, not for secrets. */
+/* tune_hash64 - 64-bit hash of bytes with a seed, for tables and fingerprints. Not for secrets. */
 uint64_t tune_hash64(const void *data, size_t size, uint64_t seed);
 
 #ifdef __cplusplus

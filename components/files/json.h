@@ -1,10 +1,11 @@
-/* json.h - a strict pull reader for JSON that we do not trust.
+/* json.h - a strict pull parser for untrusted JSON.
  *
- * cJSON keeps numbers as doubles, lets bad UTF-8 and duplicate keys pass and knows
- * no lines. Where exact integers, file and line, or bounded memory matter (safetensors
- * headers, data rows, space files) this reader is used. It walks text in place, holds
- * one decoded string at a time, and never recurses. RFC 8259, UTF-8 checked, depth at
- * most TUNE_JSON_DEPTH, no BOM, no comments, no NaN. Example:
+ * cJSON stores numbers as doubles, accepts invalid UTF-8 and duplicate keys, and does not count
+ * lines. This parser is for exact integers, error positions and bounded memory: safetensors
+ * headers, data rows, space files.
+ *
+ * It parses text in place, holds one decoded string at a time, and does not recurse. It follows RFC
+ * 8259: checked UTF-8, depth at most TUNE_JSON_DEPTH, no BOM, no comments, no NaN.
  *
  *     struct tune_json j;
  *     struct tune_text key;
@@ -26,7 +27,7 @@ extern "C" {
 
 #define TUNE_JSON_DEPTH 128
 
-/* Bytes with a length; may hold NUL, always followed by one NUL. */
+/* A string with its length. It may contain NUL, and a NUL follows it. */
 struct tune_text {
     const char *data;
     size_t size;
@@ -43,51 +44,58 @@ enum tune_json_type {
 };
 
 struct tune_json {
-    const char *name;       /* for messages; borrowed */
+    const char *name;       /* file name for messages; borrowed */
     const char *text, *end; /* borrowed until tune_json_free */
     const char *at;
-    int64_t first_line;     /* line number of text's first byte */
-    char *buffer[2];        /* decoded: [0] strings, [1] keys */
+    int64_t first_line;     /* line number of the first byte of text */
+    char *buffer[2];        /* decoded text: [0] strings, [1] keys */
     size_t room[2];
     int depth;
-    bool first;             /* the innermost open array or object has given nothing yet */
-    bool lone_surrogates;   /* \ud800 alone becomes U+FFFD, as lenient JSON readers do, instead of an error */
-    uint64_t kind[TUNE_JSON_DEPTH / 64]; /* bit set: object */
+    bool first;             /* no item of the innermost array or object was read yet */
+    bool lone_surrogates;   /* \ud800 alone becomes U+FFFD, as in lenient parsers; else an error */
+    uint64_t kind[TUNE_JSON_DEPTH / 64]; /* bit set: object; clear: array */
 };
 
-/* tune_json_start - begin reading size bytes of text; name and first_line (1 for a whole file) go into messages.
- * Nothing is allocated yet; tune_json_free frees what reading allocates. */
+/* tune_json_start - begin to parse size bytes of text. name and first_line (1 for a whole file) are
+ * for messages. It allocates nothing.
+ *
+ * tune_json_free - free the buffers that parsing allocated. */
 void tune_json_start(struct tune_json *j, const char *name, const char *text, size_t size, int64_t first_line);
 void tune_json_free(struct tune_json *j);
 
-/* tune_json_peek - the type of the value that comes next; TUNE_JSON_ERROR with an error if none can. */
+/* tune_json_peek - the type of the next value; TUNE_JSON_ERROR with an error: no valid value. */
 enum tune_json_type tune_json_peek(struct tune_json *j);
 
-/* tune_json_object, tune_json_array - step into what must be one. 0 or -1.
- * tune_json_key - the next key of the object: 1 with *key (valid until the next key), 0 at its end, -1.
- * tune_json_item - 1 if the array has one more item, 0 at its end, -1.
- * After key or item 1, read or skip exactly one value. Duplicate keys are the caller's to refuse. */
+/* tune_json_object, tune_json_array - enter an object or array. 0, or -1 with an error.
+ *
+ * tune_json_key - the next key of the object: 1 with *key (valid until the next key), 0 at its end,
+ * -1 with an error.
+ *
+ * tune_json_item - 1 if the array has another item, 0 at its end, -1 with an error.
+ *
+ * After a key or item, read or skip exactly one value. Duplicate keys are not detected. */
 int tune_json_object(struct tune_json *j);
 int tune_json_key(struct tune_json *j, struct tune_text *key);
 int tune_json_array(struct tune_json *j);
 int tune_json_item(struct tune_json *j);
 
-/* Scalars, 0 or -1. A string is valid until the next string (keys do not disturb it).
- * u64 takes digits only: 1.0, -1, 1e3 and what is above 2^64-1 are errors. */
+/* Read a scalar: 0, or -1 with an error. A string is valid until the next string; keys do not
+ * overwrite it. u64 accepts digits only: 1.0, -1, 1e3 and values above 2^64-1 are errors. */
 int tune_json_string(struct tune_json *j, struct tune_text *text);
 int tune_json_u64(struct tune_json *j, uint64_t *value);
 int tune_json_double(struct tune_json *j, double *value);
 int tune_json_bool(struct tune_json *j, bool *value);
 int tune_json_null(struct tune_json *j);
 
-/* tune_json_skip - over one value of any kind, checking it as strictly. */
+/* tune_json_skip - skip one value of any type, with the same checks. */
 int tune_json_skip(struct tune_json *j);
 
-/* tune_json_end - only white space may follow. */
+/* tune_json_end - check that only white space follows. 0, or -1 with an error. */
 int tune_json_end(struct tune_json *j);
 
-/* tune_json_line - the line the reader stands on.
- * tune_json_fail - set the error "name:line:column: <text>"; returns -1. */
+/* tune_json_line - the current line number.
+ *
+ * tune_json_fail - set the error "name:line:column: <text>". Returns -1. */
 int64_t tune_json_line(const struct tune_json *j);
 int tune_json_fail(struct tune_json *j, const char *format, ...)
 #if defined(__GNUC__)
@@ -95,14 +103,14 @@ int tune_json_fail(struct tune_json *j, const char *format, ...)
 #endif
     ;
 
-/* tune_text_equal - the text is exactly these characters. */
+/* tune_text_equal - true if the text equals string. */
 bool tune_text_equal(struct tune_text text, const char *string);
 
-/* tune_utf8_valid - size bytes are well-formed UTF-8 (no surrogates, no overlong forms, at most U+10FFFF);
- * otherwise false and, where bad is not NULL, the offset of the first bad byte. */
+/* tune_utf8_valid - true if size bytes are valid UTF-8: no surrogates, no overlong forms, at most
+ * U+10FFFF. If false, *bad (may be NULL) is the offset of the first invalid byte. */
 bool tune_utf8_valid(const char *text, size_t size, size_t *bad);
 
-/* tune_utf8_mend - each byte that makes the text no UTF-8 becomes a '?'. */
+/* tune_utf8_mend - replace each byte that is invalid in UTF-8 by '?'. */
 void tune_utf8_mend(char *text, size_t size);
 
 #ifdef __cplusplus

@@ -71,10 +71,10 @@ struct tune_memory_plan {
  * table, or the device cannot tell its memory. */
 int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memory_request *request, struct tune_device *dev);
 
-/* tune_memory_plan_check - compare the memory still to be allocated with `count` limits of the host
- * (see tune_memory_limits) and with the device's memory. -1 with kind CANNOT: it does not fit. The
- * message names what is short (the device first), the parts, and the options that would save
- * memory. */
+/* tune_memory_plan_check - check that the memory still to be allocated fits. The host has `count`
+ * limits (see tune_memory_limits); the device has its own memory. -1 with kind CANNOT: it does not
+ * fit. The message names what is short (the device first), the parts, and the options that would
+ * save memory. */
 int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tune_memory_request *request,
                            struct tune_device *dev, const struct tune_memory_limit *limits, int count);
 

@@ -71,8 +71,9 @@ int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_
 /* tune_tokenizer_decode - decode ids to text. *text becomes an allocated string of *size bytes and
  * a NUL, which the caller frees. skip_special leaves out special tokens.
  *
- * -1 with an error: an id outside the vocabulary (Hugging Face leaves those out silently), no
- * memory, or a text of more than 512 MiB or 64 times its spelling. */
+ * Returns 0, or -1 with an error. An id outside the vocabulary is an error here; Hugging Face
+ * leaves it out silently. Other errors: no memory, or a text of more than 512 MiB or 64 times its
+ * spelling. */
 int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, char **text,
                           size_t *size);
 
