@@ -22,8 +22,9 @@ struct cJSON *tune_cjson_read(const char *path, size_t limit);
 struct cJSON *tune_cjson_read_in(const char *folder, const char *name, size_t limit);
 
 /* tune_cjson_write - replace <folder>/<name> by json, indented, with a newline at the end. Bytes
- * that are not UTF-8 become '?'. complete: the caller's check that building json did not run out of
- * memory. -1 with an error: complete is false, json is NULL, or the file cannot be written.
+ * that are not UTF-8 become '?'. complete: true if the caller did not run out of memory while
+ * building json. 0, or -1 with an error: complete is false, json is NULL, or the file cannot be
+ * written.
  *
  * tune_cjson_write_as - the same, with at most the permissions of mode. */
 int tune_cjson_write(const char *folder, const char *name, const struct cJSON *json, bool complete);

@@ -1,4 +1,4 @@
-/* build_id.h - which build of a program a figure belongs to, read from its file: nothing is started. */
+/* build_id.h - the identity of a program's build, read from its file. */
 #ifndef TUNE_CORE_BUILD_ID_H
 #define TUNE_CORE_BUILD_ID_H
 
@@ -8,10 +8,12 @@ extern "C" {
 
 #define TUNE_BUILD_ID_SIZE 65
 
-/* tune_build_id - into id: of an ELF file its GNU build id (hexadecimal, 2 to 64 digits; the linker's, of what was
- * compiled: two clones of one commit agree), of any other file, a script for one, or an ELF file without such a note,
- * "text-" or "file-" and 16 digits of a hash of all its bytes. -1: it cannot be read, or its headers point outside the
- * file. */
+/* tune_build_id - write a program file's id. An ELF file has its GNU build id, 2 to 64 hexadecimal
+ * digits. The linker derives it from the content, so two clones of one commit agree. Any other
+ * file, such as a script, gets "text-" or "file-" and 16 digits of a hash of all bytes. So does an
+ * ELF file without a build id.
+ *
+ * 0, or -1 with an error: unreadable, or its headers point outside the file. */
 int tune_build_id(const char *path, char id[TUNE_BUILD_ID_SIZE]);
 
 #ifdef __cplusplus

@@ -1,22 +1,26 @@
-/* child.h - a program run under guard: whatever it starts ends with it, and with us.
+/* child.h - run a program under guard: all processes that it starts end with it, and with us.
  *
- *     struct tune_child_options o = {.argv = argv, .environment = env, .log = "log.txt", .log_limit = 1 << 20,
- *                                    .limit_s = 600, .grace_s = 10};
+ *     struct tune_child_options o = {.argv = argv, .environment = env, .log = "log.txt",
+ *                                    .log_limit = 1 << 20, .limit_s = 600, .grace_s = 10};
  *     struct tune_child *c = tune_child_start(&o);
  *     poll(tune_child_descriptor(c)) ... tune_child_end(c, &end);
  *
- * Between us and the program stands a small process, the guard: the same executable started again (tune_child_guard must
- * be called first thing in main). It is a child subreaper, puts the program into a process group of its own, and holds a
- * pipe from us. When the pipe ends (we died, however), when the limit is over or when it is told to, it sends SIGTERM to
- * the whole group, after the grace SIGKILL, to the group and to every descendant that left it, and waits until none is
- * left. What the program leaves behind when it ends by itself is ended the same way. Output goes to the log through the
- * guard, which keeps the first and the last half of log_limit bytes.
+ * The guard is a small process between us and the program: our own executable, started again. So
+ * main must first call tune_child_guard. The guard is a child subreaper. It puts the program into a
+ * process group of its own and holds a pipe from us.
  *
- * If the guard itself is killed (SIGKILL), the kernel kills the program with it, and tune_child_end what is left in their
- * session; what made a session of its own lives on then, and where we were killed too, all that the program had started.
+ * The guard ends the program when the pipe closes (we died), at the time limit, or on request. It
+ * sends SIGTERM to the group and to descendants that left the group. After the grace period it
+ * sends SIGKILL, until none is left. Processes that remain after the program's own end are ended in
+ * the same way. Output goes through the guard to the log, which keeps the first and last half of
+ * log_limit bytes.
  *
- * The program is started with all signals at their defaults, none blocked, without a controlling terminal, and with no
- * open files but 0 (/dev/null), 1 and 2 (the log). */
+ * If the guard is killed with SIGKILL, the kernel kills the program, and tune_child_end kills the
+ * rest of their session. Processes in sessions of their own survive that. If we are killed as well,
+ * all processes that the program started survive.
+ *
+ * The program starts with default signal handlers, no blocked signals and no controlling terminal.
+ * Its only open files are 0 (/dev/null), 1 and 2 (the log). */
 #ifndef TUNE_ACTUATORS_CHILD_H
 #define TUNE_ACTUATORS_CHILD_H
 
@@ -46,40 +50,48 @@ enum tune_child_how { TUNE_CHILD_EXITED, TUNE_CHILD_SIGNALLED, TUNE_CHILD_TIMED_
 
 struct tune_child_end {
     enum tune_child_how how;    /* STOPPED: tune_child_stop ended it */
-    int code;                   /* exit code, or the signal; of one that was ended (TIMED_OUT, STOPPED) 128 + the signal */
-    bool oom_killed;            /* SIGKILL (or exit code 137, as a shell says it) that did not come from the guard, and
-                                   oom_kill of the cgroup's memory.events or of /proc/vmstat rose meanwhile */
-    double seconds;             /* from its start to its end; what it left behind may have taken longer */
-    double waited_s;            /* before that, until its processors were its own */
-    char reason[512];           /* NOT_STARTED: why; SIGNALLED: that it was the guard that was killed; else "" */
+    int code;                   /* exit code or signal; 128 + signal after TIMED_OUT or STOPPED */
+    /* a SIGKILL (or exit code 137) that the guard did not send, while oom_kill of the control group
+     * or of /proc/vmstat rose */
+    bool oom_killed;
+    double seconds; /* from start to end of the program, without processes it left behind */
+    double waited_s;            /* time before the start, waiting for its own processors */
+    char reason[512]; /* NOT_STARTED: the reason; SIGNALLED: the guard was killed; else "" */
 };
 
 struct tune_child;
 
-/* tune_child_guard - in main, before anything else: if this process was started as a guard, serves as one and returns
- * the exit code for main to return; else -1 at once. */
+/* tune_child_guard - call it first in main. In a guard process, it does the guard's work and
+ * returns the exit code for main. Otherwise it returns -1 at once. */
 int tune_child_guard(int argc, char **argv);
 
-/* tune_child_find - the file that argv[0] names, with a '/' in it: 0, or an errno: it is not there, no file, not executable. */
+/* tune_child_find - find the program file of argv[0], as a path that contains '/'. 0, or an errno:
+ * missing, not a file, not executable. */
 int tune_child_find(const char *name, char path[TUNE_PATH_MAX]);
 
-/* Who has a processor as his own. Any program of this machine can have the sockets that stand for processors. */
+/* The holder of a processor (see own_cpus). Any program on this machine could bind the sockets that
+ * stand for processors. */
 struct tune_child_holder {
     int cpu;
-    long pid;      /* 0: no process that we may look into (another user's, another container's) */
-    long uid;      /* of its user; -1: unknown */
-    char name[32]; /* of the process, "" where pid is 0 */
-    bool guard;    /* it is a guard of this library, so it will let go */
+    long pid;      /* 0: a process we may not inspect (another user's or container's) */
+    long uid;      /* user id of the process; -1: unknown */
+    char name[32]; /* name of the process; "" if pid is 0 */
+    bool guard;    /* a guard of this library, so it will release the processor */
 };
 
-/* tune_child_cpus_taken - whether somebody has one of cpus[count] as his own now: a child with own_cpus would wait. Then *holder
- * is who (NULL: not asked). */
+/* tune_child_cpus_taken - true if someone holds one of cpus[count], so that a child with own_cpus
+ * would wait. *holder (may be NULL): who. */
 bool tune_child_cpus_taken(const int *cpus, int count, struct tune_child_holder *holder);
 
-/* tune_child_start - NULL with an error: no such program, no permission, no process. What the kernel refuses later (a file
- * that is no program) is NOT_STARTED. tune_child_descriptor - readable when it has ended. tune_child_stop - end it as above,
- * a second time without waiting for the grace to pass; does not wait. tune_child_end - wait for the end of it and its
- * descendants, then fill *end; frees c. Always 0. */
+/* tune_child_start - start the program. NULL with an error: not found, no permission, no process. A
+ * later refusal by the kernel, such as a file that is no program, gives NOT_STARTED.
+ *
+ * tune_child_descriptor - a descriptor that becomes readable at the end.
+ *
+ * tune_child_stop - end the program, without waiting. A second call skips the grace period.
+ *
+ * tune_child_end - wait until the program and its descendants have ended, fill *end and free c.
+ * Always 0. */
 struct tune_child *tune_child_start(const struct tune_child_options *o);
 int tune_child_descriptor(const struct tune_child *c);
 void tune_child_stop(struct tune_child *c);

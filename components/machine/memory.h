@@ -1,8 +1,8 @@
-/* memory.h - how much memory this process holds, and how much more it may take (Linux: /proc, control groups, ulimit).
+/* memory.h - the memory this process holds, and how much more it may allocate (Linux).
  *
- * Resident memory is of two kinds. Anonymous pages are this process's own (tensors, heap, stacks): nothing can take them
- * back without swapping. Pages of mapped files (weights being read, rows of text, the program itself) the kernel drops
- * when memory is short and reads again: they count as resident, but they are nobody's need. */
+ * Resident memory has two kinds. Anonymous pages (tensors, heap, stacks) belong to this process and
+ * can only be swapped out. Pages of mapped files (weights being read, rows, the program) can be
+ * dropped by the kernel and read again. They count as resident but are not needed. */
 #ifndef TUNE_CORE_MEMORY_H
 #define TUNE_CORE_MEMORY_H
 
@@ -12,33 +12,36 @@
 extern "C" {
 #endif
 
-/* tune_memory_anonymous - anonymous memory held now, bytes (RssAnon); 0: unknown. The kernel keeps no peak of it: whoever
- * wants one looks often.
- * tune_memory_peak - highest resident memory of any kind so far, bytes (VmHWM; not ru_maxrss, which remembers the parent
- * before exec); 0: unknown.
- * tune_memory_machine - bytes of the machine, or of the control group where that is less; 0: unknown.
- * tune_memory_used - percent of the machine's memory that is not available, as psutil counts it; -1: unknown. */
+/* tune_memory_anonymous - anonymous memory held now, in bytes (RssAnon); 0: unknown. The kernel
+ * stores no peak of it.
+ * tune_memory_peak - peak resident memory of both kinds, in bytes (VmHWM); 0: unknown. ru_maxrss
+ * would include the parent before exec.
+ * tune_memory_machine - memory of the machine, or of the control group if less, in bytes; 0:
+ * unknown.
+ * tune_memory_used - percent of the machine's memory that is not available, like psutil; -1:
+ * unknown. */
 int64_t tune_memory_anonymous(void);
 int64_t tune_memory_peak(void);
 int64_t tune_memory_machine(void);
 double tune_memory_used(void);
 
-/* What of a process a limit counts: pages that hold something; all it may write to, which threads' stacks are whole from
- * their start; every address, mapped files and what is only reserved among them. */
+/* The memory that a limit counts. FILLED: pages with contents. WRITABLE: all writable memory; a
+ * thread's stack counts in full from its start. ADDRESSES: all addresses, with mapped files and
+ * reserved ones. */
 enum tune_memory_counts { TUNE_MEMORY_FILLED, TUNE_MEMORY_WRITABLE, TUNE_MEMORY_ADDRESSES };
 
-/* What bounds the memory this process may still take. */
+/* A limit on the memory this process may still allocate. */
 struct tune_memory_limit {
     char what[320]; /* "available on this machine (MemAvailable)", "free in the control group /sys/fs/cgroup/..." */
-    int64_t bytes;  /* what is left */
+    int64_t bytes;  /* bytes left */
     enum tune_memory_counts counts;
 };
 
-/* tune_memory_limits - every bound there is (swap is not counted as memory), into limits; their number. */
+/* tune_memory_limits - get all limits. Swap does not count as memory. Returns their number. */
 enum { TUNE_MEMORY_LIMITS = 5 };
 int tune_memory_limits(struct tune_memory_limit limits[TUNE_MEMORY_LIMITS]);
 
-/* tune_memory_thread - bytes that a thread adds, by being started, to what such a limit counts: its stack. */
+/* tune_memory_thread - bytes that starting a thread adds to such a limit: its stack. */
 int64_t tune_memory_thread(enum tune_memory_counts counts);
 
 #ifdef __cplusplus
