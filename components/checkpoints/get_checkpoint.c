@@ -1,4 +1,4 @@
-/* get_checkpoint.c - checkpoints by the flags, in the run's folder. */
+/* get_checkpoint.c - checkpoints in the run's folder, from the flags. */
 #include <string.h>
 
 #include "checkpoints/checkpoint.h"
