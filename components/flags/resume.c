@@ -24,7 +24,7 @@ static int no_memory(void)
     return -1;
 }
 
-/* What run.json says beside the options. */
+/* Contents of run.json besides the options. */
 struct about {
     char program[256], status[64], working_folder[TUNE_PATH_MAX]; /* the last process's: the options are its */
     bool options;
@@ -146,7 +146,7 @@ static bool is_text(const struct tune_option *row)
     return row->type == TUNE_STRING || row->type == TUNE_CHOICE;
 }
 
-/* Whether the value in force is the one that text (NULL: none) means. */
+/* True if the value in force equals the one in text (NULL: none). */
 static bool same(const struct tune_option *row, const char *text)
 {
     union tune_value place;

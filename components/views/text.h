@@ -23,9 +23,9 @@ void tune_put_in(FILE *out, const char *text, int width, char side, bool unicode
 /* tune_put_note - a line of notes, made plain, after so many spaces: both, "; " between them. Nothing where both are NULL or "". */
 void tune_put_note(FILE *out, int indent, const char *note, const char *more);
 
-/* Where names do not fit beneath their columns, letters stand there and the names are told below.
- * tune_key_letter - that of name i; ' ' where letters have run out. tune_put_key - "a first   b second", indented, on lines of at
- * most width columns. */
+/* If names do not fit under their columns, letters stand there, and a key below lists the names.
+ * tune_key_letter - the letter of name i; ' ' if letters run out. tune_put_key - print "a first   b
+ * second", indented, on lines of at most width columns. */
 char tune_key_letter(int i);
 void tune_put_key(FILE *out, const char *const *names, int count, int indent, int width, bool unicode);
 

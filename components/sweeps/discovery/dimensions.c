@@ -75,7 +75,7 @@ static struct tune_seen_value *place_of(const struct tune_axis_of_rows *a, const
     return &a->seen[hash % SEEN];
 }
 
-/* Whether what the cell turned out to be may be remembered: nothing of it is the row's. */
+/* True if the cell's parsed value may be cached: no part of it points into the row. */
 static bool is_lasting(const struct tune_axis_of_rows *a, const struct tune_cell *cell, const struct tune_value *value)
 {
     return a->wanted->type != TUNE_VECTOR && (!cell->text || strlen(cell->text) < SPELLED) &&

@@ -35,7 +35,8 @@ bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole);
 enum tune_status tune_rows_status(const struct tune_cell *cell);
 bool tune_rows_of(const struct tune_cell *experiment, const struct tune_experiment *e);
 
-/* Where a figure comes from: figures are replayed, and compared, only among rows that agree in it. */
+/* The origin of a figure. Figures are replayed and compared only among rows with the same
+ * origin. */
 struct tune_origin {
     char host_class[512], build[TUNE_BUILD_ID_SIZE], weights[33], data[33]; /* weights, data "": the experiment has none */
 };
@@ -44,7 +45,7 @@ enum tune_accept { TUNE_ACCEPT_HOST = 1, TUNE_ACCEPT_BUILD = 2, TUNE_ACCEPT_WEIG
 /* tune_accept_read - "any-host,any-build,any-weights,any-data" into a sum of those; -1: another word (kind USAGE). */
 int tune_accept_read(const char *text, int *accept);
 
-/* What is known of one entity under one experiment: which row it is, and what it says in short. */
+/* The known result of an entity under an experiment: its row, and a summary. */
 struct tune_known_row {
     uint8_t uid[16];
     enum tune_status status;

@@ -43,8 +43,8 @@ struct tune_view_group {
     int results;
 };
 
-/* Where the rows of a view come from: more than one of a kind means that figures are mixed. Entities may well have weights or data
- * of their own, so those are mixed where the results of one entity differ in them. */
+/* Origins of a view's rows. More than one of a kind means that figures are mixed. Entities may have
+ * their own weights or data, so these are mixed only if results of one entity differ in them. */
 struct tune_view_origins {
     int host_classes, builds;
     bool weights, data;
