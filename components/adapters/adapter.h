@@ -21,7 +21,8 @@ extern "C" {
 /* tune_adapter_write - write the model's adapters to an existing folder; its files are replaced.
  * base: value of base_model_name_or_path, NULL: null. save_dtype: F32, BF16 or F16. 0, or -1 with
  * an error, also if a value does not fit save_dtype. */
-int tune_adapter_write(struct tune_model *m, const char *folder, const char *base, enum tune_dtype save_dtype);
+int tune_adapter_write(struct tune_model *m, const char *folder, const char *base,
+                       enum tune_dtype save_dtype);
 
 /* tune_adapter_read - load the folder's weights into the adapters that tune_lora_add made. 0, or -1
  * with nothing changed. Errors: the folder has other adapters than the model, or
@@ -35,7 +36,8 @@ int tune_adapter_read(struct tune_model *m, const char *folder);
  * Then it runs batch twice: with the adapters, and with weights merged from the file, tile by tile.
  * *difference: distance of the final norm's outputs, relative to their norm. The caller decides how
  * much is too much. -1 with an error: a weight differs. */
-int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch, double *difference);
+int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch,
+                       double *difference);
 
 /* tune_get_lora - load the model of --model, frozen in --base-dtype, with adapters from --lora-* or
  * like those of --adapter. tune_checkpoint_resume reads their weights. Otherwise like
@@ -44,7 +46,8 @@ int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tu
  * tune_get_lora_options - the options of the adapters. The caller frees config.
  *
  * tune_get_base_dtype - the dtype of the frozen matrices. */
-struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
+struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev,
+                                 const struct tune_tokenizer *tok);
 int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config);
 enum tune_dtype tune_get_base_dtype(const struct tune_flags *flags);
 

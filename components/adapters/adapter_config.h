@@ -38,7 +38,8 @@ void tune_adapter_config_free(struct tune_adapter_config *c);
 
 /* tune_adapter_config_write - replace <folder>/adapter_config.json. base NULL: null. 0, or -1 with
  * an error. */
-int tune_adapter_config_write(const char *folder, const struct tune_lora_options *o, const char *base);
+int tune_adapter_config_write(const char *folder, const struct tune_lora_options *o,
+                              const char *base);
 
 #ifdef __cplusplus
 }

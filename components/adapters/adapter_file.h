@@ -38,10 +38,12 @@ const char *tune_adapter_file_base_dtype(const struct tune_adapter_file *f);
  *
  * -1 lists tensors that are missing, extra, or of another shape or dtype, and targets that match no
  * module. */
-int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune_parameters *base, int *modules);
+int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune_parameters *base,
+                            int *modules);
 
 /* tune_adapter_file_find - tensor of a module by the name's end (".lora_A.weight"); NULL: none. */
-const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *f, const char *module, const char *end);
+const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *f,
+                                                const char *module, const char *end);
 
 /* Merging gives W + s B A. DoRA gives magnitude (W + s B A) / |W + s B A|, with the norm of each
  * row. It is computed in float32. Call tune_adapter_file_check first.
@@ -50,8 +52,8 @@ const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *
  * out, reading the base from base. A row without an adapter is copied. Pieces may have any size;
  * going through rows in order is fastest. 0, or -1 with an error. */
 struct tune_weights_source;
-int tune_adapter_file_merge(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p,
-                            int64_t at, int64_t count, float *out);
+int tune_adapter_file_merge(struct tune_adapter_file *f, const struct tune_weights_source *base,
+                            const struct tune_parameter *p, int64_t at, int64_t count, float *out);
 
 #ifdef __cplusplus
 }

@@ -70,8 +70,8 @@ void tune_checkpoint_free(struct tune_checkpoint *c);
  * log reports their distance from merged ones.
  *
  * -1 with an error: no new folder appears, and old ones stay. */
-int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
-                         const struct tune_progress *at);
+int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m,
+                         struct tune_optimizer *opt, const struct tune_progress *at);
 
 /* tune_checkpoint_step - save if at->step is due: every options.save_every steps (--save-every),
  * and if the evaluation of this step was the best so far.
@@ -79,10 +79,11 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
  * tune_checkpoint_finish - call it after the loop: save, evaluate, then record the evaluation in
  * that checkpoint. It saves first, because evaluating rereads the data file, which may have
  * changed. After a signal it only saves. eval NULL: nothing to evaluate. */
-int tune_checkpoint_step(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
-                         const struct tune_progress *at);
-int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
-                           struct tune_evaluator *eval, struct tune_progress *at);
+int tune_checkpoint_step(struct tune_checkpoint *c, struct tune_model *m,
+                         struct tune_optimizer *opt, const struct tune_progress *at);
+int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m,
+                           struct tune_optimizer *opt, struct tune_evaluator *eval,
+                           struct tune_progress *at);
 
 /* tune_checkpoint_resume - call it once, before the first step. It logs the disk space that
  * checkpoints will need. -1 with kind CANNOT: not even one fits.
@@ -99,8 +100,9 @@ int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m, stru
  * newer checkpoints and overwrite is false. metrics.jsonl does not reach that step.
  *
  * If options.failure is set, all arguments must live as long as c: at a failure they are saved. */
-int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
-                           struct tune_loader *load, struct tune_evaluator *eval, struct tune_progress *at);
+int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m,
+                           struct tune_optimizer *opt, struct tune_loader *load,
+                           struct tune_evaluator *eval, struct tune_progress *at);
 
 /* tune_checkpoint_rescue - save after an error. It writes finished steps to metrics.jsonl and saves
  * the last finished step, as after a signal. The unfinished step is dropped, and the loader goes
@@ -114,11 +116,13 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size);
 /* tune_checkpoint_write_model - write the model as a Hugging Face folder, with config and tokenizer
  * files from source. It makes folder; files in it are replaced one by one. 0, or -1 with an
  * error. */
-int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype);
+int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source,
+                                enum tune_dtype save_dtype);
 
 /* tune_get_checkpoint - checkpoints in the logger's run folder. It reads --model, --adapter,
  * --save, --save-every, --eval-every, --save-dtype, --keep-last, --resume and --overwrite. */
-struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, struct tune_logger *log);
+struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags,
+                                            struct tune_logger *log);
 
 #ifdef __cplusplus
 }

@@ -21,11 +21,12 @@ int64_t tune_disk_plan_count(const struct tune_disk_plan *plan);
 
 /* tune_disk_checkpoint_bytes - size of a checkpoint in bytes: saved weights, moments, and the
  * source's files. wide: also the F32 weights. opt NULL: no moments. */
-int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *opt, enum tune_dtype save_dtype, bool wide,
-                                   const char *source);
+int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *opt,
+                                   enum tune_dtype save_dtype, bool wide, const char *source);
 
 /* tune_disk_plan_tell - log the space as a `#` line, with a warning if not all checkpoints fit. -1
  * with kind CANNOT: not even one fits. */
-int tune_disk_plan_tell(const struct tune_disk_plan *plan, const char *folder, struct tune_logger *log);
+int tune_disk_plan_tell(const struct tune_disk_plan *plan, const char *folder,
+                        struct tune_logger *log);
 
 #endif

@@ -8,8 +8,8 @@
 
 /* tune_state_write - write the new folder <checkpoint>/state, after the checkpoint's weights. opt
  * NULL: no moments. weights: also write the F32 weights. 0, or -1 with an error. */
-int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at,
-                     bool weights);
+int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_optimizer *opt,
+                     const struct tune_progress *at, bool weights);
 
 /* tune_state_write_progress - replace progress.json: *at, and hashes of the files with weights and
  * moments.

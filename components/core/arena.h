@@ -16,7 +16,8 @@ static inline tune_address tune_arena_take(struct tune_arena *a, int64_t count, 
 {
     int64_t bytes, end;
     tune_address piece = tune_address_plus(a->base, a->used);
-    if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(a->used, bytes, &end) || end > INT64_MAX - 63)
+    if (__builtin_mul_overflow(count, size, &bytes) ||
+        __builtin_add_overflow(a->used, bytes, &end) || end > INT64_MAX - 63)
         a->used = INT64_MAX;
     else
         a->used = (end + 63) / 64 * 64;

@@ -42,7 +42,8 @@ extern "C" {
  * memory.
  *
  * tune_batch_free - free it. NULL is allowed. */
-struct tune_batch *tune_batch_new(int B, const int32_t *lengths, const int32_t *ids, const int32_t *prompts);
+struct tune_batch *tune_batch_new(int B, const int32_t *lengths, const int32_t *ids,
+                                  const int32_t *prompts);
 void tune_batch_free(struct tune_batch *batch);
 
 #ifdef __cplusplus

@@ -94,7 +94,8 @@ int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out);
  *
  * tune_nf4_is_matrix - true for a 2-d NF4 tensor with at most TUNE_NF4_PARTS parts of whole rows
  * that add up to its shape. */
-struct tune_tensor tune_nf4_matrix(const struct tune_nf4_part *first, int64_t rows, int64_t columns);
+struct tune_tensor tune_nf4_matrix(const struct tune_nf4_part *first, int64_t rows,
+                                   int64_t columns);
 bool tune_nf4_is_matrix(const struct tune_tensor *t);
 
 #ifdef __cplusplus

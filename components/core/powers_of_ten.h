@@ -1,8 +1,11 @@
-/* powers_of_ten.h - 10^e for e from -292 to 324, each as a number of 128 bits: {high, low} of the whole number at or next above
- * 10^e x 2^(127 - p), where p is floor(log2(10^e)), so that its highest bit is set. For core/decimal.c.
+/* powers_of_ten.h - 10^e for e from -292 to 324, as 128-bit integers {high, low}. For
+ * core/decimal.c.
  *
- * Made with exact fractions, in Python: f = Fraction(10)**e, p as above, g = -(-f * Fraction(2)**(127 - p) // 1).
- * tests/test_decimal.c proves every row anew by integer arithmetic. */
+ * An entry is the smallest integer >= 10^e x 2^(127 - p), with p = floor(log2(10^e)). Its highest
+ * bit is set.
+ *
+ * It was made in Python with exact fractions: f = Fraction(10)**e, p as above, g = -(-f *
+ * Fraction(2)**(127 - p) // 1). tests/test_decimal.c checks every row with integer arithmetic. */
 #ifndef TUNE_CORE_POWERS_OF_TEN_H
 #define TUNE_CORE_POWERS_OF_TEN_H
 
@@ -11,7 +14,8 @@
 #define TUNE_POWERS_OF_TEN_FIRST (-292)
 #define TUNE_POWERS_OF_TEN_LAST 324
 
-static const uint64_t tune_powers_of_ten[TUNE_POWERS_OF_TEN_LAST - TUNE_POWERS_OF_TEN_FIRST + 1][2] = {
+static const uint64_t
+    tune_powers_of_ten[TUNE_POWERS_OF_TEN_LAST - TUNE_POWERS_OF_TEN_FIRST + 1][2] = {
     {0xff77b1fcbebcdc4f, 0x25e8e89c13bb0f7b}, {0x9faacf3df73609b1, 0x77b191618c54e9ad}, {0xc795830d75038c1d, 0xd59df5b9ef6a2418},
     {0xf97ae3d0d2446f25, 0x4b0573286b44ad1e}, {0x9becce62836ac577, 0x4ee367f9430aec33}, {0xc2e801fb244576d5, 0x229c41f793cda740},
     {0xf3a20279ed56d48a, 0x6b43527578c11110}, {0x9845418c345644d6, 0x830a13896b78aaaa}, {0xbe5691ef416bd60c, 0x23cc986bc656d554},

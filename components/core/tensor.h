@@ -91,8 +91,10 @@ int tune_dtype_from(const char *name);
  * tune_tensor_heads - a view [B,T,heads,D] of columns of rows [B T,Q], beginning at column
  * `first`. */
 struct tune_tensor tune_tensor_1d(tune_address data, enum tune_dtype dtype, int64_t n);
-struct tune_tensor tune_tensor_2d(tune_address data, enum tune_dtype dtype, int64_t rows, int64_t columns);
-struct tune_tensor tune_tensor_heads(const struct tune_tensor *rows, int64_t B, int64_t first, int64_t heads, int64_t D);
+struct tune_tensor tune_tensor_2d(tune_address data, enum tune_dtype dtype, int64_t rows,
+                                  int64_t columns);
+struct tune_tensor tune_tensor_heads(const struct tune_tensor *rows, int64_t B, int64_t first,
+                                     int64_t heads, int64_t D);
 
 /* tune_tensor_columns - a view of columns [first, first + count) of a matrix. Not for NF4.
  *
@@ -117,7 +119,8 @@ const char *tune_shape_text(int ndim, const int64_t *shape, char *text, size_t s
  * ties to even. F64 to 16 bits goes through F32. NaN stays NaN. to and from may be the same array
  * if the dtypes are equal; otherwise they must not overlap. 0, or -1 with an error: another
  * dtype. */
-int tune_convert(void *to, enum tune_dtype to_dtype, const void *from, enum tune_dtype from_dtype, int64_t n);
+int tune_convert(void *to, enum tune_dtype to_dtype, const void *from, enum tune_dtype from_dtype,
+                 int64_t n);
 
 #ifdef __cplusplus
 }

@@ -47,8 +47,9 @@ struct tune_values {
 
 /* tune_values_read - read the values of count columns (at most TUNE_PROMPT_SLOTS) of a row. The
  * whole row is checked. 0, or -1 with an error: a bad row. */
-int tune_values_read(struct tune_values *v, const struct tune_rows *rows, const struct tune_columns *columns,
-                     const struct tune_row *row, const char *const *names, int count);
+int tune_values_read(struct tune_values *v, const struct tune_rows *rows,
+                     const struct tune_columns *columns, const struct tune_row *row,
+                     const char *const *names, int count);
 void tune_values_free(struct tune_values *v);
 
 #endif

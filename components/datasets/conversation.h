@@ -34,7 +34,8 @@ struct tune_conversation {
  * tune_conversation_check - check the rules above. -1 with an error that begins with name:line. */
 int tune_conversation_begin(struct tune_conversation *c, size_t row_size);
 int tune_conversation_add(struct tune_conversation *c, const char *role, struct tune_text text);
-int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, struct tune_text array, bool sharegpt);
+int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, struct tune_text array,
+                           bool sharegpt);
 int tune_conversation_check(const struct tune_conversation *c, const char *name, int64_t line);
 void tune_conversation_free(struct tune_conversation *c);
 

@@ -116,7 +116,9 @@ struct tune_dataset *tune_dataset_open(const char *path, const struct tune_datas
  *
  * A helper thread may call get. A loader makes one call at a time; several threads that use the
  * dataset call it at the same time. */
-struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),
+struct tune_dataset *tune_dataset_from(int64_t count,
+                                       int (*get)(void *context, int64_t row,
+                                                  struct tune_example *x),
                                        void *context, int max_length);
 void tune_dataset_free(struct tune_dataset *d);
 
@@ -185,7 +187,8 @@ bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
  *
  * tune_get_eval_dataset - open the file of --eval-dataset, with the same options. */
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
-struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
+struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags,
+                                           struct tune_tokenizer *tok);
 
 /* tune_dataset_show - print the first n rows to stream, as the model sees them. They are counted
  * like other rows. -1: a bad row, or a write error.

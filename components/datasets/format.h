@@ -1,9 +1,9 @@
 /* format.h - the formats of rows: a row's columns become one text in pieces, and some pieces are
  * trained.
  *
- *     columns --> format --> text    "### Instruction:\nName a colour.\n\n### Response:\n" "Red"
- *                            pieces   |________________ masked ________________________|  |_ trained
- *                            data     00000000000000000011111111111111100000000000000  111
+ *    columns --> format --> text    "### Instruction:\nName a colour.\n\n### Response:\n" "Red"
+ *                           pieces   |________________ masked ________________________|  |_ trained
+ *                           data     00000000000000000011111111111111100000000000000  111
  *
  * data is 1 for bytes from the row and 0 for bytes from the template. Where data is 1, the spelling
  * of a special token is plain text. The whole text is tokenized at once. A token belongs to the
@@ -28,7 +28,8 @@ enum tune_format_kind {
     TUNE_FORMAT_MESSAGE_LISTS /* prompt-completion with lists of messages */
 };
 
-enum tune_train_on { TUNE_TRAIN_ON_COMPLETION, TUNE_TRAIN_ON_ASSISTANT, TUNE_TRAIN_ON_LAST, TUNE_TRAIN_ON_ALL };
+enum tune_train_on { TUNE_TRAIN_ON_COMPLETION, TUNE_TRAIN_ON_ASSISTANT, TUNE_TRAIN_ON_LAST,
+    TUNE_TRAIN_ON_ALL };
 
 /* A format and its columns. A zeroed one may be freed. */
 struct tune_format {
@@ -52,8 +53,8 @@ struct tune_format {
  * with an error, usually of kind USAGE.
  *
  * tune_format_name, tune_format_train_on - the values for --format and --train-on. */
-int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *options,
-                       const struct tune_rows *rows);
+int tune_format_settle(struct tune_format *f, const struct tune_columns *have,
+                       const struct tune_dataset_options *options, const struct tune_rows *rows);
 void tune_format_free(struct tune_format *f);
 const char *tune_format_name(const struct tune_format *f);
 const char *tune_format_train_on(const struct tune_format *f);
@@ -78,8 +79,9 @@ struct tune_pieces {
 };
 
 /* tune_format_pieces - make the text of a row. -1 with file and line: a bad row. */
-int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows, const struct tune_columns *columns,
-                       const struct tune_row *row, struct tune_pieces *p);
+int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows,
+                       const struct tune_columns *columns, const struct tune_row *row,
+                       struct tune_pieces *p);
 void tune_pieces_free(struct tune_pieces *p);
 
 /* tune_dataset_pieces - the pieces of a dataset's row, to show them. There are none if rows are
@@ -90,6 +92,7 @@ int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_p
  * warning, or "". Problems: special tokens that the tokenizer does not know; with ended false,
  * conversations whose assistant turns have no end token. ended: --append-token was given. 0, or -1
  * with an error: no memory. */
-int tune_dataset_watch(const struct tune_dataset *d, struct tune_tokenizer *tok, bool ended, char *warning, size_t size);
+int tune_dataset_watch(const struct tune_dataset *d, struct tune_tokenizer *tok, bool ended,
+                       char *warning, size_t size);
 
 #endif

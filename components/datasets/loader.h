@@ -66,7 +66,8 @@ struct tune_loader_options {
 /* tune_loader_new - make a loader. d must outlive it. It allocates buffers for batch_size *
  * max_length tokens. The rows of the steps ahead take 5 bytes for each token (with packing, for
  * each token a pack can hold). NULL with an error: an empty part, invalid options, no memory. */
-struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options);
+struct tune_loader *tune_loader_new(struct tune_dataset *d,
+                                    const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 
 /* tune_loader_bytes - host memory of a loader over this many rows of full length, in bytes. */

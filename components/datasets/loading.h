@@ -98,7 +98,8 @@ static inline struct tune_made *tune_made_at(struct tune_loader *load, const str
     return &load->steps[w->step % TUNE_SEGMENTS];
 }
 
-static inline struct tune_example *tune_loader_example(const struct tune_loader *load, int64_t step, int64_t i)
+static inline struct tune_example *tune_loader_example(const struct tune_loader *load, int64_t step,
+                                                       int64_t i)
 {
     return &load->examples[step % TUNE_SEGMENTS * load->step_rows + i];
 }

@@ -61,7 +61,7 @@ void tune_packs_close(struct tune_packs *p);
 
 /* tune_packs_put - write pack i as a row of a batch: T elements in each array (core/batch.h).
  * Returns its number of labels. An i past the last pack gives a row of padding. */
-int64_t tune_packs_put(const struct tune_packs *p, int64_t i, int T, int32_t *ids, int32_t *labels, int32_t *positions,
-                       int32_t *starts);
+int64_t tune_packs_put(const struct tune_packs *p, int64_t i, int T, int32_t *ids, int32_t *labels,
+                       int32_t *positions, int32_t *starts);
 
 #endif

@@ -27,7 +27,8 @@ void tune_text_row_free(struct tune_text_row *s);
  * its only string. -1 with an error.
  * tune_text_rows_choose_column - the same for CSV. A named field must be a column. */
 int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *row);
-int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s, struct tune_text *text);
+int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_row *row,
+                       struct tune_text_row *s, struct tune_text *text);
 int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row);
 int tune_text_rows_choose_column(struct tune_text_rows *t);
 

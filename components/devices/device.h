@@ -85,7 +85,8 @@ struct tune_ceilings {
 /* The current phase of the training loop. Model, loss, optimizer and evaluator set it; the profiler
  * reads it. */
 enum tune_phase {
-    TUNE_DATA, TUNE_FORWARD, TUNE_LOSS, TUNE_BACKWARD, TUNE_CLIP, TUNE_UPDATE, TUNE_AFTER, TUNE_EVALUATION, TUNE_PHASES
+    TUNE_DATA, TUNE_FORWARD, TUNE_LOSS, TUNE_BACKWARD, TUNE_CLIP, TUNE_UPDATE, TUNE_AFTER,
+    TUNE_EVALUATION, TUNE_PHASES
 };
 struct tune_doing {
     enum tune_phase phase;
@@ -108,7 +109,8 @@ struct tune_device {
 
 /* tune_device_does - set the phase, layer and weight that dev's next operations belong to. what: a
  * string literal. */
-static inline void tune_device_does(struct tune_device *dev, enum tune_phase phase, int layer, const char *what)
+static inline void tune_device_does(struct tune_device *dev, enum tune_phase phase, int layer,
+                                    const char *what)
 {
     struct tune_doing doing = {phase, layer, what};
     dev->doing = doing;
@@ -167,8 +169,10 @@ int tune_device_memory(const struct tune_device *dev, struct tune_device_memory 
  * device, more than its caches hold. They stay zero. All results are 0 if the device cannot
  * tell. */
 int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest);
-int64_t tune_device_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library);
-int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n);
+int64_t tune_device_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest,
+                                  int64_t *library);
+int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings,
+                         tune_address memory, int64_t n);
 
 /* tune_get_device - open the device of --device and --threads. */
 struct tune_device *tune_get_device(const struct tune_flags *flags);

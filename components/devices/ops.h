@@ -49,7 +49,9 @@
 /* tune_copy(dev, y, x) - y = x.   y set   x: shape and dtype of y
  * tune_zero(dev, y) - y = 0.   y set */
 #define TUNE_ARGS_copy(V) V(SET, y) V(GET, x)
-#define TUNE_FIT_copy (y->dtype == x->dtype && is_whole(x) && is_whole(y) && tune_tensor_elements(x) == tune_tensor_elements(y))
+#define TUNE_FIT_copy \
+    (y->dtype == x->dtype && is_whole(x) && is_whole(y) && \
+     tune_tensor_elements(x) == tune_tensor_elements(y))
 #define TUNE_COST_copy COST(0, all, "")
 #define TUNE_ARGS_zero(V) V(SET, y)
 #define TUNE_FIT_zero (is_whole(y))
@@ -57,8 +59,11 @@
 
 /* tune_axpby(dev, y, x, alpha, beta) - y = alpha x + beta y.
  *   y set (beta 0) or add   x: shape of y; both F32 */
-#define TUNE_ARGS_axpby(V) V(EDIT, y, beta != 0) V(GET, x) V(VALUE, alpha, float) V(VALUE, beta, float)
-#define TUNE_FIT_axpby (y->dtype == TUNE_F32 && x->dtype == TUNE_F32 && is_whole(x) && is_whole(y) && same_shape(y, x))
+#define TUNE_ARGS_axpby(V) \
+    V(EDIT, y, beta != 0) V(GET, x) V(VALUE, alpha, float) V(VALUE, beta, float)
+#define TUNE_FIT_axpby \
+    (y->dtype == TUNE_F32 && x->dtype == TUNE_F32 && is_whole(x) && is_whole(y) && same_shape(y, \
+      x))
 #define TUNE_COST_axpby COST(3 * count(y), all, "")
 
 /* tune_gemm(dev, c, a, at, b, bt, alpha, beta, operands) - c = alpha op(a) op(b) + beta c.
@@ -72,9 +77,10 @@
  * operands BF16: a and b are rounded to bfloat16 first. F32: they are used as stored. Sums are
  * float32. */
 #define TUNE_ARGS_gemm(V) \
-    V(EDIT, c, beta != 0) V(GET, a) V(VALUE, at, bool) V(GET, b) V(VALUE, bt, bool) V(VALUE, alpha, float) V(VALUE, beta, float) \
-    V(VALUE, operands, enum tune_dtype)
-#define TUNE_FIT_gemm (gemm_fits(c, a, at, b, bt) && (operands == TUNE_F32 || operands == TUNE_BF16))
+    V(EDIT, c, beta != 0) V(GET, a) V(VALUE, at, bool) V(GET, b) V(VALUE, bt, bool) \
+    V(VALUE, alpha, float) V(VALUE, beta, float) V(VALUE, operands, enum tune_dtype)
+#define TUNE_FIT_gemm \
+    (gemm_fits(c, a, at, b, bt) && (operands == TUNE_F32 || operands == TUNE_BF16))
 #define TUNE_COST_gemm COST(2 * count(c) * (double)a->shape[!at], all, at ? "dW" : bt ? "" : "dx")
 
 /* tune_bias_forward(dev, y, bias, scale) - add scale bias to every row of y.   y [N,M]   bias [M]
@@ -92,12 +98,13 @@
  * result has the same bits for any number of threads. */
 #define TUNE_ARGS_embed_forward(V) V(SET, x) V(GET, w) V(GET, ids) V(VALUE, scale, float)
 #define TUNE_FIT_embed_forward \
-    (x->ndim == 2 && w->ndim == 2 && is_float(x) && is_float(w) && x->shape[1] == w->shape[1] && is_index(ids, x->shape[0]))
+    (x->ndim == 2 && w->ndim == 2 && is_float(x) && is_float(w) && x->shape[1] == w->shape[1] && \
+     is_index(ids, x->shape[0]))
 #define TUNE_COST_embed_forward COST(count(x), 2 * bytes(x), "")
 #define TUNE_ARGS_embed_backward(V) V(EDIT, dw, true) V(GET, dx) V(GET, ids) V(VALUE, scale, float)
 #define TUNE_FIT_embed_backward \
-    (dx->ndim == 2 && dw->ndim == 2 && is_float(dx) && is_float(dw) && dw->dtype == TUNE_F32 && dx->shape[1] == dw->shape[1] && \
-     is_index(ids, dx->shape[0]))
+    (dx->ndim == 2 && dw->ndim == 2 && is_float(dx) && is_float(dw) && dw->dtype == TUNE_F32 && \
+     dx->shape[1] == dw->shape[1] && is_index(ids, dx->shape[0]))
 #define TUNE_COST_embed_backward COST(2 * count(dx), bytes(dx) + 8 * count(dx), "dW")
 
 /* tune_rmsnorm_forward(dev, y, rstd, x, w, eps) - y = w x / sqrt(mean(x^2) + eps), for each row.
@@ -110,14 +117,15 @@
  * Source: Zhang & Sennrich 2019, eq. 4. */
 #define TUNE_ARGS_rmsnorm_forward(V) V(SET, y) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, eps, float)
 #define TUNE_FIT_rmsnorm_forward \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(y) && is_float(x) && is_row(w, x->shape[1]) && \
-     (!rstd || is_row(rstd, x->shape[0])))
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(y) && is_float(x) && \
+     is_row(w, x->shape[1]) && (!rstd || is_row(rstd, x->shape[0])))
 #define TUNE_COST_rmsnorm_forward COST(4 * count(x), all, "")
-#define TUNE_ARGS_rmsnorm_backward(V) V(EDIT, dx, true) V(EDIT, dw, true) V(GET, dy) V(GET, x) V(GET, w) V(GET, rstd)
+#define TUNE_ARGS_rmsnorm_backward(V) \
+    V(EDIT, dx, true) V(EDIT, dw, true) V(GET, dy) V(GET, x) V(GET, w) V(GET, rstd)
 #define TUNE_FIT_rmsnorm_backward \
-    (x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && is(dx, x->shape[0], x->shape[1]) && is_float(x) && \
-     is_float(dx) && is_float(dy) && is_row(w, x->shape[1]) && is_row(rstd, x->shape[0]) && \
-     (!dw || is_row(dw, x->shape[1])))
+    (x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && is(dx, x->shape[0], x->shape[1]) && \
+     is_float(x) && is_float(dx) && is_float(dy) && is_row(w, x->shape[1]) && \
+     is_row(rstd, x->shape[0]) && (!dw || is_row(dw, x->shape[1])))
 #define TUNE_COST_rmsnorm_backward COST(10 * count(x), all, "dx")
 
 /* tune_headnorm_forward(dev, y, rstd, x, w, first, heads, eps) - RMSNorm of each head (Qwen 3), for
@@ -127,17 +135,23 @@
  * tune_headnorm_backward(dev, dy, dw, x, w, rstd, first, heads) - in place: these heads of dy [N,Q]
  * become the gradient of x.   dw [D] add, or NULL */
 #define TUNE_ARGS_headnorm_forward(V) \
-    V(EDIT, y, true) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, first, int) V(VALUE, heads, int) V(VALUE, eps, float)
+    V(EDIT, y, true) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, first, int) V(VALUE, heads, int) \
+    V(VALUE, eps, float)
 #define TUNE_FIT_headnorm_forward \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && x->dtype == y->dtype && heads_fit(x, w, rstd, first, heads))
-#define TUNE_COST_headnorm_forward COST(4.0 * heads * (double)(x->shape[0] * w->shape[0]), 2 * part(x, heads * w->shape[0]) + bytes(rstd), "")
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && x->dtype == y->dtype && \
+     heads_fit(x, w, rstd, first, heads))
+#define TUNE_COST_headnorm_forward \
+    COST(4.0 * heads * (double)(x->shape[0] * w->shape[0]), \
+     2 * part(x, heads * w->shape[0]) + bytes(rstd), "")
 #define TUNE_ARGS_headnorm_backward(V) \
-    V(EDIT, dy, true) V(EDIT, dw, true) V(GET, x) V(GET, w) V(GET, rstd) V(VALUE, first, int) V(VALUE, heads, int)
+    V(EDIT, dy, true) V(EDIT, dw, true) V(GET, x) V(GET, w) V(GET, rstd) V(VALUE, first, int) \
+    V(VALUE, heads, int)
 #define TUNE_FIT_headnorm_backward \
-    (x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && x->dtype == dy->dtype && heads_fit(x, w, rstd, first, heads) && \
-     (!dw || is_row(dw, w->shape[0])))
+    (x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && x->dtype == dy->dtype && \
+     heads_fit(x, w, rstd, first, heads) && (!dw || is_row(dw, w->shape[0])))
 #define TUNE_COST_headnorm_backward \
-    COST(10.0 * heads * (double)(x->shape[0] * w->shape[0]), 3 * part(x, heads * w->shape[0]) + bytes(rstd), "dx")
+    COST(10.0 * heads * (double)(x->shape[0] * w->shape[0]), \
+     3 * part(x, heads * w->shape[0]) + bytes(rstd), "dx")
 
 /* tune_rope(dev, x, table, positions, T, heads, D, backward) - rotate the first `heads` heads of
  * each row by the row's position, in place. Rotated pairs are (i, i + D/2). backward: rotate by the
@@ -147,12 +161,16 @@
  *
  * Source: Su et al. 2021, eq. 34. */
 #define TUNE_ARGS_rope(V) \
-    V(EDIT, x, true) V(GET, table) V(GET, positions) V(VALUE, T, int) V(VALUE, heads, int) V(VALUE, D, int) V(VALUE, backward, bool)
+    V(EDIT, x, true) V(GET, table) V(GET, positions) V(VALUE, T, int) V(VALUE, heads, int) \
+    V(VALUE, D, int) V(VALUE, backward, bool)
 #define TUNE_FIT_rope \
-    (x->ndim == 2 && is_float(x) && (int64_t)heads * D <= x->shape[1] && table->ndim == 2 && table->dtype == TUNE_F32 && \
-     is_whole(table) && table->shape[0] >= T && table->shape[1] == D && D % 2 == 0 && T > 0 && x->shape[0] % T == 0 && \
-     (!positions || is_index(positions, x->shape[0])))
-#define TUNE_COST_rope COST(3.0 * (double)x->shape[0] * heads * D, 2 * part(x, (int64_t)heads * D) + 4.0 * T * D, backward ? "dx" : "")
+    (x->ndim == 2 && is_float(x) && (int64_t)heads * D <= x->shape[1] && table->ndim == 2 && \
+     table->dtype == TUNE_F32 && is_whole(table) && table->shape[0] >= T && \
+     table->shape[1] == D && D % 2 == 0 && T > 0 && x->shape[0] % T == 0 && (!positions || \
+      is_index(positions, x->shape[0])))
+#define TUNE_COST_rope \
+    COST(3.0 * (double)x->shape[0] * heads * D, 2 * part(x, (int64_t)heads * D) + 4.0 * T * D, \
+     backward ? "dx" : "")
 
 /* tune_attention_forward(dev, out, lse, q, k, v, first, keys, begin, how) - for each head, out =
  * softmax(scale q k^T + mask) v. Query head h uses key/value head h / (H/K).
@@ -172,16 +190,20 @@
  *
  * Source: Dao et al. 2022, algorithm 4. It recomputes the probabilities from lse. */
 #define TUNE_ARGS_attention_forward(V) \
-    V(SET, out) V(SET, lse) V(GET, q) V(GET, k) V(GET, v) V(GET, first) V(GET, keys) V(GET, begin) V(VALUE, how, struct tune_attention)
+    V(SET, out) V(SET, lse) V(GET, q) V(GET, k) V(GET, v) V(GET, first) V(GET, keys) V(GET, begin) \
+    V(VALUE, how, struct tune_attention)
 #define TUNE_FIT_attention_forward (attention_fits(out, lse, q, k, v, first, keys, begin))
-#define TUNE_COST_attention_forward COST(4 * pairs(dev, q, k, first, keys, begin, &how) * (double)q->shape[3], all, "")
+#define TUNE_COST_attention_forward \
+    COST(4 * pairs(dev, q, k, first, keys, begin, &how) * (double)q->shape[3], all, "")
 #define TUNE_ARGS_attention_backward(V) \
-    V(SET, dq) V(SET, dk) V(SET, dv) V(GET, dout) V(GET, q) V(GET, k) V(GET, v) V(GET, out) V(GET, lse) V(GET, first) \
-        V(VALUE, how, struct tune_attention)
+    V(SET, dq) V(SET, dk) V(SET, dv) V(GET, dout) V(GET, q) V(GET, k) V(GET, v) V(GET, out) \
+    V(GET, lse) V(GET, first) V(VALUE, how, struct tune_attention)
 #define TUNE_FIT_attention_backward \
     (attention_fits(out, lse, q, k, v, first, NULL, NULL) && q->shape[1] == k->shape[1] && \
-     attention_fits(dout, lse, dq, dk, dv, first, NULL, NULL) && same_shape(dq, q) && same_shape(dk, k) && dq->dtype == q->dtype)
-#define TUNE_COST_attention_backward COST(10 * pairs(dev, q, k, first, NULL, NULL, &how) * (double)q->shape[3], all, "dx")
+     attention_fits(dout, lse, dq, dk, dv, first, NULL, NULL) && same_shape(dq, q) && \
+     same_shape(dk, k) && dq->dtype == q->dtype)
+#define TUNE_COST_attention_backward \
+    COST(10 * pairs(dev, q, k, first, NULL, NULL, &how) * (double)q->shape[3], all, "dx")
 
 /* tune_swiglu_forward(dev, h, gate_up) - h = silu(gate) up, with silu(x) = x / (1 + exp(-x)).
  *   h [N,F] set   gate_up [N,2F]: gate, then up
@@ -191,12 +213,14 @@
  * Source: Shazeer 2020, eq. 6. */
 #define TUNE_ARGS_swiglu_forward(V) V(SET, h) V(GET, gate_up)
 #define TUNE_FIT_swiglu_forward \
-    (h->ndim == 2 && is(gate_up, h->shape[0], 2 * h->shape[1]) && is_float(h) && h->dtype == gate_up->dtype)
+    (h->ndim == 2 && is(gate_up, h->shape[0], 2 * h->shape[1]) && is_float(h) && \
+     h->dtype == gate_up->dtype)
 #define TUNE_COST_swiglu_forward COST(5 * count(h), all, "")
 #define TUNE_ARGS_swiglu_backward(V) V(SET, dgate_up) V(GET, dh) V(GET, gate_up)
 #define TUNE_FIT_swiglu_backward \
-    (dh->ndim == 2 && is(gate_up, dh->shape[0], 2 * dh->shape[1]) && is(dgate_up, dh->shape[0], 2 * dh->shape[1]) && \
-     is_float(dh) && dh->dtype == gate_up->dtype && dgate_up->dtype == dh->dtype)
+    (dh->ndim == 2 && is(gate_up, dh->shape[0], 2 * dh->shape[1]) && \
+     is(dgate_up, dh->shape[0], 2 * dh->shape[1]) && is_float(dh) && \
+     dh->dtype == gate_up->dtype && dgate_up->dtype == dh->dtype)
 #define TUNE_COST_swiglu_backward COST(12 * count(dh), all, "dx")
 
 /* tune_gather(dev, y, x, rows) - y[i] = x[rows[i]].   y set
@@ -204,11 +228,13 @@
  *   y, x [*,C]; the caller checks that rows are in range */
 #define TUNE_ARGS_gather(V) V(SET, y) V(GET, x) V(GET, rows)
 #define TUNE_FIT_gather \
-    (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && is_index(rows, y->shape[0]))
+    (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && \
+     is_index(rows, y->shape[0]))
 #define TUNE_COST_gather COST(0, 2 * bytes(y), "")
 #define TUNE_ARGS_scatter(V) V(EDIT, y, true) V(GET, x) V(GET, rows)
 #define TUNE_FIT_scatter \
-    (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && is_index(rows, x->shape[0]))
+    (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && \
+     is_index(rows, x->shape[0]))
 #define TUNE_COST_scatter COST(0, 2 * bytes(x), "")
 
 /* tune_cross_entropy_rows(dev, logits, step, log_probs, labels, weights, rows, backward) - add the
@@ -224,12 +250,15 @@
  *
  * The caller checks labels and rows. */
 #define TUNE_ARGS_cross_entropy_rows(V) \
-    V(EDIT, logits, true) V(STEP, step) V(SET, log_probs) V(GET, labels) V(GET, weights) V(GET, rows) V(VALUE, backward, bool)
+    V(EDIT, logits, true) V(STEP, step) V(SET, log_probs) V(GET, labels) V(GET, weights) \
+    V(GET, rows) V(VALUE, backward, bool)
 #define TUNE_FIT_cross_entropy_rows \
-    (logits->ndim == 2 && logits->dtype == TUNE_F32 && is_whole(logits) && (!log_probs || is_row(log_probs, logits->shape[0])) && \
-     is_index(labels, logits->shape[0]) && (!weights || (is_row(weights, weights->shape[0]) && rows && is_index(rows, logits->shape[0]))))
+    (logits->ndim == 2 && logits->dtype == TUNE_F32 && is_whole(logits) && (!log_probs || \
+      is_row(log_probs, logits->shape[0])) && is_index(labels, logits->shape[0]) && (!weights || \
+      (is_row(weights, weights->shape[0]) && rows && is_index(rows, logits->shape[0]))))
 #define TUNE_COST_cross_entropy_rows \
-    COST((backward ? 7 : 5) * count(logits), (backward ? 2 : 1) * bytes(logits), backward ? "dx" : "")
+    COST((backward ? 7 : 5) * count(logits), (backward ? 2 : 1) * bytes(logits), \
+     backward ? "dx" : "")
 
 /* tune_dropout(dev, y, x, step, drop, beta, plain, masked) - y = beta y + (plain + masked k) x. The
  * mask k is 0 for a dropped element and 1/(1-p) for a kept one.
@@ -240,10 +269,11 @@
  *
  * Source: Srivastava et al. 2014, scaled during training. */
 #define TUNE_ARGS_dropout(V) \
-    V(EDIT, y, beta != 0) V(GET, x) V(STEP, step) V(VALUE, drop, struct tune_dropout) V(VALUE, beta, float) \
-        V(VALUE, plain, float) V(VALUE, masked, float)
+    V(EDIT, y, beta != 0) V(GET, x) V(STEP, step) V(VALUE, drop, struct tune_dropout) \
+    V(VALUE, beta, float) V(VALUE, plain, float) V(VALUE, masked, float)
 #define TUNE_FIT_dropout \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && drop.p >= 0 && drop.p < 1)
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && \
+     drop.p >= 0 && drop.p < 1)
 #define TUNE_COST_dropout COST(3 * count(y), all, "")
 
 /* tune_scale_columns(dev, y, x, g, plus, scale, beta) - y = beta y + scale (g + plus) x, with one g
@@ -253,16 +283,21 @@
  * y, for columns first .. first + n - 1.
  *   dots, g [n]   x, y [N,C] */
 #define TUNE_ARGS_scale_columns(V) \
-    V(EDIT, y, beta != 0) V(GET, x) V(GET, g) V(VALUE, plus, float) V(VALUE, scale, float) V(VALUE, beta, float)
+    V(EDIT, y, beta != 0) V(GET, x) V(GET, g) V(VALUE, plus, float) V(VALUE, scale, float) \
+    V(VALUE, beta, float)
 #define TUNE_FIT_scale_columns \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && is_row(g, x->shape[1]))
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && \
+     is_row(g, x->shape[1]))
 #define TUNE_COST_scale_columns COST(3 * count(y), all, "")
 #define TUNE_ARGS_dot_columns(V) \
-    V(EDIT, dots, true) V(GET, x) V(GET, y) V(GET, g) V(VALUE, first, int64_t) V(VALUE, scale, float)
+    V(EDIT, dots, true) V(GET, x) V(GET, y) V(GET, g) V(VALUE, first, int64_t) \
+    V(VALUE, scale, float)
 #define TUNE_FIT_dot_columns \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && dots->ndim == 1 && \
-     is_row(dots, dots->shape[0]) && is_row(g, dots->shape[0]) && first >= 0 && first + dots->shape[0] <= x->shape[1])
-#define TUNE_COST_dot_columns COST(2 * (double)x->shape[0] * count(dots), 2 * part(x, dots->shape[0]), "dW")
+    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && \
+     dots->ndim == 1 && is_row(dots, dots->shape[0]) && is_row(g, dots->shape[0]) && first >= 0 && \
+     first + dots->shape[0] <= x->shape[1])
+#define TUNE_COST_dot_columns \
+    COST(2 * (double)x->shape[0] * count(dots), 2 * part(x, dots->shape[0]), "dW")
 
 /* tune_row_squares(dev, squares, w) - squares[m] = sum of w[m,:]^2.
  *   squares [M] set   w [M,K] F32, BF16 or NF4
@@ -275,17 +310,20 @@
  *
  * Source: Liu et al. 2024, eq. 5. */
 #define TUNE_ARGS_row_squares(V) V(SET, squares) V(GET, w)
-#define TUNE_FIT_row_squares (w->ndim == 2 && w->stride == 0 && is_weight(w) && is_row(squares, w->shape[0]))
+#define TUNE_FIT_row_squares \
+    (w->ndim == 2 && w->stride == 0 && is_weight(w) && is_row(squares, w->shape[0]))
 #define TUNE_COST_row_squares COST(2 * count(w), bytes(w), "")
 #define TUNE_ARGS_dora_scale(V) \
-    V(SET, g) V(SET, inverse) V(GET, magnitude) V(GET, squares) V(GET, b) V(GET, p) V(GET, aa) V(VALUE, s, float)
+    V(SET, g) V(SET, inverse) V(GET, magnitude) V(GET, squares) V(GET, b) V(GET, p) V(GET, aa) \
+    V(VALUE, s, float)
 #define TUNE_FIT_dora_scale \
-    (g->ndim == 1 && is_row(g, g->shape[0]) && is_row(inverse, g->shape[0]) && \
-     (!magnitude || (is_row(magnitude, g->shape[0]) && is_row(squares, g->shape[0]) && b->ndim == 2 && \
-                     is_f32(b, g->shape[0], b->shape[1]) && is_f32(p, g->shape[0], b->shape[1]) && \
-                     is_f32(aa, b->shape[1], b->shape[1]))))
+    (g->ndim == 1 && is_row(g, g->shape[0]) && is_row(inverse, g->shape[0]) && (!magnitude || \
+      (is_row(magnitude, g->shape[0]) && is_row(squares, g->shape[0]) && b->ndim == 2 && \
+       is_f32(b, g->shape[0], b->shape[1]) && is_f32(p, g->shape[0], b->shape[1]) && \
+       is_f32(aa, b->shape[1], b->shape[1]))))
 #define TUNE_COST_dora_scale \
-    COST(magnitude ? 2 * count(g) * (double)(b->shape[1] * (b->shape[1] + 1)) : 0, 2 * bytes(g) + (magnitude ? 2 * bytes(b) : 0), "")
+    COST(magnitude ? 2 * count(g) * (double)(b->shape[1] * (b->shape[1] + 1)) : 0, \
+     2 * bytes(g) + (magnitude ? 2 * bytes(b) : 0), "")
 
 /* tune_begin_step(dev, step) - reset the scalars for a new step (record.h) and increment `step`.
  * tune_begin_pass(dev, step) - increment the scalar `pass`.
@@ -314,7 +352,8 @@
 #define TUNE_FIT_set_lr (true)
 #define TUNE_COST_set_lr COST(0, 0, "")
 #define TUNE_ARGS_end_step(V) V(SET, slot) V(STEP, step)
-#define TUNE_FIT_end_step (slot->ndim == 1 && tune_tensor_bytes(slot) == (int64_t)sizeof(struct tune_scalars))
+#define TUNE_FIT_end_step \
+    (slot->ndim == 1 && tune_tensor_bytes(slot) == (int64_t)sizeof(struct tune_scalars))
 #define TUNE_COST_end_step COST(0, all, "")
 
 /* tune_sum_squares(dev, step, x) - square_sum += sum of x[i]^2, in float64. The order of summation
@@ -345,20 +384,28 @@
  * momentum. g and lr as above.
  *
  *   w, g, m, v [n] F32; other dtypes are an error */
-#define TUNE_ARGS_adamw(V) V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(EDIT, v, true) V(STEP, step) V(VALUE, how, struct tune_update)
-#define TUNE_FIT_adamw (is_row(w, g->shape[0]) && is_row(g, g->shape[0]) && is_row(m, g->shape[0]) && is_row(v, g->shape[0]))
+#define TUNE_ARGS_adamw(V) \
+    V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(EDIT, v, true) V(STEP, step) \
+    V(VALUE, how, struct tune_update)
+#define TUNE_FIT_adamw \
+    (is_row(w, g->shape[0]) && is_row(g, g->shape[0]) && is_row(m, g->shape[0]) && \
+     is_row(v, g->shape[0]))
 #define TUNE_COST_adamw COST(14 * count(w), all, "")
-#define TUNE_ARGS_sgd(V) V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(STEP, step) V(VALUE, how, struct tune_update)
-#define TUNE_FIT_sgd (is_row(w, g->shape[0]) && is_row(g, g->shape[0]) && (!m || is_row(m, g->shape[0])))
+#define TUNE_ARGS_sgd(V) \
+    V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(STEP, step) V(VALUE, how, struct tune_update)
+#define TUNE_FIT_sgd \
+    (is_row(w, g->shape[0]) && is_row(g, g->shape[0]) && (!m || is_row(m, g->shape[0])))
 #define TUNE_COST_sgd COST((m ? 5 : 3) * count(w), all, "")
 
 /* The list. */
 #define TUNE_OPS(OP) \
-    OP(copy) OP(zero) OP(axpby) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
-    OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) OP(attention_forward) OP(attention_backward) \
-    OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy_rows) OP(dropout) OP(scale_columns) \
-    OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) OP(add_labels) OP(add_loss) OP(add_divisor) OP(set_lr) OP(end_step) \
-    OP(sum_squares) OP(finish_step) OP(adamw) OP(sgd)
+    OP(copy) OP(zero) OP(axpby) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) \
+    OP(embed_backward) OP(rmsnorm_forward) OP(rmsnorm_backward) OP(headnorm_forward) \
+    OP(headnorm_backward) OP(rope) OP(attention_forward) OP(attention_backward) OP(swiglu_forward) \
+    OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy_rows) OP(dropout) \
+    OP(scale_columns) OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) \
+    OP(add_labels) OP(add_loss) OP(add_divisor) OP(set_lr) OP(end_step) OP(sum_squares) \
+    OP(finish_step) OP(adamw) OP(sgd)
 
 /* ---- made from the list ---- */
 
@@ -393,9 +440,11 @@ struct tune_ops {
     void (*free)(struct tune_device *dev, tune_address memory, int64_t bytes);
     int (*memory)(const struct tune_device *dev, struct tune_device_memory *memory);
     int (*reserve)(struct tune_device *dev, const struct tune_largest *largest);
-    int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library);
+    int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_largest *largest,
+                             int64_t *library);
     /* NULL: unknown */
-    int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n);
+    int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory,
+                    int64_t n);
     int (*upload)(struct tune_device *dev, tune_address to, const void *from, int64_t bytes);
     int (*download)(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
     int (*sync)(struct tune_device *dev);
@@ -413,11 +462,14 @@ struct tune_ops {
  *
  * operands: as for tune_gemm. Arguments are checked before anything is written. */
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
-                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta,
+                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale,
+                            float beta,
                         enum tune_dtype operands);
 int tune_linear_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
-                         struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x,
-                         const struct tune_tensor *w, float scale, float dx_beta, enum tune_dtype operands);
+                         struct tune_tensor *dbias, const struct tune_tensor *dy,
+                             const struct tune_tensor *x,
+                         const struct tune_tensor *w, float scale, float dx_beta,
+                             enum tune_dtype operands);
 
 #ifdef __cplusplus
 }

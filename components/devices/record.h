@@ -42,7 +42,8 @@ struct tune_scalars {
 
 /* One scalar of a record as an operation's tensor, for example TUNE_SCALAR(step, loss_sum). */
 #define TUNE_SCALAR(step, name) \
-    tune_tensor_1d(tune_address_plus(step, (int64_t)offsetof(struct tune_scalars, name)), TUNE_F64, 1)
+    tune_tensor_1d(tune_address_plus(step, (int64_t)offsetof(struct tune_scalars, name)), \
+                   TUNE_F64, 1)
 
 /* A finished step on the host. */
 struct tune_done_step {

@@ -33,7 +33,8 @@ struct tune_evaluator_options {
 /* tune_evaluator_new - evaluate on one pass of load. The evaluator frees load. load NULL: there is
  * nothing to evaluate, and all calls do nothing. m and loss must outlive it. options NULL: all
  * zero. NULL with an error. */
-struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load,
+struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss,
+                                          struct tune_loader *load,
                                           const struct tune_evaluator_options *options);
 void tune_evaluator_free(struct tune_evaluator *e);
 
@@ -52,13 +53,15 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
  * NULL.
  *
  * tune_evaluator_step - the same, every options.every steps (--eval-every). */
-int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
+int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log,
+                        struct tune_progress *at);
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
 /* tune_evaluator_resume - called by tune_checkpoint_resume. It decides again, with the present
  * patience, whether the run stops early. It repeats the evaluation of the current step if that was
  * interrupted. */
-int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
+int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log,
+                          struct tune_progress *at);
 
 /* tune_evaluator_note - log a line and a member of run.json about the evaluation rows, if there are
  * any. */
@@ -70,8 +73,9 @@ int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)
  *
  * NULL with kind USAGE: both sets are given, or an option needs a set and there is none. NULL with
  * an error also for a bad row. */
-struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
-                                     struct tune_dataset *data, struct tune_tokenizer *tok);
+struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m,
+                                     struct tune_loss *loss, struct tune_dataset *data,
+                                     struct tune_tokenizer *tok);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,8 @@ struct cJSON *tune_cjson_read_in(const char *folder, const char *name, size_t li
  *
  * tune_cjson_write_as - the same, with at most the permissions of mode. */
 int tune_cjson_write(const char *folder, const char *name, const struct cJSON *json, bool complete);
-int tune_cjson_write_as(const char *folder, const char *name, const struct cJSON *json, bool complete, unsigned mode);
+int tune_cjson_write_as(const char *folder, const char *name, const struct cJSON *json,
+                        bool complete, unsigned mode);
 
 /* tune_cjson_put - set a member of object to value, replacing an old one. The object then owns
  * value.

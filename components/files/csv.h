@@ -39,7 +39,8 @@ struct tune_csv;
  * tune_csv_rewind - start again. The stream must be seekable. */
 struct tune_csv *tune_csv_open(const char *path);
 struct tune_csv *tune_csv_from(FILE *stream, const char *name);
-struct tune_csv *tune_csv_from_text(const char *text, size_t size, const char *name, int64_t first_line, char separator);
+struct tune_csv *tune_csv_from_text(const char *text, size_t size, const char *name,
+                                    int64_t first_line, char separator);
 int tune_csv_row(struct tune_csv *csv, const char *const **fields, int *count);
 int64_t tune_csv_line(const struct tune_csv *csv);
 int tune_csv_rewind(struct tune_csv *csv);

@@ -60,7 +60,8 @@ struct tune_json {
  * for messages. It allocates nothing.
  *
  * tune_json_free - free the buffers that parsing allocated. */
-void tune_json_start(struct tune_json *j, const char *name, const char *text, size_t size, int64_t first_line);
+void tune_json_start(struct tune_json *j, const char *name, const char *text, size_t size,
+                     int64_t first_line);
 void tune_json_free(struct tune_json *j);
 
 /* tune_json_peek - the type of the next value; TUNE_JSON_ERROR with an error: no valid value. */

@@ -55,10 +55,12 @@ const char *tune_safetensors_metadata(const struct tune_safetensors *f, const ch
  * tune_safetensors_writer_metadata. */
 struct tune_safetensors_writer;
 struct tune_safetensors_writer *tune_safetensors_writer_new(const char *path);
-int tune_safetensors_writer_metadata(struct tune_safetensors_writer *w, const char *key, const char *value);
-int tune_safetensors_writer_declare(struct tune_safetensors_writer *w, const char *name, enum tune_dtype dtype,
-                                    int ndim, const int64_t *shape);
-int tune_safetensors_writer_write(struct tune_safetensors_writer *w, const void *data, int64_t bytes);
+int tune_safetensors_writer_metadata(struct tune_safetensors_writer *w, const char *key,
+                                     const char *value);
+int tune_safetensors_writer_declare(struct tune_safetensors_writer *w, const char *name,
+                                    enum tune_dtype dtype, int ndim, const int64_t *shape);
+int tune_safetensors_writer_write(struct tune_safetensors_writer *w, const void *data,
+                                  int64_t bytes);
 /* -1 also if bytes are missing or extra */
 int tune_safetensors_writer_finish(struct tune_safetensors_writer *w);
 void tune_safetensors_writer_free(struct tune_safetensors_writer *w);

@@ -44,7 +44,8 @@ void tune_loss_free(struct tune_loss *l);
 
 /* tune_loss_bytes - device memory that tune_loss_new allocates for a model of this shape and N = B
  * T positions, in bytes. */
-int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations, int64_t N, bool training);
+int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations,
+                        int64_t N, bool training);
 
 /* Some labelled positions of a batch. Its tensors belong to the loss (until the next chunk) or to
  * the model (until its next forward). */
@@ -75,7 +76,8 @@ struct tune_chunk {
  *
  * tune_loss_dhidden - gradient of hidden [N,C], 0 at positions without label. The loss owns it; it
  * is valid until the next batch. tune_model_backward overwrites it. */
-int tune_loss_chunk(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, struct tune_record *record,
+int tune_loss_chunk(struct tune_loss *l, const struct tune_tensor *hidden,
+                    const struct tune_batch *batch, struct tune_record *record,
                     struct tune_chunk *chunk);
 int tune_cross_entropy(struct tune_chunk *chunk, const struct tune_tensor *weights);
 int tune_cross_entropy_gradient(struct tune_chunk *chunk, const struct tune_tensor *weights);
@@ -92,30 +94,32 @@ struct tune_tensor *tune_loss_dhidden(struct tune_loss *l);
  * that tune_chunk_done writes back. Waits for the device. NULL with an error.
  *
  * tune_chunk_add_loss - add loss to the step's loss_sum. */
-int tune_chunk_each(struct tune_chunk *chunk, struct tune_chunk *other, tune_row_loss *loss, void *context);
+int tune_chunk_each(struct tune_chunk *chunk, struct tune_chunk *other, tune_row_loss *loss,
+                    void *context);
 float *tune_chunk_host(struct tune_chunk *chunk);
 int tune_chunk_add_loss(struct tune_chunk *chunk, double loss);
 
 /* tune_loss_project - make *chunk2, the same positions with the logits of another model. hidden2 is
  * that model's output for the same batch. other is that model's loss; it needs no training
  * buffers. */
-int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2, const struct tune_chunk *chunk,
-                      struct tune_chunk *chunk2);
+int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2,
+                      const struct tune_chunk *chunk, struct tune_chunk *chunk2);
 
 /* tune_loss_forward_backward - the loop over chunks with plain cross entropy. *dhidden is the
  * result of tune_loss_dhidden. */
-int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
-                               struct tune_record *record, struct tune_tensor **dhidden);
+int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hidden,
+                               const struct tune_batch *batch, struct tune_record *record,
+                               struct tune_tensor **dhidden);
 
 /* tune_loss_forward - *loss_sum += sum of -log p over the batch's labels, in nats. Waits for the
  * device. */
-int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
-                      double *loss_sum);
+int tune_loss_forward(struct tune_loss *l, const struct tune_tensor *hidden,
+                      const struct tune_batch *batch, double *loss_sum);
 
 /* tune_loss_log_probs - compute *log_probs [N] F32 on the device: log p of each position's label, 0
  * where there is none. The loss owns it; it is valid until the next call. */
-int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
-                        struct tune_tensor *log_probs);
+int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden,
+                        const struct tune_batch *batch, struct tune_tensor *log_probs);
 
 /* For losses of whole rows, such as preference losses.
  *
@@ -126,10 +130,10 @@ int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, c
  * loss owns it, until the next call of this function or of tune_loss_log_probs.
  *
  * Both: -1 if the batch is packed, since its rows then hold several texts. */
-int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch,
-                            double *sums);
-int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch, const double *factors,
-                          struct tune_tensor *weights);
+int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden,
+                            const struct tune_batch *batch, double *sums);
+int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch,
+                          const double *factors, struct tune_tensor *weights);
 
 struct tune_flags;
 struct tune_loss *tune_get_loss(const struct tune_flags *flags, struct tune_model *m);

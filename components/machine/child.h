@@ -46,7 +46,8 @@ struct tune_child_options {
                                        have them until all has ended; the time until then is not counted in limit_s */
 };
 
-enum tune_child_how { TUNE_CHILD_EXITED, TUNE_CHILD_SIGNALLED, TUNE_CHILD_TIMED_OUT, TUNE_CHILD_STOPPED, TUNE_CHILD_NOT_STARTED };
+enum tune_child_how { TUNE_CHILD_EXITED, TUNE_CHILD_SIGNALLED, TUNE_CHILD_TIMED_OUT,
+    TUNE_CHILD_STOPPED, TUNE_CHILD_NOT_STARTED };
 
 struct tune_child_end {
     enum tune_child_how how;    /* STOPPED: tune_child_stop ended it */

@@ -32,7 +32,7 @@ enum tune_memory_counts { TUNE_MEMORY_FILLED, TUNE_MEMORY_WRITABLE, TUNE_MEMORY_
 
 /* A limit on the memory this process may still allocate. */
 struct tune_memory_limit {
-    char what[320]; /* "available on this machine (MemAvailable)", "free in the control group /sys/fs/cgroup/..." */
+    char what[320]; /* "available on this machine ...", "free in the control group ..." */
     int64_t bytes;  /* bytes left */
     enum tune_memory_counts counts;
 };

@@ -43,7 +43,7 @@ struct tune_model {
     /* [N] inside batch; 0 elements: each row is one text */
     struct tune_tensor ids, positions, starts;
     struct tune_model_labels labels; /* inside batch */
-    tune_address *x;                 /* [layers+1] the residual stream [N,C]; one shared buffer when not training */
+    tune_address *x; /* [layers+1] the residual stream [N,C]; shared buffers when not training */
     struct layer_state *layer; /* [layers]; they share buffers when not training or checkpointing */
     tune_address rstd;               /* [N] of the final norm */
     tune_address hidden;             /* [N,C] */
@@ -69,14 +69,17 @@ static inline int64_t tune_model_q(const struct tune_model_config *c)
 
 /* tune_model_gradient_at - address of a parameter's gradient; 0: frozen, or no gradients allocated
  * yet. */
-static inline tune_address tune_model_gradient_at(const struct tune_model *m, const struct tune_parameter *p)
+static inline tune_address tune_model_gradient_at(const struct tune_model *m,
+                                                  const struct tune_parameter *p)
 {
-    return tune_address_plus(p->gradient >= 0 ? m->kept[TUNE_GRADIENT] : (tune_address){0}, p->gradient * 4);
+    return tune_address_plus(p->gradient >= 0 ? m->kept[TUNE_GRADIENT] : (tune_address){0},
+                             p->gradient * 4);
 }
 
 /* tune_model_row - the base model's row of this role (or its bias) in a unit. NULL: there is
  * none. */
-static inline const struct tune_parameter *tune_model_row(const struct tune_model *m, int unit, enum tune_role role, bool bias)
+static inline const struct tune_parameter *tune_model_row(const struct tune_model *m, int unit,
+    enum tune_role role, bool bias)
 {
     int row = m->row[(unit * TUNE_ROLES + (int)role) * 2 + bias];
     return row < 0 ? NULL : &m->parameters.at[row];
@@ -97,13 +100,15 @@ struct product {
  * weights.
  * tune_product_again - recompute what backward reads of tune_product_forward, without y.
  * tune_product_backward - like tune_linear_backward; dx is set. dx, dw, dbias may be NULL. */
-int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y, const struct tune_tensor *x,
-                         float beta);
-int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
-                        const struct tune_tensor *x, float beta);
-void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *device, int64_t *host);
+int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y,
+                         const struct tune_tensor *x, float beta);
+int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g,
+                        struct tune_tensor *y, const struct tune_tensor *x, float beta);
+void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *device,
+                               int64_t *host);
 int tune_product_again(struct tune_model *m, const struct product *p, const struct tune_tensor *x);
-int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx, struct tune_tensor *dw,
-                          struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x);
+int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx,
+                          struct tune_tensor *dw, struct tune_tensor *dbias,
+                          const struct tune_tensor *dy, const struct tune_tensor *x);
 
 #endif

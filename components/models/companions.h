@@ -25,7 +25,8 @@ int64_t tune_companions_bytes(const char *folder);
 
 /* tune_companions_write - write all files to a folder. config.json gets save_dtype as its dtype;
  * TUNE_DTYPES keeps the dtype it was read with. 0, or -1 with an error. */
-int tune_companions_write(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype);
+int tune_companions_write(const struct tune_companions *c, const char *folder,
+                          enum tune_dtype save_dtype);
 
 /* tune_companions_write_tokenizer - write only the tokenizer's files, for a folder with an adapter.
  * A config.json there would make transformers expect a whole model. Without it transformers loads
@@ -39,6 +40,7 @@ int tune_companions_write_config(const struct tune_companions *c, const char *fo
 /* tune_companions_compare - compare with a folder: config.json without its dtype, and
  * tokenizer.json. config.json is read from the folder config. *differs: the name of the first file
  * that means something else for training; NULL: none. 0, or -1: a file cannot be read. */
-int tune_companions_compare(const struct tune_companions *c, const char *folder, const char *config, const char **differs);
+int tune_companions_compare(const struct tune_companions *c, const char *folder, const char *config,
+                            const char **differs);
 
 #endif

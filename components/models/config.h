@@ -45,7 +45,8 @@ struct tune_model_config {
  *
  * tune_model_config_parse - the same for parsed JSON. name is the file name for messages. */
 int tune_model_config_read(struct tune_model_config *c, const char *folder);
-int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *json, const char *name);
+int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *json,
+                            const char *name);
 
 /* tune_model_config_window - sliding window of a layer, in positions; 0: full causal attention. */
 int tune_model_config_window(const struct tune_model_config *c, int layer);

@@ -20,8 +20,9 @@ struct cJSON;
  *
  * name: the model that config resembles, for tune_weights.json. progress: called after each tensor
  * with the elements written and their total; may be NULL. 0, or -1 with an error. */
-int tune_model_init(const char *folder, const struct cJSON *config, const char *name, uint64_t seed, enum tune_dtype dtype,
-                    void (*progress)(void *context, int64_t done, int64_t total), void *context);
+int tune_model_init(const char *folder, const struct cJSON *config, const char *name, uint64_t seed,
+    enum tune_dtype dtype, void (*progress)(void *context, int64_t done, int64_t total),
+    void *context);
 
 #ifdef __cplusplus
 }

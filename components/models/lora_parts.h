@@ -50,19 +50,20 @@ struct lora_work {
 struct tune_arena;
 
 /* tune_lora_check_model - tune_lora_check; also every name and layer must exist in the model. */
-int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lora_options *o, int model_layers);
+int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lora_options *o,
+                          int model_layers);
 
 /* tune_lora_plan - decide which products have adapters and append their rows to the table; the
  * other rows are frozen. The caller frees *lora, also after -1.
  * tune_lora_place - place the buffers of one layer in the arena. shared: one set serves all layers.
  * tune_lora_place_work - place the buffers that all layers share. bytes: size of an activation
  * element. */
-int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t, const struct tune_lora_options *o, uint64_t seed,
-                   int layers);
-void tune_lora_place(const struct tune_lora *l, int layers, int layer, bool shared, struct lora_state *states, struct tune_arena *a,
-                     int64_t N, int64_t bytes);
-void tune_lora_place_work(const struct tune_lora *l, int layers, struct lora_work *work, struct tune_arena *a, int64_t N,
-                          int64_t bytes, bool training);
+int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t,
+                   const struct tune_lora_options *o, uint64_t seed, int layers);
+void tune_lora_place(const struct tune_lora *l, int layers, int layer, bool shared,
+                     struct lora_state *states, struct tune_arena *a, int64_t N, int64_t bytes);
+void tune_lora_place_work(const struct tune_lora *l, int layers, struct lora_work *work,
+                          struct tune_arena *a, int64_t N, int64_t bytes, bool training);
 
 void tune_lora_free(struct tune_lora *l, struct tune_device *dev);
 

@@ -38,7 +38,8 @@ struct tune_tokenizer;
  * tune_model_new - a model of this shape with all weights 0 and norms 1.
  *
  * tune_model_free - free the model and its device memory. */
-struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations);
+struct tune_model *tune_model_load(const char *folder, struct tune_device *dev,
+                                   enum tune_dtype activations);
 struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev,
                                   enum tune_dtype activations);
 void tune_model_free(struct tune_model *m);
@@ -46,8 +47,8 @@ void tune_model_free(struct tune_model *m);
 /* tune_model_load_frozen - tune_model_load with all parameters frozen, as the base of adapters
  * (models/lora.h). Matrices are stored in storage (see tune_parameters_freeze), vectors in F32.
  * Weights are converted piece by piece, so the file is never held whole. */
-struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
-                                          enum tune_dtype storage);
+struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev,
+                                          enum tune_dtype activations, enum tune_dtype storage);
 
 /* tune_model_reserve - allocate all buffers for batches of up to B rows of up to T positions. Call
  * it once. Nothing is allocated afterwards.
@@ -78,8 +79,9 @@ struct tune_model_adapted { /* the settings of a model with adapters */
     const struct tune_lora_options *lora;
     enum tune_dtype storage; /* dtype of the frozen matrices */
 };
-int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config, struct tune_device *dev,
-                     enum tune_dtype activations, const struct tune_model_adapted *adapted, int B, int T, int what);
+int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config,
+                     struct tune_device *dev, enum tune_dtype activations,
+                     const struct tune_model_adapted *adapted, int B, int T, int what);
 
 const struct tune_model_config *tune_model_config(const struct tune_model *m);
 
@@ -101,14 +103,16 @@ int tune_model_max_length(const struct tune_model *m);        /* T that was rese
  *
  * tune_model_output_weight - the output projection [V,C] and its gradient (address 0: frozen). */
 struct tune_parameters *tune_model_parameters(struct tune_model *m);
-struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p, int which);
+struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p,
+                                     int which);
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw);
 
 /* The kinds of values a parameter can have. A frozen parameter has only its weight. The other kinds
  * are F32, each in one buffer, at the same offsets as the gradients. TUNE_EXTRA + i: see
  * tune_model_extra. */
 enum { TUNE_EXTRAS = 4 };
-enum tune_values { TUNE_WEIGHT, TUNE_GRADIENT, TUNE_MOMENT_1, TUNE_MOMENT_2, TUNE_EXTRA, TUNE_VALUES = TUNE_EXTRA + TUNE_EXTRAS };
+enum tune_values { TUNE_WEIGHT, TUNE_GRADIENT, TUNE_MOMENT_1, TUNE_MOMENT_2, TUNE_EXTRA,
+    TUNE_VALUES = TUNE_EXTRA + TUNE_EXTRAS };
 
 /* tune_model_extra - add tensors of your own under a name: for each trainable parameter one of its
  * shape, F32, zeroed. Checkpoints save them. tune_checkpoint_resume restores those that were made
@@ -140,9 +144,12 @@ const char *tune_model_extra_name(const struct tune_model *m, int which);
  * tune_model_source - a source that reads m's weights. m must outlive it. */
 struct tune_weights_source;
 bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, int which);
-int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, float *out);
-int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, const float *in);
-int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source);
+int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at,
+                    int64_t n, float *out);
+int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at,
+                     int64_t n, const float *in);
+int tune_model_fill(struct tune_model *m, const struct tune_parameter *p,
+                    const struct tune_weights_source *source);
 struct tune_weights_source tune_model_source(struct tune_model *m);
 
 /* tune_model_keep - allocate the buffer of a kind, zeroed, for all trainable parameters. It also
@@ -176,41 +183,46 @@ struct tune_model_labels {
 
 /* tune_model_labels - the labels of batch. -1: batch is not the last one given to forward or
  * infer. */
-int tune_model_labels(const struct tune_model *m, const struct tune_batch *batch, struct tune_model_labels *labels);
+int tune_model_labels(const struct tune_model *m, const struct tune_batch *batch,
+                      struct tune_model_labels *labels);
 
 /* tune_model_same_labels - the labels of `other`. -1: the last batches of other and m had different
  * labels. */
-int tune_model_same_labels(const struct tune_model *other, const struct tune_model *m, struct tune_model_labels *labels);
+int tune_model_same_labels(const struct tune_model *other, const struct tune_model *m,
+                           struct tune_model_labels *labels);
 
 /* tune_model_forward - compute *hidden [N,C], the final norm's output. The model owns it; it is
  * valid until the next forward. The batch is copied, so its arrays may change.
  *
  * -1: an id or label outside the vocabulary (names row and position), a batch larger than reserved,
  * invalid positions or starts. */
-int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
+int tune_model_forward(struct tune_model *m, const struct tune_batch *batch,
+                       struct tune_tensor **hidden);
 
 /* tune_model_infer - forward without dropout, for evaluation and logits. It cannot be followed by
  * backward.
  *
  * tune_model_set_step - set the steps done before this process, for a resumed run. Dropout masks
  * are a function of seed, step, forward pass in the step, layer, product, row and channel. */
-int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden);
+int tune_model_infer(struct tune_model *m, const struct tune_batch *batch,
+                     struct tune_tensor **hidden);
 void tune_model_set_step(struct tune_model *m, int64_t step);
 
 /* tune_model_infer_merged - tune_model_infer with merged weights instead of adapters. `merged`
  * (weights.h) gives the matrices that have adapters. A few rows of them at a time are on the
  * device. */
-int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
-                            struct tune_tensor **hidden);
+int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch,
+                            const struct tune_weights_source *merged, struct tune_tensor **hidden);
 
 /* tune_model_backward - add the gradients of the last batch given to forward. dhidden [N,C] is
  * overwritten. */
-int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden);
+int tune_model_backward(struct tune_model *m, const struct tune_batch *batch,
+                        struct tune_tensor *dhidden);
 
 /* tune_model_logits - copy logits [rows,V] F32 to host memory, for the given rows (0..N-1) of
  * hidden. For generation, tests and your own losses; training never computes all logits. */
-int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *rows, int count,
-                      float *logits);
+int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *rows,
+                      int count, float *logits);
 
 /* tune_model_load_seconds - time spent reading the folder, in seconds. */
 double tune_model_load_seconds(const struct tune_model *m);
@@ -223,21 +235,24 @@ double tune_model_load_seconds(const struct tune_model *m);
  * its config.json. -1 also if --max-length is above the model's context.
  * tune_get_model_dtype - dtype of activations (--dtype).
  * tune_get_model_use - the `what` for tune_model_reserve (--activation-checkpointing). */
-int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok, char *folder);
-int tune_get_model_config(const struct tune_flags *flags, char *folder, struct tune_model_config *config);
+int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok,
+                          char *folder);
+int tune_get_model_config(const struct tune_flags *flags, char *folder,
+                          struct tune_model_config *config);
 enum tune_dtype tune_get_model_dtype(const struct tune_flags *flags);
 int tune_get_model_use(const struct tune_flags *flags);
 
 /* tune_get_model - load the model of --model, ready to train. It reads --dtype, --batch-size,
  * --max-length and --activation-checkpointing. All ids of tok must be in its vocabulary. NULL with
  * an error. */
-struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok);
+struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_device *dev,
+                                  const struct tune_tokenizer *tok);
 
 /* tune_get_second_model - load another model for the same batches, such as a teacher or a
  * reference. It is frozen and for tune_model_infer only. model: as the value of --model. The memory
  * plan does not count it. */
-struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model, struct tune_device *dev,
-                                         const struct tune_tokenizer *tok);
+struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model,
+                                         struct tune_device *dev, const struct tune_tokenizer *tok);
 
 #ifdef __cplusplus
 }

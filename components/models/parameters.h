@@ -20,13 +20,14 @@ extern "C" {
 
 /* The purpose of a parameter. */
 enum tune_role {
-    TUNE_EMBEDDING, TUNE_INPUT_NORM, TUNE_QUERY, TUNE_KEY, TUNE_VALUE, TUNE_QUERY_NORM, TUNE_KEY_NORM, TUNE_ATTENTION_OUT,
-    TUNE_MLP_NORM, TUNE_GATE, TUNE_UP, TUNE_DOWN, TUNE_FINAL_NORM, TUNE_OUTPUT, TUNE_LORA_A, TUNE_LORA_B, TUNE_LORA_MAGNITUDE,
+    TUNE_EMBEDDING, TUNE_INPUT_NORM, TUNE_QUERY, TUNE_KEY, TUNE_VALUE, TUNE_QUERY_NORM,
+    TUNE_KEY_NORM, TUNE_ATTENTION_OUT, TUNE_MLP_NORM, TUNE_GATE, TUNE_UP, TUNE_DOWN,
+    TUNE_FINAL_NORM, TUNE_OUTPUT, TUNE_LORA_A, TUNE_LORA_B, TUNE_LORA_MAGNITUDE,
     TUNE_ROLES /* the number of roles */
 };
 
 struct tune_parameter {
-    char name[96];             /* "model.layers.0.self_attn.q_proj.weight", "...q_proj.lora_A.weight" */
+    char name[96]; /* "model.layers.0.self_attn.q_proj.weight", "...q_proj.lora_A.weight" */
     int ndim;                  /* 1 or 2 */
     int64_t shape[2];          /* [out, in], or [n] */
     int64_t count;             /* elements */
@@ -69,8 +70,9 @@ void tune_parameters_free(struct tune_parameters *p);
  * tune_parameters_append - add a row of an adapter: trainable, F32. columns 0: a vector. Pointers
  * to rows become invalid. NULL with an error: no memory, or the name is too long. */
 int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage);
-struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const char *name, enum tune_role role, int unit,
-                                              bool glued, int64_t rows, int64_t columns);
+struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const char *name,
+                                              enum tune_role role, int unit, bool glued,
+                                              int64_t rows, int64_t columns);
 
 /* tune_parameters_find - the row of that name; NULL: none. */
 struct tune_parameter *tune_parameters_find(const struct tune_parameters *p, const char *name);

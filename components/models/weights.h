@@ -30,20 +30,22 @@ int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, 
 /* A source of parameter values. read copies count values from element at to out, as float32. 0, or
  * -1 with an error. */
 struct tune_weights_source {
-    int (*read)(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out);
+    int (*read)(void *context, const struct tune_parameter *p, int64_t at, int64_t count,
+                float *out);
     void *context;
 };
 
 /* tune_weights_each - read all values of p in order, in pieces. put receives n values from element
  * at. room holds min(TUNE_PIECE, p->count) floats. -1 as soon as read or put fails. */
 enum { TUNE_PIECE = 1 << 20 };
-int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p, float *room,
-                      int (*put)(void *context, const struct tune_parameter *p, int64_t at, int64_t n, const float *x), void *context);
+int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p,
+    float *room, int (*put)(void *context, const struct tune_parameter *p, int64_t at, int64_t n,
+    const float *x), void *context);
 
 /* tune_weights_nf4 - quantize all values of p to NF4 into memory (tune_nf4_bytes(p->count) bytes).
  * *q is a view of it. room as for tune_weights_each. */
-int tune_weights_nf4(const struct tune_weights_source *source, const struct tune_parameter *p, float *room, void *memory,
-                     struct tune_nf4 *q);
+int tune_weights_nf4(const struct tune_weights_source *source, const struct tune_parameter *p,
+                     float *room, void *memory, struct tune_nf4 *q);
 
 /* tune_weights_files - a source that reads the files of w. w must stay open. */
 struct tune_weights_source tune_weights_files(const struct tune_weights *w);
@@ -51,8 +53,8 @@ struct tune_weights_source tune_weights_files(const struct tune_weights *w);
 /* tune_weights_write - write a folder's base weights, without adapters: one model.safetensors, or
  * shards of at most shard_bytes (0: 5 GB) with an index. Tensors are in the order of transformers.
  * as: dtype of all tensors, or TUNE_DTYPES for each row's read_dtype. 0, or -1 with an error. */
-int tune_weights_write(const char *folder, const struct tune_parameters *p, enum tune_dtype as, int64_t shard_bytes,
-                       const struct tune_weights_source *source);
+int tune_weights_write(const char *folder, const struct tune_parameters *p, enum tune_dtype as,
+                       int64_t shard_bytes, const struct tune_weights_source *source);
 
 #ifdef __cplusplus
 }

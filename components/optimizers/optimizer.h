@@ -35,7 +35,8 @@ struct tune_optimizer_options {
 /* tune_optimizer_new - allocate zeroed moments for all trainable parameters, and the model's
  * gradients if there are none. m must outlive it. A model takes one optimizer at a time. NULL with
  * an error. */
-struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options);
+struct tune_optimizer *tune_optimizer_new(struct tune_model *m,
+                                          const struct tune_optimizer_options *options);
 void tune_optimizer_free(struct tune_optimizer *opt);
 
 /* tune_optimizer_bytes - device memory of the moments, in bytes, for gradients of the given bytes.

@@ -69,14 +69,16 @@ struct tune_memory_plan {
 
 /* tune_memory_plan_make - compute the plan. 0, or -1 with an error: no memory for the parameter
  * table, or the device cannot tell its memory. */
-int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memory_request *request, struct tune_device *dev);
+int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memory_request *request,
+                          struct tune_device *dev);
 
 /* tune_memory_plan_check - check that the memory still to be allocated fits. The host has `count`
  * limits (see tune_memory_limits); the device has its own memory. -1 with kind CANNOT: it does not
  * fit. The message names what is short (the device first), the parts, and the options that would
  * save memory. */
-int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tune_memory_request *request,
-                           struct tune_device *dev, const struct tune_memory_limit *limits, int count);
+int tune_memory_plan_check(const struct tune_memory_plan *plan,
+                           const struct tune_memory_request *request, struct tune_device *dev,
+                           const struct tune_memory_limit *limits, int count);
 
 /* tune_memory_plan_text - write "2471.3 MiB: weights 513.1, gradients 513.1, ..." to text, cut to
  * size. Returns text. If the device has its own memory, the text is "2400.1 MiB on the device:
@@ -87,8 +89,8 @@ const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *tex
  * made. It reads --model, --dtype, --activation-checkpointing, --batch-size, --accumulate,
  * --max-length, --optimizer and --momentum. It also reads --train-split, --eval-dataset,
  * --log-every, --profile, --save and --resume. */
-int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
-                         const struct tune_dataset *data);
+int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags,
+                         struct tune_device *dev, const struct tune_dataset *data);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
  * weight of an operation (tune_device_does). Time between operations is listed as waiting for rows,
  * logging, and the rest.
  *
- *     struct tune_profiler *prof = tune_profiler_new(dev, model, load, 3);   3 steps, after 2 warm-up steps
+ *     struct tune_profiler *prof = tune_profiler_new(dev, model, load, 3);     3 steps
  *     while (...) {
  *         ... one step ...
  *         if (tune_profiler_step(prof, &at) == 1)
@@ -39,8 +39,8 @@ struct tune_loader;
  * names. load NULL: the time waiting for rows is unknown. NULL with an error: no memory.
  *
  * tune_profiler_free - restore the device's table and free the profiler. */
-struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_model *model, const struct tune_loader *load,
-                                        int steps);
+struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_model *model,
+                                        const struct tune_loader *load, int steps);
 void tune_profiler_free(struct tune_profiler *p);
 
 /* tune_profiler_bytes - memory that tune_profiler_new allocates for `steps`: on the device and on
@@ -64,7 +64,8 @@ int tune_profiler_end(struct tune_profiler *p);
 
 /* One line of the result: an operation in a phase, summed over all measured steps. */
 struct tune_profile_row {
-    const char *phase; /* "data", "forward", "loss", "backward", "clip", "update", "log, save", "evaluation" */
+    /* "data", "forward", "loss", "backward", "clip", "update", "log, save", "evaluation" */
+    const char *phase;
     char name[48];     /* "gemm qkv dW", "attention", "waiting for rows" */
     bool outside;      /* not an operation of the device */
     int64_t calls;
@@ -97,8 +98,8 @@ int tune_profiler_write(const struct tune_profiler *p, const char *folder);
 char *tune_profiler_table(const struct tune_profiler *p);
 
 /* tune_get_profiler - the profiler of --profile. */
-struct tune_profiler *tune_get_profiler(const struct tune_flags *flags, struct tune_device *dev, struct tune_model *model,
-                                        const struct tune_loader *load);
+struct tune_profiler *tune_get_profiler(const struct tune_flags *flags, struct tune_device *dev,
+                                        struct tune_model *model, const struct tune_loader *load);
 
 #ifdef __cplusplus
 }

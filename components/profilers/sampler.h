@@ -41,7 +41,8 @@ enum { TUNE_SAMPLER_STACK = 512 << 10 }; /* bytes, stack of its thread */
  * If to_s is not above from_s, or the span ended before the start, it gives the current values. */
 struct tune_sampler *tune_sampler_new(struct tune_gpus *g);
 void tune_sampler_free(struct tune_sampler *s);
-void tune_sampler_read(struct tune_sampler *s, double from_s, double to_s, struct tune_sampler_seen *seen);
+void tune_sampler_read(struct tune_sampler *s, double from_s, double to_s,
+                       struct tune_sampler_seen *seen);
 
 #ifdef __cplusplus
 }

@@ -58,7 +58,8 @@ void tune_timed_ops(struct tune_profiler *p);
  * tune_timed_end - record the operation that began then. Returns its status, or an error of waiting
  * for it. */
 double tune_timed_begin(struct tune_profiler *p);
-int tune_timed_end(struct tune_profiler *p, double begin_s, int status, const struct tune_timed_op *op);
+int tune_timed_end(struct tune_profiler *p, double begin_s, int status,
+                   const struct tune_timed_op *op);
 
 extern const char *const tune_phase_names[TUNE_PHASES];
 

@@ -22,9 +22,11 @@
 #define TUNE_MAX_STEPS 8
 #define TUNE_SPACE_MARK "\xE2\x96\x81" /* U+2581, a space in SentencePiece vocabularies */
 
-enum tune_pretokenizer { TUNE_PRE_NONE, TUNE_PRE_GPT2, TUNE_PRE_DIGITS_GPT2, TUNE_PRE_LLAMA3, TUNE_PRE_QWEN2 };
+enum tune_pretokenizer { TUNE_PRE_NONE, TUNE_PRE_GPT2, TUNE_PRE_DIGITS_GPT2, TUNE_PRE_LLAMA3,
+    TUNE_PRE_QWEN2 };
 
-enum tune_decode_step { TUNE_DECODE_BYTE_LEVEL, TUNE_DECODE_REPLACE, TUNE_DECODE_BYTES, TUNE_DECODE_FUSE, TUNE_DECODE_STRIP };
+enum tune_decode_step { TUNE_DECODE_BYTE_LEVEL, TUNE_DECODE_REPLACE, TUNE_DECODE_BYTES,
+    TUNE_DECODE_FUSE, TUNE_DECODE_STRIP };
 
 struct tune_decode {
     enum tune_decode_step kind;
@@ -129,7 +131,8 @@ struct tune_piece {
 struct tune_work {
     struct tune_tokenizer *t;
     /* called for each word: tune_bpe, or the counter of training */
-    int (*word)(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b, bool whole);
+    int (*word)(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b,
+                bool whole);
     struct tune_encoding *e;
     int options;
     const uint8_t *data;     /* of the caller's text: not 0 marks a byte of data; NULL: none */
@@ -159,7 +162,8 @@ int tune_no_memory(const char *what, size_t bytes); /* sets the error; returns -
 int32_t tune_vocab_find(const struct tune_tokenizer *t, const char *text, size_t size);
 /* fill slots from vocab; a duplicate spelling is an error */
 int tune_vocab_index(struct tune_tokenizer *t);
-int tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32_t rank, int32_t id);
+int tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32_t rank,
+                   int32_t id);
 int tune_pairs_ready(struct tune_tokenizer *t); /* fill symbols, fallback and the cut tables */
 uint32_t tune_byte_char(int byte);              /* the printable character that stands for a byte */
 int tune_char_byte(uint32_t c);                 /* the reverse; -1: none */
@@ -173,7 +177,8 @@ static inline uint64_t tune_mix(uint64_t x, uint64_t seed)
     return x ^ x >> 32;
 }
 
-static inline const struct tune_pair *tune_pairs_find(const struct tune_tokenizer *t, int32_t left, int32_t right)
+static inline const struct tune_pair *tune_pairs_find(const struct tune_tokenizer *t, int32_t left,
+                                                      int32_t right)
 {
     uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     for (uint64_t i = tune_mix(key, t->seed);; i++) {
@@ -204,7 +209,8 @@ void tune_added_next(const struct tune_work *w, struct tune_added_scan *s);
 
 /* normalize.c: normalize size bytes of text into *piece. base: offset in the caller's text. piece
  * borrows w's memory or text. */
-int tune_normalize(struct tune_work *w, const char *text, size_t size, int64_t base, struct tune_piece *piece);
+int tune_normalize(struct tune_work *w, const char *text, size_t size, int64_t base,
+                   struct tune_piece *piece);
 
 /* pretokenize.c: split bytes a..b of the piece into words and call w->word for each. */
 int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b);
@@ -216,11 +222,16 @@ int tune_bpe(struct tune_work *w, const struct tune_piece *piece, size_t a, size
 /* tokenizer.c */
 int tune_encoding_reserve(struct tune_encoding *e, int64_t more);
 
-static inline void tune_encoding_put(struct tune_encoding *e, int32_t id, const struct tune_piece *p, size_t a, size_t b)
+static inline void tune_encoding_put(struct tune_encoding *e, int32_t id,
+                                     const struct tune_piece *p, size_t a, size_t b)
 {
     e->ids[e->count] = id;
-    e->starts[e->count] = p->base + (int64_t)(!p->low ? a : a < p->size ? p->low[a] : p->high[a - 1]);
-    e->ends[e->count] = p->base + (int64_t)(!p->low ? b : b > a ? p->high[b - 1] : a < p->size ? p->low[a] : p->high[a - 1]);
+    e->starts[e->count] =
+        p->base + (int64_t)(!p->low ? a : a < p->size ? p->low[a] : p->high[a - 1]);
+    e->ends[e->count] = p->base + (int64_t)(!p->low     ? b
+                                            : b > a       ? p->high[b - 1]
+                                            : a < p->size ? p->low[a]
+                                                          : p->high[a - 1]);
     e->count++;
 }
 

@@ -59,14 +59,15 @@ const char *tune_tokenizer_warning(const struct tune_tokenizer *t);
  * token includes the white space it took.
  *
  * 0, or -1 with an error: invalid UTF-8 (with its offset), too long, no memory. */
-int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t size, int options, struct tune_encoding *e);
+int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t size, int options,
+                          struct tune_encoding *e);
 
 /* tune_tokenizer_encode_text - tune_tokenizer_encode with a mask of data bytes. data [size]: not 0
  * marks a byte of data, in which special tokens are plain text. A special token is found only if
  * none of its bytes is marked. data NULL: no byte is marked. Words and merges may cross the border
  * of a marked range. */
-int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_t size, const uint8_t *data, int options,
-                               struct tune_encoding *e);
+int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_t size,
+                               const uint8_t *data, int options, struct tune_encoding *e);
 
 /* tune_tokenizer_decode - decode ids to text. *text becomes an allocated string of *size bytes and
  * a NUL, which the caller frees. skip_special leaves out special tokens.
@@ -74,8 +75,8 @@ int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_
  * Returns 0, or -1 with an error. An id outside the vocabulary is an error here; Hugging Face
  * leaves it out silently. Other errors: no memory, or a text of more than 512 MiB or 64 times its
  * spelling. */
-int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, char **text,
-                          size_t *size);
+int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t count,
+                          bool skip_special, char **text, size_t *size);
 
 /* tune_tokenizer_size - number of ids with added tokens (largest id + 1).
  * tune_tokenizer_id - id of a token by its exact spelling in the file; -1: none.

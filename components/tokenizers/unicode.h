@@ -49,7 +49,8 @@ static inline uint32_t tune_utf8_next(const char **p)
         return (uint32_t)(s[0] & 15) << 12 | (uint32_t)(s[1] & 63) << 6 | (s[2] & 63);
     }
     *p += 4;
-    return (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 63) << 12 | (uint32_t)(s[2] & 63) << 6 | (s[3] & 63);
+    return (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 63) << 12 | (uint32_t)(s[2] & 63) << 6 |
+           (s[3] & 63);
 }
 
 static inline uint32_t tune_utf8_before(const char *p)

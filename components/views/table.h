@@ -41,7 +41,8 @@ const char *tune_table_cell(const struct tune_table *t, int row, int column);
 /* tune_table_print - print the table. format "table": numbers right-aligned, text left-aligned.
  * Lines are cut to width columns (0: not cut), with cut_mark at the end. "csv": RFC 4180 with a
  * header. "json": an array of objects; empty cells are null. 0, or -1 with an error: no memory. */
-int tune_table_print(struct tune_table *t, const char *format, int width, const char *cut_mark, FILE *out);
+int tune_table_print(struct tune_table *t, const char *format, int width, const char *cut_mark,
+                     FILE *out);
 
 #ifdef __cplusplus
 }

@@ -74,7 +74,8 @@ static inline void *tune_cpu_data(const struct tune_tensor *t)
 }
 
 /* The parts of an NF4 matrix as views. NULL: t is not NF4. */
-static inline const struct tune_nf4 *tune_cpu_nf4(const struct tune_tensor *t, struct tune_nf4 parts[TUNE_NF4_PARTS])
+static inline const struct tune_nf4 *tune_cpu_nf4(const struct tune_tensor *t,
+                                                  struct tune_nf4 parts[TUNE_NF4_PARTS])
 {
     int n = 0;
     for (const struct tune_nf4_part *p = t->nf4; p; p = p->below, n++) {
@@ -86,7 +87,8 @@ static inline const struct tune_nf4 *tune_cpu_nf4(const struct tune_tensor *t, s
 }
 
 /* n elements of a tensor from element at, as float32: in place, or widened into room. */
-static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, int64_t n, float *room)
+static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, int64_t n,
+                                       float *room)
 {
     if (t->dtype == TUNE_F32)
         return (const float *)tune_cpu_data(t) + at;
@@ -145,7 +147,8 @@ static inline float tune_cpu_exp(float x)
     p = p * r + 1.0f;
     /* 2^k in two factors, because 2^128 alone would overflow */
     int32_t half = k >> 1;
-    return p * tune_float_from_bits((uint32_t)(half + 127) << 23) * tune_float_from_bits((uint32_t)(k - half + 127) << 23);
+    return p * tune_float_from_bits((uint32_t)(half + 127) << 23) *
+           tune_float_from_bits((uint32_t)(k - half + 127) << 23);
 }
 
 /* Working memory that one thread needs, in floats. */
@@ -163,11 +166,14 @@ int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth);
  * OpenBLAS. */
 bool tune_cpu_gemm_is_fast(void);
 const char *tune_cpu_gemm_vectors(void);
-int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n);
-int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
-                       const struct tune_tensor *b, bool bt, float alpha, float beta, enum tune_dtype operands);
+int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory,
+                      int64_t n);
+int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a,
+                       bool at, const struct tune_tensor *b, bool bt, float alpha, float beta,
+                       enum tune_dtype operands);
 
-#define TUNE_CPU_KERNEL(op) int tune_cpu_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
+#define TUNE_CPU_KERNEL(op) \
+    int tune_cpu_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
 TUNE_OPS(TUNE_CPU_KERNEL)
 #undef TUNE_CPU_KERNEL
 

@@ -116,12 +116,13 @@ ALWAYS vec load(const struct operand *o, enum tune_dtype dtype, int64_t at)
 
 ALWAYS float element(const struct operand *o, int64_t at)
 {
-    return o->dtype == TUNE_F32 ? ((const float *)o->data)[at] : tune_bf16_to_float(((const uint16_t *)o->data)[at]);
+    return o->dtype == TUNE_F32 ? ((const float *)o->data)[at]
+                                : tune_bf16_to_float(((const uint16_t *)o->data)[at]);
 }
 
 /* Pack R full rows from i. Row k of the panel is at out + k * width. */
-ALWAYS void pack_rows(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0, int64_t k1, int R, int64_t width,
-                      float *out)
+ALWAYS void pack_rows(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0,
+                      int64_t k1, int R, int64_t width, float *out)
 {
     int64_t k = k0;
     for (; k + VL <= k1; k += VL, out += VL * width) {
@@ -141,11 +142,13 @@ ALWAYS void pack_rows(const struct operand *o, enum tune_dtype dtype, int64_t i,
 
 /* Pack `width` elements of each depth; all exist. Later rows are prefetched early, because they are
  * far apart and mostly not in cache. */
-ALWAYS void pack_depth(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0, int64_t k1, int width, float *out)
+ALWAYS void pack_depth(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0,
+                       int64_t k1, int width, float *out)
 {
     const int64_t size = dtype == TUNE_F32 ? 4 : 2, line = 64 / size;
     for (int64_t k = k0; k < k1; k++, out += width) {
-        const char *from = (const char *)o->data + (k * o->ld + i) * size, *next = from + SOON * o->ld * size;
+        const char *from = (const char *)o->data + (k * o->ld + i) * size,
+                   *next = from + SOON * o->ld * size;
 #pragma GCC unroll 4
         for (int64_t j = 0; j < width; j += line)
             __builtin_prefetch(next + j * size);
@@ -158,7 +161,8 @@ ALWAYS void pack_depth(const struct operand *o, enum tune_dtype dtype, int64_t i
 }
 
 /* Pack any part of a panel, element by element, for the edges of a matrix. */
-static inline void pack_edge(const struct operand *o, int64_t i, int64_t count, int64_t width, int64_t k0, int64_t k1, float *out)
+static inline void pack_edge(const struct operand *o, int64_t i, int64_t count, int64_t width,
+                             int64_t k0, int64_t k1, float *out)
 {
     int64_t row = o->by_depth ? 1 : o->ld, step = o->by_depth ? o->ld : 1;
     for (int64_t k = k0; k < k1; k++, out += width)
@@ -166,7 +170,8 @@ static inline void pack_edge(const struct operand *o, int64_t i, int64_t count, 
             out[j] = j < count ? element(o, (i + j) * row + k * step) : 0;
 }
 
-ALWAYS void pack_whole(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t width, int64_t k0, int64_t k1, float *out)
+ALWAYS void pack_whole(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t width,
+                       int64_t k0, int64_t k1, float *out)
 {
     if (o->by_depth && width == NR)
         pack_depth(o, dtype, i, k0, k1, NR, out);
@@ -185,8 +190,8 @@ ALWAYS void pack_whole(const struct operand *o, enum tune_dtype dtype, int64_t i
 
 /* Pack the panel of `count` rows from i and depth [k0,k1) to out [k1-k0, width]. Rows beyond count
  * are zero. width is MR for a panel of A, a multiple of VL for one of B. */
-static inline void pack_panel(const struct operand *o, int64_t i, int64_t count, int64_t width, int64_t k0, int64_t k1,
-                              float *out)
+static inline void pack_panel(const struct operand *o, int64_t i, int64_t count, int64_t width,
+                              int64_t k0, int64_t k1, float *out)
 {
     if (count < width)
         pack_edge(o, i, count, width, k0, k1, out);
@@ -204,8 +209,9 @@ static inline int64_t panel_width(int64_t left)
 
 /* c [rows <= MR, columns <= W*VL] = beta c + alpha a b. a(i,k) is at a[i*a_row + k*a_step], for all
  * MR rows. b is a packed panel. */
-ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_step, const float *b, float alpha, float beta,
-                 float *c, int64_t ldc, int64_t rows, int64_t columns)
+ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
+                 const float *b, float alpha, float beta, float *c, int64_t ldc, int64_t rows,
+                 int64_t columns)
 {
     vec sum[MR][WIDE];
 #pragma GCC unroll 8
@@ -249,13 +255,15 @@ ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_
             memcpy(&edge[i][j * VL], &sum[i][j], sizeof(vec));
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
-            c[i * ldc + j] = beta == 0 ? alpha * edge[i][j] : beta * c[i * ldc + j] + alpha * edge[i][j];
+            c[i * ldc + j] = beta == 0 ? alpha * edge[i][j]
+                                       : beta * c[i * ldc + j] + alpha * edge[i][j];
 }
 
 /* tune_cpu_tile - tile for a panel of B of `width` columns (VL, 2 VL or 3 VL), aligned to a
  * vector. */
-void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, int64_t a_step, const float *b, float alpha,
-                   float beta, float *c, int64_t ldc, int64_t rows, int64_t columns);
+void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
+                   const float *b, float alpha, float beta, float *c, int64_t ldc, int64_t rows,
+                   int64_t columns);
 
 #undef ALWAYS
 #undef LANES

@@ -19,15 +19,19 @@ struct tune_config_reader {
  *
  * tune_config_whole, _flag, _scalar - read an integer, a boolean or a number at the top level. All:
  * 0, or -1 with an error that names file and key. */
-int tune_config_number(const struct tune_config_reader *r, const struct cJSON *object, const char *key, double low, double high,
-                       double missing, double *value);
-int tune_config_whole(const struct tune_config_reader *r, const char *key, int low, int high, double missing, int *value);
-int tune_config_flag(const struct tune_config_reader *r, const char *key, bool missing, bool *value);
-int tune_config_scalar(const struct tune_config_reader *r, const char *key, double missing, float *value);
+int tune_config_number(const struct tune_config_reader *r, const struct cJSON *object,
+                       const char *key, double low, double high, double missing, double *value);
+int tune_config_whole(const struct tune_config_reader *r, const char *key, int low, int high,
+                      double missing, int *value);
+int tune_config_flag(const struct tune_config_reader *r, const char *key, bool missing,
+                     bool *value);
+int tune_config_scalar(const struct tune_config_reader *r, const char *key, double missing,
+                       float *value);
 
 /* tune_config_window_read - read "sliding_window". It applies to layers from `from` on, or, if
  * by_layer, to the layers that "layer_types" marks. */
-int tune_config_window_read(struct tune_model_config *c, const struct tune_config_reader *r, int from, bool by_layer);
+int tune_config_window_read(struct tune_model_config *c, const struct tune_config_reader *r,
+                            int from, bool by_layer);
 
 struct tune_family {
     const char *type, *class; /* value of "model_type"; the supported value of "architectures" */
@@ -40,6 +44,7 @@ struct tune_family {
 /* tune_qwen_window - read the sliding window of the qwen families. */
 int tune_qwen_window(struct tune_model_config *c, const struct tune_config_reader *r);
 
-extern const struct tune_family tune_family_llama, tune_family_qwen2, tune_family_qwen3, tune_family_mistral, tune_family_granite;
+extern const struct tune_family tune_family_llama, tune_family_qwen2, tune_family_qwen3,
+    tune_family_mistral, tune_family_granite;
 
 #endif
