@@ -1,4 +1,4 @@
-/* tune.h - everything a recipe takes from the library, in the order it takes it. */
+/* tune.h - all headers that a recipe needs, in the order in which it uses them. */
 #ifndef TUNE_H
 #define TUNE_H
 

@@ -157,7 +157,7 @@ static int write_all(struct merging *m, const char *folder)
     return tune_weights_write(folder, &m->table, dtype, (int64_t)(my.shard_size * 1e9), &merged);
 }
 
-/* What a file says, if it does. */
+/* Print a text of a file, if it has one. */
 static void tell_text(const char *what, const char *text)
 {
     if (!text)
@@ -167,7 +167,7 @@ static void tell_text(const char *what, const char *text)
     putchar('\n');
 }
 
-/* What was made of what. */
+/* Print the inputs and the result. */
 static void tell(const struct merging *m, const char *folder)
 {
     const struct tune_adapter_config *c = tune_adapter_file_config(m->adapter);

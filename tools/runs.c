@@ -95,7 +95,7 @@ static void put_reason(FILE *out, struct tune_run *const *runs, int count, int i
     fputc('\n', out);
 }
 
-/* What is measured of any run, from its metrics.jsonl alone. */
+/* Figures of any run, from its metrics.jsonl alone. */
 static const char *const figures[] = {"step", "planned_steps", "loss", "eval_loss", "best_eval_loss", "best_eval_step",
                                       "tokens_per_s", "seconds"};
 enum { FIGURES = sizeof figures / sizeof *figures };
@@ -503,7 +503,8 @@ static void read_metrics(struct drawing *d)
     }
 }
 
-/* What no run has is an error that says what they have; with the default, only loss must be there. */
+/* A figure that no run has is an error that lists those they have. With the default figures, only
+ * loss must exist. */
 static void check_metric(const struct drawing *d, const char *metric)
 {
     char names[1024] = "";

@@ -179,7 +179,8 @@ int samples_read_catalog(void)
     return 0;
 }
 
-/* Where the store recorded "space-1a2b3c", perhaps with a store's id behind it: this one's, or one's whose rows came here. */
+/* Find the store's record of "space-1a2b3c", perhaps followed by a store's id: this store's, or one
+ * whose rows were merged. */
 static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
 {
     size_t length = strlen(name);

@@ -132,7 +132,7 @@ static void check(const struct tune_space *s)
 
 /* ---- list ---- */
 
-/* What a function of value.h spells, however long; until the next call. */
+/* The text of a function of value.h, of any length. Valid until the next call. */
 static const char *spelled(int (*spell)(const struct tune_value *v, char *text, size_t size), const struct tune_value *v)
 {
     static char *text;

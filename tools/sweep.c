@@ -286,7 +286,7 @@ static int record_space(void)
     return code;
 }
 
-/* What flags and operation file ask for. */
+/* Options from flags and operation file. */
 static int read_options(struct tune_operation_record *r)
 {
     struct tune_jobs_options *o = &r->options;

@@ -1,4 +1,4 @@
-/* adapter.c - rows of the table to tensors of a file and back. */
+/* adapter.c - adapters between the parameter table and a file. */
 #include "adapters/adapter.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* A row's numbers, rounded; finite ones must stay so. room: two times count floats. */
+/* Write a row's values in dtype; finite ones must stay finite. room: 2 * count floats. */
 static int write_row(struct tune_model *m, const struct tune_parameter *p, enum tune_dtype dtype, float *room,
                      struct tune_safetensors_writer *w)
 {
@@ -39,7 +39,7 @@ static int write_row(struct tune_model *m, const struct tune_parameter *p, enum 
     return tune_safetensors_writer_write(w, back, p->count * tune_dtype_bits(dtype) / 8);
 }
 
-/* What the base's linear layers are kept in, as --base-dtype calls it. */
+/* The storage of the base's linear layers, as --base-dtype spells it. */
 static const char *base_dtype(const struct tune_parameters *t)
 {
     for (int i = 0; i < t->base; i++)
@@ -95,7 +95,8 @@ int tune_adapter_write(struct tune_model *m, const char *folder, const char *bas
     }
     for (int i = 0; i < count; i++)
         row[i] = &t->at[t->base + i];
-    qsort(row, (size_t)count, sizeof *row, by_name); /* as the reference writer lays out tensors of one dtype */
+    /* the order of PEFT's writer for tensors of one dtype */
+    qsort(row, (size_t)count, sizeof *row, by_name);
     int status = write_rows(m, path, row, count, save_dtype);
     free(row);
     return status < 0 ? -1 : tune_adapter_config_write(folder, o, base);
@@ -103,7 +104,7 @@ int tune_adapter_write(struct tune_model *m, const char *folder, const char *bas
 
 /* ---- reading ---- */
 
-/* The folder's config asks for what the model has: the same modules, ranks and scales, and DoRA or not. */
+/* Check that config and model have the same modules, ranks and scales, and both DoRA or not. */
 static int same_options(const struct tune_parameters *t, const char *folder, const struct tune_lora_options *asked,
                         const struct tune_lora_options *have)
 {
@@ -125,7 +126,7 @@ static int same_options(const struct tune_parameters *t, const char *folder, con
     return 0;
 }
 
-/* The folder's file, checked to be of the model's adapters; NULL with an error. */
+/* Open the folder's file and check it against the model's adapters. NULL with an error. */
 static struct tune_adapter_file *open_for(struct tune_model *m, const char *folder)
 {
     const struct tune_parameters *t = tune_model_parameters(m);
@@ -141,7 +142,7 @@ static struct tune_adapter_file *open_for(struct tune_model *m, const char *fold
     return NULL;
 }
 
-/* The file's tensor for a row of an adapter. */
+/* The file's tensor for an adapter row. */
 static const struct tune_array *tensor_of(const struct tune_adapter_file *f, const struct tune_parameter *p)
 {
     return tune_adapter_file_find(f, p->name, "");
@@ -153,7 +154,7 @@ static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, co
     int64_t total = 0, at = 0;
     for (int i = t->base; i < t->count; i++)
         total += t->at[i].count;
-    float *all = malloc(sizeof *all * (size_t)total); /* nothing is changed before everything is read */
+    float *all = malloc(sizeof *all * (size_t)total); /* read everything before changing anything */
     if (!all) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", folder);
         return -1;
@@ -183,9 +184,9 @@ int tune_adapter_read(struct tune_model *m, const char *folder)
     return status;
 }
 
-/* ---- proving ---- */
+/* ---- verifying ---- */
 
-/* A row in memory against the file's: the same after rounding. */
+/* Check that a row's values, rounded, equal those in the file. */
 static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f, const char *folder, const struct tune_parameter *p)
 {
     const struct tune_array *t = tensor_of(f, p);
@@ -218,7 +219,7 @@ static int read_merged(void *context, const struct tune_parameter *p, int64_t at
     return tune_adapter_file_merge(g->file, &g->base, p, at, count, out);
 }
 
-/* PEFT's files say nothing of it. */
+/* Check the base's dtype. Files of PEFT do not state it. */
 static int same_base(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
 {
     const char *said = tune_adapter_file_base_dtype(f), *is = base_dtype(tune_model_parameters(m));

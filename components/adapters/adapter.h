@@ -1,7 +1,7 @@
 /* adapter.h - a model's adapters (models/lora.h) as a PEFT folder: written and read.
  *
- *     <folder>/adapter_config.json           adapter_config.h
- *     <folder>/adapter_model.safetensors     adapter_file.h
+ *     <folder>/adapter_config.json           see adapter_config.h
+ *     <folder>/adapter_model.safetensors     see adapter_file.h
  *
  * PEFT loads what this writes, and this reads what PEFT writes:
  *

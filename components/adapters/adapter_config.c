@@ -1,4 +1,5 @@
-/* adapter_config.c - PEFT's keys, one table of them; names in lists, patterns and plain expressions. */
+/* adapter_config.c - read PEFT's keys; convert lists, patterns and simple regular expressions to
+ * names. */
 #include "adapters/adapter_config_parts.h"
 
 #include <cjson/cJSON.h>
@@ -21,8 +22,8 @@ static const char file_name[] = "adapter_config.json";
 
 static const char all_linear[] = "all-linear";
 
-/* Keys that PEFT 0.21 writes. advice NULL: read below, or of no consequence for the numbers; else the key must be absent, null,
- * false or empty. */
+/* Keys that PEFT 0.21 writes. advice NULL: the key is read below, or does not change the numbers.
+ * Otherwise the key must be absent, null, false or empty. */
 static const struct {
     const char *name, *advice;
 } keys[] = {
@@ -75,14 +76,14 @@ struct reader {
     char path[TUNE_PATH_MAX];
 };
 
-/* A member that is there and not null. */
+/* A member that exists and is not null. */
 static const cJSON *get(const struct reader *r, const char *key)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(r->json, key);
     return cJSON_IsNull(v) ? NULL : v;
 }
 
-/* The error: the key, its value as far as a message has room, what is wrong with it. */
+/* Report an error: the key, its value (shortened) and the reason. */
 static int refuse(const struct reader *r, const char *key, const char *why)
 {
     char *value = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(r->json, key));
@@ -112,7 +113,7 @@ static int check_keys(const struct reader *r, struct tune_adapter_config *c)
         int k = 0;
         while (k < KEYS && strcmp(v->string, keys[k].name) != 0)
             k++;
-        if (k < KEYS && seen[k]++) /* readers differ in which one they take */
+        if (k < KEYS && seen[k]++) /* readers differ in which one they use */
             tune_error_set("%s: \"%s\" is there twice", r->path, v->string);
         if (k < KEYS && seen[k] > 1)
             break;
@@ -153,7 +154,7 @@ static int read_number(const struct reader *r, const char *key, double least, do
     return 0;
 }
 
-/* The text of key is one of those allowed, each followed by a space in the list; absent is fine. */
+/* The string of key must be in `allowed`, where a space follows each entry. It may be absent. */
 static int check_text(const struct reader *r, const char *key, const char *allowed, const char *why)
 {
     const cJSON *v = get(r, key);
@@ -166,7 +167,7 @@ static int check_text(const struct reader *r, const char *key, const char *allow
     return refuse(r, key, why);
 }
 
-/* What kind of adapter it is, and on what. */
+/* Check the kind of adapter, task and base. */
 static int check_kind(const struct reader *r)
 {
     const cJSON *init = get(r, "init_lora_weights");
@@ -177,7 +178,7 @@ static int check_kind(const struct reader *r)
     TRY(check_text(r, "task_type", "CAUSAL_LM ", "the one task that is supported is \"CAUSAL_LM\""));
     TRY(check_text(r, "bias", "none ",
                    "trained biases of the base are not supported; train with \"none\", or merge the adapter with PEFT"));
-    if (init && !cJSON_IsBool(init)) /* the others take something away from the base before anything is trained */
+    if (init && !cJSON_IsBool(init)) /* the other methods change the base before training */
         TRY(check_text(r, "init_lora_weights", "gaussian orthogonal eva ",
                        "this beginning changes the base's weights, and the adapter is one of the changed base; have PEFT "
                        "convert it (save_pretrained with path_initial_model_for_weight_conversion)"));
@@ -204,14 +205,15 @@ static bool is_whole(const char *name)
     return strncmp(name, "model.", 6) == 0;
 }
 
-/* The module of that name is what the end speaks of. */
+/* The module's name is `end`, or ends in "." and `end`. */
 static bool ends_with(const char *name, const char *end)
 {
     size_t n = strlen(name), k = strlen(end);
     return n >= k && strcmp(name + n - k, end) == 0 && (n == k || name[n - k - 1] == '.');
 }
 
-/* Characters of an expression that stand for themselves, copied with the dots' backslashes taken off; how many were used. */
+/* Copy the literal characters at the start of an expression, without the dots' backslashes. Returns
+ * the number used. */
 static size_t literal(const char *text, char *out, size_t room)
 {
     size_t used = 0, n = 0;
@@ -223,8 +225,8 @@ static size_t literal(const char *text, char *out, size_t room)
     return used;
 }
 
-/* What an expression that says no more than a list of names says, as ends of names separated by commas. any: it need not begin
- * with ".*\." for that. false: it says more. */
+/* Convert an expression that is equivalent to a list of names to ends of names, separated by
+ * commas. any: it need not begin with ".*\.". false: it is not equivalent to a list. */
 static bool plain_names(const char *text, bool any, FILE *out)
 {
     char head[MAX_NAME + 1], name[2 * MAX_NAME + 2];
@@ -246,7 +248,7 @@ static bool plain_names(const char *text, bool any, FILE *out)
         memcpy(name, head, n + 1);
         if (group)
             text += literal(text, name + n, MAX_NAME + 1);
-        /* one that must be a whole name and is only an end would be read as more than it says */
+        /* an end without ".*" in front would match more than the expression does */
         if (!is_name(name) || ((!any || from_start) && !is_whole(name)))
             return false;
         fprintf(out, "%s%s", first ? "" : ",", name);
@@ -259,7 +261,7 @@ static bool plain_names(const char *text, bool any, FILE *out)
     return !*text || strcmp(text, "$") == 0;
 }
 
-/* A list of names, or an expression, as ends separated by commas; *ends NULL: nothing is named. */
+/* Convert a list of names, or an expression, to ends separated by commas. *ends NULL: no names. */
 static int read_names(const struct reader *r, const char *key, char **ends)
 {
     static const char more[] = "of regular expressions those like \".*\\.(q_proj|v_proj)\" are supported; write a list of "
@@ -289,7 +291,7 @@ static int read_names(const struct reader *r, const char *key, char **ends)
     return refuse(r, key, cJSON_IsString(v) ? more : "expected a list of module names");
 }
 
-/* The shortest end that names the same modules: q_proj for self_attn.q_proj, of which there is no other. */
+/* The shortest end that selects the same modules: q_proj for self_attn.q_proj. */
 static const char *shortest(const char *end)
 {
     static const char *const same[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
@@ -300,7 +302,7 @@ static const char *shortest(const char *end)
     return end;
 }
 
-/* Takes the excluded names out of the targets. */
+/* Remove the excluded names from the targets. */
 static int exclude(const struct reader *r, char **targets, const char *excluded)
 {
     char *from = *targets, *to = NULL, *rest, *end, *rest2, *other;
@@ -356,19 +358,22 @@ static int read_targets(const struct reader *r, struct tune_adapter_config *c)
     return status;
 }
 
-/* No name of "k_proj=4,v_proj=2" is there twice: which one holds would be a guess. -1: no memory to tell. */
+/* Check that no name in "k_proj=4,v_proj=2" occurs twice, because the result would be ambiguous.
+ * -1: no memory. */
 static int each_once(const struct reader *r, const char *pattern)
 {
     char *copy = pattern ? strdup(pattern) : NULL, **piece = copy ? tune_adapter_pieces(copy, true) : NULL;
     int good = piece ? 1 : no_memory(r);
-    for (size_t i = 0; good > 0 && piece[i] && piece[i + 1]; i++) /* those of one name stand together */
+    /* sorted, so equal names are neighbours */
+    for (size_t i = 0; good > 0 && piece[i] && piece[i + 1]; i++)
         good = strncmp(piece[i], piece[i + 1], strcspn(piece[i], "=") + 1) != 0;
     free(piece);
     free(copy);
     return good;
 }
 
-/* {"k_proj": 4} as "k_proj=4". PEFT takes the first key that fits, as an expression for the whole name or what follows a dot. */
+/* Convert {"k_proj": 4} to "k_proj=4". PEFT uses the first key that matches, as an expression for
+ * the whole name or for what follows a dot. */
 static int read_pattern(const struct reader *r, const char *key, bool whole, char **text)
 {
     const cJSON *v = get(r, key);
@@ -408,7 +413,8 @@ static bool layer_number(const cJSON *v)
     return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < TUNE_MAX_LAYERS && v->valuedouble == floor(v->valuedouble);
 }
 
-/* PEFT takes a target that is a module's whole name whatever its layer; with us the layers hold for all targets. */
+/* Handle targets that are whole module names. PEFT applies these in any layer; here `layers` limits
+ * all targets. */
 static int whole_names(const struct reader *r, struct tune_adapter_config *c)
 {
     int whole = 0, outside = 0, count = 0;
@@ -461,7 +467,7 @@ static int read_all(const struct reader *r, struct tune_adapter_config *c)
         return tune_error_set("%s: expected a JSON object", r->path);
     TRY(check_keys(r, c));
     TRY(check_kind(r));
-    c->lora.loose = true; /* a list may be one for models of many kinds */
+    c->lora.loose = true; /* a list may be meant for several kinds of models */
     TRY(read_number(r, "r", 1, TUNE_LORA_MAX_RANK, 8, &rank));
     if (rank != floor(rank))
         return refuse(r, "r", "expected a whole number");

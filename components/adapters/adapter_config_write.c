@@ -1,4 +1,4 @@
-/* adapter_config_write.c - the other way: the keys that every PEFT knows, sorted. */
+/* adapter_config_write.c - write the keys that every PEFT knows, sorted. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
@@ -30,8 +30,9 @@ char **tune_adapter_pieces(char *text, bool sorted)
     return piece;
 }
 
-/* "key": value lines of a list (sorted) or of an object ("k_proj=4": in its order, of which the first that fits holds).
- * within: without whole names of modules that it has no adapter for, which PEFT would give one whatever the layers; or NULL. */
+/* Write "key": value as a sorted list, or as an object ("k_proj=4": in order, since the first match
+ * applies). within (may be NULL): leave out whole module names that have no adapter. PEFT would add
+ * adapters there in spite of the layers. */
 static bool write_pieces(FILE *to, const char *key, const char *text, bool pattern, const struct tune_lora_options *within)
 {
     char number[TUNE_DECIMAL_SIZE], *copy = strdup(text ? text : ""), **piece = copy ? tune_adapter_pieces(copy, !pattern) : NULL;
@@ -43,7 +44,7 @@ static bool write_pieces(FILE *to, const char *key, const char *text, bool patte
     for (int i = 0; i < n; i++) {
         size_t name = pattern ? strcspn(piece[i], "=") : strlen(piece[i]);
         fprintf(to, "%s\n    \"%.*s\"", i ? "," : "", (int)name, piece[i]);
-        if (pattern) /* a user's .5 is no number of JSON's */
+        if (pattern) /* JSON does not allow a number like .5 */
             fprintf(to, ": %s", piece[i][name] ? tune_number_text(number, strtod(piece[i] + name + 1, NULL)) : "null");
     }
     fprintf(to, "%s%s,\n", n ? "\n  " : "", pattern ? "}" : "]");
@@ -53,7 +54,7 @@ static bool write_pieces(FILE *to, const char *key, const char *text, bool patte
     return good;
 }
 
-/* "0,1,8-10" as a list of numbers. */
+/* Write "0,1,8-10" as a list of numbers. */
 static void write_layers(FILE *to, const char *layers)
 {
     bool first = true;
@@ -102,7 +103,7 @@ int tune_adapter_config_write(const char *folder, const struct tune_lora_options
     if (!good)
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s/adapter_config.json", folder);
     if (good)
-        tune_utf8_mend(text, size); /* paths may hold any bytes */
+        tune_utf8_mend(text, size); /* a path may hold any bytes */
     int status = good && tune_path(path, "%s/adapter_config.json", folder) == 0 ? tune_file_write(path, text, size) : -1;
     free(text);
     cJSON_free(quoted);

@@ -1,4 +1,4 @@
-/* adapter_file.c - an adapter's tensors by name, compared with a base's table, and merged piece by piece. */
+/* adapter_file.c - find an adapter's tensors by name, check them against a base, and merge them. */
 #include "adapters/adapter_file.h"
 
 #include <math.h>
@@ -21,13 +21,13 @@ struct tune_adapter_file {
     char folder[TUNE_PATH_MAX];
     struct tune_adapter_config config;
     struct tune_safetensors *file;
-    /* The module merged last: */
+    /* Cache of the module merged last. */
     char module[NAME];
-    int64_t r, in, out; /* r 0: none yet, or it has no adapter */
+    int64_t r, in, out; /* r 0: none yet, or the module has no adapter */
     float scale;
     float *a, *b;       /* [r,in], [out,r] */
     float *factor;      /* [out]: magnitude / norm; NULL: not DoRA */
-    float *line;        /* [in]: a row of B A */
+    float *line;        /* [in] a row of B A */
 };
 
 static int no_memory(const struct tune_adapter_file *f)
@@ -94,9 +94,9 @@ const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *
     return n < NAME ? tune_safetensors_find(f->file, name) : NULL;
 }
 
-/* ---- against a base ---- */
+/* ---- checking against a base ---- */
 
-/* A list for a message: the first few, and how many more. */
+/* A list for a message: the first few entries, and the number of all. */
 struct list {
     char text[600];
     size_t used;
@@ -128,7 +128,7 @@ static const char *list_more(const struct list *l, char more[40])
 
 struct differences {
     struct list missing, shapes, dtypes, strangers;
-    int64_t found; /* tensors of the file that are asked for */
+    int64_t found; /* tensors in the file that are expected */
 };
 
 /* The shape that a module's tensor must have. */
@@ -160,7 +160,7 @@ static void compare_module(const struct tune_adapter_file *f, const struct tune_
     }
 }
 
-/* Whether the name in the file is one of this table's modules with this config. */
+/* True if a tensor of the file belongs to a module of this table with this config. */
 static bool asked_for(const struct tune_adapter_file *f, const struct tune_parameters *base, const char *name)
 {
     size_t prefix = strlen(TUNE_ADAPTER_PREFIX);
@@ -179,7 +179,7 @@ static bool asked_for(const struct tune_adapter_file *f, const struct tune_param
     return false;
 }
 
-/* The module whose weight a row of the table is; false: a row that takes no adapter. */
+/* The module of a weight row; false: it takes no adapter. */
 static bool module_of(const struct tune_parameter *p, char module[NAME])
 {
     size_t n = strlen(p->name);
@@ -205,7 +205,7 @@ static int report(const struct tune_adapter_file *f, const struct differences *d
     return -1;
 }
 
-/* No target fits: what there is to choose from, into the error. */
+/* Report that no target matches, with the names that exist. */
 static int no_modules(const struct tune_adapter_file *f, const struct tune_parameters *base)
 {
     char names[300] = "";
@@ -243,7 +243,7 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
 
 /* ---- merging ---- */
 
-/* A tensor's numbers in F32; none may be infinite or no number. */
+/* A tensor's values in F32. All must be finite. */
 static float *numbers(const struct tune_adapter_file *f, const char *module, int end, const struct tune_array *t)
 {
     int64_t n = tune_array_elements(t);
@@ -265,7 +265,7 @@ static float *numbers(const struct tune_adapter_file *f, const char *module, int
     return NULL;
 }
 
-/* Adds columns [from, from + n) of row i of s B A to w. */
+/* Add columns [from, from + n) of row i of s B A to w. */
 static void add_row(const struct tune_adapter_file *f, int64_t i, int64_t from, int64_t n, float *w)
 {
     memset(f->line, 0, sizeof *f->line * (size_t)n);
@@ -278,7 +278,7 @@ static void add_row(const struct tune_adapter_file *f, int64_t i, int64_t from, 
         w[j] += f->scale * f->line[j];
 }
 
-/* factor[i] = magnitude / |row i of W + s B A|, read through once before anything of the row is given away. */
+/* Compute factor[i] = magnitude / |row i of W + s B A|. It reads the whole matrix once. */
 static int norms(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p)
 {
     float *row = malloc(sizeof *row * (size_t)f->in);
@@ -302,7 +302,7 @@ static int norms(struct tune_adapter_file *f, const struct tune_weights_source *
     return status;
 }
 
-/* The tensors of the row's module at hand; r 0: it has no adapter. */
+/* Load the tensors of the row's module into the cache; r 0: it has no adapter. */
 static int take_module(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p)
 {
     char module[NAME];

@@ -5,7 +5,7 @@
 #include "files/file.h"
 #include "flags/flags.h"
 
-/* What an adapter that training begins from has already cannot be asked for as well. */
+/* Refuse --lora-* options that --adapter already determines. */
 static int check_adapter(const struct tune_flags *flags)
 {
     static const char *const own[] = {"lora-r", "lora-alpha", "lora-rslora", "lora-dora", "lora-targets", "lora-rank-pattern",
@@ -17,7 +17,7 @@ static int check_adapter(const struct tune_flags *flags)
     return 0;
 }
 
-/* The adapter's tensors are for this base: names and shapes, looked at before anything large is read. */
+/* Check that the adapter fits this base, before anything large is read. */
 static int check_base(const struct tune_flags *flags)
 {
     char folder[TUNE_PATH_MAX];
@@ -40,7 +40,8 @@ int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_co
     if (!flags->adapter)
         return 0;
     TRY(check_adapter(flags));
-    TRY(flags->resume_checkpoint ? 0 : check_base(flags)); /* else it is the checkpoint's, wherever the first one is by now */
+    /* a resumed run uses its checkpoint's adapter */
+    TRY(flags->resume_checkpoint ? 0 : check_base(flags));
     TRY(tune_adapter_config_read(config, flags->resume_checkpoint ? flags->resume_checkpoint : flags->adapter));
     if (tune_flags_given(flags, "lora-dropout"))
         config->lora.dropout = flags->lora.dropout;

@@ -1,4 +1,5 @@
-/* checkpoint.c - a folder written beside its name and renamed there; old ones removed; going on from one. */
+/* checkpoint.c - write a folder under a temporary name and rename it; remove old ones; resume from
+ * one. */
 #include "checkpoints/checkpoint.h"
 
 #include <errno.h>
@@ -21,20 +22,20 @@
 #include "models/lora.h"
 #include "models/weights.h"
 
-/* A rescue saves these; tune_checkpoint_resume was given them. */
+/* The objects given to tune_checkpoint_resume, which a rescue saves. */
 struct work {
     struct tune_model *model;
     struct tune_optimizer *optimizer;
     struct tune_loader *load;
-    const struct tune_progress *at; /* NULL: not called yet */
+    const struct tune_progress *at; /* NULL: tune_checkpoint_resume was not called */
 };
 
 struct tune_checkpoint {
-    struct tune_checkpoint_options options; /* its strings are the ones below */
+    struct tune_checkpoint_options options; /* its strings point to those below */
     char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX], resume[TUNE_PATH_MAX], adapter[TUNE_PATH_MAX];
     struct tune_companions *companions;
     int64_t saved_step; /* -1: none yet */
-    bool failed;        /* the last save */
+    bool failed;        /* the last save failed */
     struct work work;
 };
 
@@ -45,7 +46,8 @@ static int read_source(struct tune_checkpoint *c)
     return c->companions ? 0 : -1;
 }
 
-/* What would end a save, found before the run: a file that cannot be read, a path too long. */
+/* Find problems that would prevent a save before the run starts: an unreadable file, a path that is
+ * too long. */
 static int make_ready(struct tune_checkpoint *c, const struct tune_checkpoint_options *o)
 {
     char path[TUNE_PATH_MAX];
@@ -86,7 +88,7 @@ void tune_checkpoint_free(struct tune_checkpoint *c)
 
 /* ---- the model ---- */
 
-/* source: the model folder, which an adapter's config names as its base. */
+/* Write the model. source: the model folder, which an adapter's config names as its base. */
 static int write_model(struct tune_model *m, const char *folder, const char *source, const struct tune_companions *companions,
                        enum tune_dtype save_dtype)
 {
@@ -116,7 +118,7 @@ static int name_of(struct tune_checkpoint *c, int64_t step, char path[TUNE_PATH_
     return tune_path(path, "%s/checkpoint-%" PRId64, c->run, step);
 }
 
-/* The step that a link of this name points at; 0: no such link. */
+/* The step that the link points to; 0: no such link. */
 static int64_t linked(struct tune_checkpoint *c, const char *link)
 {
     char path[TUNE_PATH_MAX], target[256];
@@ -127,7 +129,7 @@ static int64_t linked(struct tune_checkpoint *c, const char *link)
     return tune_checkpoint_named(target);
 }
 
-/* The link points at that step's checkpoint; 0: there is no such link. */
+/* Point the link to that step's checkpoint; 0: remove the link. */
 static int set_link(struct tune_checkpoint *c, const char *link, int64_t step)
 {
     char path[TUNE_PATH_MAX], target[64];
@@ -145,7 +147,7 @@ static int remove_one(struct tune_checkpoint *c, int64_t step)
     return tune_file_is_folder(path) ? tune_file_discard_folder(path) : 0;
 }
 
-/* Removes all but the newest ones and those that have another name. */
+/* Remove all but the newest checkpoints and those with a link. */
 static int prune(struct tune_checkpoint *c)
 {
     int64_t *steps, best = linked(c, "checkpoint-best"), final = linked(c, "checkpoint-final");
@@ -159,8 +161,8 @@ static int prune(struct tune_checkpoint *c)
     return status;
 }
 
-/* checkpoint-best points at that step's checkpoint, which is whole. The one it pointed at before is
- * removed if it was kept only because it was the best. */
+/* Point checkpoint-best to that step's checkpoint, which is complete. Remove the previous best if
+ * it was kept only because it was the best. */
 static int set_best(struct tune_checkpoint *c, int64_t step)
 {
     int64_t before = linked(c, "checkpoint-best");
@@ -172,7 +174,7 @@ static int set_best(struct tune_checkpoint *c, int64_t step)
 
 /* ---- saving ---- */
 
-/* Whether some weight is saved in less than it is trained in, or not at all. */
+/* True if a weight is saved with less precision than in training, or not at all. */
 static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
 {
     const struct tune_parameters *p = tune_model_parameters(m);
@@ -184,7 +186,8 @@ static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
     return false;
 }
 
-/* The adapter in folder is the model's, and merged it computes the same, on a row of ids drawn once for all. */
+/* Verify the adapter in folder: it equals the model's, and merged it computes the same on a fixed
+ * random row of ids. */
 static int prove(struct tune_checkpoint *c, struct tune_model *m, const char *folder, int64_t step)
 {
     int32_t ids[TUNE_LORA_PROOF], labels[TUNE_LORA_PROOF];
@@ -202,7 +205,7 @@ static int prove(struct tune_checkpoint *c, struct tune_model *m, const char *fo
     return c->options.log ? tune_logger_proof(c->options.log, step, difference) : 0;
 }
 
-/* Beside an adapter there is no config.json; what resuming compares is in state/. */
+/* A folder with an adapter has no config.json. Save it in state/ for comparisons when resuming. */
 static int write_base_config(struct tune_checkpoint *c, const char *folder)
 {
     char state[TUNE_PATH_MAX];
@@ -217,7 +220,8 @@ static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_
     TRY(tune_model_lora(m) ? prove(c, m, folder, at->step) : 0);
     TRY(tune_state_write(folder, m, opt, at, narrower(m, c->options.save_dtype)));
     TRY(tune_model_lora(m) ? write_base_config(c, folder) : 0);
-    return c->options.log ? tune_logger_sync(c->options.log) : 0; /* the steps before it, before it has a name */
+    /* the lines of earlier steps must be on disk before the rename */
+    return c->options.log ? tune_logger_sync(c->options.log) : 0;
 }
 
 static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at)
@@ -236,7 +240,8 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
     } else if (tune_file_begin_folder(&w, path) < 0 || write_all(c, w.temporary, m, opt, at) < 0 ||
                tune_file_commit_folder(&w) < 0) {
         tune_file_cancel_folder(&w);
-        TRY(c->options.log ? tune_logger_held(c->options.log) : 0); /* moved meanwhile: the reason, not which call met it */
+        /* the folder was moved meanwhile: report that instead */
+        TRY(c->options.log ? tune_logger_held(c->options.log) : 0);
         return -1;
     }
     c->saved_step = at->step;
@@ -250,7 +255,8 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at)
 {
-    int status = c->options.log ? tune_logger_catch_up(c->options.log, at) : 0; /* a step's numbers come before its checkpoint */
+    /* a step's metrics come before its checkpoint */
+    int status = c->options.log ? tune_logger_catch_up(c->options.log, at) : 0;
     if (status == 0) {
         status = save(c, m, opt, at);
         c->failed = status < 0;
@@ -285,11 +291,12 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
         at = *r->at;
     if (at.step == 0)
         return 0;
-    bool bad_row = tune_loader_bad_row(r->load); /* before another error takes the place of its own */
+    bool bad_row = tune_loader_bad_row(r->load); /* ask before another error replaces it */
     int status = c->options.log ? tune_logger_catch_up(c->options.log, &at) : 0;
     if (!at.finished) {
         at.stopped = "an error";
-        TRY(tune_loader_seek(r->load, &at)); /* the plan there, without the step at hand, as resuming computes it */
+        /* the plan without the current step, as a resumed run computes it */
+        TRY(tune_loader_seek(r->load, &at));
         at.planned_steps = tune_loader_planned_steps(r->load);
     }
     bool logged = !c->options.log || tune_logger_last_step(c->options.log) == at.step;
@@ -302,9 +309,9 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
     return status;
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
-/* The checkpoint is not whole; the error says how. */
+/* Report that the checkpoint is not complete. The error gives the details. */
 static int broken(const struct tune_checkpoint *c)
 {
     bool memory = tune_error_kind() == TUNE_ERROR_CANNOT; /* that an older one would need as well */
@@ -312,7 +319,7 @@ static int broken(const struct tune_checkpoint *c)
     return -1;
 }
 
-/* config.json and the tokenizer are what they were when the checkpoint was saved. */
+/* Check that config.json and the tokenizer are unchanged since the checkpoint. */
 static int same_source(struct tune_checkpoint *c, const struct tune_model *m)
 {
     char what[64], state[TUNE_PATH_MAX];
@@ -329,7 +336,7 @@ static int same_source(struct tune_checkpoint *c, const struct tune_model *m)
     return -1;
 }
 
-/* Checkpoints of a later step would be taken for this run's. */
+/* Remove checkpoints of later steps, which would look like this run's. */
 static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
 {
     int64_t *steps;
@@ -347,7 +354,7 @@ static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
     return status;
 }
 
-/* The links as they were when this checkpoint was saved, or would have been a moment later. */
+/* Restore the links as they were when this checkpoint was saved. */
 static int set_links(struct tune_checkpoint *c, const struct tune_progress *at, bool finished)
 {
     char path[TUNE_PATH_MAX];
@@ -356,7 +363,7 @@ static int set_links(struct tune_checkpoint *c, const struct tune_progress *at, 
     return set_link(c, "checkpoint-final", finished ? at->step : 0);
 }
 
-/* The folder's name says the step that its files are of. */
+/* Check that the folder's name has the step of its files. */
 static int named_by_step(const char *checkpoint, const struct tune_progress *then)
 {
     const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
@@ -366,7 +373,7 @@ static int named_by_step(const char *checkpoint, const struct tune_progress *the
     return -1;
 }
 
-/* By what is left of the rows the run comes to as many steps as it was to have. */
+/* Check that the remaining rows still give the planned number of steps. */
 static int same_plan(struct tune_checkpoint *c, const struct tune_loader *load, const struct tune_progress *then)
 {
     char was[32], now[32];
@@ -386,7 +393,7 @@ static int same_rows(struct tune_checkpoint *c, struct tune_loader *load, const 
     return tune_logger_data_agrees(c->options.log, then->rows, !then->rows_hash ? -1 : now == then->rows_hash);
 }
 
-/* The first step begins from an adapter of somebody's. */
+/* Load the adapter that training starts from. */
 static int begin(struct tune_checkpoint *c, struct tune_model *m)
 {
     char text[512];
@@ -405,8 +412,7 @@ static int begin(struct tune_checkpoint *c, struct tune_model *m)
     return status;
 }
 
-/* Tell how much disk the checkpoints after that step will take. Too little is a warning or an
- * error. */
+/* Report the disk space that later checkpoints need. Too little is a warning or an error. */
 static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_loader *load,
                     int64_t step)
 {

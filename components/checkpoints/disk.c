@@ -1,4 +1,4 @@
-/* disk.c - a forecast of the disk that checkpoints take, from the table of parameters and the plan. */
+/* disk.c - estimate the disk space of checkpoints, from the parameter table and the plan. */
 #include "checkpoints/disk.h"
 
 #include <inttypes.h>
@@ -9,10 +9,11 @@
 #include "models/companions.h"
 #include "models/lora.h"
 
-enum { ENTRY = 128, FILES = 4096 }; /* bytes: a tensor's entry in a header; small files of a checkpoint */
-#define MANY ((int64_t)1 << 40) /* checkpoints: no disk holds more */
+/* bytes: a tensor's entry in a header; the small files of a checkpoint */
+enum { ENTRY = 128, FILES = 4096 };
+#define MANY ((int64_t)1 << 40) /* checkpoints; no disk holds more */
 
-/* Steps still to come that n divides. */
+/* Number of future steps that n divides. */
 static int64_t times(const struct tune_disk_plan *p, int64_t n)
 {
     int64_t count = n > 0 ? p->steps / n - p->from / n : 0;
@@ -23,11 +24,12 @@ int64_t tune_disk_plan_count(const struct tune_disk_plan *p)
 {
     int64_t evaluations = times(p, p->eval_every), every = times(p, p->save_every);
     bool last = p->at_end && p->steps > p->from && !(p->save_every > 0 && p->steps % p->save_every == 0);
-    if (p->keep_last > 0) { /* the newest, the new one before the oldest of them goes, the best */
+    /* the newest ones, a new one before the oldest is removed, and the best */
+    if (p->keep_last > 0) {
         int64_t saved = every + last + evaluations, most = (int64_t)p->keep_last + 1 + (evaluations > 0);
         return saved < most ? saved : most;
     }
-    int64_t best = last ? 1 : 2; /* the best so far, and a new best before that one goes */
+    int64_t best = last ? 1 : 2; /* the best so far, and a new best before that is removed */
     return every + last + (evaluations < best ? evaluations : best);
 }
 

@@ -1,4 +1,4 @@
-/* state.c - progress.json and the F32 files beside it, written and read back. */
+/* state.c - write and read progress.json and the F32 files beside it. */
 #include "checkpoints/state.h"
 
 #include <cjson/cJSON.h>
@@ -25,7 +25,7 @@ enum { PROGRESS_MAX = 1 << 20 };
 
 enum kind { WHOLE, INT, REAL, YES };
 
-/* What is kept of struct tune_progress; `evaluation`: only once there was one. */
+/* The saved members of struct tune_progress. evaluation: only after the first evaluation. */
 static const struct field {
     const char *name;
     size_t at;
@@ -37,7 +37,8 @@ static const struct field {
     FIELD(tokens, WHOLE, false),        FIELD(labels, WHOLE, false),        FIELD(padded_tokens, WHOLE, false),
     FIELD(epoch, REAL, false),          FIELD(finished, YES, false),        FIELD(eval_step, WHOLE, true),
     FIELD(eval_loss, REAL, true),       FIELD(best_loss, REAL, true),       FIELD(best_step, WHOLE, true),
-    FIELD(stale, INT, true),            FIELD(patience_loss, REAL, true), /* early_stop: by the patience of who goes on */
+    /* early_stop is computed again with the present patience */
+    FIELD(stale, INT, true),            FIELD(patience_loss, REAL, true),
 #undef FIELD
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
@@ -53,8 +54,8 @@ static bool put(cJSON *json, const struct field *f, const struct tune_progress *
     }
 }
 
-/* What was saved beside progress.json, by its content, so that files of another step or run are not taken for it: the F32
- * weights, wherever they lie, the moments, and the recipe's extra tensors. "": there are none. */
+/* Hashes of the files saved with progress.json, to detect files of another step or run. They are
+ * the F32 weights (in either place), the moments and the recipe's extra tensors. "": none. */
 enum { WEIGHTS, MOMENTS, EXTRAS, FILES };
 static const char *const hash_names[FILES] = {"weights_hash", "optimizer_hash", "extra_hash"};
 static const char weights_name[] = "state/weights.safetensors", moments_name[] = "state/optimizer.safetensors";
@@ -118,7 +119,7 @@ static bool get(const cJSON *value, const struct field *f, struct tune_progress 
     return f->kind == REAL ? isfinite(number) : whole;
 }
 
-/* The set's rows are a whole number. */
+/* True if the number of rows in the set is an integer. */
 static bool rows_make_sense(const struct tune_progress *at)
 {
     double set = at->epoch > 0 ? (double)at->rows / at->epoch : NAN;
@@ -139,7 +140,8 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
         if ((evaluated || !fields[i].evaluation) &&
             !get(cJSON_GetObjectItemCaseSensitive(json, fields[i].name), &fields[i], at))
             wrong = fields[i].name;
-    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(json, "rows_hash"); /* older ones have none */
+    /* absent in older files */
+    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(json, "rows_hash");
     at->rows_hash = cJSON_IsString(hash) ? strtoull(hash->valuestring, NULL, 16) : 0;
     cJSON_Delete(json);
     if (!wrong && (at->step < 1 || at->eval_step > at->step || at->best_step > at->eval_step))
@@ -160,14 +162,14 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
 
 /* ---- tensors ---- */
 
-/* Tensors of one F32 file: numbers of one kind, under a prefix. */
+/* The tensors of one kind in an F32 file, with a prefix for their names. */
 struct tensor_list {
     struct tune_model *m;
     const char *prefix;
-    int which; /* enum tune_values; with adapters weights are the trainable ones */
+    int which; /* enum tune_values; with adapters only trainable weights */
 };
 
-/* Whether the i-th parameter is in this list. */
+/* True if the i-th parameter is in this list. */
 static bool listed(const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
@@ -235,7 +237,7 @@ static int write_f32(const char *path, const struct tensor_list *lists, int coun
     return status;
 }
 
-/* The moments that there are: their number. */
+/* Make lists of the moments that exist. Returns their number. */
 static int moments_of(struct tensor_list lists[2], struct tune_model *m)
 {
     static const char *const prefixes[] = {"m.", "v."};
@@ -246,7 +248,8 @@ static int moments_of(struct tensor_list lists[2], struct tune_model *m)
     return n;
 }
 
-/* The recipe's extra tensors: how many kinds. prefixes: room for their names. */
+/* Make lists of the recipe's extra tensors. Returns the number of kinds. prefixes: room for their
+ * names. */
 static int extras_of(struct tensor_list lists[TUNE_EXTRAS], char prefixes[TUNE_EXTRAS][40], struct tune_model *m)
 {
     int n = 0;
@@ -277,10 +280,11 @@ int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_o
     TRY(extra > 0 ? write_f32(path, extras, extra, at->step) : 0);
     TRY(tune_path(path, "%s/%s", checkpoint, weights_name));
     TRY(weights ? write_f32(path, &(struct tensor_list){m, "", TUNE_WEIGHT}, 1, at->step) : 0);
-    return tune_state_write_progress(checkpoint, at); /* last: it says what the others hold */
+    /* last, because it holds hashes of the others */
+    return tune_state_write_progress(checkpoint, at);
 }
 
-/* ---- and back ---- */
+/* ---- reading ---- */
 
 static bool same_shape(const struct tune_array *t, const struct tune_parameter *p)
 {
@@ -290,7 +294,7 @@ static bool same_shape(const struct tune_array *t, const struct tune_parameter *
     return same;
 }
 
-/* t's values to where they belong. */
+/* Copy t's values to the parameter. */
 static int put_values(const char *path, const char *name, const struct tune_array *t, const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
@@ -302,7 +306,7 @@ static int put_values(const char *path, const char *name, const struct tune_arra
     return tune_model_write(l->m, p, l->which, 0, p->count, t->data);
 }
 
-/* A whole F32 file of the checkpoint, which must hold these tensors and no other. */
+/* Read a whole F32 file of the checkpoint, which must hold exactly these tensors. */
 static int read_f32(const char *checkpoint, const char *file, const struct tensor_list *lists, int count, int64_t *steps)
 {
     char path[TUNE_PATH_MAX];
@@ -330,7 +334,7 @@ static int read_f32(const char *checkpoint, const char *file, const struct tenso
     return status;
 }
 
-/* The weights of the checkpoint's own folder, which were saved in full. */
+/* Read the weights of the checkpoint's own folder, which are F32. */
 static int read_saved(const char *checkpoint, const struct tensor_list *l)
 {
     if (tune_model_lora(l->m))
@@ -345,7 +349,7 @@ static int read_saved(const char *checkpoint, const struct tensor_list *l)
     return status;
 }
 
-/* The files are those that were saved with progress.json. */
+/* Check that the files were saved together with progress.json. */
 static int saved_together(const char *checkpoint)
 {
     char path[TUNE_PATH_MAX], text[FILES][32], paths[FILES][TUNE_PATH_MAX];
@@ -379,5 +383,5 @@ int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_op
     }
     if (extra > 0 || tune_folder_has(checkpoint, extras_name))
         TRY(read_f32(checkpoint, extras_name, extras, extra, &steps));
-    return saved_together(checkpoint); /* last: of a file that is cut short reading it knows more */
+    return saved_together(checkpoint); /* last, because reading reports a truncated file better */
 }

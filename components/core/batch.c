@@ -1,4 +1,4 @@
-/* batch.c - a batch made from ids. */
+/* batch.c - make a batch from token ids. */
 #include "core/batch.h"
 
 #include <stdbool.h>

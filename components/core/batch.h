@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* The label of a position that is not trained (PyTorch's ignore_index). */
+/* Label of a position that is not trained (PyTorch's ignore_index). */
 #define TUNE_NO_LABEL (-100)
 
 /* A batch has B rows of T positions, padded on the right to the longest row. Labels are already
@@ -20,7 +20,7 @@
  * Here each position of the padding sees only itself. */
 struct tune_batch {
     int B, T;
-    const int32_t *ids;      /* [B,T]; padding holds the id 0 */
+    const int32_t *ids;      /* [B,T]; padding has id 0 */
     const int32_t *labels;   /* [B,T] */
     const int32_t *lengths;  /* [B]; tokens of the row or pack, at most T */
     const int64_t *rows;     /* [B]; the row's index in its data set; NULL with packing */

@@ -1,4 +1,4 @@
-/* clock.c - the two clocks. */
+/* clock.c - read the clocks. */
 #include "core/clock.h"
 
 #include <time.h>

@@ -1,14 +1,17 @@
-/* decimal.c - the shortest decimal of a double, by Schubfach, and its two spellings.
+/* decimal.c - the shortest decimal of a double, with the Schubfach algorithm.
  *
- * A double v = c x 2^q is what every decimal between its two half-way points reads back as:
+ * A double v = c x 2^q is the result of reading any decimal between its two half-way points:
  *
- *        (4c-2) 2^(q-2)          4c 2^(q-2)          (4c+2) 2^(q-2)        (c = 2^52: the lower one is 4c-1)
- *     ---------|----------------------|----------------------|---------    the ends belong to it where c is even
+ *        (4c-2) 2^(q-2)          4c 2^(q-2)          (4c+2) 2^(q-2)
+ *     ---------|----------------------|----------------------|---------
  *           lower                     v                    upper
  *
- * With 10^k <= 2^q < 10^(k+1) (c = 2^52: 10^k <= 3/4 2^q) there is at most one multiple of 10^(k+1) in that interval, and it
- * is the shortest decimal; without one, the nearest multiple of 10^k is. So all that has to be known of v, lower and upper
- * is 4/10^k of each, rounded down, with a lowest bit that is set where something was lost. */
+ * The ends belong to the interval if c is even. For c = 2^52 the lower end is (4c-1) 2^(q-2).
+ *
+ * Choose k with 10^k <= 2^q < 10^(k+1); for c = 2^52, 10^k <= 3/4 2^q. The interval then has at
+ * most one multiple of 10^(k+1). If there is one, it is the shortest decimal. Otherwise it is the
+ * nearest multiple of 10^k. This needs v, lower and upper times 4/10^k, rounded down, with the
+ * lowest bit set if they were not exact. */
 #include "core/decimal.h"
 
 #include <math.h>
@@ -18,7 +21,8 @@
 #include "core/hash.h"
 #include "core/powers_of_ten.h"
 
-/* floor(q log10(2)), floor(q log10(2) + log10(3/4)), floor(e log2(10)), right for every exponent there is (tested). */
+/* floor(q log10(2)), floor(q log10(2) + log10(3/4)) and floor(e log2(10)). Tests check them for all
+ * exponents. */
 static int log10_of_power_of_2(int q, bool three_quarters)
 {
     return (q * 1262611 - (three_quarters ? 524031 : 0)) >> 22;
@@ -29,10 +33,11 @@ static int log2_of_power_of_10(int e)
     return (e * 1741647) >> 19;
 }
 
-/* g x c / 2^128, rounded down, its lowest bit set where that was not exact. g is rounded up by less than 1, which adds less
- * than 2^64 to the product: a whole result stays whole, and no other comes near enough to a whole one from below to reach it
- * (checked with continued fractions over all c, for each q). Two come nearer from above than can be seen, both to an odd
- * one, whose lowest bit is set anyway. */
+/* g x c / 2^128, rounded down; the lowest bit is set if that was not exact. g is rounded up by less
+ * than 1, which adds less than 2^64 to the product. So an exact integer stays one, and no other
+ * product reaches the next integer. This was checked for each q over all c with continued
+ * fractions. Two products are too close above an integer to notice, but those integers are odd, so
+ * the lowest bit is set anyway. */
 static uint64_t scaled(const uint64_t g[2], uint64_t c)
 {
     uint64_t carried, high;
@@ -47,7 +52,7 @@ void tune_decimal(double value, uint64_t *digits, int *exponent)
     memcpy(&bits, &value, sizeof bits);
     uint64_t c = bits & 0xFFFFFFFFFFFFF;
     int biased = (int)(bits >> 52 & 0x7FF), q = (biased ? biased : 1) - 1075;
-    bool narrow = c == 0 && biased > 1; /* a power of two: the one below is nearer */
+    bool narrow = c == 0 && biased > 1; /* a power of two: the double below is nearer */
     c |= biased ? (uint64_t)1 << 52 : 0;
     *digits = 0;
     *exponent = 0;
@@ -77,7 +82,7 @@ void tune_decimal(double value, uint64_t *digits, int *exponent)
     *exponent = k;
 }
 
-/* As Python's repr() has it; of what is whole, with ".0" if point. */
+/* Write value as Python's repr() does. point: write ".0" after an integer. */
 static int spell(char *text, double value, bool point)
 {
     char reversed[20], *to = text;

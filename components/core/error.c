@@ -9,7 +9,8 @@ static _Thread_local struct tune_error last;
 
 static void set(enum tune_error_kind kind, const char *format, va_list args)
 {
-    char text[sizeof last.text]; /* apart: the arguments may point into the old text */
+    /* a separate buffer, because the arguments may point into the old text */
+    char text[sizeof last.text];
     int n = vsnprintf(text, sizeof text, format, args);
     if (n >= (int)sizeof text)
         memcpy(text + sizeof text - 4, "...", 4);

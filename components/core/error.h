@@ -1,4 +1,4 @@
-/* error.h - what went wrong, in words, for the caller to show or to handle.
+/* error.h - error messages of the library.
  *
  * A function of this library that fails sets the thread's error text and returns -1 or NULL. It
  * never prints and never ends the program: the owner of main() decides what to do. Example:
@@ -38,7 +38,7 @@ int tune_error_set(const char *format, ...) TUNE_PRINTF(1, 2);
 int tune_error_usage(const char *format, ...) TUNE_PRINTF(1, 2);
 int tune_error_set_kind(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
 
-/* tune_error_prefix - put text before the present message; the kind stays. */
+/* tune_error_prefix - insert text before the current message. The kind stays. */
 void tune_error_prefix(const char *format, ...) TUNE_PRINTF(1, 2);
 
 /* tune_error_message - this thread's last error text; "" if there is none. Valid until its next

@@ -1,5 +1,5 @@
-/* float16.h - the two 16-bit float types, by bits. Rounds to nearest, ties to even; NaN stays
- * NaN. */
+/* float16.h - convert float32 to and from the two 16-bit float types. It rounds to nearest, ties to
+ * even. NaN stays NaN. */
 #ifndef TUNE_CORE_FLOAT16_H
 #define TUNE_CORE_FLOAT16_H
 
@@ -50,7 +50,7 @@ static inline uint16_t tune_float_to_f16(float f)
     uint32_t bits = tune_float_bits(f), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000)
         return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 1023));
-    if (magnitude >= 0x477ff000) /* rounds above the largest, 65504 */
+    if (magnitude >= 0x477ff000) /* rounds to more than the largest, 65504: infinity */
         return (uint16_t)(sign | 0x7c00);
     if (magnitude < 0x38800000) { /* subnormal: adding 0.5 rounds to a multiple of 2^-24 */
         float sum = tune_float_from_bits(magnitude) + 0.5f;

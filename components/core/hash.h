@@ -1,5 +1,4 @@
-/* hash.h - the 64 x 64 -> 128 bit product that the random numbers and hashes are made of; a hash
- * with a key. */
+/* hash.h - the 64 x 64 -> 128 bit product for random numbers and hashes, and a hash with a key. */
 #ifndef TUNE_CORE_HASH_H
 #define TUNE_CORE_HASH_H
 
@@ -17,8 +16,8 @@ static inline uint64_t tune_multiply(uint64_t a, uint64_t b, uint64_t *high)
     return (uint64_t)product;
 }
 
-/* tune_siphash - SipHash-2-4 of data: without the key nobody can tell what it is of, not even by
- * trying all likely data. Source: Aumasson, Bernstein 2012, "SipHash: a fast short-input PRF". */
+/* tune_siphash - SipHash-2-4 of data. Without the key nobody can guess the data from the hash, even
+ * by trying likely data. Source: Aumasson, Bernstein 2012, "SipHash: a fast short-input PRF". */
 uint64_t tune_siphash(const void *data, size_t size, const uint8_t key[16]);
 
 #ifdef __cplusplus

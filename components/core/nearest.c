@@ -1,10 +1,10 @@
-/* nearest.c - edits between names. */
+/* nearest.c - edit distance between names. */
 #include "core/nearest.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Edits between a and b (insert, delete, replace, swap of neighbours), '-' and '_' equal. */
+/* Number of edits from a to b: insert, delete, replace, swap neighbours. '-' and '_' are equal. */
 static int edits(const char *a, const char *b)
 {
     enum { MOST = 64 };
@@ -29,7 +29,7 @@ static int edits(const char *a, const char *b)
     return d[n % 3][m];
 }
 
-/* The name with '-' for '_', cut where it is longer than any that is known. */
+/* Copy the name with '-' for '_', cut to the buffer. */
 static void dashed(char text[128], const char *name)
 {
     snprintf(text, 128, "%s", name);
@@ -46,11 +46,12 @@ const char *tune_nearest(const char *name, const char *const *names, int count, 
     for (int i = 0; i < count; i++) {
         dashed(known, names[i]);
         int away = edits(name, names[i]), size = (int)strlen(known), like = 0;
-        /* "per-device-train-batch-size" means "batch-size", however many letters are too many */
+        /* "per-device-train-batch-size" matches "batch-size", whatever the number of extra
+         * letters */
         if (away > 1 && size > 3 && strlen(typed) > 3 && (strcasestr(typed, known) || strcasestr(known, typed)))
             away = 1, like = size;
         else if (away > 1 && strlen(typed) > 1 && !strncasecmp(known, typed, strlen(typed)))
-            away = 1, like = size; /* "log": log-every */
+            away = 1, like = size; /* a prefix: "log" matches log-every */
         if (!best || away < least || (away == least && like > likest))
             best = names[i], least = away, likest = like;
     }

@@ -1,4 +1,5 @@
-/* nf4.c - 4-bit NormalFloat. Compiled without fused multiply-adds (Makefile): a scale is a product, rounded, and a sum. */
+/* nf4.c - 4-bit NormalFloat. The Makefile compiles it without fused multiply-adds, so that products
+ * are rounded before sums. */
 #include "core/nf4.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "core/nf4_levels.h"
 
 enum { BLOCK = TUNE_NF4_BLOCK, BLOCKS = TUNE_NF4_BLOCKS };
-#define SMALLEST 1e-38f /* a block's magnitude counts as no less: its reciprocal is finite */
+#define SMALLEST 1e-38f /* smallest divisor of a block, so that its reciprocal is finite */
 
 static int64_t blocks_of(int64_t count, int64_t block)
 {
@@ -74,7 +75,7 @@ void tune_nf4_abandon(struct tune_nf4_writer *w)
     memset(w, 0, sizeof *w);
 }
 
-/* The largest magnitude of n numbers; infinite where one is not finite. */
+/* The largest magnitude of n values; infinity if a value is not finite. */
 static float largest(const float *x, int64_t n)
 {
     uint32_t most = 0;
@@ -85,8 +86,8 @@ static float largest(const float *x, int64_t n)
     return tune_float_from_bits(most < 0x7f800000 ? most : 0x7f800000);
 }
 
-/* What n numbers are multiplied by, or, in a last block that is not full, divided by: that is the published rule, and
- * *magnitude is then no less than the smallest. */
+/* Scale n values by their absmax. A full block multiplies by the reciprocal; a last block that is
+ * not full divides. This follows the published code. *magnitude is then at least SMALLEST. */
 static void scale(const float *x, int64_t n, int64_t whole, float *magnitude, float *scaled)
 {
     float divisor = *magnitude > SMALLEST ? *magnitude : SMALLEST, factor = 1 / divisor;
@@ -99,7 +100,8 @@ static void scale(const float *x, int64_t n, int64_t whole, float *magnitude, fl
     }
 }
 
-/* A block of n numbers, all but the last 64 of them. Of two levels equally near the lower is taken. */
+/* Quantize a block of n values; only the last block has fewer than 64. Ties take the lower
+ * level. */
 static int quantise(struct tune_nf4_writer *w, const float *x, int64_t n)
 {
     float scaled[BLOCK] = {0}, bounds[15], *magnitude = w->magnitudes + w->at / BLOCK;
@@ -120,7 +122,8 @@ static int quantise(struct tune_nf4_writer *w, const float *x, int64_t n)
             code[i] += scaled[i] > bounds[b];
     uint8_t *to = w->codes + w->at / 2;
     for (int64_t i = 0; i < n; i += 2)
-        to[i / 2] = (uint8_t)(code[i] << 4 | code[i + 1]); /* behind an odd end: the level of zero */
+        /* the padding after an odd count is the level of zero */
+        to[i / 2] = (uint8_t)(code[i] << 4 | code[i + 1]);
     w->at += n;
     return 0;
 }
@@ -150,10 +153,10 @@ int tune_nf4_write(struct tune_nf4_writer *w, const float *from, int64_t n)
     return status;
 }
 
-/* The level nearest to x; of two equally near the lower. */
+/* The level nearest to x; ties take the lower one. */
 static uint8_t nearest8(float x)
 {
-    int low = 0, high = 255; /* it is one of low .. high */
+    int low = 0, high = 255; /* the result is in low .. high */
     while (low < high) {
         int middle = (low + high) / 2;
         if (x > (levels8[middle] + levels8[middle + 1]) / 2)
@@ -199,8 +202,9 @@ static float level_at(const uint8_t *codes, int64_t i)
     return levels4[i % 2 ? codes[i / 2] & 15 : codes[i / 2] >> 4];
 }
 
-/* n numbers from the begin of a byte, times scale. A byte becomes two indices: 8 of them widened to 64 bits each, one half
- * shifted down, the other up; what a permutation does not look at need not be masked. */
+/* Dequantize n values from the start of a byte. A byte gives two indices: 8 bytes are widened to 64
+ * bits each, and one half is shifted down, the other up. The permutation ignores the other bits, so
+ * no mask is needed. */
 static void expand(const uint8_t *codes, int64_t n, float scale, float *out)
 {
     int64_t i = 0;
@@ -218,7 +222,8 @@ static void expand(const uint8_t *codes, int64_t n, float scale, float *out)
         memcpy(&four, codes + i / 2, 4);
         __m256i bytes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
         __m256i index = _mm256_or_si256(_mm256_srli_epi64(bytes, 4), _mm256_slli_epi64(bytes, 32));
-        __m256 upper = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)); /* its sign: the level is one of the higher half */
+        /* the sign selects the upper half of the levels */
+        __m256 upper = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));
         __m256 level = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, index), _mm256_permutevar8x32_ps(high, index), upper);
         _mm256_storeu_ps(out + i, _mm256_mul_ps(level, every));
     }

@@ -1,14 +1,17 @@
-/* nf4_levels.h - NF4's levels, of numbers and of magnitudes, ascending; tests/reference/make_nf4.py prints them. */
+/* nf4_levels.h - the levels of NF4 for weights and for absmax, ascending.
+ * tests/reference/make_nf4.py prints them. */
 #ifndef TUNE_CORE_NF4_LEVELS_H
 #define TUNE_CORE_NF4_LEVELS_H
 
-/* Quantiles of a normal distribution, 7 below and 8 above zero, and zero itself; the outermost become -1 and 1. */
+/* Quantiles of a normal distribution: 7 below zero, zero, 8 above. The outermost are scaled to -1
+ * and 1. */
 static const float levels4[16] = {
     -1.f, -0.696192801f, -0.525073051f, -0.394917488f, -0.284441382f, -0.18477343f, -0.0910500363f, 0.f, 0.0795802996f,
     0.160930201f, 0.246112302f, 0.337915242f, 0.440709829f, 0.562617004f, 0.722956836f, 1.f,
 };
 
-/* A sign, a power of ten from 1e-6 to 1, and the middles of 1, 2, 4, .. 64 equal parts of 0.1 to 1; and zero and one. */
+/* Levels of absmax: a sign times a power of ten from 1e-6 to 1, times the middles of 1, 2, 4, .. 64
+ * equal parts of 0.1 to 1. Zero and one are added. */
 static const float levels8[256] = {
     -0.992968738f, -0.978906274f, -0.96484375f, -0.950781226f, -0.936718762f, -0.922656238f, -0.908593774f,
     -0.89453125f, -0.880468726f, -0.866406262f, -0.852343738f, -0.838281274f, -0.82421875f, -0.810156226f,

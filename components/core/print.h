@@ -1,4 +1,4 @@
-/* print.h - numbers and texts as this library writes them. */
+/* print.h - print numbers and text. */
 #ifndef TUNE_CORE_PRINT_H
 #define TUNE_CORE_PRINT_H
 
@@ -8,18 +8,20 @@
 
 #include "core/decimal.h"
 
-/* tune_number_text - the shortest decimal text that reads back as the same double, into text, which
- * is returned. cJSON_CreateNumber may be one unit in the last place off: where a figure must
- * survive being written and read, this goes in with cJSON_CreateRaw; value is finite then. */
+/* tune_number_text - write the shortest decimal that reads back as value, which must be finite.
+ * Returns text. Use it with cJSON_CreateRaw for exact figures: cJSON_CreateNumber may be off by one
+ * unit in the last place. */
 static inline const char *tune_number_text(char text[TUNE_DECIMAL_SIZE], double value)
 {
     tune_decimal_json(text, value);
     return text;
 }
 
-/* tune_print_plain - text onto stream with its control characters, but those in keep, spelled out
- * (\n, \x1b, and \x9b for U+009B, which terminals obey too). tune_print_line_of - all of them: what
- * people and files put into a setting stays on its line and moves no cursor. */
+/* tune_print_plain - print text with control characters escaped (\n, \x1b, and \x9b for U+009B,
+ * which terminals also obey). Characters in keep are not escaped.
+ *
+ * tune_print_line_of - escape all of them, so that text from users and files stays on its line and
+ * moves no cursor. */
 static inline void tune_print_plain(FILE *stream, const char *text, const char *keep)
 {
     for (; *text; text++) {
@@ -40,8 +42,8 @@ static inline void tune_print_line_of(FILE *stream, const char *text)
     tune_print_plain(stream, text, "");
 }
 
-/* tune_blank_controls - the same for a text that goes into a message, in place: each byte of a
- * control character is '?'. */
+/* tune_blank_controls - replace each byte of a control character by '?', in place, for a
+ * message. */
 static inline void tune_blank_controls(char *text)
 {
     for (; *text; text++) {

@@ -24,7 +24,7 @@ struct tune_progress {
     double fraction;       /* 0..1: step / planned_steps, or rows / planned_rows */
     bool evaluated;        /* an evaluation has run; the next seven fields describe it */
     int64_t eval_step;     /* step of the last evaluation */
-    double eval_loss;      /* its loss, nats per token */
+    double eval_loss;      /* its loss, nats per label */
     double best_loss;      /* lowest eval_loss so far */
     int64_t best_step;     /* the step with best_loss */
     bool best;             /* the last evaluation is the best so far, and was at this step */

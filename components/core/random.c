@@ -24,7 +24,7 @@ double tune_random_uniform(uint64_t seed, uint64_t stream, uint64_t counter)
 
 double tune_random_normal(uint64_t seed, uint64_t stream, uint64_t counter)
 {
-    /* Box & Muller 1958; 1-u lies in (0,1] so the logarithm is finite. */
+    /* Box & Muller 1958. 1-u is in (0,1], so the logarithm is finite. */
     double u = 1.0 - tune_random_uniform(seed, stream, 2 * counter);
     double v = tune_random_uniform(seed, stream, 2 * counter + 1);
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
@@ -32,11 +32,11 @@ double tune_random_normal(uint64_t seed, uint64_t stream, uint64_t counter)
 
 uint64_t tune_random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_t index)
 {
-    int half = 1; /* the network permutes 2*half bits, the least even number that holds n-1 */
+    int half = 1; /* the network permutes 2*half bits, the smallest even number that holds n-1 */
     while (half < 32 && (n - 1) >> (2 * half) != 0)
         half++;
     uint64_t mask = half == 32 ? 0xffffffffu : ((uint64_t)1 << half) - 1;
-    do { /* walk the cycle until it is back inside 0..n-1: at most 4 turns on average */
+    do { /* repeat until the result is in 0..n-1: at most 4 rounds on average */
         uint64_t left = index >> half, right = index & mask;
         for (uint64_t round = 0; round < 6; round++) {
             uint64_t next = left ^ (tune_random_u64(seed, stream ^ (round + 1) << 56, right) & mask);

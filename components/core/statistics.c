@@ -1,4 +1,4 @@
-/* statistics.c - means, spreads, and Welch's test. */
+/* statistics.c - means, spreads and Welch's test. */
 #include "core/statistics.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The sum is kept as large and small part (Neumaier): a million values of one size lose no digits. */
+/* Neumaier summation: a million values of one size lose no digits. */
 static double mean_of(const double *values, int count)
 {
     double sum = 0, rest = 0;
@@ -92,7 +92,7 @@ static double incomplete_beta(double x, double a, double b)
 {
     if (x <= 0 || x >= 1)
         return x <= 0 ? 0 : 1;
-    int sign; /* of gamma: all are positive; lgamma itself would keep it for the whole process */
+    int sign; /* lgamma_r, because lgamma stores the sign in a global; all signs are positive */
     double lead = exp(lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign) + a * log(x) + b * log1p(-x));
     return x < (a + 1) / (a + b + 2) ? lead * beta_fraction(x, a, b) / a : 1 - lead * beta_fraction(1 - x, b, a) / b;
 }

@@ -188,7 +188,7 @@ int tune_convert(void *to, enum tune_dtype to_dtype, const void *from, enum tune
             memcpy(to, from, n * dtypes[to_dtype].bits / 8);
         return 0;
     }
-    /* Constant dtypes in each call let the compiler make plain loops of the common pairs. */
+    /* With constant dtypes the compiler makes simple loops for the common pairs. */
     if (to_dtype == TUNE_F32 && from_dtype == TUNE_BF16)
         for (int64_t i = 0; i < n; i++)
             store(to, TUNE_F32, i, load(from, TUNE_BF16, i));

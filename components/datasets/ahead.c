@@ -1,4 +1,4 @@
-/* ahead.c - steps made before they are asked for: their rows read, tokenised, and packed. */
+/* ahead.c - make steps before they are needed: read, tokenize and pack their rows. */
 #include <signal.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "core/try.h"
 #include "datasets/loading.h"
 
-/* Takes note of what a step came to; 0, or 1: stop. */
+/* Record the result of making a step. 0, or 1: stop. */
 static int hand_over(struct tune_loader *load, int status)
 {
     pthread_mutex_lock(&load->lock);
@@ -25,8 +25,8 @@ static int hand_over(struct tune_loader *load, int status)
     return stop;
 }
 
-/* There may be a million rows to leave out before a step is full: the end of the run does not wait
- * for them. */
+/* True if the helper must stop. A step may have to skip a million rows, and the end of the run must
+ * not wait for that. */
 static bool interrupted(struct tune_loader *load)
 {
     pthread_mutex_lock(&load->lock);
@@ -42,8 +42,8 @@ static void leave_out(struct tune_made *s, const struct tune_example *x)
     s->unlabelled += !x->bad && !x->cut_away;
 }
 
-/* The next rows of the epoch, until the step at w has all the rows with a label that it has room
- * for. 1: interrupted. */
+/* Make the step at w: take rows of the epoch until it has all the labelled rows that fit. 1:
+ * interrupted. */
 static int make_step(struct tune_loader *load, const struct tune_walk *w)
 {
     struct tune_made *s = tune_made_at(load, w);
@@ -97,7 +97,7 @@ static void *helper(void *loader)
     }
 }
 
-/* Signals are for the program's own threads: the helper takes none. */
+/* The helper blocks all signals; they are for the program's own threads. */
 int tune_ahead_start(struct tune_loader *load)
 {
     sigset_t all, old;
@@ -131,7 +131,7 @@ void tune_ahead_again(struct tune_loader *load)
     bool ended = load->interrupted;
     pthread_mutex_unlock(&load->lock);
     if (!ended)
-        return; /* a helper that ends from here on is found by tune_ahead_ensure */
+        return; /* tune_ahead_ensure notices a helper that ends after this check */
     tune_ahead_stop(load);
     load->interrupted = load->quit = false;
 }

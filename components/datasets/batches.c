@@ -1,9 +1,9 @@
-/* batches.c - from a step's rows or packs to micro-batches: padding and labels. */
+/* batches.c - micro-batches of a step's rows or packs: padding and labels. */
 #include <string.h>
 
 #include "datasets/loading.h"
 
-/* Row b of the batch: ids, labels one to the left of the tokens they name, the rest padding. */
+/* Write row b of the batch. labels[t] is ids[t+1]; the rest is padding. */
 static void put_row(struct tune_loader *load, const struct tune_example *x, int b, int T)
 {
     int32_t *ids = load->ids + (int64_t)b * T, *labels = load->labels + (int64_t)b * T;
@@ -17,7 +17,7 @@ static void put_row(struct tune_loader *load, const struct tune_example *x, int 
     }
 }
 
-/* The next packs of the step. */
+/* Write the next packs of the step. */
 static void next_packs(struct tune_loader *load, struct tune_batch *batch, int B)
 {
     const struct tune_packs *p = tune_packs_at(load, &load->at);
@@ -37,7 +37,7 @@ static void next_packs(struct tune_loader *load, struct tune_batch *batch, int B
     load->given += batch->row_count;
 }
 
-/* The next rows, each padded to the longest. */
+/* Write the next rows, each padded to the longest. */
 static void next_rows(struct tune_loader *load, struct tune_batch *batch, int B)
 {
     int64_t step = load->at.step, T = 1;
@@ -73,7 +73,7 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
         batch->tokens += load->lengths[b];
     load->put += B;
     if (load->put == load->count)
-        load->given = load->now; /* and what was left out behind the last row */
+        load->given = load->now; /* includes rows left out after the last one */
     load->tokens += batch->tokens;
     batch->label_count = load->label_count - labels;
     load->padded += (int64_t)B * batch->T;

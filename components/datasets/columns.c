@@ -1,4 +1,4 @@
-/* columns.c - names and values of columns, from JSON objects and from records of CSV. */
+/* columns.c - names and values of columns, in JSON objects and CSV records. */
 #include "datasets/columns.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static int find_header(struct tune_columns *c, const struct tune_rows *rows)
     return status;
 }
 
-/* The keys of one row; those of a row that turns out bad stay, and do no harm. */
+/* Add the keys of one row. Keys of a row that turns out bad stay; they do no harm. */
 static int add_keys(struct tune_columns *c, struct tune_json *j)
 {
     struct tune_text key;
@@ -89,7 +89,7 @@ int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool
         struct tune_row row = tune_rows_get(rows, i);
         struct tune_json j;
         if (row.size > TUNE_ROW_LIMIT)
-            continue; /* said when it is read */
+            continue; /* reading the row reports it */
         tune_json_start(&j, rows->path, row.text, row.size, row.line);
         int status = add_keys(c, &j);
         tune_json_free(&j);
@@ -119,7 +119,7 @@ const char *tune_columns_list(const struct tune_columns *c, char *text, size_t s
     snprintf(text, size, "none");
     for (int i = 0; i < c->count && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", c->names[i]);
-    tune_blank_controls(text); /* a message must not carry somebody's escape sequences to a terminal */
+    tune_blank_controls(text); /* no escape sequences from a file may reach the terminal */
     return text;
 }
 
@@ -150,7 +150,8 @@ static int keep(struct tune_values *v, struct tune_text text, size_t *offset)
     return 0;
 }
 
-/* Where the values lie; strings are decoded in a second look, for skipping what follows them needs the reader's buffer. */
+/* Find the values first and decode strings afterwards, because skipping values uses the reader's
+ * buffer. */
 static int find_values(struct tune_values *v, const char *const *names, int count)
 {
     struct tune_json *j = &v->json;

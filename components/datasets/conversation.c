@@ -1,4 +1,4 @@
-/* conversation.c - messages of a row, and the rules they keep. */
+/* conversation.c - read the messages of a row and check their rules. */
 #include "datasets/conversation.h"
 
 #include <stdio.h>
@@ -20,7 +20,8 @@ int tune_conversation_begin(struct tune_conversation *c, size_t row_size)
     c->used = 0;
     if (row_size + 1 <= c->bytes_room)
         return 0;
-    free(c->bytes); /* a decoded string and its NUL are no longer than the string with its quotes: this never grows */
+    /* large enough: a decoded string with its NUL is no longer than the quoted string */
+    free(c->bytes);
     c->bytes = malloc(row_size + 1);
     c->bytes_room = c->bytes ? row_size + 1 : 0;
     return c->bytes ? 0 : no_memory();
@@ -47,7 +48,7 @@ int tune_conversation_add(struct tune_conversation *c, const char *role, struct 
 
 /* ---- one message ---- */
 
-/* The role that a name stands for. */
+/* Translate the name of a role or sender to a role. */
 static int read_role(struct tune_json *j, bool sharegpt, const char **role)
 {
     static const struct {
@@ -96,7 +97,7 @@ static int read_part(struct tune_json *j)
     return text ? 0 : tune_json_fail(j, "a part of content without \"text\"");
 }
 
-/* A string, parts of text, or null. 1: there is some. */
+/* Check content: a string, text parts, or null. 1: there is text. */
 static int check_content(struct tune_json *j)
 {
     struct tune_text ignored;

@@ -1,4 +1,4 @@
-/* dataset.c - from a row of a file, or from the caller, to tokens and a mask. */
+/* dataset.c - from a row of a file, or a callback, to tokens and a mask. */
 #include "datasets/dataset.h"
 
 #include <pthread.h>
@@ -13,38 +13,39 @@
 #include "datasets/text_rows.h"
 #include "tokenizers/tokenizer.h"
 
-enum { PROBED_ROWS = 1000 };            /* searched for a readable one when bad rows are skipped */
-#define TOUCHED_LIMIT ((size_t)64 << 20) /* bytes of mapping that rows may make resident before they are given back */
-#define TOUCHED_ROW ((size_t)64 << 10)   /* what a page fault brings in around it */
-#define LONG_ROW ((size_t)64 << 10)      /* shorter ones are no part of a memory plan */
-enum { ROW_COST = 16, CHAT_COST = 28 };  /* bytes for a byte of a row, as tests/bench/bench_rows measures and some more */
-#define HELD_OUT_STREAM 0x68656c64u      /* keeps these draws apart from those of the orders of epochs */
+enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
+#define TOUCHED_LIMIT ((size_t)64 << 20) /* most resident bytes of the mapping */
+#define TOUCHED_ROW ((size_t)64 << 10)   /* bytes around a page fault that become resident */
+#define LONG_ROW ((size_t)64 << 10)      /* shorter rows do not count in the memory plan */
+/* memory in bytes for a byte of a row, measured by tests/bench/bench_rows, with reserve */
+enum { ROW_COST = 16, CHAT_COST = 28 };
+#define HELD_OUT_STREAM 0x68656c64u      /* other draws than those of epoch orders */
 
 struct tune_dataset {
-    struct tune_rows rows; /* of a file; else zeroed, and get gives the rows */
+    struct tune_rows rows; /* of a file; zeroed for a callback */
     int (*get)(void *context, int64_t row, struct tune_example *x);
     void *context;
     int64_t count;
     struct tune_tokenizer *tok;
-    struct tune_columns columns; /* of rows that have any */
+    struct tune_columns columns; /* if the rows have columns */
     struct tune_format format;
-    bool formatted;              /* by format; else a row's text is its field, or the row */
+    bool formatted;              /* true: rows have a format; false: a row is one text */
     char about[1024], warning[512];
     struct tune_text_rows text;
     char *response;
     size_t response_size;
     int32_t append_id; /* -1: none */
-    bool append_always; /* not only behind answers that nothing ends */
+    bool append_always; /* also without an open answer */
     int max_length;
     bool skip_bad_rows;
     uint64_t fingerprint;
-    struct tune_file_stamp stamp; /* of the file when it was opened */
-    pthread_mutex_t lock; /* of what follows */
+    struct tune_file_stamp stamp; /* when the file was opened */
+    pthread_mutex_t lock; /* protects the members below */
     struct tune_dataset_counts counts;
     size_t touched;
 };
 
-/* What reading one row needs; of the call, so that any number of threads may read. */
+/* Buffers to read one row. Each call has its own, so any number of threads may read. */
 struct scratch {
     struct tune_text_row text;
     struct tune_pieces pieces;
@@ -93,9 +94,10 @@ bool tune_example_has_label(const struct tune_example *x)
     return x->count > 0 && memchr(x->trained, 1, (size_t)x->count) != NULL;
 }
 
-/* Tokens and mask of a text in pieces, cut to max_length; *lost: it had labels, all beyond the cut. A token belongs to the
- * piece it begins in. One that the tokenizer's template added has no place in the text: before the text it is as the first
- * piece, after it as the last. What is appended is trained. */
+/* Copy tokens and mask of a text in pieces, cut to max_length. *lost: all labels were beyond the
+ * cut. A token belongs to the piece in which it begins. Tokens that the tokenizer's template added
+ * before the text belong to the first piece, those after it to the last. An appended token is
+ * trained. */
 static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces,
                 int count, struct tune_example *x, bool *lost)
 {
@@ -103,7 +105,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
     int at = 0;
     bool in_text = false, beyond = false;
     if (e->count >= 2 && e->starts[0] < 0 && e->starts[1] == 0 && e->ids[0] == e->ids[1])
-        first = 1; /* the text brings its own beginning-of-sequence token: one is enough */
+        first = 1; /* the text already begins with the beginning-of-sequence token */
     x->full_count = e->count - first + append;
     x->count = x->full_count < d->max_length ? x->full_count : d->max_length;
     TRY(tune_example_reserve(x, x->count));
@@ -127,13 +129,13 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
     return 0;
 }
 
-/* found: what else is known of a row than its tokens. */
+/* Facts about a row besides its tokens. */
 struct found {
-    bool lost;      /* its labels, to the cut */
+    bool lost;      /* the cut removed all labels */
     size_t touched; /* bytes of the mapping that were read */
 };
 
-/* A row whose text is its field, or the row itself. */
+/* Read a row whose text is a field or the row itself. */
 static int read_plain(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x,
                       bool *lost)
 {
@@ -183,7 +185,7 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
     return fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost);
 }
 
-/* A row that is too long is never read, so its size stands for it. */
+/* Hash a row. A row that is too long is not read; its size is hashed instead. */
 static uint64_t hash_row(const struct tune_dataset *d, const struct tune_row *row, int64_t i)
 {
     uint64_t seed = tune_hash64(d->rows.header.text, d->rows.header.size, (uint64_t)i);
@@ -204,7 +206,7 @@ static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example
     return status;
 }
 
-/* What a callback gave, checked: it is the caller's code, and its mistakes shall be named. */
+/* Check the result of a callback, so that mistakes in the caller's code get a clear error. */
 static int check_callback(struct tune_dataset *d, int64_t row, struct tune_example *x, struct found *found)
 {
     if (x->bad)
@@ -279,8 +281,8 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 
 /* ---- open and close ---- */
 
-/* Settle the field on the first row, the first that can be read where bad ones are skipped: what is misspelt is said
- * now, not after the model is loaded. */
+/* Choose the field from the first row, or the first readable one if bad rows are skipped. A
+ * misspelled name is then reported before the model is loaded. */
 static int probe(struct tune_dataset *d)
 {
     int64_t rows = !d->skip_bad_rows ? 1 : d->count < PROBED_ROWS ? d->count : PROBED_ROWS;
@@ -320,9 +322,9 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
     return tune_error_usage("the tokenizer has no token \"%s\" to append", token);
 }
 
-/* Looks for a row to train on among the first ones. A set that has none is refused now, not after
- * the model is loaded. Where later rows may have some, it is a warning: rows without any are left
- * out. */
+/* Look for a row to train on among the first ones. If the whole set has none, it is refused now,
+ * before the model is loaded. If later rows may have some, it is a warning, since rows without any
+ * are left out. */
 static int probe_formatted(struct tune_dataset *d)
 {
     int64_t rows = d->count < PROBED_ROWS ? d->count : PROBED_ROWS, bad = 0;
@@ -335,7 +337,7 @@ static int probe_formatted(struct tune_dataset *d)
         label = status == 0 && tune_example_has_label(&x);
         if (status < 0 && (i > 0 || d->skip_bad_rows) && (!d->skip_bad_rows || i + 1 < rows) && is_bad_row(d)) {
             bad++;
-            status = 0; /* it is said, or counted, when it is met */
+            status = 0; /* reported or counted when the row is read */
         }
     }
     tune_example_free(&x);
@@ -371,7 +373,7 @@ static void describe(struct tune_dataset *d)
     tune_blank_controls(d->about);
 }
 
-/* The format, and for one of text which field it is. */
+/* Choose the format, and for text the field. */
 static int settle_format(struct tune_dataset *d, const struct tune_dataset_options *o)
 {
     bool automatic = !o->row_format || !strcmp(o->row_format, "auto");
@@ -499,7 +501,8 @@ int64_t tune_dataset_rows(const struct tune_dataset *d)
 
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d)
 {
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&d->lock; /* reading a count changes nothing one can see */
+    /* locking does not change the visible state */
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&d->lock;
     pthread_mutex_lock(lock);
     struct tune_dataset_counts counts = d->counts;
     pthread_mutex_unlock(lock);

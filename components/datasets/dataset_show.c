@@ -1,4 +1,4 @@
-/* dataset_show.c - rows as the model sees them, for people. */
+/* dataset_show.c - print rows as the model sees them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "datasets/format.h"
 #include "tokenizers/tokenizer.h"
 
-/* In quotes; what would move the cursor or cannot be seen as an escape. */
+/* Print text in quotes. Control and invisible characters are escaped. */
 static void put_quoted(const char *text, size_t size, FILE *stream)
 {
     static const char plain[] = "\n\r\t\"\\", letters[] = "nrt\"\\";
@@ -20,7 +20,8 @@ static void put_quoted(const char *text, size_t size, FILE *stream)
             fprintf(stream, "\\%c", letters[known - plain]);
         else if (c < 0x20 || c == 0x7f)
             fprintf(stream, "\\x%02x", c);
-        else if (c == 0xc2 && i + 1 < size && (unsigned char)text[i + 1] < 0xa0) /* U+0080..9F: control characters too */
+        /* U+0080..9F are control characters too */
+        else if (c == 0xc2 && i + 1 < size && (unsigned char)text[i + 1] < 0xa0)
             fprintf(stream, "\\u00%02x", (unsigned char)text[++i]);
         else
             fputc(c, stream);
@@ -28,8 +29,9 @@ static void put_quoted(const char *text, size_t size, FILE *stream)
     fputc('"', stream);
 }
 
-/* The text that one token adds behind the one before it (which decides about leading spaces). Part of a character
- * decodes to U+FFFD and tells nothing: then the vocabulary's spelling, without quotes. */
+/* Print the text that a token adds after the one before, which decides about leading spaces. Part
+ * of a character would decode to U+FFFD, so it is printed as the vocabulary spells it, without
+ * quotes. */
 static int put_token(struct tune_tokenizer *tok, const int32_t *ids, int64_t i, FILE *stream)
 {
     char *before = NULL, *both = NULL;
@@ -53,7 +55,7 @@ static int put_token(struct tune_tokenizer *tok, const int32_t *ids, int64_t i, 
     return status;
 }
 
-/* A row's text as its format made it: what is the template's, what the row's own, and of it what is trained. */
+/* Print the pieces of a row's text: from the template or the row, trained or masked. */
 static int show_pieces(const struct tune_dataset *d, int64_t row, FILE *stream)
 {
     struct tune_pieces p = {0};
@@ -117,7 +119,7 @@ int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n,
     }
     if (tune_dataset_warning(d)) {
         fputs("warning: ", stream);
-        tune_print_line_of(stream, tune_dataset_warning(d)); /* it has what a template spells */
+        tune_print_line_of(stream, tune_dataset_warning(d)); /* it quotes the template */
         fputc('\n', stream);
     }
     for (int64_t i = 0; status == 0 && i < rows; i++)

@@ -1,4 +1,4 @@
-/* format.c - which format a file's rows have, and the text of one row by it. */
+/* format.c - choose the format of a file's rows, and make the text of a row. */
 #include "datasets/format.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "core/nearest.h"
 #include "core/try.h"
 
-/* Alpaca's two prompts, with torchtune's line end behind "### Response:"; another wording is another prompt. */
+/* The two prompts of Alpaca, with torchtune's line end after "### Response:". */
 static const char *const alpaca[2] = {
     "[prompt]\n"
     "Below is an instruction that describes a task, paired with an input that provides further context. "
@@ -20,9 +20,9 @@ static const char *const alpaca[2] = {
 
 static const struct known {
     const char *name;
-    const char *names[3]; /* of columns; the last `optional` of them need not be there */
+    const char *names[3]; /* of columns; the last `optional` ones may be absent */
     int optional;
-    bool train_on[4];     /* what --train-on may say; the first that it may is the default */
+    bool train_on[4];     /* values --train-on accepts; the first is the default */
 } formats[] = {
     [TUNE_FORMAT_TEXT] = {"text", {"text"}, 0, {[TUNE_TRAIN_ON_COMPLETION] = true, [TUNE_TRAIN_ON_ALL] = true}},
     [TUNE_FORMAT_ALPACA] = {"alpaca", {"instruction", "output", "input"}, 1, {true, false, false, true}},
@@ -35,10 +35,11 @@ static const struct known {
 };
 static const char *const train_on[] = {"completion", "assistant", "last", "all"};
 
-enum { ALPACA_INPUT = 2, FIRST_ROWS = 100 }; /* its place among the names; looked at for what they hold */
+/* index of "input" in names; rows examined to recognise a format */
+enum { ALPACA_INPUT = 2, FIRST_ROWS = 100 };
 
-/* What strftime_now says to chat templates: the day that those which call it name where they cannot. A fixed one, so that
- * rows are the same tokens in every epoch, on every day, and after --resume. */
+/* The date that strftime_now gives to chat templates. It is fixed, so that rows have the same
+ * tokens in every epoch, on every day and after --resume. */
 #define CHAT_DATE INT64_C(1721952000) /* 26 July 2024 */
 
 static int no_memory(void)
@@ -59,7 +60,7 @@ const char *tune_format_train_on(const struct tune_format *f)
 
 /* ---- which format ---- */
 
-/* "instruction=question,output=answer": name and column one after the other in f->map, each with a NUL. */
+/* Split "instruction=question,output=answer" into f->map: name, NUL, column, NUL, ... */
 static int read_map(struct tune_format *f, const char *text)
 {
     if (!(f->map = calloc(1, strlen(text) + 2))) /* ends in an empty name */
@@ -94,7 +95,7 @@ static bool has(const struct tune_format *f, const struct tune_columns *have, co
     return tune_columns_has(have, column_of(f, name));
 }
 
-/* A column "text" wins: what is trained on has been made there already. */
+/* Recognise the format. A column "text" wins: the training text already exists there. */
 static enum tune_format_kind recognise(const struct tune_format *f, const struct tune_columns *have)
 {
     if (has(f, have, "text"))
@@ -110,7 +111,7 @@ static enum tune_format_kind recognise(const struct tune_format *f, const struct
     return has(f, have, "input") && has(f, have, "output") ? TUNE_FORMAT_INSTRUCT : TUNE_FORMAT_TEXT;
 }
 
-/* Whether prompts are lists of messages: the first row that can be read decides. */
+/* True if prompts are lists of messages. The first readable row decides. */
 static bool has_lists(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
 {
     struct tune_values v = {0};
@@ -153,7 +154,7 @@ static int choose(struct tune_format *f, const struct tune_columns *have, const 
                             "prompt-completion, messages or sharegpt", o->row_format);
 }
 
-/* The names of its columns, in the order in which values are read. */
+/* Set the names of the format's columns, in the order in which values are read. */
 static int name_columns(struct tune_format *f)
 {
     const struct known *k = &formats[f->kind];
@@ -175,7 +176,7 @@ static int name_columns(struct tune_format *f)
     return 0;
 }
 
-/* Every name in --columns is one of the format's. */
+/* Check that every name in --columns belongs to the format. */
 static int check_map(const struct tune_format *f, const struct tune_columns *have)
 {
     char names[1024] = "";
@@ -206,7 +207,8 @@ static int check_columns(const struct tune_format *f, const struct tune_columns 
 {
     char list[512];
     for (int i = 0; i < f->count; i++) {
-        bool mapped = strcmp(f->columns[i], f->names[i]) != 0; /* who names a column means one that is there */
+        /* a column named in --columns must exist */
+        bool mapped = strcmp(f->columns[i], f->names[i]) != 0;
         if (tune_columns_has(have, f->columns[i]) || (i >= f->count - f->optional && !mapped))
             continue;
         const char *nearest = tune_nearest(f->columns[i], (const char *const *)have->names, have->count, NULL);
@@ -341,13 +343,13 @@ static int bad_row(const struct tune_rows *rows, const struct tune_row *row, con
                           column, what);
 }
 
-/* Absent, null or empty. */
+/* The value is absent, null or empty. */
 static bool no_value(const struct tune_value *v)
 {
     return v->type < 0 || v->type == TUNE_JSON_NULL || (v->type == TUNE_JSON_STRING && v->text.size == 0);
 }
 
-/* A string; a number or a truth value as it is spelt. */
+/* Append column i as text: a string, or a number or boolean as spelled. */
 static int need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
                      const struct tune_pieces *p, int i)
 {
@@ -389,7 +391,7 @@ static int fill_pair(const struct tune_format *f, const struct tune_rows *rows, 
     return 0;
 }
 
-/* Whether what the i-th assistant's message wrote is trained. */
+/* True if the text of the i-th assistant message is trained. */
 static bool span_trained(const struct tune_format *f, const struct tune_pieces *p, int i)
 {
     switch (f->train_on) {
@@ -399,7 +401,7 @@ static bool span_trained(const struct tune_format *f, const struct tune_pieces *
     }
 }
 
-/* The conversation read so far, by the chat template. */
+/* Apply the chat template to the conversation read so far. */
 static int fill_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
                      const struct tune_value *tools)
 {

@@ -1,4 +1,4 @@
-/* get_dataset.c - the data sets that the flags name. */
+/* get_dataset.c - the datasets that the flags name. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +11,15 @@
 #include "flags/flags.h"
 #include "tokenizers/tokenizer.h"
 
-/* Where the tokenizer lies, and what belongs to it. */
+/* Find the folder of the tokenizer. */
 static int find_folder(const char *model, char folder[TUNE_PATH_MAX])
 {
     if (!tune_file_is_folder(model) && tune_file_exists(model))
-        return tune_file_parent(folder, model); /* a tokenizer.json */
+        return tune_file_parent(folder, model); /* --model names a tokenizer.json */
     return tune_file_is_folder(model) ? tune_path(folder, "%s", model) : tune_model_find(model, folder);
 }
 
-/* The token that ends texts, as tokenizer_config.json beside the tokenizer spells it, malloc'd; NULL: it says none. */
+/* The end token that tokenizer_config.json names, allocated; NULL: none. */
 static int find_end_token(const char *folder, char **token)
 {
     *token = NULL;

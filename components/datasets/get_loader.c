@@ -1,4 +1,4 @@
-/* get_loader.c - the training rows as the flags want them. */
+/* get_loader.c - the loader that the flags describe. */
 #include "core/error.h"
 #include "datasets/loader.h"
 #include "flags/flags.h"

@@ -1,11 +1,12 @@
-/* loader.c - the plan (which rows make which step), and where a run stands in it.
+/* loader.c - the plan (the rows of each step), and the position of a run in it.
  *
- *     steps     0        1        2        3      ..     each: up to batch_size * accumulate kept rows, or packs, of one epoch
- *               [======] [======] [===...] [      ]      examples, or packs, in three segments used in turn (step % 3)
+ *     steps     0        1        2        3      ..     each: up to batch_size * accumulate rows
+ *               [======] [======] [===...] [      ]      examples, in three segments (step % 3)
  *               ^ the caller's    ^ the helper's: at most 2 steps further
  *
- * A step takes rows of the epoch's order until it has all the rows with a label, or all the packs, that it has room for. How
- * many it takes is known when it is made, so steps are made and handed over whole. */
+ * A step takes rows in the epoch's order until it is full of labelled rows, or of packs. The number
+ * of rows it takes is known when it is made. Steps are therefore made and handed over as a
+ * whole. */
 #include "datasets/loader.h"
 
 #include <math.h>
@@ -18,8 +19,8 @@
 #include "core/try.h"
 #include "datasets/loading.h"
 
-#define SENSIBLE ((size_t)1 << 40) /* tokens of a batch, rows of a step: no machine holds more */
-enum { COUNTED = 256 }; /* rows between two remembered counts of the part's rows */
+#define SENSIBLE ((size_t)1 << 40) /* limit on tokens of a batch, rows of a step */
+enum { COUNTED = 256 }; /* rows between two stored counts of the part's rows */
 
 /* ---- the plan ---- */
 
@@ -28,7 +29,7 @@ static bool in_part(const struct tune_loader_options *o, int64_t row)
     return tune_dataset_held_out(o->seed, row, o->train_split) == (o->part == TUNE_HELD_OUT);
 }
 
-/* How many rows the part has, and what finds its i-th again: a count each 256 rows. */
+/* Count the rows of the part, and store the count every 256 rows to find row i. */
 static int count_part(struct tune_loader *load)
 {
     int64_t all = tune_dataset_rows(load->data);
@@ -50,12 +51,12 @@ static int count_part(struct tune_loader *load)
     return 0;
 }
 
-/* The data set's index of the part's i-th row. */
+/* The dataset's index of row i of the part. */
 static int64_t row_of(const struct tune_loader *load, int64_t i)
 {
     if (!load->before)
         return i;
-    int64_t low = 0, high = load->counted; /* the last k with before[k] <= i */
+    int64_t low = 0, high = load->counted; /* find the last k with before[k] <= i */
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
         if (load->before[middle] <= i)
@@ -93,15 +94,16 @@ static int64_t steps_of(const struct tune_loader *load, int64_t rows)
     return (rows + load->step_rows - 1) / load->step_rows;
 }
 
-/* Steps from w to the end of the rows. */
+/* Number of steps from w to the end of the rows. */
 static int64_t steps_left(const struct tune_loader *load, const struct tune_walk *w)
 {
     int64_t here = tune_left_at(load, w), rest = load->total - w->used - here;
     return steps_of(load, here) + rest / load->rows * steps_of(load, load->rows) + steps_of(load, rest % load->rows);
 }
 
-/* With packing, by epochs: how many steps it comes to when they go on to have as many rows as those so far; before the first,
- * as many as it would have with one row to a pack. Right at the end. */
+/* Estimated number of steps with packing, limited by epochs. It assumes that later steps have as
+ * many rows as those so far. Before the first, it assumes one row for each pack. It is exact at the
+ * end. */
 static int64_t estimate(const struct tune_loader *load, int64_t steps, int64_t rows)
 {
     if (rows >= load->total)
@@ -127,7 +129,7 @@ static int plan(struct tune_loader *load)
     load->total = (int64_t)ceil(rows * (1 - 1e-12));
     if (load->total < 1)
         load->total = 1;
-    load->planned = steps_left(load, &(struct tune_walk){0}); /* with packing: at most */
+    load->planned = steps_left(load, &(struct tune_walk){0}); /* with packing an upper limit */
     return 0;
 }
 
@@ -188,7 +190,7 @@ int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
            B * (int64_t)(sizeof *load->lengths + sizeof *load->batch_rows) + ahead;
 }
 
-/* What packing takes beside the rest, for so many tokens of a batch. */
+/* Allocate the memory for packing, with this many tokens in a batch. */
 static bool make_packs(struct tune_loader *load, size_t tokens)
 {
     bool good = (size_t)load->step_rows <= SENSIBLE / (size_t)load->o.max_length;
@@ -203,7 +205,8 @@ static int make_buffers(struct tune_loader *load)
 {
     size_t B = (size_t)tune_smaller(load->o.batch_size, load->rows), tokens = B * (size_t)load->o.max_length;
     bool good = true;
-    if (tokens <= SENSIBLE && (size_t)load->step_rows <= SENSIBLE) { /* no product below overflows */
+    /* so no product below overflows */
+    if (tokens <= SENSIBLE && (size_t)load->step_rows <= SENSIBLE) {
         load->ids = calloc(tokens, sizeof *load->ids);
         load->labels = calloc(tokens, sizeof *load->labels);
         load->lengths = calloc(B, sizeof *load->lengths);
@@ -297,7 +300,7 @@ static bool time_is_up(struct tune_loader *load)
            tune_moment_now().wall_s - load->began_s >= load->o.stop_after_seconds;
 }
 
-/* Why to stop before the planned end; NULL: go on. */
+/* The reason to stop before the planned end; NULL: continue. */
 static const char *stop(struct tune_loader *load, struct tune_progress *at, bool up)
 {
     if (load->o.stop_signal && *load->o.stop_signal)
@@ -312,7 +315,7 @@ static const char *stop(struct tune_loader *load, struct tune_progress *at, bool
     return up ? "`stop_after_seconds`" : NULL;
 }
 
-/* Not one of the part's rows can be trained on. */
+/* Report that no row of the part can be trained on. */
 static int nothing(const struct tune_loader *load)
 {
     const struct tune_made *out = &load->out;
@@ -328,7 +331,7 @@ static int nothing(const struct tune_loader *load)
                           where);
 }
 
-/* The next step is made. 1: a signal was noted meanwhile. */
+/* Wait for the next step. 1: a signal came meanwhile. */
 static int begin_step(struct tune_loader *load)
 {
     load->given = load->put = load->tokens = load->label_count = load->padded = 0;
@@ -348,8 +351,8 @@ static int begin_step(struct tune_loader *load)
     return 0;
 }
 
-/* By epochs: the plan after the steps begun and so many rows. Rows not met yet count as rows to
- * train on. With packing also where the run stands before the step at hand. */
+/* Update the plan after this many rows, if epochs limit the run. Rows not yet read count as
+ * labelled. With packing it also sets the position before the current step. */
 static void plan_by_rows(struct tune_loader *load, struct tune_progress *at, int64_t rows)
 {
     const struct tune_walk here = {.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows};
@@ -366,10 +369,10 @@ static void plan_by_rows(struct tune_loader *load, struct tune_progress *at, int
     }
 }
 
-/* The rows of the step at hand are consumed. */
+/* Count the rows of the current step as consumed. */
 static void consume(const struct tune_loader *load, struct tune_progress *at)
 {
-    if (at->rows == 0 || at->rows_hash != 0) /* else it was not known where the run went on */
+    if (at->rows == 0 || at->rows_hash != 0) /* otherwise the hash before a resume was unknown */
         at->rows_hash += load->steps[load->at.step % TUNE_SEGMENTS].hash;
     at->rows += load->now;
     at->epoch = (double)at->rows / (double)load->rows;
@@ -418,7 +421,7 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
 void tune_progress_step(struct tune_progress *at, const struct tune_loader *load)
 {
     at->step++;
-    at->best = false; /* it was of the step before */
+    at->best = false; /* it belonged to the step before */
     consume(load, at);
     at->tokens += load->tokens;
     at->labels += load->label_count;
@@ -435,7 +438,7 @@ double tune_loader_waited_s(const struct tune_loader *load)
     return load->waited_s;
 }
 
-/* To the begin of a step, before the helper makes its first row. */
+/* Move to the beginning of a step, before the helper makes its first row. */
 static void restart(struct tune_loader *load, int64_t step, const struct tune_walk *w)
 {
     tune_ahead_stop(load);
@@ -465,7 +468,8 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
 
 int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash)
 {
-    uint64_t sums[2] = {0, 0}; /* of what lies behind the place, which one epoch less has seen; of what lies before it */
+    /* sums of hashes: rows after the place, seen one time less; rows before it */
+    uint64_t sums[2] = {0, 0};
     int64_t epochs = rows / load->rows, place = rows % load->rows;
     for (int64_t i = 0; i < (epochs > 0 ? load->rows : place); i++) {
         TRY(tune_dataset_whole(load->data));

@@ -1,4 +1,4 @@
-/* packs.c - best fit as rows come, and the longest first. */
+/* packs.c - best fit in order of arrival, then best fit decreasing. */
 #include "datasets/packs.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ void tune_packs_free(struct tune_packs *p)
     free(p->rooms);
 }
 
-/* No pack is open. */
+/* Remove all rows from the packs. */
 static void empty_packs(struct tune_packs *p)
 {
     p->open = 0;
@@ -62,7 +62,7 @@ void tune_packs_clear(struct tune_packs *p)
     p->full = false;
 }
 
-/* The least room of any pack that is n at least; -1: none. */
+/* The smallest room of any pack that is at least n; -1: none. */
 static int64_t least_room(const struct tune_packs *p, int32_t n)
 {
     uint64_t mask = ~(uint64_t)0 << n % 64;
@@ -72,7 +72,8 @@ static int64_t least_room(const struct tune_packs *p, int32_t n)
     return -1;
 }
 
-/* The fullest pack with room for n tokens, else a new one, with them in it; -1: none. */
+/* Put n tokens into the fullest pack with room for them, else into a new one. Returns it; -1:
+ * none. */
 static int64_t choose(struct tune_packs *p, int32_t n)
 {
     int64_t room = least_room(p, n), i;
@@ -94,7 +95,8 @@ static int64_t choose(struct tune_packs *p, int32_t n)
     return i;
 }
 
-/* All rows once more, the longest first, those of a length as they came; false: they do not fit, and are where they were. */
+/* Pack all rows again, longest first; rows of equal length stay in order. false: they do not fit,
+ * and nothing changed. */
 static bool repack(struct tune_packs *p)
 {
     int64_t open = p->open;
@@ -129,7 +131,7 @@ static int more_rows(struct tune_packs *p)
     return 0;
 }
 
-/* A row in: 1, or 0 when the step is full without it. */
+/* Add a row: 1, or 0 if the step is full. */
 static int put_in(struct tune_packs *p, const struct tune_example *x)
 {
     if (p->tokens + x->count > p->count * p->capacity)
@@ -190,7 +192,7 @@ int64_t tune_packs_put(const struct tune_packs *p, int64_t i, int T, int32_t *id
         }
         at += n;
     }
-    for (; at < T; at++) { /* padding: each position by itself, so it costs no attention */
+    for (; at < T; at++) { /* padding: each position is its own text, so it costs no attention */
         ids[at] = positions[at] = 0;
         starts[at] = at;
         labels[at] = TUNE_NO_LABEL;

@@ -1,66 +1,67 @@
-/* packs.h - the rows of one step, several to a pack. Inside this folder only.
+/* packs.h - the rows of one step in packs. Private to this folder.
  *
- * The rule is best fit: as rows come, a row goes into the fullest pack that has room for it, else
- * into a new one. When a row fits nowhere, the step's rows and this one are packed once more, the
- * longest first, which leaves less empty (best fit decreasing); the step is full when they do not
- * fit so either, and that row begins the next step. Whole rows only. So a step's rows are a run of
- * the epoch's order (where one stands is a count of rows, nothing else need be stored), one row is
- * looked at beyond the step, and it takes about as few packs as if all rows of the set were sorted
- * first. All packs of a step are filled together, so --accumulate helps as much as --batch-size.
+ * Packing uses best fit: a row goes into the fullest pack with room for it, else into a new pack.
+ * If a row fits nowhere, all rows of the step and this one are packed again, longest first (best
+ * fit decreasing), which wastes less. If they still do not fit, the step is full and that row
+ * begins the next step.
  *
- *     pack 0   aaaaaabbbbbbbbbbbbcccc      rows are kept as they came; which pack each is in is settled
- *     pack 1   ddddddddddeeeeeeeeefff      when the step is full
- *     pack 2   gggggggggggggg------        computed as far as the longest of its micro-batch */
+ * Rows are never split. A step's rows are consecutive in the epoch's order, so a count of rows is
+ * the only state to save. Only one row is read ahead of the step. The number of packs is close to
+ * that of sorting all rows first. All packs of a step are filled together, so --accumulate helps as
+ * much as --batch-size.
+ *
+ *     pack 0   aaaaaabbbbbbbbbbbbcccc      rows are stored in order of arrival; each row's pack
+ *     pack 1   ddddddddddeeeeeeeeefff      is final when the step is full
+ *     pack 2   gggggggggggggg------        computed to the longest pack of its micro-batch */
 #ifndef TUNE_DATASETS_PACKS_H
 #define TUNE_DATASETS_PACKS_H
 
 #include "datasets/dataset.h"
 
 struct tune_pack {
-    int64_t rows, first; /* how many, and the first of them, when closed */
-    int64_t next;        /* while rows are taken in: another pack with as much room; -1: none */
+    int64_t rows, first; /* when closed: number of rows, and the first one */
+    int64_t next;        /* while filling: another pack with the same room; -1: none */
     int32_t used;        /* tokens, when closed */
 };
 
 struct tune_packs {
-    int64_t count;       /* packs there is room for */
-    int capacity;        /* tokens of one */
-    int64_t open;        /* with a token in them, the first ones */
+    int64_t count;       /* number of packs */
+    int capacity;        /* tokens of a pack */
+    int64_t open;        /* packs that are not empty; they come first */
     bool full;
     struct tune_pack *pack; /* [count] */
-    int64_t tokens;      /* of all rows */
-    int32_t *ids;        /* [count*capacity]; rows as they came */
+    int64_t tokens;      /* tokens of all rows */
+    int32_t *ids;        /* [count*capacity]; rows in order of arrival */
     bool *trained;       /* [count*capacity] */
-    int64_t kept, most;  /* rows taken in; room for so many */
+    int64_t kept, most;  /* number of rows; room for rows */
     struct tune_packed {
-        /* where its tokens begin; its pack, and that in the packing that is tried */
+        /* start of its tokens; its pack; its pack in the packing being tried */
         int64_t at, pack, tried;
-        /* of the same length, or when closed in the same pack; -1: the last */
-        int64_t next;
+        int64_t next; /* next row of the same length, or when closed of the same pack; -1: none */
         int32_t count;
     } *row;              /* [most] */
-    int64_t *by_room;    /* [capacity+1] a pack with so many tokens left; -1: none */
-    int64_t *by_length;  /* [capacity+1] a row of so many tokens; -1: none */
+    int64_t *by_room;    /* [capacity+1] a pack with this many free tokens; -1: none */
+    int64_t *by_length;  /* [capacity+1] a row with this many tokens; -1: none */
     uint64_t *rooms;     /* [capacity/64+1] bit r: by_room[r] is not -1 */
 };
 
-/* tune_packs_new - 0, or -1: no memory.  tune_packs_bytes - what it takes, of rows of 16 tokens and
- * more. */
+/* tune_packs_new - allocate. 0, or -1 with an error: no memory.
+ *
+ * tune_packs_bytes - memory in bytes, for rows of at least 16 tokens. */
 int tune_packs_new(struct tune_packs *p, int64_t count, int capacity);
 void tune_packs_free(struct tune_packs *p);
 int64_t tune_packs_bytes(int64_t count, int capacity);
 
-/* tune_packs_clear - a new step.  tune_packs_take - a row of 1 to capacity tokens in: 1; 0: it fits
- * nowhere; -1: no memory.
- * tune_packs_close - no more rows: which are in which pack. */
+/* tune_packs_clear - begin a new step.
+ * tune_packs_take - add a row of 1 to capacity tokens. 1: added; 0: it fits nowhere; -1: no memory.
+ * tune_packs_close - end the step and assign its rows to packs. */
 void tune_packs_clear(struct tune_packs *p);
 int tune_packs_take(struct tune_packs *p, const struct tune_example *x);
 void tune_packs_close(struct tune_packs *p);
 
-/* tune_packs_put - pack i as a row of a batch, T positions at each place (core/batch.h); returns
- * its labels. Past the last pack: a row of padding. */
+/* tune_packs_put - write pack i as a row of a batch: T elements in each array (core/batch.h).
+ * Returns its number of labels. An i past the last pack gives a row of padding. */
 int64_t tune_packs_put(const struct tune_packs *p, int64_t i, int T, int32_t *ids, int32_t *labels,
-                       int32_t *positions,
-                       int32_t *starts);
+                       int32_t *positions, int32_t *starts);
 
 #endif

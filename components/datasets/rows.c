@@ -1,4 +1,4 @@
-/* rows.c - the same walk from row to row builds the index and finds a row from the nearest indexed one. */
+/* rows.c - walk from row to row, to build the index and to find a row from it. */
 #include "datasets/rows.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ void tune_rows_release(const struct tune_rows *rows)
         tune_file_release(rows->file.data, file_end(rows));
 }
 
-/* memchr that does not make a gigabyte resident when the byte is that far; end if there is none. */
+/* memchr that keeps little of a long search resident. Returns end if there is none. */
 static const char *find(const char *p, const char *end, char c)
 {
     while (p < end) {
@@ -40,7 +40,7 @@ static const char *find(const char *p, const char *end, char c)
 static int64_t count_lines(const char *p, const char *end)
 {
     int64_t lines = 0;
-    while (p < end) { /* in pieces, so that the inner count fits the type the compiler vectorises best */
+    while (p < end) { /* in pieces, so that the inner count fits a small type and vectorizes well */
         const char *stop = end - p > 4096 ? p + 4096 : end;
         unsigned n = 0;
         for (; p < stop; p++)
@@ -73,7 +73,8 @@ static int fail_at(const struct tune_rows *rows, const struct tune_row_place *fr
     return tune_error_set("%s:%lld: %s", rows->path, (long long)line, what);
 }
 
-/* The four walks: from *at to the row at or after it, *at moves behind it. 1 with *row, 0 at the end, -1. */
+/* The walks of the four formats. They find the row at or after *at and move *at behind it. 1 with
+ * *row; 0 at the end; -1 with an error. */
 
 static int next_line(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
@@ -112,7 +113,7 @@ static int next_paragraph(const struct tune_rows *rows, struct tune_row_place *a
     return 1;
 }
 
-/* Where the quoted field that begins before p ends: behind its closing quote, a doubled one is none. NULL: it does not. */
+/* The end of the quoted field that begins before p, after its closing quote. NULL: it has none. */
 static const char *skip_field(const char *p, const char *end)
 {
     while ((p = find(p, end, '"')) < end) {
@@ -123,7 +124,7 @@ static const char *skip_field(const char *p, const char *end)
     return NULL;
 }
 
-/* A record by the rules of files/csv.h: a quote counts only where a field begins. */
+/* The next record, by the rules of files/csv.h: a quote counts only at the start of a field. */
 static int next_record(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
     const char *p = rows->file.data + at->offset, *end = file_end(rows);
@@ -151,7 +152,7 @@ static int next_record(const struct tune_rows *rows, struct tune_row_place *at, 
     return 1;
 }
 
-/* p stands after an opening quote: behind the closing one, or NULL. */
+/* p is after an opening quote. Returns the position after the closing one, or NULL. */
 static const char *skip_string(const char *p, const char *end)
 {
     for (;;) {
@@ -162,11 +163,11 @@ static const char *skip_string(const char *p, const char *end)
             slash--;
         if ((quote - slash) % 2 == 0)
             return quote + 1;
-        p = quote + 1; /* an escaped quote */
+        p = quote + 1; /* it was an escaped quote */
     }
 }
 
-/* The ',' or ']' that ends the array's element at p, or NULL. */
+/* The ',' or ']' that ends the array element at p, or NULL. */
 static const char *element_end(const char *p, const char *end)
 {
     int64_t depth = 0;
@@ -195,7 +196,7 @@ static const char *element_end(const char *p, const char *end)
     return NULL;
 }
 
-/* *at stands on an element's first byte, or at the end of the file behind the array. */
+/* *at is at the first byte of an element, or at the end of the file after the array. */
 static int next_element(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
     const char *begin = rows->file.data + at->offset, *end = file_end(rows);
@@ -232,8 +233,8 @@ static int next_row(const struct tune_rows *rows, struct tune_row_place *at, str
     }
 }
 
-/* By the name's ending; a .json that begins with '{' is taken as JSONL, for many are, and so is a file of an ending that
- * says nothing (my-rows, /dev/stdin, rows.jsonl.1): nobody wants to train on its braces. */
+/* Choose the format by the name's ending. A .json file that begins with '{' is taken as JSONL,
+ * because many are. So is a file whose ending is unknown (my-rows, /dev/stdin, rows.jsonl.1). */
 static int settle_format(struct tune_rows *rows, const char *first)
 {
     static const char *const unread[] = {".parquet", ".arrow", ".gz", ".zst", ".zip", ".bz2", ".xz"};
@@ -262,7 +263,7 @@ static int settle_format(struct tune_rows *rows, const char *first)
     return 0;
 }
 
-/* Behind the byte order mark and, in a JSON file, the opening bracket. */
+/* Skip the byte order mark and, in a JSON file, the opening bracket. */
 static int begin(struct tune_rows *rows, struct tune_row_place *at)
 {
     const char *p = rows->file.data, *end = file_end(rows);
@@ -284,7 +285,7 @@ static int begin(struct tune_rows *rows, struct tune_row_place *at)
     if (p == end)
         return fail_at(rows, at, p, "the file ends inside its array: no closing bracket");
     if (*p == ']' && blank(p + 1, end))
-        p = end; /* an empty array: no rows */
+        p = end; /* an empty array has no rows */
     *at = place(rows, p, 1 + count_lines(rows->file.data, p));
     return 0;
 }
@@ -359,6 +360,6 @@ struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i)
     struct tune_row row = {0};
     struct tune_row_place at = rows->places[i / ROWS_APART];
     for (int64_t k = i - i % ROWS_APART; k <= i; k++)
-        next_row(rows, &at, &row); /* each was found at open */
+        next_row(rows, &at, &row); /* cannot fail: each was found when opening */
     return row;
 }

@@ -1,4 +1,4 @@
-/* text_rows.c - the one text of a row: a field of JSON, a column of CSV, a paragraph. */
+/* text_rows.c - the text of a row: a field of JSON, a column of CSV, a paragraph. */
 #include "datasets/text_rows.h"
 
 #include <stdio.h>
@@ -30,13 +30,13 @@ int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *
 }
 
 struct fields {
-    char names[512]; /* "a, b, c", cut where it is too long */
+    char names[512]; /* "a, b, c", cut if too long */
     char chosen[256];
-    int strings;     /* how many hold strings */
-    int rank;        /* of the chosen: 3 text, 2 output, 1 content, 0 a string field */
+    int strings;     /* number of fields that hold strings */
+    int rank;        /* rank of the chosen field: 3 text, 2 output, 1 content, 0 another string */
 };
 
-/* Every field of the object at j; its value is skipped. */
+/* Read the fields of the object at j; values are skipped. */
 static int read_fields(struct tune_json *j, struct fields *f)
 {
     static const char *const known[] = {"content", "output", "text"};
@@ -50,14 +50,15 @@ static int read_fields(struct tune_json *j, struct fields *f)
         size_t begin = used;
         int written = snprintf(f->names + used, sizeof f->names - used, "%s%.100s", used ? ", " : "", key.data);
         used = used + (size_t)written < sizeof f->names ? used + (size_t)written : sizeof f->names - 1;
-        tune_blank_controls(f->names + begin); /* a message must not carry somebody's escape sequences to a terminal */
+        /* no escape sequences from a file may reach the terminal */
+        tune_blank_controls(f->names + begin);
         if (tune_json_peek(j) == TUNE_JSON_STRING) {
             f->strings++;
             rank = 0;
         }
         for (int k = 0; k < 3; k++)
             if (tune_text_equal(key, known[k]))
-                rank = k + 1; /* whatever it holds: a null "text" is an error of its row, not a reason for another field */
+                rank = k + 1; /* whatever its type: a null "text" is an error of its row */
         if (rank > f->rank && key.size < sizeof f->chosen && strlen(key.data) == key.size) {
             f->rank = rank;
             memcpy(f->chosen, key.data, key.size + 1);
@@ -68,7 +69,8 @@ static int read_fields(struct tune_json *j, struct fields *f)
     return tune_json_end(j);
 }
 
-/* The value of the dataset's field into *text, borrowed until the reader is freed. The whole row is checked. */
+/* Read the dataset's field into *text, valid until the reader is freed. The whole row is
+ * checked. */
 static int read_field(const struct tune_text_rows *t, const struct tune_row *row, struct tune_json *j,
                       struct tune_text *text)
 {
@@ -93,7 +95,7 @@ static int read_field(const struct tune_text_rows *t, const struct tune_row *row
     TRY(more);
     TRY(tune_json_end(j));
     if (value) {
-        j->at = value; /* a second look: skipping what followed it needed the reader's buffer */
+        j->at = value; /* read it now, because skipping the rest used the reader's buffer */
         return tune_json_string(j, text);
     }
     struct fields f;
@@ -105,7 +107,7 @@ static int read_field(const struct tune_text_rows *t, const struct tune_row *row
                           f.names[0] ? f.names : "none");
 }
 
-/* With no field named: which one this row offers. */
+/* Choose the field from a row. */
 int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
 {
     struct tune_json j;
@@ -123,7 +125,7 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
     return t->field ? 0 : no_memory("a field name");
 }
 
-/* A paragraph as text: checked UTF-8, lines ending in LF. */
+/* Read a paragraph: checked as UTF-8, with lines that end in LF. */
 static int read_paragraph(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s,
                           struct tune_text *text)
 {
@@ -154,7 +156,7 @@ static int read_paragraph(const struct tune_text_rows *t, const struct tune_row 
     return 0;
 }
 
-/* The field of a record. */
+/* Read the field of a record. */
 static int read_csv_field(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s,
                           struct tune_text *text)
 {
@@ -175,7 +177,7 @@ int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_row *ro
     return read_field(t, row, &s->json, text);
 }
 
-/* A column of CSV as text: the same names as of JSON, else the only one. */
+/* Choose the column of CSV: the same names as for JSON, else the only one. */
 int tune_text_rows_choose_column(struct tune_text_rows *t)
 {
     static const char *const known[] = {"text", "output", "content"};

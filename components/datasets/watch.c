@@ -1,4 +1,4 @@
-/* watch.c - a template that does not fit the model's tokenizer trains without an error, and badly: it is said at the start. */
+/* watch.c - warn at the start about templates that do not fit the model's tokenizer. */
 #include <string.h>
 
 #include "core/try.h"
@@ -10,7 +10,7 @@ enum { WATCHED_ROWS = 100, WATCHED_BYTES = 1 << 20, SPELLING = 64 };
 static const char unknown[] = ": special tokens to the template, but none to this tokenizer, which cuts them into pieces; take a "
                               "template that the model was trained with";
 
-/* What [at, end) begins with, if that is how special tokens are spelt: its size, else 0. */
+/* The size of the special token's spelling at the start of [at, end), or 0. */
 static size_t special_size(const char *at, const char *end)
 {
     static const char *const others[] = {"<s>", "</s>", "<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>"};
@@ -27,7 +27,7 @@ static size_t special_size(const char *at, const char *end)
     return p > at + 2 && end - p >= 2 && p[0] == '|' && p[1] == '>' ? (size_t)(p + 2 - at) : 0;
 }
 
-/* Names the spelling in warning, once, where the tokenizer does not take it as one token. */
+/* Add the spelling to the warning, once, unless the tokenizer encodes it as one token. */
 static int watch_token(struct tune_tokenizer *tok, const char *text, int size, struct tune_encoding *e, char *warning, size_t room)
 {
     char spelling[SPELLING + 1];
@@ -39,7 +39,7 @@ static int watch_token(struct tune_tokenizer *tok, const char *text, int size, s
     return 0;
 }
 
-/* What the template wrote of a row, one stretch after the other. */
+/* Check all text of a row that the template wrote. */
 static int watch_row(struct tune_tokenizer *tok, const struct tune_pieces *p, struct tune_encoding *e, char *warning, size_t room)
 {
     for (size_t begin = 0, end, size; begin < p->size; begin = end) {
@@ -52,7 +52,7 @@ static int watch_row(struct tune_tokenizer *tok, const struct tune_pieces *p, st
     return 0;
 }
 
-/* Whether an assistant's turn ends in what the assistant said. */
+/* True if an assistant's turn ends without an end token. */
 static bool endless(const struct tune_pieces *p)
 {
     size_t begin = 0;
@@ -72,7 +72,7 @@ int tune_dataset_watch(const struct tune_dataset *d, struct tune_tokenizer *tok,
     *warning = 0;
     for (int64_t i = 0; status == 0 && i < tune_dataset_rows(d) && i < WATCHED_ROWS && watched < WATCHED_BYTES; i++) {
         if (tune_dataset_pieces(d, i, &p) < 0) {
-            tune_error_clear(); /* a bad row is said, or counted, when it is met */
+            tune_error_clear(); /* a bad row is reported or counted when it is read */
             continue;
         }
         watched += p.size;

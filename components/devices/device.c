@@ -65,7 +65,7 @@ void tune_device_free(struct tune_device *dev, tune_address memory, int64_t byte
     dev->bytes -= bytes;
 }
 
-/* Device memory that is there, and no negative size. */
+/* A size is not negative, and a size above 0 has an address. */
 static int check(const char *what, tune_address memory, int64_t bytes)
 {
     if (bytes >= 0 && (memory.at || bytes == 0))
@@ -127,9 +127,9 @@ int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings
     return dev->ops->ceilings ? dev->ops->ceilings(dev, ceilings, memory, n) : 0;
 }
 
-/* ---- looking at tensors ---- */
+/* ---- reading tensors on the host ---- */
 
-/* NF4, part by part. */
+/* Dequantize an NF4 tensor, part by part. */
 static int nf4_to_host(struct tune_device *dev, const struct tune_tensor *t, float *out)
 {
     int status = 0;
@@ -166,7 +166,8 @@ int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *ou
         TRY(tune_device_download(dev, out + r * row, tune_address_plus(t->data, at * size), row * size));
     }
     TRY(tune_device_sync(dev));
-    for (int64_t r = 0; r < rows && t->dtype == TUNE_BF16; r++) /* in place: a row's bits lie at its front */
+    /* in place: the bfloat16 data is at the start of the row */
+    for (int64_t r = 0; r < rows && t->dtype == TUNE_BF16; r++)
         for (int64_t i = row - 1; i >= 0; i--) {
             uint16_t h;
             memcpy(&h, (char *)(out + r * row) + 2 * i, sizeof h);

@@ -6,10 +6,10 @@
  *
  *     struct tune_device *dev = tune_device_open("cpu", 0);
  *     tune_address x = tune_device_alloc(dev, bytes, "activations");
- *     tune_device_upload(dev, x, numbers, bytes);            numbers may change now
- *     tune_gemm(dev, ...);                                   queued, in order
+ *     tune_device_upload(dev, x, numbers, bytes);            numbers may change after this call
+ *     tune_gemm(dev, ...);                                   operations are queued in call order
  *     tune_device_download(dev, numbers, x, bytes);          queued too
- *     tune_device_sync(dev);                                 now numbers are there
+ *     tune_device_sync(dev);                                 now numbers holds the result
  *
  * A program of your own should know what opening the CPU device does to OpenBLAS. If this library
  * was compiled for AVX2, AVX-512 or NEON, it uses its own matrix products and leaves OpenBLAS
@@ -68,7 +68,7 @@ struct tune_largest {
     bool training;               /* backward will run too */
 };
 
-/* The memory of a device, bytes. */
+/* Memory of a device, in bytes. */
 struct tune_device_memory {
     int64_t free;  /* bytes that can still be taken */
     int64_t total; /* 0: both are unknown */
@@ -94,7 +94,7 @@ struct tune_doing {
 };
 
 struct tune_device {
-    const struct tune_ops *ops; /* ops.h */
+    const struct tune_ops *ops; /* the table of operations (ops.h) */
     const char *name;         /* "cpu" */
     char description[192];    /* processor, threads and matrix kernel, for the run header */
     char warning[256];        /* something the user should know, or "" */

@@ -1,4 +1,4 @@
-/* get_device.c - the device that the flags name. */
+/* get_device.c - the device that --device names. */
 #include "devices/device.h"
 #include "flags/flags.h"
 

@@ -1,4 +1,4 @@
-/* ops.c - shapes and dtypes are checked here, once, above every device. */
+/* ops.c - checks shapes and dtypes of every operation, for all devices. */
 #include "devices/ops.h"
 
 #include <stdio.h>
@@ -7,13 +7,13 @@
 #include "core/nf4.h"
 #include "core/try.h"
 
-/* Nothing lies between the rows. */
+/* The rows are contiguous. */
 static bool is_whole(const struct tune_tensor *t)
 {
     return t->stride == 0 || (t->ndim == 2 && t->stride == t->shape[1]);
 }
 
-/* A matrix of activations; of statistics, parameters or tables: F32. */
+/* A contiguous matrix. is_f32 also requires dtype F32. */
 static bool is(const struct tune_tensor *t, int64_t rows, int64_t columns)
 {
     return t->ndim == 2 && t->shape[0] == rows && t->shape[1] == columns && is_whole(t);
@@ -39,13 +39,13 @@ static bool is_float(const struct tune_tensor *t)
     return (t->dtype == TUNE_F32 || t->dtype == TUNE_BF16) && is_whole(t);
 }
 
-/* A matrix that a product takes: its rows may lie further apart than they are long. */
+/* A matrix that a product accepts. Its rows may have a stride. */
 static bool is_factor(const struct tune_tensor *t)
 {
     return t->ndim == 2 && (t->dtype == TUNE_F32 || t->dtype == TUNE_BF16) && (t->stride == 0 || t->stride >= t->shape[1]);
 }
 
-/* Text of an operation's tensors, for the message. */
+/* The tensors of an operation as text, for an error message. */
 struct shown {
     char text[512];
     size_t used;
@@ -62,7 +62,7 @@ static void show(struct shown *s, const char *name, const struct tune_tensor *t)
         s->used += (size_t)snprintf(s->text + s->used, sizeof s->text - s->used, " stride %lld", (long long)t->stride);
 }
 
-/* Or weights that are dequantised on the way. */
+/* A matrix for a product, or NF4 weights that the product dequantizes. */
 static bool is_weight(const struct tune_tensor *t)
 {
     return t->dtype == TUNE_NF4 ? tune_nf4_is_matrix(t) : is_factor(t);
@@ -80,7 +80,7 @@ static bool heads_fit(const struct tune_tensor *x, const struct tune_tensor *w, 
            (first + heads) * w->shape[0] <= x->shape[1] && is_f32(rstd, x->shape[0], heads);
 }
 
-/* [B,T,heads,D], whose heads touch. */
+/* A tensor [B,T,heads,D] whose heads are contiguous. */
 static bool are_heads(const struct tune_tensor *t)
 {
     int64_t row = t->ndim == 4 ? t->shape[2] * t->shape[3] : 0;
@@ -129,9 +129,9 @@ static bool attention_fits(const struct tune_tensor *out, const struct tune_tens
     }
 TUNE_OPS(CHECKED)
 
-/* ---- two products and a bias ---- */
+/* ---- linear layers ---- */
 
-/* Nothing is written before all of it is known to fit. */
+/* Reports that arguments do not fit. It is called before anything is written. */
 static int refuse_linear(const char *op, const struct tune_tensor *a, const struct tune_tensor *b, const struct tune_tensor *c,
                          const struct tune_tensor *d)
 {

@@ -1,4 +1,4 @@
-/* ops.h - the operations of a transformer: the one list that every device fills.
+/* ops.h - the operations of a transformer, in one list. Every device implements all of them.
  *
  * Each operation stands here once: what it computes, its arguments, what it reads and writes, its
  * checks, and its cost. Four things are made from the list: the device's table (device.h);

@@ -1,4 +1,4 @@
-/* record.c - one step's scalars at a fixed place on the device, a ring of finished ones, and what the host knows beside them. */
+/* record.c - the scalars of the current step, and a ring buffer of finished steps. */
 #include "devices/record.h"
 
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 struct tune_record {
     struct tune_device *dev;
     int room, steps;  /* steps begun since the last read */
-    bool open;        /* the last of them has not ended */
+    bool open;        /* the last step begun has not ended */
     bool scaled;      /* its gradient_scale is computed */
-    tune_address device; /* the step's, then the ring [room] */
-    struct tune_scalars *copy; /* [room], where downloads land */
+    tune_address device; /* the current step's scalars, then the ring [room] */
+    struct tune_scalars *copy; /* [room] target of downloads */
     struct tune_done_step *host;
-    struct tune_done_step last; /* the last that was looked at; begin.wall_s 0: none */
+    struct tune_done_step last; /* the last step that was read; begin.wall_s 0: none */
 };
 
 int64_t tune_record_bytes(int room)
@@ -122,13 +122,13 @@ int tune_record_end(struct tune_record *r)
     return tune_end_step(r->dev, &to, r->device);
 }
 
-/* Steps that wait to be read. */
+/* Steps that ended and are not yet read. */
 static int finished(const struct tune_record *r)
 {
     return r->steps - (r->open ? 1 : 0);
 }
 
-/* The device's scalars of a step, then numbers that the host computes of them. */
+/* Copy the device's scalars of a step and derive the host's numbers from them. */
 static void fill(struct tune_done_step *step, const struct tune_scalars *s)
 {
     step->scalars = *s;

@@ -1,4 +1,4 @@
-/* evaluator.c - one pass over the held-out rows, and what follows from its loss. */
+/* evaluator.c - one pass over the held-out rows, and early stopping. */
 #include "evaluators/evaluator.h"
 
 #include <inttypes.h>
@@ -40,7 +40,8 @@ void tune_evaluator_free(struct tune_evaluator *e)
     free(e);
 }
 
-/* *at: of the pass alone; at->signal: it was not brought to its end. loss NULL: the rows are read, and that is all. */
+/* One pass over the rows. *at counts this pass only; at->signal: a signal interrupted it. loss
+ * NULL: only read the rows. */
 static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss)
 {
     double sum = 0;
@@ -87,7 +88,7 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
     return at.signal;
 }
 
-/* With this patience the run has ended at its last evaluation. */
+/* True if the last evaluation used up the patience. */
 static bool spent(const struct tune_evaluator *e, const struct tune_progress *at)
 {
     return e->options.patience > 0 && at->stale >= e->options.patience;
@@ -99,11 +100,11 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     bool first = !at->evaluated;
     if (!e->load || at->signal || at->stopped || (at->evaluated && at->eval_step == at->step))
         return 0;
-    TRY(log ? tune_logger_catch_up(log, at) : 0); /* the step's line comes before its evaluation's */
+    TRY(log ? tune_logger_catch_up(log, at) : 0); /* the step's line comes before its evaluation */
     double loss = 0;
     struct tune_progress before = *at;
     TRY(pass(e, &own, &loss));
-    if (own.signal) { /* it is made again when the run goes on */
+    if (own.signal) { /* a resumed run evaluates again */
         at->signal = own.signal;
         at->stopped = own.stopped;
         return 0;
@@ -123,7 +124,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     at->early_stop = spent(e, at) && !at->finished;
     if (!log || tune_logger_evaluation(log, at) == 0)
         return 0;
-    *at = before; /* what is not in metrics.jsonl was not */
+    *at = before; /* an evaluation that is not in metrics.jsonl does not count */
     return -1;
 }
 

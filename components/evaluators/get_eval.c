@@ -1,4 +1,4 @@
-/* get_eval.c - the evaluator over the rows that the flags hold out. */
+/* get_eval.c - the evaluator that the flags ask for. */
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "evaluators/evaluator.h"
@@ -31,7 +31,7 @@ static int check(const struct tune_flags *flags)
     return flags->eval_rows > 0 ? nothing("--eval-rows") : 0;
 }
 
-/* One pass over the part; of at most `most` rows drawn by the seed, where that is above 0. */
+/* One pass over a part of data. most above 0: at most that many rows, drawn with the seed. */
 static struct tune_loader *rows(const struct tune_flags *flags, struct tune_dataset *data, enum tune_part part, int64_t most)
 {
     struct tune_loader_options options = {

@@ -1,4 +1,4 @@
-/* cjson.c - files to cJSON trees and back. */
+/* cjson.c - convert between files and cJSON trees. */
 #include "files/cjson.h"
 
 #include <cjson/cJSON.h>
@@ -12,10 +12,10 @@
 #include "files/json.h"
 #include "core/print.h"
 
-/* Frees text. */
+/* Parse and free text. */
 static cJSON *parse(const char *path, char *text, size_t size)
 {
-    struct tune_json j; /* checks what cJSON lets pass, and knows where the error is */
+    struct tune_json j; /* checks more than cJSON does, and reports positions */
     tune_json_start(&j, path, text, size, 1);
     cJSON *json = NULL;
     if (tune_json_skip(&j) == 0 && tune_json_end(&j) == 0 && !(json = cJSON_ParseWithLength(text, size)))
@@ -54,8 +54,8 @@ int tune_cjson_write_as(const char *folder, const char *name, const cJSON *json,
         return -1;
     }
     size_t n = strlen(text);
-    tune_utf8_mend(text, n); /* paths may hold any bytes */
-    text[n] = '\n'; /* in the NUL's place */
+    tune_utf8_mend(text, n); /* a path may hold any bytes */
+    text[n] = '\n'; /* replaces the NUL */
     int status = tune_path(path, "%s/%s", folder, name) < 0 ? -1 : tune_file_write_as(path, text, n + 1, mode);
     cJSON_free(text);
     return status;

@@ -1,4 +1,4 @@
-/* csv.c - rows of CSV: the bytes of one row in one buffer, fields as places in it. */
+/* csv.c - read rows of CSV. All fields of a row are in one buffer. */
 #include "files/csv.h"
 
 #include <errno.h>
@@ -15,10 +15,10 @@ struct tune_csv {
     bool own, begun;
     char separator;
     char *name;
-    int64_t line, row_line; /* the present one, and that on which the row began */
-    char *bytes;            /* of the row, each field ended by a NUL */
+    int64_t line, row_line; /* the current line; the line on which the row began */
+    char *bytes;            /* the row, with a NUL after each field */
     size_t used, room;
-    size_t *begins;         /* [count] of the fields in it */
+    size_t *begins;         /* [count] offsets of the fields in bytes */
     const char **fields;
     int count, field_room;
 };
@@ -57,7 +57,7 @@ struct tune_csv *tune_csv_from(FILE *stream, const char *name)
 
 struct tune_csv *tune_csv_from_text(const char *text, size_t size, const char *name, int64_t first_line, char separator)
 {
-    FILE *file = fmemopen((void *)(uintptr_t)text, size, "r"); /* which only reads it */
+    FILE *file = fmemopen((void *)(uintptr_t)text, size, "r"); /* read-only, so the cast is safe */
     if (!file) {
         no_memory();
         return NULL;
@@ -77,7 +77,7 @@ struct tune_csv *tune_csv_open(const char *path)
 {
     FILE *file = fopen(path, "re");
     int c = file ? getc(file) : EOF;
-    if (!file || (c == EOF && ferror(file))) { /* a folder opens, and cannot be read */
+    if (!file || (c == EOF && ferror(file))) { /* opening a folder succeeds, but reading it fails */
         tune_error_set("%s: cannot be read: %s", path, strerror(errno));
         if (file)
             fclose(file);
@@ -154,7 +154,7 @@ static int begin_field(struct tune_csv *csv)
     return 0;
 }
 
-/* The rest of a field in quotes. */
+/* Read the rest of a quoted field. */
 static int read_quoted(struct tune_csv *csv)
 {
     for (int c;;) {
@@ -174,14 +174,14 @@ static int read_quoted(struct tune_csv *csv)
     }
 }
 
-/* A line's end of either kind; a carriage return alone is none. */
+/* Read the LF of a CR LF. A CR alone is an error. */
 static int read_return(struct tune_csv *csv)
 {
     int c = getc_unlocked(csv->file);
     return c == '\n' ? 0 : fail(csv, csv->line, "a carriage return that ends no line");
 }
 
-/* One field: 1: another follows, 0: it was the last, -1. */
+/* Read a field. 1: another follows; 0: it was the last; -1: error. */
 static int read_field(struct tune_csv *csv)
 {
     TRY(begin_field(csv));
@@ -209,7 +209,7 @@ static int read_field(struct tune_csv *csv)
     return c == csv->separator;
 }
 
-/* At the begin of the file. */
+/* Skip a byte order mark at the start of the file. */
 static int skip_mark(struct tune_csv *csv)
 {
     char mark[3];
@@ -219,7 +219,7 @@ static int skip_mark(struct tune_csv *csv)
     return 0;
 }
 
-/* The row, empty lines before it skipped: 1, 0: the end, -1. */
+/* Read a row after empty lines. 1: a row; 0: the end; -1: error. */
 static int read_row(struct tune_csv *csv)
 {
     for (;;) {

@@ -1,4 +1,4 @@
-/* file.c - mapping, replacing, folders, fingerprints. */
+/* file.c - map and replace files, folders, fingerprints. */
 #include "files/file.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ static int fail(const char *what, const char *path)
 int tune_file_open(const char *path, size_t *size)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block us */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a FIFO must not block */
     if (fd < 0)
         return fail("open", path);
     if (fstat(fd, &st) < 0) {
@@ -97,7 +97,8 @@ void tune_file_release(const void *begin, const void *end)
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = ((uintptr_t)begin + page - 1) / page * page, last = (uintptr_t)end / page * page;
     if (first < last)
-        (void)madvise((void *)first, last - first, MADV_DONTNEED); /* advice: nothing depends on it */
+        /* a hint; failure does no harm */
+        (void)madvise((void *)first, last - first, MADV_DONTNEED);
 }
 
 int tune_file_read_open(int fd, const char *path, size_t n, size_t limit, char **text)
@@ -169,7 +170,7 @@ int tune_file_new_folder(const char *path)
     return mkdir(path, 0777) < 0 ? fail("make folder", path) : 0;
 }
 
-/* Remove the entries of a folder that are meant. */
+/* Remove the entries of a folder that `meant` accepts. */
 static int remove_entries(const char *path, bool (*meant)(const char *name))
 {
     DIR *folder = opendir(path);
@@ -202,7 +203,7 @@ int tune_file_remove_folder(const char *path)
     if (!S_ISDIR(st.st_mode))
         return unlink(path) < 0 && errno != ENOENT ? fail("remove", path) : 0;
     int status = remove_entries(path, is_inside);
-    /* another process may have put something there meanwhile, or removed it too */
+    /* another process may add or remove entries at the same time */
     for (int i = 0; status == 0 && rmdir(path) < 0 && errno != ENOENT; i++)
         status = (errno == ENOTEMPTY || errno == EEXIST) && i < 10 ? remove_entries(path, is_inside) : fail("remove folder", path);
     return status;
@@ -213,7 +214,8 @@ int tune_file_sync_folder(const char *path)
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return fail("open folder", path);
-    int status = fsync(fd) < 0 && errno != EINVAL ? fail("sync folder", path) : 0; /* EINVAL: the file system has none */
+    /* EINVAL: this file system cannot sync folders */
+    int status = fsync(fd) < 0 && errno != EINVAL ? fail("sync folder", path) : 0;
     close(fd);
     return status;
 }
@@ -231,7 +233,7 @@ int tune_file_sync_name(const char *path)
     return access(folder, R_OK) < 0 ? 0 : tune_file_sync_folder(folder);
 }
 
-/* begin, for a file of at most these permissions, whatever a dead process left under the temporary name. */
+/* Begin a file with at most these permissions. Replaces a temporary file of a dead process. */
 static int begin_as(struct tune_file_writer *w, const char *path, unsigned mode)
 {
     struct stat st;
@@ -259,7 +261,7 @@ int tune_file_begin_output(struct tune_file_writer *w, const char *path)
     struct stat st;
     if (stat(path, &st) == 0 ? S_ISREG(st.st_mode) : lstat(path, &st) < 0)
         return tune_file_begin(w, realpath(path, target) ? target : path);
-    *w = (struct tune_file_writer){0}; /* no temporary: path itself is open */
+    *w = (struct tune_file_writer){0}; /* no temporary file: path itself is open */
     TRY(tune_path(w->path, "%s", path));
     w->file = fopen(path, "wbe");
     return w->file ? 0 : fail("write", path);
@@ -273,7 +275,8 @@ int tune_file_commit(struct tune_file_writer *w)
     w->file = NULL;
     errno = 0;
     int bad = ferror(f);
-    bad |= fflush(f) != 0 || (w->temporary[0] && fsync(fileno(f)) < 0); /* a pipe has no disk to sync with */
+    /* a pipe cannot be synced */
+    bad |= fflush(f) != 0 || (w->temporary[0] && fsync(fileno(f)) < 0);
     int code = errno;
     if (fclose(f) != 0 && !bad) {
         bad = 1;
@@ -357,7 +360,7 @@ int tune_file_discard_folder(const char *path)
     return tune_file_remove_folder(aside);
 }
 
-/* "x.tmp-123" */
+/* True for names like "x.tmp-123". */
 static bool is_leftover(const char *name)
 {
     const char *tail = NULL;
@@ -422,7 +425,7 @@ int tune_defaults_path(char *path, const char *name)
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n > 0) {
         program[n] = 0;
-        /* build/x, build/tests/x and build/asan/tests/x in the source tree, bin/x where it is installed */
+        /* programs are in build, build/tests and build/asan/tests, or installed in bin */
         static const char *const beside[] = {"../defaults", "../../defaults", "../../../defaults", "../share/tune.c/defaults"};
         char *slash = strrchr(program, '/');
         *slash = 0;
@@ -438,7 +441,8 @@ int tune_defaults_path(char *path, const char *name)
 
 uint64_t tune_hash64(const void *data, size_t size, uint64_t seed)
 {
-    /* Multiply-and-fold over 16 bytes at a time; the tail is read into zeroed words, the size is mixed in last. */
+    /* Multiply and fold 16 bytes at a time. The tail is padded with zeros; the size is mixed in
+     * last. */
     const unsigned char *p = data;
     uint64_t hash = seed ^ 0x9E3779B97F4A7C15u, high, low, word[2];
     for (size_t left = size;; p += 16, left -= 16) {
@@ -476,7 +480,8 @@ int tune_file_fingerprint_open(int fd, const char *path, size_t n, uint64_t *has
         free(whole);
     } else {
         for (uint64_t i = 0; i < BLOCKS && status == 0; i++) {
-            uint64_t at = (size - BLOCK) * i / (BLOCKS - 1); /* from the first byte to the last, evenly */
+            /* evenly from the first byte to the last */
+            uint64_t at = (size - BLOCK) * i / (BLOCKS - 1);
             status = tune_file_read_at(fd, path, at, block, BLOCK);
             if (status == 0)
                 h = tune_hash64(block, BLOCK, h);

@@ -1,5 +1,5 @@
-/* folder.c - opens a folder and a file of it, then looks where the two open ones lie: no link can
- * change in between. */
+/* folder.c - open a folder and a file in it, then check the real paths of the open descriptors. A
+ * link cannot change in between. */
 #include "files/folder.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ void tune_hub_cache(char folder[TUNE_PATH_MAX])
     static const struct {
         const char *variable, *below;
     } places[] = {{"HF_HUB_CACHE", ""},
-                  {"HUGGINGFACE_HUB_CACHE", ""}, /* its older name */
+                  {"HUGGINGFACE_HUB_CACHE", ""}, /* older name of the variable */
                   {"HF_HOME", "/hub"},
                   {"XDG_CACHE_HOME", "/huggingface/hub"},
                   {"HOME", "/.cache/huggingface/hub"}};
@@ -32,7 +32,8 @@ void tune_hub_cache(char folder[TUNE_PATH_MAX])
     }
 }
 
-/* The part of path after "<folder>/", or NULL if it lies elsewhere. Both are absolute, without links. */
+/* The part of path after "<folder>/", or NULL if it is elsewhere. Both are absolute, without
+ * links. */
 static const char *below(const char *path, const char *folder, size_t n)
 {
     while (n > 0 && folder[n - 1] == '/')
@@ -40,13 +41,13 @@ static const char *below(const char *path, const char *folder, size_t n)
     return strncmp(path, folder, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-/* "blobs/<hash>" */
+/* True for "blobs/<hash>". */
 static bool is_blob(const char *path)
 {
     return path && strncmp(path, "blobs/", 6) == 0 && path[6] && !strchr(path + 6, '/');
 }
 
-/* A blob of the repository that the folder is a snapshot of. */
+/* True for a blob of the repository whose snapshot the folder is. */
 static bool in_own_blobs(const char *path, const char *folder)
 {
     for (const char *at = strstr(folder, "/snapshots/"); at; at = strstr(at + 1, "/snapshots/"))
@@ -55,7 +56,7 @@ static bool in_own_blobs(const char *path, const char *folder)
     return false;
 }
 
-/* A blob of any model in the user's own cache. */
+/* True for a blob of any model in the user's cache. */
 static bool in_cache_blobs(const char *path)
 {
     char named[TUNE_PATH_MAX], cache[PATH_MAX];
@@ -67,7 +68,7 @@ static bool in_cache_blobs(const char *path)
     return slash && is_blob(slash + 1);
 }
 
-/* The error of an open that failed; a link's target says more than the link. */
+/* Report a failed open. For a link the message names its target. */
 static int cannot_open(const char *path)
 {
     char target[512];
@@ -82,7 +83,7 @@ static int cannot_open(const char *path)
     return -1;
 }
 
-/* Ask the kernel where an open file or folder lies. */
+/* The real path of an open file or folder, from the kernel. */
 static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
 {
     char link[64];
@@ -97,8 +98,8 @@ static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
     return 0;
 }
 
-/* A clone's .git/config may hold the user's token. What git-annex and git-lfs keep in .git is the
- * model's. */
+/* True for private files in .git: .git/config may hold a token. Files of git-annex and git-lfs in
+ * .git belong to the model. */
 static bool is_private_of_git(const char *path)
 {
     const char *git = strncmp(path, ".git/", 5) == 0 ? path : strstr(path, "/.git/");
@@ -136,7 +137,8 @@ static int check(int fd, int folder, struct tune_folder_file *f)
     return check_place(fd, folder, f->path);
 }
 
-/* First a descriptor that only names the file (O_PATH): a pipe or device is not touched. Then that very file to read. */
+/* Open the file with O_PATH first, which does not touch a pipe or device. After the checks, reopen
+ * that same file to read. */
 static int open_in(int folder, const char *name, struct tune_folder_file *f)
 {
     char again[64];
@@ -151,7 +153,7 @@ static int open_in(int folder, const char *name, struct tune_folder_file *f)
     return status;
 }
 
-/* The folder is looked up once: its name may lead elsewhere a moment later. */
+/* The folder is opened once, because its name could lead elsewhere a moment later. */
 int tune_folder_open(struct tune_folder_file *f, const char *folder, const char *name)
 {
     f->fd = -1;

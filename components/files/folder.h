@@ -1,15 +1,15 @@
-/* folder.h - files of a folder that may be a stranger's: a model, an adapter, a checkpoint.
+/* folder.h - read files of an untrusted folder: a model, an adapter, a checkpoint.
  *
- * Such a folder comes by git, tar or rsync, with links in it. A link to ~/.ssh or /etc would copy
- * private files into every checkpoint. So a file is opened first. Then its real path must lie
+ * Such a folder may come from git, tar or rsync with links in it. A link to ~/.ssh or /etc would
+ * copy private files into every checkpoint. So a file is opened first. Then its real path must be
  * inside the folder, or be a blob of the Hub cache:
  *
- *     <folder>/...                              the folder's own path may be or hold links: the user named it.
- *                                               Not .git/, but for .git/annex/objects/ and .git/lfs/objects/
- *     <repository>/blobs/<hash>                 where the folder is <repository>/snapshots/<commit>, or lies in it
+ *     <folder>/...                    but not .git/, except .git/annex/objects/, .git/lfs/objects/
+ *     <repository>/blobs/<hash>       if the folder is in <repository>/snapshots/<commit>
  *     <Hub cache>/models--ORG--NAME/blobs/<hash>
  *
- * Everything else is an error that names the link, where it leads, and what to do. */
+ * The folder's own path may contain links, because the user named it. Anything else is an error
+ * that names the link, its target, and what to do. */
 #ifndef TUNE_CORE_FOLDER_H
 #define TUNE_CORE_FOLDER_H
 
@@ -30,18 +30,23 @@ struct tune_folder_file {
     char path[TUNE_PATH_MAX]; /* <folder>/<name>, for messages */
 };
 
-/* tune_folder_open - <folder>/<name> to read from; name may hold slashes. Never waits, never opens
- * a pipe or a device.
- * tune_folder_read - all of it, of at most limit bytes, NUL after it; the caller frees *text.
- * tune_folder_has - whether there is such an entry. A link counts even if it leads nowhere: reading
- * it is then an error.
- * tune_folder_fingerprint - as tune_file_fingerprint. */
+/* tune_folder_open - open <folder>/<name> for reading; name may contain slashes. It never blocks
+ * and never opens a pipe or device.
+ *
+ * tune_folder_read - read a file of at most limit bytes, with a NUL after it. The caller frees
+ * *text.
+ *
+ * tune_folder_has - true if the entry exists. A broken link also counts; reading it is then an
+ * error.
+ *
+ * tune_folder_fingerprint - tune_file_fingerprint of a file. All but tune_folder_has: 0, or -1 with
+ * an error. */
 int tune_folder_open(struct tune_folder_file *f, const char *folder, const char *name);
 int tune_folder_read(const char *folder, const char *name, size_t limit, char **text, size_t *size);
 bool tune_folder_has(const char *folder, const char *name);
 int tune_folder_fingerprint(const char *folder, const char *name, uint64_t *hash);
 
-/* tune_hub_cache - the folder in which the Hub's client keeps its repositories, by its own
+/* tune_hub_cache - the folder of the Hugging Face Hub's cache, from the Hub's environment
  * variables; "" if there is no home. */
 void tune_hub_cache(char folder[TUNE_PATH_MAX]);
 

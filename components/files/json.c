@@ -1,4 +1,4 @@
-/* json.c - the strict pull reader. State is where we stand plus one bit per open bracket. */
+/* json.c - the strict pull parser. Its state is a position and one bit for each open bracket. */
 #include "files/json.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static void space(struct tune_json *j)
         j->at++;
 }
 
-/* What stands here, in words, for messages. */
+/* Report what is at this position instead of what was expected. */
 static int unexpected(struct tune_json *j, const char *expected)
 {
     if (j->at >= j->end)
@@ -110,7 +110,7 @@ int tune_json_array(struct tune_json *j)
     return enter(j, '[', "an array");
 }
 
-/* Over the comma or the closing bracket: 1 more follows, 0 closed, -1. */
+/* Skip a comma or the closing bracket. 1: more follows; 0: closed; -1: error. */
 static int more(struct tune_json *j, char close)
 {
     space(j);
@@ -167,7 +167,7 @@ static size_t put_utf8(char *to, unsigned c)
     return 4;
 }
 
-/* j->at stands after "\u"; one code point, of one or two escapes. */
+/* Decode the code point of one or two \u escapes. j->at is after "\u". */
 static int unicode_escape(struct tune_json *j, unsigned *c)
 {
     const char *begin = j->at - 2;
@@ -193,7 +193,7 @@ static int unicode_escape(struct tune_json *j, unsigned *c)
     return 0;
 }
 
-/* One escape, j->at on the backslash; its UTF-8 to out. Returns the bytes written or -1. */
+/* Decode an escape at j->at to UTF-8 in out. Returns the number of bytes, or -1. */
 static int escape(struct tune_json *j, char *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -213,7 +213,7 @@ static int escape(struct tune_json *j, char *out)
     return 1;
 }
 
-/* A string into buffer which (0 strings, 1 keys). */
+/* Decode a string to buffer `which` (0 strings, 1 keys). */
 static int string(struct tune_json *j, int which, struct tune_text *text)
 {
     space(j);
@@ -222,7 +222,7 @@ static int string(struct tune_json *j, int which, struct tune_text *text)
     const char *begin = ++j->at, *close = begin;
     while (close < j->end && *close != '"')
         close += *close == '\\' && close + 1 < j->end ? 2 : 1;
-    size_t need = (size_t)(close - begin) + 8; /* decoding never lengthens */
+    size_t need = (size_t)(close - begin) + 8; /* decoding never makes it longer */
     if (j->room[which] < need) {
         char *grown = realloc(j->buffer[which], need + need / 2);
         if (!grown) {
@@ -283,7 +283,7 @@ int tune_json_string(struct tune_json *j, struct tune_text *text)
     return string(j, 0, text);
 }
 
-/* The extent of a number by RFC 8259's grammar; *whole: only digits. */
+/* Find the extent of a number by RFC 8259's grammar. *whole: it has only digits. */
 static int number(struct tune_json *j, const char **begin, bool *whole)
 {
     space(j);
@@ -351,7 +351,7 @@ int tune_json_double(struct tune_json *j, double *value)
         j->at = begin;
         return tune_json_fail(j, "a number of %zu characters", n);
     }
-    memcpy(digits, begin, n); /* strtod must not run past the text */
+    memcpy(digits, begin, n); /* strtod needs a NUL */
     digits[n] = 0;
     *value = strtod(digits, NULL);
     return 0;

@@ -43,7 +43,7 @@ enum tune_json_type {
 };
 
 struct tune_json {
-    const char *name;       /* for messages; borrowed */
+    const char *name;       /* file name for messages; borrowed */
     const char *text, *end; /* borrowed until tune_json_free */
     const char *at;
     int64_t first_line;     /* line number of text's first byte */

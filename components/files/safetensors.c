@@ -1,10 +1,11 @@
-/* safetensors.c - the reader. Nothing in the header is believed until all of it has been read:
+/* safetensors.c - the reader. Nothing in the header is used until all of it is checked:
  *
- *     parse every entry  ->  sort by range: each begins where the one before ended, the last ends with the file
- *                        ->  sort by name: no two alike
+ *     parse every entry  ->  sort by range: no gaps, no overlap, the last ends with the file
+ *                        ->  sort by name: no duplicates
  *
- * Two sorts and one pass, so a hostile header costs its length times a logarithm. Decoded strings are never longer
- * than their spelling, so one arena of the header's size holds all names and never moves. */
+ * This takes two sorts and one pass, so a hostile header cannot cost more. Decoded strings are
+ * never longer than their spelling, so one arena of the header's size holds all names and never
+ * moves. */
 #include "files/safetensors.h"
 
 #include <inttypes.h>
@@ -22,7 +23,7 @@
 struct entry {
     struct tune_array tensor;
     const char *name;    /* in the arena */
-    uint64_t begin, end; /* of the data, from its first byte */
+    uint64_t begin, end; /* range in the data */
 };
 
 struct pair {
@@ -32,29 +33,30 @@ struct pair {
 struct tune_safetensors {
     struct tune_mapping map;
     uint64_t header; /* bytes */
-    char *arena; /* strings, NUL after each */
+    char *arena; /* strings, each with a NUL */
     size_t arena_used;
-    struct entry *entries; /* by file position */
+    struct entry *entries; /* in file order */
     struct entry **by_name;
     size_t count, room;
-    struct pair *metadata; /* by key */
+    struct pair *metadata; /* sorted by key */
     size_t pairs, pairs_room;
     bool has_metadata;
 };
 
-/* The start of an untrusted name, fit for a terminal. */
+/* The start of an untrusted name, safe for a terminal. */
 static const char *shown(char out[104], const char *name)
 {
     size_t n = strlen(name), i;
     for (i = 0; i < n && i < 96; i++)
         out[i] = (unsigned char)name[i] < 32 || name[i] == 127 ? '?' : name[i];
-    while (i < n && i > 0 && ((unsigned char)name[i] & 0xC0) == 0x80) /* not inside a character */
+    /* do not cut inside a character */
+    while (i < n && i > 0 && ((unsigned char)name[i] & 0xC0) == 0x80)
         i--;
     strcpy(out + i, i < n ? "..." : "");
     return out;
 }
 
-/* Text into the arena; NULL if it holds a NUL, which a C string cannot carry. */
+/* Copy text to the arena. NULL if it contains a NUL. */
 static const char *keep(struct tune_safetensors *f, struct tune_text text)
 {
     if (memchr(text.data, 0, text.size))
@@ -66,7 +68,7 @@ static const char *keep(struct tune_safetensors *f, struct tune_text text)
     return to;
 }
 
-/* Room for one more in an array that doubles. */
+/* Make room for one more element in an array, doubling its size. */
 static int grow(void **array, size_t *room, size_t count, size_t size)
 {
     if (count < *room)
@@ -110,7 +112,7 @@ static int read_dtype(struct tune_json *j, struct tune_array *t)
     struct tune_text text;
     TRY(tune_json_string(j, &text));
     int dtype = tune_dtype_from(text.data);
-    /* Only the format's own spelling: from also knows PyTorch's. */
+    /* Accept only the format's own names; tune_dtype_from also knows PyTorch's. */
     if (dtype < 0 || !tune_text_equal(text, tune_dtype_name(dtype))) {
         char name[104];
         return tune_json_fail(j, "unknown dtype \"%s\"; expected F32, BF16, F16 or another of the format's names",
@@ -152,7 +154,8 @@ static int read_offsets(struct tune_json *j, struct entry *e)
     return more;
 }
 
-/* Bytes of a tensor by its shape and dtype; every product is checked, in the shape's order, as the format says. */
+/* Bytes of a tensor. Overflow of each product is checked, in the shape's order, as the format
+ * requires. */
 static int sized(struct tune_json *j, const struct entry *e, uint64_t *bytes)
 {
     const struct tune_array *t = &e->tensor;
@@ -246,7 +249,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* Every byte of the data belongs to exactly one tensor; then the views. */
+/* Check that every byte of the data belongs to exactly one tensor, then set the views. */
 static int place(struct tune_safetensors *f, const char *path, const char *data, uint64_t size)
 {
     char text[104];
@@ -264,7 +267,7 @@ static int place(struct tune_safetensors *f, const char *path, const char *data,
         }
         at = e->end;
         if (at > size)
-            break; /* and so below any offset that could wrap */
+            break; /* so no later offset can overflow */
         e->tensor.data = (void *)(data + e->begin);
     }
     if (at != size) {
@@ -302,7 +305,7 @@ static int index_names(struct tune_safetensors *f, const char *path)
     return 0;
 }
 
-/* The header's length from the file's first bytes into f->header. */
+/* Read the header's length from the start of the file. */
 static int read_length(struct tune_safetensors *f, int fd, const char *path, size_t size)
 {
     unsigned char field[8];
@@ -328,7 +331,7 @@ static int read_length(struct tune_safetensors *f, int fd, const char *path, siz
     return 0;
 }
 
-/* The header's text is read, not mapped, so that a file cut short meanwhile is an error and no signal. */
+/* Read the header. It is not mapped, so that truncation is an error and not a signal. */
 static int read_text(struct tune_safetensors *f, int fd, const char *path)
 {
     struct tune_json j;
@@ -357,7 +360,7 @@ static int read_file(struct tune_safetensors *f, int fd, const char *path, size_
     return index_names(f, path);
 }
 
-/* fd is the open file, of size bytes, or -1: opening it failed. Closes it. */
+/* Open from fd, a file of size bytes, and close fd. fd -1: opening it failed. */
 static struct tune_safetensors *open_at(int fd, const char *path, size_t size)
 {
     struct tune_safetensors *f = calloc(1, sizeof *f);

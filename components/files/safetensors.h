@@ -46,7 +46,7 @@ const struct tune_array *tune_safetensors_at(const struct tune_safetensors *f, i
 const char *tune_safetensors_name(const struct tune_safetensors *f, int64_t i);
 const struct tune_array *tune_safetensors_find(const struct tune_safetensors *f, const char *name);
 
-/* tune_safetensors_metadata - a value of __metadata__, or NULL. */
+/* tune_safetensors_metadata - the value of a key in __metadata__, or NULL. */
 const char *tune_safetensors_metadata(const struct tune_safetensors *f, const char *key);
 
 /* Writing. Declare all tensors in file order, then write their bytes in that order, in pieces of

@@ -1,4 +1,5 @@
-/* safetensors_writer.c - the writer: the header is complete before the first byte of data, so nothing is held. */
+/* safetensors_writer.c - the writer. The header is complete before the first byte of data, so no
+ * data is buffered. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -11,17 +12,17 @@
 #include "files/safetensors.h"
 #include "core/try.h"
 
-#define HEADER_MAX 100000000 /* readers refuse more */
+#define HEADER_MAX 100000000 /* bytes; readers refuse more */
 
 struct tune_safetensors_writer {
     struct tune_file_writer to;
-    /* Two halves of the header, JSON as it will stand in the file: memory streams that grow. */
+    /* The two parts of the header as JSON text, in memory streams. */
     FILE *metadata, *entries;
     char *metadata_text, *entries_text;
     size_t metadata_size, entries_size;
-    char **names, **keys; /* what was declared, to refuse doubles */
+    char **names, **keys; /* declared names, to detect duplicates */
     size_t count, key_count;
-    int64_t declared, written; /* bytes of data */
+    int64_t declared, written; /* bytes of tensor data */
     bool begun, failed;
 };
 
@@ -31,7 +32,7 @@ static int out_of_memory(const struct tune_safetensors_writer *w)
     return -1;
 }
 
-/* A JSON string as the reference writer spells it: only what must be escaped is. */
+/* Write a JSON string like the reference writer, which escapes only what must be escaped. */
 static void quote(FILE *to, const char *text)
 {
     putc('"', to);
@@ -56,7 +57,7 @@ static int utf8(const struct tune_safetensors_writer *w, const char *text)
     return -1;
 }
 
-/* One more string in a list; the list's room is the power of two at or above its length. */
+/* Append a string to a list. Its capacity is a power of two. */
 static int append(struct tune_safetensors_writer *w, char ***list, size_t *count, const char *text)
 {
     if ((*count & (*count - 1)) == 0) {
@@ -76,7 +77,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Refuse doubles in a list; its order is not needed any more. */
+/* Refuse duplicates in a list. This sorts it. */
 static int all_different(const struct tune_safetensors_writer *w, char **list, size_t count, const char *what)
 {
     if (count)
@@ -166,7 +167,7 @@ static int write_header(struct tune_safetensors_writer *w)
     if (fflush(w->metadata) || ferror(w->metadata) || fflush(w->entries) || ferror(w->entries))
         return out_of_memory(w);
     uint64_t used = sizeof head - 1 + w->metadata_size + sizeof middle - 1 + (w->count > 0) + w->entries_size + sizeof tail - 1;
-    uint64_t size = (used + 7) / 8 * 8; /* spaces behind the header: the data begins on a multiple of 8 */
+    uint64_t size = (used + 7) / 8 * 8; /* spaces after the header align the data to 8 bytes */
     if (size > HEADER_MAX) {
         tune_error_set("%s: %zu tensors need a header of %" PRIu64 " bytes, readers take at most %d; write more files",
                        w->to.path, w->count, size, HEADER_MAX);
@@ -181,7 +182,7 @@ static int write_header(struct tune_safetensors_writer *w)
 
 int tune_safetensors_writer_write(struct tune_safetensors_writer *w, const void *data, int64_t bytes)
 {
-    if (w->failed) /* the first error said why */
+    if (w->failed) /* the first error gave the reason */
         return -1;
     w->failed = true;
     if (!w->begun)
@@ -201,12 +202,12 @@ int tune_safetensors_writer_write(struct tune_safetensors_writer *w, const void 
 
 int tune_safetensors_writer_finish(struct tune_safetensors_writer *w)
 {
-    TRY(tune_safetensors_writer_write(w, NULL, 0)); /* the header, where there is no data */
+    TRY(tune_safetensors_writer_write(w, NULL, 0)); /* writes the header if there is no data */
     if (w->written != w->declared) {
         tune_error_set("%s: %" PRId64 " of %" PRId64 " declared bytes were written", w->to.path, w->written, w->declared);
         return -1;
     }
-    w->failed = true; /* nothing may follow */
+    w->failed = true; /* nothing may be written after this */
     return tune_file_commit(&w->to);
 }
 

@@ -69,7 +69,7 @@ struct tune_option {
     const char *help;             /* --help shows the first sentence, --help all the whole */
 };
 
-/* Where a value came from. */
+/* The source of a value. */
 enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_RUN, TUNE_FROM_CONFIG, TUNE_FROM_FLAG };
 
 /* What the command line asks for instead of a run; tune_program_start serves it, a foreign main() may. */
@@ -327,12 +327,13 @@ extern const struct tune_service tune_show_tokens;
 #define TUNE_TRAINING_OPTIONS(f) \
     TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_EVALUATION_OPTIONS(f), TUNE_RUN_OPTIONS(f)
 
-/* What a recipe with adapters reports beside that. */
+/* Further figures that a recipe with adapters reports. */
 #define TUNE_LORA_PROPERTIES \
     {"trained_parameters", "", "weights that were trained"}, \
     {"merge_difference", "", "final norm's outputs, base and adapter against merged, of the last checkpoint: distance / norm"}
 
-/* What every training recipe reports; up to is_valid, ado's target properties in their order. */
+/* The figures that every training recipe reports. Up to is_valid, they are ado's target properties
+ * in their order. */
 #define TUNE_TRAINING_PROPERTIES \
     {"gpu_compute_utilization_min", "%", "time with a kernel running, average over train_runtime, of the least busy GPU; 0: none"}, \
     {"gpu_compute_utilization_avg", "%", "the same, average over the GPUs"}, \

@@ -23,7 +23,7 @@
 extern const char tune_recipe_source[] __attribute__((weak));
 extern const char tune_recipe_source_end[] __attribute__((weak));
 extern const char tune_recipe_defaults[] __attribute__((weak)); /* of a recipe that recipe.mk built */
-/* Of OpenMP's run-time library and of OpenBLAS, in programs that compute. */
+/* Functions of OpenMP's run-time library and of OpenBLAS, in programs that compute. */
 extern int omp_get_num_places(void) __attribute__((weak));
 extern int omp_get_place_num_procs(int place) __attribute__((weak));
 extern void omp_get_place_proc_ids(int place, int *ids) __attribute__((weak));
@@ -34,7 +34,7 @@ static const struct tune_flags *options_of;
 static volatile int stop_signal, starting;
 static struct tune_failure failure;
 
-/* What was printed has arrived, or the program fails: a full disk behind `> help.txt` is not a success. */
+/* Flush stdout, or fail: with a full disk, `> help.txt` must not succeed. */
 static void end_well(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -241,7 +241,8 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     end_well();
 }
 
-/* What a file put into a message moves no cursor; its own line breaks stay. In one write: other ranks complain too. */
+/* Print a message without control characters, except its line breaks. It is one write, since other
+ * ranks may also print. */
 static void complain(const char *lead, const char *text)
 {
     char *plain = NULL;

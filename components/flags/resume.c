@@ -24,7 +24,7 @@ static int no_memory(void)
     return -1;
 }
 
-/* What run.json says beside the options. */
+/* Contents of run.json besides the options. */
 struct about {
     char program[256], status[64], working_folder[TUNE_PATH_MAX]; /* the last process's: the options are its */
     bool options;

@@ -17,7 +17,7 @@ static bool has(const char *folder, const char *name)
     return tune_path(path, "%s/%s", folder, name) == 0 && tune_file_exists(path);
 }
 
-/* Whether the run was told to leave no checkpoint at its end. */
+/* True if the run was told to save no checkpoint at its end. */
 static bool unsaved(const char *folder)
 {
     char path[TUNE_PATH_MAX];

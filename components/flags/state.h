@@ -4,7 +4,7 @@
 
 #include "flags/flags.h"
 
-/* What --resume makes of an option, see TUNE_FREE in flags.h. */
+/* How --resume treats an option; see TUNE_FREE in flags.h. */
 enum tune_option_keeping { TUNE_KEEP, TUNE_CHANGE_FREELY = 0x100, TUNE_COMPARE_CONTENT = 0x200, TUNE_TAKE_NOT = 0x400 };
 
 struct tune_json;

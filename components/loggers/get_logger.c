@@ -123,7 +123,7 @@ static int read_writers(const struct tune_flags *flags, unsigned *writers)
     return 0;
 }
 
-/* What --allow-changed let differ, into run.json. */
+/* Record in run.json the differences that --allow-changed permitted. */
 static int note_changes(struct tune_logger *log, const struct tune_flags *flags)
 {
     cJSON *changes = tune_flags_changes_json(flags), *c;

@@ -61,7 +61,7 @@ static int copy_properties(struct tune_logger *log, const struct tune_property *
     return log->values ? 0 : tune_logger_no_memory();
 }
 
-/* What a run that goes on leaves to tune_logger_resume. */
+/* State that a resumed run leaves to tune_logger_resume. */
 static int begin(struct tune_logger *log)
 {
     char path[TUNE_PATH_MAX];

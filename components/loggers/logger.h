@@ -62,11 +62,13 @@ int tune_logger_held(const struct tune_logger *log);
 /* tune_logger_folder - the run folder; borrowed until free. */
 const char *tune_logger_folder(const struct tune_logger *log);
 
-/* What else the run stands on: a `#` line each, and a member of run.json ("notes" {key: text}, "weights", "data", "eval_data").
- * Call them before the first step. folder and path as they were opened. In a run that is resumed, _weights, _data and _eval_data
- * compare with what it had (hash, rows, fingerprint, size, time of change), as tune_logger_changed; of the training data's file all
- * but its rows may differ until tune_logger_data_agrees; so does _device the number
- * of threads, which the order of sums depends on. Another processor or build of the program is a note that warns. */
+/* Record what the run depends on: a `#` line each, and a member of run.json ("notes" {key: text},
+ * "weights", "data", "eval_data"). Call them before the first step, with folder and path as they
+ * were opened. In a resumed run, _weights, _data and _eval_data compare with the earlier values
+ * (hash, rows, fingerprint, size, modification time), like tune_logger_changed. The training file
+ * may differ in all but its rows until tune_logger_data_agrees. _device compares the number of
+ * threads, on which the order of sums depends. Another processor or build of the program gives a
+ * warning. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
 int tune_logger_device(struct tune_logger *log, int threads, const char *description);
 int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity);

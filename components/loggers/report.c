@@ -71,7 +71,7 @@ static void know_spread(struct tune_logger *log, const char *what, const struct 
     }
 }
 
-/* Of this session, from its first step's begin to its last one's end. */
+/* Times of this session, from the begin of its first step to the end of its last. */
 static void know_machine(struct tune_logger *log)
 {
     double own_s = log->end.wall_s - log->begin.wall_s;
@@ -99,7 +99,7 @@ static void know_stable(struct tune_logger *log)
     tune_logger_know(log, "tokens_per_second_stable_half_width", v.half_width);
 }
 
-/* Of the steps that were finished, in all sessions; never of those planned. */
+/* Averages over the finished steps of all sessions; planned steps do not count. */
 static void know_speed(struct tune_logger *log, double s)
 {
     double rows = (double)log->rows, tokens = (double)log->tokens, padded = (double)log->padded_tokens;
@@ -194,7 +194,7 @@ static const char *ended(const struct tune_logger *log, struct tune_progress *at
     return "finished";
 }
 
-/* Where the time before the first step's end went. */
+/* Print how the time until the end of the first step was spent. */
 static int show_start(struct tune_logger *log)
 {
     double started = log->options.started_s, setup = log->begin.wall_s - started;
@@ -204,7 +204,7 @@ static int show_start(struct tune_logger *log)
                            log->first_end_s - started, load, setup - load, log->first_end_s - log->begin.wall_s);
 }
 
-/* What can be done with a run that stopped. */
+/* Print how to continue a run that stopped. */
 static int show_stop(struct tune_logger *log, const struct tune_progress *at, const char *status, const char *why)
 {
     const char *next = log->options.unsaved ? "; nothing was saved there, as asked"

@@ -1,4 +1,4 @@
-/* loss.c - the chunks: gather, project, softmax, and back. */
+/* loss.c - a chunk of labels: gather, project, softmax, and back. */
 #include "losses/loss.h"
 
 #include <stdlib.h>
@@ -7,31 +7,33 @@
 #include "core/try.h"
 #include "devices/ops.h"
 
-enum { CHUNK_BYTES = 48 << 20 }; /* of logits: enough rows for a good matrix product, small beside the activations */
+/* bytes of logits: enough rows for a fast product, small beside the activations */
+enum { CHUNK_BYTES = 48 << 20 };
 
 struct tune_loss {
     struct tune_model *m;
     struct tune_device *dev;
-    enum tune_dtype dtype; /* of activations */
+    enum tune_dtype dtype; /* dtype of activations */
     int64_t C, V;
-    float scale;           /* on the logits */
-    int64_t N, chunk;     /* largest batch; labelled rows at a time */
+    float scale;           /* factor on the logits */
+    int64_t N, chunk;     /* largest batch; labelled rows in a chunk */
     tune_address memory;
     int64_t memory_bytes;
     tune_address logits;    /* [chunk,V] F32 */
     tune_address h, dh;     /* [chunk,C] gathered hidden states and their gradient */
     tune_address dhidden;   /* [N,C] */
-    tune_address log_probs; /* [N] F32; then room for a chunk's */
-    tune_address scalars;   /* evaluation's own struct tune_scalars */
+    tune_address log_probs; /* [N] F32, then a chunk's */
+    tune_address scalars;   /* struct tune_scalars for evaluation */
     bool training;
     struct tune_tensor dhidden_tensor;
-    struct tune_model_labels labels; /* of the present batch */
-    int64_t chunks, next;            /* of it; the next one. next 0: no batch is under way */
-    float *room;                     /* [chunk,V] of tune_chunk_host where the device's memory is out of reach */
-    void *numbers;                   /* [N] floats or doubles on the host, of labels or positions; NULL until asked for */
+    struct tune_model_labels labels; /* labels of the current batch */
+    int64_t chunks, next; /* number of chunks; the next chunk; next 0: no batch in progress */
+    /* [chunk,V] host copy for tune_chunk_host, if the host cannot reach device memory */
+    float *room;
+    void *numbers;                   /* [N] floats or doubles on the host; NULL until needed */
 };
 
-/* Every buffer's place. */
+/* Place every buffer. */
 static void place(struct tune_loss *l, struct tune_arena *a, bool training)
 {
     l->training = training;
@@ -101,7 +103,7 @@ void tune_loss_free(struct tune_loss *l)
 
 /* ---- chunks ---- */
 
-/* hidden is of this batch, and the batch is the one the model has on the device. */
+/* Check that hidden belongs to this batch, and that the model has this batch on the device. */
 static int check(const struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *b,
                  struct tune_model_labels *labels)
 {
@@ -132,7 +134,8 @@ static int begin(struct tune_loss *l, const struct tune_model_labels *labels, co
     return tune_add_labels(l->dev, tune_record_step(record), (double)n, (double)l->chunks);
 }
 
-/* Labels of chunk i, and the first one's number. All chunks are of about one size: each goes over all of the output weights. */
+/* The number of labels in chunk i; *at: the first one. Chunks have nearly equal sizes, because each
+ * reads all output weights. */
 static int64_t part_of(const struct tune_loss *l, int64_t i, int64_t *at)
 {
     int64_t labels = l->labels.rows.shape[0];
@@ -140,7 +143,7 @@ static int64_t part_of(const struct tune_loss *l, int64_t i, int64_t *at)
     return labels * (i + 1) / l->chunks - *at;
 }
 
-/* Positions [at, at + n) of the batch's labels: gathered and projected. */
+/* Gather and project labels [at, at + n) of the batch. */
 static int project(struct tune_loss *l, const struct tune_tensor *hidden, int64_t at, int64_t n, struct tune_chunk *chunk)
 {
     struct tune_tensor w, dw, h = tune_tensor_2d(l->h, l->dtype, n, l->C);
@@ -165,7 +168,7 @@ int tune_loss_chunk(struct tune_loss *l, const struct tune_tensor *hidden, const
     tune_device_does(l->dev, l->training ? TUNE_LOSS : TUNE_EVALUATION, -1, "");
     struct tune_model_labels now;
     TRY(check(l, hidden, batch, &now));
-    if (l->next == 0 || now.forward != l->labels.forward) /* the other one was not looked at to its end */
+    if (l->next == 0 || now.forward != l->labels.forward) /* the previous batch was not finished */
         TRY(begin(l, &now, batch, record));
     if (l->next == l->chunks) {
         l->next = 0;
@@ -185,7 +188,7 @@ int tune_cross_entropy(struct tune_chunk *chunk, const struct tune_tensor *weigh
 int tune_cross_entropy_gradient(struct tune_chunk *chunk, const struct tune_tensor *weights)
 {
     struct tune_chunk silent = *chunk;
-    silent.step = chunk->loss->scalars; /* the loss's own, where nobody reads it */
+    silent.step = chunk->loss->scalars; /* the loss's own scalars, which nobody reads */
     return tune_cross_entropy(&silent, weights);
 }
 
@@ -237,7 +240,7 @@ int tune_chunk_add_loss(struct tune_chunk *chunk, double loss)
     return tune_add_loss(chunk->loss->dev, chunk->step, loss);
 }
 
-/* Room for a double for each position; NULL with an error. */
+/* A buffer of N doubles; NULL with an error. */
 static void *numbers(struct tune_loss *l)
 {
     if (!l->numbers && !(l->numbers = malloc((size_t)l->N * sizeof(double))))
@@ -261,7 +264,8 @@ int tune_chunk_each(struct tune_chunk *chunk, struct tune_chunk *other, tune_row
 #pragma omp parallel for schedule(static) num_threads(l->dev->threads)
     for (int64_t i = 0; i < n; i++)
         losses[i] = loss(&(struct tune_row){x + i * V, y ? y + i * V : NULL, V, chunk->host_labels[i], chunk->host_rows[i], context});
-    for (int64_t i = 0; i < n; i++) /* in order: the same bits however many threads */
+    /* in order, so the number of threads does not change the bits */
+    for (int64_t i = 0; i < n; i++)
         sum += losses[i];
     return tune_chunk_add_loss(chunk, sum);
 }
@@ -274,7 +278,7 @@ int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2
     struct tune_model_labels now;
     TRY(tune_model_same_labels(other->m, l->m, &now));
     if (now.forward != other->labels.forward)
-        other->next = 0; /* a loop of its own was over another batch */
+        other->next = 0; /* it was in the middle of another batch */
     other->labels = now;
     chunk2->step = chunk->step;
     if (n <= other->chunk)
@@ -298,7 +302,8 @@ int tune_loss_forward_backward(struct tune_loss *l, const struct tune_tensor *hi
     return more;
 }
 
-/* Log-probabilities of all labels: their sum into the loss's own scalars; by position into log_probs, NULL: not wanted. */
+/* Compute the log-probabilities of all labels. Their sum goes to the loss's own scalars, and each
+ * to its position in log_probs (may be NULL). */
 static int evaluate(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, struct tune_tensor *log_probs)
 {
     struct tune_tensor scalars = tune_tensor_1d(l->scalars, TUNE_U8, sizeof(struct tune_scalars));
@@ -385,6 +390,6 @@ int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch, c
 
 struct tune_loss *tune_get_loss(const struct tune_flags *flags, struct tune_model *m)
 {
-    (void)flags; /* one loss today; the getter keeps its place for those that take options */
+    (void)flags; /* no options yet */
     return tune_loss_new(m, true);
 }

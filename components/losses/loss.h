@@ -52,7 +52,7 @@ struct tune_chunk {
     const int32_t *host_rows, *host_labels; /* the same on the host */
     tune_address step;               /* scalars of the record's step (devices/record.h) */
     struct tune_loss *loss;
-    float *host;                     /* of tune_chunk_host; NULL: not asked for */
+    float *host;                     /* see tune_chunk_host; NULL: not used */
 };
 
 /* tune_loss_chunk - make the next chunk of the last batch. 1; 0 after the last chunk; -1 with an

@@ -1,4 +1,4 @@
-/* row.c - log softmax of one row, and the divergence of two. */
+/* row.c - log softmax of a row, and KL divergence of two rows. */
 #include "losses/row.h"
 
 #include <float.h>
@@ -13,12 +13,12 @@ double tune_row_log_softmax(float *x, int64_t V, double temperature)
     for (int64_t v = 0; v < V; v++)
         sum += expf((x[v] - max) * by);
     double log_sum = log(sum);
-    for (int64_t v = 0; v < V; v++) /* the difference first: it is exact where it matters */
+    for (int64_t v = 0; v < V; v++) /* subtract first: the difference of near logits is exact */
         x[v] = (float)((double)(x[v] - max) / temperature - log_sum);
     return max / temperature + log_sum;
 }
 
-/* A number that orders like the float. */
+/* An integer that sorts like the float. */
 static uint32_t key_of(float x)
 {
     uint32_t bits;
@@ -34,7 +34,7 @@ static int64_t count_from(const float *x, int64_t V, uint32_t key)
     return count;
 }
 
-/* The key of the k-th largest of x, bit by bit from the highest. */
+/* The key of the k-th largest x, found bit by bit from the highest. */
 static uint32_t key_of_largest(const float *x, int64_t V, int64_t k)
 {
     uint32_t key = 0;
@@ -44,9 +44,9 @@ static uint32_t key_of_largest(const float *x, int64_t V, int64_t k)
     return key;
 }
 
-/* The rest, all but the k largest of p, keeps its sum and gets q's proportions. Then the divergence
- * of p and q is the one where the rest counts as one token, and so is its gradient. p and q are
- * logarithms; those of p are at most 0, so infinity marks the rest. */
+/* Replace all but the k largest of p: they keep their sum and get q's proportions. Then the
+ * divergence of p and q equals the one that counts the rest as one token, and so does its gradient.
+ * p and q are logarithms. Those of p are at most 0, so infinity marks the rest. */
 static void lump(float *p, const float *q, int64_t V, int64_t k)
 {
     uint32_t key = key_of_largest(p, V, k);
@@ -75,7 +75,7 @@ double tune_row_kl(float *x, float *other, int64_t V, double T, int64_t k)
         lump(other, x, V, k);
     for (int64_t v = 0; v < V; v++) {
         float p = expf(other[v]);
-        if (p > 0) /* where p is 0 its logarithm may be infinite */
+        if (p > 0) /* where p is 0 its logarithm may be -infinity */
             kl += (double)p * ((double)other[v] - x[v]);
         x[v] = (float)(T * ((double)expf(x[v]) - p));
     }

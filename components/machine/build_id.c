@@ -1,4 +1,4 @@
-/* build_id.c - the note NT_GNU_BUILD_ID of an ELF file of this machine's kind; of any other file a hash. */
+/* build_id.c - read NT_GNU_BUILD_ID of an ELF file, or hash another file. */
 #include "machine/build_id.h"
 
 #include <elf.h>
@@ -10,7 +10,7 @@
 #include "files/file.h"
 #include "core/try.h"
 
-/* The id among size bytes of notes: 1, or 0: there is none in them. */
+/* Find the id in size bytes of notes. 1: found; 0: not there. */
 static int find_note(const char *notes, size_t size, char id[TUNE_BUILD_ID_SIZE])
 {
     size_t at = 0;
@@ -40,7 +40,7 @@ static bool is_elf(const struct tune_mapping *m)
            e[EI_DATA] == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB);
 }
 
-/* 1, 0: no such note, -1: a broken file. */
+/* Find the id of an ELF file. 1: found; 0: not there; -1: a broken file. */
 static int of_elf(const char *path, const struct tune_mapping *m, char id[TUNE_BUILD_ID_SIZE])
 {
     ElfW(Ehdr) head;

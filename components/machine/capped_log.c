@@ -1,4 +1,4 @@
-/* capped_log.c - the first half, a line, the last half. */
+/* capped_log.c - write the first half, a line about the rest, and the last half. */
 #include "machine/capped_log.h"
 
 #include <errno.h>
@@ -32,7 +32,8 @@ void tune_capped_log_add(struct tune_capped_log *log, const char *data, size_t s
     int64_t left = log->limit - log->total;
     if (left > 0)
         put(log, data, left < (int64_t)size ? (size_t)left : size);
-    size_t passed = size > log->room ? size - log->room : 0; /* more than the ring holds: the end of it */
+    /* skip what the ring buffer would overwrite anyway */
+    size_t passed = size > log->room ? size - log->room : 0;
     log->total += (int64_t)passed;
     for (size_t at = passed; at < size;) {
         size_t to = (size_t)(log->total % (int64_t)log->room), n = log->room - to;
@@ -48,7 +49,8 @@ void tune_capped_log_end(struct tune_capped_log *log)
     char line[64];
     int64_t first = log->limit - (int64_t)log->room;
     if (log->total > log->limit && !log->failed) {
-        if (ftruncate(log->fd, (off_t)first) == 0) /* no file of bytes (/dev/null): it takes what comes */
+        /* fails if fd is no regular file, such as /dev/null */
+        if (ftruncate(log->fd, (off_t)first) == 0)
             lseek(log->fd, (off_t)first, SEEK_SET);
         int n = snprintf(line, sizeof line, "\n[... %" PRId64 " bytes left out ...]\n", log->total - log->limit);
         put(log, line, (size_t)n);

@@ -1,10 +1,9 @@
-/* capped_log.h - a file of bounded size for output of any length: its first half, how much was left
- * out, its last half.
+/* capped_log.h - a log file of limited size. It keeps the first and the last half of longer output.
  *
- * Up to the limit everything goes to the file as it comes. The last half is kept in memory besides,
- * and takes the place of what came behind the first one when the log ends, so a log that was never
- * ended holds the first `limit` bytes. A file that cannot be written takes no more: whoever writes
- * the output is not to suffer from it. */
+ * Output goes to the file until the limit. The last half is also kept in memory. When the log ends,
+ * it replaces what follows the first half, after a line with the number of bytes left out. A log
+ * that was never ended holds the first `limit` bytes. Write errors stop the log only, so the
+ * program that produces the output does not fail. */
 #ifndef TUNE_ACTUATORS_CAPPED_LOG_H
 #define TUNE_ACTUATORS_CAPPED_LOG_H
 
@@ -20,14 +19,16 @@ struct tune_capped_log {
     int fd; /* borrowed */
     bool failed;
     int64_t limit, total;
-    char *last; /* [room], a ring: byte i of the output at i % room */
+    char *last; /* [room] ring buffer: byte i of the output is at i % room */
     size_t room;
 };
 
-/* tune_capped_log_begin - into fd, which is empty. Without memory for the last half the first
- * `limit` bytes are all that is kept.
- * tune_capped_log_add - more output. tune_capped_log_end - puts the file in order; frees what begin
- * took. */
+/* tune_capped_log_begin - start a log in fd, an empty file. Without memory for the last half, only
+ * the first `limit` bytes are kept.
+ *
+ * tune_capped_log_add - append output.
+ *
+ * tune_capped_log_end - write the last half and free the memory. */
 void tune_capped_log_begin(struct tune_capped_log *log, int fd, int64_t limit);
 void tune_capped_log_add(struct tune_capped_log *log, const char *data, size_t size);
 void tune_capped_log_end(struct tune_capped_log *log);

@@ -1,4 +1,4 @@
-/* cgroup.c - from /proc/self/cgroup and mountinfo to folders, and up from there. */
+/* cgroup.c - find this process's control groups and read their limits. */
 #include "machine/cgroup.h"
 
 #include <stdbool.h>
@@ -14,10 +14,11 @@ struct walk {
     struct tune_cgroup *group;
     const char *root;
     bool unified, cpu, memory; /* version 2; which controllers these groups have */
-    int64_t *oom_kills;        /* NULL, or what those of the lowest group are added to; then nothing else is looked at */
+    /* sum of oom_kill of the lowest group, and then nothing else is read; or NULL */
+    int64_t *oom_kills;
 };
 
-/* The first number in folder/name, -1 where there is none ("max", no such file). */
+/* The first number in folder/name; -1: none ("max", or no such file). */
 static double number(const char *folder, const char *name)
 {
     char path[TUNE_PATH_MAX];
@@ -32,7 +33,7 @@ static double number(const char *folder, const char *name)
     return value;
 }
 
-/* The number behind the word "oom_kill" in a file of words and numbers, 0 where there is none. */
+/* The number after the word "oom_kill" in a file of words and numbers; 0: none. */
 static int64_t oom_kills(const char *path)
 {
     char name[64];
@@ -46,7 +47,7 @@ static int64_t oom_kills(const char *path)
     return found;
 }
 
-/* Of memory.stat: pages of files that are not locked or shared memory. */
+/* Reclaimable memory of a group: file pages that are neither locked nor shared memory. */
 static double reclaimable(const char *folder, bool unified)
 {
     char path[TUNE_PATH_MAX], name[64];
@@ -55,7 +56,8 @@ static double reclaimable(const char *folder, bool unified)
         return 0;
     FILE *f = fopen(path, "re");
     while (f && fscanf(f, "%63s %lf", name, &value) == 2) {
-        const char *plain = unified ? name : !strncmp(name, "total_", 6) ? name + 6 : ""; /* total_: with the groups below */
+        /* total_ includes the groups below */
+        const char *plain = unified ? name : !strncmp(name, "total_", 6) ? name + 6 : "";
         if (!strcmp(plain, "inactive_file") || !strcmp(plain, "active_file"))
             sum += value;
     }
@@ -69,7 +71,8 @@ static void look_at_memory(const struct walk *w, const char *folder)
     struct tune_cgroup *g = w->group;
     double limit = number(folder, w->unified ? "memory.max" : "memory.limit_in_bytes"), high = -1;
     if (w->unified)
-        high = number(folder, "memory.high"); /* above it a process is slowed down until it stands still */
+        /* above memory.high the kernel slows a process down, almost to a stop */
+        high = number(folder, "memory.high");
     if (high >= 0 && (limit < 0 || high < limit))
         limit = high;
     if (limit < 0 || limit >= UNLIMITED)
@@ -85,7 +88,7 @@ static void look_at_memory(const struct walk *w, const char *folder)
         g->memory_limit = (int64_t)limit > 0 ? (int64_t)limit : 1;
 }
 
-/* Version 2 counts those of the groups below as well, version 1 a group's own. */
+/* Version 2 includes the groups below; version 1 counts the group only. */
 static void look_at_oom_kills(const struct walk *w, const char *folder)
 {
     char path[TUNE_PATH_MAX];
@@ -104,7 +107,7 @@ static void look_at_cpu(const struct walk *w, const char *folder)
     } else if (snprintf(path, sizeof path, "%s/cpu.max", folder) < (int)sizeof path) {
         FILE *f = fopen(path, "re");
         if (f && fscanf(f, "%lf %lf", &quota, &period) != 2)
-            quota = -1; /* "max 100000" */
+            quota = -1; /* for "max 100000" */
         if (f)
             fclose(f);
     }
@@ -112,7 +115,7 @@ static void look_at_cpu(const struct walk *w, const char *folder)
         w->group->cpus = quota / period;
 }
 
-/* Every group from path up to the mount's own. */
+/* Read every group from path up to the mount point. */
 static void climb(const struct walk *w, const char *mount, const char *path)
 {
     char folder[TUNE_PATH_MAX];
@@ -137,7 +140,7 @@ static void climb(const struct walk *w, const char *mount, const char *path)
     }
 }
 
-/* Whether a list "cpu,cpuacct" has the word. */
+/* True if a list like "cpu,cpuacct" contains the word. */
 static bool lists(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -149,7 +152,7 @@ static bool lists(const char *list, const char *word)
     return false;
 }
 
-/* mountinfo writes a space in a path as \040. */
+/* Decode \040 (a space) and the like in a path of mountinfo. */
 static void unescape(char *text)
 {
     char *to = text;
@@ -164,8 +167,9 @@ static void unescape(char *text)
     *to = 0;
 }
 
-/* Where the hierarchy that w means (version 2, or of that controller) is mounted: climb from path there. A container may
- * see a part of the tree only: then the mount's root is a folder on the way to path, or path leads out of it ("/.."). */
+/* Find the mount point of the hierarchy of w (version 2, or this controller) and read the groups
+ * from path up. In a container, the mount's root may be a folder on the way to path, or path may
+ * lead out of it ("/.."). */
 static void find_mount(const struct walk *w, const char *controller, const char *path)
 {
     char file[TUNE_PATH_MAX], *line = NULL, top[TUNE_PATH_MAX], mount[TUNE_PATH_MAX];
@@ -204,7 +208,7 @@ static void read_groups(const struct walk *w, const char *controllers, const cha
         find_mount(&memory, "memory", path);
 }
 
-/* Every hierarchy that /proc/self/cgroup names. */
+/* Read every hierarchy that /proc/self/cgroup names. */
 static void each_hierarchy(const struct walk *w)
 {
     char file[TUNE_PATH_MAX], *line = NULL;
@@ -212,7 +216,7 @@ static void each_hierarchy(const struct walk *w)
     if (snprintf(file, sizeof file, "%s/proc/self/cgroup", w->root) >= (int)sizeof file)
         return;
     FILE *f = fopen(file, "re");
-    while (f && getline(&line, &room, f) > 0) { /* "4:memory:/path", version 2: "0::/path" */
+    while (f && getline(&line, &room, f) > 0) { /* "4:memory:/path"; version 2: "0::/path" */
         line[strcspn(line, "\n")] = 0;
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!path)

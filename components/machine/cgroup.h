@@ -1,11 +1,11 @@
-/* cgroup.h - what the control groups this process is in grant it: processors and memory (Linux,
- * versions 1 and 2).
+/* cgroup.h - processors and memory that this process's control groups allow (Linux, versions 1 and
+ * 2).
  *
- * Groups are nested and the tightest limit on the way up holds, so every group from the process's
- * own to the root of the mount is read: a container sees only its own part of the tree, a process
- * under systemd or a batch system is several groups deep. Where the groups lie is what
- * /proc/self/cgroup and /proc/self/mountinfo say. Source: the kernel's admin-guide/cgroup-v2 and
- * cgroup-v1/memory, scheduler/sched-bwc. */
+ * Groups are nested, and the tightest limit on the way to the root applies. So every group from the
+ * process's own to the root of the mount is read. A container sees only its part of the tree. Under
+ * systemd or a batch system, a process is several groups deep. /proc/self/cgroup and
+ * /proc/self/mountinfo name the groups. Source: the kernel's admin-guide/cgroup-v2,
+ * cgroup-v1/memory and scheduler/sched-bwc. */
 #ifndef TUNE_CORE_CGROUP_H
 #define TUNE_CORE_CGROUP_H
 
@@ -16,21 +16,22 @@ extern "C" {
 #endif
 
 struct tune_cgroup {
-    double cpus;          /* processors by quota: quota / period; 0: no quota */
+    double cpus;          /* processors: quota / period; 0: no quota */
     int64_t memory_limit; /* bytes; 0: no limit */
-    /* bytes still to be had: limit - usage, where file pages the kernel can take back are no usage;
-     * of the group that leaves least, which may be another than memory_limit's. Without limit 0 */
+    /* bytes left in the group with least: limit - usage, without reclaimable file pages; 0: no
+     * limit */
     int64_t memory_free;
-    char memory_group[256]; /* that group's folder */
+    /* the folder of that group; it may be another than that of memory_limit */
+    char memory_group[256];
 };
 
-/* tune_cgroup_read - fill *group; what cannot be read is no limit. root: "" for this machine; a
- * folder with proc/self/cgroup, proc/self/mountinfo and what they name, for tests. */
+/* tune_cgroup_read - fill *group. Unreadable files mean no limit. root: "" for this machine. Tests
+ * give a folder with proc/self/cgroup, proc/self/mountinfo and the files they name. */
 void tune_cgroup_read(struct tune_cgroup *group, const char *root);
 
-/* tune_cgroup_oom_kills - processes that the kernel has killed for want of memory: oom_kill of the
- * process's own group and of the machine (/proc/vmstat), added up. Of use is only whether it rose
- * between two looks. root as above. */
+/* tune_cgroup_oom_kills - processes killed for lack of memory: oom_kill of this process's group
+ * plus oom_kill of the machine (/proc/vmstat). Only an increase between two calls has a meaning.
+ * root: as above. */
 int64_t tune_cgroup_oom_kills(const char *root);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* child.c - our side: what to start, the guard it is handed to, and what came of it. */
+/* child.c - the parent's side: find the program, start a guard, read the result. */
 #include "machine/child.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ extern char **environ;
 
 /* ---- the program ---- */
 
-/* Why the file cannot be started; 0: it may be. */
+/* The reason why a file cannot be started, an errno; 0: none. */
 static int obstacle(const char *path)
 {
     struct stat s;
@@ -51,14 +51,14 @@ static int refuse(const char *name, int why)
     return -1;
 }
 
-/* In the folders of our PATH; an errno, of which EACCES, met in any of them, says most. */
+/* Search PATH. Returns an errno; EACCES in any folder is the most helpful one. */
 static int search(const char *name, char found[TUNE_PATH_MAX])
 {
     const char *at = getenv("PATH");
     int why = ENOENT;
     at = at ? at : "/usr/bin:/bin";
     for (size_t n;; at += n + 1) {
-        n = strcspn(at, ":"); /* an empty one is the current folder */
+        n = strcspn(at, ":"); /* an empty entry means the current folder */
         bool fits = snprintf(found, TUNE_PATH_MAX, "%.*s%s%s", (int)n, at, n > 0 ? "/" : "./", name) < TUNE_PATH_MAX;
         int not_this = fits ? obstacle(found) : ENAMETOOLONG;
         if (not_this == 0)
@@ -77,7 +77,7 @@ int tune_child_find(const char *name, char path[TUNE_PATH_MAX])
     return snprintf(path, TUNE_PATH_MAX, "%s", name) < TUNE_PATH_MAX ? obstacle(path) : ENAMETOOLONG;
 }
 
-/* The program as a path that leads to it from any folder. */
+/* Find the program as an absolute path. */
 static int find_program(const char *name, char path[TUNE_PATH_MAX])
 {
     char here[TUNE_PATH_MAX] = "", found[TUNE_PATH_MAX];
@@ -116,7 +116,7 @@ static char *put_texts(char *to, const char *const *list)
     return to;
 }
 
-/* See guard.h; the caller frees it. */
+/* Make the plan of guard.h. The caller frees it. */
 static struct tune_guard_plan *make_plan(const struct tune_child_options *o, const char *program)
 {
     int cpus = o->cpus ? o->cpu_count : 0;
@@ -135,7 +135,8 @@ static struct tune_guard_plan *make_plan(const struct tune_child_options *o, con
     return plan;
 }
 
-/* This very program, also where its file was replaced. To valgrind's own kind of process the kernel's link leads to valgrind. */
+/* The path of this executable, also if its file was replaced. Under valgrind the kernel's link
+ * points to valgrind. */
 static void own_program(char path[TUNE_PATH_MAX])
 {
     const char *preload = getenv("LD_PRELOAD");
@@ -146,8 +147,8 @@ static void own_program(char path[TUNE_PATH_MAX])
         strcpy(path, "/proc/self/exe");
 }
 
-/* The guard with these descriptors as its first ones: nothing else, no signal ignored, all blocked, in a session of its own: it
- * outlives what its terminal does. An errno. */
+/* Start the guard with these descriptors as 0, 1 and 2 and no others. No signal is ignored and all
+ * are blocked. Its own session lets it survive the terminal. Returns an errno. */
 static int spawn(pid_t *guard, char *const *argv, const int from[3])
 {
     posix_spawn_file_actions_t files;
@@ -164,7 +165,8 @@ static int spawn(pid_t *guard, char *const *argv, const int from[3])
         return error;
     }
     for (int fd = 0; fd < 3; fd++) {
-        high[fd] = fcntl(from[fd], F_DUPFD_CLOEXEC, TUNE_GUARD_DESCRIPTORS); /* out of the way of what they become */
+        /* not among the numbers they will get */
+        high[fd] = fcntl(from[fd], F_DUPFD_CLOEXEC, TUNE_GUARD_DESCRIPTORS);
         if (high[fd] < 0)
             error = errno;
         if (!error)
@@ -188,7 +190,7 @@ static int spawn(pid_t *guard, char *const *argv, const int from[3])
     return error;
 }
 
-/* Folder and log, opened here: what is wrong with them is wrong at once. */
+/* Open folder and log here, so that errors are reported at once. */
 static int open_places(const struct tune_child_options *o, int *log, int *folder)
 {
     const char *path = o->log ? o->log : "/dev/null";
@@ -216,7 +218,7 @@ static int start(struct tune_child *c, const struct tune_guard_plan *plan, int s
     ssize_t n = 0;
     while (left > 0 && (n = send(c->socket, at, left, MSG_NOSIGNAL)) != 0) {
         if (n < 0 && errno != EINTR)
-            break; /* the guard is gone: tune_child_end says so */
+            break; /* the guard is gone; tune_child_end reports it */
         at += n > 0 ? n : 0;
         left -= n > 0 ? (size_t)n : 0;
     }
@@ -263,8 +265,9 @@ void tune_child_stop(struct tune_child *c)
 
 /* ---- the end ---- */
 
-/* The guard died before its time, by SIGKILL or a fault. The kernel ended the program with it; what that had started lives on, and
- * all of it that made no session of its own is in the guard's, whose number is taken until the guard is reaped. */
+/* Kill the rest of the session after the guard died from SIGKILL or a fault. The kernel has killed
+ * the program, but its children live. Those that made no session of their own are in the guard's
+ * session. Its number stays reserved until the guard is reaped. */
 static void end_session(pid_t guard)
 {
     struct tune_process p;

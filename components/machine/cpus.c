@@ -1,4 +1,4 @@
-/* cpus.c - affinity and the control groups' quota; which processors are threads of one core. */
+/* cpus.c - affinity and control group quota; hardware threads of one core. */
 #include "machine/cpus.h"
 
 #include <ctype.h>
@@ -11,15 +11,15 @@
 #include "machine/cgroup.h"
 #include "core/error.h"
 
-/* Of OpenMP's run-time library, in programs that have it: the process's affinity as it was before OMP_PROC_BIND or
- * OMP_PLACES gave the first thread a single processor. */
+/* A function of OpenMP's library, in programs that link it. It gives the process's affinity from
+ * before OMP_PROC_BIND or OMP_PLACES bound the first thread to one processor. */
 extern int omp_get_num_procs(void) __attribute__((weak));
 
 int tune_cpus_usable(void)
 {
     cpu_set_t set;
     struct tune_cgroup group;
-    /* more processors than the set holds: then all that are on line */
+    /* if the set is too small for this machine, all processors that are online */
     int n = omp_get_num_procs ? omp_get_num_procs()
             : sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
     tune_cgroup_read(&group, "");
@@ -28,7 +28,8 @@ int tune_cpus_usable(void)
     return n < 1 ? 1 : n;
 }
 
-/* The first number of a list such as "4,2", whose others are of inner regions; 0: no such list, or above TUNE_THREADS. */
+/* The first number of a list like "4,2"; the others are for nested regions. 0: invalid, or above
+ * TUNE_THREADS. */
 static int first_of(const char *list)
 {
     long first = 0;
@@ -65,7 +66,7 @@ int tune_cpus_threads(int wish)
     return -1;
 }
 
-/* The first number in the processor's file; a list of processors begins with its lowest. */
+/* The first number in the processor's file. A list of processors begins with its lowest. */
 static int topology(const char *root, int cpu, const char *name, int otherwise)
 {
     char path[PATH_MAX];
@@ -80,7 +81,7 @@ static int topology(const char *root, int cpu, const char *name, int otherwise)
 }
 
 struct place {
-    int socket, core, cpu; /* core: the lowest processor in it */
+    int socket, core, cpu; /* core: its lowest processor */
 };
 
 static int compare(const void *a, const void *b)
@@ -94,7 +95,7 @@ static int compare(const void *a, const void *b)
 int tune_cpus_group(const char *root, int *cpus, int count, int *cores)
 {
     struct place places[CPU_SETSIZE];
-    for (int i = 0; i < count; i++) /* the second name is that of kernels before 5.3 */
+    for (int i = 0; i < count; i++) /* the second name is for kernels before 5.3 */
         places[i] = (struct place){
             .socket = topology(root, cpus[i], "physical_package_id", 0),
             .core = topology(root, cpus[i], "core_cpus_list", topology(root, cpus[i], "thread_siblings_list", cpus[i])),

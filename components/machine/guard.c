@@ -1,12 +1,13 @@
-/* guard.c - the guard: starts the program, passes its output to the log, ends it and whatever it started.
+/* guard.c - the guard: start the program, write its output to the log, end it and all its children.
  *
- * One thread, one poll: all signals are blocked and the few that matter come as bytes. The program's orphans become
- * the guard's children (subreaper), so a guard without a child has no descendant left, and only the guard reaps its
- * children, so the number of one that it may signal is never another's.
+ * It has one thread and one poll loop. All signals are blocked; the few that matter arrive as
+ * bytes. The guard is a subreaper, so the program's orphans become its children. A guard without a
+ * child thus has no descendant left. Only the guard reaps its children, so a pid that it signals
+ * never belongs to another process.
  *
- *     RUNS      the program does. It ends, or its time does, or somebody says stop (a byte, a signal), or we died:
- *     ENDS      SIGTERM, once, to the program's group and to those that left it as they become the guard's; after the grace
- *     IS_KILLED SIGKILL to all of them, and to what becomes the guard's by that, again and again until none is left */
+ *     RUNS      the program runs, until it ends, its time ends, a stop arrives, or the parent dies
+ *     ENDS      SIGTERM once, to the group and to children outside it; then the grace period
+ *     IS_KILLED SIGKILL to all of them, and to new children, until none is left */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -36,16 +37,16 @@ enum phase { RUNS, ENDS, IS_KILLED };
 
 struct guard {
     struct tune_guard_plan plan;
-    char *text;                    /* what the plan is followed by */
+    char *text;                    /* what follows the plan */
     const char *path, **argv, **environment;
     const int *cpus;
-    int socket, signals, output;   /* -1: at its end */
-    pid_t self, group, program;    /* program: 0 when it has ended; group: its number, while it ran */
+    int socket, signals, output;   /* -1: closed */
+    pid_t self, group, program;    /* program: 0 after its end; group: its number while it ran */
     enum phase phase;
-    double start_s, until_s;       /* until: of the grace; then to the next round of SIGKILL */
-    bool changed;                  /* some child was reaped, and its children may be ours now */
-    bool decided;                  /* end.how is why we end it, not how it ends */
-    pid_t told[TOLD];              /* those outside of the group that were sent SIGTERM; 0: free */
+    double start_s, until_s; /* until_s: end of the grace period; then the next round of SIGKILL */
+    bool changed;                  /* a child was reaped, so its children may now be ours */
+    bool decided;                  /* end.how is set by us, not by how it ends */
+    pid_t told[TOLD];              /* processes outside the group that got SIGTERM; 0: unused */
     int64_t oom_kills;
     struct tune_capped_log log;
     struct tune_child_end end;
@@ -67,7 +68,7 @@ static bool receive(void *data, size_t size)
     return got == size;
 }
 
-/* Texts one behind the other, as a list that ends with NULL; *at moves behind them. */
+/* A list of strings that follow each other, ending with NULL. *at moves behind them. */
 static const char **read_list(const char **at, int count)
 {
     const char **list = calloc((size_t)count + 1, sizeof *list);
@@ -98,7 +99,8 @@ void tune_guard_release(const int *claims, int count)
 
 bool tune_guard_claim(const int *cpus, int count, bool next, int *claims)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX}; /* sun_path begins with NUL: no file */
+    /* sun_path begins with NUL: an abstract name, no file */
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
     for (int i = 0; i < count; i++) {
         int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tune.c/cpu/%d%s", cpus[i], next ? "/next" : "");
         claims[i] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -113,7 +115,7 @@ bool tune_guard_claim(const int *cpus, int count, bool next, int *claims)
     return true;
 }
 
-/* Of what the process that started us had open, nothing is the program's. */
+/* Close all files that the parent had open; the program must not inherit them. */
 static void close_others(void)
 {
     DIR *open_ones = opendir("/proc/self/fd");
@@ -150,15 +152,17 @@ static int refuse(const struct launch *l, const char *what)
     return write(l->report, &r, sizeof r) == sizeof r ? 127 : 126;
 }
 
-/* The first moments of the program, between clone and exec: in the guard's memory, the guard waiting, so system calls
- * only. posix_spawn, which does the same inside, cannot tell the kernel to end the program with its guard. */
+/* Code of the program's process between clone and exec. It runs in the guard's memory while the
+ * guard waits, so it may only make system calls. posix_spawn works like this too, but cannot ask
+ * the kernel to end the program with its guard. */
 static int launch(void *argument)
 {
     const struct launch *l = argument;
     const struct guard *g = l->guard;
     sigset_t none;
     sigemptyset(&none);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != g->self) /* the guard is gone already */
+    /* the guard is already gone */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != g->self)
         return refuse(l, "be tied to its guard");
     if (setpgid(0, 0) < 0)
         return refuse(l, "have a process group");
@@ -200,7 +204,7 @@ static void not_started(struct guard *g, const char *what, int error)
     snprintf(g->end.reason, sizeof g->end.reason, "%.300s could not %s: %s%s", g->path, what, strerror(error), hint);
 }
 
-/* g->program; what it failed at is in g->end. */
+/* Start the program and set g->program. An error goes to g->end. */
 static void start_program(struct guard *g)
 {
     int output[2] = {-1, -1}, report[2] = {-1, -1};
@@ -222,7 +226,7 @@ static void start_program(struct guard *g)
         close(output[1]);
     if (pid < 0)
         not_started(g, "be started", error);
-    else if (read(report[0], &r, sizeof r) == sizeof r) /* else it ends with exec */
+    else if (read(report[0], &r, sizeof r) == sizeof r) /* otherwise exec closed it */
         not_started(g, r.what, r.error);
     if (report[0] >= 0)
         close(report[0]);
@@ -247,14 +251,15 @@ static bool was_told(struct guard *g, pid_t pid)
         free_one = g->told[i] == 0 ? i : free_one;
     }
     if (free_one < 0)
-        return true; /* so many: they wait for the end of the grace */
+        return true; /* too many: they wait until the grace period ends */
     g->told[free_one] = pid;
     return false;
 }
 
-/* SIGTERM or SIGKILL to those the guard may signal: its children, and the program's group, the latter as such: in a group each
- * is met once, though it forks meanwhile. The group has its number until the program is reaped; after that, a process of
- * the guard's session in it says that it has. */
+/* Send SIGTERM or SIGKILL to the guard's children and to the program's group. Signalling a group
+ * reaches each member once, even if it forks meanwhile. The group's number is valid until the
+ * program is reaped. After that, a process of the guard's session in the group shows that it still
+ * is. */
 static void signal_all(struct guard *g, int number, bool with_group)
 {
     struct tune_process p;
@@ -265,7 +270,7 @@ static void signal_all(struct guard *g, int number, bool with_group)
             group = true;
         else if (p.parent == g->self && !p.dead && (number == SIGKILL || !was_told(g, p.pid))) {
             kill(p.pid, number);
-            kill(p.pid, SIGCONT); /* a stopped one would not see SIGTERM */
+            kill(p.pid, SIGCONT); /* a stopped process would not receive SIGTERM */
         }
     }
     if (proc)
@@ -283,7 +288,7 @@ static void end_all(struct guard *g)
     signal_all(g, SIGTERM, true);
 }
 
-/* Somebody wants it to end; who says so while it does wants it at once. */
+/* Begin to end the program. A second request ends it at once. */
 static void stop(struct guard *g, enum tune_child_how how)
 {
     if (g->phase == RUNS) {
@@ -309,7 +314,7 @@ static void program_ended(struct guard *g, int status)
     g->decided = true;
 }
 
-/* Whether there is a child left. */
+/* Reap children. Returns true if a child is left. */
 static bool reap(struct guard *g)
 {
     int status;
@@ -325,7 +330,7 @@ static bool reap(struct guard *g)
     return pid == 0;
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void read_signals(struct guard *g)
 {
@@ -344,12 +349,12 @@ static void read_socket(struct guard *g)
     if (n <= 0) {
         g->socket = -1;
         if (g->phase != RUNS)
-            return; /* it ends already, and has its grace */
+            return; /* already ending, within its grace period */
     }
     stop(g, TUNE_CHILD_STOPPED);
 }
 
-/* Some of the output, not all there will ever be: other things happen too. */
+/* Read some output, but not without limit, so that other events are handled too. */
 static void read_output(struct guard *g, char *chunk)
 {
     for (int i = 0; i < 16 && g->output >= 0; i++) {
@@ -365,7 +370,7 @@ static void read_output(struct guard *g, char *chunk)
     }
 }
 
-/* When time brings the next thing; -1: never. */
+/* The time of the next timed event; -1: none. */
 static double next_s(const struct guard *g)
 {
     return g->phase != RUNS ? g->until_s : g->plan.limit_s > 0 ? g->start_s + g->plan.limit_s : -1;
@@ -382,7 +387,7 @@ static void go_on(struct guard *g)
     double now = tune_clock_s(), next = next_s(g);
     bool due = next >= 0 && now >= next;
     if (g->phase == RUNS && g->program == 0)
-        end_all(g); /* what it left behind */
+        end_all(g); /* processes that the program left behind */
     else if (g->phase == RUNS && due)
         stop(g, TUNE_CHILD_TIMED_OUT);
     else if (g->phase == ENDS && due)
@@ -410,10 +415,10 @@ static void watch(struct guard *g, char *chunk)
         if (on[2].revents)
             read_output(g, chunk);
     }
-    read_output(g, chunk); /* what is left in the pipe */
+    read_output(g, chunk); /* the rest in the pipe */
 }
 
-/* We are gone, or said stop, before there was anything to end. */
+/* True if the parent died or sent a stop before the program started. */
 static bool too_late(struct guard *g)
 {
     char byte;
@@ -422,7 +427,8 @@ static bool too_late(struct guard *g)
     return late;
 }
 
-/* Waits for them, or for the place of who is next. false: stopped, or an error that is in g->end. */
+/* Wait for the processors, or for the place of the next holder. false: stopped, or an error in
+ * g->end. */
 static bool wait_for_cpus(struct guard *g, bool next, int *claims)
 {
     while (!too_late(g) && !tune_guard_claim(g->cpus, g->plan.cpu_count, next, claims)) {
@@ -438,7 +444,8 @@ static bool wait_for_cpus(struct guard *g, bool next, int *claims)
     return g->end.how != TUNE_CHILD_STOPPED;
 }
 
-/* Until the processors are the program's own. They are released with our end. false: not started, for what g->end says. */
+/* Wait until the processors are ours. They are released when the guard ends. false: not started;
+ * see g->end. */
 static bool own_cpus(struct guard *g)
 {
     int count = g->plan.cpu_count, *claims = malloc(((size_t)count + 1) * 2 * sizeof *claims);
@@ -485,7 +492,7 @@ int tune_child_guard(int argc, char **argv)
     if (argc < 2 || strcmp(argv[1], TUNE_GUARD_WORD))
         return -1;
     struct guard g = {.socket = TUNE_GUARD_SOCKET, .output = -1, .self = getpid()};
-    prctl(PR_SET_NAME, TUNE_GUARD_NAME); /* else it would be "exe" */
+    prctl(PR_SET_NAME, TUNE_GUARD_NAME); /* otherwise it would be "exe" */
     close_others();
     int code = serve(&g);
     free(g.argv);

@@ -1,5 +1,5 @@
-/* holder.c - who has the socket that stands for a processor: /proc tells of processes that we may look into, the kernel's
- * list of sockets (NETLINK_SOCK_DIAG) tells the user of all others. */
+/* holder.c - find the holder of a processor's socket. /proc shows processes that we may inspect.
+ * For others, the kernel's list of sockets (NETLINK_SOCK_DIAG) gives the user. */
 #include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "machine/child.h"
 #include "machine/guard.h"
 
-/* "@tune.c/cpu/3" or "@tune.c/cpu/3/next" of one of them. */
+/* True for "@tune.c/cpu/3" or "@tune.c/cpu/3/next" of one of the processors. */
 static bool is_name(const char *name, const int *cpus, int count, int *cpu)
 {
     int at = 0;
@@ -25,7 +25,7 @@ static bool is_name(const char *name, const int *cpus, int count, int *cpu)
     return false;
 }
 
-/* The number of the socket, from the kernel's list of names; 0: there is none any more. */
+/* The socket's inode number, from the kernel's list of names; 0: there is none now. */
 static uint64_t find_socket(const int *cpus, int count, int *cpu)
 {
     char line[512], name[128];
@@ -47,7 +47,7 @@ static bool has_open(const char *pid, const char *socket)
 {
     char folder[300], target[64];
     snprintf(folder, sizeof folder, "/proc/%.20s/fd", pid);
-    DIR *files = opendir(folder); /* of other users' processes it may not be read */
+    DIR *files = opendir(folder); /* unreadable for processes of other users */
     bool found = false;
     for (struct dirent *e; files && !found && (e = readdir(files));) {
         ssize_t n = readlinkat(dirfd(files), e->d_name, target, sizeof target - 1);
@@ -77,8 +77,8 @@ static void read_process(const char *pid, struct tune_child_holder *h)
     h->guard = strcmp(h->name, TUNE_GUARD_NAME) == 0;
 }
 
-/* Asks the kernel for the user of a socket (Linux 5.3 and newer). The layouts are those of linux/netlink.h and
- * linux/unix_diag.h, which not every C library brings along. */
+/* Ask the kernel for the user of a socket (Linux 5.3 and newer). The structs are those of
+ * linux/netlink.h and linux/unix_diag.h, which some C libraries lack. */
 static long ask_user(uint64_t inode)
 {
     enum { SOCK_DIAG = 4, BY_FAMILY = 20, REQUEST = 1, SHOW_UID = 0x40, ATTRIBUTE_UID = 7 };
@@ -122,7 +122,7 @@ static void find_holder(const int *cpus, int count, struct tune_child_holder *h)
     *h = (struct tune_child_holder){.cpu = -1, .uid = -1};
     uint64_t inode = find_socket(cpus, count, &h->cpu);
     if (inode == 0) {
-        h->guard = true; /* it let go meanwhile, as guards do */
+        h->guard = true; /* released meanwhile, as guards do */
         return;
     }
     snprintf(socket, sizeof socket, "socket:[%" PRIu64 "]", inode);
@@ -140,7 +140,8 @@ bool tune_child_cpus_taken(const int *cpus, int count, struct tune_child_holder 
 {
     int *claims = malloc((size_t)count * sizeof *claims);
     bool taken = false;
-    for (int next = 0; claims && !taken && next < 2; next++) { /* the processors, and the place of who is next */
+    /* the processors, then the place of the next holder */
+    for (int next = 0; claims && !taken && next < 2; next++) {
         taken = !tune_guard_claim(cpus, count, next, claims);
         if (!taken)
             tune_guard_release(claims, count);

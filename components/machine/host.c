@@ -1,4 +1,5 @@
-/* host.c - the machine and the build a run's figures belong to (Linux: /proc, uname, the program's file). */
+/* host.c - read facts about the machine and the program (Linux: /proc, uname, the program's
+ * file). */
 #include "machine/host.h"
 
 #include <dirent.h>
@@ -23,7 +24,7 @@ static void read_model_name(char *to, size_t size, const char *line)
     to[n] = 0;
 }
 
-/* /proc/cpuinfo: the model's name, and one core per different (physical id, core id). */
+/* Read /proc/cpuinfo: the model name, and the number of different (physical id, core id). */
 static void read_cpuinfo(struct tune_host *host)
 {
     enum { MOST = 4096 };
@@ -52,7 +53,7 @@ static void read_cpuinfo(struct tune_host *host)
     host->cores = count;
 }
 
-/* What the NVIDIA driver says of itself without a library: one folder per GPU, and its version. */
+/* Read the NVIDIA driver's files in /proc: a folder for each GPU, and the version. */
 static void read_gpus(struct tune_host *host)
 {
     static const char root[] = "/proc/driver/nvidia/gpus";

@@ -1,4 +1,4 @@
-/* memory.c - /proc/self/status, /proc/meminfo, control groups, resource limits. */
+/* memory.c - read /proc/self/status, /proc/meminfo, control groups and resource limits. */
 #include "machine/memory.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "machine/cgroup.h"
 
-/* The kibibytes behind "name:" in a file of such lines, as bytes; -1: none. */
+/* The number of KiB after "name:" in a file, in bytes; -1: none. */
 static int64_t line_bytes(const char *path, const char *name)
 {
     char line[512];
@@ -49,17 +49,17 @@ int64_t tune_memory_machine(void)
     return group.memory_limit > 0 && (bytes == 0 || group.memory_limit < bytes) ? group.memory_limit : bytes;
 }
 
-/* The number behind "name:" in such a text; -1: none. */
+/* The number after "name:" in a text; -1: none. */
 static double line_number(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
     return at ? strtod(at + strlen(name), NULL) : -1;
 }
 
-/* Without a stream: a thread that looks often shall not have a heap of its own. */
+/* It does not use a stream, because stdio would give a sampling thread its own heap. */
 double tune_memory_used(void)
 {
-    char text[1024]; /* the two are among the first lines */
+    char text[1024]; /* both values are in the first lines */
     int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
@@ -79,7 +79,7 @@ static int add(struct tune_memory_limit *limits, int count, const char *what, in
     return count + 1;
 }
 
-/* One of the shell's: what is left of it beside what `name` says is used. */
+/* Add a resource limit (ulimit), minus the use that `name` reports. */
 static int add_resource(struct tune_memory_limit *limits, int count, int resource, const char *name, const char *what,
                         enum tune_memory_counts counts)
 {
@@ -105,7 +105,8 @@ int tune_memory_limits(struct tune_memory_limit limits[TUNE_MEMORY_LIMITS])
     count = add_resource(limits, count, RLIMIT_AS, "VmSize", "left of the address space (ulimit -v)", TUNE_MEMORY_ADDRESSES);
     count = add_resource(limits, count, RLIMIT_DATA, "VmData", "left of the data segment (ulimit -d)", TUNE_MEMORY_WRITABLE);
     FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
-    if (f && fscanf(f, "%d", &strict) == 1 && strict == 2) /* the kernel promises no more than it can keep */
+    /* the kernel does not overcommit memory */
+    if (f && fscanf(f, "%d", &strict) == 1 && strict == 2)
         count = add(limits, count, "left to promise on this machine (CommitLimit)",
                     line_bytes("/proc/meminfo", "CommitLimit") - line_bytes("/proc/meminfo", "Committed_AS"), TUNE_MEMORY_WRITABLE);
     if (f)

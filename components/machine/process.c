@@ -1,4 +1,4 @@
-/* process.c - who is whose child, from /proc. */
+/* process.c - read the processes and their parents from /proc. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "machine/guard.h"
 
-/* "4711 (name, which may hold anything) S parent group session ..." */
+/* Read "4711 (name) S parent group session ...". The name may contain anything. */
 static bool read_process(int proc, const char *name, struct tune_process *p)
 {
     char path[300], text[512], state;
@@ -16,7 +16,7 @@ static bool read_process(int proc, const char *name, struct tune_process *p)
     if (fd >= 0)
         close(fd);
     if (n <= 0)
-        return false; /* gone since it was listed */
+        return false; /* the process ended after it was listed */
     text[n] = 0;
     const char *behind = strrchr(text, ')');
     if (!behind || sscanf(text, "%d", &p->pid) != 1 ||

@@ -1,21 +1,22 @@
-/* activations.h - the buffers of forward and backward, sized once. Inside this folder only. */
+/* activations.h - struct tune_model and the activation buffers, allocated once. Private to this
+ * folder. */
 #ifndef TUNE_ACTIVATIONS_H
 #define TUNE_ACTIVATIONS_H
 
 #include "models/lora_parts.h"
 #include "models/model.h"
 
-/* What forward keeps of one layer. N rows. */
+/* Activations of one layer that forward keeps for backward. N rows. */
 struct layer_state {
-    tune_address qkv;     /* [N,Q] after bias and rope: what attention read */
-    tune_address raw;     /* [N,Q] before the heads' norms (qk_norm only) */
-    tune_address att;     /* [N,HD] attention's output */
-    tune_address mid;     /* [N,C] between attention and feed-forward */
+    tune_address qkv;     /* [N,Q] q, k, v after bias and rope; input of attention */
+    tune_address raw;     /* [N,Q] before the norm of each head (qk_norm only) */
+    tune_address att;     /* [N,HD] output of attention */
+    tune_address mid;     /* [N,C] residual stream between attention and feed-forward */
     tune_address gate_up; /* [N,2F] */
     tune_address rstd1, rstd2;   /* [N] */
     tune_address rstd_q, rstd_k; /* [N,H], [N,K] (qk_norm only) */
     tune_address lse;     /* [N,H] */
-    struct lora_state lora[LORA_PRODUCTS]; /* of the products with adapters */
+    struct lora_state lora[LORA_PRODUCTS]; /* of the products that have adapters */
 };
 
 struct tune_model {
@@ -23,54 +24,51 @@ struct tune_model {
     struct tune_device *dev;
     enum tune_dtype dtype;           /* of activations */
     struct tune_parameters parameters;
-    /* [layers+2][TUNE_ROLES][2] of each unit: the row of a role, and of its bias; -1: none */
-    int *row;
-    tune_address weights, adapters;  /* the base's, the adapters' */
-    /* [2 base] the numbers of each row, and of it with those glued below it; NULL: none is NF4 */
+    int *row; /* [layers+2][TUNE_ROLES][2] row of each role and of its bias, by unit; -1: none */
+    tune_address weights, adapters;  /* memory of the base weights; memory of the adapters */
+    /* [2 base] NF4 parts of each row, then of its fused group; NULL: no NF4 */
     struct tune_nf4_part *nf4;
-    /* [parameters.gradients] each: gradients, moments, extra ones */
+    /* [parameters.gradients] each: gradients, moments, extra tensors */
     tune_address kept[TUNE_VALUES];
-    char extra[TUNE_EXTRAS][32];     /* names of the extra ones; "": none */
-    float *room;                     /* [TUNE_PIECE] while a folder is loaded; else NULL */
+    char extra[TUNE_EXTRAS][32];     /* names of the extra tensors; "": unused */
+    float *room;                     /* [TUNE_PIECE] buffer while a folder is loaded; else NULL */
     double load_seconds;
     int max_B, max_T;
     bool training, checkpointing;
-    tune_address memory;             /* one allocation for all below */
+    tune_address memory;             /* one allocation for all buffers below */
     int64_t memory_bytes;
     tune_address rope;               /* [max_T, D] */
-    tune_address batch;              /* [5 N] I32: what the last forward was given, one upload */
+    tune_address batch; /* [5 N] I32: ids, labels, ... of the last forward, sent in one upload */
     int32_t *staging;                /* [5 N] the same on the host */
-    /* [N] in it; 0 elements: each row is one text from its begin */
+    /* [N] inside batch; 0 elements: each row is one text */
     struct tune_tensor ids, positions, starts;
-    struct tune_model_labels labels; /* in it */
-    /* [layers+1] the residual stream [N,C]; one shared buffer when not training */
-    tune_address *x;
-    /* [layers]; all the same buffers when not training or checkpointing */
-    struct layer_state *layer;
+    struct tune_model_labels labels; /* inside batch */
+    tune_address *x; /* [layers+1] the residual stream [N,C]; shared buffers when not training */
+    struct layer_state *layer; /* [layers]; they share buffers when not training or checkpointing */
     tune_address rstd;               /* [N] of the final norm */
     tune_address hidden;             /* [N,C] */
-    /* [N,C], [N,F]: a norm's and swiglu's output, made again in backward */
-    tune_address norm, h;
+    tune_address norm, h; /* [N,C], [N,F]: outputs of norm and swiglu, recomputed in backward */
     tune_address dnorm, dqkv, datt, dh; /* [N,C], [N,Q], [N,HD], [N,F] */
     struct tune_lora *lora;          /* NULL: no adapters */
     struct lora_work lora_work;
-    tune_address step_at, own_step;  /* the step's scalars: the loop's record, or the model's own */
-    /* begun; done before the first of them, of a run that goes on */
-    int64_t steps, past_steps;
-    bool dropping;                   /* in the last one */
-    /* during tune_model_infer_merged: what products with adapters multiply with */
+    /* the step's scalars: in the loop's record, or the model's own */
+    tune_address step_at, own_step;
+    int64_t steps, past_steps;       /* steps begun; steps a resumed run did before them */
+    bool dropping;                   /* whether the last forward applied dropout */
+    /* during tune_model_infer_merged: source of the merged weights */
     const struct tune_weights_source *merged;
     struct tune_tensor hidden_tensor;
-    int B, T;                        /* of the last forward */
+    int B, T;                        /* sizes of the last forward */
 };
 
-/* The sizes of x rows, by name. */
+/* Q, the number of columns of qkv. */
 static inline int64_t tune_model_q(const struct tune_model_config *c)
 {
     return (int64_t)(c->heads + 2 * c->kv_heads) * c->head_dim;
 }
 
-/* tune_model_gradient_at - where a parameter's gradient lies; 0: frozen, or none made yet. */
+/* tune_model_gradient_at - address of a parameter's gradient; 0: frozen, or no gradients allocated
+ * yet. */
 static inline tune_address tune_model_gradient_at(const struct tune_model *m,
                                                   const struct tune_parameter *p)
 {
@@ -78,16 +76,17 @@ static inline tune_address tune_model_gradient_at(const struct tune_model *m,
                              p->gradient * 4);
 }
 
-/* tune_model_row - the base's row of that role (or of its bias) in a unit; NULL: there is none. */
+/* tune_model_row - the base model's row of this role (or its bias) in a unit. NULL: there is
+ * none. */
 static inline const struct tune_parameter *tune_model_row(const struct tune_model *m, int unit,
-                                                          enum tune_role role, bool bias)
+    enum tune_role role, bool bias)
 {
     int row = m->row[(unit * TUNE_ROLES + (int)role) * 2 + bias];
     return row < 0 ? NULL : &m->parameters.at[row];
 }
 
-/* A product of layer i: y = scale (x w^T + bias) + beta y, and what its adapters, if it has any,
- * add to it: lora.h. */
+/* A matrix product of a layer: y = scale (x w^T + bias) + beta y. Its adapters, if any, add to y
+ * (lora.h). */
 struct product {
     int layer;
     enum lora_product which;
@@ -95,23 +94,21 @@ struct product {
     float scale;
 };
 
-/* tune_product_forward - as tune_linear_forward, with adapters. tune_product_merged - instead of
- * adapters with weights that m->merged gives, some rows at a time; tune_product_merged_bytes - what
- * that takes, the adapter's own numbers among it.
- * tune_product_again - what backward reads of tune_product_forward, without y.
- * tune_product_backward - as tune_linear_backward with dx set; dx, dw, dbias: NULL where not
- * wanted. */
+/* tune_product_forward - like tune_linear_forward, with the adapters' contribution.
+ * tune_product_merged - use the weights of m->merged instead of adapters, some rows at a time.
+ * tune_product_merged_bytes - memory that tune_product_merged needs, including the adapter's
+ * weights.
+ * tune_product_again - recompute what backward reads of tune_product_forward, without y.
+ * tune_product_backward - like tune_linear_backward; dx is set. dx, dw, dbias may be NULL. */
 int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y,
-                         const struct tune_tensor *x,
-                         float beta);
+                         const struct tune_tensor *x, float beta);
 int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g,
-                        struct tune_tensor *y,
-                        const struct tune_tensor *x, float beta);
+                        struct tune_tensor *y, const struct tune_tensor *x, float beta);
 void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *device,
                                int64_t *host);
 int tune_product_again(struct tune_model *m, const struct product *p, const struct tune_tensor *x);
 int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx,
-                          struct tune_tensor *dw,
-                          struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x);
+                          struct tune_tensor *dw, struct tune_tensor *dbias,
+                          const struct tune_tensor *dy, const struct tune_tensor *x);
 
 #endif

@@ -1,4 +1,4 @@
-/* companions.c - the small files beside a model's weights, held in memory. */
+/* companions.c - the files beside a model's weights, held in memory. */
 #include "models/companions.h"
 
 #include <cjson/cJSON.h>
@@ -18,15 +18,16 @@ static const char *const names[] = {"config.json",           "tokenizer.json",  
                                     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
                                     "vocab.json",            "merges.txt",              "tokenizer.model",
                                     "chat_template.jinja"};
-enum { COMPANIONS = sizeof names / sizeof *names, LARGEST = 128 << 20 }; /* the largest known have 40 MB */
+/* the largest known have 40 MB */
+enum { COMPANIONS = sizeof names / sizeof *names, LARGEST = 128 << 20 };
 
 static const char *const dtype_keys[] = {"dtype", "torch_dtype"};
 
 struct tune_companions {
     char folder[TUNE_PATH_MAX];
-    char *text[COMPANIONS]; /* NULL: the folder has none */
+    char *text[COMPANIONS]; /* NULL: the folder lacks it */
     size_t size[COMPANIONS];
-    unsigned mode[COMPANIONS]; /* permissions of the file it was read from */
+    unsigned mode[COMPANIONS]; /* permissions of the original file */
 };
 
 static bool ends(const char *name, const char *end)
@@ -34,7 +35,8 @@ static bool ends(const char *name, const char *end)
     return strlen(name) > strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
 }
 
-/* It is what its name says: JSON, or text, or (tokenizer.model) anything. What is something else is never copied. */
+/* Check that a file has the right content: JSON, text, or anything (tokenizer.model). Others are
+ * never copied. */
 static int check(const struct tune_companions *c, int i, const char *path)
 {
     struct tune_json j;
@@ -61,7 +63,7 @@ static int read_one(struct tune_companions *c, int i)
         return 0;
     TRY(tune_folder_open(&f, c->folder, names[i]));
     c->size[i] = f.size;
-    c->mode[i] = f.mode | S_IRUSR; /* who has read it may read the copy */
+    c->mode[i] = f.mode | S_IRUSR; /* the reader may always read the copy */
     int status = tune_file_read_open(f.fd, f.path, f.size, LARGEST, &c->text[i]);
     close(f.fd);
     return status < 0 ? -1 : check(c, i, f.path);
@@ -94,7 +96,8 @@ int64_t tune_companions_bytes(const char *folder)
         char path[TUNE_PATH_MAX];
         struct stat s;
         if (tune_path(path, "%s/%s", folder, names[i]) == 0 && stat(path, &s) == 0)
-            bytes += s.st_size < LARGEST ? s.st_size : LARGEST; /* a larger one is refused, by its name */
+            /* a larger file is an error when it is read */
+            bytes += s.st_size < LARGEST ? s.st_size : LARGEST;
     }
     return bytes;
 }
@@ -116,7 +119,7 @@ static cJSON *config_of(const struct tune_companions *c)
     return json;
 }
 
-/* config.json with another dtype. */
+/* Write config.json with another dtype. */
 static int write_dtype(const struct tune_companions *c, const char *folder, enum tune_dtype save_dtype)
 {
     cJSON *json = config_of(c);

@@ -1,8 +1,8 @@
-/* companions.h - what travels with the weights of a Hugging Face folder: config.json, tokenizer
- * files and their like.
+/* companions.h - the files beside the weights in a Hugging Face folder: config.json, tokenizer
+ * files etc.
  *
- * They are read once and kept (some megabytes), so that a save hours later needs nothing of the
- * folder they came from. */
+ * They are read once and kept in memory (a few megabytes). A save hours later then does not need
+ * the original folder. */
 #ifndef TUNE_COMPANIONS_H
 #define TUNE_COMPANIONS_H
 
@@ -12,32 +12,35 @@
 
 struct tune_companions;
 
-/* tune_companions_read - of a folder, by folder.h's rule for links; those it lacks are left out,
- * but there must be a config.json. Each is what its name says: JSON that parses, or UTF-8 text;
- * tokenizer.model may be anything. A copy gets the permissions of the file it was read from, less
- * what the umask takes. */
+/* tune_companions_read - read a folder's companion files. Links follow the rule of files/folder.h.
+ * Only config.json is required. Files must have the right content: JSON that parses, or UTF-8 text;
+ * tokenizer.model may hold anything. NULL with an error.
+ *
+ * A written copy gets the permissions of the file it was read from, limited by the umask. */
 struct tune_companions *tune_companions_read(const char *folder);
 void tune_companions_free(struct tune_companions *c);
 
-/* tune_companions_bytes - what they hold of a folder, in bytes; 0 if it cannot be read. */
+/* tune_companions_bytes - size of a folder's companion files, in bytes; 0 if it cannot be read. */
 int64_t tune_companions_bytes(const char *folder);
 
-/* tune_companions_write - into a folder. config.json as it was; only its dtype is save_dtype where
- * that is none of TUNE_DTYPES (as read). */
+/* tune_companions_write - write all files to a folder. config.json gets save_dtype as its dtype;
+ * TUNE_DTYPES keeps the dtype it was read with. 0, or -1 with an error. */
 int tune_companions_write(const struct tune_companions *c, const char *folder,
                           enum tune_dtype save_dtype);
 
-/* tune_companions_write_tokenizer - those of the tokenizer alone, beside an adapter. Were a
- * config.json there, transformers would take the folder for a whole model and miss its weights;
- * without, it loads base and adapter, as from PEFT's folders.
- * tune_companions_write_config - config.json alone, as it was. */
+/* tune_companions_write_tokenizer - write only the tokenizer's files, for a folder with an adapter.
+ * A config.json there would make transformers expect a whole model. Without it transformers loads
+ * base and adapter, as from a folder of PEFT.
+ *
+ * tune_companions_write_config - write only config.json, unchanged. Both: 0, or -1 with an
+ * error. */
 int tune_companions_write_tokenizer(const struct tune_companions *c, const char *folder);
 int tune_companions_write_config(const struct tune_companions *c, const char *folder);
 
-/* tune_companions_compare - *differs: the first that folder has (config.json: the folder config)
- * with another meaning for training (config.json without its dtype, tokenizer.json); NULL: they
- * agree. 0, or -1: one cannot be read. */
-int tune_companions_compare(const struct tune_companions *c, const char *folder,
-                            const char *config, const char **differs);
+/* tune_companions_compare - compare with a folder: config.json without its dtype, and
+ * tokenizer.json. config.json is read from the folder config. *differs: the name of the first file
+ * that means something else for training; NULL: none. 0, or -1: a file cannot be read. */
+int tune_companions_compare(const struct tune_companions *c, const char *folder, const char *config,
+                            const char **differs);
 
 #endif

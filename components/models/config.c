@@ -1,4 +1,4 @@
-/* config.c - config.json of transformers 4 and 5 into struct tune_model_config. */
+/* config.c - read config.json of transformers 4 and 5 into struct tune_model_config. */
 #include "models/config.h"
 
 #include <cjson/cJSON.h>
@@ -12,9 +12,9 @@
 #include "core/try.h"
 #include "models/families/family.h"
 
-enum { MAX_CONFIG = 4 << 20 }; /* bytes; real ones have a few thousand */
+enum { MAX_CONFIG = 4 << 20 }; /* bytes; real files have a few thousand */
 
-/* Of a key that stands there twice the last one holds, as in Python's reader. */
+/* The value of a key. If the key occurs twice, the last one counts, as in Python. */
 static const cJSON *find(const cJSON *object, const char *key)
 {
     const cJSON *found = NULL;
@@ -82,7 +82,7 @@ int tune_config_scalar(const struct tune_config_reader *r, const char *key, doub
     return 0;
 }
 
-/* *value NULL where the key is absent or null; -1: it is no string. */
+/* Read a string. *value NULL: the key is absent or null. -1: not a string. */
 static int text(const struct tune_config_reader *r, const cJSON *object, const char *key, const char **value)
 {
     const cJSON *v = get(object, key);
@@ -111,7 +111,7 @@ static int no_family(const char *name, const char *type)
     return -1;
 }
 
-/* model_type and architectures name the family. */
+/* Find the family by model_type and architectures. */
 static int read_family(struct tune_model_config *c, const struct tune_config_reader *r, const struct tune_family **family)
 {
     const char *type;
@@ -229,7 +229,7 @@ static int read_sizes(struct tune_model_config *c, const struct tune_config_read
     return 0;
 }
 
-/* What would change the numbers and is not written here. */
+/* Refuse settings that would change the numbers and are not supported. */
 static int refuse_unsupported(const struct tune_config_reader *r)
 {
     const char *act;
@@ -305,7 +305,7 @@ int tune_model_config_window(const struct tune_model_config *c, int layer)
     return c->sliding[layer] ? c->window : 0;
 }
 
-/* Weights that are multiplied with every token, the output projection apart. */
+/* Weights that are multiplied with every token, without the output projection. */
 static int64_t matmul_weights(const struct tune_model_config *c)
 {
     int64_t q = (int64_t)c->heads * c->head_dim, k = (int64_t)c->kv_heads * c->head_dim, C = c->hidden;
@@ -335,7 +335,8 @@ void tune_rope_table(const struct tune_model_config *c, int T, float *table)
                 inverse = (1 - s) * inverse / (float)c->rope_factor + s * inverse;
             }
         }
-        for (int t = 0; t < T; t++) { /* the angle in float32 as the reference has it; its sine exactly */
+        /* float32 angle as in transformers, then its sine in double */
+        for (int t = 0; t < T; t++) {
             float angle = (float)t * inverse;
             table[(int64_t)t * c->head_dim + i] = (float)cos((double)angle);
             table[(int64_t)t * c->head_dim + half + i] = (float)sin((double)angle);

@@ -25,7 +25,7 @@ struct tune_model_config {
     int hidden, ffn, layers, heads, kv_heads, head_dim, vocabulary;
     int max_positions;                /* context of the model, in positions */
     float norm_eps;
-    bool tied;                        /* the output projection is the embedding */
+    bool tied;                        /* the output projection shares the embedding's weights */
     bool qkv_bias, out_bias, mlp_bias;
     bool qk_norm;                     /* RMSNorm on each head of q and k (qwen3) */
     int window;                       /* window of the layers marked in sliding; 0: none */

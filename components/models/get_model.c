@@ -36,7 +36,7 @@ int tune_get_model_folder(const struct tune_flags *flags, const struct tune_toke
     return 0;
 }
 
-/* m with its buffers; NULL where it is NULL, or has no room for them. */
+/* Allocate m's buffers. NULL: m is NULL, or there is no memory; m is then freed. */
 static struct tune_model *reserved(const struct tune_flags *flags, struct tune_model *m, int use)
 {
     if (m && tune_model_reserve(m, flags->loader.batch_size, flags->data.max_length, use) == 0)

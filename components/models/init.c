@@ -1,4 +1,4 @@
-/* init.c - random weights, piece by piece. */
+/* init.c - write random weights, piece by piece. */
 #include "models/init.h"
 
 #include <cjson/cJSON.h>
@@ -21,7 +21,8 @@ struct source {
     void *context;
 };
 
-/* A parameter's stream is its name's hash: the values do not depend on the order or the shape of the others. */
+/* A parameter's random stream is the hash of its name. Other parameters do not affect its
+ * values. */
 static int draw(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
     struct source *s = context;

@@ -1,4 +1,4 @@
-/* lora.c - adapters added to a model: their rows, places and first values. */
+/* lora.c - add adapters to a model: their rows, buffers and initial values. */
 #include "models/lora.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ void tune_lora_free(struct tune_lora *l, struct tune_device *dev)
     free(l);
 }
 
-/* The options with strings of its own. */
+/* Copy the options with their strings. */
 static struct tune_lora *make(const struct tune_lora_options *o, uint64_t seed, int layers)
 {
     struct tune_lora *l = calloc(1, sizeof *l);
@@ -55,7 +55,7 @@ static enum lora_product product_of(enum tune_role role)
                                                                                                                             : LORA_QKV;
 }
 
-/* Row i of the base joins its product, with an adapter if the options say so. */
+/* Add row i of the base to its product, with an adapter if the options say so. */
 static void join(struct tune_lora *l, const struct tune_parameters *t, int i)
 {
     char module[sizeof t->at->name];
@@ -76,7 +76,7 @@ static void join(struct tune_lora *l, const struct tune_parameters *t, int i)
     g->rank += r;
 }
 
-/* One row more; its index, or -1. */
+/* Append a row to the table. Returns its index, or -1. */
 static int append(struct tune_parameters *t, int base, enum tune_role role, bool glued, int64_t rows, int64_t columns)
 {
     const char *tail = role == TUNE_LORA_A ? "lora_A.weight" : role == TUNE_LORA_B ? "lora_B.weight" : "lora_magnitude_vector";
@@ -86,7 +86,7 @@ static int append(struct tune_parameters *t, int base, enum tune_role role, bool
     return tune_parameters_append(t, name, role, t->at[base].unit, glued, rows, columns) ? t->count - 1 : -1;
 }
 
-/* A's side by side: one product makes the whole of h. */
+/* Append a group's rows. The A matrices are adjacent, so that one product computes all of h. */
 static int append_group(struct tune_parameters *t, struct lora_group *g, bool dora)
 {
     for (int i = 0; i < g->count; i++)
@@ -98,7 +98,7 @@ static int append_group(struct tune_parameters *t, struct lora_group *g, bool do
     return 0;
 }
 
-/* ---- first values ---- */
+/* ---- initial values ---- */
 
 static int draw(void *seed, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
@@ -109,7 +109,7 @@ static int draw(void *seed, const struct tune_parameter *p, int64_t at, int64_t 
     return 0;
 }
 
-/* W's rows: their squares for good, their lengths as the magnitude to begin with. */
+/* Store the squared row norms of W, and set the magnitude to the norms. */
 static int measure(struct tune_model *m, const struct lora_target *t)
 {
     struct tune_tensor w = tune_model_tensor(m, &m->parameters.at[t->base], TUNE_WEIGHT);
@@ -143,7 +143,7 @@ static int fill(struct tune_model *m)
 
 /* ---- buffers ---- */
 
-/* The widest over the layers, of a member of their groups. */
+/* The largest value of a member of the groups, over all layers. */
 #define WIDEST(l, layers, product, member) widest(l, layers, product, offsetof(struct lora_group, member))
 static int64_t widest(const struct tune_lora *l, int layers, enum lora_product product, size_t member)
 {
@@ -193,7 +193,7 @@ void tune_lora_place_work(const struct tune_lora *l, int layers, struct lora_wor
     work->du = l->options.dora ? tune_arena_take(a, N, out * bytes) : (tune_address){0};
 }
 
-/* ---- and together ---- */
+/* ---- public functions ---- */
 
 int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t, const struct tune_lora_options *o, uint64_t seed,
                    int layers)

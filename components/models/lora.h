@@ -38,7 +38,7 @@ enum { TUNE_LORA_PROOF = 64 };
  * there are. */
 int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options, uint64_t seed);
 
-/* tune_model_lora - the options of the model's adapters; NULL: it has none. */
+/* tune_model_lora - options of the model's adapters, owned by the model; NULL: no adapters. */
 const struct tune_lora_options *tune_model_lora(const struct tune_model *m);
 
 /* tune_lora_module - the name of the module that a row of the base belongs to, into module (as long

@@ -1,4 +1,4 @@
-/* lora_options.c - what the options of adapters say of a module. */
+/* lora_options.c - evaluate the options of adapters for a module. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct piece {
     size_t size;
 };
 
-/* The next piece of a list with commas; false: none is left. */
+/* Get the next item of a comma-separated list; false: none is left. */
 static bool next_piece(const char **list, struct piece *p)
 {
     if (!*list)
@@ -24,7 +24,7 @@ static bool next_piece(const char **list, struct piece *p)
     return true;
 }
 
-/* The module is named so, or ends with "." and that. */
+/* The module's name is `end`, or ends with "." and `end`. */
 static bool ends_with(const char *module, struct piece end)
 {
     size_t n = strlen(module);
@@ -32,7 +32,7 @@ static bool ends_with(const char *module, struct piece end)
            (n == end.size || module[n - end.size - 1] == '.');
 }
 
-/* The layer in "model.layers.12.mlp.up_proj"; -1: none. */
+/* The layer number in "model.layers.12.mlp.up_proj"; -1: none. */
 static int layer_of(const char *module)
 {
     static const char word[] = "layers.";
@@ -42,7 +42,7 @@ static int layer_of(const char *module)
     return -1;
 }
 
-/* "8" or "8-15". */
+/* Read "8" or "8-15". */
 static bool read_range(struct piece p, long *low, long *high)
 {
     char text[32], *end;
@@ -55,7 +55,7 @@ static bool read_range(struct piece p, long *low, long *high)
     return !*end && *high >= *low && *high < INT_MAX;
 }
 
-/* "k_proj=4": the name of modules and the number. */
+/* Read "k_proj=4": a module's name and a number. */
 static bool read_assignment(struct piece p, struct piece *name, double *value)
 {
     char text[48], *end;
@@ -95,7 +95,7 @@ static bool targeted(const char *targets, const char *module)
     return false;
 }
 
-/* The first entry of a pattern that fits the module, else what holds for all. */
+/* The value of the first entry of a pattern that matches the module, or `otherwise`. */
 static double by_pattern(const char *pattern, const char *module, double otherwise)
 {
     struct piece p, name;
@@ -130,7 +130,8 @@ static int refuse(const char *what, struct piece p, const char *expected)
     return -1;
 }
 
-/* Whether an earlier entry of the pattern has that name: no adapter_config.json could hold both. */
+/* True if an earlier entry of the pattern has this name. adapter_config.json could not hold
+ * both. */
 static bool named_before(const char *pattern, struct piece name)
 {
     struct piece p;
@@ -183,9 +184,9 @@ int tune_lora_check(const struct tune_lora_options *o)
     return 0;
 }
 
-/* ---- against a model ---- */
+/* ---- checks against a model ---- */
 
-/* Whether some module of the model that has an adapter, or any where targets are looked for, ends with that. */
+/* True if `end` matches a module of the model. adapted: a module with an adapter; otherwise any. */
 static bool fits_some(const struct tune_parameters *t, const struct tune_lora_options *o, struct piece end, bool adapted)
 {
     for (int i = 0; i < t->base; i++) {
@@ -196,7 +197,7 @@ static bool fits_some(const struct tune_parameters *t, const struct tune_lora_op
     return false;
 }
 
-/* What there is to choose from, into the error. */
+/* Report that nothing matches, with the names that exist. */
 static int no_module(const struct tune_parameters *t, const char *what, struct piece p, bool adapted)
 {
     char names[256] = "", module[sizeof t->at->name];

@@ -1,4 +1,4 @@
-/* merged.c - a product with merged weights, of which one tile is on the device at a time. */
+/* merged.c - products with merged weights, one tile of a matrix on the device at a time. */
 #include <stdlib.h>
 
 #include "core/try.h"
@@ -6,9 +6,9 @@
 #include "models/activations.h"
 #include "models/weights.h"
 
-enum { TILE = 1 << 20 }; /* numbers of a tile, or one row where that has more */
+enum { TILE = 1 << 20 }; /* elements of a tile; a tile has at least one row */
 
-/* Columns of y by a matrix of the table that has an adapter. host and device: room for a tile of so many rows. */
+/* Columns of y: x times a matrix that has an adapter. host and device: buffers for `tile` rows. */
 static int by_tiles(struct tune_model *m, const struct tune_parameter *w, struct tune_tensor *y, const struct tune_tensor *x,
                     float scale, float beta, float *host, tune_address device, int64_t tile)
 {
@@ -23,7 +23,7 @@ static int by_tiles(struct tune_model *m, const struct tune_parameter *w, struct
     return 0;
 }
 
-/* Every matrix of the product: those with an adapter by tiles, the others as they are. */
+/* All matrices of the product: those with an adapter in tiles, the others directly. */
 static int by_matrices(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
                        const struct tune_tensor *x, float beta, float *host, tune_address device, int64_t tile)
 {
@@ -44,7 +44,7 @@ static int by_matrices(struct tune_model *m, const struct product *p, const stru
     return p->bias ? tune_bias_forward(m->dev, y, p->bias, p->scale) : 0;
 }
 
-/* Rows of a tile. */
+/* Number of rows of a tile. */
 static int64_t tile_rows(int64_t in)
 {
     return in < TILE ? TILE / in : 1;

@@ -1,4 +1,4 @@
-/* model.c - making, loading and sizing a model; forward and backward are in transformer.c. */
+/* model.c - make, load and size a model. transformer.c has forward and backward. */
 #include "models/model.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static int64_t gradients_bytes(const struct tune_model *m)
     return m->parameters.gradients * 4;
 }
 
-/* Where each unit's rows stand in the table. */
+/* Index the table's rows by unit, role and bias. */
 static int find_rows(struct tune_model *m)
 {
     size_t n = ((size_t)m->config.layers + 2) * TUNE_ROLES * 2;
@@ -45,7 +45,7 @@ static int find_rows(struct tune_model *m)
     return m->row ? 0 : -1;
 }
 
-/* Where each row's numbers lie; and once more, linked with those of the rows that are one matrix with it. */
+/* Set each row's NF4 parts. A second copy links a row with the rows fused to it. */
 static void place_nf4(struct tune_model *m)
 {
     int base = m->parameters.base;
@@ -57,7 +57,7 @@ static void place_nf4(struct tune_model *m)
     }
 }
 
-/* Everything but the weights' values; table becomes the model's. */
+/* Make a model without values for its weights. It takes over table. */
 static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
                                struct tune_parameters *table)
 {
@@ -128,14 +128,15 @@ static int load_all(struct tune_model *m, const struct tune_weights *w)
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_array *t = tune_weights_find(w, m->parameters.at[i].name);
         status = tune_model_fill(m, &m->parameters.at[i], &files);
-        tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t)); /* or the whole file is resident in the end */
+        /* otherwise the whole file would stay in memory */
+        tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t));
     }
     free(m->room);
     m->room = NULL;
     return status;
 }
 
-/* storage TUNE_DTYPES: all trainable. */
+/* storage TUNE_DTYPES: everything is trainable. */
 static struct tune_model *load(const char *folder, struct tune_device *dev, enum tune_dtype activations, enum tune_dtype storage)
 {
     double begin = tune_moment_now().wall_s;
@@ -145,7 +146,7 @@ static struct tune_model *load(const char *folder, struct tune_device *dev, enum
     struct tune_weights *w = tune_weights_open(folder);
     if (!w)
         return NULL;
-    struct tune_parameters table = {0}; /* checked before anything as large as the weights is allocated */
+    struct tune_parameters table = {0}; /* check the table before allocating the weights */
     struct tune_model *m = NULL;
     if (tune_parameters_new(&table, &config) == 0 && tune_weights_check(w, &table, config.tied) == 0 &&
         (storage == TUNE_DTYPES || tune_parameters_freeze(&table, storage) == 0))
@@ -210,7 +211,7 @@ static void place_layer(const struct tune_model *m, int i, bool shared, struct t
         tune_lora_place(m->lora, g->layers, i, shared, s->lora, a, N, e);
 }
 
-/* Every buffer's place. Not training: one layer's state and two residual buffers serve all layers in turn. */
+/* Place every buffer. Without training, all layers share one state and two residual buffers. */
 static void place(struct tune_model *m, struct tune_arena *a)
 {
     const struct tune_model_config *g = &m->config;
@@ -246,7 +247,7 @@ static int64_t largest_width(const struct tune_model_config *g)
     return width > g->hidden ? width : g->hidden;
 }
 
-/* Over how many numbers the sums of a matrix product run at most, back through the output projection mostly. */
+/* Largest inner dimension of a product; usually that of the output projection's backward. */
 static int64_t deepest_product(const struct tune_model_config *g)
 {
     int64_t ffn = 2 * (int64_t)g->ffn, qkv = (g->heads + 2 * g->kv_heads) * (int64_t)g->head_dim;
@@ -255,7 +256,7 @@ static int64_t deepest_product(const struct tune_model_config *g)
     return depth > g->vocabulary ? depth : g->vocabulary;
 }
 
-/* The largest of all operations, for the device's own working memory. */
+/* Upper limits of all operations, for the device's working memory. */
 static struct tune_largest largest(const struct tune_model *m)
 {
     const struct tune_model_config *g = &m->config;
@@ -264,14 +265,14 @@ static struct tune_largest largest(const struct tune_model *m)
                                  .training = m->training};
 }
 
-/* The sizes a batch may have, and tables for its buffers' places. */
+/* Set the largest batch, and allocate the tables for its buffers. */
 static int set_sizes(struct tune_model *m, int B, int T, int what)
 {
     m->max_B = B;
     m->max_T = T;
     m->training = what & TUNE_FOR_TRAINING;
     m->checkpointing = what & TUNE_CHECKPOINTING;
-    free(m->x); /* of a call that found no memory */
+    free(m->x); /* left by a call that found no memory */
     free(m->layer);
     m->x = calloc((size_t)m->config.layers + 1, sizeof *m->x);
     m->layer = calloc((size_t)m->config.layers, sizeof *m->layer);
@@ -330,7 +331,7 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
     }
     TRY(set_sizes(m, B, T, what));
     float *table = malloc(sizeof *table * (size_t)T * (size_t)m->config.head_dim);
-    free(m->staging); /* of a call that found no memory */
+    free(m->staging); /* left by a call that found no memory */
     m->staging = malloc(5 * (size_t)B * (size_t)T * sizeof *m->staging);
     int status = table && m->staging ? 0 : -1;
     if (status < 0)

@@ -1,4 +1,4 @@
-/* parameters.c - names, shapes and places of a transformer's parameters. */
+/* parameters.c - names, shapes and offsets of a transformer's parameters. */
 #include "models/parameters.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "core/nf4.h"
 #include "core/try.h"
 
-enum { BYTES = 64, ELEMENTS = 16 }; /* of float32 in them */
+enum { BYTES = 64, ELEMENTS = 16 }; /* alignment, in bytes and in float32 elements */
 
 static int64_t align(int64_t n, int64_t unit)
 {
@@ -19,11 +19,11 @@ static int64_t align(int64_t n, int64_t unit)
 static int64_t bytes_of(const struct tune_parameter *r)
 {
     if (r->storage == TUNE_NF4)
-        return tune_nf4_bytes(r->count); /* whole lines of 64 */
+        return tune_nf4_bytes(r->count); /* a multiple of 64 bytes */
     return r->count * tune_dtype_bits(r->storage) / 8;
 }
 
-/* Its place behind what is in the buffer already. */
+/* Set a row's offset to the end of the buffer, aligned. */
 static void place(struct tune_parameter *r, int64_t *buffer)
 {
     if (!r->glued)
@@ -32,7 +32,7 @@ static void place(struct tune_parameter *r, int64_t *buffer)
     *buffer += bytes_of(r);
 }
 
-/* All of the base's. */
+/* Set the offsets of all rows of the base. */
 static void place_base(struct tune_parameters *p)
 {
     p->weights = 0;
@@ -43,12 +43,12 @@ static void place_base(struct tune_parameters *p)
 
 /* ---- the rows ---- */
 
-/* Sizes of a row, and when a layer has it. */
+/* Sizes of a row, and the condition under which a layer has it. */
 enum size { NONE, WIDTH, FFN, QUERIES, KEYS, HEAD, VOCABULARY };
 enum when { ALWAYS, QKV_BIAS, QK_NORM, OUT_BIAS, MLP_BIAS };
 
-/* The rows of a layer in their order, by the names of Hugging Face's llama and its kin. rows NONE: a vector. glued: one matrix
- * product with the row before it. */
+/* The rows of a layer in order, with the names of Hugging Face's llama family. rows NONE: a vector.
+ * glued: in one matrix product with the row before. */
 static const struct layer_row {
     const char *name;
     enum tune_role role;
@@ -99,7 +99,7 @@ static bool has(const struct tune_model_config *c, enum when when)
            : when == MLP_BIAS ? c->mlp_bias : true;
 }
 
-/* layer -1: a row of no layer. */
+/* Add a row. layer -1: it belongs to no layer. */
 static void add(struct tune_parameters *p, const struct tune_model_config *c, const struct layer_row *row, int unit, int layer)
 {
     struct tune_parameter *r = &p->at[p->count++];
@@ -154,7 +154,7 @@ bool tune_parameter_is_linear(const struct tune_parameter *p)
     return !p->bias && tune_role_is_linear(p->role);
 }
 
-/* What is looked up, and what the loss projects on, is not quantised. */
+/* The embedding and the output projection are not quantized. */
 static enum tune_dtype storage_of(const struct tune_parameter *r, enum tune_dtype storage)
 {
     if (r->ndim != 2)

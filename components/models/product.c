@@ -1,18 +1,20 @@
-/* product.c - a layer's matrix products with their adapters, forward and backward.
+/* product.c - the matrix products of a layer with their adapters, forward and backward.
  *
- *     LoRA:  h = d A^T            y = x W^T + s h B^T                       d = dropout(x), or x
- *     DoRA:  u = d W^T + s h B^T  y = (x - d) W^T + g u                     which is x W^T + (g - 1) d W^T + g s h B^T
+ *     LoRA:  h = d A^T            y = x W^T + s h B^T             d = dropout(x), or x
+ *     DoRA:  u = d W^T + s h B^T  y = (x - d) W^T + g u
+ *            which equals x W^T + (g - 1) d W^T + g s h B^T
  *
- * h, u and g are kept; d is drawn again in backward. With dz = dy, or g dy with DoRA:
+ * Forward keeps h, u and g; backward recomputes d. With dz = dy (LoRA) or dz = g dy (DoRA):
  *     dB += s dz^T h    dh = s dz B    dA += dh^T d    dmagnitude += sum of dy u / |W + s B A|
- *     dx = dy W + keep(dh A), or with DoRA dy W + keep((g - 1) dy W + dh A), where keep is dropout's mask
- * No gradient of W is made that nobody wants. */
+ *     LoRA: dx = dy W + mask(dh A)    DoRA: dx = dy W + mask((g - 1) dy W + dh A)
+ *
+ * mask applies the dropout mask. The gradient of W is computed only if it is wanted. */
 #include "core/random.h"
 #include "core/try.h"
 #include "devices/ops.h"
 #include "models/activations.h"
 
-/* The adapters of a product; NULL: it has none. */
+/* The adapters of a product; NULL: none. */
 static const struct lora_group *group(const struct tune_model *m, const struct product *p)
 {
     const struct lora_group *g = m->lora ? &m->lora->group[p->layer * LORA_PRODUCTS + p->which] : NULL;
@@ -41,26 +43,26 @@ static struct tune_tensor gradient(struct tune_model *m, int row)
     return t;
 }
 
-/* All A's of a product are one matrix: by the first one's view. */
+/* All A matrices of a product as one matrix, given a view of the first. */
 static struct tune_tensor all_a(struct tune_tensor first, const struct lora_group *g)
 {
     first.shape[0] = g->rank;
     return first;
 }
 
-/* A part of g or of 1/|..|. */
+/* A range of g, or of 1/|W + s B A| if inverse. */
 static struct tune_tensor factors(const struct lora_state *s, const struct lora_group *g, bool inverse, int64_t at, int64_t n)
 {
     return tune_tensor_1d(tune_address_plus(s->g, ((inverse ? g->out : 0) + at) * 4), TUNE_F32, n);
 }
 
-/* What this product drops in this pass of this step. */
+/* The dropout of this product in this forward pass. */
 static struct tune_dropout dropout(const struct tune_model *m, const struct product *p)
 {
     return (struct tune_dropout){m->lora->seed, m->past_steps, p->layer, (int)p->which, m->lora->options.dropout};
 }
 
-/* d; x itself where nothing is dropped. */
+/* Compute d. Without dropout it is x itself. */
 static int dropped(struct tune_model *m, const struct product *p, const struct tune_tensor *x, struct tune_tensor *d)
 {
     struct tune_dropout drop = dropout(m, p);
@@ -71,7 +73,7 @@ static int dropped(struct tune_model *m, const struct product *p, const struct t
     return tune_dropout(m->dev, d, x, m->step_at, drop, 0, 0, 1);
 }
 
-/* y's columns += scale s h B^T. */
+/* Add scale s h B^T to y's columns. */
 static int add_adapters(struct tune_model *m, const struct lora_group *g, struct tune_tensor *y, const struct tune_tensor *h,
                         float scale)
 {
@@ -84,7 +86,7 @@ static int add_adapters(struct tune_model *m, const struct lora_group *g, struct
     return 0;
 }
 
-/* g and 1/|W + s B A| of every column; 1 and 0 between the adapters. */
+/* Compute g and 1/|W + s B A| of every column. Columns without adapter get 1 and 0. */
 static int scales(struct tune_model *m, const struct lora_group *g, const struct lora_state *s)
 {
     struct tune_tensor all = factors(s, g, false, 0, g->out), none = factors(s, g, true, 0, g->out);
@@ -104,7 +106,7 @@ static int scales(struct tune_model *m, const struct lora_group *g, const struct
     return 0;
 }
 
-/* What is kept: h, and with DoRA u and g. *d as it was read. */
+/* Compute h, and with DoRA u and g, for backward. *d: the input after dropout. */
 static int keep(struct tune_model *m, const struct product *p, const struct lora_group *g, const struct tune_tensor *x,
                 struct tune_tensor *d)
 {
@@ -153,7 +155,7 @@ int tune_product_forward(struct tune_model *m, const struct product *p, struct t
     return p->bias ? tune_bias_forward(m->dev, y, p->bias, p->scale) : 0;
 }
 
-/* Gradients of A, B and the magnitude; dh for what lies below. dz: dy, or with DoRA g dy. */
+/* Gradients of A, B and the magnitude, and dh. dz: dy, or with DoRA g dy. */
 static int adapters_backward(struct tune_model *m, const struct product *p, const struct lora_group *g,
                              const struct tune_tensor *dy, const struct tune_tensor *dz, const struct tune_tensor *x,
                              struct tune_tensor *dh)

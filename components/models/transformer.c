@@ -4,9 +4,10 @@
  *              └───────────────────────────────────────────┘  └──────────────────────────────────┘
  *   kept:    x[i]  rstd1    qkv          att, lse              mid   rstd2    gate_up
  *
- * Norm and swiglu outputs are made again in backward: elementwise work against 8 bytes per
- * element kept. With checkpointing only x[i] is kept and the layer runs forward again, with
- * the same operations on the same numbers, so the gradients have the same bits. */
+ * Backward recomputes the outputs of norm and swiglu. That is cheap elementwise work, and saves 8
+ * bytes for each element. With checkpointing only x[i] is kept, and backward runs the layer's
+ * forward again. It runs the same operations on the same numbers, so the gradients have the same
+ * bits. */
 #include <string.h>
 
 #include "core/nf4.h"
@@ -14,7 +15,7 @@
 #include "devices/ops.h"
 #include "models/activations.h"
 
-/* A parameter, or a group that is one matrix: its view and its gradient's (data NULL: frozen). */
+/* A parameter, or a group that is one matrix, and its gradient (address 0: frozen). */
 struct weight {
     struct tune_tensor w, dw;
 };
@@ -23,7 +24,8 @@ struct layer_weights {
     struct weight norm1, qkv, qkv_bias, q_norm, k_norm, o, o_bias, norm2, gate_up, gate_up_bias, down, down_bias;
 };
 
-/* The row of that role (or of its bias) in a unit, with those that are one matrix with it. Without data: there is none. */
+/* The weight of a role (or its bias) in a unit, with the rows fused to it. Address 0: there is
+ * none. */
 static struct weight view(struct tune_model *m, int unit, enum tune_role role, bool bias)
 {
     const struct tune_parameter *p = tune_model_row(m, unit, role, bias), *end = &m->parameters.at[m->parameters.base];
@@ -74,7 +76,7 @@ static struct tune_tensor *gradient(struct weight *w)
     return w->dw.data.at ? &w->dw : NULL;
 }
 
-/* The residual stream, or its gradient: F32 whatever the activations are. */
+/* The residual stream or its gradient. It is F32 for any dtype of activations. */
 static struct tune_tensor residual(const struct tune_model *m, tune_address data)
 {
     return tune_tensor_2d(data, TUNE_F32, (int64_t)m->B * m->T, m->config.hidden);
@@ -85,7 +87,7 @@ static struct tune_tensor rows(const struct tune_model *m, tune_address data, in
     return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
 }
 
-/* A layer's product: the weights as they are, the adapters as the model has them. */
+/* A product of a layer, with adapters if the model has them. */
 static struct product product(int layer, enum lora_product which, const struct weight *w, const struct weight *bias, float scale)
 {
     return (struct product){layer, which, &w->w, present(bias), scale};
@@ -96,14 +98,14 @@ static struct tune_tensor stat(const struct tune_model *m, tune_address data)
     return tune_tensor_1d(data, TUNE_F32, (int64_t)m->B * m->T);
 }
 
-/* Layer i's next operations work on that weight. */
+/* Tell the profiler which weight the next operations use. */
 static void on(struct tune_model *m, int i, const char *what)
 {
     m->dev->doing.layer = i;
     m->dev->doing.what = what;
 }
 
-/* NULL where the batch had none. */
+/* NULL if the batch has none. */
 static const struct tune_tensor *some(const struct tune_tensor *index)
 {
     return index->shape[0] > 0 ? index : NULL;
@@ -116,7 +118,7 @@ static int rotate(struct tune_model *m, struct tune_tensor *x, bool backward)
     return tune_rope(m->dev, x, &table, some(&m->positions), m->T, c->heads + c->kv_heads, c->head_dim, backward);
 }
 
-/* The heads of rows [N,Q]: queries, keys, values. */
+/* Views of the heads in rows [N,Q]: queries, keys, values. */
 struct heads {
     struct tune_tensor q, k, v;
 };
@@ -134,7 +136,7 @@ static struct tune_attention attention_how(const struct tune_model *m, int layer
     return (struct tune_attention){tune_model_config_window(&m->config, layer), m->config.attention_scale};
 }
 
-/* x[i] to qkv, with bias, heads' norms and rotation. */
+/* Compute qkv from x[i], with bias, head norms and rope. */
 static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
 {
     const struct tune_model_config *c = &m->config;
@@ -151,7 +153,8 @@ static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
     if (c->qk_norm) {
         struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
         struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, c->kv_heads);
-        TRY(tune_copy(m->dev, &qkv, &raw)); /* for the values; queries and keys are written over */
+        /* copies the values; queries and keys are overwritten below */
+        TRY(tune_copy(m->dev, &qkv, &raw));
         on(m, i, "q");
         TRY(tune_headnorm_forward(m->dev, &qkv, &rq, &raw, &w->q_norm.w, 0, c->heads, c->norm_eps));
         on(m, i, "k");
@@ -161,7 +164,7 @@ static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
     return rotate(m, &qkv, false);
 }
 
-/* Layer i from x[i] to x[i+1]; again: in backward, only as far as what backward reads. */
+/* Compute x[i+1] from x[i]. again: for backward; compute only the activations it reads. */
 static int layer_forward(struct tune_model *m, int i, bool again)
 {
     const struct tune_model_config *c = &m->config;
@@ -213,7 +216,7 @@ static int check_places(const struct tune_model *m, const struct tune_batch *b)
     return 0;
 }
 
-/* An id or a label of the model's vocabulary. */
+/* Check that a token id or label is in the vocabulary. */
 static int check_token(const struct tune_model *m, const struct tune_batch *b, int64_t i, const char *what, int32_t id)
 {
     if (id >= 0 && id < m->config.vocabulary)
@@ -238,7 +241,7 @@ static int check_batch(const struct tune_model *m, const struct tune_batch *b)
     return check_places(m, b);
 }
 
-/* n numbers behind what is staged already, as they will lie on the device. */
+/* Append n values to the staging buffer. Returns their tensor on the device. */
 static struct tune_tensor stage(struct tune_model *m, int64_t *used, const int32_t *from, int64_t n)
 {
     struct tune_tensor t = tune_tensor_1d(tune_address_plus(m->batch, *used * 4), TUNE_I32, from ? n : 0);
@@ -248,7 +251,7 @@ static struct tune_tensor stage(struct tune_model *m, int64_t *used, const int32
     return t;
 }
 
-/* The labelled positions, or their labels. */
+/* Append the labelled positions, or their labels. */
 static struct tune_tensor stage_labels(struct tune_model *m, int64_t *used, const struct tune_batch *b, bool rows)
 {
     int32_t *to = m->staging + *used;
@@ -259,7 +262,7 @@ static struct tune_tensor stage_labels(struct tune_model *m, int64_t *used, cons
     return stage(m, used, to, n);
 }
 
-/* All that the device needs of a batch, in one upload. */
+/* Send all index data of a batch in one upload. */
 static int upload_batch(struct tune_model *m, const struct tune_batch *b)
 {
     int64_t used = 0, N = (int64_t)b->B * b->T;
@@ -350,8 +353,8 @@ int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch
     return status;
 }
 
-/* dx goes from the layer's output past the feed-forward half; tmp is written over. bottom: the product below which nothing is
- * wanted, LORA_PRODUCTS if all is. */
+/* Backward of the feed-forward half: dx is replaced, tmp is overwritten. bottom: no gradient is
+ * wanted below this product; LORA_PRODUCTS: all are wanted. */
 static int feed_forward_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,
                                  struct tune_tensor *tmp, enum lora_product bottom)
 {
@@ -368,7 +371,8 @@ static int feed_forward_backward(struct tune_model *m, int i, struct layer_weigh
     if (bottom == LORA_DOWN)
         return 0;
     on(m, i, "");
-    TRY(tune_swiglu_backward(m->dev, &gate_up, &dh, &gate_up)); /* in place: gate_up is now its own gradient */
+    /* in place: gate_up becomes its own gradient */
+    TRY(tune_swiglu_backward(m->dev, &gate_up, &dh, &gate_up));
     on(m, i, "2");
     TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &mid, &w->norm2.w, c->norm_eps));
     on(m, i, "gate_up");
@@ -420,7 +424,7 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
     return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm1), tmp, &x, &w->norm1.w, &rstd);
 }
 
-/* The lowest unit with a gradient: nothing below it is wanted. */
+/* The lowest unit that has a gradient. Backward stops there. */
 static int lowest_trainable(const struct tune_model *m)
 {
     int lowest = m->config.layers + 2;
@@ -430,7 +434,8 @@ static int lowest_trainable(const struct tune_model *m)
     return lowest;
 }
 
-/* Of layer i: the product below which nothing has a gradient; LORA_PRODUCTS: something has, or may have. */
+/* The product of layer i below which nothing has a gradient. LORA_PRODUCTS: something has, or may
+ * have. */
 static enum lora_product bottom_of(const struct tune_model *m, int i, int lowest)
 {
     int k = 0;

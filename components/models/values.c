@@ -1,4 +1,4 @@
-/* values.c - the numbers of a model's parameters to and from the host, as float32. */
+/* values.c - copy parameter values between device and host, as float32. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static enum tune_dtype dtype_of(const struct tune_parameter *p, int which)
     return which == TUNE_WEIGHT ? p->storage : TUNE_F32;
 }
 
-/* Where element at lies on the device. Not of NF4. */
+/* The address of an element. Not for NF4. */
 static tune_address place(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at)
 {
     if (which != TUNE_WEIGHT)
@@ -46,7 +46,8 @@ static tune_address place(struct tune_model *m, const struct tune_parameter *p, 
 
 /* ---- reading ---- */
 
-/* A stretch of NF4, with the scales of its blocks: those of one second-level block are the least that can be read. */
+/* Read a range of NF4 values with the scales of their blocks. The smallest unit is one second-level
+ * block. */
 static int read_nf4(struct tune_model *m, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
 {
     const int64_t block = TUNE_NF4_BLOCK, large = block * TUNE_NF4_BLOCKS;
@@ -86,7 +87,7 @@ int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int wh
         return read_nf4(m, p, at, n, out);
     TRY(tune_device_download(m->dev, out, place(m, p, which, at), n * tune_dtype_bits(dtype) / 8));
     TRY(tune_device_sync(m->dev));
-    for (int64_t i = n - 1; i >= 0 && dtype == TUNE_BF16; i--) { /* in place, from the end */
+    for (int64_t i = n - 1; i >= 0 && dtype == TUNE_BF16; i--) { /* widen in place, from the end */
         uint16_t h;
         memcpy(&h, (char *)out + 2 * i, sizeof h);
         out[i] = tune_bf16_to_float(h);
@@ -106,7 +107,7 @@ struct tune_weights_source tune_model_source(struct tune_model *m)
 
 /* ---- writing ---- */
 
-/* On the host, and from there to its place. */
+/* Quantize on the host, then upload. */
 static int write_nf4(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source, float *room)
 {
     struct tune_nf4_part *q = &m->nf4[p - m->parameters.at];
@@ -139,7 +140,7 @@ static int write_narrow(struct tune_model *m, const struct tune_parameter *p, in
     return 0;
 }
 
-/* Numbers in memory as a source. */
+/* A source that reads an array in memory. */
 static int read_array(void *from, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
 {
     (void)p;
@@ -187,7 +188,7 @@ int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const 
 int tune_model_keep(struct tune_model *m, int which, const char *what)
 {
     if (which != TUNE_GRADIENT)
-        TRY(tune_model_gradients(m)); /* from there on the places are fixed */
+        TRY(tune_model_gradients(m)); /* after this, gradient offsets no longer change */
     if (!m->kept[which].at)
         m->kept[which] = tune_device_alloc(m->dev, m->parameters.gradients * 4, what);
     return m->kept[which].at ? 0 : -1;

@@ -15,12 +15,12 @@
 #include "files/safetensors.h"
 #include "core/try.h"
 
-/* No model known has 200 shards or an index of 10 MB. */
+/* Known models have fewer than 200 shards and an index below 10 MB. */
 enum { MAX_SHARDS = 1024, MAX_INDEX = 32 << 20 };
 
 static const char single[] = "model.safetensors", index_name[] = "model.safetensors.index.json";
 
-/* A tensor of any of the files. */
+/* A tensor and the shard that holds it. */
 struct named {
     const char *name;
     const struct tune_array *tensor;
@@ -32,8 +32,8 @@ struct tune_weights {
     int shards;
     char (*name)[256]; /* [shards] */
     struct tune_safetensors **shard;
-    int64_t header;    /* bytes of all files' headers */
-    struct named *named; /* by name */
+    int64_t header;    /* bytes of all headers together */
+    struct named *named; /* sorted by name */
     int64_t count;
 };
 
@@ -49,10 +49,10 @@ void tune_weights_close(struct tune_weights *w)
     free(w);
 }
 
-/* The shard of that file name, opened if it is new: its number, or -1. */
+/* Open the shard of that file name, unless it is open. Returns its number, or -1. */
 static int open_shard(struct tune_weights *w, const char *name)
 {
-    for (int i = w->shards - 1; i >= 0; i--) /* neighbours in the index mostly share a file */
+    for (int i = w->shards - 1; i >= 0; i--) /* neighbours in the index usually share a file */
         if (strcmp(w->name[i], name) == 0)
             return i;
     if (w->shards == MAX_SHARDS) {
@@ -75,14 +75,15 @@ static int open_shard(struct tune_weights *w, const char *name)
     snprintf(w->name[w->shards], sizeof *w->name, "%s", name);
     w->shard[w->shards++] = f;
     w->header += tune_safetensors_header_size(f);
-    if (w->header > TUNE_SAFETENSORS_HEADER) { /* files that are links to one another would multiply its memory */
+    /* files that link to one another would multiply memory */
+    if (w->header > TUNE_SAFETENSORS_HEADER) {
         tune_error_set("%s: the headers of the weight files have more than %d bytes together", w->folder, TUNE_SAFETENSORS_HEADER);
         return -1;
     }
     return w->shards - 1;
 }
 
-/* One entry of weight_map: a plain file name in this folder that holds the tensor. */
+/* Read an entry of weight_map. It must name a file in this folder that holds the tensor. */
 static int read_entry(struct tune_weights *w, struct tune_json *j, struct tune_text key)
 {
     struct tune_text file;
@@ -126,7 +127,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : x->shard - y->shard;
 }
 
-/* All files' tensors by name; none in two files: which one to believe would be a guess. */
+/* List the tensors of all files by name. A tensor in two files is an error. */
 static int index_tensors(struct tune_weights *w)
 {
     int64_t n = 0;
@@ -216,7 +217,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A tensor that the model has no place for changes the numbers if it is left out. */
+/* Refuse a tensor without a place in the model: leaving it out would change the numbers. */
 static int check_no_strangers(const struct tune_weights *w, const struct tune_parameters *p, bool tied)
 {
     const char **names = malloc(sizeof *names * (size_t)p->base);
@@ -283,7 +284,7 @@ struct item {
     int bits, shard;
 };
 
-/* Wider types first, so that all is aligned; then by name. */
+/* Wider dtypes first, for alignment; then by name. */
 static int compare_items(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
@@ -294,10 +295,11 @@ static int compare_items(const void *a, const void *b)
     return strcmp(x->p->name, y->p->name);
 }
 
-/* Weights that are finite stay so in the narrower type, or the folder is of no use to anyone. */
+/* Check that finite weights stay finite in the narrower dtype. */
 static int check_fits(const struct tune_parameter *p, enum tune_dtype dtype, const float *x, int64_t n)
 {
-    float limit = dtype == TUNE_F16 ? 65520.0f : 0x1.ffp127f, largest = 0; /* from here on it rounds to infinity */
+    /* smallest value that rounds to infinity */
+    float limit = dtype == TUNE_F16 ? 65520.0f : 0x1.ffp127f, largest = 0;
     for (int64_t i = 0; i < n; i++) {
         float size = fabsf(x[i]);
         largest = size > largest && size <= FLT_MAX ? size : largest;
@@ -351,7 +353,7 @@ struct tune_weights_source tune_weights_files(const struct tune_weights *w)
     return (struct tune_weights_source){read_file, (void *)(uintptr_t)w};
 }
 
-/* A file being written, its dtype, and room for a piece in it. */
+/* An output file, its dtype, and a buffer for a piece. */
 struct output {
     struct tune_safetensors_writer *file;
     enum tune_dtype as;
@@ -419,7 +421,8 @@ int tune_weights_write(const char *folder, const struct tune_parameters *p, enum
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", folder);
         status = -1;
     }
-    for (int i = 0; i < p->base && status == 0; i++) { /* greedy, in the model's order, as transformers splits */
+    /* greedy, in the model's order, as transformers splits */
+    for (int i = 0; i < p->base && status == 0; i++) {
         int64_t bytes = bytes_of(&p->at[i], as);
         if (in_shard > 0 && in_shard + bytes > limit) {
             shards++;

@@ -1,4 +1,4 @@
-/* optimizer.c - runs of parameters that decay alike, updated in one pass each. */
+/* optimizer.c - ranges of parameters with the same settings, each updated in one operation. */
 #include "optimizers/optimizer.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "core/try.h"
 #include "devices/ops.h"
 
-/* Neighbours in weights and gradients that change by the same rule. */
+/* Adjacent parameters with the same learning rate and weight decay. */
 struct run {
     tune_address weight;
     int64_t gradient, count;
@@ -18,10 +18,10 @@ struct tune_optimizer {
     struct tune_model *m;
     struct tune_device *dev;
     struct tune_optimizer_options options;
-    tune_address updates; /* F64: t so far */
+    tune_address updates; /* F64: updates so far, AdamW's t */
     struct run *runs;
     int run_count;
-    bool half; /* a step began, and an error kept it from its end */
+    bool half; /* a step began and failed before its end */
 };
 
 static void make_runs(struct tune_optimizer *opt)
@@ -35,7 +35,8 @@ static void make_runs(struct tune_optimizer *opt)
         if (r->gradient < 0)
             continue;
         struct run *last = opt->run_count > 0 ? &opt->runs[opt->run_count - 1] : NULL;
-        /* padding between two rows is zero in weights, gradients and moments, and stays zero: runs may span it */
+        /* Padding is zero in weights, gradients and moments, and stays zero. A run may include
+         * it. */
         int64_t apart = last ? (int64_t)(weight.at - last->weight.at) / 4 : 0;
         bool same = last && last->weight_decay == decay && last->lr_scale == r->lr_scale && last->adapter == r->adapter;
         if (same && apart == r->gradient - last->gradient)
@@ -45,7 +46,7 @@ static void make_runs(struct tune_optimizer *opt)
     }
 }
 
-/* Buffers of the gradients' size. */
+/* Number of moment buffers. */
 static int moments(const struct tune_optimizer_options *options)
 {
     return options->kind == TUNE_ADAMW ? 2 : options->momentum > 0;
@@ -60,7 +61,8 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
 {
     if (tune_model_gradients(m) < 0)
         return NULL;
-    if (tune_model_kept(m, TUNE_MOMENT_1).shape[0] > 0) { /* without it there is no second, either */
+    /* there is never a second moment without a first */
+    if (tune_model_kept(m, TUNE_MOMENT_1).shape[0] > 0) {
         tune_error_set("the model has the moments of another optimizer; free that one first");
         return NULL;
     }
@@ -98,7 +100,7 @@ void tune_optimizer_free(struct tune_optimizer *opt)
     free(opt);
 }
 
-/* The optimizer's count of updates, as an operation's tensor. */
+/* The count of updates as an operation's tensor. */
 static struct tune_tensor updates(const struct tune_optimizer *opt)
 {
     return tune_tensor_1d(opt->updates, TUNE_F64, 1);
@@ -118,7 +120,7 @@ int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tu
     return 0;
 }
 
-/* One run's part of what the model keeps; NULL where there is none. */
+/* A run's part of a kind of values; NULL: the model has none. */
 static struct tune_tensor *part(struct tune_optimizer *opt, const struct run *r, int which, struct tune_tensor *room)
 {
     struct tune_tensor all = tune_model_kept(opt->m, which);

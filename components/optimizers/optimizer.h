@@ -5,7 +5,8 @@
  * on the device, so nothing waits for them. Weight decay applies to matrices only (no norm, no
  * bias), or to all. A parameter's row may set its own decay, and a factor on the learning rate:
  *
- *     tune_parameters_find(tune_model_parameters(m), "model.embed_tokens.weight")->lr_scale = 0.1;
+ *     struct tune_parameters *table = tune_model_parameters(m);
+ *     tune_parameters_find(table, "model.embed_tokens.weight")->lr_scale = 0.1;
  *     struct tune_optimizer *opt = tune_optimizer_new(m, &options);
  *
  *     tune_optimizer_scale(opt, 1.0, record);

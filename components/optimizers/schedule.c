@@ -1,9 +1,9 @@
-/* schedule.c - three curves after a warm-up. */
+/* schedule.c - warm-up, then one of three curves. */
 #include "optimizers/schedule.h"
 
 #include <math.h>
 
-/* After the warm-up, q of the way from its end to the run's. */
+/* The rate at q, the share of the time after the warm-up. */
 static double curve(const struct tune_schedule *s, double q)
 {
     q = q > 1 ? 1 : q < 0 ? 0 : q;
@@ -14,7 +14,7 @@ static double curve(const struct tune_schedule *s, double q)
     }
 }
 
-/* Where steps take as many rows as fit: the same, as a function of the share of the rows planned. */
+/* The schedule by rows, for steps whose number of rows varies. */
 static double by_rows(const struct tune_schedule *s, const struct tune_progress *at)
 {
     double all = (double)at->planned_rows, begin = (double)at->rows / all, end = (double)(at->rows + at->step_rows) / all;

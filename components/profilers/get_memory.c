@@ -1,4 +1,4 @@
-/* get_memory.c - the plan of the run that the flags describe. */
+/* get_memory.c - the memory plan of the run that the flags describe. */
 #include "files/file.h"
 #include "core/try.h"
 #include "datasets/dataset.h"

@@ -1,4 +1,4 @@
-/* get_profiler.c - the profiler that --profile asks for. */
+/* get_profiler.c - the profiler of --profile. */
 #include "flags/flags.h"
 #include "profilers/profiler.h"
 

@@ -1,4 +1,5 @@
-/* gpus.c - NVML, opened at run time. Source: its API reference (device queries); the calls used are as old as version 2. */
+/* gpus.c - load NVML at run time. Source: its API reference, device queries, version 2 and
+ * later. */
 #include "profilers/gpus.h"
 
 #include <dlfcn.h>
@@ -16,7 +17,7 @@
 struct utilization { unsigned gpu, memory; };              /* percent */
 struct memory { unsigned long long total, free, used; };   /* bytes */
 
-/* Its functions return 0 or an error's number. */
+/* The functions return 0 or an error number. */
 struct nvml {
     int (*init)(void);
     int (*shutdown)(void);
@@ -30,7 +31,7 @@ struct nvml {
 
 struct tune_gpus {
     struct nvml nvml;
-    void *library, **devices; /* devices [count] */
+    void *library, **devices; /* [count] devices */
     int count;
     bool begun;
 };
@@ -47,7 +48,7 @@ static int find_function(struct tune_gpus *g, const char *name, void *to)
 {
     void *at = dlsym(g->library, name);
     if (at) {
-        memcpy(to, &at, sizeof at); /* C has no cast from an object's address to a function's */
+        memcpy(to, &at, sizeof at); /* C has no cast from an object pointer to a function pointer */
         return 0;
     }
     tune_error_set("%s has no %s: it is another version than is known here", LIBRARY, name);

@@ -1,9 +1,7 @@
-/* gpus.h - what GPUs do while they compute, by NVIDIA's management library: utilization, memory,
- * power.
+/* gpus.h - utilization, memory and power of GPUs, from NVIDIA's management library.
  *
- * The library (libnvidia-ml.so.1) comes with the driver and is opened here at run time; nothing is
- * linked to it. GPUs are named by their PCI bus ids, which every layer above the driver agrees on,
- * whatever CUDA_VISIBLE_DEVICES numbers them.
+ * The library (libnvidia-ml.so.1) comes with the driver and is opened at run time; nothing links to
+ * it. GPUs are named by PCI bus id, which does not depend on CUDA_VISIBLE_DEVICES.
  *
  *     struct tune_gpus *g = tune_gpus_open("0000:65:00.0,0000:ca:00.0");
  *     for (int i = 0; i < tune_gpus_count(g); i++)
@@ -17,23 +15,24 @@ extern "C" {
 
 struct tune_gpus;
 
-/* NaN: the driver does not say (as of a part of a GPU). */
+/* One reading. NaN: the driver gives no value, as for a part of a GPU. */
 struct tune_gpu_reading {
-    double compute;    /* % of the last moment (1/6 to 1 s) in which some kernel ran */
-    double memory;     /* % of the GPU's memory that is taken, by whomever */
+    double compute;    /* % of the last moment (1/6 to 1 s) in which a kernel ran */
+    double memory;     /* % of the GPU's memory in use, by all processes */
     double watts;
-    double power;      /* % of the limit that is enforced */
+    double power;      /* % of the enforced power limit */
 };
 
-/* tune_gpus_open - ids separated by commas. NULL with an error: no such library, none of these
- * GPUs.
- * tune_gpus_read - never fails: what cannot be read is NaN. Any thread, one at a time. */
+/* tune_gpus_open - open the GPUs in ids, separated by commas. NULL with an error: no library, or
+ * none of these GPUs.
+ *
+ * tune_gpus_read - read GPU i. It never fails; unreadable values are NaN. One thread at a time. */
 struct tune_gpus *tune_gpus_open(const char *ids);
 void tune_gpus_close(struct tune_gpus *g);
 int tune_gpus_count(const struct tune_gpus *g);
 void tune_gpus_read(struct tune_gpus *g, int i, struct tune_gpu_reading *now);
 
-/* tune_gpus_listed - how many ids such a list has; NULL or "": 0. */
+/* tune_gpus_listed - the number of ids in the list; NULL or "": 0. */
 int tune_gpus_listed(const char *ids);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* memory_plan.c - the parts, their sum, and what to give up when they are too much. */
+/* memory_plan.c - the parts, their sum, and ways to save memory if they do not fit. */
 #include "profilers/memory_plan.h"
 
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "profilers/profiler.h"
 #include "profilers/sampler.h"
 
-enum { TRANSFER_BYTES = 4 << 20 }; /* of the heap: what weights pass through when they are read and saved, JSON, rows of text */
+enum { TRANSFER_BYTES = 4 << 20 }; /* heap buffers for reading and saving weights, JSON and rows */
 
 enum { ARENA_BYTES = 64 << 20 };   /* addresses that glibc's malloc reserves for a thread */
 
@@ -20,7 +20,7 @@ enum where { HOST, DEVICE };
 static void add_to(int64_t *sum, int64_t bytes)
 {
     if (__builtin_add_overflow(*sum, bytes, sum))
-        *sum = INT64_MAX; /* a part may be that already: see core/arena.h */
+        *sum = INT64_MAX; /* a part may already be INT64_MAX: see core/arena.h */
 }
 
 static void add(struct tune_memory_plan *plan, const char *name, int64_t bytes, enum where where)
@@ -47,7 +47,8 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     }
     *plan = (struct tune_memory_plan){.held = tune_memory_anonymous()};
     TRY(tune_device_memory(dev, &plan->memory));
-    plan->mapped = model.files > model.weights ? model.files : model.weights; /* a base that is kept narrower than it is read */
+    /* frozen weights may be stored in a narrower dtype than the file's */
+    plan->mapped = model.files > model.weights ? model.files : model.weights;
     add(plan, "weights", model.weights, DEVICE);
     add(plan, "gradients", model.gradients, DEVICE);
     add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients), DEVICE);
@@ -69,8 +70,8 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     return 0;
 }
 
-/* What a limit counts beside the plan: the thread that reads the data, with what malloc reserves for it, the one that watches the
- * machine; files while they are mapped. */
+/* Memory that a limit counts besides the plan: stack and malloc reserve of the loader's thread,
+ * stack of the sampler's thread, and mapped files. */
 static int64_t beside(const struct tune_memory_request *r, int64_t mapped, enum tune_memory_counts counts)
 {
     int64_t reserved = ARENA_BYTES + mapped * (r->resumes ? 2 : 1);
@@ -83,7 +84,7 @@ static double mib(int64_t bytes)
     return (double)bytes / (1 << 20);
 }
 
-/* Appends; returns what is used of the text. */
+/* Append formatted text. Returns the used size. */
 static size_t say(char *text, size_t size, size_t used, const char *format, ...)
 {
     va_list arguments;
@@ -93,7 +94,7 @@ static size_t say(char *text, size_t size, size_t used, const char *format, ...)
     return used + (size_t)(n > 0 ? n : 0);
 }
 
-/* "513.1 MiB on the device: weights 513.1, ..." with the parts of one place, or of both. */
+/* Append "513.1 MiB on the device: weights 513.1, ..." with the parts of one place, or of both. */
 static size_t say_parts(char *text, size_t size, size_t used, const struct tune_memory_plan *plan,
                         const char *head, int64_t sum, bool device, bool host)
 {
@@ -119,7 +120,8 @@ const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *tex
     return text;
 }
 
-/* The bytes that the run will still take in one place. A device that shares host memory counts once. */
+/* Bytes that the run will still allocate in one place. A device that shares host memory counts
+ * once. */
 static int64_t to_take(const struct tune_memory_plan *plan, enum where where)
 {
     if (plan->memory.shared)
@@ -133,7 +135,7 @@ struct excess {
     int64_t bytes;
 };
 
-/* One way to need less: what it saves, and whether that is enough. */
+/* Append one way to save memory: the bytes it saves, and whether that is enough. */
 static size_t advise(char *text, size_t size, size_t used, const char *option,
                      const struct tune_memory_plan *plan, const struct tune_memory_request *changed,
                      struct tune_device *dev, struct excess excess)
@@ -183,7 +185,7 @@ static void advice(char *text, size_t size, const struct tune_memory_plan *plan,
         snprintf(text, size, " nothing but a smaller model, or more memory, helps");
 }
 
-/* A device with memory of its own. */
+/* Check a device with its own memory. */
 static int check_device(const struct tune_memory_plan *plan, const struct tune_memory_request *r,
                         struct tune_device *dev)
 {

@@ -1,4 +1,4 @@
-/* profile_write.c - the result as a table, as JSON, and as a trace. */
+/* profile_write.c - write the result as a table, as JSON and as a trace. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 /* ---- the table ---- */
 
-/* Text that grows; data NULL: no memory. */
+/* A growing text; data NULL: no memory. */
 struct text {
     char *data;
     size_t used, room;
@@ -49,7 +49,7 @@ static int64_t steps_of(const struct tune_profile *r)
     return r->last - r->first + 1;
 }
 
-/* "  123.4  52%" of a rate against its ceiling, blanks where there is none. */
+/* Append a rate and its share of the ceiling, such as "  123.4  52%"; blanks if there is none. */
 static void put_rate(struct text *t, double amount, double seconds, double ceiling)
 {
     if (amount <= 0 || seconds <= 0)
@@ -79,7 +79,7 @@ static int by_time(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The rows of a phase, the slowest first, under their sum. */
+/* Append the rows of a phase, the slowest first, under their sum. */
 static void put_phase(struct text *t, const struct tune_profile *r, const char *phase)
 {
     const struct tune_profile_row *chosen[TUNE_PROFILE_ROWS];
@@ -177,10 +177,10 @@ static int write_json(const struct tune_profile *r, const char *folder)
 
 /* ---- the trace ---- */
 
-/* The tracks, as thread ids of one process. */
+/* The tracks of the trace, as thread ids of one process. */
 enum { STEPS = 1, PHASES, OPERATIONS, OUTSIDE };
 
-/* Seconds since the profile's begin as microseconds with three decimals, whatever the locale's point is. */
+/* Write seconds since the profile's start as microseconds with three decimals, in any locale. */
 static void put_time(FILE *f, const char *key, double seconds)
 {
     int64_t ns = (int64_t)(seconds * 1e9 + .5);
@@ -206,7 +206,8 @@ static void put_operation(FILE *f, const struct tune_profiler *p, const struct t
     fprintf(f, "\"flops\":%.0f,\"bytes\":%.0f}}", e->flops, e->bytes);
 }
 
-/* Operations as they were noted; phases are runs of them, what is between them is a track of its own. */
+/* Write operations as recorded. A run of operations makes a phase; time between operations has its
+ * own track. */
 static void put_trace(FILE *f, const struct tune_profiler *p)
 {
     static const char *const tracks[] = {"", "steps", "phases", "operations", "between operations"};

@@ -1,4 +1,4 @@
-/* profiler.c - when to measure, which matrix an operation is about, and adding up. */
+/* profiler.c - choose the steps to measure, name the operations, and add up. */
 #include "profilers/profiler.h"
 
 #include <stdio.h>
@@ -14,11 +14,12 @@
 const char *const tune_phase_names[TUNE_PHASES] = {"data", "forward", "loss",      "backward",
                                                    "clip", "update",  "log, save", "evaluation"};
 
-/* More than the last cache holds; what a virtual machine says of its cache may be its host's. */
+/* Size of the memory test: more than the last cache. A virtual machine may report its host's
+ * cache. */
 static int64_t ceiling_bytes(void)
 {
     int64_t bytes = 0, least = 64 << 20, most = 256 << 20;
-#ifdef _SC_LEVEL3_CACHE_SIZE /* not every C library knows it */
+#ifdef _SC_LEVEL3_CACHE_SIZE /* some C libraries lack it */
     bytes = 2 * (int64_t)sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
     return bytes < least ? least : bytes > most ? most : bytes;
@@ -32,7 +33,7 @@ struct tune_profiler_bytes tune_profiler_bytes(int steps)
     };
 }
 
-/* The better of this measurement and those before: a busy machine only ever makes them lower. */
+/* Keep the better of this measurement and earlier ones; a busy machine only makes them lower. */
 static int measure_ceilings(struct tune_profiler *p)
 {
     struct tune_ceilings *c = &p->result.ceilings, now = {0};
@@ -92,7 +93,7 @@ void tune_profiler_free(struct tune_profiler *p)
 
 /* ---- adding up ---- */
 
-/* An operation's name for people: "rmsnorm_forward" is "rmsnorm". */
+/* Make an operation's display name: "rmsnorm_forward" becomes "rmsnorm". */
 static void put_name(char *to, size_t size, const char *name, const char *what, const char *way)
 {
     size_t n = strlen(name);
@@ -105,7 +106,8 @@ static void put_name(char *to, size_t size, const char *name, const char *what, 
         to[i] = (char)(to[i] == '_' ? ' ' : to[i]);
 }
 
-/* The row of this operation, made when it is new; -1: no room, its time stands between the operations. */
+/* The row of this operation, added if new. -1: no room; its time then counts as between
+ * operations. */
 static int row_of(struct tune_profiler *p, enum tune_phase phase, const char *name, const char *what, const char *way)
 {
     struct tune_profile *all = &p->result;
@@ -124,7 +126,7 @@ static int row_of(struct tune_profiler *p, enum tune_phase phase, const char *na
     return i;
 }
 
-/* Time that is no operation's. */
+/* The row for time outside operations. */
 static int outside_row(struct tune_profiler *p, enum tune_phase phase)
 {
     static const char *const making = "making batches", *const writing = "printing, writing",
@@ -155,9 +157,10 @@ static void note(struct tune_profiler *p, const struct tune_event *event)
 double tune_timed_begin(struct tune_profiler *p)
 {
     enum tune_phase phase = p->dev->doing.phase;
-    (void)p->real->sync(p->dev); /* an error sticks: the operation itself will meet it */
+    (void)p->real->sync(p->dev); /* an error persists, so the operation itself will report it */
     double now = tune_clock_s();
-    bool fetches = phase == TUNE_FORWARD && p->phase != TUNE_FORWARD; /* what came before made the micro-batch */
+    /* the time before the forward pass made the micro-batch */
+    bool fetches = phase == TUNE_FORWARD && p->phase != TUNE_FORWARD;
     add_outside(p, fetches ? TUNE_DATA : phase, now - p->free_s);
     p->phase = phase;
     return now;
@@ -217,7 +220,7 @@ static void end_step(struct tune_profiler *p, const struct tune_progress *at)
             (double)tokens * tune_model_config_flops(tune_model_config(p->model), (double)tokens / (double)rows);
 }
 
-/* What the loader waited for its helper is taken from making batches. */
+/* Subtract the time the loader waited for its helper from making batches. */
 static void part_waiting(struct tune_profiler *p)
 {
     int making = outside_row(p, TUNE_DATA);
@@ -238,7 +241,7 @@ static int finish(struct tune_profiler *p)
     p->done = true;
     p->dev->ops = p->real;
     part_waiting(p);
-    TRY(measure_ceilings(p)); /* again: the machine may have been busier before */
+    TRY(measure_ceilings(p)); /* again, because the machine may have been busier before */
     stop_measuring(p);
     return 1;
 }

@@ -1,4 +1,4 @@
-/* sampler.c - a thread that looks, and integrals over time of what it saw. */
+/* sampler.c - a thread that takes samples, and their integrals over time. */
 #include "profilers/sampler.h"
 
 #include <errno.h>
@@ -16,16 +16,16 @@
 
 enum { SPANS = 256, PERIOD_NS = 250000000 };
 
-/* What is looked at: the machine's memory, then these of each GPU. */
+/* The sampled values: the machine's memory, then these for each GPU. */
 enum { COMPUTE, MEMORY, WATTS, POWER, OF_A_GPU };
 
-/* value * seconds, and the seconds in which there was a value. */
+/* The sum of value * seconds, and the seconds with a value. */
 struct integral {
     double sum, seconds;
 };
 
 struct span {
-    double begin_s, end_s, memory_peak; /* peak: of the GPUs; NaN: none */
+    double begin_s, end_s, memory_peak; /* peak: of all GPUs; NaN: none */
     int looks;
 };
 
@@ -36,8 +36,8 @@ struct tune_sampler {
     int count;
     struct span spans[SPANS];
     struct integral *integrals; /* [SPANS][columns] */
-    double last_s;          /* of the last look */
-    int looks;              /* that make a span by now */
+    double last_s;          /* time of the last sample */
+    int looks;              /* number of samples in a full span */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -49,19 +49,20 @@ static struct integral *row(struct tune_sampler *s, int i)
     return s->integrals + (size_t)i * (size_t)s->columns;
 }
 
-/* Span i takes in what span k, the next one, has. */
+/* Add span k, the next one, to span i. */
 static void take_in(struct tune_sampler *s, int i, int k)
 {
     s->spans[i].end_s = s->spans[k].end_s;
     s->spans[i].looks += s->spans[k].looks;
-    s->spans[i].memory_peak = fmax(s->spans[i].memory_peak, s->spans[k].memory_peak); /* of a NaN and a number the number */
+    /* fmax ignores NaN */
+    s->spans[i].memory_peak = fmax(s->spans[i].memory_peak, s->spans[k].memory_peak);
     for (int c = 0; c < s->columns; c++) {
         row(s, i)[c].sum += row(s, k)[c].sum;
         row(s, i)[c].seconds += row(s, k)[c].seconds;
     }
 }
 
-/* No room: two become one. */
+/* Make room by joining spans in pairs. */
 static void halve(struct tune_sampler *s)
 {
     for (int i = 0; i < SPANS / 2; i++) {
@@ -73,7 +74,7 @@ static void halve(struct tune_sampler *s)
     s->looks *= 2;
 }
 
-/* A look: each value stands for the time since the last one. */
+/* Take a sample. Each value stands for the time since the last sample. */
 static void look(struct tune_sampler *s)
 {
     double now_s = tune_clock_s(), dt = now_s - s->last_s, peak = NAN, used = tune_memory_used();
@@ -117,14 +118,16 @@ static void *run(void *context)
             look(s);
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec > next.tv_sec) /* the machine slept, or we were stopped: nothing to make up for */
+        /* the machine slept or the process was stopped: do not catch up */
+        if (now.tv_sec > next.tv_sec)
             next = now;
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
 }
 
-/* Signals are for the program's own threads. A small stack: it counts against ulimit -v and -d. */
+/* Start the thread. It blocks signals, which are for the program's own threads. Its stack is small,
+ * because it counts in ulimit -v and -d. */
 static int start(struct tune_sampler *s)
 {
     sigset_t all, old;
@@ -190,7 +193,7 @@ void tune_sampler_free(struct tune_sampler *s)
 
 /* ---- averages ---- */
 
-/* The part of the span that lies between from and to; 0: nothing of it. */
+/* The share of the span that is between from and to. */
 static double part(const struct span *p, double from_s, double to_s)
 {
     double begin = fmax(p->begin_s, from_s), end = fmin(p->end_s, to_s);
@@ -236,7 +239,7 @@ void tune_sampler_read(struct tune_sampler *s, double from_s, double to_s, struc
     seen->gpu_watts = spread(s, WATTS, from_s, to_s);
     seen->gpu_power = spread(s, POWER, from_s, to_s);
     seen->gpu_memory_peak = NAN;
-    bool some = false; /* else what is seen now */
+    bool some = false; /* false: use the current values */
     for (int i = 0; i < s->count; i++)
         some = some || part(&s->spans[i], from_s, to_s) > 0;
     for (int i = some ? 0 : s->count - 1; i < s->count; i++)

@@ -1,4 +1,5 @@
-/* timed.c - the device's table with a clock around each operation: made from the list of ops.h. */
+/* timed.c - a table of operations with a clock around each one, generated from the list of
+ * ops.h. */
 #include "profilers/timing.h"
 
 #include <stdlib.h>
@@ -6,10 +7,11 @@
 
 static struct tune_profiler *self(struct tune_device *dev)
 {
-    return (struct tune_profiler *)(void *)(uintptr_t)dev->ops; /* the table is the profiler's first member */
+    /* the table is the profiler's first member */
+    return (struct tune_profiler *)(void *)(uintptr_t)dev->ops;
 }
 
-/* ---- what the costs in ops.h are written with ---- */
+/* ---- functions for the costs in ops.h ---- */
 
 static double count(const struct tune_tensor *t)
 {
@@ -27,7 +29,7 @@ static double part(const struct tune_tensor *t, int64_t columns)
     return (double)t->shape[0] * (double)columns * tune_dtype_bits(t->dtype) / 8;
 }
 
-/* Numbers on the device; NULL: there are none, or no memory to look at them. The caller frees them. */
+/* A copy of an index tensor on the host. NULL: no tensor, or no memory. The caller frees it. */
 static int32_t *look(struct tune_device *dev, const struct tune_tensor *t)
 {
     int32_t *host = t ? malloc((size_t)tune_tensor_bytes(t) + 1) : NULL;
@@ -38,7 +40,7 @@ static int32_t *look(struct tune_device *dev, const struct tune_tensor *t)
     return NULL;
 }
 
-/* Pairs of query and key that see each other, over all heads and rows. */
+/* Number of (query, key) pairs in the mask, over all heads and rows. */
 static double pairs(struct tune_device *dev, const struct tune_tensor *q, const struct tune_tensor *k, const struct tune_tensor *first,
                     const struct tune_tensor *keys, const struct tune_tensor *begin, const struct tune_attention *how)
 {
@@ -59,7 +61,7 @@ static double pairs(struct tune_device *dev, const struct tune_tensor *q, const 
 
 /* ---- the entries ---- */
 
-/* Bytes of each argument: once, or twice where it is read and written. */
+/* Bytes of each argument: once, or twice if it is read and written. */
 #define TOUCHED(kind, ...) TOUCHED_##kind(__VA_ARGS__)
 #define TOUCHED_SET(x) +bytes(x)
 #define TOUCHED_EDIT(x, old) +((old) ? 2 : 1) * bytes(x)
@@ -67,7 +69,7 @@ static double pairs(struct tune_device *dev, const struct tune_tensor *q, const 
 #define TOUCHED_STEP(x)
 #define TOUCHED_VALUE(x, T)
 
-/* The first output is what the trace shows as the operation's shape. */
+/* The shape of the first output is the operation's shape in the trace. */
 #define SHAPED(kind, ...) SHAPED_##kind(__VA_ARGS__)
 #define SHAPED_SET(x) shaped = shaped ? shaped : x;
 #define SHAPED_EDIT(x, old) shaped = shaped ? shaped : x;
@@ -119,7 +121,7 @@ static int sync_device(struct tune_device *dev)
 void tune_timed_ops(struct tune_profiler *p)
 {
     struct tune_ops *t = &p->table;
-    *t = *p->real; /* what has no wrapper is called as it is, and its time stands between the operations */
+    *t = *p->real; /* entries without a wrapper are called directly, as time between operations */
     t->upload = upload;
     t->download = download;
     t->sync = sync_device;

@@ -7,8 +7,8 @@
 
 #include "core/try.h"
 
-/* What readers add up as whole numbers, or print as hours: so little that the sums over a file of the size that
- * tune_metrics_each reads (2^31 bytes, 2^27 lines at most) stay below 2^63. */
+/* True for values too large to sum. Readers add these as integers or print them as hours. Sums over
+ * the largest file (2^31 bytes, 2^27 lines) must stay below 2^63. */
 static bool is_beyond(const struct tune_metric *m)
 {
     static const char *const names[] = {"rows", "tokens", "padded_tokens", "elapsed_s"};

@@ -1,10 +1,10 @@
-/* added.c - tokens that are found as they are spelled, before any splitting: leftmost, of those the longest. */
+/* added.c - find added tokens in text before it is split: leftmost first, then longest. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tokenizers/parts.h"
 
-/* The node below (node, byte); 0: none. Slots are at most half full. */
+/* The child of node for byte; 0: none. At most half of the slots are used. */
 static uint32_t below(const struct tune_trie *trie, uint32_t node, unsigned char byte)
 {
     uint64_t key = ((uint64_t)node << 8 | byte) + 1;
@@ -104,7 +104,8 @@ static int longest_at(const struct tune_trie *trie, const char *text, size_t siz
     return found;
 }
 
-/* Where the white space that begins at `at` ends; remembered, so that many tokens in one long run cost no square. */
+/* The end of the white space at `at`. It is cached, so many tokens in a long run take linear
+ * time. */
 static size_t over_space(const struct tune_work *w, struct tune_added_scan *s, size_t at)
 {
     if (at >= s->run && at < s->run_end)
@@ -129,7 +130,7 @@ static bool apart(const struct tune_work *w, const struct tune_added_scan *s, si
     return end == s->size || !(class[tune_utf8_next(&(const char *){s->text + end})] & TUNE_WORD);
 }
 
-/* How many of the text's bytes from begin on, up to end, are markup: special tokens are made of nothing else. */
+/* Number of bytes in [begin, end) before the first byte of data. Special tokens contain no data. */
 static size_t markup(const struct tune_work *w, const struct tune_added_scan *s, size_t begin, size_t end)
 {
     const struct tune_piece *p = s->piece;
@@ -155,14 +156,14 @@ void tune_added_next(const struct tune_work *w, struct tune_added_scan *s)
             continue;
         }
         if (w->data && w->t->added[token].special && markup(w, s, begin, end) < end - begin) {
-            /* what the data goes on with must not take the template's own shorter token away */
+            /* data after the template's token must not prevent a shorter match of that token */
             token = longest_at(s->trie, s->text, begin + markup(w, s, begin, end), begin, &end);
             if (token < 0) {
                 s->at++;
                 continue;
             }
         }
-        s->at = end; /* a dropped match is not tried again with a shorter token */
+        s->at = end; /* a rejected match is not retried with a shorter token */
         const struct tune_added *a = &w->t->added[token];
         if ((w->options & TUNE_SPECIAL_AS_TEXT) && a->special)
             continue;
@@ -179,12 +180,13 @@ void tune_added_next(const struct tune_work *w, struct tune_added_scan *s)
         if (a->rstrip)
             end = over_space(w, s, end);
         if (begin >= end)
-            continue; /* a token of white space that the one before has swallowed whole */
+            continue; /* the token before took all of this white space */
         s->gap_end = begin > s->done ? begin : s->done;
         s->token = token;
         s->begin = begin;
         s->end = end;
-        s->done = end; /* may go back: a white space token inside what the one before swallowed, as in the reference */
+        /* may go back: the reference allows a white space token inside what the one before took */
+        s->done = end;
         return;
     }
     s->gap_end = s->size;

@@ -1,8 +1,9 @@
-/* bpe.c - merging: of all neighbours that some merge joins, always the pair of lowest rank, the leftmost of equals.
+/* bpe.c - merge symbols: always the pair of lowest rank, the leftmost of equals.
  *
- * Short words scan an array of ranks (a word is four bytes on average); long ones keep a heap of rank and position
- * over a linked list, O(n log n): without a pre-tokenizer a document may be one word. Words of up to 28 bytes are
- * remembered. Order and the handling of missing characters follow the reference to the letter. */
+ * A short word scans an array of ranks; an average word has four bytes. A long word uses a heap of
+ * rank and position over a linked list, O(n log n). Without a pre-tokenizer a whole document may be
+ * one word. Words of up to 28 bytes are cached. The order of merges and missing characters follow
+ * the reference exactly. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "files/file.h"
 #include "tokenizers/parts.h"
 
-enum { SHORT = 64 }; /* symbols; above, the heap is faster */
+enum { SHORT = 64 }; /* symbols; above this the heap is faster */
 
 struct symbols {
     int32_t *ids, *sizes; /* sizes in bytes of the piece */
@@ -37,8 +38,9 @@ static int reserve(struct tune_work *w, size_t need)
     return 0;
 }
 
-/* The state of unknown characters while symbols are made: an unknown token waits, and may grow, until the next known
- * character. A character that falls back to bytes does not end the wait: so it is in the reference. */
+/* State of unknown characters while symbols are made. An unknown token is held back, and may grow,
+ * until the next known character. As in the reference, a character that falls back to bytes does
+ * not end it. */
 struct unknown {
     bool waits;
     int32_t size;
@@ -53,7 +55,8 @@ static void flush(const struct tune_tokenizer *t, struct symbols *s, struct unkn
     }
 }
 
-/* A character (spelled as the model sees it) that is not in the vocabulary; source: bytes of the piece it stands for. */
+/* Handle a character (spelled as in the model) that the vocabulary lacks. source: bytes of the
+ * piece it stands for. */
 static int missing(const struct tune_tokenizer *t, struct symbols *s, struct unknown *u, const char *spelled, int n, int source)
 {
     bool all = true;
@@ -67,7 +70,7 @@ static int missing(const struct tune_tokenizer *t, struct symbols *s, struct unk
         return 0;
     }
     if (!t->unk_text[0])
-        return 0; /* left out, without a word */
+        return 0; /* left out silently */
     if (t->unk < 0) {
         tune_error_set("%s: the text has the character \"%.*s\", and unk_token \"%s\" is not in the vocabulary", t->path, n,
                        spelled, t->unk_text);
@@ -82,7 +85,7 @@ static int missing(const struct tune_tokenizer *t, struct symbols *s, struct unk
     return 0;
 }
 
-/* One symbol per byte (byte level) or per character. s has room for twice the bytes, and one. */
+/* Make one symbol for each byte (byte level) or character. s has room for 2 * size + 1. */
 static int start(const struct tune_tokenizer *t, const char *text, size_t size, struct symbols *s)
 {
     struct unknown u = {0};
@@ -135,7 +138,7 @@ static void merge_short(const struct tune_tokenizer *t, struct symbols *s)
         for (size_t i = best + 1; i + 1 < n; i++) {
             s->ids[i] = s->ids[i + 1];
             s->sizes[i] = s->sizes[i + 1];
-            rank[i] = rank[i + 1]; /* the last one copies what nobody reads */
+            rank[i] = rank[i + 1]; /* the last one copies an unused element */
             joined[i] = joined[i + 1];
         }
         n--;
@@ -168,8 +171,8 @@ static void rise(uint64_t *heap, size_t i)
     heap[i] = x;
 }
 
-/* Each merge takes one entry from the heap and adds at most two, so it never holds more than 2n. An entry is stale when
- * the pair at its place has another rank by now. */
+/* Each merge removes one entry from the heap and adds at most two, so 2n are enough. An entry is
+ * stale if the pair at its position has another rank now. */
 static void merge_long(struct tune_work *w, struct symbols *s)
 {
     const struct tune_tokenizer *t = w->t;
@@ -215,7 +218,7 @@ static void merge_long(struct tune_work *w, struct symbols *s)
     s->count = out;
 }
 
-/* ignore_merges: a word that is spelled in the vocabulary is that token, whatever merges would make of it. */
+/* ignore_merges: a word in the vocabulary is that token, whatever the merges say. */
 static int32_t as_spelled(const struct tune_tokenizer *t, const char *text, size_t size)
 {
     if (t->pre == TUNE_PRE_NONE)
@@ -259,7 +262,7 @@ static bool recall(const struct tune_tokenizer *t, struct tune_encoding *e, cons
     return false;
 }
 
-/* Two threads may write one word twice; that does no harm. */
+/* Cache a word. Two threads may write the same word twice; that does no harm. */
 static void remember(const struct tune_tokenizer *t, const char *text, size_t size, const struct symbols *s)
 {
     struct tune_word *word;
@@ -288,8 +291,8 @@ int tune_bpe(struct tune_work *w, const struct tune_piece *piece, size_t a, size
     const struct tune_tokenizer *t = w->t;
     const char *text = piece->text + a;
     size_t size = b - a;
-    size_t most = t->complete ? size : 2 * size + 1; /* symbols */
-    /* The same text as a whole and as a cut piece may differ where ignore_merges looks at wholes only. */
+    size_t most = t->complete ? size : 2 * size + 1; /* largest number of symbols */
+    /* With ignore_merges, a whole word and a cut piece with the same text may differ. */
     bool brief = size <= TUNE_WORD_BYTES && !(whole && t->ignore_merges && t->pre == TUNE_PRE_NONE);
     if (w->e->room - w->e->count < (int64_t)most)
         TRY(tune_encoding_reserve(w->e, (int64_t)most));

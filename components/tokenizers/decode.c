@@ -1,13 +1,13 @@
-/* decode.c - ids to text: the tokens' spellings through the decoder's steps, each a list of strings to a list of strings. */
+/* decode.c - ids to text. Each decoder step maps a list of strings to a list of strings. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tokenizers/parts.h"
 
-/* Strings one after another: the i-th ends at ends[i]. */
+/* Strings that follow each other; the i-th ends at ends[i]. */
 struct strings {
     char *bytes;
-    size_t size, room, most; /* most: bytes it may come to */
+    size_t size, room, most; /* most: limit on size */
     size_t *ends;
     size_t count;
 };
@@ -32,7 +32,8 @@ static int put(struct strings *s, const char *bytes, size_t size)
     return 0;
 }
 
-/* UTF-8 with U+FFFD for every maximal piece that is none (Unicode, chapter 3.9, as Rust's from_utf8_lossy). */
+/* Append bytes as UTF-8, with U+FFFD for each maximal invalid part (Unicode 3.9; Rust's
+ * from_utf8_lossy). */
 static int put_lossy(struct strings *to, const char *bytes, size_t size)
 {
     while (size > 0) {
@@ -53,7 +54,8 @@ static int put_lossy(struct strings *to, const char *bytes, size_t size)
     return 0;
 }
 
-/* Every token whose characters all stand for bytes gives those bytes, any other its own; all of it one string. */
+/* Map tokens whose characters all stand for bytes to those bytes, others to themselves. The result
+ * is one string. */
 static int byte_level(const struct strings *from, struct strings *to)
 {
     char *all = malloc(from->size + 1);
@@ -84,7 +86,7 @@ static int hex(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* "<0xHH>" -> HH, else -1. The reference's parser of numbers takes "+H" for H. */
+/* The byte of "<0xHH>", else -1. Like the reference's parser, it accepts "+H". */
 static int byte_token(const char *s, size_t size)
 {
     if (size != 6 || memcmp(s, "<0x", 3) != 0 || s[5] != '>' || hex(s[4]) < 0)
@@ -92,7 +94,7 @@ static int byte_token(const char *s, size_t size)
     return s[3] == '+' ? hex(s[4]) : hex(s[3]) < 0 ? -1 : hex(s[3]) * 16 + hex(s[4]);
 }
 
-/* Runs of byte tokens: text if they are UTF-8 as a whole, else one U+FFFD for each. */
+/* Decode runs of byte tokens: as text if the run is valid UTF-8, else U+FFFD for each byte. */
 static int byte_fallback(const struct strings *from, struct strings *to)
 {
     size_t at = 0;
@@ -172,8 +174,8 @@ static int apply(const struct tune_decode *d, const struct strings *from, struct
 static bool is_special(const struct tune_tokenizer *t, int32_t id)
 {
     const struct tune_added *a = t->added_of[id] >= 0 ? &t->added[t->added_of[id]] : NULL;
-    /* The reference asks whether the spelling it decodes is that of a special token; one that its normalizer
-     * changed is not. */
+    /* The reference compares with the spelling of special tokens. One that its normalizer changed
+     * is not found. */
     return a && a->special && a->match.data == a->content.data;
 }
 
@@ -205,7 +207,8 @@ int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t 
     *text = NULL;
     for (int i = 0; i < 2; i++) {
         s[i].ends = malloc(((size_t)count + 1) * sizeof *s[i].ends);
-        if (!s[i].ends || put(&s[i], "", 1) < 0) { /* bytes is never NULL: steps point into it */
+        /* bytes is never NULL, because steps point into it */
+        if (!s[i].ends || put(&s[i], "", 1) < 0) {
             tune_no_memory("decoded text", (size_t)count * sizeof *s[i].ends);
             goto end;
         }
@@ -213,7 +216,8 @@ int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t 
     }
     if (spell(t, ids, count, skip_special, &s[0]) < 0)
         goto end;
-    if (s[0].size < TUNE_MAX_TEXT / 64) /* replacements of a hostile decoder lengthen each other's; known ones at most triple */
+    /* a hostile decoder could grow text without limit; known ones at most triple it */
+    if (s[0].size < TUNE_MAX_TEXT / 64)
         s[0].most = s[1].most = s[0].size * 64 + 4096;
     for (int i = 0; i < t->decode_steps; i++, now = !now) {
         s[!now].size = s[!now].count = 0;

@@ -1,4 +1,4 @@
-/* get_tokenizer.c - the tokenizer that --model names. */
+/* get_tokenizer.c - the tokenizer of --model. */
 #include "core/error.h"
 #include "files/file.h"
 #include "flags/flags.h"
@@ -14,7 +14,7 @@ struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags)
                          "name or a Hub id");
         return NULL;
     }
-    /* A tokenizer.json, or a folder with nothing else in it, needs no model around it. */
+    /* A tokenizer.json, or a folder that has only this file, needs no model. */
     bool here = tune_file_exists(path) && !tune_file_is_folder(path);
     if (!here && tune_file_is_folder(path)) {
         if (tune_path(file, "%s/tokenizer.json", path) < 0)

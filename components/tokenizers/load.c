@@ -1,7 +1,7 @@
-/* load.c - tokenizer.json: its parts, the model's vocabulary and merges, the added tokens.
+/* load.c - read tokenizer.json: its parts, the model's vocabulary and merges, the added tokens.
  *
- * The strict pull reader walks the file once to find the parts, then each part in the order in which they are needed,
- * whatever their order in the file. The vocabulary may hold any string. */
+ * The parser first finds the parts. Then each part is read in the order in which it is needed,
+ * whatever the file's order. The vocabulary may contain any string. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ static void begin(const struct tune_tokenizer *t, struct tune_json *j, const str
     tune_json_start(j, t->path, part->begin, (size_t)(part->end - part->begin), part->line);
 }
 
-/* Notes where the values of these keys of an object stand; others are checked and left. A known key twice is an error. */
+/* Find the values of these keys in an object; other values are checked only. A duplicate key is an
+ * error. */
 static int find_parts(struct tune_json *j, const char *const *keys, int count, struct tune_part *parts)
 {
     struct tune_text key;
@@ -60,7 +61,7 @@ static int read_bool(const struct tune_tokenizer *t, const struct tune_part *par
     return tune_json_bool(&j, value);
 }
 
-/* A short string; "" where absent. */
+/* Read a short string; "" if absent. */
 static int read_short(const struct tune_tokenizer *t, const struct tune_part *part, char text[64])
 {
     struct tune_json j;
@@ -98,7 +99,8 @@ static int read_vocab(struct tune_tokenizer *t, struct tune_json *j)
     int32_t room = 0;
     int got;
     size_t used = 0;
-    t->spellings = malloc((size_t)(j->end - j->text) + 1); /* decoded strings with a NUL each are never longer */
+    /* decoded strings with a NUL are never longer */
+    t->spellings = malloc((size_t)(j->end - j->text) + 1);
     if (!t->spellings)
         return tune_no_memory("the vocabulary", (size_t)(j->end - j->text));
     TRY(tune_json_object(j));
@@ -131,7 +133,7 @@ static int32_t part_id(struct tune_tokenizer *t, struct tune_json *j, int64_t ra
     return id;
 }
 
-/* One merge, "a b" or ["a", "b"]. 1: read; 0: a "#version" line. */
+/* Read a merge: "a b" or ["a", "b"]. 1: read; 0: a "#version" line. */
 static int read_merge(struct tune_tokenizer *t, struct tune_json *j, int64_t rank, int32_t *left, int32_t *right)
 {
     struct tune_text s;
@@ -191,7 +193,7 @@ static int read_merges(struct tune_tokenizer *t, struct tune_json *j)
     return failed;
 }
 
-/* Parts of the model this program does not have; absent, null and "" (and a dropout of 0) mean none. */
+/* Refuse model features that are not supported. Absent, null, "" and a dropout of 0 mean none. */
 static int refuse_affixes(struct tune_tokenizer *t, const struct tune_part *parts)
 {
     char text[64];
@@ -278,7 +280,8 @@ static int read_added(struct tune_json *j, struct tune_added *a)
                 return tune_no_memory("an added token", s.size);
             memcpy(copy, s.data, s.size + 1);
             a->content = a->match = (struct tune_text){copy, s.size};
-        } else if (tune_text_equal(key, "id")) { /* it does not place a token; see place_added */
+        /* the id does not place the token; see place_added */
+        } else if (tune_text_equal(key, "id")) {
             uint64_t id;
             TRY(tune_json_u64(j, &id));
             if (id > UINT32_MAX)
@@ -302,7 +305,7 @@ static int find_added(const struct tune_tokenizer *t, struct tune_text content, 
     }
 }
 
-/* Names the first token whose id in the file is not the one it has. */
+/* Record the first token whose id differs from that in the file. */
 static void compare_ids(struct tune_tokenizer *t, const struct tune_added *a)
 {
     if (a->said < 0 || a->said == a->id || t->lies++ > 0)
@@ -313,8 +316,9 @@ static void compare_ids(struct tune_tokenizer *t, const struct tune_added *a)
              (long long)a->said, (int)a->id);
 }
 
-/* One token by the reference's rules: a content of the vocabulary keeps that id; others are numbered on from the
- * number of the vocabulary's entries, in file order; a content listed again takes the later properties; special stays. */
+/* Give a token its id, by the reference's rules. A token in the vocabulary keeps its id. Others are
+ * numbered from the size of the vocabulary on, in file order. A repeated token takes the later
+ * properties, but stays special. */
 static void place_added(struct tune_tokenizer *t, struct tune_added *a, uint64_t mask, int32_t *slots, int32_t *next)
 {
     uint64_t at;
@@ -385,7 +389,7 @@ static int read_all_added(struct tune_tokenizer *t, const struct tune_part *part
     return failed;
 }
 
-/* Normalized spellings, the table from id to added token, the tries. */
+/* Build the normalized spellings, the table from id to added token, and the tries. */
 static int settle_added(struct tune_tokenizer *t)
 {
     int32_t vocab_size = t->size;

@@ -1,5 +1,5 @@
-/* load_stages.c - the normalizer, pre-tokenizer, post-processor and decoder of a tokenizer.json: recognised exactly, or
- * refused by name. */
+/* load_stages.c - the normalizer, pre-tokenizer, post-processor and decoder of tokenizer.json.
+ * Known ones are recognised exactly; others are errors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define LLAMA3_PATTERN SPLIT_PATTERN("\\p{N}{1,3}")
 #define QWEN2_PATTERN SPLIT_PATTERN("\\p{N}")
 
-/* One component with every field that any known type has. */
+/* A component, with the fields of all known types. */
 struct stage {
     char type[64], pattern[512], content[64], prepend[64], behavior[64];
     bool regex, invert, individual_digits, add_prefix_space, use_regex;
@@ -31,7 +31,7 @@ static int copy_string(struct tune_json *j, char *to, size_t room)
     return 0;
 }
 
-/* {"String": ..} or {"Regex": ..} */
+/* Read {"String": ..} or {"Regex": ..}. */
 static int read_pattern(struct tune_json *j, struct stage *s)
 {
     struct tune_text key;
@@ -91,7 +91,7 @@ static int read_stage(struct tune_json *j, struct stage *s)
     struct tune_text key;
     int got;
     memset(s, 0, sizeof *s);
-    s->use_regex = true; /* what old files without the key mean */
+    s->use_regex = true; /* the default in old files */
     TRY(tune_json_object(j));
     while ((got = tune_json_key(j, &key)) == 1)
         TRY(read_field(j, key, s));
@@ -117,7 +117,7 @@ static int read_list(struct tune_tokenizer *t, struct tune_json *j, struct stage
     return got;
 }
 
-/* The part's components in order; a Sequence is laid flat. */
+/* Read the part's components in order; Sequences are flattened. */
 static int read_stages(struct tune_tokenizer *t, const struct tune_part *part, const char *what, struct stage *stages, int *count)
 {
     struct tune_json j;
@@ -215,7 +215,7 @@ int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *par
         t->pre = TUNE_PRE_DIGITS_GPT2;
         t->pipeline = "smollm";
     } else if (ok && split && !last->use_regex && strcmp(s[0].pattern, GPT2_PATTERN) == 0) {
-        t->pre = TUNE_PRE_GPT2; /* the same, spelled out */
+        t->pre = TUNE_PRE_GPT2; /* the same pattern, spelled out */
         t->pipeline = "gpt2";
     } else if (ok && split && !last->use_regex && strcmp(s[0].pattern, LLAMA3_PATTERN) == 0) {
         t->pre = TUNE_PRE_LLAMA3;
@@ -261,7 +261,7 @@ int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part)
     return 0;
 }
 
-/* The ids that the template's special token `name` stands for, onto ids. */
+/* Append the ids of the template's special token `name`. */
 static int template_ids(struct tune_tokenizer *t, const struct stage *s, const char *name, int32_t *ids, int *count)
 {
     struct tune_json j;
@@ -308,7 +308,7 @@ static int template_ids(struct tune_tokenizer *t, const struct stage *s, const c
     return 0;
 }
 
-/* One item of "single": {"SpecialToken": {"id": name}} or {"Sequence": {"id": "A"}}. */
+/* Read an item of "single": {"SpecialToken": {"id": name}} or {"Sequence": {"id": "A"}}. */
 static int template_item(struct tune_tokenizer *t, struct tune_json *j, const struct stage *s, bool *text_seen)
 {
     struct tune_text key;
@@ -369,7 +369,7 @@ int tune_load_processor(struct tune_tokenizer *t, const struct tune_part *part)
     for (int i = 0; i < n; i++)
         if (strcmp(s[i].type, "TemplateProcessing") == 0 && templates++ == 0)
             TRY(read_template(t, &s[i]));
-        else if (strcmp(s[i].type, "ByteLevel") != 0) /* which only moves offsets */
+        else if (strcmp(s[i].type, "ByteLevel") != 0) /* ByteLevel only moves offsets */
             return refuse(t, "post_processor", &s[i], 1, "null, ByteLevel, one TemplateProcessing, and Sequences of these");
     return 0;
 }

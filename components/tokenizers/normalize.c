@@ -1,4 +1,5 @@
-/* normalize.c - NFC (Qwen), or "prepend U+2581, spaces become U+2581" (Llama 2), remembering where each byte came from. */
+/* normalize.c - NFC (Qwen), or spaces to U+2581 with one in front (Llama 2). It records the source
+ * position of each byte. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,8 +66,9 @@ static int by_rank(const void *a, const void *b)
     return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank) : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Canonical order, then composition (Unicode Standard Annex 15): a character joins the last starter unless one of the
- * same or a higher class stands between. Returns how many are left. */
+/* Sort into canonical order, then compose (Unicode Standard Annex 15). A character composes with
+ * the last starter unless one of the same or a higher class is between them. Returns the new
+ * length. */
 static size_t compose(struct mark *m, size_t n)
 {
     for (size_t i = 0; i < n;) {
@@ -95,12 +97,12 @@ static size_t compose(struct mark *m, size_t n)
     return out;
 }
 
-/* The characters from `from` to `to` (a stable one and what may join it) to NFC. */
+/* Convert the characters in [from, to) to NFC: a stable one and those that may compose with it. */
 static int cluster(struct tune_work *w, const char *text, size_t from, size_t to, size_t *n)
 {
     size_t count = 0;
     struct mark few[64], *m = few;
-    size_t most = (to - from) * 2 + 4; /* a byte pair decomposes to at most four characters */
+    size_t most = (to - from) * 2 + 4; /* two bytes decompose to at most four characters */
     if (most > sizeof few / sizeof *few && !(m = malloc(most * sizeof *m)))
         return tune_no_memory("NFC", most * sizeof *m);
     for (const char *p = text + from; p < text + to;) {
@@ -127,7 +129,7 @@ static int nfc(struct tune_work *w, const char *text, size_t size, struct tune_p
     while (p < end && ((unsigned char)*p < 0xCC || !(class[tune_utf8_next(&(const char *){p})] & TUNE_UNSTABLE)))
         tune_utf8_next(&p);
     if (p == end)
-        return 0; /* nothing that NFC could change: by far most text */
+        return 0; /* NFC changes nothing, as for most text */
     TRY(reserve(w, size + 64));
     size_t n = 0;
     for (p = text; p < end;) {

@@ -1,10 +1,7 @@
-/* parts.h - what the files of this folder share: the opened tokenizer, and one stage of encoding
- * per file.
+/* parts.h - the opened tokenizer and the stages of encoding, one file each. Private to this folder.
  *
- *     text -> added.c (spellings taken as they are) -> normalize.c -> added.c (normalized spellings)
- *          -> pretokenize.c (words) -> bpe.c (ids) -> tokenizer.c (the template)
- *
- * Not installed; outside this folder only tokenizer.h is known. */
+ *     text -> added.c (raw added tokens) -> normalize.c -> added.c (normalized added tokens)
+ *          -> pretokenize.c (words) -> bpe.c (ids) -> tokenizer.c (the template) */
 #ifndef TUNE_TOKENIZERS_PARTS_H
 #define TUNE_TOKENIZERS_PARTS_H
 
@@ -13,23 +10,23 @@
 #include "tokenizers/tokenizer.h"
 #include "tokenizers/unicode.h"
 
-/* What no real file comes near, and what keeps the memory and time of a hostile one small. Ids are
- * dense in every vocabulary known; a file with larger ones is refused before tables are sized by
- * them. */
+/* Limits far above those of real files. They bound memory and time for a hostile file. Known
+ * vocabularies have dense ids, so a larger id is refused before it sizes a table. */
 #define TUNE_MAX_ID (1 << 22)
 #define TUNE_MAX_MERGES (1 << 22)
 #define TUNE_MAX_ADDED (1 << 20)
-/* bytes of one: the cost of looking for it at every place of a text */
-#define TUNE_MAX_ADDED_SIZE 1024
-#define TUNE_MAX_ADDED_BYTES (4 << 20)    /* of all */
+#define TUNE_MAX_ADDED_SIZE 1024 /* bytes of one token: limits the search at each position */
+#define TUNE_MAX_ADDED_BYTES (4 << 20)    /* bytes of all tokens */
 #define TUNE_MAX_TEXT (INT32_MAX / 4)     /* bytes encoded or decoded at once */
 #define TUNE_MAX_TEMPLATE 64
 #define TUNE_MAX_STEPS 8
-#define TUNE_SPACE_MARK "\xE2\x96\x81" /* U+2581, the space of SentencePiece vocabularies */
+#define TUNE_SPACE_MARK "\xE2\x96\x81" /* U+2581, a space in SentencePiece vocabularies */
 
-enum tune_pretokenizer { TUNE_PRE_NONE, TUNE_PRE_GPT2, TUNE_PRE_DIGITS_GPT2, TUNE_PRE_LLAMA3, TUNE_PRE_QWEN2 };
+enum tune_pretokenizer { TUNE_PRE_NONE, TUNE_PRE_GPT2, TUNE_PRE_DIGITS_GPT2, TUNE_PRE_LLAMA3,
+    TUNE_PRE_QWEN2 };
 
-enum tune_decode_step { TUNE_DECODE_BYTE_LEVEL, TUNE_DECODE_REPLACE, TUNE_DECODE_BYTES, TUNE_DECODE_FUSE, TUNE_DECODE_STRIP };
+enum tune_decode_step { TUNE_DECODE_BYTE_LEVEL, TUNE_DECODE_REPLACE, TUNE_DECODE_BYTES,
+    TUNE_DECODE_FUSE, TUNE_DECODE_STRIP };
 
 struct tune_decode {
     enum tune_decode_step kind;
@@ -39,34 +36,34 @@ struct tune_decode {
 
 struct tune_added {
     struct tune_text content;
-    /* as the normalizer leaves it, where normalized: looked for in text, given by decode */
+    /* spelling after the normalizer, if normalized: found in text and printed by decode */
     struct tune_text match;
     int32_t id;
-    int64_t said;            /* the id that the file gives it; -1: none */
+    int64_t said;            /* the file's id; -1: none */
     bool single_word, lstrip, rstrip, normalized, special;
 };
 
-/* Spellings -> added token: a trie in one hash table, so that a search costs the length of the
+/* A trie from spellings to added tokens, in one hash table. A search costs the length of the
  * longest match. */
 struct tune_trie {
     struct {
-        uint64_t key;        /* node << 8 | byte, plus 1; 0: free */
+        uint64_t key;        /* node << 8 | byte, plus 1; 0: unused */
         uint32_t node;
     } *slots;
     uint64_t mask, seed;
-    int32_t *accepts;        /* [nodes]; index of the added token that ends here, or -1 */
-    uint32_t nodes;          /* 0: no tokens at all */
-    bool first[256];         /* bytes some token begins with */
+    int32_t *accepts;        /* [nodes] index of the added token that ends here, or -1 */
+    uint32_t nodes;          /* 0: no tokens */
+    bool first[256];         /* bytes with which a token begins */
 };
 
 struct tune_pair {
-    uint64_t key;            /* left id << 32 | right id; UINT64_MAX: free */
+    uint64_t key;            /* left id << 32 | right id; UINT64_MAX: unused */
     uint32_t rank;
-    int32_t id;              /* of the joined token */
+    int32_t id;              /* id of the merged token */
 };
 
-/* A word and its ids, written once and never changed: readers need no lock. tag is 0 (free), 1
- * (being written) or the word's hash with bit 1 set, stored last. */
+/* A cached word and its ids. It is written once and never changed, so readers need no lock. tag is
+ * 0 (unused), 1 (being written) or the word's hash with bit 1 set, which is stored last. */
 #define TUNE_WORD_BYTES 28
 #define TUNE_WORD_IDS 6
 struct tune_word {
@@ -79,82 +76,78 @@ struct tune_word {
 #define TUNE_WORDS (1 << 16)
 
 struct tune_tokenizer {
-    char *path;              /* the file, for messages */
-    /* of ids that the file gives to added tokens, which they do not have; "": none */
-    char warning[768];
-    int lies;                /* how many */
-    uint64_t seed;           /* of the hash tables: not known to who writes a file */
+    char *path;              /* file name, for messages */
+    char warning[768];       /* about added tokens whose id in the file is wrong; "": none */
+    int lies;                /* number of these tokens */
+    uint64_t seed; /* random seed of the hash tables, so that a file cannot cause collisions */
     /* model */
-    char *spellings;         /* arena of the vocabulary's */
-    struct tune_text *vocab; /* [size]; data NULL: no such id in the model */
-    int32_t size;            /* largest id + 1, added tokens included */
+    char *spellings;         /* storage of the vocabulary's spellings */
+    struct tune_text *vocab; /* [size]; data NULL: the model has no such id */
+    int32_t size;            /* largest id + 1, with added tokens */
     int32_t vocab_count;
     size_t longest;          /* bytes of the longest spelling */
-    int32_t *slots;          /* spelling -> id, -1 free */
+    int32_t *slots;          /* spelling -> id; -1: unused */
     uint64_t slot_mask;
     struct tune_pair *pairs;
     uint64_t pair_mask;
     int64_t pair_count;
-    int32_t unk;             /* -1: missing characters are left out */
-    /* unk_token, for the message where the vocabulary lacks it; "": none */
-    char unk_text[64];
+    int32_t unk;             /* -1: characters without token are left out */
+    char unk_text[64];       /* unk_token, for a message if the vocabulary lacks it; "": none */
     bool fuse_unk, byte_fallback, ignore_merges;
-    /* byte level: id of each byte; else of each ASCII character; -1: missing */
-    int32_t symbols[256];
-    int32_t fallback[256];   /* id of <0x00>..<0xFF>, -1: missing */
-    bool complete;           /* every text has ids: no character can be missing */
+    int32_t symbols[256];    /* id of each byte (byte level) or ASCII character; -1: none */
+    int32_t fallback[256];   /* id of <0x00>..<0xFF>; -1: none */
+    bool complete;           /* every text can be encoded */
     /* stages */
     bool nfc, prepend, replace;
     enum tune_pretokenizer pre;
     const char *pipeline;
     struct tune_decode decode[TUNE_MAX_STEPS];
-    int decode_steps;        /* 0: no decoder, tokens are joined by spaces */
+    int decode_steps;        /* 0: no decoder; tokens are joined by spaces */
     int32_t before[TUNE_MAX_TEMPLATE], after[TUNE_MAX_TEMPLATE];
     int befores, afters;
     /* added tokens */
     struct tune_added *added;
     int added_count;
-    int32_t *added_of;       /* [size]; index in added, or -1 */
+    int32_t *added_of;       /* [size] index in added, or -1 */
     struct tune_trie raw, normal;
-    /* speed */
+    /* for speed */
     uint8_t *class;          /* [TUNE_POINTS] */
-    bool cuts;               /* without pre-tokenizer: text may be cut where no merge can join */
-    /* set of (last character << 32 | first character) that some merge joins */
-    uint64_t *joins;
+    bool cuts; /* without pre-tokenizer: text may be cut at points that no merge crosses */
+    uint64_t *joins; /* set of (last character << 32 | first character) that some merge joins */
     uint64_t join_mask;
-    uint64_t joins_small[129][3]; /* the same as bits for ASCII, U+2581 counting as 128 */
+    uint64_t joins_small[129][3]; /* the same as bits for ASCII, with U+2581 as 128 */
     struct tune_word *words; /* [TUNE_WORDS] */
 };
 
-/* Text on its way: bytes after normalizing, and where each came from. */
+/* A piece of text after normalizing, with the source position of each byte. */
 struct tune_piece {
     const char *text;
     size_t size;
-    int64_t base;            /* of the piece in the caller's text */
-    const uint32_t *low, *high; /* [size]: source bytes from base; NULL: unchanged */
+    int64_t base;            /* offset of the piece in the caller's text */
+    const uint32_t *low, *high; /* [size] source range relative to base; NULL: unchanged */
 };
 
-/* One call's own memory. */
+/* Working memory of one call. */
 struct tune_work {
     struct tune_tokenizer *t;
-    /* what each word is handed to: tune_bpe, or training's count */
+    /* called for each word: tune_bpe, or the counter of training */
     int (*word)(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b,
                 bool whole);
     struct tune_encoding *e;
     int options;
-    const uint8_t *data;     /* of the caller's text: bytes that are not markup; NULL: none */
-    char *text;              /* normalized piece */
+    const uint8_t *data;     /* of the caller's text: not 0 marks a byte of data; NULL: none */
+    char *text;              /* the normalized piece */
     uint32_t *low, *high;
     size_t room;
-    int32_t *ids, *sizes, *next, *previous; /* long words */
+    int32_t *ids, *sizes, *next, *previous; /* for long words */
     uint64_t *heap;
     size_t symbol_room;
 };
 
-/* load.c: fill *t from JSON text. 0 or -1. */
+/* load.c: fill *t from JSON text. 0, or -1 with an error. */
 int tune_load(struct tune_tokenizer *t, const char *text, size_t size);
 
-/* load_stages.c: where a part of the file stands; begin NULL: absent. */
+/* load_stages.c: a part of the file. begin NULL: absent. */
 struct tune_part {
     const char *begin, *end;
     int64_t line;
@@ -163,16 +156,17 @@ int tune_load_normalizer(struct tune_tokenizer *t, const struct tune_part *part)
 int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *part);
 int tune_load_processor(struct tune_tokenizer *t, const struct tune_part *part);
 int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part);
-int tune_no_memory(const char *what, size_t bytes); /* sets the error; -1 */
+int tune_no_memory(const char *what, size_t bytes); /* sets the error; returns -1 */
 
 /* vocabulary.c */
 int32_t tune_vocab_find(const struct tune_tokenizer *t, const char *text, size_t size);
-int tune_vocab_index(struct tune_tokenizer *t); /* slots from vocab; a spelling twice is an error */
+/* fill slots from vocab; a duplicate spelling is an error */
+int tune_vocab_index(struct tune_tokenizer *t);
 int tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32_t rank,
                    int32_t id);
-int tune_pairs_ready(struct tune_tokenizer *t); /* symbols, fallback, cuts */
+int tune_pairs_ready(struct tune_tokenizer *t); /* fill symbols, fallback and the cut tables */
 uint32_t tune_byte_char(int byte);              /* the printable character that stands for a byte */
-int tune_char_byte(uint32_t c);                 /* and back; -1 */
+int tune_char_byte(uint32_t c);                 /* the reverse; -1: none */
 
 static inline uint64_t tune_mix(uint64_t x, uint64_t seed)
 {
@@ -196,33 +190,33 @@ static inline const struct tune_pair *tune_pairs_find(const struct tune_tokenize
     }
 }
 
-/* added.c: tune_added_ready builds both tries. tune_added_next gives the text before the next added
- * token and that token; token -1: the text that is left, and the end. */
+/* added.c. tune_added_ready builds both tries. tune_added_next finds the next added token: the text
+ * before it, and the token. token -1: the rest of the text, without a token. */
 struct tune_added_scan {
     const struct tune_trie *trie;
     const char *text;
-    const struct tune_piece *piece; /* what text is of the caller's */
-    size_t size, at;         /* at: where searching goes on */
-    size_t done;             /* text given out so far */
-    size_t run, run_end;     /* a stretch of white space seen */
-    size_t gap, gap_end;     /* out: plain text */
-    int token;               /* out: index in added, or -1 */
-    size_t begin, end;       /* out: what the token took */
+    const struct tune_piece *piece; /* the piece that text belongs to */
+    size_t size, at;         /* at: position to continue the search */
+    size_t done;             /* end of the text already returned */
+    size_t run, run_end;     /* the last run of white space found */
+    size_t gap, gap_end;     /* result: plain text before the token */
+    int token;               /* result: index in added, or -1 */
+    size_t begin, end;       /* result: the range of the token */
 };
 int tune_added_ready(struct tune_tokenizer *t);
 void tune_added_free(struct tune_tokenizer *t);
 void tune_added_next(const struct tune_work *w, struct tune_added_scan *s);
 
-/* normalize.c: size bytes at text, from base in the caller's text, into *piece, which borrows w's
- * memory or text. */
+/* normalize.c: normalize size bytes of text into *piece. base: offset in the caller's text. piece
+ * borrows w's memory or text. */
 int tune_normalize(struct tune_work *w, const char *text, size_t size, int64_t base,
                    struct tune_piece *piece);
 
-/* pretokenize.c: the piece's bytes from a to b into words, each to w->word. */
+/* pretokenize.c: split bytes a..b of the piece into words and call w->word for each. */
 int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b);
 
-/* bpe.c: one word. whole: it is all that a pre-tokenizer would hand over (ignore_merges looks at no
- * less). */
+/* bpe.c: encode one word. whole: it is a complete pre-tokenizer word, the only kind that
+ * ignore_merges looks up. */
 int tune_bpe(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b, bool whole);
 
 /* tokenizer.c */
@@ -232,8 +226,12 @@ static inline void tune_encoding_put(struct tune_encoding *e, int32_t id,
                                      const struct tune_piece *p, size_t a, size_t b)
 {
     e->ids[e->count] = id;
-    e->starts[e->count] = p->base + (int64_t)(!p->low ? a : a < p->size ? p->low[a] : p->high[a - 1]);
-    e->ends[e->count] = p->base + (int64_t)(!p->low ? b : b > a ? p->high[b - 1] : a < p->size ? p->low[a] : p->high[a - 1]);
+    e->starts[e->count] =
+        p->base + (int64_t)(!p->low ? a : a < p->size ? p->low[a] : p->high[a - 1]);
+    e->ends[e->count] = p->base + (int64_t)(!p->low     ? b
+                                            : b > a       ? p->high[b - 1]
+                                            : a < p->size ? p->low[a]
+                                                          : p->high[a - 1]);
     e->count++;
 }
 

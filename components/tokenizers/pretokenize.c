@@ -1,11 +1,13 @@
-/* pretokenize.c - one-pass scanners for the known patterns. Alternatives are tried in the pattern's order.
+/* pretokenize.c - scanners for the known patterns, in one pass. Alternatives are tried in the
+ * pattern's order.
  *
  *   GPT-2    's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *   Llama 3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
  *            |\s*[\r\n]+|\s+(?!\S)|\s+
  *   Qwen 2   Llama 3's with \p{N} in place of \p{N}{1,3}
  *
- * Each pattern takes every character, so a scanner only says where the match that begins here ends. */
+ * Every character belongs to a match, so a scanner only finds the end of the match that begins
+ * here. */
 #include "tokenizers/parts.h"
 
 enum { SOLID = TUNE_LETTER | TUNE_NUMBER | TUNE_SPACE };
@@ -15,7 +17,7 @@ static inline int class_at(const uint8_t *class, const char *p)
     return class[tune_utf8_next(&p)];
 }
 
-/* Over characters whose class has exactly these of the bits L, N and space: 0 is punctuation and all else. */
+/* Skip characters whose class has exactly these bits of letter, number and space; 0: all others. */
 static const char *over(const uint8_t *class, const char *p, const char *end, int bits)
 {
     while (p < end) {
@@ -27,7 +29,7 @@ static const char *over(const uint8_t *class, const char *p, const char *end, in
     return p;
 }
 
-/* \s+(?!\S)|\s+ : all of a run at the end, else all but its last character, else that one. */
+/* \s+(?!\S)|\s+ : a run at the end of text; else all but its last character; else one character. */
 static const char *over_space(const uint8_t *class, const char *p, const char *end)
 {
     const char *stop = over(class, p, end, TUNE_SPACE), *last = stop;
@@ -39,7 +41,8 @@ static const char *over_space(const uint8_t *class, const char *p, const char *e
     return last > p ? last : stop;
 }
 
-/* 's 't 'm 'd 're 've 'll after the apostrophe at p: where it ends, or p. fold: in any case, and U+017F as s. */
+/* The end of 's 't 'm 'd 're 've 'll with its apostrophe at p, or p. fold: ignore case, and U+017F
+ * counts as s. */
 static const char *contraction(const char *p, const char *end, bool fold)
 {
     int a = p + 1 < end ? (unsigned char)p[1] : 0, b = p + 2 < end ? (unsigned char)p[2] : 0;
@@ -110,7 +113,7 @@ static const char *llama3(const uint8_t *class, const char *p, const char *end, 
     return over_space(class, p, end);
 }
 
-/* Digits(individual): every numeric character alone; what lies between is split apart from it. */
+/* Digits(individual): each numeric character is a word; text between them is split separately. */
 static int digits_gpt2(struct tune_work *w, const struct tune_piece *piece, const char *p, const char *end)
 {
     const uint8_t *class = w->t->class;
@@ -131,7 +134,7 @@ static int digits_gpt2(struct tune_work *w, const struct tune_piece *piece, cons
     return 0;
 }
 
-/* Up to the first point at which no merge can join (vocabulary.c, cuts). */
+/* Go to the first point that no merge can cross (vocabulary.c, cuts). */
 static const char *uncut(const struct tune_tokenizer *t, const char *p, const char *end)
 {
     uint32_t a = tune_utf8_next(&p);

@@ -1,4 +1,4 @@
-/* tokenizer.c - opening, the way of a text through the stages, and small questions. */
+/* tokenizer.c - open a tokenizer, encode a text through the stages, and look up tokens. */
 #include "tokenizers/tokenizer.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ struct tune_tokenizer *tune_tokenizer_open(const char *path)
     }
     t->unk = -1;
     if (getrandom(&t->seed, sizeof t->seed, GRND_NONBLOCK) != sizeof t->seed)
-        t->seed = (uint64_t)(uintptr_t)t; /* worse, never wrong */
+        t->seed = (uint64_t)(uintptr_t)t; /* weaker, but not wrong */
     if (tune_load(t, text, size) < 0)
         goto fail;
     free(text);
@@ -86,7 +86,8 @@ void tune_tokenizer_free(struct tune_tokenizer *t)
     free(t);
 }
 
-/* What lies between raw added tokens: normalize it, take the normalized added tokens out, split and merge the rest. */
+/* Encode text between raw added tokens: normalize, take out normalized added tokens, split and
+ * merge the rest. */
 static int between(struct tune_work *w, const char *text, size_t size, int64_t base)
 {
     struct tune_piece piece;

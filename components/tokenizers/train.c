@@ -1,11 +1,13 @@
-/* train.c - byte-level BPE learnt from a sample, in the smollm pipeline.
+/* train.c - train byte-level BPE on a text, in the smollm pipeline.
  *
- * Every word is a row of symbols with its count in the text; every pair of neighbours has a count and the words it was
- * seen in. The most frequent pair (of equals the one with the lowest ids) becomes a token, the words that hold it are
- * rewritten, and counts follow. A heap may hold old counts; they are corrected when they come up. O(n log n) in the
- * size of the distinct words (Sennrich et al. 2016, with the usual index).
- * Small files stand for large vocabularies here: where no pair occurs twice any more, the rest are merges of a token
- * and a byte, in order; valid, if of no use. */
+ * Each distinct word is a row of symbols with its count in the text. Each pair of neighbours has a
+ * count and the words that contain it. The most frequent pair becomes a token; of equals, the one
+ * with the lowest ids. The words that contain it are rewritten and the counts updated. Heap entries
+ * may be stale and are corrected when they reach the top. The cost is O(n log n) in the size of the
+ * distinct words (Sennrich et al. 2016, with the usual index).
+ *
+ * Small texts must also give large vocabularies. When no pair occurs twice, the remaining merges
+ * are a token and a byte, in order. They are valid but useless. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,8 @@
 #include "files/file.h"
 #include "tokenizers/parts.h"
 
-enum { LONGEST_WORD = 256, LONGEST_TOKEN = 64 }; /* bytes; longer runs are counted in pieces, longer tokens not learnt */
+/* bytes; longer runs are split for counting, longer tokens are not learned */
+enum { LONGEST_WORD = 256, LONGEST_TOKEN = 64 };
 
 struct token {
     uint32_t at, size; /* bytes in arena */
@@ -26,7 +29,7 @@ struct row {
 };
 
 struct pair {
-    uint64_t key; /* left << 32 | right; UINT64_MAX: free */
+    uint64_t key; /* left << 32 | right; UINT64_MAX: unused */
     int64_t count;
     uint32_t *rows;
     uint32_t held, room;
@@ -38,7 +41,7 @@ struct entry {
 };
 
 struct trainer {
-    struct tune_work work; /* first: the splitter hands it back */
+    struct tune_work work; /* must be first: the splitter passes it back */
     const char *const *special;
     int32_t specials, size, merges, want;
     char *arena;
@@ -62,7 +65,7 @@ struct trainer {
     size_t held, heap_room;
 };
 
-/* *array with room for need items of size. */
+/* Enlarge *array to hold `need` items. */
 static int grow(void *array, size_t *room, size_t need, size_t size)
 {
     void **at = array;
@@ -98,8 +101,8 @@ static int add_token(struct trainer *r, const char *bytes, size_t size)
     return 0;
 }
 
-/* Special tokens take the first ids. They are kept as the bytes their characters would stand for, so that no merge
- * spells one. */
+/* Add the special tokens, which get the first ids. They are stored as the bytes that their
+ * characters stand for, so that no merge can spell one. */
 static int add_specials(struct trainer *r)
 {
     uint64_t slot;
@@ -118,7 +121,7 @@ static int add_specials(struct trainer *r)
                 break;
             bytes[raw++] = (char)byte;
         }
-        bool spelled = *p == 0; /* else no merge can spell it; its own bytes, which may hold a space, mark it well enough */
+        bool spelled = *p == 0; /* otherwise no merge can spell it, and its own bytes identify it */
         if ((spelled && raw == 1) || find_token(r, spelled ? bytes : s, spelled ? raw : n, &slot) >= 0) {
             tune_error_set("tokenizer training: special token \"%s\" stands for a byte, or is given twice", s);
             return -1;
@@ -154,7 +157,7 @@ static int more_pairs(struct trainer *r)
     return 0;
 }
 
-/* The pair's count changes by `by` for a word; a pair that gains remembers the word. */
+/* Change the pair's count by `by` for a word. A pair that gains also records the word. */
 static int count_pair(struct trainer *r, int32_t left, int32_t right, int64_t by, uint32_t row)
 {
     uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
@@ -269,7 +272,7 @@ static int count_row(struct trainer *r, uint32_t k, int64_t by)
     return 0;
 }
 
-/* Writes id for left right in a row; new pairs go onto the heap. */
+/* Replace left right by id in a row. New pairs go to the heap. */
 static int rewrite(struct trainer *r, uint32_t k, int32_t left, int32_t right, int32_t id)
 {
     struct row *row = &r->rows[k];
@@ -278,7 +281,7 @@ static int rewrite(struct trainer *r, uint32_t k, int32_t left, int32_t right, i
     while (i + 1 < row->size && !(s[i] == left && s[i + 1] == right))
         i++;
     if (i + 1 >= row->size)
-        return 0; /* it was rewritten since */
+        return 0; /* it was already rewritten */
     TRY(count_row(r, k, -row->count));
     for (i = 0; i < row->size; n++)
         if (i + 1 < row->size && s[i] == left && s[i + 1] == right) {
@@ -305,7 +308,8 @@ static int add_merge(struct trainer *r, int32_t left, int32_t right)
     return 0;
 }
 
-/* The id of left and right joined: an old one, a new one; -1: it would spell a special token, or be too long; -2 error. */
+/* The id of left and right joined, old or new. -1: it would spell a special token or be too long;
+ * -2: error. */
 static int32_t join(struct trainer *r, int32_t left, int32_t right)
 {
     char bytes[2 * LONGEST_TOKEN];
@@ -334,14 +338,15 @@ static int learn(struct trainer *r)
         if (p->count < 2)
             continue;
         if (p->count != top.count) {
-            if (p->count < top.count) /* a higher count has an entry of its own */
+            if (p->count < top.count) /* a higher count has its own entry */
                 TRY(push(r, p->key, p->count));
             continue;
         }
         int32_t left = (int32_t)(top.key >> 32), right = (int32_t)(uint32_t)top.key, id = join(r, left, right);
         if (id == -2)
             return -1;
-        uint32_t *rows = p->rows, held = p->held; /* taken over: counting may move the table */
+        /* take it over, because counting may move the table */
+        uint32_t *rows = p->rows, held = p->held;
         p->rows = NULL;
         p->held = p->room = 0;
         int failed = id < 0 ? 0 : add_merge(r, left, right);
@@ -355,7 +360,7 @@ static int learn(struct trainer *r)
     return 0;
 }
 
-/* Tokens of a token and a byte, in the order of both, until there are enough. */
+/* Add tokens that join a token and a byte, in order, until there are enough. */
 static int fill(struct trainer *r)
 {
     for (int32_t left = r->specials; r->size < r->want; left++)
@@ -449,7 +454,8 @@ static int train(struct trainer *r, const char *text, size_t size)
     r->index_mask = room - 1;
     t->pre = TUNE_PRE_DIGITS_GPT2;
     TRY(add_specials(r));
-    for (uint32_t c = 0; c <= 0x143; c++) { /* the bytes in the order of the characters they are written as */
+    /* the bytes, in the order of the characters that stand for them */
+    for (uint32_t c = 0; c <= 0x143; c++) {
         int byte = tune_char_byte(c);
         if (byte >= 0) {
             t->symbols[byte] = r->size;

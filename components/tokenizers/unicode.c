@@ -1,4 +1,5 @@
-/* unicode.c - look-ups in the packed tables; the classes are unpacked once per tokenizer for speed. */
+/* unicode.c - look-ups in the packed tables. Classes are unpacked once for each tokenizer, for
+ * speed. */
 #include "tokenizers/unicode.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static void mark(uint8_t *class, const uint32_t (*ranges)[2], int count, uint8_t
             class[c] |= bit;
 }
 
-/* A character without this bit stands in NFC as it is and begins a stretch that composes apart from what precedes. */
+/* Mark characters that NFC may change. A character without the mark is unchanged by NFC and never
+ * composes with the text before it. */
 static void mark_unstable(uint8_t *class)
 {
     for (int i = 0; i < COUNT(marks); i++)

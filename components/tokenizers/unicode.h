@@ -1,5 +1,4 @@
-/* unicode.h - what the pipelines ask of a character, and NFC; the tables come from probing the
- * reference library. */
+/* unicode.h - character classes and NFC. The tables come from tests of the reference library. */
 #ifndef TUNE_TOKENIZERS_UNICODE_H
 #define TUNE_TOKENIZERS_UNICODE_H
 
@@ -12,28 +11,28 @@ enum {
     TUNE_LETTER = 1,   /* \p{L} */
     TUNE_NUMBER = 2,   /* \p{N} */
     TUNE_SPACE = 4,    /* \s */
-    TUNE_NUMERIC = 8,  /* what Digits takes apart: newer Unicode than \p{N} */
-    TUNE_WORD = 16,    /* \w of single_word */
-    TUNE_UNSTABLE = 32 /* NFC may change it, or join it to what stands before it */
+    TUNE_NUMERIC = 8,  /* split by Digits; from a newer Unicode version than \p{N} */
+    TUNE_WORD = 16,    /* \w, for single_word */
+    TUNE_UNSTABLE = 32 /* NFC may change it, or compose it with the character before */
 };
 
 #define TUNE_POINTS 0x110000
 
-/* tune_unicode_classes - a table of TUNE_POINTS classes for the caller to free; NULL: no memory (no
- * error text). */
+/* tune_unicode_classes - a table of TUNE_POINTS classes, which the caller frees; NULL: no memory
+ * (no error text). */
 uint8_t *tune_unicode_classes(void);
 
 /* tune_unicode_rank - canonical combining class; 0: a starter.
- * tune_unicode_decompose - full canonical decomposition into d, its length (1: the character
- * itself).
- * tune_unicode_compose - the character that a then b compose to, 0 if none. */
+ * tune_unicode_decompose - full canonical decomposition into d. Returns its length; 1: the
+ * character itself.
+ * tune_unicode_compose - the composition of a and b; 0: none. */
 int tune_unicode_rank(uint32_t c);
 int tune_unicode_decompose(uint32_t c, uint32_t d[4]);
 uint32_t tune_unicode_compose(uint32_t a, uint32_t b);
 
-/* tune_utf8_next - the character at *p, which moves past it; valid UTF-8 only.
- * tune_utf8_before - the one that ends at p.
- * tune_utf8_put - c as UTF-8 into to[4]; returns the bytes written. */
+/* tune_utf8_next - decode the character at *p and move *p behind it. Valid UTF-8 only.
+ * tune_utf8_before - decode the character that ends at p.
+ * tune_utf8_put - encode c into to[4]. Returns the number of bytes. */
 static inline uint32_t tune_utf8_next(const char **p)
 {
     const unsigned char *s = (const unsigned char *)*p;
@@ -50,7 +49,8 @@ static inline uint32_t tune_utf8_next(const char **p)
         return (uint32_t)(s[0] & 15) << 12 | (uint32_t)(s[1] & 63) << 6 | (s[2] & 63);
     }
     *p += 4;
-    return (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 63) << 12 | (uint32_t)(s[2] & 63) << 6 | (s[3] & 63);
+    return (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 63) << 12 | (uint32_t)(s[2] & 63) << 6 |
+           (s[3] & 63);
 }
 
 static inline uint32_t tune_utf8_before(const char *p)

@@ -1,4 +1,5 @@
-/* vocabulary.c - spelling -> id, pair of ids -> merge, and what follows from them once at load time. */
+/* vocabulary.c - tables from spelling to id and from pair of ids to merge, and tables derived from
+ * them. */
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 
 uint32_t tune_byte_char(int byte)
 {
-    /* GPT-2's map: printable bytes are themselves, the other 68 follow from U+0100 on in ascending order. */
+    /* GPT-2's map: printable bytes are themselves, the other 68 are U+0100 and on, in ascending
+     * order. */
     if ((byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174)
         return (uint32_t)byte;
     if (byte <= 32)
@@ -83,7 +85,7 @@ static struct tune_pair *pair_slot(struct tune_tokenizer *t, uint64_t key)
     return &t->pairs[i];
 }
 
-/* Twice the room, at least FEW. */
+/* Double the table, to at least FEW. */
 static int grow_pairs(struct tune_tokenizer *t)
 {
     enum { FEW = 4096 };
@@ -111,7 +113,8 @@ int tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32
         TRY(grow_pairs(t));
     struct tune_pair *slot = pair_slot(t, key);
     t->pair_count += slot->key != key;
-    *slot = (struct tune_pair){key, rank, id}; /* a pair listed twice has its last rank, as in the reference */
+    /* for a repeated pair the last rank counts, as in the reference */
+    *slot = (struct tune_pair){key, rank, id};
     return 0;
 }
 
@@ -138,7 +141,7 @@ static int small(uint32_t c)
     return c < 128 ? (int)c : c == 0x2581 ? 128 : -1;
 }
 
-/* Whether some merge can join text that ends in character a with text that begins with b. */
+/* True if a merge can join text that ends in a with text that begins with b. */
 static bool joins(const struct tune_tokenizer *t, uint32_t a, uint32_t b)
 {
     uint64_t key = (uint64_t)a << 32 | b;
@@ -150,11 +153,11 @@ static bool joins(const struct tune_tokenizer *t, uint32_t a, uint32_t b)
     }
 }
 
-/* Without a pre-tokenizer a whole document is one word. But where no merge has a left part that ends as the text
- * before a point ends and a right part that begins as the text after it begins, nothing can ever be joined across
- * that point, and what lies on its two sides merges in the same order whether apart or together. So the text may be cut
- * there, and the short pieces remembered. It does not hold where a symbol is not made of the text's own characters:
- * bytes and unknown tokens that merges name. */
+/* Without a pre-tokenizer a document is one word. Consider a point in it. Suppose no merge has a
+ * left part that ends, and a right part that begins, with the characters on its two sides. Then no
+ * merge crosses the point, and both sides merge the same way apart or together. So the text may be
+ * cut there, and the short pieces cached. This fails if symbols are not made of the text's
+ * characters: bytes, and unknown tokens in merges. */
 static int cuts(struct tune_tokenizer *t)
 {
     if (t->pre != TUNE_PRE_NONE || !t->complete)
@@ -193,7 +196,7 @@ static int cuts(struct tune_tokenizer *t)
 
 int tune_pairs_ready(struct tune_tokenizer *t)
 {
-    if (!t->pairs) /* no merges at all */
+    if (!t->pairs) /* no merges */
         TRY(grow_pairs(t));
     symbols(t);
     return cuts(t);

@@ -114,7 +114,8 @@ static void put_dots(const struct panel *p, const struct tune_curve *c)
     }
 }
 
-/* Of few points bars with feet; of many, the area between the lowest and the highest, which ends where there is no spread. */
+/* Draw the spread: bars with feet for few points, otherwise an area that is interrupted where there
+ * is no spread. */
 static void put_bars(const struct panel *p, const struct tune_curve *c)
 {
     double low, high;
@@ -220,7 +221,7 @@ static int legend(FILE *out, const struct tune_plot *plot, double top)
     return rows;
 }
 
-/* What labels of categories take more than a line of numbers does, where they do not fit beside each other. */
+/* Extra height for category labels that do not fit side by side. */
 static double x_labels_height(const struct tune_plot *plot)
 {
     double most = 0, room = TUNE_SVG_WIDTH - LEFT - RIGHT;

@@ -89,7 +89,7 @@ static void line(struct canvas *c, const int from[2], const int to[2], int curve
     }
 }
 
-/* Where a point of curve k stands, in dots. */
+/* Position of a point of curve k, in dots. */
 static void place(const struct canvas *c, int k, double x, double y, int at[2])
 {
     double aside = tune_plot_aside(c->plot, &c->plot->curves[k]);

@@ -37,8 +37,8 @@ bool tune_shade_takes_black(int i)
     return 0.2126 * linear(c.red) + 0.7152 * linear(c.green) + 0.0722 * linear(c.blue) > 0.179;
 }
 
-/* Of the 6 x 6 x 6 colours that terminals of 256 have, those that come near in lightness and turn the same way; the nearest
- * ones by themselves jump about. Each serves two shades. */
+/* Colours of the 6 x 6 x 6 cube for terminals with 256 colours. They approximate the shades'
+ * lightness and hue; the nearest colours alone would jump. Each serves two shades. */
 static const unsigned char of_256[TUNE_SHADES / 2] = {229, 193, 150, 114, 78, 36, 36, 30, 30, 30, 24, 24, 24, 19, 19, 18};
 
 void tune_shade_terminal(const struct tune_terminal *how, int i, bool text, FILE *out)

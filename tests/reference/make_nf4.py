@@ -69,16 +69,19 @@ def rows(numbers):
 
 
 def levels():
-    return f"""/* nf4_levels.h - NF4's levels, of numbers and of magnitudes, ascending; tests/reference/make_nf4.py prints them. */
+    return f"""/* nf4_levels.h - the levels of NF4 for weights and for absmax, ascending.
+ * tests/reference/make_nf4.py prints them. */
 #ifndef TUNE_CORE_NF4_LEVELS_H
 #define TUNE_CORE_NF4_LEVELS_H
 
-/* Quantiles of a normal distribution, 7 below and 8 above zero, and zero itself; the outermost become -1 and 1. */
+/* Quantiles of a normal distribution: 7 below zero, zero, 8 above. The outermost are scaled to -1
+ * and 1. */
 static const float levels4[16] = {{
 {rows(F.get_4bit_type("nf4", "cpu").tolist())}
 }};
 
-/* A sign, a power of ten from 1e-6 to 1, and the middles of 1, 2, 4, .. 64 equal parts of 0.1 to 1; and zero and one. */
+/* Levels of absmax: a sign times a power of ten from 1e-6 to 1, times the middles of 1, 2, 4, .. 64
+ * equal parts of 0.1 to 1. Zero and one are added. */
 static const float levels8[256] = {{
 {rows(F.create_dynamic_map().tolist())}
 }};

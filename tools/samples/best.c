@@ -107,7 +107,7 @@ static struct tune_value *copy(const struct tune_value *values, int count)
     return all;
 }
 
-/* What the winners are called, from a second pass over the groups. */
+/* Find the winners' names, in a second pass over the groups. */
 static int name_winners(struct winner *winners, int count)
 {
     struct tune_view_group g;
@@ -131,7 +131,7 @@ static int name_winners(struct winner *winners, int count)
     return more;
 }
 
-/* By how many percent the value is better than the next; NaN: there is none, or it is 0. */
+/* How many percent better the value is than the next one; NaN: there is none, or it is 0. */
 static double margin(const struct candidate *c)
 {
     const struct candidate *next = c + 1;
@@ -140,7 +140,7 @@ static double margin(const struct candidate *c)
     return 100 * (best.highest ? c->value - next->value : next->value - c->value) / fabs(next->value);
 }
 
-/* Whether the repeats say that it is better than the next. */
+/* True if the repeats show that it is better than the next one. */
 static const char *verdict(const struct candidate *c)
 {
     double p = c + 1 < best.all + best.count ? tune_welch(&c->spread, &c[1].spread) : NAN;

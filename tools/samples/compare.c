@@ -31,7 +31,7 @@ struct row {
     struct tune_place place;
 };
 
-/* What came of one property. */
+/* The result for one property. */
 struct summary {
     const char *table;            /* experiments may have properties of the same name */
     char *property;
@@ -129,7 +129,8 @@ static void note_origin(struct side *s, int table, const struct tune_cell *cells
 
 /* ---- rows ---- */
 
-/* Of the experiment and the inputs that have a value; those of two stores may stand in different orders, so hashes are added. */
+/* Hash the experiment and the inputs that have a value. Two stores may order them differently, so
+ * hashes are added. */
 static void make_key(const struct samples_table *t, const struct tune_cell *cells, uint64_t key[2])
 {
     const char *experiment = cells[TUNE_KEY_EXPERIMENT].text;
@@ -336,7 +337,7 @@ static int put_group(const struct row *first, int64_t count)
     return code;
 }
 
-/* Whether both sides are in the group. */
+/* True if the group has both sides. */
 static bool is_common(const struct row *first, int64_t count)
 {
     int64_t a = 0;

@@ -97,7 +97,7 @@ static size_t part_at(const struct samples_table *t, const struct tune_cell *cel
     return 0;
 }
 
-/* Of an identifier that is none of ours ("CCO"), all inputs of its row. */
+/* For an identifier of another program ("CCO"), take all inputs of its row. */
 static int take_inputs(const struct samples_table *t, const struct tune_cell *cells)
 {
     char number[TUNE_DECIMAL_SIZE];

@@ -6,7 +6,7 @@
 #include "core/print.h"
 #include "samples.h"
 
-/* What is told of a long merge, twice a second, on a terminal. */
+/* Progress of a long merge, twice a second, on a terminal. */
 static void tell_progress(void *context, int64_t done, int64_t all)
 {
     double *told_s = context, now = tune_clock_s();
@@ -34,7 +34,7 @@ int samples_merge(void)
     return came < 0 ? -1 : 0;
 }
 
-/* What samples check found so far. */
+/* Problems that samples check found so far. */
 struct found {
     int64_t files, plain;
 };

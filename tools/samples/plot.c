@@ -134,7 +134,7 @@ static double percent_of(const struct point *p)
     return p->spread.count > 1 && points_value(p) != 0 ? 50 * (p->spread.high - p->spread.low) / fabs(points_value(p)) : NAN;
 }
 
-/* What holds for all of it: the dimensions that do not vary, where figures come from, what the spread is. */
+/* Print what all points share: fixed dimensions, origin of the figures, kind of spread. */
 static void make_note(struct drawing *d)
 {
     const char *middle = my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean";

@@ -96,7 +96,7 @@ int samples_begin(enum samples_look look, const char *const *headings, int count
     return 0;
 }
 
-/* What stands before a cell of CSV or JSON. */
+/* Print the separator before a cell of CSV or JSON. */
 static void put_lead(void)
 {
     char number[24];

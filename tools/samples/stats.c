@@ -208,8 +208,8 @@ static int put_store(void)
 
 enum { MEASURED, REPLAYED, INVALID, FAILED, FIGURES };
 
-/* What operations asked for, by their ids' places in `records` ("first.json"): counted in the table, as a record knows what its
- * own process did only. */
+/* Count the requests of operations, by their ids' places in `records` ("first.json"). It counts in
+ * the table, because a record only knows its own process. */
 static int count_operations(char *const *records, int count, int64_t (*figures)[FIGURES])
 {
     const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_TYPE)->name,

@@ -44,7 +44,8 @@ static const struct tune_domain *domain_of(const struct samples_table *t, const 
     return NULL;
 }
 
-/* What the cell says. An input that takes anything is stored as a text: one that reads as a number is that here. */
+/* The cell's value. An input of any type is stored as text; a text that reads as a number becomes
+ * one here. */
 static struct tune_value value_of(const struct samples_table *t, int i, const struct tune_cell *cell)
 {
     const struct tune_domain *domain = domain_of(t, t->names[i]);

@@ -134,7 +134,7 @@ static int index_uids(void)
     return 0;
 }
 
-/* Where the results lie. */
+/* Find the columns with results. */
 static int find_results(int table)
 {
     const char *name = tune_key_column(TUNE_KEY_UID)->name;

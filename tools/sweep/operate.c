@@ -210,7 +210,7 @@ static int end_slot(struct slot *slot)
     return let_go(slot);
 }
 
-/* What the run came to: a row, a retry, or the next run of the measurement. */
+/* Handle a run's result: a row, a retry, or the next run of the measurement. */
 static int ended(struct slot *slot)
 {
     struct tune_result result;

@@ -157,7 +157,8 @@ int sweep_build(int protocol)
     return 0;
 }
 
-/* Where figures of these inputs come from now. make: a data file that is not there yet is made. */
+/* The origin of figures measured with these inputs now. make: create a data file that does not
+ * exist. */
 static int find_origin(const struct tune_protocol *p, const struct tune_value *inputs, bool make, struct tune_origin *o)
 {
     struct tune_word words[2];

@@ -50,7 +50,8 @@ static void entity_text(const struct tune_job *job, char *text, size_t size)
     }
 }
 
-/* What is left, in seconds: what ended says how long one takes, before that the store. Negative: unknown. */
+/* Estimated time left, in seconds. It uses the durations of finished jobs, or before that the
+ * store's. Negative: unknown. */
 static double left_s(void)
 {
     int64_t count = sweep.record.planned > 0 ? sweep.record.planned - sweep.done : 0;
@@ -171,7 +172,7 @@ void sweep_header(void)
     fflush(stdout);
 }
 
-/* What another command on the same needs besides. */
+/* Further arguments for another command on the same space. */
 static void say_flag(const char *flag, const char *value)
 {
     if (value)

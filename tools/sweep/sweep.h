@@ -36,7 +36,7 @@ struct slot {
     int *cpus, cpu_count;
 };
 
-/* What is started, and which build its file was when that was last looked at. */
+/* A program to start, and the build id of its file when it was last examined. */
 struct program {
     char path[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE];
     struct tune_file_stamp stamp;

@@ -1,12 +1,13 @@
-/* adapter.c - what low-rank adapters need beside matrix products: dropout, DoRA's column scales. */
+/* adapter.c - operations of low-rank adapters besides matrix products: dropout, DoRA's column
+ * scales. */
 #include <math.h>
 
 #include "core/random.h"
 #include "devices/cpu/cpu.h"
 #include "devices/record.h"
 
-/* 32 even bits for each column of a row, from the row's own 64: plain arithmetic that the compiler makes vectors of.
- * Source: Appleby's 32-bit finalizer (MurmurHash3); a row's 64 bits are Philox's. */
+/* 32 random bits for a column, from the row's 64 bits. Plain arithmetic, so the compiler vectorizes
+ * it. Source: Appleby's 32-bit finalizer (MurmurHash3). The row's bits come from Philox. */
 static inline uint32_t column_bits(uint64_t row, uint32_t column)
 {
     uint32_t h = (uint32_t)row + column * 0x9E3779B9u;
@@ -26,7 +27,7 @@ int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struc
     const struct tune_scalars *s = tune_cpu_pointer(step);
     uint64_t pass = tune_random_u64(drop.seed, (uint64_t)(drop.past_steps + (int64_t)s->step), (uint64_t)s->pass);
     uint64_t key = tune_random_u64(pass, (uint64_t)drop.layer, (uint64_t)drop.which);
-    uint32_t below = (uint32_t)(drop.p * 0x1p32); /* p < 1: fits */
+    uint32_t below = (uint32_t)(drop.p * 0x1p32); /* p < 1, so it fits */
     float stays = plain + masked * (float)(1 / (1 - drop.p));
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
@@ -88,7 +89,8 @@ int tune_cpu_dot_columns(struct tune_device *dev, struct tune_tensor *dots, cons
         return -1;
 #pragma omp parallel num_threads(dev->threads)
     {
-        /* Each thread has columns of its own, summed in the order of the rows: the same bits whatever the threads do. */
+        /* Each thread sums its own columns in the order of rows, so the bits do not depend on the
+         * number of threads. */
         int64_t begin, end;
         tune_cpu_piece(n, 16, &begin, &end);
         int64_t wide = end - begin;
@@ -124,7 +126,8 @@ int tune_cpu_row_squares(struct tune_device *dev, struct tune_tensor *squares, c
     return 0;
 }
 
-/* b.p and b (A A^T) b of one row, in float64: small beside the square of W's own row, and it has to stay so. */
+/* Length of a row of W + s B A: square is W's part, then s b.p and s^2 b (A A^T) b. Sums are
+ * float64 because the added terms are small beside square. */
 static double row_length(double square, const float *b, const float *p, const float *aa, int64_t r, double s)
 {
     double linear = 0, square_of = 0;
@@ -152,7 +155,8 @@ int tune_cpu_dora_scale(struct tune_device *dev, struct tune_tensor *g, struct t
             continue;
         double l = row_length(((const float *)tune_cpu_data(squares))[m], (const float *)tune_cpu_data(b) + m * r, (const float *)tune_cpu_data(p) + m * r,
                               tune_cpu_data(aa), r, s);
-        to[m] = l > 0 ? (float)(((const float *)tune_cpu_data(magnitude))[m] / l) : 0; /* a row of zeros stays one */
+        /* a zero row has length 0 and gets scale 0 */
+        to[m] = l > 0 ? (float)(((const float *)tune_cpu_data(magnitude))[m] / l) : 0;
         over[m] = l > 0 ? (float)(1 / l) : 0;
     }
     return 0;

@@ -1,24 +1,26 @@
-/* attention.c - causal attention, NR queries of one head at a time, over the panels of panel.h.
+/* attention.c - causal attention, for NR queries of one head at a time, on the panels of panel.h.
  *
- * Scores are held transposed, a row per key and a lane per query: the softmax runs down the rows
- * in whole vectors, and the block is already the packed left side of the next product.
+ * Scores are stored transposed: a row for each key, a lane for each query. The softmax then runs
+ * down the rows in whole vectors, and the block is already the packed left side of the next
+ * product.
  *
- *   forward, per (sequence, head), per block of NR queries:      keys up to the block's last query
+ *   forward, for each (row, head) and block of NR queries; keys up to the block's last query:
  *     S' = scale K Q'        [keys, NR]   in the thread's working memory
  *     P' = exp(S' - max)                  masked entries are 0
  *     O  = P V / sum
- *   backward, the same blocks; P' again, from lse; delta_j = sum_d dO_jd O_jd:
+ *   backward, same blocks; P' is recomputed from lse; delta_j = sum_d dO_jd O_jd:
  *     dV += P' dO      dP' = V dO'      dS' = P' (dP' - delta) scale
  *     dQ  = dS K       dK += dS' Q
  *
- * Each query head sums its dK and dV in a place of its own; the heads of a group are
- * added in order afterwards, so the bits do not depend on which thread did what. */
+ * Each query head sums its dK and dV in its own buffer. The heads of a group are then added in
+ * order, so the bits do not depend on which thread did which work. */
 #include <math.h>
 
 #include "devices/cpu/panel.h"
 
-/* Rows of one head, [count, D], as a left side (panels of MR rows), and as a right side: panels of NR rows with depth D
- * (rows), or of D's columns with depth count (columns). */
+/* Pack rows of one head, [count, D]. pack_left: as a left side, in panels of MR rows. pack_rows: as
+ * a right side, in panels of NR rows with depth D. pack_columns: panels of D's columns with depth
+ * count. */
 static void pack_left(const struct operand *rows, int64_t count, int64_t D, float *out)
 {
     for (int64_t i = 0; i < count; i += MR)
@@ -38,13 +40,14 @@ static void pack_right_columns(const struct operand *rows, int64_t count, int64_
         pack_panel(&turned, d, D - d < NR ? D - d : NR, panel_width(D - d), 0, count, out + d * count);
 }
 
-/* Left side: element (i,k) at a[i*row + k*step], MR rows at a time panel apart. */
+/* A left side: element (i,k) is at a[i*row + k*step]; groups of MR rows are `panel` apart. */
 struct left {
     const float *a;
     int64_t row, step, panel;
 };
 
-/* c [M,N] = beta c + alpha left right. right: panels packed to some full depth, of which [k0, k0+K) is meant. */
+/* c [M,N] = beta c + alpha left right. right: panels packed to depth `full`, of which [k0, k0+K) is
+ * used. */
 static void multiply(const struct left *l, int64_t M, const float *right, int64_t full, int64_t k0, int64_t K, int64_t N,
                      float alpha, float beta, float *c, int64_t ldc)
 {
@@ -56,14 +59,15 @@ static void multiply(const struct left *l, int64_t M, const float *right, int64_
     }
 }
 
-/* Places in a thread's working memory; forward takes the first ones only. */
+/* Buffers in a thread's working memory. Forward uses the first five only. */
 struct room {
-    float *scores, *kept, *value;                  /* S' [keys, NR]; K as left side; V as right, in backward as left side */
-    float *query, *out;                            /* [D, NR]; a block's output [NR, D] before it is rounded */
+    /* S' [keys, NR]; K as a left side; V as a right side, in backward as a left side */
+    float *scores, *kept, *value;
+    float *query, *out; /* [D, NR]; output of a block [NR, D] before rounding */
     float *dscores, *key, *query_columns, *dout, *dout_columns;
 };
 
-/* How many floats the places take; with work NULL only that. */
+/* Total size of the buffers in floats. work NULL: compute the size only. */
 static int64_t rooms(int64_t T, int64_t width, float *work, bool backward, struct room *r)
 {
     int64_t keys = up(T, MR), D = up(width, VL), at = 0;
@@ -89,11 +93,11 @@ int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D)
     return __builtin_mul_overflow(2 * B, T, &n) || __builtin_mul_overflow(n, H, &n) || __builtin_mul_overflow(n, D, &n) ? INT64_MAX : n;
 }
 
-/* Queries [B,Tq,H,D] and keys and values [B,capacity,K,D], wherever they lie, and who sees whom. */
+/* Queries [B,Tq,H,D], keys and values [B,capacity,K,D], their strides and the mask. */
 struct attention {
     const struct tune_tensor *q, *k, *v;
-    const int32_t *first, *keys, *begin; /* NULL: 0, all, 0 */
-    int64_t B, T, H, K, D;               /* T: queries of a row */
+    const int32_t *first, *keys, *begin; /* NULL: 0, all keys, 0 */
+    int64_t B, T, H, K, D;               /* T: queries in a row */
     int64_t window;
     float scale;
 };
@@ -110,26 +114,28 @@ static int64_t position_stride(const struct tune_tensor *t)
     return t->stride ? t->stride : t->shape[2] * t->shape[3];
 }
 
-/* The element where head h of position i of row b begins. */
+/* Index of the first element of head h at position i of row b. */
 static int64_t head_at(const struct tune_tensor *t, int64_t b, int64_t i, int64_t h)
 {
     int64_t stride = position_stride(t), outer = t->outer ? t->outer : t->shape[1] * stride;
     return b * outer + i * stride + h * t->shape[3];
 }
 
-/* The rows of one head of row b, from position i. */
+/* One head of row b as an operand, from position i. */
 static struct operand head(const struct tune_tensor *t, int64_t b, int64_t i, int64_t h)
 {
     int64_t size = t->dtype == TUNE_F32 ? 4 : 2;
     return (struct operand){(const char *)tune_cpu_data(t) + head_at(t, b, i, h) * size, t->dtype, position_stride(t), false};
 }
 
-/* What is computed together, by itself: T queries of row b from position q on, and the keys from k on. A whole row, or one of
- * its texts, or, short ones, as many as one block of queries holds: so packed texts cost what they cost alone, or less. */
+/* Queries and keys that are computed together, independently of others: T queries of row b from
+ * position q, and `keys` keys from k. A part is a whole row, one text of a packed row, or several
+ * short texts that fit in one block of queries. Packed texts then cost no more than separate
+ * ones. */
 struct part {
     int64_t b, q, T;
-    int64_t k, keys; /* the first key; how many there are */
-    int64_t ahead;   /* the first query's position among them */
+    int64_t k, keys; /* the first key, and the number of keys */
+    int64_t ahead;   /* index of the first query's position among these keys */
 };
 
 static int64_t start_of(const struct attention *s, int64_t b, int64_t q)
@@ -137,13 +143,15 @@ static int64_t start_of(const struct attention *s, int64_t b, int64_t q)
     return s->first ? s->first[b * s->T + q] : 0;
 }
 
-/* The part behind p; false: there is none. To begin with, p has its b, all else 0. */
+/* Advance p to the next part; false: there is none. Before the first call p has its b, and
+ * zeros. */
 static bool next_part(const struct attention *s, struct part *p)
 {
     p->q += p->T;
     if (p->q == s->T)
         return false;
-    if (s->keys || s->begin || s->T != s->k->shape[1]) { /* a cache's keys: all queries see all of them, but the mask */
+    /* a cache: every query may see all keys, up to the mask */
+    if (s->keys || s->begin || s->T != s->k->shape[1]) {
         p->T = s->T;
         p->keys = s->keys ? s->keys[p->b] : s->k->shape[1];
         p->ahead = s->begin ? s->begin[p->b] : 0;
@@ -164,8 +172,9 @@ static bool next_part(const struct attention *s, struct part *p)
     return true;
 }
 
-/* A block of a part's queries, and its keys [k0,k1), whole panels, that they see. first: of each lane; lanes past the last
- * query are like it. at: the first query's position among the keys. */
+/* A block of queries of a part, and the keys [k0,k1) they see, in whole panels. first[lane]: first
+ * key of that query. Lanes after the last query repeat it. at: index of the first query among the
+ * keys. */
 struct block {
     int64_t q0, rows, k0, k1, at;
     int32_t first[NR];
@@ -182,11 +191,12 @@ static void open_block(struct block *block, const struct attention *s, const str
         start = start > 0 ? start : 0;
         block->first[j] = (int32_t)(window > start ? window : start);
     }
-    block->k0 = block->first[0] / MR * MR; /* it never goes down */
+    block->k0 = block->first[0] / MR * MR; /* first never decreases along a row */
     block->k1 = block->at + block->rows < p->keys ? block->at + block->rows : p->keys;
 }
 
-/* The lanes [from,to) of a block whose queries see the key. to goes up with the key: it comes from the key before, 0 at first. */
+/* The lanes [from,to) of a block whose queries see the key. `to` never decreases from key to key.
+ * Pass the result of the previous key, or 0 at first. */
 static void lanes(const struct block *block, int64_t key, int *from, int *to)
 {
     *from = key < block->at ? 0 : (int)(key - block->at);
@@ -194,7 +204,7 @@ static void lanes(const struct block *block, int64_t key, int *from, int *to)
         ++*to;
 }
 
-/* Lanes outside [from,to) become value. */
+/* Set the lanes outside [from,to) to value. */
 static void blank(float *x, int from, int to, float value)
 {
     if (from == 0 && to == NR)
@@ -203,7 +213,8 @@ static void blank(float *x, int from, int to, float value)
         x[j] = j >= from && j < to ? x[j] : value;
 }
 
-/* Scores of the keys [k0,k1) to exp(score - the query's largest); sum and largest of each query. */
+/* Replace the scores of keys [k0,k1) by exp(score - largest). Also gives sum and largest by
+ * query. */
 static void softmax(const struct block *block, float *scores, float *largest, float *sum)
 {
     int from, to = 0;
@@ -239,7 +250,7 @@ static void forward_part(const struct attention *s, struct tune_tensor *out, flo
     bool narrow = s->q->dtype == TUNE_BF16; /* operands of products are rounded, sums are not */
     struct room r;
     struct operand k = head(s->k, part->b, part->k, kv), v = head(s->v, part->b, part->k, kv);
-    rooms(n, D, work, false, &r); /* close together, also where the sequence is long */
+    rooms(n, D, work, false, &r); /* buffers sized for this part, so that they stay in cache */
     pack_left(&k, n, D, r.kept);
     pack_right_columns(&v, n, D, r.value);
     for (int64_t q0 = 0; q0 < part->T; q0 += NR) {
@@ -291,12 +302,12 @@ int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out,
 struct backward {
     struct attention s;
     struct tune_tensor *dq, *dk, *dv;
-    float *sums; /* [B, H, 2, T, D]: each query head's dK and dV */
+    float *sums; /* [B, H, 2, T, D]: dK and dV of each query head */
     const struct tune_tensor *dout, *out;
     const float *lse;
 };
 
-/* P' into p and dS' into ds, which hold S' and dP'. */
+/* Replace S' in p by P', and dP' in ds by dS'. */
 static void score_gradient(const struct block *block, float scale, float *p, float *ds, const float *lse, const float *delta)
 {
     int from, to = 0;
@@ -312,7 +323,7 @@ static void score_gradient(const struct block *block, float scale, float *p, flo
     }
 }
 
-/* lse and delta of a block's queries, from row on. Lanes past the last one hold numbers that no product reads. */
+/* lse and delta of a block's queries, from `row` on. Lanes after the last query are unused. */
 static void query_sums(const struct backward *w, int64_t row, int64_t rows, int64_t h, const struct room *r, float *lse,
                        float *delta)
 {
@@ -332,7 +343,7 @@ static void query_sums(const struct backward *w, int64_t row, int64_t rows, int6
     }
 }
 
-/* dk, dv: the head's, from the part's first row on. */
+/* Backward of one part. dk, dv: those of the head, from the part's first row on. */
 static void backward_part(const struct backward *w, const struct part *part, int64_t h, float *dk, float *dv, float *work)
 {
     const struct attention *s = &w->s;
@@ -386,7 +397,7 @@ static void backward_head(const struct backward *w, int64_t b, int64_t h, float 
         backward_part(w, &part, h, dk + part.q * s->D, dk + size + part.q * s->D, work);
 }
 
-/* dK (which 0) and dV (1) of a group: its query heads' sums, added in order. */
+/* dK (t even) or dV of a key/value head: the sums of its query heads, added in order. */
 static void add_group(const struct backward *w, int64_t b, int64_t kv, int64_t t, float *work)
 {
     const struct attention *s = &w->s;

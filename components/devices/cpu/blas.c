@@ -1,9 +1,9 @@
-/* blas.c - matrix products by OpenBLAS: its single-thread kernels, split over our own threads.
+/* blas.c - matrix products with OpenBLAS's single-thread kernels, split over our own threads.
  *
- * Used where gemm.c has no wide vectors to compile for, and where TUNE_MATMUL=openblas asks for it.
- * One pool: OpenBLAS's pthread build brings threads of its own, which fight with OpenMP's
- * for the cores; its OpenMP build would fork inside our region. So each of our threads
- * multiplies a panel of its own with a one-thread sgemm, whatever the build. */
+ * Used if gemm.c has no wide vectors to compile for, or with TUNE_MATMUL=openblas. OpenBLAS's own
+ * threads do not fit: its pthread build competes with OpenMP for the cores, and its OpenMP build
+ * would fork inside our parallel region. So each of our threads calls a one-thread sgemm on its own
+ * panel. */
 #include <cblas.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "devices/cpu/cpu.h"
 
-/* How new a kernel set is: 0 before AVX, 2 AVX, 3 AVX2 and FMA, 4 AVX-512; -1 unknown to us, left alone. */
+/* Generation of a set of kernels: 0 before AVX, 2 AVX, 3 AVX2 and FMA, 4 AVX-512; -1: unknown. */
 static int kernel_rank(const char *core)
 {
     static const struct {
@@ -29,7 +29,7 @@ static int kernel_rank(const char *core)
     return -1;
 }
 
-/* The best kernel set this CPU can run, NULL where there is nothing to choose. */
+/* The best set of kernels for this CPU. NULL: no choice. */
 static const char *best_kernel(int *rank)
 {
 #if defined(__x86_64__)
@@ -52,8 +52,8 @@ static const char *best_kernel(int *rank)
     return NULL;
 }
 
-/* OpenBLAS chooses its kernels when it is loaded, before any of our code runs; the two functions its builds with
- * run-time choice export make it choose again. */
+/* OpenBLAS chooses its kernels when it is loaded, before our code runs. Two functions that its
+ * dynamic-architecture builds export make it choose again. */
 static void choose_kernel(struct tune_device *dev)
 {
     int have = kernel_rank(openblas_get_corename()), rank;
@@ -88,11 +88,12 @@ void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size)
     snprintf(text, size, "OpenBLAS %s (%s)", openblas_get_corename(), pools[parallel]);
 }
 
-/* The piece [r0,r1) x [c0,c1) of c by one thread. bfloat16 and NF4 operands are widened block by block into work. */
+/* The part [r0,r1) x [c0,c1) of c that one thread computes. bfloat16 and NF4 operands are widened
+ * into work, block by block. */
 struct product {
     struct tune_tensor *c;
     const struct tune_tensor *a, *b;
-    bool at, bt, round; /* operands to bfloat16 */
+    bool at, bt, round; /* round: round operands to bfloat16 */
     float alpha, beta;
     int64_t M, N, K;
 };
@@ -109,7 +110,8 @@ static void f32_piece(const struct product *p, int64_t r0, int64_t r1, int64_t c
                 (float *)tune_cpu_data(p->c) + r0 * ldc + c0, (blasint)ldc);
 }
 
-/* A block of rows x columns of t, from (r,c), as float32 in room (or in place), and its leading dimension. */
+/* A block of rows x columns of t from (r,c) as float32, in place or in room. *ld: its leading
+ * dimension. */
 static const float *block(const struct tune_tensor *t, bool round, int64_t r, int64_t c, int64_t rows, int64_t columns, float *room,
                           int64_t *ld)
 {
@@ -170,13 +172,14 @@ int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const str
         return 0;
     if (mixed && tune_cpu_reserve(dev, tune_cpu_blas_floats()) < 0)
         return -1;
-    /* The serial build shares its working memory between callers without a lock: two at once get wrong numbers. */
+    /* The serial build shares a buffer between callers without a lock, so only one thread may call
+     * it. */
     int threads = openblas_get_parallel() == 0 ? 1 : dev->threads;
 #pragma omp parallel num_threads(threads)
     {
-        omp_set_num_threads(1); /* of this implicit task: OpenBLAS's OpenMP build asks for it */
+        omp_set_num_threads(1); /* OpenBLAS's OpenMP build reads this setting of the task */
         int64_t r0 = 0, r1 = p.M, c0 = 0, c1 = p.N;
-        if (p.M >= p.N) /* the longer side is split */
+        if (p.M >= p.N) /* split the longer side */
             tune_cpu_piece(p.M, 16, &r0, &r1);
         else
             tune_cpu_piece(p.N, 16, &c0, &c1);

@@ -1,13 +1,14 @@
-/* ceilings.c - how fast this machine can be at best: fused multiply-adds in registers, and memory streamed through. */
+/* ceilings.c - measure this machine's peak: multiply-adds in registers, and memory streaming. */
 #include "devices/cpu/cpu.h"
 
 #include "core/clock.h"
 
-enum { CHAINS = 12, ROUNDS = 20000 }; /* independent sums: enough to fill two pipes of latency 5 */
-#define SECONDS 0.06                  /* of each measurement; the best of three counts */
+/* independent sums: enough to fill two pipelines of latency 5 */
+enum { CHAINS = 12, ROUNDS = 20000 };
+#define SECONDS 0.06                  /* seconds for each measurement; the best of three counts */
 
-/* The loop in vectors of so many bytes, for processors that have the named features; the sums are variables, not an array,
- * so that they stay in registers. Returns FLOPs. */
+/* The loop of multiply-adds in vectors of `bytes`, for processors with the given features. The sums
+ * are variables, not an array, so that they stay in registers. Returns FLOPs. */
 #define EACH(does) does(0) does(1) does(2) does(3) does(4) does(5) does(6) does(7) does(8) does(9) does(10) does(11)
 #define BEGIN(i) vec sum##i = y * (float)i;
 #define STEP(i) sum##i = sum##i * x + y;
@@ -44,7 +45,7 @@ static double (*widest(void))(float, float *)
     return multiply_add_16;
 }
 
-/* FLOP/s of so many threads at once: those of all, over the time from the first's begin to the last's end. */
+/* FLOP/s of this many threads: their FLOPs divided by the time from first begin to last end. */
 static double flops_once(struct tune_device *dev, int threads)
 {
     struct tune_cpu *cpu = dev->state;
@@ -74,7 +75,8 @@ static double flops(struct tune_device *dev, int threads)
     return best;
 }
 
-/* This thread's piece of a += b, of reading a, or of filling a with zeros. Returns the bytes read and written. */
+/* This thread's share of a += b, of reading a, or of zeroing a. Returns the bytes read and
+ * written. */
 static double stream_piece(float *a, int64_t n, int how, double *kept)
 {
     int64_t from, to;
@@ -96,7 +98,7 @@ static double stream_piece(float *a, int64_t n, int how, double *kept)
     return (how == 0 ? 12.0 : 4.0) * (double)(to - from);
 }
 
-/* bytes/s: the best pass of the three ways. The values are zeros and stay so. */
+/* Memory bandwidth in bytes/s: the best pass of the three kinds. The values stay zero. */
 static double stream(struct tune_device *dev, float *a, int64_t n, int threads)
 {
     struct tune_cpu *cpu = dev->state;

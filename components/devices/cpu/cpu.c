@@ -1,4 +1,4 @@
-/* cpu.c - the CPU's table, its memory and its threads' working memory. */
+/* cpu.c - the CPU's table of operations, its memory and its threads' working memory. */
 #include "devices/cpu/cpu.h"
 
 #include <stdio.h>
@@ -14,30 +14,33 @@
 #endif
 
 enum { HUGE_PAGE = 2 << 20 };
-enum { THREAD_BYTES = 1 << 17, BLAS_BYTES = 3 << 19 }; /* of a thread: its stack and heap; with packed blocks inside OpenBLAS */
+/* per thread: stack and heap; with OpenBLAS also its packed blocks */
+enum { THREAD_BYTES = 1 << 17, BLAS_BYTES = 3 << 19 };
 
-/* Every page gets its memory now, by all threads at once: the first step is as fast as the others, and what is too much is
- * too much before the run. Measured: 1 GiB takes 0.4 s by one thread in small pages, 0.05 s so. */
+/* Make the kernel provide every page now, with all threads. The first step is then as fast as later
+ * ones, and lack of memory shows before training. 1 GiB takes 0.05 s; one thread with small pages
+ * takes 0.4 s. */
 static void touch(struct tune_device *dev, char *memory, int64_t bytes)
 {
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;
         tune_cpu_piece(bytes, HUGE_PAGE, &begin, &end);
-        if (begin < end && madvise(memory + begin, (size_t)(end - begin), MADV_POPULATE_WRITE) < 0) /* Linux before 5.14 */
+        /* fails on Linux before 5.14 */
+        if (begin < end && madvise(memory + begin, (size_t)(end - begin), MADV_POPULATE_WRITE) < 0)
             for (int64_t i = begin; i < end; i += 4096)
                 ((volatile char *)memory)[i] = 0;
     }
 }
 
-/* Anonymous pages come zeroed and are given back whole; large ones may become huge pages, which matrix products like. */
+/* Memory of mmap is zeroed, and munmap returns it whole. Large blocks ask for huge pages. */
 static tune_address cpu_alloc(struct tune_device *dev, int64_t bytes)
 {
     void *memory = mmap(NULL, bytes > 0 ? (size_t)bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return (tune_address){0};
     if (bytes >= HUGE_PAGE) {
-        madvise(memory, (size_t)bytes, MADV_HUGEPAGE); /* a wish: failing is fine */
+        madvise(memory, (size_t)bytes, MADV_HUGEPAGE); /* a hint; failure does no harm */
         touch(dev, memory, bytes);
     }
     return (tune_address){(uint64_t)(uintptr_t)memory};
@@ -51,10 +54,10 @@ static void cpu_free(struct tune_device *dev, tune_address memory, int64_t bytes
 
 static int64_t whole_pages(int64_t floats)
 {
-    return (floats + 1023) / 1024 * 1024; /* no two threads share one */
+    return (floats + 1023) / 1024 * 1024; /* whole pages, so that no two threads share one */
 }
 
-/* Memory that only ever grows; what it held is lost. */
+/* Enlarge a buffer; it never shrinks. Its contents are lost. */
 static int grow(struct tune_device *dev, float **memory, int64_t *floats, int64_t wanted, const char *what)
 {
     if (wanted <= *floats)
@@ -89,12 +92,13 @@ float *tune_cpu_sums(struct tune_device *dev, int64_t floats)
     return grow(dev, &cpu->sums, &cpu->sums_floats, floats, "an attention's gradients") == 0 ? cpu->sums : NULL;
 }
 
-/* What one thread needs at most, what all of them share. The kernels of rows take five of them. */
+/* Most floats one thread needs, then those all threads share. Row kernels need five rows. */
 static int64_t thread_floats(const struct tune_device *dev, const struct tune_largest *l)
 {
     const struct tune_cpu *cpu = dev->state;
     int64_t floats = 5 * l->width, attention = tune_cpu_attention_floats(l->T, l->D);
-    int64_t gemm = cpu->blas ? tune_cpu_blas_floats() : tune_cpu_gemm_floats(l->activations != TUNE_F32); /* weights may be narrow */
+    /* frozen weights may be BF16 or NF4 */
+    int64_t gemm = cpu->blas ? tune_cpu_blas_floats() : tune_cpu_gemm_floats(l->activations != TUNE_F32);
     floats = floats > attention ? floats : attention;
     return floats > gemm ? floats : gemm;
 }
@@ -126,7 +130,7 @@ static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tun
     return __builtin_mul_overflow(sums, 4, &bytes) || __builtin_add_overflow(bytes, others, &bytes) ? INT64_MAX : bytes;
 }
 
-/* The tensors lie in the host's memory: the tightest of the host's limits is the device's. */
+/* Tensors are in host memory, so the host's tightest limit applies. */
 static int cpu_memory(const struct tune_device *dev, struct tune_device_memory *memory)
 {
     struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
@@ -134,7 +138,7 @@ static int cpu_memory(const struct tune_device *dev, struct tune_device_memory *
     (void)dev;
     for (int i = tune_memory_limits(limits) - 1; i >= 0; i--)
         least = limits[i].bytes < least ? limits[i].bytes : least;
-    least = least < machine ? least : machine; /* no limit: all of it; unknown machine: nothing */
+    least = least < machine ? least : machine; /* no limit: all memory; unknown machine: 0 */
     *memory = (struct tune_device_memory){.free = least, .total = machine, .shared = true};
     return 0;
 }
@@ -232,8 +236,8 @@ static void processor_name(char *name, size_t size)
         fclose(f);
 }
 
-/* Our own products where this was compiled for vectors of 256 bits and more (or NEON), else OpenBLAS's; TUNE_MATMUL, own or
- * openblas, says otherwise. */
+/* Use our own products if compiled for vectors of 256 bits or more, or for NEON; otherwise
+ * OpenBLAS. The environment variable TUNE_MATMUL (own, openblas) overrides this. */
 static int choose_matmul(struct tune_device *dev)
 {
     struct tune_cpu *cpu = dev->state;
@@ -254,8 +258,8 @@ static int choose_matmul(struct tune_device *dev)
     return 0;
 }
 
-/* As many threads as OpenMP will really give: OMP_THREAD_LIMIT and the like allow fewer than are asked for. Where it finds
- * no memory for one, its library ends the process: so that is looked at before. */
+/* Count the threads that OpenMP really provides; OMP_THREAD_LIMIT and the like may allow fewer.
+ * OpenMP ends the process if it lacks memory for a thread, so memory is checked first. */
 static int start_threads(struct tune_device *dev)
 {
     int wanted = dev->threads;
@@ -269,7 +273,7 @@ static int start_threads(struct tune_device *dev)
                             (double)limits[i].bytes / 1048576, limits[i].what);
         return -1;
     }
-    omp_set_dynamic(0); /* else every region may have another number */
+    omp_set_dynamic(0); /* otherwise each region may get another number of threads */
 #pragma omp parallel num_threads(wanted)
 #pragma omp single
     dev->threads = omp_get_num_threads();

@@ -1,11 +1,11 @@
-/* cross_entropy.c - log softmax and its gradient, in place over a chunk of logits. */
+/* cross_entropy.c - log softmax and its gradient, in place in a chunk of logits. */
 #include "devices/cpu/cpu.h"
 
 #include <math.h>
 
 #include "devices/record.h"
 
-/* exp(x - max) in x's place; *sum is their sum. Returns max. */
+/* Replace x by exp(x - max); *sum is their sum. Returns max. */
 static float row_exp(float *x, int64_t V, float *sum)
 {
     float max = -INFINITY, total = 0;
@@ -39,7 +39,7 @@ int tune_cpu_cross_entropy_rows(struct tune_device *dev, struct tune_tensor *log
         for (int64_t m = begin; m < end; m++) {
             float *x = (float *)tune_cpu_data(logits) + m * V, sum, label_logit = x[label[m]], f = weight ? weight[row[m]] : 1;
             float max = row_exp(x, V, &sum);
-            /* the difference first: the logarithm of a sum near 1 would drown in a large max */
+            /* subtract max first: log(sum) is small and would lose digits next to a large max */
             double log_prob = (double)label_logit - max - log((double)sum);
             loss -= f * log_prob;
             if (probs)

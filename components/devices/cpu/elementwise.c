@@ -1,4 +1,4 @@
-/* elementwise.c - embedding, bias, rope, swiglu, gather: what is bound by memory. */
+/* elementwise.c - operations limited by memory bandwidth: embedding, bias, rope, swiglu, gather. */
 #include "devices/cpu/cpu.h"
 
 int tune_cpu_axpby(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, float alpha, float beta)
@@ -46,7 +46,8 @@ int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, con
         return -1;
 #pragma omp parallel num_threads(dev->threads)
     {
-        /* Each thread adds its own columns of every row: no two write one number, and rows come in order. */
+        /* Each thread adds its own columns of all rows, in the order of rows. No two threads share
+         * an element. */
         int64_t begin, end;
         float *work = tune_cpu_work(dev);
         tune_cpu_piece(C, 16, &begin, &end);
@@ -170,7 +171,7 @@ int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_
             const float *d = tune_cpu_in(dh, n * F, F, work + 2 * F);
             float *dgate = tune_cpu_place(dgate_up, 2 * n * F, work + 3 * F), *dup = dgate + F;
 #pragma omp simd
-            for (int64_t i = 0; i < F; i++) { /* dgate_up may be gate_up: read first, then write */
+            for (int64_t i = 0; i < F; i++) { /* dgate_up may be gate_up, so read before writing */
                 float g = gate[i], u = up[i], s = 1.0f / (1.0f + tune_cpu_exp(-g));
                 dgate[i] = d[i] * u * s * (1.0f + g * (1.0f - s));
                 dup[i] = d[i] * g * s;
@@ -181,7 +182,7 @@ int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_
     return 0;
 }
 
-/* One row from x to y, whatever their dtypes. */
+/* Copy one row of x to y, converting the dtype. */
 static void copy_row(struct tune_tensor *y, int64_t to, const struct tune_tensor *x, int64_t from, int64_t C, float *work)
 {
     float *out = tune_cpu_place(y, to * C, work + C);

@@ -1,9 +1,9 @@
-/* gemm.c - matrix products: C = beta C + alpha op(A) op(B), row-major, float32 or bfloat16 in and out,
- * NF4 in.
+/* gemm.c - matrix products: C = beta C + alpha op(A) op(B), row-major. Operands are float32,
+ * bfloat16 or NF4; C is float32 or bfloat16.
  *
- * The side of C with fewer rows or columns is packed once, by all threads together, into one
- * shared place; the other side is cut into chunks that threads claim one by one, each packed by
- * its thread when it comes to it. So every number of A and B is packed once:
+ * The side of C with fewer rows or columns is packed once by all threads into a shared buffer. The
+ * other side is cut into chunks that threads claim one by one. A thread packs its chunk itself. So
+ * every element of A and B is packed once:
  *
  *              columns of the longer side, chunks claimed in turn
  *            +------+------+------+------+------+---
@@ -11,21 +11,21 @@
  *     side   |      |      |      |      |             pack the chunk's block, go over the shared panels
  *            +------+------+------+------+------+---
  *
- * What a number of C is summed from, and in which order, depends on the shapes only: neither
- * the number of threads nor who came first changes a bit. */
+ * The order of summation depends only on the shapes. Neither the number of threads nor their timing
+ * changes a bit. */
 #include <stdlib.h>
 
 #include "devices/cpu/panel.h"
 
 enum {
-    DEPTH = 640,              /* of a packed block: a panel of B stays near the core */
-    CHUNK = 4 * NR,           /* rows or columns of a thread's chunk at most */
-    SHARED = 1 << 20,         /* floats of the shared place at most; */
-    SHARED_NARROW = 4 << 20,  /* where C is narrow, which takes all its depth in one go */
-    SHARED_ROWS = 20 * NR,    /* of the shared side packed at once; whole panels of either kind */
+    DEPTH = 640,              /* depth of a packed block: a panel of B stays in a near cache */
+    CHUNK = 4 * NR,           /* most rows or columns of a thread's chunk */
+    SHARED = 1 << 20,         /* most floats of the shared buffer; */
+    SHARED_NARROW = 4 << 20,  /* ... if C is bfloat16, which needs its whole depth at once */
+    SHARED_ROWS = 20 * NR, /* rows of the shared side packed at once, in whole panels of A and B */
 };
 
-/* Packed A has its rows side by side: the compiler is told, and needs no multiplication for an address. */
+/* Rows of packed A are adjacent. With a constant row step the compiler needs no multiplication. */
 #define TILE(W, row) tile(W, depth, a, row, a_step, b, alpha, beta, c, ldc, rows, columns)
 void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, int64_t a_step, const float *b, float alpha,
                    float beta, float *c, int64_t ldc, int64_t rows, int64_t columns)
@@ -43,8 +43,8 @@ void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, 
 /* One side of the product: rows of A or columns of B. */
 struct side {
     struct operand from;
-    const struct tune_nf4 *nf4; /* instead of from's data */
-    bool round;                 /* to bfloat16, which it is not yet */
+    const struct tune_nf4 *nf4; /* used instead of from's data */
+    bool round;                 /* round to bfloat16 */
     int64_t n;                  /* rows or columns */
     int64_t panel;              /* MR or NR */
 };
@@ -54,10 +54,10 @@ struct product {
     bool shared_is_a;
     struct tune_tensor *c;
     float alpha, beta;
-    int64_t K, depth;         /* a block's, at most */
-    int64_t s0, s1;           /* of the shared side, now packed */
-    int64_t k0, k1;           /* depth packed */
-    int64_t chunk, parts;     /* rows of a chunk; pieces of the shared side that are tasks of their own */
+    int64_t K, depth;         /* largest depth of a block */
+    int64_t s0, s1;           /* range of the shared side that is packed now */
+    int64_t k0, k1;           /* range of depth that is packed now */
+    int64_t chunk, parts; /* rows of a chunk; parts of the shared side that are separate tasks */
     float *packed;
 };
 
@@ -66,17 +66,17 @@ static int64_t width_of(const struct side *s, int64_t at)
     return s->panel == MR ? MR : panel_width(s->n - at);
 }
 
-/* Where the panel of row i begins in a packed block [i0..) of some depth. */
+/* Index in a packed block [i0..) of the panel of row i. */
 static int64_t place_of(int64_t i, int64_t i0, int64_t depth)
 {
     return (i - i0) * depth;
 }
 
-/* pack, of NF4: dequantised a piece of a row at a time, into a place that stays near the core. */
+/* Pack NF4: dequantize a piece of a row at a time, in a buffer that stays in cache. */
 static void pack_nf4(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
 {
     enum { SOME = TUNE_NF4_BLOCK };
-    float room[NR * SOME]; /* rows of a panel; or a row over a chunk */
+    float room[NR * SOME]; /* the rows of a panel, or one row of a chunk */
     _Static_assert(CHUNK <= NR * SOME, "a row of a chunk has no room");
     int64_t columns = s->from.ld, depth = k1 - k0;
     for (int64_t k = k0; s->from.by_depth && k < k1; k++) {
@@ -99,8 +99,9 @@ static void pack_nf4(const struct side *s, int64_t i0, int64_t i1, int64_t k0, i
     }
 }
 
-/* Panels of [i0,i1) and [k0,k1), one after the other. Where neighbours in memory belong to neighbouring panels, a few depths
- * of all panels are done at a time, so that each line is fetched once. */
+/* Pack panels of [i0,i1) x [k0,k1), one after the other. If neighbours in memory belong to
+ * neighbouring panels, it packs a few depths of all panels at a time. Each cache line is then
+ * fetched once. */
 static void pack(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
 {
     int64_t few = s->from.by_depth ? FEW : k1 - k0;
@@ -120,28 +121,29 @@ static void pack(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64
         }
 }
 
-/* A tile of C, through a float32 place where C is narrow. */
+/* A tile of C. If C is bfloat16, the tile goes through a float32 buffer. */
 struct target {
     float *c;
-    int64_t ld, row, column; /* of c[0] in C */
+    int64_t ld, row, column; /* row and column of c[0] in C */
 };
 
-/* A part of a matrix that will be packed next, brought near line by line while the cores multiply. */
+/* A part of a matrix that is packed next. It is prefetched line by line during the
+ * multiplication. */
 struct coming {
     const char *data;
-    int64_t rows, bytes, stride; /* of rows, and between them */
-    int64_t row, at;             /* the next line */
-    int64_t each;                /* lines to ask for with each tile */
+    int64_t rows, bytes, stride; /* bytes of a row; bytes between rows */
+    int64_t row, at;             /* the next cache line */
+    int64_t each;                /* lines to prefetch for each tile */
 };
 
-/* Rows [i0,i1), depth [k0,k1) of a side, over so many tiles. */
+/* Plan to prefetch rows [i0,i1), depth [k0,k1) of a side, during this many tiles. */
 static struct coming expect(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, int64_t tiles)
 {
     const struct operand *o = &s->from;
-    int64_t halves = s->nf4 ? 1 : o->dtype == TUNE_F32 ? 8 : 4; /* of bytes */
+    int64_t halves = s->nf4 ? 1 : o->dtype == TUNE_F32 ? 8 : 4; /* bytes of an element, times 2 */
     struct coming c = {.stride = o->ld * halves / 2};
     i1 = i1 < s->n ? i1 : s->n;
-    if (i0 >= i1 || k0 >= k1 || (s->nf4 && s->nf4->below)) /* whose parts may lie anywhere */
+    if (i0 >= i1 || k0 >= k1 || (s->nf4 && s->nf4->below)) /* NF4 parts may be anywhere in memory */
         return c;
     c.data = (const char *)o->data + (o->by_depth ? k0 * o->ld + i0 : i0 * o->ld + k0) * halves / 2;
     c.rows = o->by_depth ? k1 - k0 : i1 - i0;
@@ -162,14 +164,14 @@ static void ask(struct coming *c)
     }
 }
 
-/* Packed block of chunk rows [i0,i1) against shared panels [s0,s1), depth [k0,k1). */
+/* Multiply chunk rows [i0,i1) by shared panels [s0,s1), over depth [k0,k1). */
 static void multiply(const struct product *p, const float *chunk, int64_t i0, int64_t i1, int64_t s0, int64_t s1, int64_t k0,
                      int64_t k1, float beta, const struct target *t, struct coming *next)
 {
     const struct side *a = p->shared_is_a ? &p->shared : &p->chunked, *b = p->shared_is_a ? &p->chunked : &p->shared;
     int64_t depth = k1 - k0, m0 = p->shared_is_a ? s0 : i0, m1 = p->shared_is_a ? s1 : i1;
     int64_t n0 = p->shared_is_a ? i0 : s0, n1 = p->shared_is_a ? i1 : s1;
-    /* The shared place holds whole depths, block after block: [k block][panel]. */
+    /* The shared buffer holds whole depths, block after block: [k block][panel]. */
     const float *block = p->packed + (k0 - p->k0) * up(p->s1 - p->s0, p->shared.panel);
     for (int64_t m = m0; m < m1; m += MR)
         for (int64_t n = n0; n < n1; n += NR) {
@@ -182,7 +184,8 @@ static void multiply(const struct product *p, const float *chunk, int64_t i0, in
         }
 }
 
-/* Chunk and piece of the shared side number task; work: the chunk's packed block, and C's tile where C is narrow. */
+/* Do one task: a chunk times a part of the shared side. work: room for the packed chunk, and for
+ * C's tile if C is bfloat16. */
 static void do_task(const struct product *p, int64_t task, int threads, float *work)
 {
     int64_t i0 = task / p->parts * p->chunk, i1 = i0 + p->chunk < p->chunked.n ? i0 + p->chunk : p->chunked.n;
@@ -211,7 +214,7 @@ static void do_task(const struct product *p, int64_t task, int threads, float *w
         tune_cpu_out(p->c, m * apart + n0, n1 - n0, t.c + (m - m0) * t.ld);
 }
 
-/* The shared side's panels, all their depth, by all threads: some neighbouring panels at a time. */
+/* Pack the shared side with all threads, some neighbouring panels at a time. */
 static void pack_shared(const struct product *p, int threads)
 {
     int64_t rows = up(p->s1 - p->s0, p->shared.panel), some = up(rows / (4 * threads), p->shared.panel);
@@ -252,14 +255,14 @@ static struct operand operand(const struct tune_tensor *t, bool by_depth)
     return (struct operand){tune_cpu_data(t), t->dtype, tune_tensor_stride(t), by_depth};
 }
 
-/* Depth of a block: K in equal parts, whole vectors. */
+/* Depth of a block: K in equal parts, rounded up to whole vectors. */
 static int64_t block_depth(int64_t K)
 {
     int64_t blocks = (K + DEPTH - 1) / DEPTH;
     return up((K + blocks - 1) / blocks, VL);
 }
 
-/* How much of the depth and of the shared side is packed at once; whole panels, whichever side it is. */
+/* Decide how much of the depth and of the shared side to pack at once, in whole panels. */
 static void plan(const struct product *p, int64_t *rows, int64_t *depth)
 {
     bool narrow = p->c->dtype != TUNE_F32;
@@ -269,7 +272,8 @@ static void plan(const struct product *p, int64_t *rows, int64_t *depth)
     *rows = *rows < BOTH ? BOTH : *rows > most ? most : *rows;
 }
 
-/* Chunks small enough that every thread has about four; where there are too few, the shared side is cut as well. */
+/* Make chunks small enough that every thread gets about four. If there are too few, the shared side
+ * is also split. */
 static int64_t count_tasks(struct product *p, int threads)
 {
     int64_t panels = up(p->chunked.n, p->chunked.panel) / p->chunked.panel, most = CHUNK / p->chunked.panel;

@@ -12,7 +12,7 @@ static float row_rstd(const float *x, int64_t n, float eps)
     return (float)(1.0 / sqrt(sum / (double)n + (double)eps));
 }
 
-/* dx from g = dy w of one row; add: onto what is there. */
+/* dx of one row, with g = dy w. add: add to dx instead of setting it. */
 static void row_backward(float *dx, bool add, float *dw, const float *dy, const float *x, const float *w, float rstd,
                          int64_t n)
 {
@@ -59,14 +59,15 @@ int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, st
     return 0;
 }
 
-/* A head as wide as the row. */
+/* RMSNorm of a row is the head norm with one head. */
 int tune_cpu_rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *rstd,
                              const struct tune_tensor *x, const struct tune_tensor *w, float eps)
 {
     return tune_cpu_headnorm_forward(dev, y, rstd, x, w, 0, 1, eps);
 }
 
-/* The threads' own sums of dw, [width] at the front of each one's working memory, added in the threads' order. */
+/* Add the threads' partial sums of dw, in the order of threads. Each is [width], at the front of
+ * the thread's working memory. */
 static void add_partial(struct tune_device *dev, float *dw, int64_t width)
 {
     struct tune_cpu *cpu = dev->state;
@@ -92,7 +93,7 @@ int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, s
         tune_cpu_piece(N, 1, &begin, &end);
         for (int64_t n = begin; n < end; n++) {
             float *out = tune_cpu_place(dx, n * C, work + C);
-            tune_cpu_in(dx, n * C, C, out); /* added to */
+            tune_cpu_in(dx, n * C, C, out); /* the old dx, which is added to */
             row_backward(out, true, dw ? work : NULL, tune_cpu_in(dy, n * C, C, work + 2 * C),
                          tune_cpu_in(x, n * C, C, work + 3 * C), tune_cpu_data(w), s[n], C);
             tune_cpu_out(dx, n * C, C, out);

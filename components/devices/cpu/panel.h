@@ -1,24 +1,24 @@
-/* panel.h - the inner part of every matrix product: packed panels and the kernel that multiplies
- * two of them.
+/* panel.h - the inner part of every matrix product: packed panels, and the kernel that multiplies
+ * two.
  *
  *     a panel of A: [depth, MR]       a panel of B: [depth, NR]       C tile [MR, NR] += A^T B
  *
  *                 <----- NR = 3 vectors ----->
- *        k |  b0 ............ b1 ............ b2 ............      one row a step, from the packed panel of B
- *     MR   |  every a[k,i] times b0 b1 b2, into MR * 3 vectors that stay in registers
+ *        k |  b0 ............ b1 ............ b2 ............      one row at a time, from packed B
+ *     MR   |  a[k,i] times b0 b1 b2, into MR * 3 vectors that stay in registers
  *
- * (A need not be packed: its numbers may lie any two steps apart.) MR * 3 sums, 3 vectors of B and
- * one of A fill the registers: 32 of AVX-512 and NEON, 16 of AVX2. Written with the compilers'
- * vectors, so one text serves all of them; gcc and clang both come within 1 % of the FMA peak here
- * (tests/bench/bench_gemm.c). Source of the scheme: Goto & van de Geijn 2008; Van Zee & van de
- * Geijn 2015 (BLIS). */
+ * A need not be packed: its elements may have any two strides. MR * 3 sums, 3 vectors of B and one
+ * of A fill the registers: 32 with AVX-512 and NEON, 16 with AVX2.
+ *
+ * The code uses the compilers' vector types, so the same text serves all of them. gcc and clang
+ * both reach the FMA peak within 1 % (tests/bench/bench_gemm.c). Source: Goto & van de Geijn 2008;
+ * Van Zee & van de Geijn 2015 (BLIS). */
 #ifndef TUNE_PANEL_H
 #define TUNE_PANEL_H
 
 #include "devices/cpu/cpu.h"
 
-/* the first: NEON's shapes on any processor, for tests */
-#if defined(TUNE_NEON_TILES) || defined(__aarch64__)
+#if defined(TUNE_NEON_TILES) || defined(__aarch64__) /* tests set the first on any processor */
 #define LANES 4
 #define TILE_ROWS 8
 #elif defined(__AVX512F__)
@@ -31,11 +31,10 @@
 #define LANES 4
 #define TILE_ROWS 4
 #endif
-/* BOTH: rows that are whole panels of A as well as of B. */
+/* BOTH: a number of rows that is whole panels of A and of B. */
 enum { VL = LANES, MR = TILE_ROWS, WIDE = 3, NR = WIDE * VL, BOTH = NR % MR == 0 ? NR : 2 * NR };
 _Static_assert(BOTH % MR == 0, "a panel of A would not end where one of B ends");
-/* depths packed at a time, and asked for ahead, where they lie far apart */
-enum { FEW = 16, SOON = 48 };
+enum { FEW = 16, SOON = 48 }; /* depths packed at a time; depths prefetched, if far apart */
 
 typedef float vec __attribute__((vector_size(VL * 4)));
 typedef float loose_vec __attribute__((vector_size(VL * 4), aligned(4), may_alias));
@@ -46,7 +45,7 @@ static inline int64_t up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Lanes of the first halves of a and b in turn, a0 b0 a1 b1 ...; of the second halves. */
+/* Interleave the lanes of a and b: first halves (a0 b0 a1 b1 ...), or second halves. */
 #if defined(__clang__)
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -74,8 +73,7 @@ static inline vec high(vec a, vec b)
 #endif
 }
 
-/* R rows of VL numbers to the VL columns of R numbers, one after the other: log2(R) rounds of a
- * perfect shuffle. */
+/* Transpose R rows of VL elements to VL columns of R elements, in log2(R) perfect shuffles. */
 #define ALWAYS static inline __attribute__((always_inline))
 ALWAYS void transpose(vec *r, int R)
 {
@@ -92,8 +90,8 @@ ALWAYS void transpose(vec *r, int R)
     }
 }
 
-/* A matrix to pack from: element (i,k), i along the panel, lies at data[i*ld + k], or data[k*ld +
- * i] if by_depth. */
+/* A matrix to pack. Element (i,k), i along the panel, is at data[i*ld + k], or data[k*ld + i] if
+ * by_depth. */
 struct operand {
     const void *data;
     enum tune_dtype dtype; /* F32 or BF16 */
@@ -118,13 +116,13 @@ ALWAYS vec load(const struct operand *o, enum tune_dtype dtype, int64_t at)
 
 ALWAYS float element(const struct operand *o, int64_t at)
 {
-    return o->dtype == TUNE_F32 ? ((const float *)o->data)[at] : tune_bf16_to_float(((const uint16_t *)o->data)[at]);
+    return o->dtype == TUNE_F32 ? ((const float *)o->data)[at]
+                                : tune_bf16_to_float(((const uint16_t *)o->data)[at]);
 }
 
-/* R rows from i, all there; row k of the panel is width apart, its first at out. */
+/* Pack R full rows from i. Row k of the panel is at out + k * width. */
 ALWAYS void pack_rows(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0,
-                      int64_t k1, int R, int64_t width,
-                      float *out)
+                      int64_t k1, int R, int64_t width, float *out)
 {
     int64_t k = k0;
     for (; k + VL <= k1; k += VL, out += VL * width) {
@@ -142,15 +140,15 @@ ALWAYS void pack_rows(const struct operand *o, enum tune_dtype dtype, int64_t i,
             out[j] = element(o, (i + j) * o->ld + k);
 }
 
-/* width numbers of each depth, all there. Rows to come are asked for early: they lie far apart, and
- * mostly in memory. */
+/* Pack `width` elements of each depth; all exist. Later rows are prefetched early, because they are
+ * far apart and mostly not in cache. */
 ALWAYS void pack_depth(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0,
                        int64_t k1, int width, float *out)
 {
     const int64_t size = dtype == TUNE_F32 ? 4 : 2, line = 64 / size;
     for (int64_t k = k0; k < k1; k++, out += width) {
         const char *from = (const char *)o->data + (k * o->ld + i) * size,
-            *next = from + SOON * o->ld * size;
+                   *next = from + SOON * o->ld * size;
 #pragma GCC unroll 4
         for (int64_t j = 0; j < width; j += line)
             __builtin_prefetch(next + j * size);
@@ -162,7 +160,7 @@ ALWAYS void pack_depth(const struct operand *o, enum tune_dtype dtype, int64_t i
     }
 }
 
-/* Any part of a panel, number by number: the edges of a matrix. */
+/* Pack any part of a panel, element by element, for the edges of a matrix. */
 static inline void pack_edge(const struct operand *o, int64_t i, int64_t count, int64_t width,
                              int64_t k0, int64_t k1, float *out)
 {
@@ -190,11 +188,10 @@ ALWAYS void pack_whole(const struct operand *o, enum tune_dtype dtype, int64_t i
             pack_rows(o, dtype, i + j, k0, k1, VL, width, out + j);
 }
 
-/* The panel of rows i.. (count of them, the rest up to width is zero) and depth [k0,k1), to out
- * [k1-k0, width]. width is MR for a panel of A, a multiple of VL for one of B. */
+/* Pack the panel of `count` rows from i and depth [k0,k1) to out [k1-k0, width]. Rows beyond count
+ * are zero. width is MR for a panel of A, a multiple of VL for one of B. */
 static inline void pack_panel(const struct operand *o, int64_t i, int64_t count, int64_t width,
-                              int64_t k0, int64_t k1,
-                              float *out)
+                              int64_t k0, int64_t k1, float *out)
 {
     if (count < width)
         pack_edge(o, i, count, width, k0, k1, out);
@@ -204,17 +201,17 @@ static inline void pack_panel(const struct operand *o, int64_t i, int64_t count,
         pack_whole(o, TUNE_BF16, i, width, k0, k1, out);
 }
 
-/* Panels of B are NR wide, the last one as many vectors as it needs. */
+/* Width of a panel of B: NR, or for the last one as many vectors as it needs. */
 static inline int64_t panel_width(int64_t left)
 {
     return left >= NR ? NR : up(left, VL);
 }
 
-/* c [rows <= MR, columns <= W*VL] = beta c + alpha a b. a(i,k) lies at a[i*a_row + k*a_step], for
- * all MR rows; b is a packed panel. */
+/* c [rows <= MR, columns <= W*VL] = beta c + alpha a b. a(i,k) is at a[i*a_row + k*a_step], for all
+ * MR rows. b is a packed panel. */
 ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
-                 const float *b, float alpha, float beta,
-                 float *c, int64_t ldc, int64_t rows, int64_t columns)
+                 const float *b, float alpha, float beta, float *c, int64_t ldc, int64_t rows,
+                 int64_t columns)
 {
     vec sum[MR][WIDE];
 #pragma GCC unroll 8
@@ -258,13 +255,15 @@ ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_
             memcpy(&edge[i][j * VL], &sum[i][j], sizeof(vec));
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
-            c[i * ldc + j] = beta == 0 ? alpha * edge[i][j] : beta * c[i * ldc + j] + alpha * edge[i][j];
+            c[i * ldc + j] = beta == 0 ? alpha * edge[i][j]
+                                       : beta * c[i * ldc + j] + alpha * edge[i][j];
 }
 
-/* tune_cpu_tile - the same for a panel of B width wide (VL, 2 VL or 3 VL), aligned to a vector. */
+/* tune_cpu_tile - tile for a panel of B of `width` columns (VL, 2 VL or 3 VL), aligned to a
+ * vector. */
 void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
-                   const float *b, float alpha,
-                   float beta, float *c, int64_t ldc, int64_t rows, int64_t columns);
+                   const float *b, float alpha, float beta, float *c, int64_t ldc, int64_t rows,
+                   int64_t columns);
 
 #undef ALWAYS
 #undef LANES

@@ -5,7 +5,7 @@
 
 #include "devices/record.h"
 
-/* Nobody reads errno: without -fno-math-errno clang could not make vectors of adamw's loop, and said so. */
+/* Without this attribute, clang without -fno-math-errno does not vectorize the loop of adamw. */
 extern float sqrtf(float x) __attribute__((const));
 
 int tune_cpu_sum_squares(struct tune_device *dev, tune_address step, const struct tune_tensor *numbers)

@@ -1,9 +1,8 @@
-/* family.h - what one family of models has of its own: a file each in this folder. Inside
- * components/models only.
+/* family.h - the settings that are specific to a family of models. Private to components/models.
  *
- * A new family is a file here and a line in config.c. It says what config.json means where the
- * family differs; sizes, rotary embedding and what all families share are read in config.c, and the
- * names of weights stand in models/parameters.c. */
+ * A new family is a file in this folder and a line in config.c. The file reads the keys of
+ * config.json that differ in this family. config.c reads sizes, rotary embedding and all shared
+ * keys. The names of weights are in models/parameters.c. */
 #ifndef TUNE_MODELS_FAMILY_H
 #define TUNE_MODELS_FAMILY_H
 
@@ -12,16 +11,16 @@
 /* A config.json that is being read. */
 struct tune_config_reader {
     const struct cJSON *json;
-    const char *name; /* of the file, for messages */
+    const char *name; /* the file's name, for messages */
 };
 
-/* tune_config_number - a number of object within [low, high]; where it is absent: missing, or an
- * error if missing is NaN.
- * tune_config_whole, _flag, _scalar - of the whole file: a whole number, true or false, any number.
- * -1 names file and key. */
+/* tune_config_number - read a number of object within [low, high]. If absent, the result is
+ * `missing`; a missing of NaN makes absence an error.
+ *
+ * tune_config_whole, _flag, _scalar - read an integer, a boolean or a number at the top level. All:
+ * 0, or -1 with an error that names file and key. */
 int tune_config_number(const struct tune_config_reader *r, const struct cJSON *object,
-                       const char *key, double low, double high,
-                       double missing, double *value);
+                       const char *key, double low, double high, double missing, double *value);
 int tune_config_whole(const struct tune_config_reader *r, const char *key, int low, int high,
                       double missing, int *value);
 int tune_config_flag(const struct tune_config_reader *r, const char *key, bool missing,
@@ -29,23 +28,23 @@ int tune_config_flag(const struct tune_config_reader *r, const char *key, bool m
 int tune_config_scalar(const struct tune_config_reader *r, const char *key, double missing,
                        float *value);
 
-/* tune_config_window_read - "sliding_window", of the layers from `from` on, or by_layer: of those
- * that "layer_types" names. */
+/* tune_config_window_read - read "sliding_window". It applies to layers from `from` on, or, if
+ * by_layer, to the layers that "layer_types" marks. */
 int tune_config_window_read(struct tune_model_config *c, const struct tune_config_reader *r,
                             int from, bool by_layer);
 
 struct tune_family {
-    const char *type, *class; /* "model_type"; the one of "architectures" that is supported */
-    /* where config.json does not say; 0: as many as heads, hidden / heads */
-    int kv_heads, head_dim;
-    /* What is the family's own: biases, norms of heads, multipliers, windows. The rest of *c is
-     * filled. */
+    const char *type, *class; /* value of "model_type"; the supported value of "architectures" */
+    int kv_heads, head_dim;   /* defaults if config.json has none; 0: heads, and hidden / heads */
+    /* Reads this family's own keys: biases, head norms, multipliers, windows. The rest of *c is
+     * set. */
     int (*read)(struct tune_model_config *c, const struct tune_config_reader *r);
 };
 
-/* tune_qwen_window - the window of the qwen families. */
+/* tune_qwen_window - read the sliding window of the qwen families. */
 int tune_qwen_window(struct tune_model_config *c, const struct tune_config_reader *r);
 
-extern const struct tune_family tune_family_llama, tune_family_qwen2, tune_family_qwen3, tune_family_mistral, tune_family_granite;
+extern const struct tune_family tune_family_llama, tune_family_qwen2, tune_family_qwen3,
+    tune_family_mistral, tune_family_granite;
 
 #endif

@@ -1,4 +1,4 @@
-/* llama.c - Llama 1 to 3, SmolLM and others of that class: biases where the config says so. */
+/* llama.c - Llama 1 to 3, SmolLM and other models of that class; biases as config.json says. */
 #include "core/try.h"
 #include "models/families/family.h"
 

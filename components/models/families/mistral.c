@@ -1,4 +1,4 @@
-/* mistral.c - Mistral: no biases, every layer with the same window. */
+/* mistral.c - Mistral: no biases, the same sliding window in every layer. */
 #include "core/try.h"
 #include "models/families/family.h"
 

@@ -1,4 +1,4 @@
-/* qwen2.c - Qwen 2 and 2.5: biases on queries, keys and values; windows from some layer on. */
+/* qwen2.c - Qwen 2 and 2.5: biases on q, k and v; sliding windows from some layer on. */
 #include <limits.h>
 
 #include "core/try.h"

@@ -1,4 +1,4 @@
-/* qwen3.c - Qwen 3: a norm on each head of queries and keys; biases of the attention where the config says so. */
+/* qwen3.c - Qwen 3: a norm on each head of q and k; attention biases as config.json says. */
 #include "core/try.h"
 #include "models/families/family.h"
 

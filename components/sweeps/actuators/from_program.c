@@ -191,7 +191,7 @@ static bool all_named(const cJSON *json, const char *key)
     return cJSON_IsArray(list);
 }
 
-/* What the program printed for --describe, as JSON. */
+/* Parse the program's output for --describe as JSON. */
 static cJSON *ask(const char *program)
 {
     char log[] = "/tmp/tune-describe-XXXXXX", path[TUNE_PATH_MAX];

@@ -19,7 +19,7 @@
 #include "views/svg.h"
 #include "views/text.h"
 
-/* What is drawn: the heat itself, or its neighbours joined, down x across of them a cell. */
+/* The map to draw: the heat itself, or with down x across neighbouring cells joined. */
 struct map {
     const struct tune_heat *heat;
     struct tune_scale scale;
@@ -128,7 +128,7 @@ static const char *joined_text(const struct map *m, char text[160])
 enum { LABELS = 200, SIDE = 30, GAP = 8, KEY = 120, WIDEST = 150, TALLEST = 44, AREA = 560, MOST_CELLS = 10000, MOST_ACROSS = 200 };
 enum { NAMED = 40 /* columns that each have their name, turned if need be; of more, some have */ };
 
-/* Where a map stands in its document. */
+/* The position of a map in its document. */
 struct layout {
     struct map map;
     char joined[160];
@@ -411,7 +411,7 @@ static void put_value(const struct setting *s, int64_t i, FILE *out)
         tune_shade_end(s->how, out);
 }
 
-/* What the columns are, and their names, or letters for them. */
+/* Print the columns' meaning and their names, or letters for them. */
 static void put_head(const struct setting *s, FILE *out)
 {
     const struct map *m = &s->map;
@@ -463,7 +463,7 @@ static void put_colors(const struct setting *s, int *column, FILE *out)
     tune_put_plain(out, unit);
 }
 
-/* What colours, digits and marks stand for. */
+/* Print the meaning of colours, digits and marks. */
 static void put_legend(const struct setting *s, FILE *out)
 {
     const struct map *m = &s->map;
@@ -482,7 +482,8 @@ static void put_legend(const struct setting *s, FILE *out)
         fputc('\n', out);
 }
 
-/* What the letters above the columns stand for; where there are none, the first and the last name. */
+/* Print the names behind the letters above the columns; without letters, the first and the last
+ * name. */
 static void put_names(const struct setting *s, FILE *out)
 {
     const struct tune_heat *h = s->map.heat;

@@ -134,7 +134,7 @@ static double page_width(const struct layout *l)
     return fmax(TUNE_SVG_WIDTH, l->left + RIGHT + (double)LEAST_APART * (l->d.of->count - 1));
 }
 
-/* Where axis i's title begins and ends: about the axis, within the page. */
+/* The extent of axis i's title: centred on the axis, within the page. */
 static void title_extent(const struct layout *l, int i, double *from, double *to)
 {
     double x = l->left + i * l->apart, width = fmin(tune_svg_width(l->d.of->axes[i].title), 2 * l->apart - 10);

@@ -132,7 +132,8 @@ static int take_result(struct line *n, int k, int row)
 
 /* ---- ado's rows ---- */
 
-/* Where fewer figures than results are there, they are those of the valid ones; or nobody can tell. */
+/* If there are fewer figures than results, they belong to the valid ones, or the assignment is
+ * unknown. */
 static int line_up(struct line *n, int results)
 {
     const struct tune_experiment *e = n->m->e;

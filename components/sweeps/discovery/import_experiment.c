@@ -10,7 +10,7 @@
 
 enum { MOST_VALUES = 65536 };
 
-/* What all the file's values of one input or target have in common. */
+/* Common properties of all values of an input or target in the file. */
 struct kind {
     char *name;
     bool whole, number; /* all of them */

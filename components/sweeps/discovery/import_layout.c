@@ -42,8 +42,8 @@ static bool agrees(const char *cell, const char *text, size_t length)
            (tune_import_number(cell, &a) && tune_import_number(copy, &b) && a == b);
 }
 
-/* Where "name.value" at the begin of `at` ends, value being what the cell says: at a '-', or as the last one at the end. NULL: it
- * is another. */
+/* The end of "name.value" at the start of `at`, with the cell as value: at a '-', or as the last
+ * part at the end of the text. NULL: it does not match. */
 static const char *part_end(const char *at, const char *name, const char *cell, bool last)
 {
     size_t length = strlen(name);

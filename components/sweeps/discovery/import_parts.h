@@ -24,7 +24,7 @@ struct import_field {
     int variant;            /* observed format: under which parameters */
 };
 
-/* What the columns of the file are. */
+/* The roles of the file's columns. */
 struct import_layout {
     enum import_format format;
     struct import_field *fields; /* [count] */

@@ -62,7 +62,7 @@ static struct tune_value *copy(const struct tune_value *values, int count)
 
 /* ---- entities ---- */
 
-/* Of an identifier over some of the space's dimensions (which NULL: all of them). */
+/* Hash an identifier over some of the space's dimensions (which NULL: all). */
 static int hash_values(struct tune_jobs *j, const struct tune_value *values, const bool *which, uint64_t *hash)
 {
     const char *names[TUNE_SPACE_DIMENSIONS];

@@ -466,7 +466,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the experiment's valid rows; worked out anew when there are more of them. */
+/* Median of the experiment's valid rows, recomputed when there are more rows. */
 static double median(struct tune_known *k, int protocol)
 {
     const struct tune_experiment *e = k->protocols[protocol].experiment;

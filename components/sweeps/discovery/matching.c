@@ -10,7 +10,7 @@
 #include "sweeps/discovery/dimensions.h"
 #include "sweeps/discovery/uids.h"
 
-/* What is read of a row before its inputs, and before the columns asked about. */
+/* Columns read of a row, before its inputs and the requested columns. */
 enum { STATUS, EXPERIMENT, UID, HOST_CLASS, BUILD, WEIGHTS, DATA, KEYS };
 static const enum tune_key keys[KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_EXPERIMENT, TUNE_KEY_UID, TUNE_KEY_HOST_CLASS,
                                          TUNE_KEY_BUILD,  TUNE_KEY_WEIGHTS,    TUNE_KEY_DATA};
@@ -42,7 +42,7 @@ struct reading {
     int row_room;
 };
 
-/* What belongs to one experiment while its rows are read. */
+/* State of one experiment while its rows are read. */
 struct table {
     struct reading *r;
     const struct tune_experiment *e;

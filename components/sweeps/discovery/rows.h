@@ -56,7 +56,7 @@ enum tune_accept { TUNE_ACCEPT_HOST = 1, TUNE_ACCEPT_BUILD = 2, TUNE_ACCEPT_WEIG
  * word (kind USAGE). */
 int tune_accept_read(const char *text, int *accept);
 
-/* What is known of one entity under one experiment: which row it is, and what it says in short. */
+/* The known result of an entity under an experiment: its row, and a summary. */
 struct tune_known_row {
     uint8_t uid[16];
     enum tune_status status;

@@ -123,7 +123,7 @@ static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
     return 0;
 }
 
-/* Whether an operation of this space asked for the row: 1, 0, -1. */
+/* Check if an operation of this space requested the row: 1, 0, or -1 with an error. */
 static int was_asked(struct tune_view *v, const struct tune_matching_row *row)
 {
     uint64_t hash = 0;
@@ -145,8 +145,8 @@ static bool is_input(const struct tune_protocol *p, int dimension)
     return false;
 }
 
-/* What the expression may name under a protocol: its experiment's inputs, and the space's dimensions that are none of them. Their
- * number. */
+/* Names that the expression may use under a protocol: its experiment's inputs, and the space's
+ * other dimensions. Returns their number. */
 static int list_names(const struct tune_space *s, const struct tune_protocol *p, const char **names)
 {
     int count = p->experiment->input_count;
@@ -377,7 +377,7 @@ void tune_view_rewind(struct tune_view *v)
 
 /* ---- going through ---- */
 
-/* Whether the entity in v->values is one to list: allowed, and under some experiment as asked for. */
+/* True if the entity in v->values is to be listed: allowed, and requested under some experiment. */
 static int is_wanted(struct tune_view *v)
 {
     int wanted = tune_space_allowed(v->space, v->values);

@@ -53,7 +53,8 @@ static bool names(const char *key, const struct tune_value *v)
     return !*end && wanted == number;
 }
 
-/* What {name} stands for, malloc'd: a word of the caller, a folder of the experiment, an input; "": the input's own value. */
+/* The value of {name}, allocated: a word of the caller, a folder of the experiment, or an input. ""
+ * is the input's own value. */
 static char *word(struct building *b, const char *name, size_t length, const struct tune_value *own)
 {
     if (length == 0)

@@ -174,7 +174,7 @@ bool tune_node_none(const struct tune_node *node)
     return !node || (node->type == TUNE_NODE_SCALAR && node->value.type == TUNE_VALUE_NONE);
 }
 
-/* What a node is, in words, for messages. */
+/* The kind of a node in words, for messages. */
 static const char *kind(const struct tune_node *node)
 {
     static const char *const scalars[] = {

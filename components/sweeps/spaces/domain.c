@@ -177,7 +177,8 @@ static int refuse_far(const struct tune_domain *d)
                             "or std, or the range", d->mean, d->deviation);
 }
 
-/* Of a long range with steps far smaller than the deviation, the step that the same share of the density lies below. */
+/* Draw from a long range whose step is far smaller than the deviation: the step with the same share
+ * of the density below it. */
 static int draw_dense(const struct tune_domain *d, double u, tune_index size, tune_index *i)
 {
     double half = number(&d->interval) / d->deviation / 2, low = (number(&d->low) - d->mean) / d->deviation - half;
@@ -226,7 +227,7 @@ int tune_domain_weigh(struct tune_domain *domain, struct tune_document *document
     return 0;
 }
 
-/* Of a grid, by the density at each value. */
+/* Draw from a grid, weighted by the density at each value. */
 static int draw_normal(const struct tune_domain *d, double u, tune_index size, tune_index *i)
 {
     if (!d->sums)

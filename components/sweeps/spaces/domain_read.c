@@ -9,7 +9,7 @@
 
 #define KEYS "values|domainRange|interval|variableType|probabilityFunction"
 
-/* What a domain is read with. */
+/* The state of reading a domain. */
 struct reader {
     struct tune_document *document;
     const struct tune_node *node; /* the propertyDomain */
@@ -164,8 +164,8 @@ static int read_range(const struct reader *r, struct tune_domain *domain)
     return 0;
 }
 
-/* Whether low + i*step, of an error of at most noise, differ when they are rounded to 10 decimals: steps of more than 1e-10
- * do, and those of just that where they begin at such a decimal. */
+/* True if values low + i*step, with an error of at most noise, differ after rounding to 10
+ * decimals. Steps above 1e-10 do. Steps of exactly 1e-10 do if they begin at such a decimal. */
 static bool apart(double low, double step, double noise)
 {
     double shift = low * 1e10 - rint(low * 1e10);
@@ -267,7 +267,7 @@ static void infer(struct tune_domain *domain)
         domain->type = TUNE_CONTINUOUS;
 }
 
-/* What does not go with each type. */
+/* Fields that each type excludes. */
 static const struct {
     bool values, interval, range;
 } refused[] = {

@@ -191,7 +191,7 @@ static int identifier(struct reading *r, const struct tune_node *node, const cha
     return **to ? 0 : fail(r, tune_node_get(node, "identifier"), "an empty identifier");
 }
 
-/* What a script could not tell apart. */
+/* Error for values that a script could not distinguish. */
 static bool same_variable(const char *a, const char *b)
 {
     while (*a && *b && tune_input_variable(*a) == tune_input_variable(*b)) {

@@ -128,7 +128,8 @@ static int number(struct parser *p)
     return 0;
 }
 
-/* What stands between the quotes at p->begin: a text, with Python's escapes, or between ` a name, without. */
+/* Read the text between the quotes at p->begin: a string with Python's escapes, or, between
+ * backquotes, a name without escapes. */
 static int quoted(struct parser *p)
 {
     static const char from[] = "\\'\"ntr", to[] = "\\'\"\n\t\r";

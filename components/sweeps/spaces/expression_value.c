@@ -140,7 +140,7 @@ static int of_whole(const struct run *r, enum tune_operator which, int64_t a, in
     return over ? too_large(r) : 0;
 }
 
-/* Of C's remainder, Python's, which has b's sign, and the floored quotient that belongs to it. */
+/* Convert C's remainder to Python's, which has b's sign, and the matching floored quotient. */
 static double modulo(double a, double b, double *floored)
 {
     double rest = fmod(a, b), q = (a - rest) / b;

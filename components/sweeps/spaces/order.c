@@ -18,7 +18,7 @@
 #define STREAM_DRAW        ((uint64_t)2 << 48)
 #define STREAM_PLACE       ((uint64_t)3 << 48)
 
-/* The dimension that a fraction picks a value of. */
+/* The target of one random fraction: a dimension, or an element of a vector. */
 struct axis {
     struct tune_domain domain; /* as it is drawn from */
     struct tune_value *value;

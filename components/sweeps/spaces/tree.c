@@ -104,7 +104,7 @@ int tune_tree_map(struct tune_tree *t, struct tune_node *node, size_t from, size
     for (size_t i = 0; i < count; i++)
         pairs[i] = (struct pair){t->stack[from + 2 * i], t->stack[from + 2 * i + 1], i < own ? merged + i : i - own};
     qsort(pairs, count, sizeof *pairs, by_key);
-    /* Of the pairs of one key, the last one's value stands in the first one's place. */
+    /* if a key occurs twice, the last value replaces the first one, at the first one's place */
     for (size_t i = 0, first = 0; i < count; i++) {
         if (i > 0 && strcmp(pairs[i].key->value.text, pairs[i - 1].key->value.text) != 0)
             first = i;

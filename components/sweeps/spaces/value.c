@@ -208,8 +208,8 @@ static unsigned character(const char *text, int *length)
     return c;
 }
 
-/* What Python escapes in repr(): controls, formats, separators other than the space, private and no characters. Code
- * points that are not assigned yet are not among them. */
+/* False for code points that Python's repr() escapes: control, format, separators except the space,
+ * private and non-characters. Unassigned code points are not included. */
 static bool printable(unsigned c)
 {
     static const unsigned not[][2] = {

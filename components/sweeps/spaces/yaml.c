@@ -28,7 +28,7 @@ struct reader {
     void *anchors; /* tsearch's, of struct anchor */
 };
 
-/* What has been made of an event and those that belong to it. */
+/* The node made from an event and its nested events. */
 struct made {
     const struct tune_node *node;
     int height;
@@ -51,7 +51,7 @@ static int no_memory(const struct reader *r)
     return -1;
 }
 
-/* What libyaml did not like. */
+/* Report libyaml's error. */
 static int syntax(const struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;
@@ -279,7 +279,7 @@ static int collection(struct reader *r, const yaml_event_t *event, int depth, st
     return 0;
 }
 
-/* What an event begins, within depth lists and maps. */
+/* Read the value that an event begins, inside depth lists and maps. */
 static int compose(struct reader *r, const yaml_event_t *event, int depth, struct made *made)
 {
     switch (event->type) {

@@ -140,7 +140,7 @@ static int fail(const struct tune_tree *t, const struct tune_node *node, const c
     return tune_tree_fail(t, node->line, node->column, "\"%.60s\" %s", text, what);
 }
 
-/* What is_int took. */
+/* Convert an integer that is_int accepted. */
 static int whole(struct tune_tree *t, struct tune_node *node, const char *text)
 {
     const char *s = after_sign(text);
@@ -168,7 +168,8 @@ static int whole(struct tune_tree *t, struct tune_node *node, const char *text)
     return 0;
 }
 
-/* What is_float took, or decimal digits with a point, an exponent, both or neither. */
+/* Convert a number that is_float accepted, or decimal digits with an optional point and
+ * exponent. */
 static int real(struct tune_tree *t, struct tune_node *node, const char *text)
 {
     const char *s = after_sign(text);
@@ -195,7 +196,8 @@ static int real(struct tune_tree *t, struct tune_node *node, const char *text)
     return 0;
 }
 
-/* What !!float takes besides: [-+]?[0-9_]*\.?[0-9_]*([eE][-+]?[0-9]+)?, with a digit before the exponent. */
+/* Further spellings for !!float: [-+]?[0-9_]*\.?[0-9_]*([eE][-+]?[0-9]+)?, with a digit before the
+ * exponent. */
 static bool is_decimal(const char *text)
 {
     const char *s = after_sign(text), *first = s + (*s == '.');

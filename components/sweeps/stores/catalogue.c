@@ -53,7 +53,8 @@ static struct tune_store_union *add_union(struct tune_store *s, const char *name
     return status < 0 ? NULL : u;
 }
 
-/* Where the column is in u; files have mostly the same columns in the same order, so it is first looked for at hint. */
+/* Index of the column in u. Files usually have the same columns in the same order, so hint is tried
+ * first. */
 static int find_column(const struct tune_store_union *u, const char *name, int hint)
 {
     if (hint < u->count && !strcmp(u->columns[hint].name, name))

@@ -27,7 +27,8 @@
 
 enum state { ABSENT, HELD, DONE, STALE };
 
-/* Where a process is: its pid means something only on the same boot of the same machine, in the same name space. */
+/* The identity of a process. A pid is only valid in one boot of one machine, in one pid
+ * namespace. */
 struct owner {
     char host[65], boot[48], space[48];
     int64_t pid, started;
@@ -135,7 +136,7 @@ static time_t folder_time(const char *path)
 
 /* ---- whose it is ---- */
 
-/* Whether the claim's process is not there; what cannot be seen from here goes by the file's time. */
+/* True if the claim's process is gone. If it cannot be seen from here, the file's age decides. */
 static bool is_stale(const char *path, const struct owner *o, const struct owner *me)
 {
     struct stat st;
@@ -221,7 +222,7 @@ int tune_claim_alive(const char *folder, const char *begin)
     return alive;
 }
 
-/* Whether the claim is still the last of its name; its own path says which it is. */
+/* True if the claim is still the latest of its name, according to its own path. */
 static int check_mine(const struct tune_claim *c)
 {
     char next[TUNE_PATH_MAX];

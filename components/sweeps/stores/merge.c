@@ -229,7 +229,7 @@ static int merge_records(struct tune_store *into, struct tune_store *from, const
     return status;
 }
 
-/* What came is kept, also where not everything came: the next merge brings the rest. */
+/* Rows that arrived are kept, even if some are missing. The next merge adds the rest. */
 static int finish_rows(struct tune_store *into, int status)
 {
     struct tune_error why;
@@ -378,7 +378,7 @@ static int check_table(struct check *c, const char *table, row_check *check_row)
     return more;
 }
 
-/* What each file that opened holds. */
+/* The contents of each file that could be opened. */
 static int tell_files(struct tune_store *s, void (*file)(void *context, const char *file, int64_t rows, bool checked), void *context)
 {
     for (int i = 0; i < s->file_count; i++) {

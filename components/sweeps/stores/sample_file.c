@@ -14,7 +14,7 @@
 
 #define ROW_BYTES_MAX (16 << 20)
 
-/* What is being read, for messages. */
+/* The file being read, for messages. */
 struct reading {
     hid_t file;
     const char *path;

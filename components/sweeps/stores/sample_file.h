@@ -49,7 +49,7 @@ struct tune_sample_rows {
  * memory, or columns that HDF5 cannot hold (their descriptions together have to fit 64 KiB). */
 int tune_sample_image(const struct tune_sample_rows *tables, int count, char **image, size_t *size);
 
-/* Where rows lie in a file: in pieces of piece_rows, one behind the other. */
+/* Location of rows in a file: pieces of piece_rows, one after another. */
 struct tune_sample_extent {
     int64_t rows, row_bytes, piece_rows;
     uint64_t *pieces; /* offsets; the last piece has room for piece_rows too */

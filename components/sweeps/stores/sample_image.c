@@ -96,7 +96,8 @@ static int put_texts(hid_t object, const char *name, const char *const *texts, s
     return status;
 }
 
-/* What H5TB writes, which PyTables and HDFView look for; then what a column means to us. */
+/* Attributes that H5TB writes and that PyTables and HDFView expect, then the meaning of each
+ * column. */
 static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
 {
     static const char *const roles[] = {"key", "input", "target"};
@@ -322,7 +323,8 @@ static hid_t create(struct buffer *buffer)
     return file;
 }
 
-/* Where the file ends in its buffer, which grows in large steps: its superblock says it (version 3: byte 28). */
+/* End of the file in its buffer, which grows in large steps. The superblock states it (version 3:
+ * byte 28). */
 static int measure_file(const struct buffer *b, size_t *size)
 {
     uint64_t end = 0;

@@ -223,14 +223,14 @@ static struct tune_store_file *find_file(struct tune_store *s, const char *name,
     return f;
 }
 
-/* Whether the file is the one whose structure is known. */
+/* True if this is the file whose structure is cached. */
 static bool is_known(const struct tune_store_file *f, const struct stat *st)
 {
     return f->content && st->st_dev == f->seen.st_dev && st->st_ino == f->seen.st_ino && st->st_size == f->seen.st_size &&
            st->st_mtim.tv_sec == f->seen.st_mtim.tv_sec && st->st_mtim.tv_nsec == f->seen.st_mtim.tv_nsec;
 }
 
-/* Whether somebody else replaced a file that was read. */
+/* True if another process replaced a file that was read. */
 static bool is_changed(const struct tune_store *s, const struct tune_store_file *f)
 {
     char path[TUNE_PATH_MAX];

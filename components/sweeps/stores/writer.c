@@ -349,7 +349,7 @@ static bool same_columns(const struct table *t, const struct tune_column *column
     return same;
 }
 
-/* Whether HDF5 can hold such a table at all: a file without rows is made of it. */
+/* True if HDF5 can hold such a table. It makes a file without rows to find out. */
 static int try_table(const struct table *t)
 {
     char *image = NULL;
