@@ -1,4 +1,5 @@
-/* make_news.c - the artificial sets that training speed is measured on: build/make_news news-tokens-16384plus-entries-4096
+/* make_news.c - the artificial sets that training speed is measured on: build/make_news
+ * news-tokens-16384plus-entries-4096
  *
  * One entry is a line {"output": "<text>"}. Its text is words joined by single spaces:
  *
@@ -8,13 +9,13 @@
  *     news-tokens-128kplus-entries-N     109,440 words, eight times as many: 131,072 tokens or more
  *     news-chars-C-entries-N             words without end, cut where the text has C characters, be it within a word
  *
- * Words are what white space separates in datasets/words.txt, prose of this project's own (or in --words FILE). They are taken in
- * order; behind the last one comes the first again, and an entry goes on behind the last word that the one before it
- * has, whole or in part. What is not printable ASCII is written as \uXXXX. The first rule, these escapes and Unicode's
- * white space are those of the generator that ado brings along: of the same words both make the same bytes.
+ * Words are what white space separates in datasets/words.txt, prose of this project's own (or in
+ * --words FILE). They are taken in order; after the last one comes the first again. An entry starts
+ * after the last word of the entry before it. What is not printable ASCII is written as \uXXXX.
+ * ado's own generator has the same rules, so the same words give the same bytes.
  *
- * 1,881 words share no divisor with 13,688, so that many entries follow before one comes again. No clock, locale or random
- * number has a say: the same file on every machine. */
+ * 1,881 words share no divisor with 13,688, so that many entries follow before one comes again. No
+ * clock, locale or random number has a say: the same file on every machine. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

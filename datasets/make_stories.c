@@ -1,8 +1,10 @@
-/* make_stories.c - a set of short stories from a small grammar of our own, to try a recipe on: make quickstart.
+/* make_stories.c - a set of short stories from a small grammar of our own, to try a recipe on: make
+ * quickstart.
  *
- * Each story keeps its hero, its thing and its place from the first sentence to the last, so a small model has something
- * to learn at every range: spelling, word order, who "she" is, what was lost. The same --rows and --seed give the same
- * file on every machine. One row: {"text": "..."}, 30 to 150 words. */
+ * Each story keeps its hero, its thing and its place from the first sentence to the last. So a
+ * small model has something to learn at every range. It learns spelling, word order, who "she" is,
+ * and what was lost. The same --rows and --seed give the same file on every machine. One row:
+ * {"text": "..."}, 30 to 150 words. */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,9 +39,10 @@ static const char *const weathers[] = {"rain fell", "the sun shone", "snow lay o
 static const char *const hiding[] = {"under a pile of leaves", "behind the oldest tree", "in the tall grass",
                                      "beside the well", "on top of the roof", "between two grey stones"};
 
-/* Sentences. Capitals stand for the hero, small letters for the friend: N n name, K k kind, E e he or she, M m him or her,
- * H h his or her; ^ makes the next letter a capital. T thing, C colour, P place, F food, W weather, G hiding place, R the
- * hero's trait. */
+/* Sentences with slots. Capitals stand for the hero, small letters for the friend:
+ *     N n name   K k kind   E e he or she   M m him or her   H h his or her
+ *     T thing   C colour   P place   F food   W weather   G hiding place   R the hero's trait
+ *     ^ makes the next letter a capital */
 static const char *const openings[] = {
     "Once there was a %R %K named %N who lived near %P.",
     "Near %P lived a %R %K whose name was %N.",

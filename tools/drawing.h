@@ -1,4 +1,5 @@
-/* drawing.h - what the tools that draw share: the terminal they draw in, and the picture they write. */
+/* drawing.h - what the tools that draw share: the terminal they draw in, and the picture they
+ * write. */
 #ifndef TUNE_TOOLS_DRAWING_H
 #define TUNE_TOOLS_DRAWING_H
 
@@ -13,7 +14,8 @@
 #include "files/file.h"
 #include "views/plot.h"
 
-/* drawing_unicode - the locale has drawn characters, and --ascii was not given (after setlocale). */
+/* drawing_unicode - the locale has drawn characters, and --ascii was not given (after
+ * setlocale). */
 static inline bool drawing_unicode(bool ascii)
 {
     return !ascii && !strcmp(nl_langinfo(CODESET), "UTF-8");
@@ -30,24 +32,31 @@ static inline int drawing_columns(int width, int otherwise)
 }
 
 /* drawing_terminal - how to draw there; color: auto, always or never. */
-static inline struct tune_terminal drawing_terminal(int width, int height, bool ascii, const char *color)
+static inline struct tune_terminal drawing_terminal(int width, int height, bool ascii,
+                                                    const char *color)
 {
     const char *no_color = getenv("NO_COLOR"), *true_color = getenv("COLORTERM");
-    bool colored = !strcmp(color, "always") || (!strcmp(color, "auto") && isatty(STDOUT_FILENO) && !(no_color && *no_color));
-    return (struct tune_terminal){.width = drawing_columns(width, 80), .height = height, .unicode = drawing_unicode(ascii),
-                                  .color = colored, .truecolor = true_color && (!strcmp(true_color, "truecolor") ||
-                                                                                !strcmp(true_color, "24bit"))};
+    bool colored = !strcmp(color, "always") || (!strcmp(color,
+                                                        "auto") && isatty(STDOUT_FILENO) && !(no_color && *no_color));
+    return (struct tune_terminal){.width = drawing_columns(width, 80), .height = height,
+                                  .unicode = drawing_unicode(ascii),
+                                  .color = colored, .truecolor = true_color && (!strcmp(true_color,
+                                                                                        "truecolor") ||
+                                                                                !strcmp(true_color,
+                                                                                        "24bit"))};
 }
 
-/* drawing_is_stdout - --svg leads to standard output, which others may have opened as a file: to be written on, not replaced. */
+/* drawing_is_stdout - --svg leads to standard output, which others may have opened as a file: to be
+ * written on, not replaced. */
 static inline bool drawing_is_stdout(const char *path)
 {
     struct stat st, out;
-    return path && stat(path, &st) == 0 && fstat(STDOUT_FILENO, &out) == 0 && st.st_dev == out.st_dev && st.st_ino == out.st_ino;
+    return path && stat(path, &st) == 0 && fstat(STDOUT_FILENO,
+                                                 &out) == 0 && st.st_dev == out.st_dev && st.st_ino == out.st_ino;
 }
 
-/* drawing_check - what is there may be replaced: a picture of before, an empty file, nothing; not a run.json after a slip of the
- * finger. */
+/* drawing_check - what is there may be replaced: a picture of before, an empty file, nothing; not a
+ * run.json after a slip of the finger. */
 static inline int drawing_check(const char *path)
 {
     char text[4097];
@@ -67,13 +76,16 @@ static inline int drawing_check(const char *path)
     skip = strspn(text, "\xef\xbb\xbf \t\r\n"); /* a byte order mark */
     if (text[skip] == '<' && strstr(text, "<svg") && !strstr(text, "<html"))
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "--svg %s: the file that is there is no SVG picture; expected one, which is replaced, or "
+    tune_error_set_kind(TUNE_ERROR_USAGE,
+                        "--svg %s: the file that is there is no SVG picture; expected one, which is replaced, or "
                         "a new name; remove the file if it is not needed", path);
     return -1;
 }
 
-/* drawing_write - the picture that draw(what, file) makes, under that name or on standard output. */
-static inline int drawing_write(const char *path, int (*draw)(const void *what, FILE *out), const void *what)
+/* drawing_write - the picture that draw(what, file) makes, under that name or on standard
+ * output. */
+static inline int drawing_write(const char *path, int (*draw)(const void *what, FILE *out),
+                                const void *what)
 {
     struct tune_file_writer w;
     if (drawing_is_stdout(path))

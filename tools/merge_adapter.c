@@ -1,10 +1,11 @@
-/* merge_adapter.c - a model folder with an adapter's weights in it: what any program loads that knows no adapters.
+/* merge_adapter.c - merge an adapter into its base: any program loads the resulting model folder.
  *
  *     build/merge_adapter --model models/SmolLM2-135M --adapter runs/a/checkpoint-final --output merged
  *
- * W + s B A (of DoRA scaled to its magnitude) is computed in float32 and rounded once, one piece of one tensor at a time, so a
- * model may be larger than the memory. Config and tokenizer files are the model's. An adapter that was trained on weights kept in
- * fewer bits (--base-dtype of finetune_lora) has learnt around their rounding, and is merged onto those: its file says which. */
+ * W + s B A is computed in float32 and rounded once; DoRA scales it to its magnitude. It works on
+ * one piece of one tensor at a time, so a model may be larger than memory. Config and tokenizer
+ * files are the model's. An adapter has learned around the rounding of its base (--base-dtype of
+ * finetune_lora). It is merged onto those values; its file says which. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /* adapter_config.h - PEFT's adapter_config.json as options of this library.
  *
  * It reads what PEFT up to 0.21 writes for LoRA. A key that changes the numbers and is not
- * supported is refused with its value. A list of target modules means what it means in PEFT: a
- * module is a target if its whole name, or its end after a dot, is in the list. A regular
- * expression is read if it says no more than a list:
+ * supported is refused with its value. A list of target modules works as in PEFT. A module is a
+ * target if its name, or the end of its name after a dot, is in the list. A regular expression is
+ * read if it says no more than a list:
  *
  *     ".*\.(q_proj|v_proj)"   ".*\.self_attn\.(?:q_proj|k_proj)"   "model\.layers\.0\.mlp\.up_proj"
  *

@@ -72,11 +72,11 @@ int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m,
  * 3. With options.resume, it restores weights and moments (opt NULL: none), load's place, and *at.
  * It cuts the log back (tune_logger_resume), restores the links, and removes newer checkpoints. It
  * repeats eval's evaluation of that step if a signal cut it off (NULL: none). A changed data file
- * is accepted if the rows consumed are unchanged.
- * -1 with an error, and an unchanged folder: a file is missing, or belongs to another model or
- * step; config.json, tokenizer or planned steps differ (tune_logger_changed); newer checkpoints
- * exist and overwrite is false; metrics.jsonl ends too early.
- * With options.failure all arguments are borrowed as long as c: a failing program saves them. */
+ * is accepted if the rows consumed are unchanged. -1 with an error leaves the folder unchanged. A
+ * file is missing, or belongs to another model or step. Or config.json, tokenizer or planned steps
+ * differ (tune_logger_changed). Or newer checkpoints exist and overwrite is false. Or metrics.jsonl
+ * ends too early. With options.failure all arguments are borrowed as long as c: a failing program
+ * saves them. */
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m,
                            struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_evaluator *eval,

@@ -1,9 +1,9 @@
-/* powers_of_ten.h - 10^e as a number of 128 bits, for core/decimal.c: {high, low} of the whole number
- * at or next above 10^e x 2^(127 - p), where p is floor(log2(10^e)). Its highest bit is set.
+/* powers_of_ten.h - 10^e as a number of 128 bits, {high, low}, for core/decimal.c. It is 10^e x
+ * 2^(127 - p), rounded up, with p = floor(log2(10^e)). Its highest bit is set.
  *
- * Each 27th power is stored. The others are its product with a power of 5, which is off by at most 1;
- * two bits for each power correct it. Made with exact fractions in Python; tests/test_decimal.c proves
- * every power again with whole numbers. */
+ * Each 27th power is stored. The others are its product with a power of 5, which is off by at most
+ * 1; two bits for each power correct it. Python made the tables with exact fractions.
+ * tests/test_decimal.c proves every power again with whole numbers. */
 #ifndef TUNE_CORE_POWERS_OF_TEN_H
 #define TUNE_CORE_POWERS_OF_TEN_H
 

@@ -69,9 +69,9 @@ void tune_dataset_free(struct tune_dataset *d);
 
 /* tune_dataset_rows - number of rows.
  * tune_dataset_get - row's tokens into *x, which is emptied first. Any number of threads may call
- * it. -1 with an error (file, line, reason): the row is bad. It is no JSON object or record; a
- * column is missing, double or of another type; its UTF-8 is invalid; it is too long; or its
- * conversation breaks the rules (conversation.h) or its template refuses it. */
+ * it. -1 with an error (file, line, reason): the row is bad. It is no JSON object or record, or too
+ * long, or no valid UTF-8. Or a column is missing, double or of another type. Or its conversation
+ * breaks the rules (conversation.h), or its template refuses it. */
 int64_t tune_dataset_rows(const struct tune_dataset *d);
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 

@@ -15,16 +15,15 @@ enum tune_dataset_format {
 };
 
 /* Special tokens. A row gets the tokens that the tokenizer's template adds, such as the beginning
- * of the sequence. A token that begins the row's text already is not added again.
- * In rows of plain text, the spelling of a special token is that token, as in Hugging Face.
- * Nothing else is appended, unless append_token is set.
- * In the other formats, columns hold plain text, and end_token ends an answer.
- * In a conversation, only the chat template writes special tokens, as in transformers.
+ * of the sequence. A token that begins the row's text already is not added again. In rows of plain
+ * text, the spelling of a special token is that token, as in Hugging Face. Nothing else is
+ * appended, unless append_token is set. In the other formats, columns hold plain text, and
+ * end_token ends an answer. In a conversation, only the chat template writes special tokens, as in
+ * transformers.
  *
- * Formats of rows, and the columns they read (docs/data-formats.md): text (text, or another
- * field); alpaca (instruction, output, and input, which may be empty); instruct (input, output);
- * prompt-completion (prompt, completion: strings or lists of messages); messages (messages);
- * sharegpt (conversations). A prompt template reads any columns (prompt_template.h). */
+ * Formats of rows are text, alpaca, instruct, prompt-completion, messages and sharegpt.
+ * docs/data-formats.md has their columns. A prompt template reads any columns
+ * (templates/prompt_template.h). */
 struct tune_dataset_options {
     enum tune_dataset_format format; /* BY_NAME: .jsonl, .json, .csv, .tsv, .txt. Any other name:
                                         JSONL if the file begins with '{', else text */

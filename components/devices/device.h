@@ -16,7 +16,7 @@
  * alone. TUNE_MATMUL=openblas or TUNE_MATMUL=own in the environment overrides that choice.
  *
  * With OpenBLAS, opening the device changes two things. An OpenBLAS with a thread pool of its own
- * is set to one thread: our OpenMP threads split the products, and two pools are several times
+ * is set to one thread. Our OpenMP threads split the products, and two pools are several times
  * slower. If OpenBLAS chose a kernel older than the CPU and OPENBLAS_CORETYPE is unset, it is made
  * to choose the right one. Open the device before other threads call BLAS.
  *

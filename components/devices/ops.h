@@ -1,10 +1,10 @@
 /* ops.h - the operations of a transformer, in one list. Every device implements all of them.
  *
  * Each operation stands here once: what it computes, its arguments, what it reads and writes, its
- * checks, and its cost. Four things are made from the list: the device's table (device.h);
- * functions such as tune_gemm, which check their arguments and call the table; the declarations of
- * the CPU's kernels (tune_cpu_gemm, ...); and the profiler's timing. A new operation is an entry
- * here, a kernel for each device, and a test.
+ * checks, and its cost. Four things are made from the list. The first is the device's table
+ * (device.h). Functions such as tune_gemm check their arguments and call the table. The CPU's
+ * kernels get declarations (tune_cpu_gemm, ...). The profiler gets its timing. A new operation is
+ * an entry here, a kernel for each device, and a test.
  *
  *     tune_gemm(dev, &c, &a, false, &b, true, 1, 0, TUNE_F32);
  *
@@ -273,9 +273,9 @@
 
 /* tune_row_squares(dev, squares, w) - the square of the length of each row.   squares [M] set   w
  * [M,K], any dtype of a product
- * tune_dora_scale(dev, g, inverse, magnitude, squares, b, p, aa, s) - with l the lengths of the
- * rows of W + s B A: inverse = 1/l, g = magnitude/l, both 0 where l is 0. For each row b of B, l^2
- * = squares + 2 s b.p + s^2 b (A A^T) b.
+ * tune_dora_scale(dev, g, inverse, magnitude, squares, b, p, aa, s) - scale the rows of W + s B A.
+ * l are their lengths; inverse = 1/l and g = magnitude/l, both 0 where l is 0. For each row b of B,
+ * l^2 = squares + 2 s b.p + s^2 b (A A^T) b.
  *     g, inverse set; magnitude, squares [M]   b, p = W A^T [M,r]   aa = A A^T [r,r]
  * magnitude NULL: there is no adapter; g is 1, inverse 0, and squares, b, p, aa are not read. */
 #define TUNE_ARGS_row_squares(V) V(SET, squares) V(GET, w)

@@ -49,7 +49,7 @@ int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *jso
 /* tune_model_config_window - the attention window of a layer; 0: none. */
 int tune_model_config_window(const struct tune_model_config *c, int layer);
 
-/* tune_model_config_flops - FLOPs of training on one token in rows of T: 6 per matrix weight
+/* tune_model_config_flops - FLOPs of training on one token in rows of T. It is 6 per matrix weight
  * (output projection included) + 6 L T H D for causal attention. Recomputation does not count. */
 double tune_model_config_flops(const struct tune_model_config *c, double T);
 

@@ -51,8 +51,8 @@ struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device
 /* tune_model_reserve - allocate everything for batches of up to B rows of up to T positions.
  * Nothing grows later. Call it once per model. FOR_TRAINING keeps what backward needs.
  * CHECKPOINTING keeps only each layer's input and computes the rest again in backward. -1 with an
- * error: no memory (you may try a smaller size); B*T above 2^31 - 1; T above the model's context; B
- * or T below 1. */
+ * error: B*T above 2^31 - 1, T above the model's context, B or T below 1, or no memory. You may
+ * then try a smaller size. */
 enum { TUNE_FOR_TRAINING = 1, TUNE_CHECKPOINTING = 2 };
 int tune_model_reserve(struct tune_model *m, int B, int T, int what);
 

@@ -14,8 +14,8 @@ extern "C" {
 struct tune_weights;
 
 /* tune_weights_open - map the folder's files and check every header. NULL with an error: no weights
- * (it names what it looked for), an index that names a file outside the folder, or a tensor that is
- * in no file or in two.
+ * (it names what it looked for), or an index that names a file outside the folder. Also a tensor
+ * that is in no file or in two.
  * tune_weights_close - unmap them; NULL is fine. */
 struct tune_weights *tune_weights_open(const char *folder);
 void tune_weights_close(struct tune_weights *w);

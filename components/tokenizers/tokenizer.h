@@ -1,9 +1,9 @@
 /* tokenizer.h - text to token ids and back, with exactly the ids of Hugging Face's tokenizers
  * library.
  *
- * It reads a tokenizer.json with a BPE model and one of the known pipelines: GPT-2, SmolLM2 and
- * granite-code, Llama 3, Qwen 2/2.5/3, Llama 2 and TinyLlama. Any other normalizer, pre-tokenizer,
- * pattern, post-processor or decoder is refused by name. Example:
+ * It reads a tokenizer.json with a BPE model and a known pipeline. Known are those of GPT-2,
+ * SmolLM2, granite-code, Llama 3, Qwen 2/2.5/3, Llama 2 and TinyLlama. Any other normalizer,
+ * pre-tokenizer, pattern, post-processor or decoder is refused by name. Example:
  *
  *     struct tune_tokenizer *t = tune_tokenizer_open("models/SmolLM2-135M");
  *     struct tune_encoding e = {0};

@@ -336,8 +336,9 @@ static bool is_noisy(const struct tune_curve *c)
     return c->count >= 30 && way > 4 * (high - low);
 }
 
-/* The mean of up to n neighbours on either side, as many on one as on the other, so that a slope is not bent; towards the ends
- * of the curve there are fewer, down to a third of n on the one side, or its last point would be drawn as it is. */
+/* The mean of up to n neighbours on either side, equally many on both, so that a slope stays
+ * straight. Near the ends there are fewer, down to n/3 on one side. Otherwise the last point would
+ * not be smoothed. */
 static void average(const double *from, double *to, int64_t count, int64_t n)
 {
     double sum = 0;

@@ -30,9 +30,9 @@ double tune_scale_place(const struct tune_scale *s, double value);
 const char *tune_scale_label(const struct tune_scale *s, int i, char text[32]);
 void tune_scale_ticks(struct tune_scale *s, int most);
 
-/* tune_scale_over - an axis over the values that are finite, with a share of margin on either side;
- * base: as in struct tune_plot; false: there is no value, and the axis ends at 1. tune_scale_names
- * - over count categories.
+/* tune_scale_over - an axis over the finite values, with a share of margin on either side. base: as
+ * in struct tune_plot. false: there is no value, and the axis ends at 1.
+ * tune_scale_names - an axis over count categories.
  * tune_scale_at_levels - ticks at these values instead, if they can be told apart on an axis that
  * has room for `most` labels.
  * tune_scale_spell - the unit and decimals that tell values apart by step. tune_scale_text - a

@@ -1,8 +1,9 @@
 /* shades.c - one scale of colours for both ways of drawing.
  *
- * Made in OKLab (Ottosson 2020): lightness falls from 0.955 to 0.29 while the hue turns from yellow over green to violet, in
- * steps of equal distance, 0.0245 each. So equal differences look equal, a grey print keeps the order, and so do eyes that tell
- * red from green badly. */
+ * The scale was made in OKLab (Ottosson 2020). Lightness falls from 0.955 to 0.29, and the hue
+ * turns from yellow over green to violet. Each step has the same distance, 0.0245. So equal
+ * differences look equal. A grey print keeps the order, and so do eyes that cannot tell red from
+ * green. */
 #include "views/shades.h"
 
 #include <math.h>

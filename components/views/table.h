@@ -39,9 +39,9 @@ void tune_table_shown(struct tune_table *t, double value, const char *shown);
 int tune_table_rows(const struct tune_table *t);
 const char *tune_table_cell(const struct tune_table *t, int row, int column);
 
-/* tune_table_print - print as format "table": aligned, with lines cut to width columns (0: not cut)
- * and cut_mark at their end; "csv": RFC 4180 with a heading; or "json": an array of objects, empty
- * cells null. -1 with an error: no memory. */
+/* tune_table_print - print the table. format "table" is aligned, with lines cut to width columns
+ * (0: not cut) and cut_mark at their end. "csv" is RFC 4180 with a heading. "json" is an array of
+ * objects, with null for empty cells. -1 with an error: no memory. */
 int tune_table_print(struct tune_table *t, const char *format, int width, const char *cut_mark,
                      FILE *out);
 

@@ -1,4 +1,5 @@
-/* points.h - what plot draws: the figures of a space's entities, by the values of its dimensions. */
+/* points.h - what plot draws: the figures of a space's entities, by the values of its
+ * dimensions. */
 #ifndef TUNE_TOOLS_POINTS_H
 #define TUNE_TOOLS_POINTS_H
 

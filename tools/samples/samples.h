@@ -1,4 +1,5 @@
-/* samples.h - what the files of this tool share: its flags, the store and the space it looks at, and how rows are put out. */
+/* samples.h - what the files of this tool share: its flags, the store and the space it looks at,
+ * and how rows are put out. */
 #ifndef TUNE_TOOLS_SAMPLES_H
 #define TUNE_TOOLS_SAMPLES_H
 
@@ -42,28 +43,30 @@ int samples_no_memory(void);
 const char *samples_word(int i);
 int samples_words(void);
 
-/* samples_read_catalog - the experiments, into samples; once.
- * samples_open_space - read the space file, or the one the store recorded as "space-...", and bind it, into samples.
- * samples_open_view - a view of it as --include, --where and --operation say, of rows with those columns. */
+/* samples_read_catalog - the experiments, into samples; once. samples_open_space - read the space
+ * file, or the one the store recorded as "space-...", and bind it, into samples. samples_open_view
+ * - a view of it as --include, --where and --operation say, of rows with those columns. */
 int samples_read_catalog(void);
 int samples_open_space(const char *path);
 struct tune_view *samples_open_view(const char *const *columns, int count, bool valid);
 
-/* samples_split - text's parts between commas, copies that live as long as the program: how many, or -1: more than `most`. */
+/* samples_split - text's parts between commas, copies that live as long as the program: how many,
+ * or -1: more than `most`. */
 int samples_split(const char *text, const char **parts, int most);
 
-/* samples_say_mixed - on stderr, if the view's figures are of several host classes or builds, or one entity's of several weights or
- * data.
- * samples_say_matching - on stderr, where no operation on this space measured anything that others did, or did so with
- * --until-stable. */
+/* samples_say_mixed - on stderr, if the view's figures are of several host classes or builds, or
+ * one entity's of several weights or data. samples_say_matching - on stderr, where no operation on
+ * this space measured anything that others did, or did so with --until-stable. */
 int samples_say_mixed(const struct tune_view *v);
 int samples_say_matching(struct tune_view *v);
 
-/* samples_no_such - the error that `name` is none of names[count], which it lists, the nearest first; -1. what: "property". */
+/* samples_no_such - the error that `name` is none of names[count], which it lists, the nearest
+ * first; -1. what: "property". */
 int samples_no_such(const char *what, const char *name, const char *const *names, int count);
 
-/* A pass over all columns of a table (table.c): samples_table_open - where: NULL, or --where's expression over its columns.
- * samples_table_next - 1 and the next row that meets it, 0: the end, -1. samples_table_free - also after a failed open. */
+/* A pass over all columns of a table (table.c): samples_table_open - where: NULL, or --where's
+ * expression over its columns. samples_table_next - 1 and the next row that meets it, 0: the end,
+ * -1. samples_table_free - also after a failed open. */
 struct samples_table {
     const char *name;
     const struct tune_column *columns; /* [count] keys, inputs, targets */
@@ -74,23 +77,25 @@ struct samples_table {
     const struct tune_experiment *experiment; /* NULL: not known */
     struct tune_value *values;
 };
-int samples_table_open(struct samples_table *t, struct tune_store *store, const char *name, const char *where);
+int samples_table_open(struct samples_table *t, struct tune_store *store, const char *name,
+                       const char *where);
 int samples_table_next(struct samples_table *t, const struct tune_cell **cells);
 void samples_table_free(struct samples_table *t);
 
-/* ---- put.c: rows onto samples.out as --output-format says: CSV and JSON as they come, a table for people at the end ---- */
+/* ---- put.c: rows onto samples.out as --output-format says: CSV and JSON as they come, a table for
+ * people at the end ---- */
 
 enum samples_look {
     SAMPLES_TABLE, /* texts to the left, numbers to the right */
     SAMPLES_FRAME, /* as pandas prints it; CSV with its blank first heading and row index */
 };
 
-/* samples_begin - with these headings (copied). Then cells, row by row:
- * samples_text - NULL, "": none. samples_number - with every digit, people are shown `digits` of them; whole: without decimals;
- * NaN: none. samples_numbers - several of them: one as it is (with list: as a list, too), more as a list. samples_value - a space's
- * value, as ids spell it.
- * samples_time - seconds since 1970, as a date. samples_end_row - the row is over: -1: nothing more can be written.
- * samples_end - all is put: prints what people are shown. samples_rows - how many rows there were.
+/* samples_begin - with these headings (copied). Then cells, row by row: samples_text - NULL, "":
+ * none. samples_number - with every digit, people are shown `digits` of them; whole: without
+ * decimals; NaN: none. samples_numbers - several of them: one as it is (with list: as a list, too),
+ * more as a list. samples_value - a space's value, as ids spell it. samples_time - seconds since
+ * 1970, as a date. samples_end_row - the row is over: -1: nothing more can be written. samples_end
+ * - all is put: prints what people are shown. samples_rows - how many rows there were.
  * samples_people - whether the format is the one for people. */
 int samples_begin(enum samples_look look, const char *const *headings, int count);
 void samples_text(const char *text);

@@ -29,7 +29,8 @@ struct slot {
     struct tune_command command;
     struct tune_measurement *measurement;
     struct tune_claim claim;
-    char name[48]; /* of what is measured: an index is not the same in all sweeps that share an operation */
+    /* of what is measured: an index is not the same in all sweeps that share an operation */
+    char name[48];
     char folder[TUNE_PATH_MAX];
     int attempt;
     double begin_s;
@@ -55,7 +56,8 @@ struct sweep {
     struct tune_claim own; /* says that the operation is not dead */
     struct tune_results results;
     struct tune_host host;
-    char host_class[512], host_class_before[512]; /* before: as rows have it that were written with the values of --env */
+    /* before: as rows have it that were written with the values of --env */
+    char host_class[512], host_class_before[512];
     struct program *programs; /* of the protocols */
     char *environment[MOST_ENVIRONMENT];
     int environment_count;
@@ -76,36 +78,42 @@ extern struct sweep sweep;
 /* slots.c - as many slots as measurements go on at a time. */
 int sweep_make_slots(int count);
 
-/* environment.c - what is measured sees of our environment; what --env adds is part of the host class. */
+/* environment.c - what is measured sees of our environment; what --env adds is part of the host
+ * class. */
 int sweep_set_environment(void);
 
-/* origin.c - where figures come from: builds, fingerprints, and data files that are made on first use.
+/* origin.c - where figures come from: builds, fingerprints, and data files that are made on first
+ * use.
  *
- * sweep_build - the build of the protocol's program as its file is now: it may be built anew while we measure.
- * sweep_origin - tune_jobs' question. A data file that is not there yet is made, unless nothing shall be done.
- * sweep_origin_changed - whether a job that was measured comes from elsewhere than it did when it was begun; why says it. */
+ * sweep_build - the build of the protocol's program as its file is now: it may be built anew while
+ * we measure. sweep_origin - tune_jobs' question. A data file that is not there yet is made, unless
+ * nothing shall be done. sweep_origin_changed - whether a job that was measured comes from
+ * elsewhere than it did when it was begun; why says it. */
 int sweep_words(const struct tune_experiment *e, struct tune_word words[2]);
 int sweep_build(int protocol);
-int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *origin);
+int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs,
+                 struct tune_origin *origin);
 bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
 
-/* say.c - what is printed. sweep_print - before, and the text of a file with its control characters spelled out. */
+/* say.c - what is printed. sweep_print - before, and the text of a file with its control characters
+ * spelled out. */
 void sweep_print(const char *before, const char *text);
 void sweep_clear_status(void);
 void sweep_draw_status(void);
-void sweep_tell(const struct tune_job *job, const char *what, double seconds, const double *targets, const char *why);
+void sweep_tell(const struct tune_job *job, const char *what, double seconds,
+                const double *targets, const char *why);
 void sweep_header(void);
 void sweep_summary(int stopped);
 int sweep_dry_run(void);
 
-/* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1: stopped by a signal or the time
- * limit; -1.
- * sweep_end_slots - end what runs; nothing of it is recorded. */
+/* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1:
+ * stopped by a signal or the time limit; -1. sweep_end_slots - end what runs; nothing of it is
+ * recorded. */
 int sweep_operate(void);
 void sweep_end_slots(void);
 
-/* sweep_fail - set the error; -1.
- * sweep_split - text's parts between commas, which stay text's (it is cut): how many, or -1: more than there is room for. */
+/* sweep_fail - set the error; -1. sweep_split - text's parts between commas, which stay text's (it
+ * is cut): how many, or -1: more than there is room for. */
 int sweep_split(char *text, const char **parts, int most);
 int sweep_fail(enum tune_error_kind kind, const char *text);
 
