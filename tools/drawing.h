@@ -36,14 +36,12 @@ static inline struct tune_terminal drawing_terminal(int width, int height, bool 
                                                     const char *color)
 {
     const char *no_color = getenv("NO_COLOR"), *true_color = getenv("COLORTERM");
-    bool colored = !strcmp(color, "always") || (!strcmp(color,
-                                                        "auto") && isatty(STDOUT_FILENO) && !(no_color && *no_color));
+    bool auto_colored = isatty(STDOUT_FILENO) && !(no_color && *no_color);
+    bool colored = !strcmp(color, "always") || (!strcmp(color, "auto") && auto_colored);
+    bool deep = true_color && (!strcmp(true_color, "truecolor") || !strcmp(true_color, "24bit"));
     return (struct tune_terminal){.width = drawing_columns(width, 80), .height = height,
-                                  .unicode = drawing_unicode(ascii),
-                                  .color = colored, .truecolor = true_color && (!strcmp(true_color,
-                                                                                        "truecolor") ||
-                                                                                !strcmp(true_color,
-                                                                                        "24bit"))};
+                                  .unicode = drawing_unicode(ascii), .color = colored,
+                                  .truecolor = deep};
 }
 
 /* drawing_is_stdout - --svg leads to standard output, which others may have opened as a file: to be
@@ -51,8 +49,8 @@ static inline struct tune_terminal drawing_terminal(int width, int height, bool 
 static inline bool drawing_is_stdout(const char *path)
 {
     struct stat st, out;
-    return path && stat(path, &st) == 0 && fstat(STDOUT_FILENO,
-                                                 &out) == 0 && st.st_dev == out.st_dev && st.st_ino == out.st_ino;
+    return path && stat(path, &st) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
+           st.st_dev == out.st_dev && st.st_ino == out.st_ino;
 }
 
 /* drawing_check - what is there may be replaced: a picture of before, an empty file, nothing; not a
@@ -77,8 +75,8 @@ static inline int drawing_check(const char *path)
     if (text[skip] == '<' && strstr(text, "<svg") && !strstr(text, "<html"))
         return 0;
     tune_error_set_kind(TUNE_ERROR_USAGE,
-                        "--svg %s: the file that is there is no SVG picture; expected one, which is replaced, or "
-                        "a new name; remove the file if it is not needed", path);
+                        "--svg %s: the file that is there is no SVG picture; expected one, which is "
+                        "replaced, or a new name; remove the file if it is not needed", path);
     return -1;
 }
 

@@ -250,7 +250,8 @@ static int has_record(const char *id, bool *there)
     return 0;
 }
 
-/* A name that is the user's must be new; that of an operation file, which may be used again, gets an ending where it is not. */
+/* A name from the user must be new. A name from an operation file may be used again; it then gets
+ * an ending. */
 static int name_operation(char id[128])
 {
     const char *name = my.join ? my.join : my.name ? my.name : sweep.operation.name;

@@ -28,9 +28,10 @@ void tune_put_in(FILE *out, const char *text, int width, char side, bool unicode
 void tune_put_note(FILE *out, int indent, const char *note, const char *more);
 
 /* If names do not fit under their columns, letters stand there, and a key below lists the names.
- * tune_key_letter - the letter of name i; ' ' if letters run out. tune_put_key - print "a first   b
- * second", indented, on lines of at most width columns. */
+ * tune_key_letter - the letter of name i; ' ' if letters run out.
+ * tune_put_key - print "a first   b second", indented, on lines of at most width columns. */
 char tune_key_letter(int i);
-void tune_put_key(FILE *out, const char *const *names, int count, int indent, int width, bool unicode);
+void tune_put_key(FILE *out, const char *const *names, int count, int indent, int width,
+                  bool unicode);
 
 #endif

@@ -1,7 +1,8 @@
-/* compare.c - two operations, machines, builds or stores side by side: what was measured on both, entity by entity, and how
- * much one is of the other.
+/* compare.c - compare two operations, machines, builds or stores. Each entity that was measured on
+ * both gets its figures side by side, and their ratio.
  *
- * Rows are of the same entity where their experiment and all of its inputs agree, whatever space asked for them. */
+ * Two rows belong to one entity if experiment and all inputs are equal, whatever space asked for
+ * them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

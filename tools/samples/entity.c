@@ -1,9 +1,11 @@
-/* entity.c - the page of one entity: what it is, and all that was measured of it, whatever space asked for it.
+/* entity.c - the page of one entity: its inputs, and all its measurements, whatever space asked for
+ * them.
  *
- * An identifier cannot be taken apart by itself ("a.1-b.2" may have a '-' in a value). But the rows that bear it say which inputs
- * there are and what they are, so it is read along them: which inputs, spelled "name.value" and put together in some order, it is
- * made of. Those inputs then name the rows of the same entity that another space spelled in another order; and requests name those
- * of experiments that do not take all of them, and so measured it once for several entities. */
+ * An identifier alone cannot be taken apart: "a.1-b.2" may have a '-' in a value. But rows with
+ * that identifier hold the inputs. So the text is matched with inputs spelled "name.value", in any
+ * order. Those inputs then find rows of the same entity that another space spelled in another
+ * order. Some experiments take only part of the inputs and measure several entities at once.
+ * Requests find their rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +46,8 @@ static struct {
 
 /* ---- the identifier ---- */
 
-/* How many bytes of text, up to '-' or its end, spell the cell as an identifier does (512 or 512.0 of a number); 0: it does not. */
+/* The number of bytes of text, up to '-' or its end, that spell the cell as an identifier does; 0:
+ * none. A number may be spelled 512 or 512.0. */
 static size_t spelled_at(const char *text, const struct tune_cell *cell)
 {
     char number[TUNE_DECIMAL_SIZE], whole[32] = "";

@@ -1,5 +1,5 @@
-/* plot.c - figures over the dimensions of a space, in the terminal and as SVG: curves over one dimension, a heat map over two,
- * parallel coordinates over more. */
+/* plot.c - figures over the dimensions of a space, in the terminal and as SVG. One dimension gives
+ * curves, two a heat map, more parallel coordinates. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

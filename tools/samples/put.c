@@ -1,4 +1,5 @@
-/* put.c - rows put out as CSV, JSON or a table: cell by cell, so that a million of them need no room; but the table for people. */
+/* put.c - print rows as CSV, JSON or a table. CSV and JSON are printed cell by cell, so a million
+ * rows need no memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

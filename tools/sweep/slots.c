@@ -32,8 +32,8 @@ static int fill_slot(struct slot *slot, const int *cpus, int count)
     return 0;
 }
 
-/* Whole cores, the same number for each slot; a rest stays idle, and so do threads where cores have different numbers of them, so
- * that all slots are alike. */
+/* Each slot gets the same number of whole cores; the rest stays idle. Where cores have different
+ * numbers of threads, surplus threads stay idle too. So all slots are alike. */
 int sweep_make_slots(int count)
 {
     int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], n, each;

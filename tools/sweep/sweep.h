@@ -11,8 +11,8 @@
 
 struct sweep_flags {
     struct tune_flags tune;
-    const char *space, *operation, *store, *experiments, *configuration, *order, *sampler, *grouping, *entities, *filter, *name, *join,
-        *resume, *accept, *environment, *describe;
+    const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
+        *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe;
     int in_flight, retries, repeat;
     int64_t seed;
     double time_limit, timeout, grace, until_stable;
