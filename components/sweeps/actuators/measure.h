@@ -1,17 +1,18 @@
-/* measure.h - one measurement: an experiment's program run on one entity, its report checked and
- * reduced to targets.
+/* measure.h - one measurement: run an experiment's program on one entity, check its report, reduce
+ * it to targets.
  *
  *     struct tune_measurement *m = tune_measurement_start(&options);
  *     do poll(tune_measurement_descriptor(m)); while (tune_measurement_next(m, &result) == 0);
  *     result.status, result.reason, result.targets[i]
  *     tune_measurement_free(m);
  *
- * Each run has a fresh folder of its own below options.folder, with log.txt and whatever the
- * program writes there. What its end means: exit 0, a report with all targets    valid; is_valid 0
- * in it: invalid exit 3, SIGKILL (of a script: 137) by the kernel for want of memory    invalid:
- * this configuration cannot run here anything else (another exit code or signal, time-out, no
- * report, or one that is not to be believed)    failed With experiment.runs above 1 the runs follow
- * each other; one that is not valid ends the measurement, unless targets count how runs end. */
+ * Each run has a new folder below options.folder, with log.txt and the program's own files. The end
+ * of a run decides the status:
+ *     valid      exit code 0 and a report with all targets
+ *     invalid    is_valid 0 in the report; exit code 3; or a kill for want of memory
+ *     failed     anything else: exit code, signal, time-out, no report, or a bad one
+ * If experiment.runs is above 1, runs follow each other. A run that is not valid ends the
+ * measurement, unless targets count how runs end. */
 #ifndef TUNE_ACTUATORS_MEASURE_H
 #define TUNE_ACTUATORS_MEASURE_H
 
@@ -29,51 +30,56 @@ struct tune_measure_options {
     const struct tune_value *inputs;      /* [input_count] */
     const struct tune_command *command;   /* of these inputs */
     const char *program;                  /* a path with a '/' */
-    const char *folder;                   /* of the measurement; made; must not be there */
-    /* NULL at its end; TUNE_NONCE, TUNE_OUTPUT (absolute), the command's are added */
+    /* folder of the measurement; it is made and must not exist */
+    const char *folder;
+    /* ends with NULL; TUNE_NONCE, TUNE_OUTPUT and the command's are added */
     const char *const *environment;
     double limit_s, grace_s;              /* of one run; limit 0: none */
     int64_t log_limit;
-    const int *cpus;                      /* [cpu_count] it may use; NULL: as we */
+    const int *cpus;                      /* [cpu_count] processors it may use; NULL: ours */
     int cpu_count;
-    /* nobody else's meanwhile (machine/child.h); the wait for them is no part of seconds */
+    /* reserve them (machine/child.h); the wait does not count in seconds */
     bool own_cpus;
 };
 
 struct tune_result {
     enum tune_status status;
-    /* why it is not valid; of runs that are counted, why the first one was not; "" */
+    /* why it is not valid; "": nothing to say */
     char reason[1024];
-    double *targets;                      /* [target_count], NAN: absent; the measurement's */
+    /* [target_count]; NAN: absent; belongs to the measurement */
+    double *targets;
     double started_s, seconds;            /* since 1970; of the whole measurement */
-    double waited_s;                      /* for processors of its own; not in them */
+    double waited_s;                      /* wait for its own processors; not in seconds */
     int run;                              /* runs that ended */
 };
 
 struct tune_measurement;
 
-/* tune_measurement_start - begin the first run. NULL with an error: the folder cannot be made, no
- * process.
- * tune_measurement_descriptor - readable when tune_measurement_next has something to do: 1 with
- * *result (until free): it is over; 0: the next run began; -1: our own side failed (disk full, no
- * process). It waits for the end of the run where that did not come yet.
- * tune_measurement_stop - end the run; the status is then STOPPED unless it was over already. */
+/* tune_measurement_start - begin the first run. NULL with an error: the folder cannot be made, or
+ * no process.
+ * tune_measurement_descriptor - a descriptor that is readable when tune_measurement_next has
+ * something to do.
+ * tune_measurement_next - wait for the end of the run. 1: the measurement is over; *result is valid
+ * until free. 0: the next run began. -1 with an error: our own side failed, such as a full disk.
+ * tune_measurement_stop - end the run. The status is then STOPPED, unless it was over.
+ * tune_measurement_free - free it; NULL is fine. */
 struct tune_measurement *tune_measurement_start(const struct tune_measure_options *options);
 int tune_measurement_descriptor(const struct tune_measurement *m);
 int tune_measurement_next(struct tune_measurement *m, struct tune_result *result);
 void tune_measurement_stop(struct tune_measurement *m);
 void tune_measurement_free(struct tune_measurement *m);
 
-/* tune_measurement_folder - of the run that is going on: where its metrics.jsonl appears. */
+/* tune_measurement_folder - folder of the current run, where its metrics.jsonl appears. */
 const char *tune_measurement_folder(const struct tune_measurement *m);
 
-/* tune_program_find - the file that a program named by an experiment is: with a '/' from the
- * experiment's own folder (or absolute), else beside the program that asks, else in PATH. -1 with
- * an error: not there (what to make), not executable. */
+/* tune_program_find - the file of an experiment's program. With a '/', it is relative to the
+ * experiment's folder, or absolute. Otherwise it is beside the program that asks, or in PATH. -1
+ * with an error: absent (with what to make), or not executable. */
 int tune_program_find(const struct tune_experiment *e, const char *program,
                       char path[TUNE_PATH_MAX]);
 
-const char *tune_status_name(enum tune_status status); /* "valid", "invalid", "failed", "stopped" */
+/* tune_status_name - "valid", "invalid", "failed", "stopped". */
+const char *tune_status_name(enum tune_status status);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,9 @@
-/* matching.h - the entities of a space that a store has rows of, whoever measured them, and where
- * those rows lie.
+/* matching.h - the entities of a space that a store has rows of, whoever measured them, and the
+ * places of those rows.
  *
- * An experiment may take only some of the space's dimensions. Its row then is of every entity that
- * agrees in those: of a space that can be counted all of them, up to TUNE_MATCHING_SHARED of one
- * row; else those that other rows are of. */
+ * An experiment may take only some of the space's dimensions. Its row then belongs to every entity
+ * with these values. In a space that can be counted these are all such entities, up to
+ * TUNE_MATCHING_SHARED per row. Otherwise they are those that other rows name. */
 #ifndef TUNE_DISCOVERY_MATCHING_H
 #define TUNE_DISCOVERY_MATCHING_H
 
@@ -16,21 +16,21 @@ extern "C" {
 #define TUNE_MATCHING_SHARED 65536
 
 struct tune_matching_entity {
-    tune_index index;            /* in the grid; of a space that cannot be counted, 0 */
-    /* [space->count] of such a one, the matching's; else NULL: they follow from the index */
+    tune_index index;            /* index in the grid; 0 if the space cannot be counted */
+    /* [space->count] values, if the space cannot be counted; else NULL */
     struct tune_value *values;
     uint64_t measured;           /* bit p: protocol p has a result (valid or not) */
 };
 
-/* A row of the store that is of one of them. */
+/* A row of the store that belongs to one of them. */
 struct tune_matching_row {
     int entity;
-    /* whose other inputs (parameters, defaults) are the row's; -1: none's */
+    /* protocol whose other inputs (parameters, defaults) equal the row's; -1: none */
     int16_t protocol;
     uint8_t status;              /* enum tune_status */
-    /* its experiment takes only some of the dimensions: it may be of other entities, too */
+    /* its experiment takes only some dimensions, so it may belong to more entities */
     bool shared;
-    int origin;                  /* its number among origins */
+    int origin;                  /* index into origins */
     struct tune_place place;
     uint8_t uid[16];
 };
@@ -44,18 +44,19 @@ struct tune_matching {
     int row_count;
     struct tune_origin *origins;           /* [origin_count] */
     int origin_count;
-    /* [row_count][words], a bit for each column asked about: the row has a value in it */
+    /* [row_count][words] a bit for each requested column: the row has a value in it */
     uint64_t *present;
     int words;
-    /* rows that name no experiment as its table does, or no uid: of nothing */
+    /* rows that name no experiment of their table, or have no uid */
     int64_t strays;
     void *memory;
 };
 
-/* tune_matching_read - of the rows of the protocols' experiments, those whose entity is in the
- * space; and which of columns[] each has a value in. At most 64 protocols. The space is borrowed.
- * -1 with an error.
- * tune_matching_values - of entity i, into values[space->count]. */
+/* tune_matching_read - find the rows of the protocols' experiments whose entity is in the space,
+ * and which of columns[] have a value. At most 64 protocols. The space is borrowed. -1 with an
+ * error.
+ * tune_matching_values - the values of entity i, into values[space->count].
+ * tune_matching_free - free what read took. */
 int tune_matching_read(struct tune_matching *m, struct tune_store *s,
                        const struct tune_space *space,
                        const struct tune_protocol *protocols, int count, const char *const *columns, int column_count);

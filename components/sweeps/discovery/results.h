@@ -1,5 +1,5 @@
-/* results.h - what came of a job, written into the store: rows, requests, and the record of the
- * operation beside them. */
+/* results.h - write the result of a job into the store: rows, requests, and the record of the
+ * operation. */
 #ifndef TUNE_DISCOVERY_RESULTS_H
 #define TUNE_DISCOVERY_RESULTS_H
 
@@ -7,7 +7,7 @@
 #include "sweeps/discovery/jobs.h"
 #include "sweeps/stores/claim.h"
 
-#define TUNE_OPERATION_CLAIM "sweep-" /* begins the claims of processes that work at an operation */
+#define TUNE_OPERATION_CLAIM "sweep-" /* claims of processes that work at an operation begin so */
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,7 +15,7 @@ extern "C" {
 
 struct cJSON;
 
-/* Whose results these are. Texts are borrowed. */
+/* The operation that the results belong to. Texts are borrowed. */
 struct tune_results {
     struct tune_store *store;
     const struct tune_space *space;
@@ -23,13 +23,13 @@ struct tune_results {
     const char *operation, *space_id, *generator, *host;
 };
 
-/* tune_results_announce - the tables of the protocols' experiments, before the first row.
- * tune_results_fit - 0: the store takes a row of this job; -1: something of it is too long. For
- * before it is measured.
- * tune_results_measured - a row of the job and, where it is the job's last attempt, its request;
- * its uid into uid. When it returns 0 both are on the disk.
- * tune_results_refused - likewise, of a job that is not run: is_valid 0.
- * tune_results_replayed - a request for each of the job's known rows. */
+/* tune_results_announce - announce the tables of the protocols' experiments, before the first row.
+ * tune_results_fit - whether the store takes a row of this job: 0, or -1 with an error: something
+ * is too long. Ask before measuring.
+ * tune_results_measured - append a row of the job and, for its last attempt, its request; its uid
+ * into uid. 0: both are on the disk.
+ * tune_results_refused - the same for a job that cannot run: is_valid 0.
+ * tune_results_replayed - append a request for each known row of the job. */
 int tune_results_announce(const struct tune_results *r);
 int tune_results_fit(const struct tune_results *r, const struct tune_job *job);
 int tune_results_measured(const struct tune_results *r, const struct tune_job *job,
@@ -38,28 +38,29 @@ int tune_results_measured(const struct tune_results *r, const struct tune_job *j
 int tune_results_refused(const struct tune_results *r, const struct tune_job *job, uint8_t uid[16]);
 int tune_results_replayed(const struct tune_results *r, const struct tune_job *job);
 
-/* The record of an operation: <store>/operations/<id>.json. What it was asked, so that it can go
- * on; how far it came. */
+/* The record of an operation, <store>/operations/<id>.json: its options, so that it can resume, and
+ * how far it came. */
 struct tune_operation_record {
-    char id[128], space[32];      /* "space-1a2b3c", the file spaces/<it>.yaml or .json beside */
-    /* order, selector, filter, memoize, repeat, accept are recorded */
+    char id[128], space[32];      /* "space-1a2b3c"; the space is recorded in spaces/ */
+    /* recorded are order, selector, filter, memoize, repeat and accept */
     struct tune_jobs_options options;
-    const char **grouping;        /* of the order; the record's */
+    const char **grouping;        /* grouping of the order; belongs to the record */
     int retries;
     double until_stable;
-    /* "running", "finished", "stopped", "failed"; read: "dead", for "running" without a process */
+    /* "running", "finished", "stopped" or "failed"; read also "dead": running without a process */
     char status[16];
     double started_s, ended_s;    /* since 1970; 0: not yet */
     int64_t planned, replayed, refused;
-    int64_t measured, failed, invalid; /* failed and invalid are of those that were measured */
-    struct cJSON *json;           /* as it was read; NULL: new */
+    int64_t measured, failed, invalid; /* failed and invalid count among the measured ones */
+    struct cJSON *json;           /* the record as it was read; NULL: new */
 };
 
-/* tune_operation_begin - let others see that this process works at the operation, until it ends;
- * the claim is to be renewed. Before its record is written.
- * tune_operation_record_write - replace the file. tune_operation_record_read - -1: not there (names
- * those that are), or it makes no sense.
- * tune_operation_record_free - what read took. */
+/* tune_operation_begin - claim the operation, so that others see that this process works at it.
+ * Call it before its record is written, and renew the claim.
+ * tune_operation_record_write - write the record, replacing it.
+ * tune_operation_record_read - read it. -1 with an error: absent (it names those there are), or
+ * bad.
+ * tune_operation_record_free - free what read took. */
 int tune_operation_begin(struct tune_store *s, const char *id, struct tune_claim *claim);
 int tune_operation_record_write(struct tune_store *s, const struct tune_operation_record *record);
 int tune_operation_record_read(struct tune_store *s, const char *id,

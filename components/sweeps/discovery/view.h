@@ -1,17 +1,17 @@
-/* view.h - what is "in" a space: ado's four views of it over a store.
+/* view.h - the entities "in" a space: ado's four views of it over a store.
  *
- * measured     asked for by operations on this very space (sampled, in ado's documents) matching
- * in the store and in the space, whoever measured it missing      entities of the grid without a
- * result in the store unmeasured   entities of the grid that no operation on this space has a
- * result of (unsampled)
+ *     measured     requested by operations on this space (ado's documents: sampled)
+ *     matching     in the store and in the space, whoever measured it
+ *     missing      entities of the grid without a result in the store
+ *     unmeasured   entities of the grid without a result of an operation on this space (unsampled)
  *
- * The first two are groups of results: one entity under one experiment, with all its results
- * (repeats, other hosts). The others are entities alone. Groups come entity by entity, first
- * measured first, experiments in the space's order; reading them in that order goes through the
+ * The first two give groups of results: one entity under one experiment with all its results
+ * (repeats, other hosts). The others give entities alone. Groups come entity by entity, first
+ * measured first, and experiments in the space's order. Reading in that order goes through the
  * files once. Example:
  *
- *     struct tune_view *v = tune_view_open(store, space, protocols, &(struct tune_view_options){.include = TUNE_VIEW_MATCHING,
- * ...});
+ *     struct tune_view_options o = {.include = TUNE_VIEW_MATCHING, ...};
+ *     struct tune_view *v = tune_view_open(store, space, protocols, &o);
  *     while ((more = tune_view_next(v, &group)) == 1)
  *         for (int k = 0; k < group.results && (cells = tune_view_cells(v, k)); k++)
  *             ... group.entity[d], cells[i].number */
@@ -28,57 +28,54 @@ enum tune_view_include { TUNE_VIEW_MEASURED, TUNE_VIEW_MATCHING, TUNE_VIEW_MISSI
 
 struct tune_view_options {
     enum tune_view_include include;
-    /* an expression over the experiments' inputs and the dimensions; NULL: all. Rows of an
-     * experiment without one of the inputs that it names do not meet it */
+    /* Expression over the experiments' inputs and the dimensions; NULL: all. A row whose experiment
+     * lacks a named input does not match. */
     const char *where;
-    const char *operation;          /* measured: of this operation only; NULL: of all */
-    bool failed;                    /* rows that failed are results, too (without values) */
-    bool valid;                     /* only rows that are valid are */
-    /* [column_count] what tune_view_cells gives: keys, inputs, targets; nothing else is read */
+    const char *operation;          /* measured: only of this operation; NULL: of all */
+    bool failed;                    /* count failed rows as results too (they have no values) */
+    bool valid;                     /* count valid rows only */
+    /* [column_count] the columns that tune_view_cells gives; no others are read */
     const char *const *columns;
     int column_count;
 };
 
 struct tune_view_group {
     const struct tune_value *entity; /* [space->count] */
-    /* the entity is that of the group before this one, under another experiment */
+    /* the entity is that of the previous group, under another experiment */
     bool goes_on;
-    int protocol;                    /* -1 in missing and unmeasured */
+    int protocol;                    /* -1 for missing and unmeasured */
     int results;
 };
 
-/* Where the rows of a view come from: more than one of a kind means that figures are mixed.
- * Entities may well have weights or data of their own, so those are mixed where the results of one
- * entity differ in them. */
+/* Origins of a view's rows. Above 1, figures are mixed. Entities may have weights or data of their
+ * own, so those are mixed only if the results of one entity differ. */
 struct tune_view_origins {
     int host_classes, builds;
     bool weights, data;
 };
 
-/* How many entities, whatever `where` and `include` say. Results: of the space's experiments with
- * its parameters; failed ones are none. */
+/* Numbers of entities, whatever `where` and `include` say. Failed rows are no results. */
 struct tune_view_counts {
-    /* entities with results that operations on this space asked for; of all its experiments; of
-     * some */
+    /* entities with results of operations on this space: all; with all experiments; with some */
     int64_t measured, measured_all, measured_partly;
-    /* entities in the store; with a result; with one of every experiment */
+    /* entities in the store: all; with a result; with one of every experiment */
     int64_t matching, matching_results, matching_all;
 };
 
 struct tune_view;
 
-/* tune_view_open - NULL with an error: missing or unmeasured of a space that cannot be counted; a
- * bad expression (kind USAGE).
- * tune_view_next - 1 and the next group (valid until the next call), 0: the end, -1.
- * tune_view_rewind - begin again.
- * tune_view_cells - of the present group's result k, the options' columns; valid until the next
- * call of it. A column that the experiment or a file does not have is absent. NULL with an error.
- * tune_view_present - some result of the view under protocol p (-1: any) has a value in column i.
- * tune_view_mixed - how many host classes and builds there are under one experiment, of the one
- * that has most; and whether weights or data are mixed under any.
- * tune_view_counted - the counts.
- * tune_view_strays - rows of the experiments' tables that name no experiment, or have no uid: the
- * view leaves them out. */
+/* tune_view_open - open a view. NULL with an error: missing or unmeasured of a space that cannot be
+ * counted, or a bad expression (kind USAGE).
+ * tune_view_free - close it; NULL is fine.
+ * tune_view_next - 1 and the next group, valid until the next call; 0 at the end; -1 with an error.
+ * tune_view_rewind - start again.
+ * tune_view_cells - the options' columns of result k of the current group, valid until the next
+ * call. A column that the experiment or a file lacks is absent. NULL with an error.
+ * tune_view_present - whether a result under protocol p (-1: any) has a value in column i.
+ * tune_view_mixed - the most host classes and builds under one experiment; and whether weights or
+ * data are mixed.
+ * tune_view_counted - the numbers of entities.
+ * tune_view_strays - rows that name no experiment or have no uid; the view leaves them out. */
 struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space,
                                  const struct tune_protocol *protocols,
                                  const struct tune_view_options *options);
@@ -91,8 +88,8 @@ int tune_view_counted(struct tune_view *v, struct tune_view_counts *counts);
 int64_t tune_view_strays(const struct tune_view *v);
 void tune_view_free(struct tune_view *v);
 
-/* tune_view_operations - ids of the operations on this space that the store has records of, sorted;
- * *count; freed by tune_store_records_free. A record that makes no sense is of none. */
+/* tune_view_operations - sorted ids of the operations on this space that the store has records of,
+ * *count of them. Free with tune_store_records_free. A bad record belongs to no space. */
 char **tune_view_operations(struct tune_store *s, const struct tune_space *space, int *count);
 
 #ifdef __cplusplus

@@ -1,18 +1,19 @@
-/* document.h - a file of settings as a tree that remembers its lines: YAML as PyYAML's safe loader
- * reads it, or JSON.
+/* document.h - a settings file as a tree that knows its lines: YAML as PyYAML's safe loader reads
+ * it, or JSON.
  *
- * ado's files are YAML 1.1 with PyYAML's rules for plain scalars: yes, no, on and off are booleans,
- * 1e5 is a text, 310e50 too, 1_000 is 1000, 010 is 8, 1:30 is 90, ~ is None, a date is a text. A
- * file whose name ends in .json holds the same keys in strict JSON, where 1e5 is a number. Anchors,
- * aliases and << work; an alias within itself, or a tree of more than TUNE_DOCUMENT_NODES nodes
- * when aliases are written out, is an error, and so are duplicate keys. Everything lives until
+ * ado's files are YAML 1.1 with PyYAML's rules for plain scalars. yes, no, on and off are booleans.
+ * 1e5 and 310e50 are texts. 1_000 is 1000, 010 is 8, 1:30 is 90, ~ is None, and a date is a text. A
+ * file ending in .json holds the same keys in strict JSON, where 1e5 is a number.
+ *
+ * Anchors, aliases and << work. These are errors: an alias within itself, more than
+ * TUNE_DOCUMENT_NODES nodes with aliases written out, and duplicate keys. Everything lives until
  * tune_document_free. Example:
  *
  *     struct tune_document *d = tune_document_read("space.yaml");
  *     const struct tune_node *spaces = tune_node_get(d->root, "entitySpace");
  *     if (spaces->type != TUNE_NODE_LIST)
  *         return tune_document_fail(d, spaces, "entitySpace must be a list of properties");
- *                                                 "space.yaml:12:3: entitySpace must be a list of properties" */
+ *                             "space.yaml:12:3: entitySpace must be a list of properties" */
 #ifndef TUNE_SPACES_DOCUMENT_H
 #define TUNE_SPACES_DOCUMENT_H
 
@@ -34,10 +35,10 @@ enum tune_node_type { TUNE_NODE_SCALAR, TUNE_NODE_LIST, TUNE_NODE_MAP };
 struct tune_node {
     enum tune_node_type type;
     int line, column;                     /* from 1 */
-    struct tune_value value;              /* scalar: never a list */
-    int count;                            /* items, or pairs */
-    const struct tune_node *const *keys;  /* map: scalars that are texts */
-    const struct tune_node *const *items; /* list, map */
+    struct tune_value value;              /* scalar; never a list */
+    int count;                            /* number of items, or of pairs */
+    const struct tune_node *const *keys;  /* map: keys, which are texts */
+    const struct tune_node *const *items; /* list, map: the values */
 };
 
 struct tune_document {
@@ -46,21 +47,22 @@ struct tune_document {
     struct tune_document_memory *memory;
 };
 
-/* tune_document_read - the file, of at most TUNE_DOCUMENT_BYTES. tune_document_parse - the same
- * from memory; path is copied. NULL with an error of kind USAGE with path:line:column: bad syntax,
- * bad UTF-8, two documents in one file, a tag that is not a plain one of YAML's, a key that is no
- * text, a whole number beyond 64 bits, a date with a time (it wants quotes). Kind FAILED:
- * unreadable; kind CANNOT: no memory. */
+/* tune_document_read - read a file of at most TUNE_DOCUMENT_BYTES. NULL with path:line:column, kind
+ * USAGE: bad syntax or UTF-8, two documents, a tag of one's own, a key that is no text, a whole
+ * number beyond 64 bits, or a date with a time (it wants quotes). Kind FAILED: unreadable. Kind
+ * CANNOT: no memory.
+ * tune_document_parse - the same from memory; path is copied.
+ * tune_document_free - free the document with all its nodes; NULL is fine. */
 struct tune_document *tune_document_read(const char *path);
 struct tune_document *tune_document_parse(const char *path, const char *text, size_t size,
                                           bool json);
 void tune_document_free(struct tune_document *d);
 
-/* tune_document_take - size bytes that live as long as the document, zeroed; NULL with an error: no
+/* tune_document_take - size zeroed bytes that live as long as the document; NULL with an error: no
  * memory.
  * tune_document_spell - str() of a value, in the document's memory; NULL with an error: no memory.
- * tune_document_value - a scalar, or a list of them (nested too), as one value into *value, in the
- * document's memory. -1: a map in it. */
+ * tune_document_value - a scalar, or a nested list of scalars, as one value, in the document's
+ * memory. -1: it holds a map. */
 void *tune_document_take(struct tune_document *d, size_t size);
 const char *tune_document_spell(struct tune_document *d, const struct tune_value *value);
 int tune_document_value(struct tune_document *d, const struct tune_node *node,
@@ -71,19 +73,23 @@ int tune_document_value(struct tune_document *d, const struct tune_node *node,
 int tune_document_fail(const struct tune_document *d, const struct tune_node *at,
                        const char *format, ...) TUNE_PRINTF(3, 4);
 
-/* tune_node_get - the map's member, or NULL (also where node is NULL or no map).
- * tune_node_none - there is none, or it is None.
- * tune_document_map - node must be a map with no key but those of known
- * ("identifier|metadata|..."): names the key, where it stands, the nearest known one. what: "a
- * property of entitySpace". */
+/* tune_node_get - the map's member; NULL if there is none, or node is no map.
+ * tune_node_none - whether there is no node, or it is None.
+ * tune_document_map - check that node is a map with no key but those of known
+ * ("identifier|metadata|..."). The error names the key, its place, and the nearest known one. what:
+ * "a property of entitySpace". */
 const struct tune_node *tune_node_get(const struct tune_node *node, const char *key);
 bool tune_node_none(const struct tune_node *node);
 int tune_document_map(const struct tune_document *d, const struct tune_node *node,
                       const char *what, const char *known);
 
-/* The map's member of that type into *to, which stays as it is where there is no such member
- * (required: an error); None counts as absent. A number where a text is wanted is an error that
- * says to put it in quotes, unless loose: then it is spelled (str()). */
+/* A member of a map into *to. *to stays as it is if there is no such member, or it is None;
+ * required: that is an error. -1 with an error: a wrong type.
+ * tune_document_text - a text. A number is an error that says to put it in quotes.
+ * tune_document_loose_text - a text; any other scalar is spelled with str().
+ * tune_document_whole - a whole number.
+ * tune_document_number - a number.
+ * tune_document_bool - a boolean. */
 int tune_document_text(struct tune_document *d, const struct tune_node *map, const char *key,
                        bool required, const char **to);
 int tune_document_loose_text(struct tune_document *d, const struct tune_node *map, const char *key,

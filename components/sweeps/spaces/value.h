@@ -1,9 +1,9 @@
-/* value.h - what a dimension, an input or a constant can be: None, a boolean, a whole number, a
- * float, a text, a list.
+/* value.h - the values of dimensions, inputs and constants: None, boolean, whole number, float,
+ * text, list.
  *
  * Equality and spelling are Python's, because ids of entities are made of them and space files were
- * written for it: True == 1 == 1.0, str(1e16) is "1e+16", a list shows its texts in quotes. Texts
- * and items are borrowed from whoever made the value (a document, a space, an arena). */
+ * written for it. True == 1 == 1.0, str(1e16) is "1e+16", and a list shows its texts in quotes.
+ * Texts and items belong to the value's maker: a document, a space, an arena. */
 #ifndef TUNE_SPACES_VALUE_H
 #define TUNE_SPACES_VALUE_H
 
@@ -21,7 +21,7 @@ struct tune_value {
     enum tune_value_type type;
     union {
         bool boolean;
-        int64_t integer;  /* Python's have no limit; a larger one is an error where it is read */
+        int64_t integer;  /* Python's have no limit; a larger one is an error when it is read */
         double number;
         const char *text; /* UTF-8, no NUL within */
         struct {
@@ -31,33 +31,35 @@ struct tune_value {
     };
 };
 
+/* tune_value_none, tune_value_bool, tune_value_int, tune_value_float, tune_value_text - a value of
+ * that type. A text is borrowed. */
 struct tune_value tune_value_none(void);
 struct tune_value tune_value_bool(bool boolean);
 struct tune_value tune_value_int(int64_t integer);
 struct tune_value tune_value_float(double number);
 struct tune_value tune_value_text(const char *text);
 
-/* tune_value_equal - Python's ==: numbers by value whatever their type (exactly: 2^53+1 is not 2^53
- * as a float), lists item by item. tune_value_compare - an order for sorting: None, numbers, texts
- * by bytes, lists. */
+/* tune_value_equal - Python's ==. Numbers are equal by exact value, whatever their type: 2^53+1 is
+ * not 2^53 as a float. Lists compare item by item.
+ * tune_value_compare - an order for sorting: None, numbers, texts by bytes, lists. */
 bool tune_value_equal(const struct tune_value *a, const struct tune_value *b);
 int tune_value_compare(const struct tune_value *a, const struct tune_value *b);
 
-/* tune_value_read_as - the number, boolean or None that a program may take the text for ("1",
- * "1e3", "true"); false: none.
- * tune_value_confused - one is a text, the other is not, and a program cannot tell them apart: "1"
- * and 1, 1.0 or True. */
+/* tune_value_read_as - the number, boolean or None that a program may take a text for ("1", "1e3",
+ * "true"). false: none.
+ * tune_value_confused - whether one is a text, the other is not, and a program cannot tell them
+ * apart: "1" and 1, 1.0 or True. */
 bool tune_value_read_as(const char *text, struct tune_value *value);
 bool tune_value_confused(const struct tune_value *a, const struct tune_value *b);
 
-/* tune_value_number - true and *number where it is a boolean, an int or a float. */
+/* tune_value_number - true and *number if the value is a boolean, an int or a float. */
 bool tune_value_number(const struct tune_value *v, double *number);
 
-/* tune_value_str - str(v) into text[size], cut there with its NUL; returns the whole length, as
- * snprintf. Booleans are True, False.
- * tune_value_spell - the same in memory of its own, to be freed; NULL: there is none.
+/* tune_value_str - str(v) into text[size], cut to size; returns the whole length, like snprintf.
+ * Booleans are True and False.
+ * tune_value_spell - the same in memory that the caller frees; NULL: no memory.
  * tune_value_repr - repr(v): texts in quotes, escaped as Python does.
- * tune_value_id - as ids of entities have it: str(v), but booleans are 1 and 0.
+ * tune_value_id - as in ids of entities: str(v), but booleans are 1 and 0.
  * tune_value_json - as JSON; an infinity or NaN is a string. */
 int tune_value_str(const struct tune_value *v, char *text, size_t size);
 char *tune_value_spell(const struct tune_value *v);

@@ -1,12 +1,12 @@
-/* claim.h - who does what right now: one file per piece of work, made with O_EXCL, so that two
- * processes that share an operation never do the same. Operations do not see each other's claims;
- * see tune_store_hold for those.
+/* claim.h - who does what right now: one file per piece of work, made with O_EXCL. So two processes
+ * that share an operation never do the same work. Operations do not see each other's claims;
+ * tune_store_hold is for those.
  *
- * A claim holds host, boot id, pid and the process's start time. It is stale where its host is this
- * one and that process is not there (another boot, another process of that number); then it may be
- * taken over, by one process only. Claims of other hosts (and of other name spaces of pids, as
- * containers have) are stale when nobody renewed them for TUNE_CLAIM_S. Who takes one over makes a
- * file of his own beside it (name~2, name~3): none is removed while its folder is in use. */
+ * A claim holds host, boot id, pid and start time of its process. On the same host it is stale when
+ * that process is gone (another boot, or another process with that pid). Claims of other hosts and
+ * containers are stale when nobody renewed them for TUNE_CLAIM_S. One process only may take over a
+ * stale claim. It makes a file of its own beside it (name~2, name~3), and no file is removed while
+ * the folder is in use. */
 #ifndef TUNE_STORES_CLAIM_H
 #define TUNE_STORES_CLAIM_H
 
@@ -22,13 +22,15 @@ struct tune_claim {
     char path[TUNE_PATH_MAX];
 };
 
-/* tune_claim_take - 1: it is ours; 0: somebody else's, who lives (who[size] says it: "pid 71 on
- * host"), or done (who: "done"); -1: an error. name: a file's, without '~'; the folder is made.
- * tune_claim_alive - whether anybody who lives holds a claim in the folder whose name begins so: 1,
- * 0, -1. Takes none.
- * tune_claim_renew - for claims held long, at least each TUNE_CLAIM_S / 3; -1 too where it was
- * taken over, by somebody who thought us gone. tune_claim_done - leave it as done: nobody takes it
- * again. tune_claim_drop - give it back. */
+/* tune_claim_take - claim the work called name, which has no '~'. The folder is made if needed. 1:
+ * it is ours. 0: a living process has it, or it is done; who[size] says which ("pid 71 on host",
+ * "done"). -1 with an error.
+ * tune_claim_alive - whether a living process holds a claim whose name begins so: 1, 0, or -1 with
+ * an error.
+ * tune_claim_renew - renew a claim, at least every TUNE_CLAIM_S / 3. -1 with an error also if it
+ * was taken over.
+ * tune_claim_done - leave the claim as done; nobody takes it again.
+ * tune_claim_drop - give the claim back. */
 int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, char *who,
                     size_t size);
 int tune_claim_alive(const char *folder, const char *begin);

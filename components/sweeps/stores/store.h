@@ -1,25 +1,25 @@
-/* store.h - a sample store: a folder of HDF5 sample files that many processes write and anybody
- * reads.
+/* store.h - a sample store: a folder of HDF5 files that many processes write and anybody reads.
  *
- *     samples/store.json            id and schema version
- *     samples/<stamp>-<host>-<pid>.h5   rows of one process; at about a thousand rows it begins the next file
- *     samples/spaces/ operations/   what was measured for whom, as JSON beside the rows
- *     samples/experiments/          files of experiments that only imported rows are of
- *     samples/claims/               who measures what right now (claim.h)
- *     samples/points.lock           the same for all operations; empty, others lock bytes of it
+ *     samples/store.json                id and schema version
+ *     samples/<stamp>-<host>-<pid>.h5   rows of one process, about a thousand per file
+ *     samples/spaces/ operations/       records of what was measured for whom
+ *     samples/experiments/              experiments that only imported rows belong to
+ *     samples/claims/                   who measures what right now (claim.h)
+ *     samples/points.lock               empty; processes lock bytes of it
  *
- * A process writes only its own files, and replaces them whole: a new file beside the old one,
- * fsync, rename. So readers, and whoever looks after a kill -9 or a full disk, meet whole files
- * only, and a row that was acknowledged is there. Readers see the union of all files. In a file:
- * /measurements/<experiment>, one table (an HDF5 compound dataset with the attributes of H5TB
- * tables) per experiment; /requests, what each operation asked for and got, replays too; /reasons,
- * the texts the rows' `reason` column numbers; attributes schema_version and creator at the root.
- * h5py, pandas, h5dump open it without flags. The store knows columns, not spaces: what a row means
- * is its writer's.
+ * A process writes only its own files. It replaces a file whole: a new file beside it, synced,
+ * renamed. So readers never meet half a file, not even after kill -9 or on a full disk. A row that
+ * was acknowledged stays. Readers see the union of all files.
  *
- * The HDF5 library keeps its state for the whole process and knows no threads: of two threads only
- * one at a time may be in here. A program that uses HDF5 itself closes its own files: the library's
- * clean-up at exit may be off. */
+ * A file has one table per experiment, /measurements/<experiment>: an HDF5 compound dataset with
+ * the attributes of H5TB tables. /requests holds what each operation asked for, replays included.
+ * /reasons holds the texts that the column `reason` numbers. The root has the attributes
+ * schema_version and creator. h5py, pandas and h5dump open it without options. The store knows
+ * columns, not spaces.
+ *
+ * The HDF5 library keeps state for the whole process and is not made for threads. Only one thread
+ * at a time may call these functions. A program that uses HDF5 itself closes its own files, because
+ * the library's clean-up at exit may be off. */
 #ifndef TUNE_STORES_STORE_H
 #define TUNE_STORES_STORE_H
 
@@ -33,10 +33,10 @@ extern "C" {
 #endif
 
 #define TUNE_STORE_SCHEMA 1
-#define TUNE_STORE_TEXT_MAX 4096 /* bytes of one text; a longer one is an error, never cut */
-#define TUNE_STORE_NAME_MAX 200  /* of an experiment, a column, a unit, a record */
+#define TUNE_STORE_TEXT_MAX 4096 /* bytes of a text; a longer one is an error */
+#define TUNE_STORE_NAME_MAX 200  /* bytes of a name: experiment, column, unit, record */
 #define TUNE_STORE_FILE_ROWS 1024
-/* the table of requests, where an experiment's is named to be read */
+/* name of the table of requests, in place of an experiment */
 #define TUNE_STORE_REQUESTS "requests"
 
 enum tune_cell_type { TUNE_CELL_TEXT, TUNE_CELL_WHOLE, TUNE_CELL_NUMBER };
@@ -44,49 +44,48 @@ enum tune_column_role { TUNE_COLUMN_KEY, TUNE_COLUMN_INPUT, TUNE_COLUMN_TARGET }
 
 struct tune_column {
     const char *name, *unit;    /* unit "": none */
-    /* on disk: fixed UTF-8 string as wide as the longest, int64, float64 */
+    /* on disk: fixed UTF-8 string, int64, float64 */
     enum tune_cell_type type;
     enum tune_column_role role;
-    /* a NUMBER that counts something: shown without decimals; NaN, its absence, needs a float */
+    /* a NUMBER that counts: shown without decimals */
     bool whole;
 };
 
 struct tune_cell {
-    bool absent;                /* NUMBER: NaN; TEXT: ""; WHOLE: never */
+    bool absent;                /* absent: NUMBER NaN, TEXT ""; never for WHOLE */
     int64_t whole;
-    double number;              /* of a WHOLE one too */
+    double number;              /* also for WHOLE */
     const char *text;           /* NULL unless TEXT */
 };
 
-/* The columns every measurement has, before its inputs and targets; `reason` is the text itself
- * here, in a file a number. */
+/* Columns of every measurement, before its inputs and targets. In a file, `reason` is a number;
+ * here it is the text. */
 enum tune_key {
     TUNE_KEY_UID,           /* 32 hexadecimal digits */
-    TUNE_KEY_OPERATION,     /* its id */
-    TUNE_KEY_SPACE,         /* "space-xxxxxx" it was asked for */
+    TUNE_KEY_OPERATION,     /* id of the operation */
+    TUNE_KEY_SPACE,         /* space that it was asked for, "space-xxxxxx" */
     TUNE_KEY_REQUEST,       /* whole: index of the entity in the operation */
-    TUNE_KEY_REPEAT,        /* whole: 0.. of --repeat */
-    /* "SFTTrainer.finetune_full_...": actuator and parameterized identifier, as its user spelled
-     * it */
+    TUNE_KEY_REPEAT,        /* whole: 0, 1, ... of --repeat */
+    /* actuator and parameterized identifier, as spelled by the user */
     TUNE_KEY_EXPERIMENT,
     TUNE_KEY_ENTITY,        /* identifier of the entity, as its space spells it */
     TUNE_KEY_GENERATOR,     /* "explicit_grid_sample_generator" */
     TUNE_KEY_STARTED,       /* number: seconds since 1970 */
-    TUNE_KEY_SECONDS,       /* number: of the whole measurement */
-    TUNE_KEY_STATUS,        /* "valid", "invalid" (is_valid 0), "failed" */
-    /* why it is not valid, or runs that were counted were not; absent: nothing to say */
+    TUNE_KEY_SECONDS,       /* number: seconds of the whole measurement */
+    TUNE_KEY_STATUS,        /* "valid", "invalid" or "failed" */
+    /* why it is not valid, or why some runs were not; absent: nothing to say */
     TUNE_KEY_REASON,
-    TUNE_KEY_HOST,          /* the machine's name */
-    TUNE_KEY_HOST_CLASS,    /* what its figures may be compared with */
-    TUNE_KEY_BUILD,         /* of the measured program */
-    TUNE_KEY_WEIGHTS,       /* hash; absent: it has none */
+    TUNE_KEY_HOST,          /* name of the machine */
+    TUNE_KEY_HOST_CLASS,    /* host class: figures of one class are comparable */
+    TUNE_KEY_BUILD,         /* build of the measured program */
+    TUNE_KEY_WEIGHTS,       /* hash; absent: there is none */
     TUNE_KEY_DATA,
     TUNE_KEYS,
 };
+/* tune_key_column - name, type and unit of such a column. */
 const struct tune_column *tune_key_column(enum tune_key key);
 
-/* The table of what operations asked for: operation, request index, experiment, entity, "measured"
- * or "replayed", the result's uid, its status, when. */
+/* Columns of the table of requests. */
 enum tune_request_key {
     TUNE_REQUEST_OPERATION,
     TUNE_REQUEST_INDEX,     /* whole */
@@ -98,17 +97,20 @@ enum tune_request_key {
     TUNE_REQUEST_TIME,      /* number: seconds since 1970 */
     TUNE_REQUEST_KEYS,
 };
+/* tune_request_column - name, type and unit of such a column. */
 const struct tune_column *tune_request_column(enum tune_request_key key);
 
 struct tune_store;
 
-/* tune_store_open - the folder. create: make it, with an id of its own, where it is not there or
- * empty (two processes at once: one id). Files are looked up, not read. NULL with an error: not
- * there, no store ("store.json"), a newer schema, no permission.
- * tune_store_id - 6 characters, of which one is a letter that makes no number ("310e50" would be
- * one to YAML). Drawn once, by the folder's first user.
- * tune_store_refresh - look for files that came, or were replaced by others, meanwhile: how many,
- * or -1. Rows appended by others, or by oneself, are sure to be seen after it only. */
+/* tune_store_open - open a folder. create: make it, with an id, if it is absent or empty. Files are
+ * found, not read. NULL with an error: absent, no store ("store.json"), a newer schema, or no
+ * permission.
+ * tune_store_id - 6 characters, drawn once. One of them is a letter that makes no number ("310e50"
+ * would be one in YAML).
+ * tune_store_refresh - look for new and replaced files; returns their number, or -1 with an error.
+ * Only after it are newly appended rows seen for sure.
+ * tune_store_folder - its folder.
+ * tune_store_free - close it; NULL is fine. */
 struct tune_store *tune_store_open(const char *folder, bool create);
 void tune_store_free(struct tune_store *s);
 const char *tune_store_id(const struct tune_store *s);
@@ -117,21 +119,21 @@ int tune_store_refresh(struct tune_store *s);
 
 /* ---- writing ---- */
 
-/* tune_store_table - announce a table of an experiment: its inputs and targets (roles say which).
- * Texts are copied. Before its rows; again is fine, with other columns too. -1: a column that a
- * store has already, or has as a text where this is a number.
- * tune_store_fits - 0: tune_store_append would take these cells; -1 with its error: a text too
- * long, no UTF-8. To be asked before an hour is spent on the others.
- * tune_store_append - one row, cells in the order keys[TUNE_KEYS], then those columns; and a row of
- * requests (NULL: none). When it returns 0 the row is on the disk and stays. -1: nothing was added,
- * the files are as they were: disk full, file size limit, a text that is longer than
- * TUNE_STORE_TEXT_MAX or no UTF-8 (named), no permission.
- * tune_store_request - a row of requests alone (a replay).
- * tune_store_begin, tune_store_commit - for many rows at once: what is appended between the two is
- * written a file at a time, and on the disk when commit returns 0. Where one of these calls returns
- * -1, the rows that were not yet written are given up, and the next begin starts anew.
- * tune_store_record - <folder>/<kind>/<name>: text replaced whole ("spaces",
- * "space-1a2b3c.yaml"). */
+/* tune_store_table - announce the table of an experiment, before its rows: inputs and targets with
+ * their roles. Texts are copied. It may be called again, with other columns. -1 with an error: a
+ * column has another type in the store.
+ * tune_store_fits - whether tune_store_append would take these cells: 0, or -1 with its error. Ask
+ * before an hour is spent on measuring.
+ * tune_store_append - append a row, with cells in the order keys[TUNE_KEYS], then the columns of
+ * the table; and a row of requests (NULL: none). 0: the row is on the disk. -1 with an error:
+ * nothing changed. Reasons are a full disk, a file size limit, a text that is too long or no UTF-8,
+ * or no permission.
+ * tune_store_request - append a row of requests alone, for a replay.
+ * tune_store_begin - begin to append many rows at once.
+ * tune_store_commit - end it; when it returns 0 the rows are on the disk. If one of these calls
+ * returns -1, rows that are not written yet are dropped, and the next begin starts anew.
+ * tune_store_record - write <folder>/<kind>/<name>, such as ("spaces", "space-1a2b3c.yaml"),
+ * replacing it. */
 int tune_store_table(struct tune_store *s, const char *experiment,
                      const struct tune_column *columns, int count);
 int tune_store_fits(const struct tune_store *s, const char *experiment,
@@ -146,32 +148,35 @@ int tune_store_record(struct tune_store *s, const char *kind, const char *name, 
 
 /* ---- what is being measured ---- */
 
-/* tune_store_hold - the point (any number that names what is measured, and where) is ours until
- * tune_store_release, or our end: 1; 0: it is another process's, which measures it now. Where the
- * file system has no locks it is ours. -1: an error. A process may hold a point several times; the
- * first release ends it. */
+/* tune_store_hold - reserve a point until tune_store_release or our end. A point is any number that
+ * names what is measured, and where. 1: it is ours. 0: another process measures it now. -1 with an
+ * error. Without locks in the file system it is always ours. A process may hold a point several
+ * times; the first release ends it.
+ * tune_store_release - give it back. */
 int tune_store_hold(struct tune_store *s, uint64_t point);
 void tune_store_release(struct tune_store *s, uint64_t point);
 
 /* ---- reading ---- */
 
-/* tune_store_tables - names of the experiments in any file, sorted; *count. tune_store_columns -
- * the columns of one, union over the files, keys first, then inputs, then targets, in first-seen
- * order; *count. Borrowed until the next refresh. What is a whole number in one file and any in
- * another is any. NULL with an error: no such table, a broken file (named), a column that is a text
- * here and a number there. TUNE_STORE_REQUESTS may stand for an experiment. */
+/* tune_store_tables - sorted names of the experiments in all files, *count of them. Borrowed until
+ * the next refresh.
+ * tune_store_columns - columns of one experiment (or of TUNE_STORE_REQUESTS), *count of them: keys,
+ * inputs, targets, each in first-seen order. If a column is WHOLE in one file and NUMBER in
+ * another, it is NUMBER. NULL with an error: no such table, a broken file (named), or a column that
+ * is TEXT here and a number there. */
 const char *const *tune_store_tables(struct tune_store *s, int *count);
 const struct tune_column *tune_store_columns(struct tune_store *s, const char *experiment,
                                              int *count);
 
-/* A pass over one table (or "requests"): only the columns asked for are read, block by block, files
- * in order of their begin: 10^6 rows need no more memory than 10^3. tune_scan_open - names[count];
- * a column that a file lacks is absent in its rows.
- *     tune_scan_next - 1, cells[count] valid until the next; 0: end; -1: a broken file (named); calling on then goes on
- *     with the next file.
- * tune_scan_place - of the row just read, for tune_scan_at, which reads that row again (a cache of
- * a file's blocks
- *     makes neighbours cheap). */
+/* A pass over one table, or over the requests. Only the named columns are read, block by block,
+ * files in order of their start. So 10^6 rows need no more memory than 10^3.
+ * tune_scan_open - begin a pass over the columns names[count]. A column that a file lacks is absent
+ * in its rows.
+ * tune_scan_next - the next row: 1 with cells[count], valid until the next call; 0 at the end; -1
+ * with an error: a broken file (named). Calling again goes on with the next file.
+ * tune_scan_place - the place of the row just read.
+ * tune_scan_at - read the row at a place again. Neighbours are cheap: a file's blocks are
+ * cached. */
 struct tune_scan;
 struct tune_place { int file, row; };
 struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment,
@@ -179,23 +184,24 @@ struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment,
 int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells);
 struct tune_place tune_scan_place(const struct tune_scan *scan);
 int tune_scan_at(struct tune_scan *scan, struct tune_place place, const struct tune_cell **cells);
+/* tune_scan_free - end the pass; NULL is fine. */
 void tune_scan_free(struct tune_scan *scan);
 
-/* tune_store_records - names in <folder>/<kind>, sorted, *count; freed by
- * tune_store_records_free. */
+/* tune_store_records - sorted names in <folder>/<kind>, *count of them.
+ * tune_store_records_free - free them. */
 char **tune_store_records(struct tune_store *s, const char *kind, int *count);
 void tune_store_records_free(char **names, int count);
 
 /* ---- whole stores ---- */
 
-/* tune_store_merge - what `from` has and `into` lacks: rows whose uid is not there, with their
- * requests, and records. How many rows came, or -1. progress (NULL: nobody) is told after each row
- * of `from`, requests too, how many are done, of all.
- * tune_store_check - read every file through. problem is told each problem (file, what): damaged
- * files, uids twice, unknown statuses, schemas, rows without experiment, requests without result.
- * file (NULL: nobody) is told each file that opens: its rows, requests not among them, and whether
- * all of it is under checksums. Returns how many problems, or -1: the folder cannot be read.
- * Refreshes s. */
+/* tune_store_merge - copy rows of `from` whose uid `into` lacks, with their requests, and records.
+ * Returns the number of rows, or -1 with an error. progress, unless NULL, is called after each row,
+ * with rows done and in all.
+ * tune_store_check - read every file. problem is called for each problem: a damaged file, a uid
+ * twice, an unknown status or schema, rows without experiment, requests without result. file,
+ * unless NULL, is called for each file that opens, with its rows and whether checksums cover it.
+ * Returns the number of problems, or -1 with an error: the folder cannot be read. Refreshes s. */
+/* tune_store_progress - told of rows done and in all. */
 typedef void tune_store_progress(void *context, int64_t done, int64_t all);
 int64_t tune_store_merge(struct tune_store *into, struct tune_store *from,
                          tune_store_progress *progress, void *context);
