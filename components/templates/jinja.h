@@ -3,8 +3,8 @@
  * It renders like Jinja2 in the setup of transformers. trim_blocks and lstrip_blocks are on, and
  * one newline at the template's end is dropped. Loop controls are enabled, automatic escaping is
  * off, and a sandbox forbids changes to lists and mappings. Supported:
- *  tags        for (with if, else), if, elif, else, set (name, a.name, several names, block), macro,
- *              break, continue, generation, raw
+ *  tags        for (with if, else), if, elif, else, set (name, a.name, several names, block),
+ *              macro, break, continue, generation, raw
  *  expressions literals, lists, tuples, mappings with strings and integers as keys, + - * / // % ~,
  *              comparisons, in, and, or, not, a if b else c, attributes, items, slices,
  *              calls with names
