@@ -69,7 +69,7 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
     if (!loss)
         return 0;
     if (!isfinite(sum)) {
-        tune_error_set("the loss on the rows held out is not finite; lower --lr, or look for NaN in the model's weights");
+        tune_error_set("the loss on held-out rows is not finite; lower --lr, or look for NaN in the model's weights");
         return -1;
     }
     *loss = sum / (double)labels;

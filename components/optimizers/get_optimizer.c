@@ -1,4 +1,4 @@
-/* get_optimizer.c - optimizer and schedule by the flags. */
+/* get_optimizer.c - the optimizer and the schedule that the flags describe. */
 #include <string.h>
 
 #include "flags/flags.h"
