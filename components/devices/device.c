@@ -155,7 +155,7 @@ int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *ou
     if (t->dtype == TUNE_NF4)
         return nf4_to_host(dev, t, out);
     if (t->dtype != TUNE_F32 && t->dtype != TUNE_BF16) {
-        tune_error_set("a tensor of %s cannot be read; supported are F32, BF16 and NF4",
+        tune_error_set("a tensor of %s cannot be read: only F32, BF16 and NF4 are supported",
                        tune_dtype_name(t->dtype));
         return -1;
     }

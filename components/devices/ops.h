@@ -1,12 +1,11 @@
 /* ops.h - the operations of a transformer, in one list. Every device implements all of them.
  *
  * An entry says what an operation computes: its arguments, what it reads and writes, which shapes
- * it accepts and what it costs. The preprocessor generates four things from the list:
- * the table of operations that a device fills (struct tune_ops);
- * the public functions tune_gemm, tune_bias_forward, ..., which check arguments, then call the
- * table;
- * the declarations of the CPU kernels (tune_cpu_gemm, ...);
- * the profiler's timing.
+ * it accepts and what it costs. The preprocessor generates four things from the list.
+ * 1. The table of operations that a device fills (struct tune_ops).
+ * 2. The public functions tune_gemm, ..., which check arguments, then call the table.
+ * 3. The declarations of the CPU kernels (tune_cpu_gemm, ...).
+ * 4. The profiler's timing.
  *
  * A new operation needs an entry here, a kernel for each device, and a test.
  *
@@ -22,7 +21,7 @@
  * TUNE_FIT_x is true if the arguments fit together: shapes, dtypes, and which may be NULL.
  *
  * TUNE_COST_x is COST(FLOPs, bytes, way), for the profiler. `all` counts the bytes of each tensor
- * once if it is read or written, twice if both. way is "dx" or "dW" for a gradient, else "".
+ * once, or twice if it is read and written. way is "dx" or "dW" for a gradient, else "".
  *
  * Rows are contiguous unless the text says otherwise. Two kinds of operation accept a stride: gemm
  * (and linear layers without a bias), whose matrices may be columns of wider ones, and attention.
@@ -58,7 +57,7 @@
 #define TUNE_COST_zero COST(0, all, "")
 
 /* tune_axpby(dev, y, x, alpha, beta) - y = alpha x + beta y.
- *   y set (beta 0) or add   x: shape of y; both F32 */
+ *   y set (beta 0) or add   x: shape of y; both F32. */
 #define TUNE_ARGS_axpby(V) \
     V(EDIT, y, beta != 0) V(GET, x) V(VALUE, alpha, float) V(VALUE, beta, float)
 #define TUNE_FIT_axpby \
@@ -67,9 +66,9 @@
 #define TUNE_COST_axpby COST(3 * count(y), all, "")
 
 /* tune_gemm(dev, c, a, at, b, bt, alpha, beta, operands) - c = alpha op(a) op(b) + beta c.
- *   c [M,N] set (beta 0) or add
- *   a [M,K], or [K,M] if at; at: op transposes a
- *   b [K,N], or [N,K] if bt; bt: op transposes b; K > 0
+ *   c [M,N] set (beta 0) or add.
+ *   a [M,K], or [K,M] if at; at: op transposes a.
+ *   b [K,N], or [N,K] if bt; bt: op transposes b; K > 0.
  *
  * Each matrix is F32 or BF16 and may have a row stride. Memory between c's rows is not written.
  * Either a or b may be NF4 (nf4.h): it is dequantized to float32, and the product is bit-identical.
@@ -93,7 +92,7 @@
 #define TUNE_COST_bias_backward COST(count(dy), all, "dW")
 
 /* tune_embed_forward(dev, x, w, ids, scale) - x[n] = scale w[ids[n]].
- *   x [N,C] set   w [V,C]   ids [N], each in 0..V-1; the caller checks them
+ *   x [N,C] set   w [V,C]   ids [N], each in 0..V-1; the caller checks them.
  * tune_embed_backward(dev, dw, dx, ids, scale) - dw[ids[n]] += scale dx[n], in order of n. The
  * result has the same bits for any number of threads. */
 #define TUNE_ARGS_embed_forward(V) V(SET, x) V(GET, w) V(GET, ids) V(VALUE, scale, float)
@@ -108,11 +107,11 @@
 #define TUNE_COST_embed_backward COST(2 * count(dx), bytes(dx) + 8 * count(dx), "dW")
 
 /* tune_rmsnorm_forward(dev, y, rstd, x, w, eps) - y = w x / sqrt(mean(x^2) + eps), for each row.
- *   y [N,C] set   x [N,C]   w [C]
- *   rstd [N] set, or NULL: 1/sqrt(mean(x^2) + eps), which backward needs
- * tune_rmsnorm_backward(dev, dx, dw, dy, x, w, rstd) - with s = rstd and g = dy w:
- *   dx += s (g - x s^2 mean(g x))
- *   dw += sum over rows of dy x s; dw may be NULL
+ *   y [N,C] set   x [N,C]   w [C].
+ *   rstd [N] set, or NULL: 1/sqrt(mean(x^2) + eps), which backward needs.
+ * tune_rmsnorm_backward(dev, dx, dw, dy, x, w, rstd) - the gradients. With s = rstd and g = dy w:
+ *   dx += s (g - x s^2 mean(g x)).
+ *   dw += sum over rows of dy x s; dw may be NULL.
  *
  * Source: Zhang & Sennrich 2019, eq. 4. */
 #define TUNE_ARGS_rmsnorm_forward(V) V(SET, y) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, eps, float)
@@ -130,8 +129,8 @@
 
 /* tune_headnorm_forward(dev, y, rstd, x, w, first, heads, eps) - RMSNorm of each head (Qwen 3), for
  * heads first .. first + heads - 1 of each row.
- *   y [N,Q]: these heads are set, the others are unchanged
- *   rstd [N,heads] set   x [N,Q]   w [D]
+ *   y [N,Q]: these heads are set, the others are unchanged.
+ *   rstd [N,heads] set   x [N,Q]   w [D].
  * tune_headnorm_backward(dev, dy, dw, x, w, rstd, first, heads) - in place: these heads of dy [N,Q]
  * become the gradient of x.   dw [D] add, or NULL */
 #define TUNE_ARGS_headnorm_forward(V) \
@@ -156,8 +155,8 @@
 /* tune_rope(dev, x, table, positions, T, heads, D, backward) - rotate the first `heads` heads of
  * each row by the row's position, in place. Rotated pairs are (i, i + D/2). backward: rotate by the
  * opposite angle.
- *   x [N,Q]   table [at least T, D]: in each row D/2 cosines, then D/2 sines
- *   positions [N]: rows of the table, which the caller checks; NULL: n mod T
+ *   x [N,Q]   table [at least T, D]: in each row D/2 cosines, then D/2 sines.
+ *   positions [N]: rows of the table, which the caller checks; NULL: n mod T.
  *
  * Source: Su et al. 2021, eq. 34. */
 #define TUNE_ARGS_rope(V) \
@@ -174,11 +173,11 @@
 
 /* tune_attention_forward(dev, out, lse, q, k, v, first, keys, begin, how) - for each head, out =
  * softmax(scale q k^T + mask) v. Query head h uses key/value head h / (H/K).
- *   out [B Tq, H D] set   lse [B Tq, H] set: log of the sum of exp, which backward needs
- *   q [B,Tq,H,D]   k, v [B,capacity,K,D]
+ *   out [B Tq, H D] set   lse [B Tq, H] set: log of the sum of exp, which backward needs.
+ *   q [B,Tq,H,D]   k, v [B,capacity,K,D].
  *   first [B Tq] or NULL (0): the first key a query sees. Within a row of the batch it never
  *       decreases and never exceeds the query's position. The caller checks this.
- *   keys [B] or NULL (capacity): number of valid keys   begin [B] or NULL (0)
+ *   keys [B] or NULL (capacity): number of valid keys   begin [B] or NULL (0).
  *
  * Mask: query j of batch row b has position p = begin[b] + j among the keys. It sees key i if i <=
  * p, i < keys[b], i >= first[b,j], and, with a window > 0, i > p - window.
@@ -206,9 +205,9 @@
     COST(10 * pairs(dev, q, k, first, NULL, NULL, &how) * (double)q->shape[3], all, "dx")
 
 /* tune_swiglu_forward(dev, h, gate_up) - h = silu(gate) up, with silu(x) = x / (1 + exp(-x)).
- *   h [N,F] set   gate_up [N,2F]: gate, then up
+ *   h [N,F] set   gate_up [N,2F]: gate, then up.
  * tune_swiglu_backward(dev, dgate_up, dh, gate_up) - the gradient of gate_up.
- *   dgate_up [N,2F] set, may be gate_up itself   dh [N,F]
+ *   dgate_up [N,2F] set, may be gate_up itself   dh [N,F].
  *
  * Source: Shazeer 2020, eq. 6. */
 #define TUNE_ARGS_swiglu_forward(V) V(SET, h) V(GET, gate_up)
@@ -225,7 +224,7 @@
 
 /* tune_gather(dev, y, x, rows) - y[i] = x[rows[i]].   y set
  * tune_scatter(dev, y, x, rows) - y[rows[i]] = x[i].   y: these rows set; no row occurs twice
- *   y, x [*,C]; the caller checks that rows are in range */
+ *   y, x [*,C]; the caller checks that rows are in range. */
 #define TUNE_ARGS_gather(V) V(SET, y) V(GET, x) V(GET, rows)
 #define TUNE_FIT_gather \
     (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && \
@@ -238,15 +237,15 @@
 #define TUNE_COST_scatter COST(0, 2 * bytes(x), "")
 
 /* tune_cross_entropy_rows(dev, logits, step, log_probs, labels, weights, rows, backward) - add the
- * cross entropy of each row of logits to the step's loss_sum:
- *   loss_sum += f times -log softmax(logits[m])[labels[m]]
- *   f = weights[rows[m]], or 1 if weights is NULL
+ * cross entropy of each row of logits to the step's loss_sum.
+ *   loss_sum += f times -log softmax(logits[m])[labels[m]].
+ *   f = weights[rows[m]], or 1 if weights is NULL.
  *
- *   logits [M,V] F32: backward turns them into the gradient, f (softmax - onehot);
- *       otherwise their contents are lost
- *   log_probs [M] or NULL: set to log softmax(logits[m])[labels[m]]
- *   labels [M], each in 0..V-1
- *   rows [M]: indices into weights; NULL if weights is NULL
+ *   logits [M,V] F32: backward turns them into the gradient, f (softmax - onehot).
+ *       Otherwise their contents are lost.
+ *   log_probs [M] or NULL: set to log softmax(logits[m])[labels[m]].
+ *   labels [M], each in 0..V-1.
+ *   rows [M]: indices into weights; NULL if weights is NULL.
  *
  * The caller checks labels and rows. */
 #define TUNE_ARGS_cross_entropy_rows(V) \
@@ -262,7 +261,7 @@
 
 /* tune_dropout(dev, y, x, step, drop, beta, plain, masked) - y = beta y + (plain + masked k) x. The
  * mask k is 0 for a dropped element and 1/(1-p) for a kept one.
- *   y, x [N,C], may be the same tensor
+ *   y, x [N,C], may be the same tensor.
  *
  * (beta, plain, masked) = (0, 0, 1) applies dropout. (1, 0, 1) adds its gradient. (0, 1, -1) gives
  * x minus its dropout.
@@ -278,10 +277,10 @@
 
 /* tune_scale_columns(dev, y, x, g, plus, scale, beta) - y = beta y + scale (g + plus) x, with one g
  * for each column.
- *   y, x [N,C], may be the same tensor   g [C]
+ *   y, x [N,C], may be the same tensor   g [C].
  * tune_dot_columns(dev, dots, x, y, g, first, scale) - dots += scale g times the sum over rows of x
  * y, for columns first .. first + n - 1.
- *   dots, g [n]   x, y [N,C] */
+ *   dots, g [n]   x, y [N,C]. */
 #define TUNE_ARGS_scale_columns(V) \
     V(EDIT, y, beta != 0) V(GET, x) V(GET, g) V(VALUE, plus, float) V(VALUE, scale, float) \
     V(VALUE, beta, float)
@@ -300,11 +299,11 @@
     COST(2 * (double)x->shape[0] * count(dots), 2 * part(x, dots->shape[0]), "dW")
 
 /* tune_row_squares(dev, squares, w) - squares[m] = sum of w[m,:]^2.
- *   squares [M] set   w [M,K] F32, BF16 or NF4
+ *   squares [M] set   w [M,K] F32, BF16 or NF4.
  * tune_dora_scale(dev, g, inverse, magnitude, squares, b, p, aa, s) - scales of DoRA. With l the
  * length of a row of W + s B A: inverse = 1/l and g = magnitude/l. If l is 0, both are 0.
- *   l^2 = squares + 2 s b.p + s^2 b (A A^T) b, for each row b of B
- *   g, inverse [M] set   magnitude, squares [M]   b, p = W A^T [M,r]   aa = A A^T [r,r]
+ *   l^2 = squares + 2 s b.p + s^2 b (A A^T) b, for each row b of B.
+ *   g, inverse [M] set   magnitude, squares [M]   b, p = W A^T [M,r]   aa = A A^T [r,r].
  *
  * magnitude NULL means no adapter: g is 1, inverse is 0, and squares, b, p and aa are not read.
  *
@@ -358,11 +357,11 @@
 
 /* tune_sum_squares(dev, step, x) - square_sum += sum of x[i]^2, in float64. The order of summation
  * depends only on n and the number of threads.
- *   x [n] F32
+ *   x [n] F32.
  * tune_finish_step(dev, step, clip_norm) - compute grad_norm, not_finite and gradient_scale from
  * the step's loss_sum, labels, divisor and square_sum. Let n = divisor, or labels if divisor is 0.
- *   grad_norm = sqrt(square_sum) / n
- *   gradient_scale = min(1, clip_norm / (grad_norm + 1e-6)) / n; clip_norm 0: no clipping
+ *   grad_norm = sqrt(square_sum) / n.
+ *   gradient_scale = min(1, clip_norm / (grad_norm + 1e-6)) / n; clip_norm 0: no clipping.
  *
  * A non-finite loss or gradient sets gradient_scale to 0; otherwise updates increases by one. This
  * is torch.nn.utils.clip_grad_norm_ on the gradient of the mean loss. */
@@ -375,15 +374,15 @@
 
 /* tune_adamw(dev, w, g, m, v, step, how) - one AdamW step. g is first multiplied by the step's
  * gradient_scale; a scale of 0 changes nothing. lr is the step's lr times how.lr_scale.
- *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2
- *   w -= lr wd w;  w -= lr (m/c1) / (sqrt(v/c2) + eps)
- *   c1 = 1 - b1^t, c2 = 1 - b2^t, t = the step's updates
+ *   m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2.
+ *   w -= lr wd w;  w -= lr (m/c1) / (sqrt(v/c2) + eps).
+ *   c1 = 1 - b1^t, c2 = 1 - b2^t, t = the step's updates.
  *
  * Source: Loshchilov & Hutter 2019, algorithm 2, with eps outside the root as in PyTorch.
  * tune_sgd(dev, w, g, m, step, how) - w -= lr wd w;  m = momentum m + g;  w -= lr m. m NULL: no
  * momentum. g and lr as above.
  *
- *   w, g, m, v [n] F32; other dtypes are an error */
+ *   w, g, m, v [n] F32; other dtypes are an error. */
 #define TUNE_ARGS_adamw(V) \
     V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(EDIT, v, true) V(STEP, step) \
     V(VALUE, how, struct tune_update)
@@ -456,9 +455,9 @@ struct tune_ops {
 };
 
 /* tune_linear_forward - y = scale (x w^T + bias) + beta y.
- *   y [N,M]   x [N,C]   w [M,C]   bias [M] or NULL
+ *   y [N,M]   x [N,C]   w [M,C]   bias [M] or NULL.
  * tune_linear_backward - gradients of a linear layer. Those given as NULL are not computed.
- *   dx = scale dy w + dx_beta dx   dw += scale dy^T x   dbias += scale times the sum of dy's rows
+ *   dx = scale dy w + dx_beta dx   dw += scale dy^T x   dbias += scale times the sum of dy's rows.
  *
  * operands: as for tune_gemm. Arguments are checked before anything is written. */
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
