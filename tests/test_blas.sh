@@ -86,7 +86,7 @@ for kind in pthread openmp serial; do
         check "$name: description names the kernel" "$(value description)" "*$threads thread*$(value core)*$kind*"
         working=$threads warning=
         [ $kind != serial ] || working=1 # it is not made for more than one caller at once
-        [ "$working" = "$threads" ] || warning="OpenBLAS is its serial build, *"
+        [ "$working" = "$threads" ] || warning="this OpenBLAS is its serial build, *"
         check "$name: warning" "$(value warning)" "$warning"
         check "$name: OPENBLAS_CORETYPE afterwards" "$(value coretype)" unset
         # The pthread build starts its own pool when it is loaded, before main. It must sleep: only our threads may work.

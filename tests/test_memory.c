@@ -384,7 +384,7 @@ static void what_a_device_has(void **state)
     assert_true(tune_device_alloc(far, MIB, "a test").at == 0);
     tune_far_room(far, 1);
     assert_int_equal(tune_device_memory(far, &now), -1);
-    assert_error_has("far says that -262143 of 1 bytes of its memory are free");
+    assert_error_has("far reports -262143 of 1 bytes of memory as free");
     tune_device_free(far, some, MIB / 4);
     tune_device_close(far);
     tune_device_close(cpu);

@@ -1053,7 +1053,7 @@ static void second_model(void **state)
         other[i].labels = labels[i];
         assert_ok(tune_model_infer(o.m, &other[i], &hidden2));
         assert_int_equal(tune_loss_project(o.loss, hidden2, &chunk, &chunk2), -1);
-        assert_error_has("not given the same batch");
+        assert_error_has("last batch is not the same");
     }
     other[0] = other[1] = t.batch; /* the same positions in rows of another length */
     other[0].B = 2, other[1].T = 2 * LONG / 3;
@@ -1061,7 +1061,7 @@ static void second_model(void **state)
     assert_ok(tune_model_infer(o.m, &other[1], &hidden2));
     assert_int_equal(tune_loss_chunk(t.loss, hidden, &other[0], NULL, &chunk), 1);
     assert_int_equal(tune_loss_project(o.loss, hidden2, &chunk, &chunk2), -1);
-    assert_error_has("not given the same batch");
+    assert_error_has("last batch is not the same");
     close_second(&o);
     close_trainer(&t);
 }

@@ -579,7 +579,7 @@ static void out_of_bounds(void **state)
             char expected[256];
             int64_t at = bad[i][0], n = bad[i][1];
             snprintf(expected, sizeof expected,
-                     K " has %lld numbers; %lld from number %lld were asked for", (long long)c,
+                     K " has %lld values; the call wants %lld from value %lld on", (long long)c,
                      (long long)n, (long long)at);
             assert_int_equal(tune_model_read(m, p, TUNE_WEIGHT, at, n, &x), -1);
             assert_string_equal(tune_error_message(), expected);

@@ -468,7 +468,7 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
 
 int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash)
 {
-    /* sums of hashes: rows after the place, seen one time less; rows before it */
+    /* sums of row hashes: rows after the place, read in one epoch less; rows before it */
     uint64_t sums[2] = {0, 0};
     int64_t epochs = rows / load->rows, place = rows % load->rows;
     for (int64_t i = 0; i < (epochs > 0 ? load->rows : place); i++) {

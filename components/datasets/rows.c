@@ -22,7 +22,7 @@ void tune_rows_release(const struct tune_rows *rows)
         tune_file_release(rows->file.data, file_end(rows));
 }
 
-/* memchr that keeps little of a long search resident. Returns end if there is none. */
+/* memchr that releases pages during a long search. Returns end if c is not found. */
 static const char *find(const char *p, const char *end, char c)
 {
     while (p < end) {

@@ -106,7 +106,7 @@ int tune_device_memory(const struct tune_device *dev, struct tune_device_memory 
     TRY(dev->ops->memory(dev, memory));
     if (memory->free >= 0 && memory->free <= memory->total)
         return 0;
-    tune_error_set("%s says that %lld of %lld bytes of its memory are free: expected 0 to all",
+    tune_error_set("%s reports %lld of %lld bytes of memory as free; expected 0 to the total",
                    dev->name, (long long)memory->free, (long long)memory->total);
     return -1;
 }
@@ -155,7 +155,8 @@ int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *ou
     if (t->dtype == TUNE_NF4)
         return nf4_to_host(dev, t, out);
     if (t->dtype != TUNE_F32 && t->dtype != TUNE_BF16) {
-        tune_error_set("a tensor of %s: only F32, BF16 and NF4 are looked at", tune_dtype_name(t->dtype));
+        tune_error_set("a tensor of %s cannot be read: only F32, BF16 and NF4 are supported",
+                       tune_dtype_name(t->dtype));
         return -1;
     }
     int64_t last = t->ndim > 0 ? t->shape[t->ndim - 1] : 1, size = tune_dtype_bits(t->dtype) / 8;

@@ -54,7 +54,8 @@ int tune_record_begin(struct tune_record *r)
 {
     if (!r->open) {
         if (r->steps == r->room) {
-            tune_error_set("%d steps were not read; tune_record_new makes room for that many between two tune_record_read", r->room);
+            tune_error_set("%d steps were not read, and the record has room for no more; call tune_record_read",
+                           r->room);
             return -1;
         }
         r->steps++;

@@ -353,7 +353,7 @@ static int one_text_a_row(const struct tune_batch *batch)
 {
     if (!batch->starts)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "a loss of whole rows cannot be had of a packed batch, whose rows are several texts each; "
+    tune_error_set_kind(TUNE_ERROR_USAGE, "a loss of whole rows cannot use a packed batch, whose rows hold several texts; "
                         "train without packing");
     return -1;
 }

@@ -165,7 +165,7 @@ static int spawn(pid_t *guard, char *const *argv, const int from[3])
         return error;
     }
     for (int fd = 0; fd < 3; fd++) {
-        /* not among the numbers they will get */
+        /* above the numbers that the guard's descriptors get */
         high[fd] = fcntl(from[fd], F_DUPFD_CLOEXEC, TUNE_GUARD_DESCRIPTORS);
         if (high[fd] < 0)
             error = errno;

@@ -51,8 +51,8 @@ static int check(const struct tune_companions *c, int i, const char *path)
     if (ends(names[i], ".model") ||
         (tune_utf8_valid(c->text[i], c->size[i], &bad) && !memchr(c->text[i], 0, c->size[i])))
         return 0;
-    tune_error_set("%s: not UTF-8 text without NUL bytes, which such a file is; it would be copied into each checkpoint: mend "
-                   "it, or remove it if the model needs none", path);
+    tune_error_set("%s: not UTF-8 text without NUL bytes; checkpoints copy this file: repair it, or "
+                   "remove it if the model does not need it", path);
     return -1;
 }
 

@@ -432,7 +432,8 @@ int tune_model_gradients(struct tune_model *m)
     for (int i = 0; i < m->parameters.base; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
         if (p->trainable && p->storage != TUNE_F32) {
-            tune_error_set("%s is kept in %s; only what is kept in F32 can be trained", p->name, tune_dtype_name(p->storage));
+            tune_error_set("%s is stored in %s; only F32 parameters can be trained", p->name,
+                           tune_dtype_name(p->storage));
             return -1;
         }
         if (p->glued && p->trainable != p[-1].trainable) {

@@ -207,9 +207,9 @@ static int check_places(const struct tune_model *m, const struct tune_batch *b)
         int64_t t = i % b->T, position = b->positions ? b->positions[i] : t, start = b->starts ? b->starts[i] : 0;
         int64_t before = b->starts && t > 0 ? b->starts[i - 1] : 0;
         if (position < 0 || position >= m->max_T || start < before || start > t) {
-            tune_error_set("row %lld, token %lld: position %lld, the first token it sees %lld; expected a position below %d, and a "
-                           "first token not behind it nor before that of the token before", (long long)(i / b->T), (long long)t,
-                           (long long)position, (long long)start, m->max_T);
+            tune_error_set("row %lld, token %lld: position %lld, start %lld; expected a position below %d, and a start "
+                           "from the previous token's start to this token", (long long)(i / b->T),
+                           (long long)t, (long long)position, (long long)start, m->max_T);
             return -1;
         }
     }
@@ -285,7 +285,8 @@ int tune_model_labels(const struct tune_model *m, const struct tune_batch *b, st
     *labels = m->labels;
     if (b->B == m->B && b->T == m->T && n == labels->rows.shape[0])
         return 0;
-    tune_error_set("the batch is not the one last put through the model: %d rows of %d with %lld labels, expected %d of %d with %lld",
+    tune_error_set("the batch is not the last one given to the model: %d rows of %d with %lld labels, "
+                   "expected %d of %d with %lld",
                    b->B, b->T, (long long)n, m->B, m->T, (long long)labels->rows.shape[0]);
     return -1;
 }
@@ -297,7 +298,7 @@ int tune_model_same_labels(const struct tune_model *other, const struct tune_mod
     if (n == labels->rows.shape[0] && other->B == m->B && other->T == m->T && !memcmp(labels->host_rows, m->labels.host_rows, (size_t)bytes) &&
         !memcmp(labels->host_labels, m->labels.host_labels, (size_t)bytes))
         return 0;
-    tune_error_set("the other model was not given the same batch last");
+    tune_error_set("the other model's last batch is not the same");
     return -1;
 }
 
@@ -455,7 +456,7 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
     if (!m->training || !m->kept[TUNE_GRADIENT].at || batch->B != m->B || batch->T != m->T) {
         tune_error_set("backward: %s", !m->training    ? "the model was not reserved with TUNE_FOR_TRAINING"
                                        : !m->kept[TUNE_GRADIENT].at ? "there are no gradients; call tune_model_zero_grad first"
-                                                       : "the batch is not the one last put through forward");
+                                                       : "the batch is not the last one given to tune_model_forward");
         return -1;
     }
     struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);

@@ -26,7 +26,7 @@ static int check(const struct tune_model *m, const struct tune_parameter *p, int
     }
     if (at >= 0 && n >= 0 && at <= p->count && n <= p->count - at)
         return 0;
-    tune_error_set("%s has %lld numbers; %lld from number %lld were asked for", p->name, (long long)p->count, (long long)n,
+    tune_error_set("%s has %lld values; the call wants %lld from value %lld on", p->name, (long long)p->count, (long long)n,
                    (long long)at);
     return -1;
 }
@@ -157,7 +157,8 @@ int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int w
     if (dtype == TUNE_BF16)
         return write_narrow(m, p, at, n, in);
     if (at != 0 || n != p->count) {
-        tune_error_set("%s is kept in NF4, whose scales are of all its numbers: write all %lld at once", p->name, (long long)p->count);
+        tune_error_set("%s is stored in NF4, whose scales depend on all values: write all %lld at once",
+                       p->name, (long long)p->count);
         return -1;
     }
     struct tune_weights_source array = {read_array, (void *)(uintptr_t)in};

@@ -158,7 +158,7 @@ int64_t tune_optimizer_steps(const struct tune_optimizer *opt)
 {
     double t;
     if (opt->half) {
-        tune_error_set("the optimizer's last step ended by an error, half of the weights are of it");
+        tune_error_set("the optimizer's last step failed after it had updated some weights");
         return -1;
     }
     TRY(tune_device_download(opt->dev, &t, opt->updates, sizeof t));

@@ -1,4 +1,5 @@
-/* chat_parts.h - what chat_template.c finds and chat_render.c renders by. */
+/* chat_parts.h - struct tune_chat_template, shared by chat_template.c and chat_render.c.
+ * Private. */
 #ifndef TUNE_CHAT_PARTS_H
 #define TUNE_CHAT_PARTS_H
 
@@ -21,8 +22,8 @@ struct tune_chat_special {
 };
 
 struct tune_chat_template {
-    struct tune_jinja *plain, *tools;              /* tools NULL: none of its own */
-    struct tune_chat_named found[TUNE_CHAT_NAMES]; /* in the model's folder */
+    struct tune_jinja *plain, *tools; /* tools: template for conversations with tools; NULL: none */
+    struct tune_chat_named found[TUNE_CHAT_NAMES]; /* templates in the model's folder */
     int found_count;
     struct tune_chat_special special[TUNE_CHAT_NAMES];
     int special_count;
@@ -31,7 +32,7 @@ struct tune_chat_template {
     int64_t seconds;
 };
 
-int tune_chat_no_memory(void); /* -1, with the error */
+int tune_chat_no_memory(void); /* sets the error; returns -1 */
 
 #ifdef __cplusplus
 }

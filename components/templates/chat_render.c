@@ -1,4 +1,4 @@
-/* chat_render.c - what a template is given, what it writes, and which bytes of that assistants wrote. */
+/* chat_render.c - render a conversation, and find the bytes that assistants wrote. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,16 @@
 #include "templates/chat_parts.h"
 #include "templates/jinja_parts.h"
 
-/* One message in a render. The bytes of its strings have a number of their own in the marks above TUNE_JINJA_PIECE. */
+/* A message in a render. The bytes of its strings carry its number, in the mark bits above
+ * TUNE_JINJA_PIECE. */
 struct told {
     bool assistant;
     struct tune_jinja_turn turn;
 };
 enum { ORIGINS = 63, ORIGIN = TUNE_JINJA_PIECE << 1 };
-enum { MOST_REPEATED = 256 << 20 }; /* bytes that are looked through for what a message says outside its span */
+enum { MOST_REPEATED = 256 << 20 }; /* bytes to search for a message's data outside its span */
 
-/* What one render gave, of our own: text, marks, and where its messages are. */
+/* A copy of a render's result: text, marks, and the turns of its messages. */
 struct rendered {
     char *text;
     uint8_t *marks;
@@ -37,7 +38,8 @@ static const jval *member(jrun *run, const jval *message, const char *name)
     return tune_jinja_dict_find(run, message->dict, (struct tune_text){name, strlen(name)});
 }
 
-/* Reasoning has several names: each template finds it under the one it reads, as in transformers. */
+/* Reasoning has several names. Store it under all of them, so that each template finds it, as in
+ * transformers. */
 static int alias_reasoning(jrun *run, jval *message)
 {
     static const char *const names[] = {"reasoning_content", "thinking", "reasoning"};
@@ -56,8 +58,8 @@ static int alias_reasoning(jrun *run, jval *message)
     return 0;
 }
 
-/* A role that is a plain word is the template's as much as the brackets that it puts around it: '<|' + message.role + '|>' is
- * the token <|user|> for models that have it, as in transformers. Anything else in its place stays data. */
+/* Make a role that is a plain word part of the template's text. '<|' + message.role + '|>' is then
+ * the token <|user|>, as in transformers. Any other role stays data. */
 static jval as_role(jval role)
 {
     for (size_t i = 0; i < role.size; i++)
@@ -172,7 +174,7 @@ static bool is_blank(const struct rendered *r, size_t at)
     return r->text[at] == ' ' || (r->text[at] >= '\t' && r->text[at] <= '\r');
 }
 
-/* What two renders have in common from the beginning, in whole pieces of what the template wrote. */
+/* Length of the common beginning of two renders, in whole pieces of the template's output. */
 static size_t common(const struct rendered *a, const struct rendered *b)
 {
     size_t n = 0, least = a->size < b->size ? a->size : b->size;
@@ -188,7 +190,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The end of [begin, end) less white space of the template's. */
+/* The end of [begin, end) without trailing white space of the template. */
 static size_t without_space(const struct rendered *r, size_t begin, size_t end)
 {
     while (end > begin && !is_data(r, end - 1) && is_blank(r, end - 1))
@@ -204,11 +206,12 @@ static int unplaced(const struct tune_chat_template *t, int message, const char 
                           message + 1, why, t->where);
 }
 
-/* What headers hold. */
+/* Words in headers. */
 static const char *const own_words[] = {"assistant", "model", "bot", "chatbot", "gpt", "ai", NULL};
 static const char *const other_words[] = {"user", "human", NULL};
 
-/* Does [begin, end) hold one of the words, letters' case not counting, with no letter, digit or _ beside it and not closed by /. */
+/* True if [begin, end) contains one of the words, in any case, not next to a letter, digit or _,
+ * and not closed by /. */
 static bool holds_word(const struct rendered *r, size_t begin, size_t end, const char *const *words)
 {
     for (; *words; words++) {
@@ -222,8 +225,8 @@ static bool holds_word(const struct rendered *r, size_t begin, size_t end, const
     return false;
 }
 
-/* Is the rest of a prompt, behind what a turn has of it, what only an answer to come has: white space, or the beginning of its
- * reasoning (<think>), which its first line says, and no header. */
+/* True if the rest of a prompt, from `at`, belongs to the coming answer only. It is white space, or
+ * the start of reasoning (<think>), which its first line shows, and no header. */
 static bool only_to_come(const struct rendered *before, size_t at)
 {
     static const char *const words[] = {"think", "thought", "reason"};
@@ -239,9 +242,10 @@ static bool only_to_come(const struct rendered *before, size_t at)
     return reasons && !holds_word(before, at, before->size, own_words);
 }
 
-/* How much of a turn is the text of `before` from `at` on: all of that, or up to what the template wrote or the message said where
- * the turn goes on in its own way; white space there is still the header's. What is left of `before` must then be only
- * to come, and the turn not go on with a word, else nothing counts: its header may be one that the prompt spells otherwise. */
+/* Length of the turn's header: the text it has in common with `before` from `at` on. If the turn
+ * differs, the header ends at the last piece of the template or at data, after white space. The
+ * rest of `before` must then belong to the coming answer, and the turn must not continue with a
+ * word. Otherwise the result is 0, since the prompt may spell the header in another way. */
 static size_t header(const struct rendered *full, const struct tune_jinja_turn *turn, const struct rendered *before, size_t at)
 {
     size_t n = 0;
@@ -260,9 +264,10 @@ static size_t header(const struct rendered *full, const struct tune_jinja_turn *
     return only_to_come(before, at + n) ? n : 0;
 }
 
-/* Under a template that writes earlier turns otherwise than last ones: a turn begins with the header that the generation prompt
- * ends with. The prompt is what stands behind the turn before it, or what it is longer by than the text without it; it may go on
- * behind the header with what only an answer to come has (<think>). */
+/* Find a turn's header if the template writes earlier turns in another way than the last. The turn
+ * begins with the header that ends the generation prompt. The prompt is the text after the previous
+ * turn, or what the generation prompt adds. It may continue after the header with the start of an
+ * answer (<think>). */
 static int behind_header(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i,
                          const struct rendered *full, const struct rendered *before, size_t *begin)
 {
@@ -279,8 +284,8 @@ static int behind_header(const struct tune_chat_template *t, const struct tune_c
     return 0;
 }
 
-/* Where no loop over the messages writes the message: behind the prompt for it, it wrote what the text up to it has in common
- * with what follows. */
+/* Find a span without a loop over the messages. It begins after the prompt. It ends where the
+ * render up to the message stops agreeing with the whole text. */
 static int between(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i,
                    const struct rendered *full, struct tune_chat_span *span)
 {
@@ -305,8 +310,9 @@ static int between(const struct tune_chat_template *t, const struct tune_chat_me
     return failed;
 }
 
-/* A message is what its turn of the loop over the messages wrote, all of whose data is the message's own, behind the prompt for
- * it: the text up to the message with the generation prompt, which begins the whole text. */
+/* Find a message's span in its turn, the text of one iteration of the loop over the messages. All
+ * data in it must be the message's. It begins after the prompt, with which the whole text must
+ * begin. */
 static int place(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i, const struct rendered *full,
                  struct tune_chat_span *span)
 {
@@ -334,15 +340,16 @@ static int place(const struct tune_chat_template *t, const struct tune_chat_mess
     drop(&before);
     if (failed)
         return -1;
-    /* an end of turn that only the text's end has */
+    /* the end of turn is written after the loop */
     if (i + 1 == messages->count && without_space(full, begin, end) <= (data > begin ? data : begin))
         end = full->size;
     *span = (struct tune_chat_span){begin, without_space(full, begin, end), i};
     return 0;
 }
 
-/* Is what message i says outside its span only repeated there (the name of a tool that was called)? What stands before the span
- * in its own turn, or with the same number in the turn of another message, is another matter. */
+/* True if the message's data outside its span only repeats data in the span, such as the name of a
+ * called tool. Data before the span in its own turn, or with the same number in another message's
+ * turn, does not count as a repeat. */
 static bool only_repeated(const struct rendered *full, const struct tune_chat_messages *messages, int i,
                           const struct tune_chat_span *span)
 {
@@ -363,8 +370,7 @@ static bool only_repeated(const struct rendered *full, const struct tune_chat_me
     return true;
 }
 
-/* Whatever found it, a span must look like what an assistant wrote: nothing of another message's, no header, and all that the text
- * has of its message. */
+/* Check a span: no data of another message, no header, and all data of its message. */
 static int check(const struct tune_chat_template *t, const struct tune_chat_messages *messages, int i, const struct rendered *full,
                  const struct tune_chat_span *span)
 {
@@ -380,7 +386,8 @@ static int check(const struct tune_chat_template *t, const struct tune_chat_mess
     if (holds_word(full, span->begin, first, own_words))
         return unplaced(t, i, "it begins with what looks like a header, which no generation prompt tells");
     const char *behind = full->text + last, *close = last < span->end ? memchr(behind, '>', span->end - last) : NULL;
-    bool token = close && *behind == '<' && close + 1 == full->text + span->end; /* <|user|> may end a turn */
+    /* a token such as <|user|> may end a turn */
+    bool token = close && *behind == '<' && close + 1 == full->text + span->end;
     if (holds_word(full, last, span->end, other_words) && !token)
         return unplaced(t, i, "it ends with what looks like the next message's header");
     if (!only_repeated(full, messages, i, span))

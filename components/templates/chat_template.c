@@ -1,4 +1,4 @@
-/* chat_template.c - where a model's template is. What it writes: chat_render.c. */
+/* chat_template.c - find a model's template. chat_render.c renders it. */
 #include "templates/chat_template.h"
 
 #include <cjson/cJSON.h>
@@ -56,7 +56,7 @@ int tune_chat_no_memory(void)
     return -1;
 }
 
-/* Takes text over, also where it fails. */
+/* Add a template. It takes over text, also on failure. */
 static int add(struct tune_chat_template *t, const char *name, char *text, size_t size, const char *where)
 {
     struct tune_chat_named *n = &t->found[t->found_count];
@@ -81,7 +81,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A file of the model's folder. */
+/* Add a template from a file of the model's folder. */
 static int add_own(struct tune_chat_template *t, const char *name, const char *folder, const char *file)
 {
     char path[TUNE_PATH_MAX], *text;
@@ -90,7 +90,7 @@ static int add_own(struct tune_chat_template *t, const char *name, const char *f
     return tune_folder_read(folder, file, TUNE_JINJA_TEMPLATE_BYTES, &text, &size) < 0 ? -1 : add(t, name, text, size, path);
 }
 
-/* additional_chat_templates/NAME.jinja, in the order of their names. */
+/* Add additional_chat_templates/NAME.jinja, sorted by name. */
 static int add_folder(struct tune_chat_template *t, const char *model)
 {
     static const char additional[] = "additional_chat_templates";
@@ -174,7 +174,7 @@ static int use(struct tune_chat_template *t, struct tune_jinja **to, const struc
     return (*to = tune_jinja_open(name, n->text, n->size)) ? 0 : -1;
 }
 
-/* chosen is NULL, and the model has none, or nothing has this name: which there are. */
+/* Report that there is no template, or none of this name, with the names that exist. */
 static int unknown(const struct tune_chat_template *t, const char *folder, const char *chosen, const char *defaults)
 {
     const char *names[NAMES * 2];
@@ -218,7 +218,7 @@ static int choose(struct tune_chat_template *t, const char *folder, const char *
     size_t size = chosen ? strlen(chosen) : 0;
     if (!chosen && !n) {
         if (tune_defaults_path(ours, "chat_templates") < 0)
-            *ours = 0; /* the path of a file is left */
+            *ours = 0; /* only the path of a file is possible */
         return unknown(t, folder, NULL, ours);
     }
     if (!n && (strchr(chosen, '/') || (size > 6 && strcmp(chosen + size - 6, ".jinja") == 0))) {

@@ -1,4 +1,4 @@
-/* jinja.c - opening a template, and what its statements write. */
+/* jinja.c - open a template and execute its statements. */
 #include "templates/jinja.h"
 
 #include <stdarg.h>
@@ -125,7 +125,7 @@ static int assign(jrun *run, struct tune_text name, jval value)
     return tune_jinja_dict_put(run, &run->scope->names, key, value);
 }
 
-/* One name, or the parts of a value to several. */
+/* Assign a value to one name, or its items to several. */
 static int assign_all(jrun *run, const node *n, const jval *value)
 {
     jval list;
@@ -167,7 +167,7 @@ static int push(jrun *run, struct tune_jinja_scope *above, struct tune_jinja_sco
     return 0;
 }
 
-/* What a block writes, as a value: a scope of its own. */
+/* Run a block in its own scope and return its output as a value. */
 static int capture(jrun *run, const node *n, jval *v)
 {
     struct tune_jinja_buffer text = {0}, *out = run->out;
@@ -181,7 +181,7 @@ static int capture(jrun *run, const node *n, jval *v)
     return how;
 }
 
-/* The items that the loop's own if lets through. */
+/* The items that pass the loop's own if. */
 static int filtered(jrun *run, const node *n, jval *list)
 {
     jval all = *list, holds;
@@ -199,7 +199,7 @@ static int filtered(jrun *run, const node *n, jval *list)
     return 0;
 }
 
-/* What the loop wrote from begin on, for an item that somebody asks about. */
+/* Record the loop's output from begin on, if its item's turn is recorded. */
 static int note_turn(jrun *run, const jval *item, size_t begin)
 {
     struct tune_jinja_turn *turn = item->type == JINJA_DICT ? item->dict->turn : NULL;
@@ -313,7 +313,7 @@ int tune_jinja_call_macro(jrun *run, const struct tune_jinja_macro *macro, const
     return failed ? -1 : 0;
 }
 
-/* A block with a scope of its own, which writes nothing around it. */
+/* A block with its own scope that adds nothing to the output. */
 static int generation(jrun *run, const node *n)
 {
     jval text;

@@ -1,4 +1,4 @@
-/* jinja_expression.c - the value of an expression. */
+/* jinja_expression.c - evaluate expressions. */
 #include <math.h>
 
 #include "templates/jinja_parts.h"
@@ -46,7 +46,8 @@ bool tune_jinja_changes(struct tune_text name)
                                               "setdefault", "sort", "update", NULL});
 }
 
-/* Methods of mappings come before their keys; those that would change one are undefined, as in the sandbox. */
+/* Methods of a mapping come before its keys. Methods that would change it are undefined, as in the
+ * sandbox. */
 static int attribute(jrun *run, const jval *of, struct tune_text name, jval *v)
 {
     const jval *there = NULL;
@@ -116,7 +117,7 @@ int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v)
     return 0;
 }
 
-/* Python's slice: begin, end and step against a length. */
+/* Bounds of a Python slice, for a sequence of count items. */
 static int bounds(jrun *run, const jval part[3], int64_t count, int64_t *begin, int64_t *end, int64_t *step)
 {
     int64_t at[3];
@@ -185,7 +186,7 @@ static int whole_binary(jrun *run, int op, int64_t a, int64_t b, jval *v)
     case '-': over = __builtin_sub_overflow(a, b, &r); break;
     case '*': over = __builtin_mul_overflow(a, b, &r); break;
     case '%': r = b == -1 ? 0 : a % b; r += r != 0 && (r < 0) != (b < 0) ? b : 0; break;
-    default: /* floor */
+    default: /* //, rounding down */
         over = a == INT64_MIN && b == -1;
         if (!over)
             r = a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -246,7 +247,8 @@ static int join_lists(jrun *run, const jval *a, const jval *b, jval *v)
     return 0;
 }
 
-/* What is joined by + to a text that came through safe is written for HTML, unless it came through safe too. */
+/* Append an operand of +. If the other operand went through safe and this one did not, it is
+ * escaped for HTML. */
 static int put_operand(jrun *run, struct tune_jinja_buffer *b, const jval *v, bool escape)
 {
     static const char *const written[] = {"&&amp;", "<&lt;", ">&gt;", "'&#39;", "\"&#34;"};

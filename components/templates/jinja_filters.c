@@ -1,10 +1,10 @@
-/* jinja_filters.c - filters, by name. */
+/* jinja_filters.c - the filters. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "templates/jinja_parts.h"
 
-/* a.b.0 of an item, as attribute= means it. */
+/* The attribute a.b.0 of an item, as in attribute=. */
 static int attribute_of(jrun *run, const jval *of, const jval *path, jval *v)
 {
     *v = *of;
@@ -41,13 +41,13 @@ static struct tune_jinja_args behind(const struct tune_jinja_args *args, int fir
     return rest;
 }
 
-/* Of what does not count as true, whatever it is, these filters make nothing. */
+/* The items of a value. These filters treat any false value as an empty list. */
 static int items_of(jrun *run, const jval *of, jval *list)
 {
     return tune_jinja_truth(of) ? tune_jinja_iterate(run, of, list) : tune_jinja_list_new(run, 0, false, list);
 }
 
-/* select, reject, selectattr, rejectattr: by a test's name, or by what counts as true. */
+/* select, reject, selectattr, rejectattr: by a test, or by truth. */
 JINJA_RUN(choose)
 {
     bool attribute = what->least == 1, keep = what->how;
@@ -72,7 +72,7 @@ JINJA_RUN(choose)
     return 0;
 }
 
-/* By attribute=, with default=; or by a filter's name and its arguments. */
+/* map: by attribute= and default=, or by a filter and its arguments. */
 JINJA_RUN(map)
 {
     const jval *attribute = NULL, *otherwise = NULL;
@@ -118,7 +118,7 @@ JINJA_RUN(join)
     return 0;
 }
 
-/* By insertion (stable): items in the order of keys, letters' case does not count unless asked. */
+/* Insertion sort (stable) by keys. Case is ignored unless cased. */
 static int put_in_order(jrun *run, jval *items, const jval *keys, size_t count, const jval *cased, const jval *reverse)
 {
     bool backwards = reverse && tune_jinja_truth(reverse), fold = !(cased && tune_jinja_truth(cased));
@@ -154,7 +154,7 @@ JINJA_RUN(dict_sort)
     return put_in_order(run, v->list->items, value ? of->dict->values : of->dict->keys, v->list->count, args->at[0], args->at[2]);
 }
 
-/* What an item counts as where items are compared: an attribute of it; letters' case does not count unless asked. */
+/* The key by which an item is compared: itself or an attribute. Case is ignored unless cased. */
 static int key_of(jrun *run, const jval *item, const jval *cased, const jval *attribute, jval *key)
 {
     *key = *item;
@@ -162,7 +162,7 @@ static int key_of(jrun *run, const jval *item, const jval *cased, const jval *at
     return key->type == JINJA_TEXT && !(cased && tune_jinja_truth(cased)) ? tune_jinja_case(run, key, 'l', key) : 0;
 }
 
-JINJA_RUN(extreme) /* how: -1 the least, 1 the greatest; of equals the first */
+JINJA_RUN(extreme) /* how: -1 min, 1 max; the first of equals */
 {
     jval list, best = {0}, key;
     TRY(tune_jinja_iterate(run, of, &list));
@@ -273,7 +273,7 @@ JINJA_RUN(length)
     }
 }
 
-/* Of texts only plain digits, so that nothing is read otherwise than Python does. */
+/* Only plain digits are accepted in text, so that no text is read in another way than by Python. */
 JINJA_RUN(integer)
 {
     char digits[20] = "";

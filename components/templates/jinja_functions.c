@@ -1,4 +1,4 @@
-/* jinja_functions.c - what has a name is found and called; tests and functions. */
+/* jinja_functions.c - look up and call names; tests and functions. */
 #include <stdio.h>
 #include <time.h>
 
@@ -14,7 +14,7 @@ const struct tune_jinja_name *tune_jinja_known(int kind, struct tune_text name)
     return NULL;
 }
 
-/* Which place has an argument of that name; -1: none. */
+/* Index of the parameter of that name; -1: none. */
 static int place_of(const char *names, struct tune_text name)
 {
     for (int place = 0; *names; place++) {
@@ -53,7 +53,7 @@ JINJA_RUN(compare)
     return tune_jinja_compare(run, what->how, of, args->at[0], &v->truth);
 }
 
-JINJA_RUN(divides) /* how: the rest by 2; -1: by the argument, none */
+JINJA_RUN(divides) /* how: remainder modulo 2; -1: divisible by the argument */
 {
     jval two = tune_jinja_int(2), rest;
     TRY(tune_jinja_binary(run, '%', of, what->how < 0 ? args->at[0] : &two, &rest));

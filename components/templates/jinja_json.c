@@ -1,5 +1,5 @@
-/* jinja_json.c - JSON into values, and values as Python's json.dumps writes them; ensure_ascii is false unless asked, as
- * transformers has it. */
+/* jinja_json.c - read JSON as values, and write values like Python's json.dumps. ensure_ascii is
+ * false by default, as in transformers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,8 +73,8 @@ int tune_jinja_read_json(jrun *run, struct tune_json *j, int depth, jval *v)
 /* ---- JSON as Python's json.dumps writes it ---- */
 struct json {
     jval item, pair;
-    const jval *indent; /* NULL: all on one line */
-    bool ascii;         /* nothing else is written as it is */
+    const jval *indent; /* NULL: on one line */
+    bool ascii;         /* escape all other characters */
 };
 
 static int put_word(jrun *run, struct tune_jinja_buffer *b, const char *word)

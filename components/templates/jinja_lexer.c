@@ -1,7 +1,9 @@
-/* jinja_lexer.c - a template into tokens, and the white space rules, in which renders differ most easily:
- * "-" at a tag takes all white space on that side; a block tag takes one newline behind it (trim_blocks) and the blanks before
- * it where nothing else stands before it on its line (lstrip_blocks), "+" keeps them; all line ends become \n, and one at the
- * end of the template goes. */
+/* jinja_lexer.c - split a template into tokens, and apply the rules for white space:
+ *
+ * "-" at a tag removes all white space on that side. A block tag removes one newline after it
+ * (trim_blocks). It also removes the blanks before it if nothing else is before it on its line
+ * (lstrip_blocks). "+" keeps them. All line ends become \n, and one at the end of the template is
+ * dropped. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,7 +16,7 @@ struct lexer {
     size_t size, at, counted;
     int line;
     size_t room;
-    char open[128]; /* brackets in an expression */
+    char open[128]; /* open brackets in an expression */
     int depth;
 };
 
@@ -69,7 +71,7 @@ static bool here(const struct lexer *l, size_t at, const char *what)
     return l->size - at >= n && memcmp(l->text + at, what, n) == 0;
 }
 
-/* Text up to a tag at end; sign is what follows the tag's two characters. */
+/* Add text up to a tag at end. sign: the character after the tag's first two. */
 static int data(struct lexer *l, size_t begin, size_t end, char sign, bool block)
 {
     size_t keep = end;
@@ -89,7 +91,8 @@ static int data(struct lexer *l, size_t begin, size_t end, char sign, bool block
                                             .text = {l->text + begin, keep - begin}});
 }
 
-/* Does a tag end here: with its sign, and what it takes behind it. 0: no. */
+/* If a tag ends here: the position after its end, its sign and the white space it removes. 0: it
+ * does not. */
 static size_t tag_end(const struct lexer *l, size_t at, const char *end, bool block)
 {
     if (here(l, at, "-") && here(l, at + 1, end))
@@ -115,7 +118,7 @@ static int hex(const char *p, const char *end, int digits, uint32_t *c)
     return 0;
 }
 
-/* One escape behind a backslash at p: writes to *to, returns where it ends, NULL if it is none we know. */
+/* Decode the escape after a backslash at p to *to. Returns its end; NULL: not supported. */
 static const char *escape(const char *p, const char *end, char **to)
 {
     static const char plain[] = "n\nt\tr\rb\bf\fv\va\a\\\\''\"\"";
@@ -143,7 +146,7 @@ static const char *escape(const char *p, const char *end, char **to)
     }
     if (*p == 'N')
         return NULL;
-    *(*to)++ = '\\'; /* unknown ones stand for themselves */
+    *(*to)++ = '\\'; /* an unknown escape stands for itself */
     return p;
 }
 
@@ -250,7 +253,7 @@ static int operator_(struct lexer *l)
     return put(l, token);
 }
 
-/* What stands in a tag, to its end. */
+/* Read the tokens of a tag. */
 static int tag(struct lexer *l, bool block)
 {
     const char *end = block ? "%}" : "}}";
@@ -281,7 +284,7 @@ static int tag(struct lexer *l, bool block)
     }
 }
 
-/* {% word %} at `at`: where it ends, 0: it is not. */
+/* The end of {% word %} at `at`; 0: it is not there. */
 static size_t lone_tag(const struct lexer *l, size_t at, const char *word, bool trim)
 {
     at += 2;

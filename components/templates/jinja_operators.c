@@ -1,5 +1,5 @@
-/* jinja_operators.c - expressions by precedence as Jinja has it. The names of filters, tests, methods and functions are looked up
- * here, so that a render never meets one that is not known. */
+/* jinja_operators.c - parse expressions by Jinja's precedence. Names of filters, tests, methods and
+ * functions are looked up here, so a render never meets an unknown one. */
 #include "templates/jinja_parser.h"
 
 typedef struct tune_jinja_parser parser;
@@ -46,7 +46,7 @@ bool tune_jinja_constant(struct tune_text name, jval *v)
     return false;
 }
 
-/* Is there one more item of a list to `end`, behind the comma between two. */
+/* Skip the comma before the next item of a list. False at `end`, which is skipped too. */
 static bool more(parser *p, bool first, int end, const char *what)
 {
     if (tune_jinja_skip_op(p, end))
@@ -59,7 +59,7 @@ static bool more(parser *p, bool first, int end, const char *what)
     return !p->failed;
 }
 
-/* Arguments behind an open parenthesis, to the closing one. */
+/* Parse arguments after an open parenthesis, to the closing one. */
 static node *arguments(parser *p)
 {
     node *first = NULL;
@@ -91,11 +91,11 @@ static node *literal(parser *p)
         n->value = (jval){.type = JINJA_FLOAT, .number = k->number};
     } else {
         size_t size = 0;
-        for (p->at = k; p->at->kind == JINJA_STRING; p->at++) /* neighbours are one string */
+        for (p->at = k; p->at->kind == JINJA_STRING; p->at++) /* adjacent strings are joined */
             size += p->at->text.size;
         char *text = p->at == k + 1 ? (char *)k->text.data : tune_jinja_take(&p->t->memory, size + 1), *to = text;
         if (!text)
-            return p->failed = true, &p->spare; /* with the error of the memory */
+            return p->failed = true, &p->spare; /* memory ran out; the error is set */
         uint8_t *marks = tune_jinja_take(&p->t->memory, size + 1);
         if (!marks)
             return p->failed = true, &p->spare;
@@ -213,7 +213,7 @@ static node *postfix(parser *p, node *n)
     return n;
 }
 
-/* What stands behind | or is: the name of a filter or a test, and its arguments. */
+/* Parse the filter or test after | or is, with its arguments. */
 static node *named(parser *p, node *of, int kind)
 {
     static const char *const kinds[] = {[JINJA_FILTER] = "filter", [JINJA_TEST] = "test"};
@@ -243,7 +243,7 @@ static node *named(parser *p, node *of, int kind)
     return not_;
 }
 
-/* Filters, tests and calls behind an operand. */
+/* Parse filters, tests and calls after an operand. */
 static node *filtered(parser *p, node *n)
 {
     for (int levels = 0; !p->failed; levels++) {
@@ -280,7 +280,7 @@ static node *unary(parser *p, bool filters)
     return n;
 }
 
-/* Operators of two operands by levels, the loosest first. */
+/* Parse binary operators by precedence level, the lowest first. */
 static node *binary(parser *p, int level)
 {
     static const char *const levels[] = {"+-", "~", "*/%"};
@@ -342,7 +342,7 @@ static node *inverse(parser *p)
     return n;
 }
 
-/* and, or: kept as lists, so that long ones are not deep. */
+/* and, or: stored as lists, so that long ones do not nest deeply. */
 static node *logic(parser *p, bool or_)
 {
     node *first = or_ ? logic(p, false) : inverse(p), *n = NULL, **tail = &first->next;

@@ -1,5 +1,5 @@
-/* jinja_parser.c - statements by their tags, tokens into a tree. What is wrong is said once: from then on the parser stands at
- * the template's end and every function gives a spare node, so that nobody has to look at each step whether the last failed. */
+/* jinja_parser.c - parse statements into a tree. After the first error the parser is at the
+ * template's end and every function returns a spare node. Callers need not check each step. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -40,7 +40,7 @@ node *tune_jinja_make(struct tune_jinja_parser *p, int kind, int line)
 {
     node *n = p->failed ? NULL : tune_jinja_take(&p->t->memory, sizeof *n);
     if (!n) {
-        p->failed = true; /* with the error of the memory */
+        p->failed = true; /* memory ran out; the error is set */
         p->at = p->t->tokens + p->t->count - 1;
         n = &p->spare;
     }
@@ -65,7 +65,7 @@ static struct tune_text take_name(struct tune_jinja_parser *p, const char *what)
     return (struct tune_text){"", 0};
 }
 
-/* Names that a for or a set gives values to: one, or several (also in parentheses) for the parts of each item. */
+/* Parse the targets of a for or a set: one name, or several for the items of each value. */
 static void targets(struct tune_jinja_parser *p, node *n)
 {
     bool parenthesis = tune_jinja_skip_op(p, '(');
@@ -94,7 +94,7 @@ static void expect_end(struct tune_jinja_parser *p)
         p->at++;
 }
 
-/* A block up to one of the tags that end it, at whose name it stops; the last that may end it is taken. */
+/* Parse a block up to one of the tags in ends, and stop at its name. The last tag is skipped. */
 static node *block(struct tune_jinja_parser *p, const char *const *ends)
 {
     expect_end(p);
@@ -143,7 +143,7 @@ static node *if_(struct tune_jinja_parser *p, node *first)
             break;
         n->c = tune_jinja_make(p, JINJA_N_IF, p->at++->line);
         n = n->c;
-        n->tuple = true; /* an elif: evaluated in the same place, however many there are */
+        n->tuple = true; /* an elif: evaluated in the same place, whatever their number */
     }
     if (tune_jinja_skip_name(p, "else"))
         n->c = block_to(p, "endif");
@@ -175,7 +175,7 @@ static node *set(struct tune_jinja_parser *p, node *n)
     return n;
 }
 
-/* A scope that no break leaves. */
+/* Parse a block that break and continue cannot leave. */
 static node *closed(struct tune_jinja_parser *p, const char *end)
 {
     int loops = p->loops;
@@ -242,7 +242,7 @@ static node *statement(struct tune_jinja_parser *p)
     return tune_jinja_unknown(p, line, "tag", name);
 }
 
-/* Statements to one of the tags in ends, at whose name it stops, or to the template's end (ends NULL). */
+/* Parse statements up to one of the tags in ends, or to the template's end (ends NULL). */
 static node *statements(struct tune_jinja_parser *p, const char *const *ends)
 {
     node *first = NULL;
@@ -287,7 +287,7 @@ int tune_jinja_parse(struct tune_jinja *t)
 {
     struct tune_jinja_parser p = {.t = t, .at = t->tokens};
     t->body = statements(&p, NULL);
-    /* calls by name: of a function known here, or of a macro anywhere in the template */
+    /* a call by name needs a known function, or a macro anywhere in the template */
     for (node *n = p.failed ? NULL : p.calls; n && !p.failed; n = n->c)
         if (!n->known && !is_macro(t, n->a->name))
             tune_jinja_unknown(&p, n->line, "function", n->a->name);

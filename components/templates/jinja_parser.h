@@ -1,5 +1,5 @@
-/* jinja_parser.h - what the parser of statements (jinja_parser.c) and that of expressions
- * (jinja_operators.c) share. */
+/* jinja_parser.h - shared by the parsers of statements (jinja_parser.c) and expressions
+ * (jinja_operators.c). */
 #ifndef TUNE_JINJA_PARSER_H
 #define TUNE_JINJA_PARSER_H
 
@@ -16,13 +16,13 @@ struct tune_jinja_parser {
     const struct tune_jinja_token *at;
     int depth, loops, macros;
     bool macro, failed;
-    node *calls;  /* of names, by c: the last first */
-    node spare;   /* what is given once something failed */
+    node *calls;  /* list of calls by name, linked by c, the last one first */
+    node spare;   /* returned after an error */
 };
 
-/* What is wrong: all give the spare node. */
-node *tune_jinja_stop(struct tune_jinja_parser *p, int line, const char *format,
-                      ...) TUNE_PRINTF(3, 4);
+/* Set an error; return the spare node. */
+node *tune_jinja_stop(struct tune_jinja_parser *p, int line, const char *format, ...) TUNE_PRINTF(3,
+                      4);
 node *tune_jinja_expected(struct tune_jinja_parser *p, const char *what);
 node *tune_jinja_unknown(struct tune_jinja_parser *p, int line, const char *kind,
                          struct tune_text name);
@@ -38,8 +38,8 @@ void tune_jinja_need_op(struct tune_jinja_parser *p, int64_t op, const char *wha
 
 bool tune_jinja_constant(struct tune_text name, jval *v); /* true, false, none */
 node *tune_jinja_expression(struct tune_jinja_parser *p);
-/* One expression, or several between commas, which are a tuple; conditional: a if b else c may
- * stand there. */
+/* Parse an expression, or several between commas, which are a tuple. conditional: allow a if b else
+ * c. */
 node *tune_jinja_tuple(struct tune_jinja_parser *p, bool conditional, bool parenthesis);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* jinja_text.c - what templates call on strings and mappings, as Python's str and dict do it. */
+/* jinja_text.c - methods of strings and mappings, like Python's str and dict. */
 #include "templates/jinja_parts.h"
 #include "tokenizers/unicode.h"
 
@@ -32,7 +32,7 @@ size_t tune_jinja_offset(const jval *v, size_t characters)
     return at;
 }
 
-/* Is the character at [begin, end) one to strip: white space, or of the set. */
+/* True if the character at [begin, end) is to be stripped: white space, or in the set. */
 static bool strips(const jval *v, size_t begin, size_t end, const jval *set)
 {
     const char *p = v->text + begin;
@@ -53,7 +53,7 @@ int tune_jinja_strip(jrun *run, const jval *v, const jval *set, bool left, bool 
         TRY(tune_jinja_step(run, each));
         begin = next_char(v, begin);
     }
-    TRY(tune_jinja_step(run, 2 * each)); /* for those that stay */
+    TRY(tune_jinja_step(run, 2 * each)); /* cost of the characters that remain */
     while (right && end > begin) {
         TRY(tune_jinja_step(run, each));
         size_t last = end - 1;
@@ -67,7 +67,7 @@ int tune_jinja_strip(jrun *run, const jval *v, const jval *set, bool left, bool 
     return 0;
 }
 
-/* Where `what` next is from `from` on; v->size + 1: nowhere. */
+/* The next position of `what` from `from` on; v->size + 1: none. */
 static size_t find(const jval *v, const jval *what, size_t from)
 {
     const char *p = what->size ? memmem(v->text + from, v->size - from, what->text, what->size) : v->text + from;
@@ -81,7 +81,7 @@ int tune_jinja_replace(jrun *run, const jval *v, const jval *old, const jval *ne
     TRY(tune_jinja_step(run, v->size / 64));
     for (int64_t done = 0; most < 0 || done < most; done++) {
         size_t found = find(v, old, at);
-        if (old->size == 0 && done > 0) /* between all characters */
+        if (old->size == 0 && done > 0) /* an empty text matches between all characters */
             found = at < v->size ? next_char(v, at) : v->size + 1;
         if (found > v->size)
             break;
@@ -120,7 +120,7 @@ int tune_jinja_case(jrun *run, const jval *v, char how, jval *to)
     return 0;
 }
 
-/* ---- splitting: what is looked at character by character costs a step for each ---- */
+/* ---- splitting: looking at a character costs a step ---- */
 static int split_space(jrun *run, const jval *v, int64_t most, jval *list)
 {
     size_t at = 0;
@@ -138,7 +138,7 @@ static int split_space(jrun *run, const jval *v, int64_t most, jval *list)
     }
 }
 
-/* The last place of `what` that ends at or before `end`; v->size + 1: nowhere. */
+/* The last position of `what` that ends at or before `end`; v->size + 1: none. */
 static size_t find_last(const jval *v, const jval *what, size_t end)
 {
     for (size_t at = end >= what->size ? end - what->size + 1 : 0; at-- > 0;)
@@ -171,7 +171,8 @@ JINJA_RUN(split)
         begin = what->how ? begin : found + by->size;
     }
     TRY(tune_jinja_list_add(run, v, tune_jinja_part(of, begin, end)));
-    for (size_t i = 0, k = v->list->count; what->how && i + 1 < k--; i++) { /* found from the last to the first */
+    /* rsplit finds them in reverse order */
+    for (size_t i = 0, k = v->list->count; what->how && i + 1 < k--; i++) {
         jval item = v->list->items[i];
         v->list->items[i] = v->list->items[k];
         v->list->items[k] = item;

@@ -1,5 +1,5 @@
-/* jinja_value.c - the interpreter's memory and values: texts that know whose bytes they are, lists, mappings in order; how
- * they print, compare and iterate as Python's do. */
+/* jinja_value.c - memory and values of the interpreter: marked texts, lists, ordered mappings. They
+ * print, compare and iterate as in Python. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ int tune_jinja_list_new(jrun *run, size_t room, bool tuple, jval *v)
     return 0;
 }
 
-/* More room for `count` entries of one array in the arena. */
+/* Copy an array of count entries to a larger one in the arena. */
 static void *grown(jrun *run, const void *old, size_t count, size_t room, size_t size)
 {
     void *items = tune_jinja_take(&run->memory, room * size);
@@ -121,7 +121,7 @@ static bool is_number(const jval *v)
     return v->type == JINJA_BOOL || v->type == JINJA_INT || v->type == JINJA_FLOAT;
 }
 
-/* Two numbers exactly: a 64-bit integer need not fit a double. */
+/* Compare two numbers exactly, since a 64-bit integer may not fit a double. */
 static int order_numbers(const jval *a, const jval *b)
 {
     if (a->type != JINJA_FLOAT && b->type != JINJA_FLOAT) {
@@ -145,7 +145,7 @@ static bool same_text(const jval *v, const char *text, size_t size)
     return v->size == size && (size == 0 || memcmp(v->text, text, size) == 0);
 }
 
-/* Gone through from the first: mappings here have some dozen keys, and the steps bound what others cost. */
+/* Linear search: mappings here have a few dozen keys, and steps limit larger ones. */
 const jval *tune_jinja_dict_find(jrun *run, const struct tune_jinja_dict *d, struct tune_text key)
 {
     size_t i = 0;
@@ -226,8 +226,8 @@ jval tune_jinja_take_buffer(const struct tune_jinja_buffer *b)
     return (jval){.type = JINJA_TEXT, .text = b->text ? b->text : "", .size = b->size, .marks = b->marks};
 }
 
-/* Characters beyond ASCII that Python prints as they are, by blocks in which all are: Latin, Greek, Cyrillic, punctuation,
- * currencies, kana, ideographs, Hangul, faces. */
+/* True for non-ASCII characters that Python prints unescaped, as blocks in which all are: Latin,
+ * Greek, Cyrillic, punctuation, currencies, kana, ideographs, Hangul, emoji. */
 static bool is_printable(uint32_t c)
 {
     static const uint32_t blocks[][2] = {{0xA1, 0xAC}, {0xAE, 0x377}, {0x3A3, 0x52F}, {0x2010, 0x2027}, {0x2030, 0x205E},
@@ -239,7 +239,7 @@ static bool is_printable(uint32_t c)
     return false;
 }
 
-/* A string as Python's repr() has it. */
+/* Append a string like Python's repr(). */
 static int put_quoted(jrun *run, struct tune_jinja_buffer *b, const jval *v)
 {
     char quote = memchr(v->text, '\'', v->size) && !memchr(v->text, '"', v->size) ? '"' : '\'', code[8];
@@ -319,7 +319,7 @@ int tune_jinja_string(jrun *run, const jval *v, jval *text)
     return 0;
 }
 
-/* ---- questions ---- */
+/* ---- properties ---- */
 const char *tune_jinja_type_name(const jval *v)
 {
     static const char *const names[] = {"an undefined value", "none", "a boolean", "an integer", "a float", "a string", "a list",
@@ -345,7 +345,7 @@ bool tune_jinja_truth(const jval *v)
 static int order_texts(const jval *a, const jval *b)
 {
     size_t n = a->size < b->size ? a->size : b->size;
-    int order = n ? memcmp(a->text, b->text, n) : 0; /* UTF-8 sorts as its characters do */
+    int order = n ? memcmp(a->text, b->text, n) : 0; /* UTF-8 sorts like its characters */
     return order ? (order < 0 ? -1 : 1) : a->size < b->size ? -1 : a->size > b->size;
 }
 
@@ -439,7 +439,8 @@ int tune_jinja_contains(jrun *run, const jval *in, const jval *v, bool *found)
         TRY(tune_jinja_step(run, in->size / 64));
         *found = v->size == 0 || memmem(in->text, in->size, v->text, v->size);
     } else if (in->type == JINJA_DICT) {
-        if (v->type == JINJA_LIST || v->type == JINJA_DICT) /* a tuple of what can be a key is one too, and not there */
+        /* a tuple could be a key in Python, but never is one here */
+        if (v->type == JINJA_LIST || v->type == JINJA_DICT)
             return tune_jinja_fail(run, "%s is looked for among the keys of a mapping", tune_jinja_type_name(v));
         *found = tune_jinja_dict_at(run, in->dict, v) != NULL;
     } else if (in->type == JINJA_LIST) {

@@ -1,4 +1,4 @@
-/* prompt_template.c - a file of sections and slots into parts. */
+/* prompt_template.c - parse sections and slots into parts. */
 #include "templates/prompt_template.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 
 #define FILE_LIMIT ((size_t)1 << 20)
 
-/* What is being read, for messages. */
+/* The text being read, for messages. */
 struct source {
     const char *name, *text, *end;
 };
@@ -48,7 +48,7 @@ static int add_part(struct tune_prompt_template *t, const char *text, size_t siz
     return 0;
 }
 
-/* The slot whose brace opens at `at`, whose name is [name, end). */
+/* Add the slot [name, end) whose brace opens at `at`. */
 static int add_slot(struct tune_prompt_template *t, const struct source *s, const char *name, const char *end, bool trained)
 {
     size_t size = (size_t)(end - name);
@@ -65,13 +65,14 @@ static int add_slot(struct tune_prompt_template *t, const struct source *s, cons
     return add_part(t, t->slots[slot], size, slot, trained);
 }
 
-/* Text that is its own, collected since begin, becomes a part. */
+/* Make the text collected since begin a part. */
 static int end_text(struct tune_prompt_template *t, size_t begin, bool trained)
 {
     return t->used > begin ? add_part(t, t->bytes + begin, t->used - begin, -1, trained) : 0;
 }
 
-/* Text and slots of one section. Copies never need more room than the file: a name and its NUL replace two braces. */
+/* Read a section. Copies need no more room than the file, since a name and its NUL replace two
+ * braces. */
 static int read_section(struct tune_prompt_template *t, const struct source *s, const char *p, const char *end, bool trained)
 {
     size_t begin = t->used;
@@ -102,7 +103,7 @@ static int read_section(struct tune_prompt_template *t, const struct source *s, 
     return end_text(t, begin, trained);
 }
 
-/* 1: the line is [completion], 0: [prompt], -1: no heading. */
+/* 1: the line is [completion]; 0: [prompt]; -1: no heading. */
 static int heading(const char *line, const char *end)
 {
     static const char *const names[] = {"[prompt]", "[completion]"};
@@ -120,7 +121,7 @@ static const char *line_end(const char *p, const char *end)
     return found ? found : end;
 }
 
-/* The section's text ends before the line end in front of `next`. */
+/* The end of the section's text: before the line end in front of `next`. */
 static const char *before(const char *begin, const char *next)
 {
     next -= next > begin && next[-1] == '\n';
@@ -129,7 +130,7 @@ static const char *before(const char *begin, const char *next)
 
 static int read_sections(struct tune_prompt_template *t, const struct source *s)
 {
-    const char *begin = NULL; /* of the open section */
+    const char *begin = NULL; /* start of the current section */
     int kind = -1, seen[2] = {0, 0};
     for (const char *p = s->text; p < s->end;) {
         const char *stop = line_end(p, s->end), *next = stop < s->end ? stop + 1 : stop;
@@ -180,7 +181,7 @@ int tune_prompt_template_parse(struct tune_prompt_template *t, const char *name,
     return -1;
 }
 
-/* "instruction, sql, tone": what lies in defaults/prompts. */
+/* List the names in defaults/prompts: "instruction, sql, tone". */
 static void list_names(char *names, size_t size)
 {
     char folder[TUNE_PATH_MAX];

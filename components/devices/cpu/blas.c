@@ -83,8 +83,8 @@ void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size)
         openblas_set_num_threads(1);
     if (parallel == 0 && dev->threads > 1)
         snprintf(dev->warning, sizeof dev->warning,
-                 "OpenBLAS is its serial build, which several threads must not call at once: products take one thread; install "
-                 "its pthread or OpenMP build");
+                 "this OpenBLAS is its serial build, which only one thread may call: products use one "
+                 "thread; install its pthread or OpenMP build");
     snprintf(text, size, "OpenBLAS %s (%s)", openblas_get_corename(), pools[parallel]);
 }
 
