@@ -55,6 +55,11 @@ folders() { ls -d components/*/ components/sweeps/*/ | sed 's|components/||; s|/
 named() { printf '%s\n' $order; printf 'sweeps/%s\n' $sweeps; }
 none "every folder has its place in it" "$(for f in $(folders); do named | grep -qx "$f" || echo "$f"; done)"
 
+# ---- the run folder ----
+# Comments count too: runs/run_folder.h documents the files, and the others speak of what they hold.
+spelled() { grep -rnE 'run\.json|metrics\.jsonl|report\.json' components tools --include='*.[ch]' | grep -v ^components/runs/; }
+none "only runs/ spells the names of a run folder's files" "$(spelled)"
+
 # ---- what components call ----
 # Comments and strings may speak of anything.
 code() { sed -e 's|"\([^"\\]\|\\.\)*"||g' -e 's|//.*||' -e 's|/\*.*\*/||' "$1"; }

@@ -46,7 +46,7 @@ static inline bool drawing_is_stdout(const char *path)
     return path && stat(path, &st) == 0 && fstat(STDOUT_FILENO, &out) == 0 && st.st_dev == out.st_dev && st.st_ino == out.st_ino;
 }
 
-/* drawing_check - what is there may be replaced: a picture of before, an empty file, nothing; not a run.json after a slip of the
+/* drawing_check - what is there may be replaced: a picture of before, an empty file, nothing; not a run's file after a slip of the
  * finger. */
 static inline int drawing_check(const char *path)
 {

@@ -13,7 +13,7 @@
  *     <run>/checkpoint-best, checkpoint-final -> checkpoint-120
  *
  * A checkpoint appears under its name whole or not at all: it is written beside, fsynced file by file, and renamed; and it
- * disappears whole. Before it has its name, the lines of metrics.jsonl up to its step are on the disk. */
+ * disappears whole. Before it has its name, the lines of the metrics up to its step are on the disk. */
 #ifndef TUNE_CHECKPOINT_H
 #define TUNE_CHECKPOINT_H
 
@@ -45,7 +45,7 @@ struct tune_checkpoint_options {
     bool unsaved;               /* where the run ends (at->finished, at->stopped) there is nothing to save; a checkpoint that step
                                    has already gets its links all the same */
     bool late;                  /* read the source's files when something is saved, which may never be */
-    struct tune_logger *log;    /* whose metrics.jsonl the checkpoints stand on; borrowed. NULL: none */
+    struct tune_logger *log;    /* whose metrics the checkpoints stand on; borrowed. NULL: none */
     struct tune_failure *failure; /* from tune_checkpoint_resume on, a program that fails saves its finished steps first, by
                                    tune_checkpoint_rescue; borrowed. NULL: it does not */
 };
@@ -84,14 +84,14 @@ int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m, stru
  * the rows consumed are what they were. -1, with
  * nothing in the folder changed: a file is missing, not of this model or not of this step,
  * config.json, tokenizer or the number of steps planned are others (tune_logger_changed), there
- * are newer checkpoints and overwrite is false, metrics.jsonl does not reach there.
+ * are newer checkpoints and overwrite is false, the metrics do not reach there.
  * All are borrowed as long as c where options.failure is not NULL: at a failure they are saved. */
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_evaluator *eval, struct tune_progress *at);
 
-/* tune_checkpoint_rescue - after an error: the finished steps that were not logged go to metrics.jsonl, then the last finished
+/* tune_checkpoint_rescue - after an error: the finished steps that were not logged go to the metrics, then the last finished
  * step is saved as after a signal. The work of the unfinished step is dropped, and the loader goes back to its beginning.
- * Nothing is saved before tune_checkpoint_resume, after a step that was not finite, when lines of metrics.jsonl are missing, or
+ * Nothing is saved before tune_checkpoint_resume, after a step that was not finite, when lines of the metrics are missing, or
  * when saving itself failed. text: what was saved and how to go on; "" if there is nothing to go on from. -1: that failed too. */
 int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size);
 

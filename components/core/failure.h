@@ -1,4 +1,4 @@
-/* failure.h - what a program still does when a call has failed: save the work, then say in run.json why the run ended.
+/* failure.h - what a program still does when a call has failed: save the work, then say in the run folder why the run ended.
  *
  * A program owns one (flags/program.h). tune_logger_new and tune_checkpoint_resume fill it. A program of your own may
  * leave it out. */

@@ -124,7 +124,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     at->early_stop = spent(e, at) && !at->finished;
     if (!log || tune_logger_evaluation(log, at) == 0)
         return 0;
-    *at = before; /* what is not in metrics.jsonl was not */
+    *at = before; /* what is not in the metrics was not */
     return -1;
 }
 

@@ -54,7 +54,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
  * makes the evaluation of the step it stands at, if that one was cut off. */
 int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
-/* tune_evaluator_note - a line, and a member of run.json, about the rows it evaluates on; nothing where there are none. */
+/* tune_evaluator_note - a line, and a member of the description, about the rows it evaluates on; nothing where there are none. */
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log);
 
 /* tune_get_eval - on the rows that --train-split holds out of data (with 1 there are none), or on those of --eval-dataset;

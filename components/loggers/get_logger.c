@@ -18,7 +18,7 @@
 #include "loggers/state.h"
 #include "models/lora.h"
 #include "loggers/progress_line.h"
-#include "loggers/run_folder.h"
+#include "runs/run_folder.h"
 #include "tokenizers/tokenizer.h"
 #include "models/model.h"
 #include "profilers/profiler.h"
@@ -125,7 +125,7 @@ static int read_writers(const struct tune_flags *flags, unsigned *writers)
     return 0;
 }
 
-/* What --allow-changed let differ, into run.json. */
+/* What --allow-changed let differ, into the description. */
 static int note_changes(struct tune_logger *log, const struct tune_flags *flags)
 {
     cJSON *changes = tune_flags_changes_json(flags), *c;

@@ -60,7 +60,7 @@ int tune_measurement_next(struct tune_measurement *m, struct tune_result *result
 void tune_measurement_stop(struct tune_measurement *m);
 void tune_measurement_free(struct tune_measurement *m);
 
-/* tune_measurement_folder - of the run that is going on: where its metrics.jsonl appears. */
+/* tune_measurement_folder - of the run that is going on: where its metrics appear. */
 const char *tune_measurement_folder(const struct tune_measurement *m);
 
 /* tune_program_find - the file that a program named by an experiment is: with a '/' from the experiment's own folder (or

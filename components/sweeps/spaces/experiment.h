@@ -6,7 +6,7 @@
  *      "program": "finetune_full",               beside the tool's own program, else from PATH; with a '/': relative to this file
  *      "arguments": ["--log-every", "1"],        always given
  *      "output": "--output",                     the flag that names the fresh folder a run reports into; null: $TUNE_OUTPUT alone
- *      "report": "report.json",                  in that folder
+ *      "report": "...",                          a file in that folder; left out: the report of a run folder
  *      "folders": {"data_directory": "data"},    words for {braces} below, relative to the current folder;
  *                                                --actuator-configuration may set them
  *      "inputs": [
