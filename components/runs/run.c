@@ -165,9 +165,11 @@ static double patience(const struct tune_run *r)
     return s10 > AT_LEAST_S ? s10 : AT_LEAST_S;
 }
 
-/* The process that run.json names as its last. The lock decides; without one, the process where it
- * ran on this machine; else how long ago it wrote. */
-static bool is_alive(const struct tune_run *r, char *why, size_t size)
+enum life { GONE, ALIVE, OUT_OF_SIGHT };
+
+/* The run's last process. The lock tells, or its id where the file system has no locks; neither does
+ * for a process of another machine. The reason says how it is known, unless the lock is held. */
+static enum life life_of(struct tune_run *r)
 {
     const cJSON *sessions = cJSON_GetObjectItemCaseSensitive(r->run, "sessions");
     const cJSON *last = cJSON_GetArrayItem(sessions, cJSON_GetArraySize(sessions) - 1);
@@ -176,37 +178,37 @@ static bool is_alive(const struct tune_run *r, char *why, size_t size)
     struct utsname here;
     int lock = lock_of(r->folder);
     bool ours = !host || (uname(&here) == 0 && !strcmp(here.nodename, host));
-    double s = silence(r);
     if (lock > 0)
-        return true;
-    if (ours && lock == 0)
-        snprintf(why, size, TUNE_RUN_JSON " says it runs, but no process holds the folder: it was killed, or the "
-                 "machine went down");
-    else if (ours && pid > 0)
-        snprintf(why, size, TUNE_RUN_JSON " says it runs, but its process %" PRId64 " is gone", pid);
-    else
-        snprintf(why, size, "it runs on %s, whose processes cannot be seen from here; it last wrote %.0f s ago",
-                 host ? host : "an unknown machine", s);
-    if (ours && (lock == 0 || pid > 0))
-        return lock < 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
-    return s < patience(r);
+        return ALIVE;
+    if (!ours || (lock < 0 && pid == 0)) {
+        snprintf(r->reason, sizeof r->reason, "it runs on %s, whose processes cannot be seen from here; it last "
+                 "wrote %.0f s ago", host ? host : "an unknown machine", silence(r));
+        return OUT_OF_SIGHT;
+    }
+    if (lock < 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH))
+        return ALIVE;
+    snprintf(r->reason, sizeof r->reason, TUNE_RUN_JSON " says it runs, but no process %s: it was killed, or the "
+             "machine went down", lock < 0 ? "has its id" : "holds the folder");
+    return GONE;
 }
 
-/* A killed run says "running" too. One that ended while we looked says so when it is asked again.
- * Needs the series of what was read so far. */
-static void read_state(struct tune_run *r)
+/* A killed run says "running" too. One that ended while we looked says so when it is asked again. */
+static enum life read_state(struct tune_run *r)
 {
-    char why[sizeof r->reason] = "";
     read_run_json(r);
-    bool alive = r->state == TUNE_RUN_RUNNING && is_alive(r, why, sizeof why);
-    if (r->state != TUNE_RUN_RUNNING || (alive && !*why))
-        return;
-    if (!alive)
-        read_run_json(r);
     if (r->state != TUNE_RUN_RUNNING)
-        return;
-    r->state = alive ? TUNE_RUN_RUNNING : TUNE_RUN_DEAD;
+        return ALIVE;
+    enum life life = life_of(r);
+    if (life != GONE)
+        return life;
+    char why[sizeof r->reason];
+    memcpy(why, r->reason, sizeof why);
+    read_run_json(r);
+    if (r->state != TUNE_RUN_RUNNING)
+        return ALIVE;
+    r->state = TUNE_RUN_DEAD;
     memcpy(r->reason, why, sizeof why);
+    return GONE;
 }
 
 /* ---- metrics.jsonl ---- */
@@ -277,19 +279,22 @@ static void forget_rows(struct tune_run *r)
     r->step = 0;
 }
 
-/* Half a line at the end: a run writes it just now, or was killed, or the disk was full. */
-static void read_metrics(struct tune_run *r)
+/* Whether the rows are others than before. Half a line at the end: a run writes it just now, or was
+ * killed, or the disk was full. */
+static bool read_metrics(struct tune_run *r)
 {
     size_t n = strlen(r->reason);
+    int64_t lines = r->place->lines;
     int status;
-    while ((status = tune_metrics_read(r->place, r->folder, take_row, r)) == 1)
+    while ((status = tune_metrics_read(r->place, r->folder, take_row, r)) == 1) {
         forget_rows(r);
-    if (status < 0) {
-        broken(r, NULL);
-        return;
+        lines = -1;
     }
+    if (status < 0)
+        broken(r, NULL);
+    bool changed = lines != r->place->lines;
     if (r->place->torn == 0 || r->state == TUNE_RUN_RUNNING || r->state == TUNE_RUN_BROKEN)
-        return;
+        return changed;
     char text[128];
     snprintf(text, sizeof text, TUNE_RUN_METRICS ": its last line is torn, %" PRId64 " bytes of it are there",
              r->place->torn);
@@ -297,16 +302,18 @@ static void read_metrics(struct tune_run *r)
         snprintf(r->reason + n, sizeof r->reason - n, "%s%s", n ? "; " : "", text);
     else
         broken(r, text);
+    return changed;
 }
 
-/* A run that is held but silent. */
-static void see_silence(struct tune_run *r)
+/* A run that says it runs, but is silent for long. */
+static void see_silence(struct tune_run *r, enum life life)
 {
     double s = silence(r);
     if (r->state != TUNE_RUN_RUNNING || s < patience(r))
         return;
-    r->state = TUNE_RUN_STALLED;
-    snprintf(r->reason, sizeof r->reason, "its process is there, but wrote nothing for %.0f s", s);
+    r->state = life == OUT_OF_SIGHT ? TUNE_RUN_DEAD : TUNE_RUN_STALLED;
+    if (life != OUT_OF_SIGHT)
+        snprintf(r->reason, sizeof r->reason, "its process is there, but wrote nothing for %.0f s", s);
 }
 
 const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name)
@@ -347,7 +354,6 @@ static void summarize(struct tune_run *r)
 int tune_run_update(struct tune_run *r)
 {
     enum tune_run_state state = r->state;
-    int64_t rows = r->place->lines, bytes = r->place->bytes;
     r->state = TUNE_RUN_ABSENT;
     *r->reason = 0;
     cJSON_Delete(r->report);
@@ -356,13 +362,13 @@ int tune_run_update(struct tune_run *r)
         snprintf(r->reason, sizeof r->reason, "no run there yet");
         return state != r->state;
     }
-    read_state(r);
-    read_metrics(r);
-    see_silence(r);
+    enum life life = read_state(r);
+    bool more = read_metrics(r);
+    see_silence(r, life);
     if (tune_run_folder_has(r->folder, TUNE_RUN_REPORT))
         r->report = read_json(r, TUNE_RUN_REPORT);
     summarize(r);
-    return state != r->state || rows != r->place->lines || bytes != r->place->bytes;
+    return more || state != r->state;
 }
 
 bool tune_run_ended(const struct tune_run *r)
