@@ -36,6 +36,7 @@ SWEEPS_LIBRARY = $(BUILD)/libtune_sweeps.a
 SWEEPS_LIBS    = $(YAML_LIBS) $(HDF5_LIBS)
 SWEEPS_OBJECTS = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard components/sweeps/*/*.c))
 SWEEPERS := $(addprefix $(BUILD)/,space sweep samples $(basename $(shell grep -ls '"sweeps/' tests/*.c tests/*/*.c)))
+PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
 possible  = $(if $(SWEEPS),$1,$(filter-out $(SWEEPERS),$1))
 
 SOURCES  = $(filter-out components/flags/program.c components/sweeps/%,$(wildcard components/*/*.c components/*/*/*.c))
@@ -145,7 +146,6 @@ DEST     = $(DESTDIR)$(abspath $(PREFIX))
 # $(call pc,prefix,libdir,includedir)
 pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@LIBDIR@|$(2)|' -e 's|@INCLUDEDIR@|$(3)|' -e 's|@VERSION@|$(VERSION)|' \
      -e 's|@CJSON_CFLAGS@|$(strip $(CJSON_CFLAGS))|' -e 's|@LIBS@|$(strip $(LIBS))|' -e 's|@SWEEPS_LIBS@|$(strip $(SWEEPS_LIBS))|'
-PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
 
 # The tree as it is, not installed: PKG_CONFIG_PATH=<tree>/build pkg-config --cflags --libs tune
 $(addprefix $(BUILD)/,$(PKG_CONFIG)): $(BUILD)/%.pc: tools/%.pc.in components/core/version.h $(BUILD)/config.mk Makefile

@@ -103,7 +103,7 @@ is "--no-save" measure unsaved --max-steps 4 --no-save
 is "leaves no checkpoint" sh -c '! ls -d unsaved/checkpoint* 2>/dev/null'
 is "plans no files to save" sh -c 'grep -q "^# memory" unsaved.out && ! grep -q "files to save" unsaved.out && grep -q "files to save" first.out'
 is "and its report is whole" grep -q '"training_steps":[[:space:]]*4,' unsaved/report.json
-refused "--resume of it" 1 "no checkpoint, it was made with --no-save" "$BUILD/finetune_full" --resume unsaved
+refused "--resume of it" 1 "no checkpoint, it was made without saving" "$BUILD/finetune_full" --resume unsaved
 is "--no-save stopped" measure cut --max-steps 8 --no-save --stop-at-step 4 --save-every 3
 is "says that this was not saved" grep -q '^# stopped .*; nothing was saved there, as asked$' cut.out
 is "--save-every saves its own" test "$(echo cut/checkpoint-*)" = cut/checkpoint-3

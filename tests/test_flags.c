@@ -320,12 +320,12 @@ static void resume_points(void **state)
     snprintf(folder, sizeof folder, "%s", test_folder());
     failed(resume(folder, ""), "no run.json and no checkpoint there");
     test_write(folder, "metrics.jsonl", "", 0);
-    failed(resume(folder, ""), "ended before it began; start it again with --overwrite");
+    failed(resume(folder, ""), "ended before it began; start it again with `overwrite`");
     run_json(folder, "", "");
     failed(resume(folder, ""), "no checkpoint, it was ended before its first one was saved");
-    assert_error_has("--overwrite");
+    assert_error_has("`overwrite`");
     run_json(folder, "\"save\": false", "");
-    failed(resume(folder, ""), "no checkpoint, it was made with --no-save");
+    failed(resume(folder, ""), "no checkpoint, it was made without saving");
     failed("--resume /nowhere/at/all", "/nowhere/at/all\": no such folder");
     make(folder, "checkpoint-20/state");
     make(folder, "checkpoint-100/state");

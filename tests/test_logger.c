@@ -18,7 +18,7 @@
 #include "core/random.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
-#include "loggers/run_folder.h"
+#include "runs/run_folder.h"
 #include "flags/find.h"
 
 static const struct tune_property properties[] = {TUNE_TRAINING_PROPERTIES, {"sharpness", "1", "of the minimum"}, {0}};

@@ -1,5 +1,9 @@
 /* test_runs.c - run folders read: states told apart, curves, what is broken and where, in what runs differ. */
+#include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -92,6 +96,134 @@ static void states(void **state)
     for (int s = 0; s < TUNE_RUN_STATES; s++)
         assert_int_equal(tune_run_state_from(tune_run_state_name((enum tune_run_state)s), strlen(tune_run_state_name((enum tune_run_state)s))), s);
     assert_int_equal(tune_run_state_from("run", 3), -1);
+}
+
+/* ---- a run that goes on while it is read ---- */
+
+static void put(FILE *f, const char *text)
+{
+    assert_true(fputs(text, f) >= 0 && fflush(f) == 0);
+}
+
+static void follow(void **state)
+{
+    (void)state;
+    struct tune_run *r = tune_run_follow("live/f/");
+    assert_got(r);
+    assert_true(r->state == TUNE_RUN_ABSENT && !tune_run_ended(r) && r->best_eval_step == -1);
+    assert_string_equal(r->name, "f");
+    assert_int_equal(tune_run_update(r), 0);
+    make("live/f", "running", NULL);
+    FILE *f = fopen("live/f/metrics.jsonl", "a");
+    assert_int_equal(flock(fileno(f), LOCK_EX), 0);
+    assert_int_equal(tune_run_update(r), 1);
+    assert_true(r->state == TUNE_RUN_RUNNING && r->step == 0 && !tune_run_series(r, "loss"));
+    put(f, "{\"step\":1,\"loss\":4,\"elapsed_s\":1,\"tok"); /* half a line does not count */
+    assert_int_equal(tune_run_update(r), 0);
+    assert_true(r->step == 0);
+    put(f, "ens\":10}\n{\"step\":2,\"loss\":3,\"elapsed_s\":2,\"tokens\":10}");
+    assert_int_equal(tune_run_update(r), 1);
+    assert_true(r->step == 1 && r->loss == 4 && r->tokens_per_s == 10);
+    put(f, "\n{\"step\":2,\"eval_loss\":5}\n{");
+    assert_int_equal(tune_run_update(r), 1);
+    assert_true(r->step == 2 && r->loss == 3 && r->eval_loss == 5 && tune_run_series(r, "loss")->count == 2);
+    assert_int_equal(tune_run_update(r), 0);
+    make("live/f", "finished", NULL);
+    put(f, "\"step\":3,\"loss\":2}\n");
+    assert_int_equal(tune_run_update(r), 1);
+    assert_true(r->state == TUNE_RUN_FINISHED && r->loss == 2 && tune_run_ended(r) && !*r->reason);
+    fclose(f);
+    make("live/f", "running", NULL);
+    assert_int_equal(tune_run_update(r), 1);
+    assert_true(r->state == TUNE_RUN_DEAD && tune_run_ended(r));
+    tune_file_remove_folder("live/f");
+    assert_int_equal(tune_run_update(r), 1);
+    assert_true(r->state == TUNE_RUN_ABSENT);
+    make("live/f", "finished", "{\"step\":1,\"loss\":7}\n"); /* another run, in the same place */
+    assert_int_equal(tune_run_update(r), 1);
+    assert_true(r->step == 1 && r->loss == 7 && tune_run_series(r, "loss")->count == 1 && !tune_run_series(r, "tokens"));
+    tune_run_free(r);
+}
+
+/* A run that goes on cuts its metrics in the file itself, and appends. */
+static void cut_and_appended(void **state)
+{
+    (void)state;
+    static const struct {
+        int keep;
+        const char *more;
+        int64_t step;
+        double loss;
+    } cases[] = {
+        {1, "", 1, 4},                                                         /* only cut yet */
+        {1, "{\"step\":2,\"loss\":9}\n", 2, 9},                                /* as long as before */
+        {1, "{\"step\":2,\"loss\":9}\n{\"step\":3,\"loss\":8}\n", 3, 8},       /* longer */
+        {0, "{\"step\":1,\"loss\":123456}\n{\"step\":2,\"loss\":1}\n", 2, 1},  /* its lines end elsewhere */
+        {2, "{\"step\":3,\"loss\":8}\n", 3, 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make("live/c", "running", "{\"step\":1,\"loss\":4}\n{\"step\":2,\"loss\":3}\n");
+        struct tune_run *r = tune_run_open("live/c");
+        assert_true(r && r->step == 2 && r->loss == 3);
+        FILE *f = fopen("live/c/metrics.jsonl", "r+");
+        assert_int_equal(ftruncate(fileno(f), cases[i].keep * 20), 0);
+        fseek(f, 0, SEEK_END);
+        put(f, cases[i].more);
+        assert_int_equal(tune_run_update(r), 1);
+        const struct tune_run_series *loss = tune_run_series(r, "loss");
+        assert_true(r->step == cases[i].step && r->loss == cases[i].loss && loss->count == cases[i].step);
+        assert_int_equal(tune_run_update(r), 0);
+        fclose(f);
+        tune_run_free(r);
+    }
+}
+
+static void written_ago(const char *path, int seconds)
+{
+    struct timespec t[2];
+    clock_gettime(CLOCK_REALTIME, &t[0]);
+    t[0].tv_sec -= seconds;
+    t[1] = t[0];
+    assert_int_equal(utimensat(AT_FDCWD, path, t, 0), 0);
+}
+
+static void silent(void **state)
+{
+    (void)state;
+    static const char there[] = "{\"status\":\"running\",\"sessions\":[{\"pid\":1,\"host\":\"no such host\"}],\"options\":{\"log_every\":3}}";
+    make("live/s", "running", metrics); /* the longest step takes 1 s */
+    FILE *held = fopen("live/s/metrics.jsonl", "a");
+    assert_int_equal(flock(fileno(held), LOCK_EX), 0);
+    written_ago("live/s/metrics.jsonl", 50);
+    tune_run_free(opened("live/s", TUNE_RUN_RUNNING, ""));
+    written_ago("live/s/metrics.jsonl", 70);
+    tune_run_free(opened("live/s", TUNE_RUN_STALLED, "wrote nothing for 70 s"));
+    put(held, "{\"step\":4,\"loss\":2,\"elapsed_s\":6}\n"); /* 4 s */
+    test_write("live/s", "run.json", there, strlen(there));
+    written_ago("live/s/metrics.jsonl", 110); /* 10 x 4 s, and it writes each 3 steps */
+    tune_run_free(opened("live/s", TUNE_RUN_RUNNING, ""));
+    fclose(held); /* its machine is another one: its age decides */
+    tune_run_free(opened("live/s", TUNE_RUN_RUNNING, "it runs on no such host, whose processes cannot be seen from here; it last "
+                                                     "wrote 110 s ago"));
+    written_ago("live/s/metrics.jsonl", 130);
+    tune_run_free(opened("live/s", TUNE_RUN_DEAD, "wrote 130 s ago"));
+    make("live/s", "running", ""); /* no step yet: the model is being read, perhaps */
+    assert_got(held = fopen("live/s/metrics.jsonl", "a"));
+    assert_int_equal(flock(fileno(held), LOCK_EX), 0);
+    written_ago("live/s/metrics.jsonl", 500);
+    tune_run_free(opened("live/s", TUNE_RUN_RUNNING, ""));
+    written_ago("live/s/metrics.jsonl", 700);
+    tune_run_free(opened("live/s", TUNE_RUN_STALLED, "700 s"));
+    fclose(held);
+}
+
+static void before_the_first_step(void **state)
+{
+    (void)state;
+    make("runs/z", "finished", "{\"step\":0,\"eval_loss\":2.5}\n{\"step\":1,\"loss\":4}\n{\"step\":1,\"eval_loss\":3}\n");
+    struct tune_run *r = opened("runs/z", TUNE_RUN_FINISHED, "");
+    assert_true(r->best_eval_step == 0 && r->best_eval_loss == 2.5);
+    tune_run_free(r);
 }
 
 static void broken(void **state)
@@ -208,7 +340,10 @@ static void checkpoints(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_run), cmocka_unit_test(states),    cmocka_unit_test(broken),
-                                       cmocka_unit_test(lists), cmocka_unit_test(differing), cmocka_unit_test(checkpoints)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run),  cmocka_unit_test(states),           cmocka_unit_test(broken),
+        cmocka_unit_test(follow), cmocka_unit_test(cut_and_appended), cmocka_unit_test(silent),
+        cmocka_unit_test(lists),  cmocka_unit_test(differing),        cmocka_unit_test(checkpoints),
+        cmocka_unit_test(before_the_first_step)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -46,7 +46,7 @@ cp -r runs/slow runs/cut && head -c 100 runs/slow/run.json >runs/cut/run.json
 mkdir runs/bare runs/odd && echo '{"status":"running"}' >runs/bare/run.json && echo 'x' >runs/odd/notes.txt
 printf '{"step":1,"loss":1}\nnonsense\n' >runs/bare/metrics.jsonl
 is "broken ones do not end the list" shows '^slow +finished' "$runs" list
-is "each says what is wrong" eval 'grep -q "^# torn: metrics.jsonl: its last line is torn" shown && grep -q "^# cut: runs/cut/run.json:[0-9]*:[0-9]*: the JSON ends here" shown && grep -q "^# bare: metrics.jsonl:2:1: " shown'
+is "each says what is wrong" eval 'grep -q "^# torn: metrics.jsonl: its last line is torn" shown && grep -q "^# cut: runs/cut/run.json:[0-9]*:[0-9]*: the JSON ends here" shown && grep -q "^# bare: runs/bare/metrics.jsonl:2:1: " shown'
 is "what is no run folder is not among them" eval '! grep -q odd shown'
 refused "unless it is named" 1 "neither a run folder" "$runs" list runs/odd
 refused "a run that is not there" 1 "no such run" "$runs" show gone

@@ -11,7 +11,12 @@
 
 static int read_line(const char *text, struct tune_metric *m, int64_t *step)
 {
-    return tune_metrics_line(m, step, text, strlen(text), "metrics.jsonl", 7);
+    struct tune_metrics_row row = {.path = "metrics.jsonl", .line = 7, .text = text, .size = strlen(text)};
+    if (tune_metrics_line(&row) < 0)
+        return -1;
+    memcpy(m, row.metrics, sizeof row.metrics);
+    *step = row.step;
+    return row.count;
 }
 
 static void lines(void **state)

@@ -54,7 +54,7 @@ static inline bool drawing_is_stdout(const char *path)
 }
 
 /* drawing_check - what is there may be replaced: a picture of before, an empty file, nothing; not a
- * run.json after a slip of the finger. */
+ * file of a run after a slip of the finger. */
 static inline int drawing_check(const char *path)
 {
     char text[4097];

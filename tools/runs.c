@@ -46,7 +46,7 @@ static const struct tune_option my_options[] = {
      "unfinished, dead, broken"},
     TUNE_OPTION_GROUP("plot"),
     {"metric", TUNE_STRING, &my.metric, "loss,eval_loss", "", "",
-     "numbers of metrics.jsonl to plot, with commas. loss and eval_loss share one plot"},
+     "metrics to plot, with commas. loss and eval_loss share one plot"},
     {"x", TUNE_CHOICE, &my.x, "step", "step|epoch|tokens|time", "",
      "x axis. time is since the first step, with all sessions added up"},
     {"svg", TUNE_STRING, &my.svg, NULL, "", "",
@@ -95,7 +95,7 @@ static void put_reason(FILE *out, struct tune_run *const *runs, int count, int i
     fputc('\n', out);
 }
 
-/* Figures of any run, from its metrics.jsonl alone. */
+/* Figures of any run, from its metrics alone. */
 static const char *const figures[] = {"step", "planned_steps", "loss", "eval_loss", "best_eval_loss", "best_eval_step",
                                       "tokens_per_s", "seconds"};
 enum { FIGURES = sizeof figures / sizeof *figures };
@@ -104,7 +104,7 @@ static double figure(const struct tune_run *r, int i)
 {
     const double values[FIGURES] = {(double)r->step,   r->planned_steps ? (double)r->planned_steps : NAN,
                                     r->loss,           r->eval_loss,
-                                    r->best_eval_loss, r->best_eval_step ? (double)r->best_eval_step : NAN,
+                                    r->best_eval_loss, r->best_eval_step >= 0 ? (double)r->best_eval_step : NAN,
                                     r->tokens_per_s,   r->step ? r->seconds : NAN};
     return values[i];
 }
@@ -267,7 +267,7 @@ static void add_value(struct tune_table *t, const char *run, const char *section
     cJSON_free(text);
 }
 
-/* Every member of run.json: scalars and lists of them under "run", the members of objects, and the objects of lists, under the
+/* Every member of the description: scalars and lists of them under "run", the members of objects, and the objects of lists, under the
  * member's name. */
 static void add_members(struct tune_table *t, const char *name, const cJSON *run)
 {
@@ -364,7 +364,7 @@ static void show(struct tune_run *const *runs, int count)
 
 /* ---- compare ---- */
 
-/* The text of a member of run.json, "host.class" of one within; "" without. */
+/* The text of a member of the description, "host.class" of one within; "" without. */
 static const char *setting(const struct tune_run *r, const char *path)
 {
     char outer[64];

@@ -16,8 +16,8 @@
  *       state/config.json                                 the base's config.json
  *
  * A checkpoint appears under its name complete, or not at all. It is written beside, synced file by
- * file, and renamed. It also disappears whole. Before it gets its name, the lines of metrics.jsonl
- * up to its step are on the disk. */
+ * file, and renamed. It also disappears whole. Before it gets its name, the metrics up to its step
+ * are on the disk. */
 #ifndef TUNE_CHECKPOINT_H
 #define TUNE_CHECKPOINT_H
 
@@ -74,19 +74,19 @@ int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m,
  * repeats eval's evaluation of that step if a signal cut it off (NULL: none). A changed data file
  * is accepted if the rows consumed are unchanged. -1 with an error leaves the folder unchanged. A
  * file is missing, or belongs to another model or step. Or config.json, tokenizer or planned steps
- * differ (tune_logger_changed). Or newer checkpoints exist and overwrite is false. Or metrics.jsonl
- * ends too early. With options.failure all arguments are borrowed as long as c: a failing program
+ * differ (tune_logger_changed). Or newer checkpoints exist and overwrite is false. Or the metrics
+ * end too early. With options.failure all arguments are borrowed as long as c: a failing program
  * saves them. */
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m,
                            struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_evaluator *eval,
                            struct tune_progress *at);
 
-/* tune_checkpoint_rescue - after an error: complete metrics.jsonl, then save the last finished step
+/* tune_checkpoint_rescue - after an error: complete the metrics, then save the last finished step
  * as after a signal. The unfinished step is dropped, and the loader goes back to its start. It
- * saves nothing before tune_checkpoint_resume, after a step that was not finite, if lines of
- * metrics.jsonl are missing, or if saving failed before. text: what was saved and how to continue;
- * "" if there is nothing to continue from. -1 with an error: saving failed. */
+ * saves nothing before tune_checkpoint_resume, after a step that was not finite, if lines of the
+ * metrics are missing, or if saving failed before. text: what was saved and how to continue; "" if
+ * there is nothing to continue from. -1 with an error: saving failed. */
 int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size);
 
 /* tune_checkpoint_write_model - write the model alone as a Hugging Face folder, with config and

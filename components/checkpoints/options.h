@@ -26,7 +26,7 @@ struct tune_checkpoint_options {
                                    checkpoint that the step already has still gets its links */
     bool late;                  /* read the source's files at the first save, which may never come
                                    */
-    struct tune_logger *log;    /* checkpoints rely on its metrics.jsonl; borrowed. NULL: none */
+    struct tune_logger *log;    /* checkpoints rely on its metrics; borrowed. NULL: none */
     struct tune_failure *failure; /* NULL, or a program that fails after tune_checkpoint_resume
                                      saves its finished steps by tune_checkpoint_rescue; borrowed */
 };

@@ -124,7 +124,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     at->early_stop = spent(e, at) && !at->finished;
     if (!log || tune_logger_evaluation(log, at) == 0)
         return 0;
-    *at = before; /* an evaluation that is not in metrics.jsonl does not count */
+    *at = before; /* an evaluation that is not in the metrics does not count */
     return -1;
 }
 

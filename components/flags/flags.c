@@ -214,7 +214,7 @@ static int config_value(struct tune_json *j, const struct tune_option *row, char
         *text = strdup(yes ? "true" : "false");
     } else if (type == TUNE_JSON_STRING && (tune_option_is_text(row) || row->type == TUNE_DOUBLE)) {
         TRY(tune_json_string(j, &string));
-        /* JSON has no infinity; run.json writes "inf" */
+        /* JSON has no infinity; a run folder has "inf" */
         if (row->type == TUNE_DOUBLE && !tune_text_equal(string, "inf") && !tune_text_equal(string, "-inf"))
             return tune_json_fail(j, "%s: expected a number, found the string \"%s\"", row->name, string.data);
         if (strlen(string.data) != string.size)

@@ -1,4 +1,4 @@
-/* flags.h - one table of options gives the parser, --help, --config, run.json and --describe.
+/* flags.h - one table of options gives the parser, --help, --config, run folders and --describe.
  *
  * A program declares two tables in its own file: options and reported properties. Shared
  * groups come from the macros below; a later row with a shared name replaces that row's
@@ -16,7 +16,7 @@
  *
  * A row whose name begins with '<' is positional; it must be given unless it has a default. The last one may take all words
  * that are left: "<run...>"; its place holds the last of them, tune_flags_words all.
- * Precedence: the table's default < defaults/<program>/<model>.json < --resume's run.json < --config FILE < flag.
+ * Precedence: the table's default < defaults/<program>/<model>.json < --resume's run < --config FILE < flag.
  * The boundary: getters read struct tune_flags; below them nobody knows flags exist. */
 #ifndef TUNE_FLAGS_H
 #define TUNE_FLAGS_H
@@ -289,7 +289,7 @@ extern const struct tune_service tune_show_tokens;
     {"log-every", TUNE_FREE(TUNE_INT), &(f).log.log_every, "1", "[1,100000]", "steps", \
      "steps between log lines"}, \
     {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
-     "more files of metrics, with commas: csv, tensorboard. metrics.jsonl is always written"}, \
+     "more files of metrics, with commas: csv, tensorboard. JSON lines are always written"}, \
     {"save-every", TUNE_FREE(TUNE_INT), &(f).checkpoint.save_every, "0", "[0,inf)", "steps", \
      "steps between checkpoints; 0: one at the end. With --eval-every, the best one is saved " \
      "too"}, \
@@ -297,7 +297,7 @@ extern const struct tune_service tune_show_tokens;
      "newest checkpoints to keep; 0: all. The best and the final one are kept too"}, \
     TUNE_OPTION_MORE, \
     {"allow-changed", TUNE_OF_SESSION(TUNE_BOOL), &(f).log.allow_changed, "false", "", "", \
-     "resume though options, data, model or thread count have changed. run.json notes it"}, \
+     "resume though options, data, model or thread count have changed. The run folder notes it"}, \
     {"save", TUNE_FREE(TUNE_BOOL), &(f).save, "true", "", "", \
      "save a checkpoint at the end of the run. --no-save is for measurements, which may diverge. " \
      "--save-every and --eval-every still save"}, \
@@ -380,7 +380,7 @@ extern const struct tune_service tune_show_tokens;
 /* tune_flags_parse - defaults, the model's defaults, --config and flags into the places the table names.
  * flags starts zeroed. argv is borrowed for the life of flags. Flags are --name value, --name=value, --name and --no-name
  * (bool), -- (only positional ones follow); of a flag given twice the last one holds. --config FILE holds an object
- * {option: value} (names with - or _; null: not given), so a run.json's "options" can be used again; it may be given
+ * {option: value} (names with - or _; null: not given), so a run folder's "options" can be used again; it may be given
  * more than once. --resume RUN (a row TUNE_RUN_OPTIONS has) takes RUN's options, all but those of a session, and refuses a
  * value given besides that differs, except in rows that may change; --allow-changed lets all of them.
  * Missing required things (model, dataset) are the getters' to miss.

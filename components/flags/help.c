@@ -135,7 +135,7 @@ static void groups(FILE *out, const struct tune_flags *flags)
 
 static void reported(FILE *out, const struct tune_flags *flags)
 {
-    fprintf(out, "\nmeasured, in report.json:\n");
+    fprintf(out, "\nmeasured, in the report of the run folder:\n");
     for (const struct tune_property *p = flags->properties; p && p->name; p++) {
         char text[1024];
         int column = fprintf(out, "  %s", p->name);

@@ -36,7 +36,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
                         const struct tune_property *properties, const char *what);
 
 /* tune_program_fail - print "<program>: <tune_error_message()>" on stderr, do what flags->failure says (save the finished steps,
- * write into run.json why the run ended), and exit with the kind's code. */
+ * write into the run folder why the run ended), and exit with the kind's code. */
 __attribute__((noreturn)) void tune_program_fail(void);
 
 /* tune_program_catch_signals - SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) are noted where

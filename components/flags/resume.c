@@ -8,8 +8,8 @@
 #include "files/file.h"
 #include "files/json.h"
 #include "core/try.h"
-#include "flags/resume.h"
 #include "flags/state.h"
+#include "runs/resume_point.h"
 
 /* The row of the table as TUNE_RUN_OPTIONS has it; -1: a program without. */
 static int resume_row(const struct tune_flags *flags)
@@ -24,7 +24,7 @@ static int no_memory(void)
     return -1;
 }
 
-/* Contents of run.json besides the options. */
+/* The description of a run besides its options. */
 struct about {
     char program[256], status[64], working_folder[TUNE_PATH_MAX]; /* the last process's: the options are its */
     bool options;
@@ -53,7 +53,7 @@ static int read_sessions(struct tune_json *j, struct about *about)
     return item;
 }
 
-/* The members of run.json; its options are taken if flags is not NULL. */
+/* The members of the run's description; its options are taken if flags is not NULL. */
 static int read_members(struct tune_flags *flags, struct tune_json *j, struct about *about)
 {
     struct tune_text key;
@@ -77,12 +77,12 @@ static int read_members(struct tune_flags *flags, struct tune_json *j, struct ab
     return tune_json_end(j);
 }
 
-static int read_run(struct tune_flags *flags, const char *path, struct about *about)
+static int read_run(struct tune_flags *flags, const struct tune_resume_point *run, struct about *about)
 {
-    char *text;
+    char path[TUNE_PATH_MAX], *text;
     size_t size;
     struct tune_json j;
-    TRY(tune_file_read(path, (size_t)16 << 20, &text, &size));
+    TRY(tune_resume_text(run, path, &text, &size));
     tune_json_start(&j, path, text, size, 1);
     int status = read_members(flags, &j, about);
     if (status == 0 && (!about->options || !*about->program))
@@ -117,12 +117,14 @@ int tune_flags_from_run(struct tune_flags *flags)
     int resume = resume_row(flags), output = tune_flags_row(state, "output", 6);
     if (resume < 0 || !flags->resume)
         return 0;
-    TRY(tune_resume_find(flags->resume, &run));
+    if (tune_resume_find(flags->resume, &run) < 0) {
+        tune_error_prefix("--resume ");
+        return -1;
+    }
     for (int i = 0; i < state->count; i++) /* an option that program did not have yet was at its default */
         if (state->at[i].row.value && !(state->at[i].run_text = strdup(state->at[i].row.value)))
             return no_memory();
-    TRY(tune_path(path, "%s/run.json", run.folder));
-    TRY(read_run(flags, path, &about));
+    TRY(read_run(flags, &run, &about));
     if (strcmp(about.program, flags->program))
         return tune_error_usage("--resume %s: that is a run of %s, not of %s; resume it with the "
                                 "program that began it", flags->resume, about.program,

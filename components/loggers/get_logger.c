@@ -18,7 +18,7 @@
 #include "loggers/state.h"
 #include "models/lora.h"
 #include "loggers/progress_line.h"
-#include "loggers/run_folder.h"
+#include "runs/run_folder.h"
 #include "tokenizers/tokenizer.h"
 #include "models/model.h"
 #include "profilers/profiler.h"
@@ -123,7 +123,7 @@ static int read_writers(const struct tune_flags *flags, unsigned *writers)
     return 0;
 }
 
-/* Record in run.json the differences that --allow-changed permitted. */
+/* Record in the run folder the differences that --allow-changed permitted. */
 static int note_changes(struct tune_logger *log, const struct tune_flags *flags)
 {
     cJSON *changes = tune_flags_changes_json(flags), *c;

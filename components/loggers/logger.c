@@ -22,11 +22,41 @@
 #include "flags/find.h"
 #include "flags/property.h"
 #include "machine/host.h"
-#include "loggers/run_folder.h"
 #include "loggers/state.h"
 #include "profilers/memory_plan.h"
 #include "profilers/profiler.h"
 #include "profilers/sampler.h"
+
+int tune_logger_no_memory(void)
+{
+    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory in the logger");
+    return -1;
+}
+
+int tune_logger_save(struct tune_logger *log)
+{
+    log->run_changed = false;
+    return tune_run_writer_save(&log->run);
+}
+
+/* A message with options as the program's flags; the caller frees it. NULL: no memory. */
+static char *spelled(const struct tune_logger *log, const char *text)
+{
+    char *copy = strdup(text);
+    if (copy && log->options.spell)
+        log->options.spell(log->options.flags, copy);
+    return copy;
+}
+
+int tune_logger_end(struct tune_logger *log, const char *status, const char *reason)
+{
+    log->ended = true;
+    char *text = reason ? spelled(log, reason) : NULL;
+    int ended = log->waiting ? 0 : reason && !text ? tune_logger_no_memory()
+                                                   : tune_run_writer_end(&log->run, status, text, log->last_step);
+    free(text);
+    return ended;
+}
 
 static bool put_hash(cJSON *object, const char *key, uint64_t hash)
 {
@@ -35,17 +65,18 @@ static bool put_hash(cJSON *object, const char *key, uint64_t hash)
     return tune_cjson_put_text(object, key, text);
 }
 
-/* run.json, and the first lines. */
+/* The description, and the first lines. */
 static int start(struct tune_logger *log)
 {
     struct tune_host host;
-    TRY(tune_run_json_start(log, &host));
+    tune_host_read(&host);
+    TRY(tune_run_writer_begin(&log->run, log->options.program, log->options.settings, &host));
     if (!log->waiting)
-        TRY(tune_run_json_write(log));
+        TRY(tune_logger_save(log));
     if (log->options.quiet)
         return 0;
     TRY(tune_line_print(&log->line, "# %-26s %s, tune.c %s, %s", "program", log->options.program, TUNE_VERSION, TUNE_COMPILER));
-    TRY(tune_line_print(&log->line, "# %-26s %s", "run folder", log->folder));
+    TRY(tune_line_print(&log->line, "# %-26s %s", "run folder", log->run.folder));
     return tune_line_print(&log->line, "# %-26s %s, %d cores, %.1f GiB", "host", host.class_name, host.cores,
                            (double)host.memory_bytes / (1 << 30));
 }
@@ -64,16 +95,12 @@ static int copy_properties(struct tune_logger *log, const struct tune_property *
 /* State that a resumed run leaves to tune_logger_resume. */
 static int begin(struct tune_logger *log)
 {
-    char path[TUNE_PATH_MAX];
     const struct tune_logger_options *o = &log->options;
     if (log->waiting)
         return 0;
-    if (!(log->writers = tune_writers_open(log->folder, o->writers, 0)))
+    if (!(log->writers = tune_writers_open(log->run.folder, o->writers, 0)))
         return -1;
-    if (!o->source)
-        return 0;
-    TRY(tune_path(path, "%s/recipe.c", log->folder));
-    return tune_file_write(path, o->source, o->source_size);
+    return o->source ? tune_run_writer_source(&log->run, o->source, o->source_size, 0) : 0;
 }
 
 static int tell_failed(void *log, const char *why)
@@ -98,8 +125,10 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
     log->line.flags = options->flags;
     int status = copy_properties(log, options->properties);
     if (status == 0)
-        status = options->resume ? tune_logger_open_run(log)
-                                 : tune_run_folder_make(log->folder, &log->metrics, options->folder, options->program, options->overwrite);
+        status = options->resume
+                     ? tune_run_writer_reopen(&log->run, options->folder)
+                     : tune_run_writer_create(&log->run, options->folder, options->program, options->overwrite);
+    log->waiting = options->resume;
     if (status == 0 && start(log) == 0 && begin(log) == 0) {
         if (options->failure) {
             options->failure->tell = tell_failed;
@@ -109,7 +138,7 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
     }
     struct tune_error why;
     tune_error_save(&why);
-    if (status == 0 && log->run) /* run.json may be there and say that it runs */
+    if (status == 0 && log->run.now) /* the folder may be there and say that it runs */
         tune_logger_failed(log, why.text);
     log->ended = true; /* nothing more is written */
     tune_logger_free(log);
@@ -124,19 +153,16 @@ void tune_logger_free(struct tune_logger *log)
     if (!log->ended) {
         struct tune_error before; /* what ended the run is what the caller wants to read */
         tune_error_save(&before);
-        tune_run_json_status(log, "unfinished", NULL);
+        tune_logger_end(log, "unfinished", NULL);
         tune_error_restore(&before);
     }
-    if (log->metrics)
-        fclose(log->metrics);
     if (log->options.failure)
         log->options.failure->tell = NULL;
     tune_profiler_free(log->profiler);
     free(log->metrics_held);
     tune_writers_free(log->writers);
     tune_sampler_free(log->sampler);
-    cJSON_Delete(log->run);
-    cJSON_Delete(log->before);
+    tune_run_writer_close(&log->run);
     free(log->values);
     free(log);
 }
@@ -145,14 +171,14 @@ int tune_logger_failed(struct tune_logger *log, const char *why)
 {
     char text[2048]; /* why may be the error text, which writing can change */
     snprintf(text, sizeof text, "%s", why);
-    if (log->ended || tune_run_folder_held(log->metrics, log->folder) < 0) /* gone: that is what why says */
+    if (log->ended || tune_run_folder_held(log->run.metrics, log->run.folder) < 0) /* gone: that is what why says */
         return 0;
-    return tune_run_json_status(log, "failed", text);
+    return tune_logger_end(log, "failed", text);
 }
 
 int tune_logger_held(const struct tune_logger *log)
 {
-    return tune_run_folder_held(log->metrics, log->folder);
+    return tune_run_folder_held(log->run.metrics, log->run.folder);
 }
 
 int64_t tune_logger_last_step(const struct tune_logger *log)
@@ -162,7 +188,7 @@ int64_t tune_logger_last_step(const struct tune_logger *log)
 
 const char *tune_logger_folder(const struct tune_logger *log)
 {
-    return log->folder;
+    return log->run.folder;
 }
 
 int tune_logger_header(struct tune_logger *log, const char *key, const char *text)
@@ -173,9 +199,7 @@ int tune_logger_header(struct tune_logger *log, const char *key, const char *tex
 
 bool tune_logger_put_message(struct tune_logger *log, cJSON *object, const char *key, const char *text)
 {
-    char *copy = strdup(text);
-    if (copy && log->options.spell)
-        log->options.spell(log->options.flags, copy);
+    char *copy = spelled(log, text);
     bool good = copy && tune_cjson_put_text(object, key, copy);
     free(copy);
     return good;
@@ -183,9 +207,9 @@ bool tune_logger_put_message(struct tune_logger *log, cJSON *object, const char 
 
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
 {
-    cJSON *notes = cJSON_GetObjectItemCaseSensitive(log->run, "notes");
+    cJSON *notes = cJSON_GetObjectItemCaseSensitive(log->run.now, "notes");
     if (!notes)
-        notes = cJSON_AddObjectToObject(log->run, "notes");
+        notes = cJSON_AddObjectToObject(log->run.now, "notes");
     if (!tune_logger_put_message(log, notes, key, text))
         return tune_logger_no_memory();
     return tune_logger_header(log, key, text);
@@ -193,7 +217,7 @@ int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
 
 int tune_logger_device(struct tune_logger *log, int threads, const char *description)
 {
-    TRY(tune_cjson_put_whole(log->run, "threads", threads) ? 0 : tune_logger_no_memory());
+    TRY(tune_cjson_put_whole(log->run.now, "threads", threads) ? 0 : tune_logger_no_memory());
     TRY(tune_logger_note(log, "device", description));
     TRY(tune_logger_compare(log, "threads", NULL, "the number of threads (`threads`)"));
     TRY(tune_logger_warn_of(log, "notes", "device", "the processor or its matrix kernel"));
@@ -204,10 +228,10 @@ int tune_logger_weights(struct tune_logger *log, const char *folder, const struc
 {
     char text[TUNE_PATH_MAX + 256];
     const char *what = identity->random ? "random" : *identity->revision ? identity->revision : "unknown revision";
-    bool good = tune_cjson_put_text(log->run, "weights", what) && put_hash(log->run, "weights_hash", identity->fingerprint) &&
-                tune_cjson_put_text(log->run, "weights_folder", folder);
+    bool good = tune_cjson_put_text(log->run.now, "weights", what) && put_hash(log->run.now, "weights_hash", identity->fingerprint) &&
+                tune_cjson_put_text(log->run.now, "weights_folder", folder);
     if (good && identity->random)
-        good = tune_cjson_put_whole(log->run, "weights_seed", identity->seed);
+        good = tune_cjson_put_whole(log->run.now, "weights_seed", identity->seed);
     if (!good)
         return tune_logger_no_memory();
     TRY(tune_logger_compare(log, "weights_hash", NULL, "the weights of `model` (their hash)"));
@@ -245,7 +269,7 @@ static int put_data(struct tune_logger *log, const char *member, const char *pat
     good = (prompt ? put_hash(d, "prompt_template", prompt) : tune_cjson_put_text(d, "prompt_template", "none")) && good;
     good = (chat ? put_hash(d, "chat_template", chat) : tune_cjson_put_text(d, "chat_template", "none")) && good;
     good = (stamp ? put_hash(d, "hash", tune_dataset_hash(data)) : tune_cjson_put_text(d, "hash", "")) && good;
-    if (!tune_cjson_put(log->run, member, d) || !good)
+    if (!tune_cjson_put(log->run.now, member, d) || !good)
         return tune_logger_no_memory();
     TRY(compare_data(log, member, training ? "`dataset`" : "`eval_dataset`"));
     int n = snprintf(text, sizeof text, "%s, %" PRId64 " rows", stamp ? path : "the program's own", rows);
@@ -277,7 +301,7 @@ int tune_logger_watch(struct tune_logger *log, const char *gpus)
 int tune_logger_planned(struct tune_logger *log, int64_t steps)
 {
     log->run_changed = true;
-    return tune_cjson_put_whole(log->run, "planned_steps", steps) ? 0 : tune_logger_no_memory();
+    return tune_cjson_put_whole(log->run.now, "planned_steps", steps) ? 0 : tune_logger_no_memory();
 }
 
 int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan)
@@ -287,7 +311,7 @@ int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *p
     bool good = parts != NULL;
     for (int i = 0; i < plan->count; i++)
         good = good && tune_cjson_put_whole(parts, plan->parts[i].name, plan->parts[i].bytes);
-    if (!tune_cjson_put(log->run, "memory", parts) || !good)
+    if (!tune_cjson_put(log->run.now, "memory", parts) || !good)
         return tune_logger_no_memory();
     tune_logger_know(log, "estimated_memory_bytes", (double)plan->total);
     return tune_logger_header(log, "memory", tune_memory_plan_text(plan, text, sizeof text));
@@ -298,28 +322,17 @@ int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *p
 /* Writes the object and frees it. good: nothing failed while it was built. step: the last one that is written then. */
 static int write_metrics(struct tune_logger *log, cJSON *json, bool good, int64_t step)
 {
-    char *text = good ? cJSON_PrintUnformatted(json) : NULL;
+    char *text = good ? tune_run_writer_row(&log->run, json) : NULL;
     cJSON_Delete(json);
     if (!text)
-        return tune_logger_no_memory();
-    if (tune_logger_held(log) < 0) {
-        cJSON_free(text);
-        return -1;
-    }
-    errno = 0;
-    fprintf(log->metrics, "%s\n", text);
-    /* each line at once: a run that is killed leaves every step it finished */
-    bool written = fflush(log->metrics) == 0 && !ferror(log->metrics);
-    if (!written)
-        tune_error_set("cannot write %s/metrics.jsonl: %s", log->folder, errno ? strerror(errno) : "write error");
-    if (written)
-        log->written_step = step; /* whatever becomes of the other files */
-    int status = written ? tune_writers_line(log->writers, text, strlen(text)) : -1;
+        return good ? -1 : tune_logger_no_memory();
+    log->written_step = step; /* whatever becomes of the other files */
+    int status = tune_writers_line(log->writers, text, strlen(text));
     cJSON_free(text);
     return status;
 }
 
-/* The run ends here; run.json says why, then the error is the caller's. */
+/* The run ends here and says why; then the error is the caller's. */
 static int diverged(struct tune_logger *log, const struct tune_step_record *r)
 {
     struct tune_error why;
@@ -331,7 +344,7 @@ static int diverged(struct tune_logger *log, const struct tune_step_record *r)
                        "`lr` (it was %g), or raise `warmup_steps` or lower `clip_norm`", r->step,
                        isfinite(r->loss_sum) ? "gradient" : "loss", r->lr);
     tune_error_save(&why);
-    tune_run_json_status(log, "failed", why.text);
+    tune_logger_end(log, "failed", why.text);
     tune_error_restore(&why);
     return -1;
 }
@@ -408,7 +421,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
         return -1;
     }
     if (log->run_changed)
-        TRY(tune_run_json_write(log));
+        TRY(tune_logger_save(log));
     count(log, r, loss);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", r->step) && tune_cjson_put_number(json, "loss", loss) &&
@@ -492,7 +505,7 @@ int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at)
         return done;
     if (!none) {
         TRY(tune_logger_held(log));
-        TRY(tune_profiler_write(prof, log->folder));
+        TRY(tune_profiler_write(prof, log->run.folder));
     }
     if (log->options.quiet)
         return 0;
@@ -501,5 +514,5 @@ int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at)
     free(table);
     if (status < 0 || none)
         return status;
-    return tune_line_print(&log->line, "# %-26s %s/profile.txt, profile.json, profile.trace.json", "profile", log->folder);
+    return tune_line_print(&log->line, "# %-26s %s/profile.txt, profile.json, profile.trace.json", "profile", log->run.folder);
 }

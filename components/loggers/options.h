@@ -11,18 +11,18 @@ struct tune_failure;
 struct tune_flags;
 struct tune_property;
 
-/* Files besides metrics.jsonl, which is always written: metrics.csv, a TensorBoard event file. */
+/* Files of metrics besides the run folder's own: metrics.csv, a TensorBoard event file. */
 enum { TUNE_WRITE_CSV = 1, TUNE_WRITE_TENSORBOARD = 2 };
 
 struct tune_logger_options {
     const char *program;       /* "finetune_full" */
     const char *folder;        /* the run folder to make; NULL: runs/<program>-<date>-<time> */
-    bool overwrite;            /* first remove folder, if it is a run folder (has a run.json) or
+    bool overwrite;            /* first remove folder, if it is a run folder or
                                   empty */
-    int log_every;             /* steps between lines; 0: 1. metrics.jsonl has every step anyway */
+    int log_every;             /* steps between lines; 0: 1. the metrics have every step anyway */
     const struct tune_property *properties; /* declared ones, up to a row without a name; NULL:
                                                none. Borrowed */
-    const struct cJSON *settings; /* members for the top of run.json, copied; NULL: none */
+    const struct cJSON *settings; /* members for the top of the description, copied; NULL: none */
     bool resume;               /* folder is a run's, to go on with: see tune_logger_resume */
     bool allow_changed;        /* go on though things have changed: see tune_logger_changed */
     const char *source;        /* for recipe.c; NULL: no such file. Borrowed */
@@ -37,8 +37,8 @@ struct tune_logger_options {
     volatile int *stop_signal; /* NULL: a stream that cannot be written is an error. Else, after the
                                   first step, SIGPIPE is noted here and the run stops as by a signal
                                   */
-    struct tune_failure *failure; /* told of the logger, so that run.json says why a program failed;
-                                     NULL: not */
+    /* told of the logger, so that the run folder says why a program failed; NULL: not */
+    struct tune_failure *failure;
     bool quiet;                /* no lines at all */
     /* NULL, or writes the options that a message names as flags, in place */
     void (*spell)(const struct tune_flags *flags, char *text);

@@ -1,4 +1,4 @@
-/* report.c - the measured properties: what this logger knows of them, report.json, and the closing lines. */
+/* report.c - the measured properties: what this logger knows of them, the report, and the closing lines. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -153,7 +153,7 @@ static bool copy(cJSON *report, const char *name, const cJSON *run, const char *
     return empty || tune_cjson_put(report, name, cJSON_Duplicate(value, true));
 }
 
-/* Beside the figures, what they belong to, as run.json has it: weights, data, and the nonce by which a parent knows that this very
+/* Beside the figures, what they belong to, as the description has it: weights, data, and the nonce by which a parent knows that this very
  * run wrote the report. */
 static int write_report(struct tune_logger *log)
 {
@@ -165,15 +165,15 @@ static int write_report(struct tune_logger *log)
         if (!isnan(log->values[i]))
             good = tune_cjson_put_number(report, p[i].name, log->values[i]);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        good = good && copy(report, same[i], log->run, same[i], NULL);
-    good = good && copy(report, "data_hash", log->run, "data", "hash") &&
-           copy(report, "eval_data_hash", log->run, "eval_data", "hash") && copy(report, "nonce", log->run, "nonce", NULL);
-    int result = tune_logger_held(log) < 0 ? -1 : tune_cjson_write(log->folder, "report.json", report, good);
+        good = good && copy(report, same[i], log->run.now, same[i], NULL);
+    good = good && copy(report, "data_hash", log->run.now, "data", "hash") &&
+           copy(report, "eval_data_hash", log->run.now, "eval_data", "hash") && copy(report, "nonce", log->run.now, "nonce", NULL);
+    int result = tune_run_writer_report(&log->run, report, good);
     cJSON_Delete(report);
     return result;
 }
 
-/* How the run ended: run.json's status and reason, and the word for the screen. */
+/* How the run ended: its status and reason, and the word for the screen. */
 static const char *ended(const struct tune_logger *log, struct tune_progress *at, char *reason, size_t size)
 {
     double first, last;
@@ -211,7 +211,7 @@ static int show_stop(struct tune_logger *log, const struct tune_progress *at, co
                        : at->step > 0       ? "; to go on: `resume` "
                                             : "; nothing was trained, so nothing saved: start it again with `overwrite` `output` ";
     return tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? next : "",
-                           at->stopped && !log->options.unsaved ? log->folder : "");
+                           at->stopped && !log->options.unsaved ? log->run.folder : "");
 }
 
 int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
@@ -226,7 +226,7 @@ int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
     if (at->planned_rows > 0) /* an estimate before */
         TRY(tune_logger_planned(log, at->planned_steps));
     TRY(write_report(log));
-    TRY(tune_run_json_status(log, status, *why ? why : NULL));
+    TRY(tune_logger_end(log, status, *why ? why : NULL));
     if (log->options.quiet)
         return 0;
     if (*why)
@@ -240,5 +240,5 @@ int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
                             *why ? "figures" : status, log->steps, s, s > 0 ? (double)log->tokens / s : 0,
                             log->padded_tokens > 0 ? 100 * (1 - (double)log->tokens / (double)log->padded_tokens) : 0,
                             log->loss_first, log->loss_last));
-    return tune_line_print(&log->line, "# %-26s %s/report.json", "report", log->folder);
+    return tune_line_print(&log->line, "# %-26s %s/" TUNE_RUN_REPORT, "report", log->run.folder);
 }

@@ -7,12 +7,12 @@
 
 #include <stdio.h>
 
-#include "files/file.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
 #include "loggers/stable.h"
 #include "loggers/trend.h"
 #include "loggers/writers.h"
+#include "runs/run_writer.h"
 
 /* One number of tune_logger_metric. */
 struct tune_own_metric {
@@ -23,13 +23,10 @@ struct tune_own_metric {
 
 struct tune_logger {
     struct tune_logger_options options; /* of its strings only source is used after tune_logger_new, by tune_logger_resume */
-    char folder[TUNE_PATH_MAX];
-    struct cJSON *run;    /* what run.json holds */
-    struct cJSON *before; /* what it held when the run was resumed; NULL: a new run */
+    struct tune_run_writer run; /* its before: NULL in a new run */
     bool waiting;         /* resumed, and tune_logger_resume not called yet */
-    bool run_changed;     /* since it was written; written again at the next step */
+    bool run_changed;     /* since the folder says so it was written; it is written again at the next step */
     bool ended;           /* reported or failed */
-    FILE *metrics;
     struct tune_writers *writers;
     struct tune_line line;
     struct tune_sampler *sampler; /* see tune_logger_watch; NULL: none */
@@ -44,7 +41,7 @@ struct tune_logger {
 
     /* finished steps of all sessions */
     int64_t steps, rows, tokens, padded_tokens, last_step;
-    int64_t written_step; /* the last one whose line is in metrics.jsonl */
+    int64_t written_step; /* the last one whose line is written */
     double past_s;        /* of the sessions before, from their first steps' begins to their last ones' ends */
     double loss_first, loss_last;
     struct tune_trend trend;
@@ -65,20 +62,17 @@ struct tune_logger {
 /* tune_logger_no_memory - sets the error, returns -1. */
 int tune_logger_no_memory(void);
 
-/* tune_run_json_start - log->run for a run that begins or goes on; *host is read for it. Not written yet.
- * tune_run_json_write - write it. _status - with how the run ended, in its session too; reason NULL: none. */
-struct tune_host;
-int tune_run_json_start(struct tune_logger *log, struct tune_host *host);
-int tune_run_json_write(struct tune_logger *log);
-int tune_run_json_status(struct tune_logger *log, const char *status, const char *reason);
+/* tune_logger_save - write what the run folder says about the run.
+ * tune_logger_end - the same with how the run ended; reason NULL: none. A run that was refused
+ * before it went on stays what it was. */
+int tune_logger_save(struct tune_logger *log);
+int tune_logger_end(struct tune_logger *log, const char *status, const char *reason);
 
-/* tune_run_json_session - this session's object in log->run; borrowed. NULL: there is none. */
-struct cJSON *tune_run_json_session(struct tune_logger *log);
+/* tune_logger_put_message - put text into object, with options as the program's flags. */
+bool tune_logger_put_message(struct tune_logger *log, struct cJSON *object, const char *key,
+                             const char *text);
 
-/* tune_logger_put_message - text into object, with options as the program's flags. */
-bool tune_logger_put_message(struct tune_logger *log, struct cJSON *object, const char *key, const char *text);
-
-/* tune_logger_header - a `#` line; run.json changed. */
+/* tune_logger_header - a `#` line; the description changed. */
 int tune_logger_header(struct tune_logger *log, const char *key, const char *text);
 
 /* tune_logger_declared - the row of the program's table, or -1. tune_logger_know - a property this logger knows: if the program
@@ -100,7 +94,7 @@ void tune_logger_stamp_metrics(struct tune_logger *log, int64_t step);
 int tune_logger_counts(struct tune_logger *log);
 int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_logger_compare - a member of run.json as a text (inner: of the object member), now and in the run that is resumed: 0 where
+/* tune_logger_compare - a member of the description as a text (inner: of the object member), now and in the run that is resumed: 0 where
  * they are equal, the run is new or the member was not there; else as tune_logger_changed. what: how messages name it.
  * tune_logger_warn_of - a note where they differ. */
 int tune_logger_compare(struct tune_logger *log, const char *member, const char *inner, const char *what);
@@ -109,8 +103,5 @@ int tune_logger_warn_of(struct tune_logger *log, const char *member, const char 
 /* tune_logger_compare_file - the same of a data file's fingerprint, size and time of change.
  * option: what messages call it. */
 int tune_logger_compare_file(struct tune_logger *log, const char *member, const char *option);
-
-/* tune_logger_open_run - the folder of options->folder to go on in: metrics.jsonl held, run.json read. */
-int tune_logger_open_run(struct tune_logger *log);
 
 #endif

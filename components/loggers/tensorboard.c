@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "files/file.h"
 #include "core/try.h"
 
 struct tune_tensorboard {

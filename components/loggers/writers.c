@@ -15,6 +15,7 @@
 #include "loggers/logger.h"
 #include "loggers/tensorboard.h"
 #include "runs/metrics.h"
+#include "runs/run_folder.h"
 
 static const char *const columns[] = {"step", "epoch", "loss", "grad_norm", "lr", "step_s", "elapsed_s", "rows", "tokens", "padded_tokens",
                                       "labels", "tokens_per_s", "eval_loss", "eval_perplexity"};
@@ -51,11 +52,11 @@ bool tune_writers_column(const char *name)
 }
 
 /* Columns for what the line has and no line before it had. */
-static int add_columns(struct tune_writers *w, const struct tune_metric *metrics, int count)
+static int add_columns(struct tune_writers *w, const struct tune_metrics_row *row)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < row->count; i++) {
         int c = 0;
-        while (c < COLUMNS + w->own_count && strcmp(column(w, c), metrics[i].name))
+        while (c < COLUMNS + w->own_count && strcmp(column(w, c), row->metrics[i].name))
             c++;
         if (c < COLUMNS + w->own_count)
             continue;
@@ -65,22 +66,22 @@ static int add_columns(struct tune_writers *w, const struct tune_metric *metrics
             return -1;
         }
         w->own = more;
-        memcpy(w->own[w->own_count++], metrics[i].name, sizeof *more);
+        memcpy(w->own[w->own_count++], row->metrics[i].name, sizeof *more);
         w->grown = true;
     }
     return 0;
 }
 
-/* Numbers as metrics.jsonl spells them; a column the line lacks stays empty. */
-static int write_row(struct tune_writers *w, const struct tune_metric *metrics, int count)
+/* Numbers as the line spells them; a column the line lacks stays empty. */
+static int write_row(struct tune_writers *w, const struct tune_metrics_row *row)
 {
     errno = 0;
     for (int c = 0; c < COLUMNS + w->own_count; c++) {
         if (c > 0)
             fputc(',', w->csv);
-        for (int i = 0; i < count; i++)
-            if (!strcmp(metrics[i].name, column(w, c)))
-                fprintf(w->csv, "%.*s", (int)metrics[i].text.size, metrics[i].text.data);
+        for (int i = 0; i < row->count; i++)
+            if (!strcmp(row->metrics[i].name, column(w, c)))
+                fprintf(w->csv, "%.*s", (int)row->metrics[i].text.size, row->metrics[i].text.data);
     }
     fputc('\n', w->csv);
     return flush_csv(w);
@@ -97,18 +98,19 @@ static int begin_csv(struct tune_writers *w)
     return flush_csv(w);
 }
 
-static int copy_row(void *writers, const char *text, size_t size, int64_t number)
+static int copy_row(void *writers, const struct tune_metrics_row *row)
 {
-    struct tune_writers *w = writers;
-    struct tune_metric metrics[TUNE_METRICS_MOST];
-    int64_t step;
-    int n = tune_metrics_line(metrics, &step, text, size, "metrics.jsonl", number);
-    TRY(n);
-    TRY(add_columns(w, metrics, n));
-    return write_row(w, metrics, n);
+    TRY(add_columns(writers, row));
+    return write_row(writers, row);
 }
 
-/* All of it anew from metrics.jsonl. A pass that met new columns is followed by one that has them. */
+static int read_all(struct tune_writers *w, int (*take)(void *writers, const struct tune_metrics_row *row))
+{
+    struct tune_metrics_place at = {0};
+    return tune_metrics_read(&at, w->folder, take, w);
+}
+
+/* All of it anew. A pass that met new columns is followed by one that has them. */
 static int make_csv(struct tune_writers *w)
 {
     do {
@@ -118,32 +120,25 @@ static int make_csv(struct tune_writers *w)
             return -1;
         }
         TRY(begin_csv(w));
-        TRY(tune_metrics_each(w->folder, copy_row, w, NULL));
+        TRY(read_all(w, copy_row));
     } while (w->grown);
     return 0;
 }
 
-/* The line stands in metrics.jsonl already. */
-static int add_row(struct tune_writers *w, const struct tune_metric *metrics, int count)
+/* The row stands in the metrics already. */
+static int add_row(struct tune_writers *w, const struct tune_metrics_row *row)
 {
-    TRY(add_columns(w, metrics, count));
-    return w->grown ? make_csv(w) : write_row(w, metrics, count);
+    TRY(add_columns(w, row));
+    return w->grown ? make_csv(w) : write_row(w, row);
 }
 
-static int write_board(struct tune_writers *w, const struct tune_metric *metrics, int count, int64_t step)
+static int write_board(void *writers, const struct tune_metrics_row *row)
 {
+    struct tune_writers *w = writers;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return tune_tensorboard_step(w->board, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, step, metrics, count);
-}
-
-static int replay(void *writers, const char *text, size_t size, int64_t number)
-{
-    struct tune_metric metrics[TUNE_METRICS_MOST];
-    int64_t step;
-    int n = tune_metrics_line(metrics, &step, text, size, "metrics.jsonl", number);
-    TRY(n);
-    return write_board(writers, metrics, n, step);
+    double now_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return tune_tensorboard_step(w->board, now_s, row->step, row->metrics, row->count);
 }
 
 /* An earlier one, which this process would leave behind untrue, is removed. */
@@ -171,7 +166,7 @@ static int open_all(struct tune_writers *w, const char *folder, unsigned what, i
     if (w->csv && last_step > 0)
         TRY(make_csv(w));
     bool bare = w->board && !others && last_step > 0; /* a run that goes on and had no such file before */
-    return bare ? tune_metrics_each(folder, replay, w, NULL) : 0;
+    return bare ? read_all(w, write_board) : 0;
 }
 
 struct tune_writers *tune_writers_open(const char *folder, unsigned what, int64_t last_step)
@@ -203,12 +198,10 @@ void tune_writers_free(struct tune_writers *w)
 
 int tune_writers_line(struct tune_writers *w, const char *text, size_t size)
 {
-    struct tune_metric metrics[TUNE_METRICS_MOST];
-    int64_t step;
+    struct tune_metrics_row row = {.path = TUNE_RUN_METRICS, .line = 1, .text = text, .size = size};
     if (!w || (!w->csv && !w->board))
         return 0;
-    int n = tune_metrics_line(metrics, &step, text, size, "metrics.jsonl", 1);
-    TRY(n);
-    TRY(w->csv ? add_row(w, metrics, n) : 0);
-    return w->board ? write_board(w, metrics, n, step) : 0;
+    TRY(tune_metrics_line(&row));
+    TRY(w->csv ? add_row(w, &row) : 0);
+    return w->board ? write_board(w, &row) : 0;
 }

@@ -1,11 +1,19 @@
-/* metrics.c - lines of metrics.jsonl, read strictly: what a killed run left may be half a line. */
+/* metrics.c - lines of metrics.jsonl, read strictly: a killed run may have left half a line. */
 #include "runs/metrics.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "core/error.h"
 #include "core/try.h"
+#include "files/file.h"
+#include "runs/run_folder.h"
+
+static const size_t MOST_BYTES = (size_t)1 << 31;
 
 /* True for values too large to sum. Readers add these as integers or print them as hours. Sums over
  * the largest file (2^31 bytes, 2^27 lines) must stay below 2^63. */
@@ -72,29 +80,101 @@ static int take_members(struct tune_json *j, struct tune_metric *metrics, int64_
     return found ? n : tune_json_fail(j, "no \"step\" in this line");
 }
 
-int tune_metrics_line(struct tune_metric metrics[TUNE_METRICS_MOST], int64_t *step, const char *text, size_t size,
-                      const char *name, int64_t line_number)
+int tune_metrics_line(struct tune_metrics_row *row)
 {
     struct tune_json j;
-    tune_json_start(&j, name, text, size, line_number);
-    int n = take_members(&j, metrics, step);
+    tune_json_start(&j, row->path, row->text, row->size, row->line);
+    row->count = take_members(&j, row->metrics, &row->step);
     tune_json_free(&j);
-    return n;
+    return row->count < 0 ? -1 : 0;
 }
 
-int tune_metrics_each(const char *folder, int (*take)(void *context, const char *text, size_t size, int64_t line_number),
-                      void *context, size_t *torn)
+const struct tune_metric *tune_metrics_find(const struct tune_metrics_row *row, const char *name)
 {
-    char path[TUNE_PATH_MAX], *text;
-    size_t size;
-    TRY(tune_path(path, "%s/metrics.jsonl", folder));
-    TRY(tune_file_read(path, (size_t)1 << 31, &text, &size)); /* a copy: reading a mapping of a file that is cut ends the program */
-    const char *at = text, *end = text + size, *newline;
-    int status = 0;
-    for (int64_t number = 1; status >= 0 && (newline = memchr(at, '\n', (size_t)(end - at))); number++, at = newline + 1)
-        status = take(context, at, (size_t)(newline - at), number);
-    if (torn)
-        *torn = (size_t)(end - at);
+    for (int i = 0; i < row->count; i++)
+        if (!strcmp(row->metrics[i].name, name))
+            return &row->metrics[i];
+    return NULL;
+}
+
+/* The open file from the last line taken on into *text; *size: its bytes. A copy: reading a mapping
+ * of a file that is cut ends the program. */
+static int load(int fd, const struct tune_metrics_place *at, const char *path, char **text,
+                size_t *size)
+{
+    size_t from = (size_t)at->bytes - at->last_size;
+    if ((*size -= from) > MOST_BYTES) {
+        tune_error_set("%s: %zu bytes to read; expected at most %zu", path, *size, MOST_BYTES);
+        return -1;
+    }
+    *text = malloc(*size + 1);
+    if (!*text) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while reading %s", path);
+        return -1;
+    }
+    return tune_file_read_at(fd, path, from, *text, *size);
+}
+
+/* The open file is the one that at is in, and still as long. */
+static bool is_same(int fd, struct tune_metrics_place *at)
+{
+    struct stat st;
+    bool there = fstat(fd, &st) == 0 && st.st_size >= at->bytes;
+    bool same = at->bytes == 0 || (st.st_dev == at->device && st.st_ino == at->file);
+    at->device = st.st_dev;
+    at->file = st.st_ino;
+    return there && same;
+}
+
+/* Whole lines from text on, to take; what is behind them is counted. */
+static int give(struct tune_metrics_place *at, const char *path, const char *text, const char *end,
+                int (*take)(void *context, const struct tune_metrics_row *row), void *context)
+{
+    struct tune_metrics_row row = {.path = path};
+    const char *newline;
+    int answer = TUNE_METRICS_ON;
+    at->left = 0;
+    for (; (newline = memchr(text, '\n', (size_t)(end - text))); text = newline + 1) {
+        at->left += answer != TUNE_METRICS_ON;
+        if (answer != TUNE_METRICS_ON)
+            continue;
+        row.line = at->lines + 1;
+        row.text = text;
+        row.size = (size_t)(newline - text);
+        TRY(tune_metrics_line(&row));
+        answer = take(context, &row);
+        TRY(answer);
+        at->left += answer == TUNE_METRICS_BEFORE;
+        if (answer == TUNE_METRICS_BEFORE)
+            continue;
+        at->lines++;
+        at->last_size = row.size + 1;
+        at->bytes += (int64_t)at->last_size;
+        at->last_hash = tune_hash64(text, at->last_size, 0);
+    }
+    at->torn = end - text;
+    return 0;
+}
+
+int tune_metrics_read(struct tune_metrics_place *at, const char *folder,
+                      int (*take)(void *context, const struct tune_metrics_row *row), void *context)
+{
+    char path[TUNE_PATH_MAX], *text = NULL;
+    size_t size, skip = at->last_size;
+    TRY(tune_path(path, "%s/" TUNE_RUN_METRICS, folder));
+    int fd = tune_file_open(path, &size);
+    TRY(fd);
+    bool same = is_same(fd, at);
+    int status = same ? load(fd, at, path, &text, &size) : 0;
+    /* the second look: it may be cut while it is read */
+    same = same && is_same(fd, at) && (status < 0 || skip == 0 || tune_hash64(text, skip, 0) == at->last_hash);
+    close(fd);
+    if (same && status == 0)
+        status = give(at, path, text + skip, text + size, take, context);
     free(text);
-    return status < 0 ? -1 : 0;
+    if (same)
+        return status;
+    tune_error_clear();
+    *at = (struct tune_metrics_place){0};
+    return 1;
 }

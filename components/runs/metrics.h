@@ -1,10 +1,16 @@
-/* metrics.h - one line of a run's metrics.jsonl: an object of numbers by name. */
+/* metrics.h - read the lines of a run's metrics.jsonl: all of them, or those appended since.
+ *
+ * Each line is a JSON object of numbers by name; "step" is among them. Example:
+ *
+ *     struct tune_metrics_place at = {0};
+ *     tune_metrics_read(&at, "runs/a", take, context);    every whole line so far
+ *     tune_metrics_read(&at, "runs/a", take, context);    those appended since */
 #ifndef TUNE_RUNS_METRICS_H
 #define TUNE_RUNS_METRICS_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "files/file.h"
 #include "files/json.h"
 
 #ifdef __cplusplus
@@ -12,7 +18,7 @@ extern "C" {
 #endif
 
 enum { TUNE_METRICS_MOST = 64 };    /* numbers of one line */
-#define TUNE_METRICS_BEYOND 0x1p36 /* no rows or tokens of a step, and no seconds of a run, are so many */
+#define TUNE_METRICS_BEYOND 0x1p36 /* rows or tokens of a step, seconds of a run: always fewer */
 
 struct tune_metric {
     char name[48];
@@ -20,18 +26,51 @@ struct tune_metric {
     struct tune_text text; /* as the line spells it; no NUL behind it; borrowed from the line */
 };
 
-/* tune_metrics_line - the numbers of one line (without its newline) into metrics, "step" among them, and *step; members that
- * are no numbers are left out. name and line_number go into messages. Returns how many, or -1: no JSON object, no "step" that
- * is a whole number, a name twice or longer than 47 bytes, more than TUNE_METRICS_MOST of them, "rows", "tokens",
- * "padded_tokens" or "elapsed_s" below 0 or not below TUNE_METRICS_BEYOND. */
-int tune_metrics_line(struct tune_metric metrics[TUNE_METRICS_MOST], int64_t *step, const char *text, size_t size,
-                      const char *name, int64_t line_number);
+struct tune_metrics_row {
+    const char *path; /* of the file, for messages */
+    int64_t line;     /* its number, from 1 */
+    const char *text; /* the line without its newline; no NUL behind it */
+    size_t size;
+    int64_t step;
+    int count;
+    struct tune_metric metrics[TUNE_METRICS_MOST]; /* [count], step among them */
+};
 
-/* tune_metrics_each - every whole line of the folder's metrics.jsonl, in order, to take; *torn (NULL: not asked): the bytes
- * behind the last newline, half a line that a killed run left; they are not given out. 0, or -1 with an error: the file cannot be read, or what
- * take returned was below 0. */
-int tune_metrics_each(const char *folder, int (*take)(void *context, const char *text, size_t size, int64_t line_number),
-                      void *context, size_t *torn);
+/* tune_metrics_line - read row->text into step, count and metrics. Members that are no numbers are
+ * left out. -1: no JSON object; no "step" that is a whole number; a name twice or longer than 47
+ * bytes; more than TUNE_METRICS_MOST numbers; "rows", "tokens", "padded_tokens" or "elapsed_s"
+ * below 0 or not below TUNE_METRICS_BEYOND. */
+int tune_metrics_line(struct tune_metrics_row *row);
+
+/* tune_metrics_find - the row's number of that name, or NULL. */
+const struct tune_metric *tune_metrics_find(const struct tune_metrics_row *row, const char *name);
+
+/* How far a reader came. {0}: nothing is read yet. */
+struct tune_metrics_place {
+    int64_t bytes, lines; /* taken so far */
+    int64_t left;         /* whole lines behind those, which take did not want */
+    int64_t torn;         /* bytes behind the last newline: half a line */
+    /* the reader's own: which file it was, and its last line taken */
+    dev_t device;
+    ino_t file;
+    size_t last_size;
+    uint64_t last_hash;
+};
+
+/* What take answers; below 0: an error. */
+enum {
+    TUNE_METRICS_ON,     /* taken; go on */
+    TUNE_METRICS_LAST,   /* taken; no line behind it */
+    TUNE_METRICS_BEFORE, /* not taken, nor any line behind it */
+};
+
+/* tune_metrics_read - give each whole line behind *at to take, in order, and move *at behind those
+ * taken. Half a line at the end is left for the next call. 0. 1: the file was replaced, or cut
+ * before *at, as a run does that goes on: *at is at its beginning again; forget the rows and call
+ * again. -1 with an error: the file cannot be read, a line is none, or take failed. */
+int tune_metrics_read(struct tune_metrics_place *at, const char *folder,
+                      int (*take)(void *context, const struct tune_metrics_row *row),
+                      void *context);
 
 #ifdef __cplusplus
 }

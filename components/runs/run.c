@@ -6,39 +6,46 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "files/cjson.h"
 #include "core/try.h"
 #include "runs/metrics.h"
+#include "runs/run_folder.h"
 
-static bool has(const char *folder, const char *name)
-{
-    char path[TUNE_PATH_MAX];
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && tune_file_exists(path);
-}
+enum { AT_LEAST_S = 60, BEFORE_STEPS_S = 600 }; /* of silence before a run counts as stalled */
 
 bool tune_run_is(const char *folder)
 {
-    return has(folder, "run.json") || has(folder, "metrics.jsonl");
+    return tune_run_folder_has(folder, TUNE_RUN_JSON) || tune_run_folder_has(folder, TUNE_RUN_METRICS);
 }
 
-bool tune_run_held(const char *folder)
+/* 1: a process holds metrics.jsonl. 0: none does. -1: the file system has no locks. */
+static int lock_of(const char *folder)
 {
     char path[TUNE_PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
+    int n = snprintf(path, sizeof path, "%s/" TUNE_RUN_METRICS, folder);
     int fd = n < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    int held = fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0 ? 0 : errno == EWOULDBLOCK ? 1 : -1;
     if (fd >= 0)
         close(fd);
     return held;
 }
 
-static const char *const state_names[] = {"running", "finished", "stopped", "failed", "unfinished", "diverged", "dead", "broken"};
+bool tune_run_held(const char *folder)
+{
+    return lock_of(folder) > 0;
+}
+
+static const char *const state_names[] = {"running", "finished", "stopped", "failed", "unfinished",
+                                          "diverged", "stalled", "dead", "absent", "broken"};
 
 const char *tune_run_state_name(enum tune_run_state state)
 {
@@ -94,7 +101,9 @@ static int64_t whole_of(const cJSON *json, const char *key)
 static cJSON *read_json(struct tune_run *r, const char *name)
 {
     char path[TUNE_PATH_MAX];
-    cJSON *json = tune_path(path, "%s/%s", r->folder, name) < 0 ? NULL : tune_cjson_read(path, (size_t)16 << 20);
+    cJSON *json = NULL;
+    if (tune_path(path, "%s/%s", r->folder, name) == 0)
+        json = tune_cjson_read(path, TUNE_RUN_JSON_MOST);
     if (json && cJSON_IsObject(json))
         return json;
     if (json)
@@ -107,14 +116,14 @@ static cJSON *read_json(struct tune_run *r, const char *name)
 static void read_run_json(struct tune_run *r)
 {
     cJSON_Delete(r->run);
-    r->run = read_json(r, "run.json");
+    r->run = read_json(r, TUNE_RUN_JSON);
     const char *status = text_of(r->run, "status"), *reason = text_of(r->run, "reason");
     if (!r->run)
         return;
     int state = status ? tune_run_state_from(status, strlen(status)) : -1;
-    if (state < 0 || state >= TUNE_RUN_DEAD) {
+    if (state < 0 || state > TUNE_RUN_DIVERGED) {
         char text[160];
-        snprintf(text, sizeof text, "run.json: the status is %s%.60s%s", status ? "\"" : "", status ? status : "missing",
+        snprintf(text, sizeof text, TUNE_RUN_JSON ": the status is %s%.60s%s", status ? "\"" : "", status ? status : "missing",
                  status ? "\", which no run has" : "");
         broken(r, text);
         return;
@@ -126,18 +135,80 @@ static void read_run_json(struct tune_run *r)
     r->planned_steps = whole_of(r->run, "planned_steps");
 }
 
-/* "running" is what a killed run says too. One that ended while we looked says so when it is asked again. */
-static void read_state(struct tune_run *r)
+/* Seconds since metrics.jsonl was written to; 0: unknown. */
+static double silence(const struct tune_run *r)
+{
+    char path[TUNE_PATH_MAX];
+    struct stat st;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (tune_path(path, "%s/" TUNE_RUN_METRICS, r->folder) < 0 || stat(path, &st) < 0)
+        return 0;
+    return difftime(now.tv_sec, st.st_mtim.tv_sec);
+}
+
+/* The longest silence of a run at work: ten times the longest time between two of its writes. */
+static double patience(const struct tune_run *r)
+{
+    const struct tune_run_series *s = tune_run_series(r, "elapsed_s");
+    double longest = 0, every = 1;
+    char text[32];
+    if (!s || s->count == 0)
+        return BEFORE_STEPS_S;
+    for (int64_t i = 0; i < s->count; i++) {
+        double gap = s->value[i] - (i > 0 ? s->value[i - 1] : 0);
+        longest = gap > longest ? gap : longest;
+    }
+    if (tune_run_option(r, "log_every", text, sizeof text) && atof(text) > 1)
+        every = atof(text);
+    double s10 = 10 * every * longest;
+    return s10 > AT_LEAST_S ? s10 : AT_LEAST_S;
+}
+
+enum life { GONE, ALIVE, OUT_OF_SIGHT };
+
+/* The run's last process. The lock tells, or its id where the file system has no locks; neither does
+ * for a process of another machine. The reason says how it is known, unless the lock is held. */
+static enum life life_of(struct tune_run *r)
+{
+    const cJSON *sessions = cJSON_GetObjectItemCaseSensitive(r->run, "sessions");
+    const cJSON *last = cJSON_GetArrayItem(sessions, cJSON_GetArraySize(sessions) - 1);
+    const char *host = text_of(last, "host");
+    int64_t pid = whole_of(last, "pid");
+    struct utsname here;
+    int lock = lock_of(r->folder);
+    bool ours = !host || (uname(&here) == 0 && !strcmp(here.nodename, host));
+    if (lock > 0)
+        return ALIVE;
+    if (!ours || (lock < 0 && pid == 0)) {
+        snprintf(r->reason, sizeof r->reason, "it runs on %s, whose processes cannot be seen from here; it last "
+                 "wrote %.0f s ago", host ? host : "an unknown machine", silence(r));
+        return OUT_OF_SIGHT;
+    }
+    if (lock < 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH))
+        return ALIVE;
+    snprintf(r->reason, sizeof r->reason, TUNE_RUN_JSON " says it runs, but no process %s: it was killed, or the "
+             "machine went down", lock < 0 ? "has its id" : "holds the folder");
+    return GONE;
+}
+
+/* A killed run says "running" too. One that ended while we looked says so when it is asked again. */
+static enum life read_state(struct tune_run *r)
 {
     read_run_json(r);
-    if (r->state != TUNE_RUN_RUNNING || tune_run_held(r->folder))
-        return;
+    if (r->state != TUNE_RUN_RUNNING)
+        return ALIVE;
+    enum life life = life_of(r);
+    if (life != GONE)
+        return life;
+    char why[sizeof r->reason];
+    memcpy(why, r->reason, sizeof why);
     read_run_json(r);
     if (r->state != TUNE_RUN_RUNNING)
-        return;
+        return ALIVE;
     r->state = TUNE_RUN_DEAD;
-    snprintf(r->reason, sizeof r->reason, "run.json says it runs, but no process holds the folder: it was killed, or the machine "
-             "went down");
+    memcpy(r->reason, why, sizeof why);
+    return GONE;
 }
 
 /* ---- metrics.jsonl ---- */
@@ -174,47 +245,75 @@ static int append(struct tune_run_series *s, double step, double value)
     return 0;
 }
 
-/* One line into the series. -1 ends the reading: what is wrong, in the error text. */
-static int take_line(void *run, const char *text, size_t size, int64_t line_number)
+/* One row into the series. -1 ends the reading: the error text says what is wrong. */
+static int take_row(void *run, const struct tune_metrics_row *row)
 {
     struct tune_run *r = run;
-    struct tune_metric metrics[TUNE_METRICS_MOST];
-    int64_t step;
-    int n = tune_metrics_line(metrics, &step, text, size, "metrics.jsonl", line_number);
-    TRY(n);
-    for (int i = 0; i < n; i++) {
-        if (!strcmp(metrics[i].name, "step"))
+    for (int i = 0; i < row->count; i++) {
+        const struct tune_metric *m = &row->metrics[i];
+        if (!strcmp(m->name, "step"))
             continue;
-        struct tune_run_series *s = series_of(r, metrics[i].name);
+        struct tune_run_series *s = series_of(r, m->name);
         if (!s)
             return no_memory();
-        if (s->count > 0 && s->step[s->count - 1] >= (double)step) {
-            tune_error_set("metrics.jsonl:%" PRId64 ": \"%s\" of step %" PRId64 " stands behind that of step %.0f", line_number,
-                           s->name, step, s->step[s->count - 1]);
+        if (s->count > 0 && s->step[s->count - 1] >= (double)row->step) {
+            tune_error_set("%s:%" PRId64 ": \"%s\" of step %" PRId64 " stands behind that of step %.0f",
+                           row->path, row->line, s->name, row->step, s->step[s->count - 1]);
             return -1;
         }
-        TRY(append(s, (double)step, metrics[i].value));
+        TRY(append(s, (double)row->step, m->value));
     }
-    r->step = step > r->step ? step : r->step;
-    return 0;
+    r->step = row->step > r->step ? row->step : r->step;
+    return TUNE_METRICS_ON;
 }
 
-/* Half a line at the end is what a run writes just now, or was writing when it was killed or the disk was full. */
-static void read_metrics(struct tune_run *r)
+static void forget_rows(struct tune_run *r)
 {
-    size_t torn, n = strlen(r->reason);
-    if (tune_metrics_each(r->folder, take_line, r, &torn) < 0) {
-        broken(r, NULL);
-        return;
+    for (int i = 0; i < r->series_count; i++) {
+        free(r->series[i].step);
+        free(r->series[i].value);
     }
-    if (torn == 0 || r->state == TUNE_RUN_RUNNING || r->state == TUNE_RUN_BROKEN)
-        return;
+    free(r->series);
+    r->series = NULL;
+    r->series_count = 0;
+    r->step = 0;
+}
+
+/* Whether the rows are others than before. Half a line at the end: a run writes it just now, or was
+ * killed, or the disk was full. */
+static bool read_metrics(struct tune_run *r)
+{
+    size_t n = strlen(r->reason);
+    int64_t lines = r->place->lines;
+    int status;
+    while ((status = tune_metrics_read(r->place, r->folder, take_row, r)) == 1) {
+        forget_rows(r);
+        lines = -1;
+    }
+    if (status < 0)
+        broken(r, NULL);
+    bool changed = lines != r->place->lines;
+    if (r->place->torn == 0 || r->state == TUNE_RUN_RUNNING || r->state == TUNE_RUN_BROKEN)
+        return changed;
     char text[128];
-    snprintf(text, sizeof text, "metrics.jsonl: its last line is torn, %zu bytes of it are there", torn);
+    snprintf(text, sizeof text, TUNE_RUN_METRICS ": its last line is torn, %" PRId64 " bytes of it are there",
+             r->place->torn);
     if (r->state == TUNE_RUN_DEAD || r->state == TUNE_RUN_FAILED)
         snprintf(r->reason + n, sizeof r->reason - n, "%s%s", n ? "; " : "", text);
     else
         broken(r, text);
+    return changed;
+}
+
+/* A run that says it runs, but is silent for long. */
+static void see_silence(struct tune_run *r, enum life life)
+{
+    double s = silence(r);
+    if (r->state != TUNE_RUN_RUNNING || s < patience(r))
+        return;
+    r->state = life == OUT_OF_SIGHT ? TUNE_RUN_DEAD : TUNE_RUN_STALLED;
+    if (life != OUT_OF_SIGHT)
+        snprintf(r->reason, sizeof r->reason, "its process is there, but wrote nothing for %.0f s", s);
 }
 
 const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name)
@@ -237,6 +336,7 @@ static void summarize(struct tune_run *r)
     r->loss = last(r, "loss");
     r->eval_loss = last(r, "eval_loss");
     r->best_eval_loss = NAN;
+    r->best_eval_step = -1;
     for (int64_t i = 0; eval && i < eval->count; i++)
         if (!(eval->value[i] >= r->best_eval_loss)) {
             r->best_eval_loss = eval->value[i];
@@ -251,44 +351,71 @@ static void summarize(struct tune_run *r)
 
 /* ---- the whole ---- */
 
-struct tune_run *tune_run_open(const char *folder)
+int tune_run_update(struct tune_run *r)
+{
+    enum tune_run_state state = r->state;
+    r->state = TUNE_RUN_ABSENT;
+    *r->reason = 0;
+    cJSON_Delete(r->report);
+    r->report = NULL;
+    if (!tune_run_is(r->folder)) {
+        snprintf(r->reason, sizeof r->reason, "no run there yet");
+        return state != r->state;
+    }
+    enum life life = read_state(r);
+    bool more = read_metrics(r);
+    see_silence(r, life);
+    if (tune_run_folder_has(r->folder, TUNE_RUN_REPORT))
+        r->report = read_json(r, TUNE_RUN_REPORT);
+    summarize(r);
+    return more || state != r->state;
+}
+
+bool tune_run_ended(const struct tune_run *r)
+{
+    return r->state != TUNE_RUN_RUNNING && r->state != TUNE_RUN_STALLED && r->state != TUNE_RUN_ABSENT;
+}
+
+struct tune_run *tune_run_follow(const char *folder)
 {
     struct tune_run *r = calloc(1, sizeof *r);
-    if (!r) {
+    if (!r || !(r->place = calloc(1, sizeof *r->place))) {
         no_memory();
+        tune_run_free(r);
         return NULL;
     }
     if (tune_path(r->folder, "%s", folder) < 0) {
-        free(r);
+        tune_run_free(r);
         return NULL;
     }
     for (size_t n = strlen(r->folder); n > 1 && r->folder[n - 1] == '/'; n--)
         r->folder[n - 1] = 0;
-    if (!tune_run_is(r->folder)) {
-        tune_error_set("%s: %s", folder, tune_file_is_folder(r->folder) ? "no run in this folder; expected run.json and metrics.jsonl"
-                                                                        : "no such run folder");
-        free(r);
-        return NULL;
-    }
     const char *slash = strrchr(r->folder, '/');
     snprintf(r->name, sizeof r->name, "%.255s", slash && slash[1] ? slash + 1 : r->folder);
-    read_state(r);
-    read_metrics(r);
-    if (has(r->folder, "report.json"))
-        r->report = read_json(r, "report.json");
+    r->state = TUNE_RUN_ABSENT;
     summarize(r);
+    tune_run_update(r);
     return r;
+}
+
+struct tune_run *tune_run_open(const char *folder)
+{
+    struct tune_run *r = tune_run_follow(folder);
+    if (!r || r->state != TUNE_RUN_ABSENT)
+        return r;
+    bool there = tune_file_is_folder(r->folder);
+    tune_error_set("%s: %s", folder, there ? "no run in this folder; expected " TUNE_RUN_JSON " and " TUNE_RUN_METRICS
+                                           : "no such run folder");
+    tune_run_free(r);
+    return NULL;
 }
 
 void tune_run_free(struct tune_run *r)
 {
     if (!r)
         return;
-    for (int i = 0; i < r->series_count; i++) {
-        free(r->series[i].step);
-        free(r->series[i].value);
-    }
-    free(r->series);
+    forget_rows(r);
+    free(r->place);
     cJSON_Delete(r->run);
     cJSON_Delete(r->report);
     free(r);
@@ -300,7 +427,7 @@ double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *se
     what = !strcmp(what, "time") ? "elapsed_s" : what;
     const struct tune_run_series *per_step = step ? series : tune_run_series(r, what);
     if (!per_step) {
-        tune_error_set("%s: its metrics.jsonl has no \"%s\" to draw over", r->folder, what);
+        tune_error_set("%s: its " TUNE_RUN_METRICS " has no \"%s\" to draw over", r->folder, what);
         return NULL;
     }
     double *x = malloc((size_t)(series->count + 1) * sizeof *x), at = 0;

@@ -1,13 +1,22 @@
-/* run.h - a run folder read: what ran, how far it came, its curves. For whoever shows or compares runs.
+/* run.h - read a run folder (run_folder.h): what ran, how far it came, its curves; also while it
+ * runs. For whoever shows or compares runs.
  *
- * Nothing of the run has to be alive, and nothing is written. A folder that cannot be read is
- * not an error here but a run in the state BROKEN, with what is wrong: a list shows it beside
- * the others. Example:
+ * Nothing is written, and no process of the run has to be alive. A folder that cannot be read is a
+ * run in the state BROKEN, with what is wrong: a list shows it beside the others. Example:
  *
  *     struct tune_run *r = tune_run_open("runs/first");
  *     const struct tune_run_series *loss = tune_run_series(r, "loss");
  *     printf("%s %s %g\n", r->name, tune_run_state_name(r->state), loss->value[loss->count - 1]);
- *     tune_run_free(r); */
+ *     tune_run_free(r);
+ *
+ * Follow a run until it ends:
+ *
+ *     struct tune_run *r = tune_run_follow("runs/first");     it need not be there yet
+ *     while (!tune_run_ended(r)) {
+ *         ... show r->step, r->loss ...
+ *         sleep(1);
+ *         tune_run_update(r);
+ *     } */
 #ifndef TUNE_RUN_H
 #define TUNE_RUN_H
 
@@ -21,20 +30,23 @@ extern "C" {
 #endif
 
 struct cJSON;
+struct tune_metrics_place;
 
 enum tune_run_state {
-    TUNE_RUN_RUNNING,    /* a process holds its metrics.jsonl */
+    TUNE_RUN_RUNNING,    /* a process works on it */
     TUNE_RUN_FINISHED,   /* came to its planned end, or to an early stop */
     TUNE_RUN_STOPPED,    /* ended before that because somebody asked for it; can go on */
     TUNE_RUN_FAILED,     /* ended by an error, which reason tells */
     TUNE_RUN_UNFINISHED, /* its program ended without saying how */
     TUNE_RUN_DIVERGED,   /* came to its end with a loss far above that of its begin */
-    TUNE_RUN_DEAD,       /* run.json says it runs, but no process does: killed, or the machine went down */
+    TUNE_RUN_STALLED,    /* a process holds it, but has been silent for long (see tune_run_open) */
+    TUNE_RUN_DEAD,       /* it says it runs, but no process does: killed, or the machine went down */
+    TUNE_RUN_ABSENT,     /* nothing there yet; only of tune_run_follow */
     TUNE_RUN_BROKEN,     /* its files do not make sense; reason says which and where */
     TUNE_RUN_STATES,
 };
 
-/* The values of one name in metrics.jsonl. */
+/* The values of one name in the run's metrics. */
 struct tune_run_series {
     char name[48];
     int64_t count, room;
@@ -52,9 +64,10 @@ struct tune_run {
     double seconds;              /* from the first step's begin to the last one's end, sessions added up; 0: no step */
     double tokens_per_s;         /* over all of that; NAN: no step */
     double loss, eval_loss, best_eval_loss; /* last, last, lowest; NAN: none */
-    int64_t best_eval_step;
+    int64_t best_eval_step;      /* -1: none */
     int series_count;
     struct tune_run_series *series;
+    struct tune_metrics_place *place; /* how far its metrics are read */
 };
 
 /* tune_run_is - the folder holds a run.json or a metrics.jsonl.
@@ -62,10 +75,24 @@ struct tune_run {
 bool tune_run_is(const char *folder);
 bool tune_run_held(const char *folder);
 
-/* tune_run_open - read it. NULL with an error: no such folder, no run in it, no memory. Anything else that is wrong with it
- * makes it BROKEN; what could be read before that is there. */
+/* tune_run_open - read it. NULL with an error: no such folder, no run in it, no memory. Anything else
+ * that is wrong makes it BROKEN; what could be read before that is there.
+ *
+ * A run that says it runs may have been killed. The lock on its metrics decides where the run's
+ * machine is this one. Without locks its process id decides. On another machine its age decides.
+ * reason then says so. STALLED: nothing was written for ten times the longest time between two
+ * writes so far, and for 60 s; before its first step, for 600 s. */
 struct tune_run *tune_run_open(const char *folder);
 void tune_run_free(struct tune_run *r);
+
+/* tune_run_follow - the same, but a folder without a run is a run in the state ABSENT.
+ * tune_run_update - read again what can have changed, and the metrics appended since; only whole
+ * lines count. All of them are read again where the run went on from an earlier step. Pointers
+ * into r end. 1: its state or its metrics changed; 0: neither.
+ * tune_run_ended - no process works on it: neither RUNNING, STALLED nor ABSENT. */
+struct tune_run *tune_run_follow(const char *folder);
+int tune_run_update(struct tune_run *r);
+bool tune_run_ended(const struct tune_run *r);
 
 /* tune_run_series - the values of that name, or NULL. */
 const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name);

@@ -7,6 +7,7 @@
 #include "core/print.h"
 #include "core/try.h"
 #include "runs/run.h"
+#include "runs/run_folder.h"
 
 struct list {
     struct tune_run **at;
@@ -66,7 +67,7 @@ static int add_path(struct list *l, const char *given)
     TRY(n);
     if (n > 0)
         return 0;
-    tune_error_set("%s: %s", given, tune_file_is_folder(given) ? "neither a run folder (no run.json in it) nor a folder of run folders"
+    tune_error_set("%s: %s", given, tune_file_is_folder(given) ? "neither a run folder (no " TUNE_RUN_JSON " in it) nor a folder of run folders"
                                                                : "no such run, neither here nor in runs/");
     return -1;
 }

@@ -69,7 +69,7 @@ int tune_measurement_next(struct tune_measurement *m, struct tune_result *result
 void tune_measurement_stop(struct tune_measurement *m);
 void tune_measurement_free(struct tune_measurement *m);
 
-/* tune_measurement_folder - folder of the current run, where its metrics.jsonl appears. */
+/* tune_measurement_folder - folder of the current run, where its metrics appear. */
 const char *tune_measurement_folder(const struct tune_measurement *m);
 
 /* tune_program_find - the file of an experiment's program. With a '/', it is relative to the

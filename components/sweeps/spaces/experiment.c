@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/try.h"
+#include "runs/run_folder.h"
 
 struct reading {
     struct tune_document *document;
@@ -350,7 +351,7 @@ struct tune_experiment *tune_experiment_read(const char *path)
         return NULL;
     }
     r.e->document = d;
-    r.e->report = "report.json";
+    r.e->report = TUNE_RUN_REPORT;
     r.e->description = "";
     if (read_all(&r) == 0)
         return r.e;

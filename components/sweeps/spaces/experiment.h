@@ -7,7 +7,7 @@
  *      "program": "finetune_full",
  *      "arguments": ["--log-every", "1"],
  *      "output": "--output",
- *      "report": "report.json",
+ *      "report": "figures.json",
  *      "folders": {"data_directory": "data"},
  *      "inputs": [
  *        {"identifier": "batch_size", "description": "...", "required": true,

@@ -1,4 +1,4 @@
-/* resume_point.c - from what --resume says to a run folder and a checkpoint in it. */
+/* resume_point.c - from a path to a run folder and a checkpoint in it. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,19 +9,14 @@
 #include "files/cjson.h"
 #include "core/error.h"
 #include "core/try.h"
-#include "flags/resume.h"
-
-static bool has(const char *folder, const char *name)
-{
-    char path[TUNE_PATH_MAX];
-    return tune_path(path, "%s/%s", folder, name) == 0 && tune_file_exists(path);
-}
+#include "runs/resume_point.h"
+#include "runs/run_folder.h"
 
 /* True if the run was told to save no checkpoint at its end. */
 static bool unsaved(const char *folder)
 {
     char path[TUNE_PATH_MAX];
-    cJSON *run = tune_path(path, "%s/run.json", folder) == 0 ? tune_cjson_read(path, (size_t)16 << 20) : NULL;
+    cJSON *run = tune_path(path, "%s/" TUNE_RUN_JSON, folder) == 0 ? tune_cjson_read(path, TUNE_RUN_JSON_MOST) : NULL;
     const cJSON *options = cJSON_GetObjectItemCaseSensitive(run, "options");
     bool so = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(options, "save"));
     cJSON_Delete(run);
@@ -34,12 +29,13 @@ static int around(char folder[TUNE_PATH_MAX], const char *checkpoint, const char
     char above[TUNE_PATH_MAX];
     TRY(tune_file_parent(folder, checkpoint));
     TRY(tune_file_parent(above, whole));
-    if (!has(folder, "run.json"))
+    if (!tune_run_folder_has(folder, TUNE_RUN_JSON))
         TRY(tune_path(folder, "%s", above));
-    if (has(folder, "run.json"))
+    if (tune_run_folder_has(folder, TUNE_RUN_JSON))
         return 0;
-    return tune_error_set("--resume %s: a checkpoint, but not in a run folder (no run.json in "
-                          "%s); to train from its weights, give it as --model", checkpoint, folder);
+    return tune_error_set("%s: a checkpoint, but not in a run folder (no " TUNE_RUN_JSON
+                          " in %s); to train from its weights, give it as the model",
+                          checkpoint, folder);
 }
 
 /* The checkpoint and its step by what a path leads to. */
@@ -49,13 +45,14 @@ static int one_checkpoint(struct tune_resume_point *at, const char *name)
     const char *slash = whole ? strrchr(whole, '/') : NULL;
     int status = slash ? around(at->folder, name, whole) : -1;
     if (status == 0 && (at->step = tune_checkpoint_named(slash + 1)) == 0) {
-        tune_error_set("--resume %s: a checkpoint's folder is named checkpoint-<step>, found \"%s\"", name, slash + 1);
+        tune_error_set("%s: a checkpoint's folder is named checkpoint-<step>, found \"%s\"", name,
+                       slash + 1);
         status = -1;
     }
     if (status == 0)
         status = tune_path(at->checkpoint, "%s/%s", at->folder, slash + 1);
     if (!slash)
-        tune_error_set("--resume %s: %s", name, strerror(errno));
+        tune_error_set("%s: %s", name, strerror(errno));
     free(whole);
     return status;
 }
@@ -69,16 +66,16 @@ int tune_resume_find(const char *name, struct tune_resume_point *at)
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = 0;
     if (!*path || !tune_file_is_folder(path))
-        return tune_error_set("--resume \"%s\": no such folder; give a run folder, or one "
-                              "checkpoint in it", path);
-    if (!has(path, "run.json") && has(path, "state/progress.json"))
+        return tune_error_set("\"%s\": no such folder; give a run folder, or one checkpoint in it",
+                              path);
+    if (!tune_run_folder_has(path, TUNE_RUN_JSON) && tune_run_folder_has(path, "state/progress.json"))
         TRY(one_checkpoint(at, path));
-    else if (has(path, "run.json"))
+    else if (tune_run_folder_has(path, TUNE_RUN_JSON))
         TRY(tune_path(at->folder, "%s", path));
     else
-        return tune_error_set("--resume %s: no run.json and no checkpoint there, so this is no "
-                              "run to go on with%s", path, has(path, "metrics.jsonl")
-                              ? ": it was ended before it began; start it again with --overwrite"
+        return tune_error_set("%s: no " TUNE_RUN_JSON " and no checkpoint there, so this is no run "
+                              "to go on with%s", path, tune_run_folder_has(path, TUNE_RUN_METRICS)
+                              ? ": it was ended before it began; start it again with `overwrite`"
                               : "");
     int count = tune_checkpoint_steps(at->folder, &steps);
     TRY(count);
@@ -87,13 +84,20 @@ int tune_resume_find(const char *name, struct tune_resume_point *at)
     if (at->step > 0)
         return 0;
     if (count == 0 && unsaved(at->folder))
-        return tune_error_set("--resume %s: that run has no checkpoint, it was made with "
-                              "--no-save; start it again without: its command (run.json has it) "
-                              "with --overwrite, and --save in place of --no-save", path);
+        return tune_error_set("%s: that run has no checkpoint, it was made without saving; "
+                              "start it again with `save` and `overwrite`: " TUNE_RUN_JSON
+                              " has its command", path);
     if (count == 0)
-        return tune_error_set("--resume %s: that run has no checkpoint, it was ended before its "
-                              "first one was saved; start it again: its command (run.json has it) "
-                              "with --overwrite", path);
+        return tune_error_set("%s: that run has no checkpoint, it was ended before its first one "
+                              "was saved; start it again with `overwrite`: " TUNE_RUN_JSON
+                              " has its command", path);
     at->step = at->newest;
     return tune_path(at->checkpoint, "%s/checkpoint-%" PRId64, at->folder, at->step);
+}
+
+int tune_resume_text(const struct tune_resume_point *at, char path[TUNE_PATH_MAX], char **text,
+                     size_t *size)
+{
+    TRY(tune_path(path, "%s/" TUNE_RUN_JSON, at->folder));
+    return tune_file_read(path, TUNE_RUN_JSON_MOST, text, size);
 }

@@ -1,5 +1,5 @@
 /* run_folder.c - make the folder of one run. mkdir is the lock: it succeeds for one process only. */
-#include "loggers/run_folder.h"
+#include "runs/run_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +13,12 @@
 
 #include "core/error.h"
 #include "core/try.h"
+
+bool tune_run_folder_has(const char *folder, const char *name)
+{
+    char path[TUNE_PATH_MAX];
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && tune_file_exists(path);
+}
 
 static int make_parent(const char *path)
 {
@@ -63,7 +69,7 @@ static bool is_there(int metrics, const char *folder)
 {
     char path[TUNE_PATH_MAX];
     struct stat mine, there;
-    return tune_path(path, "%s/metrics.jsonl", folder) == 0 && fstat(metrics, &mine) == 0 && stat(path, &there) == 0 &&
+    return tune_path(path, "%s/" TUNE_RUN_METRICS, folder) == 0 && fstat(metrics, &mine) == 0 && stat(path, &there) == 0 &&
            mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
 }
 
@@ -94,8 +100,8 @@ static bool hardly_begun(int folder)
     struct stat st;
     bool only = dir != NULL;
     for (struct dirent *e; only && (e = readdir(dir));)
-        only = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strncmp(e->d_name, "run.json.tmp-", 13) ||
-               (!strcmp(e->d_name, "metrics.jsonl") && fstatat(folder, e->d_name, &st, 0) == 0 && st.st_size == 0);
+        only = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strncmp(e->d_name, TUNE_RUN_JSON ".tmp-", 13) ||
+               (!strcmp(e->d_name, TUNE_RUN_METRICS) && fstatat(folder, e->d_name, &st, 0) == 0 && st.st_size == 0);
     if (dir)
         closedir(dir);
     else if (again >= 0)
@@ -114,17 +120,17 @@ static int still_written(const char *path)
  * metrics.jsonl meanwhile; one that has none gets one, so that of several processes one alone removes it. */
 static int clear(int folder, const char *path)
 {
-    bool run = faccessat(folder, "run.json", F_OK, 0) == 0;
+    bool run = faccessat(folder, TUNE_RUN_JSON, F_OK, 0) == 0;
     if (!run && !hardly_begun(folder)) {
         struct stat mine, there;
         bool moved = fstat(folder, &mine) == 0 && (stat(path, &there) < 0 || mine.st_ino != there.st_ino || mine.st_dev != there.st_dev);
-        if (moved || faccessat(folder, "run.json", F_OK, 0) == 0)
+        if (moved || faccessat(folder, TUNE_RUN_JSON, F_OK, 0) == 0)
             return 0; /* another process was at work between the two looks: look again */
         tune_error_set_kind(TUNE_ERROR_USAGE, "`overwrite`: %s has no run.json, so it is no run folder and is left alone; "
                             "give another `output`", path);
         return -1;
     }
-    int fd = openat(folder, "metrics.jsonl", O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    int fd = openat(folder, TUNE_RUN_METRICS, O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
     if (fd < 0 && errno == ENOENT)
         return 0; /* removed meanwhile */
     if (fd >= 0 && !lock(fd)) {
@@ -166,7 +172,7 @@ static int make_named(const char *path, bool overwrite)
 static int begin(const char *path, FILE **metrics)
 {
     char name[TUNE_PATH_MAX];
-    TRY(tune_path(name, "%s/metrics.jsonl", path));
+    TRY(tune_path(name, "%s/" TUNE_RUN_METRICS, path));
     *metrics = fopen(name, "wxe");
     if (!*metrics && errno != EEXIST && errno != ENOENT) {
         tune_error_set("cannot write %s: %s", name, strerror(errno));

@@ -1,0 +1,69 @@
+/* run_folder.h - the folder of one run: its files, and how one process holds it.
+ *
+ *     runs/<program>-<date>-<time>/
+ *       run.json         the description: options and where each came from, host, weights, data, status,
+ *                        and one session for each process that worked on the run
+ *       metrics.jsonl    the metrics: one JSON object a line: each step, each evaluation; units in the names
+ *       report.json      the report: measured properties, once the run has ended; beside them weights,
+ *                        weights_hash, data_hash, eval_data_hash as run.json has them, and "nonce":
+ *                        the text of $TUNE_NONCE where it is set (run.json has it too)
+ *       recipe.c         the program's own source as it was compiled
+ *       recipe-from-<step>.c   the source of a program that went on with the run, if it differs
+ *       metrics.csv, events.out.tfevents...   the metrics for other programs (loggers/writers.h)
+ *       profile.*        a profile (profilers/profiler.h)
+ *       checkpoint-<step>/, checkpoint-best, checkpoint-final   (checkpoints/checkpoint.h)
+ *
+ * run_writer.h writes the first five; run.h reads them. The process that runs holds a lock on
+ * metrics.jsonl; the lock ends with the process. After kill -9:
+ * - run.json and report.json are whole: they are replaced by a rename. run.json still says
+ *   "running"; that no process holds the lock tells that the run is dead.
+ * - metrics.jsonl has every line that was written; the last one may lack its end.
+ * - "<name>.tmp-<pid>" may lie there; the next process to go on with the run removes it.
+ * A run that goes on cuts metrics.jsonl back to its checkpoint's step, in place, and then appends.
+ * Nothing else is ever written over: the folder is new, or removed first when that was asked for. */
+#ifndef TUNE_RUNS_RUN_FOLDER_H
+#define TUNE_RUNS_RUN_FOLDER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "files/file.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TUNE_RUN_JSON "run.json"
+#define TUNE_RUN_METRICS "metrics.jsonl"
+#define TUNE_RUN_REPORT "report.json"
+
+enum { TUNE_RUN_JSON_MOST = 16 << 20 }; /* bytes of a run.json or report.json that is read */
+
+/* tune_run_folder_make - make the folder and an empty metrics.jsonl, held as by
+ * tune_run_folder_hold. Its path goes to path. folder NULL: runs/<program>-YYYYmmdd-HHMMSS (local
+ * time), with -2, -3, ... where that name is taken. overwrite: remove a run folder first, or an
+ * empty one, or one that a run left which was killed before it had a run.json. -1 (kind USAGE):
+ * folder is there and may not be removed, or a run still writes there. Several processes may want
+ * the same folder at the same moment: one gets it, and the others take nothing from it. */
+int tune_run_folder_make(char path[TUNE_PATH_MAX], FILE **metrics, const char *folder,
+                         const char *program, bool overwrite);
+
+/* tune_run_folder_hold - while metrics, the folder's metrics.jsonl, stays open, no other process
+ * can overwrite the folder or go on with its run. -1: another one holds it, or has just removed
+ * it. A file system without locks guards nothing. */
+int tune_run_folder_hold(FILE *metrics, const char *folder);
+
+/* tune_run_folder_held - 0, or -1: the folder in which metrics was opened was moved or removed, or
+ * another one stands there now. */
+int tune_run_folder_held(FILE *metrics, const char *folder);
+
+/* tune_run_folder_has - the folder holds an entry of that name. */
+bool tune_run_folder_has(const char *folder, const char *name);
+
+/* tune_run_folder_holds - path (a file or a folder) is folder or lies in it, links followed. */
+bool tune_run_folder_holds(const char *folder, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
