@@ -48,35 +48,23 @@ static bool is_nan(const struct tune_value *v)
     return v->type == TUNE_VALUE_FLOAT && isnan(v->number);
 }
 
-static int64_t whole(const struct tune_value *v)
+bool tune_value_as_number(const struct tune_value *v, struct tune_number *number)
 {
-    return v->type == TUNE_VALUE_BOOL ? v->boolean : v->integer;
-}
-
-/* An int against a float that is a number, without rounding either. */
-static int compare_mixed(int64_t i, double d)
-{
-    if (d >= 0x1p63 || d < -0x1p63)
-        return d > 0 ? -1 : 1;
-    int64_t towards_zero = (int64_t)d;
-    double rest = d - (double)towards_zero; /* exact: above 2^53 there is none */
-    if (i != towards_zero)
-        return i < towards_zero ? -1 : 1;
-    return rest > 0 ? -1 : rest < 0;
+    if (v->type == TUNE_VALUE_FLOAT)
+        *number = tune_number_float(v->number);
+    else
+        *number = tune_number_whole(v->type == TUNE_VALUE_BOOL ? v->boolean : v->integer);
+    return is_number(v);
 }
 
 /* NaN comes after all others. */
 static int compare_numbers(const struct tune_value *a, const struct tune_value *b)
 {
-    if (is_nan(a) || is_nan(b))
-        return is_nan(a) - is_nan(b);
-    if (a->type == TUNE_VALUE_FLOAT && b->type == TUNE_VALUE_FLOAT)
-        return (a->number > b->number) - (a->number < b->number);
-    if (a->type == TUNE_VALUE_FLOAT)
-        return -compare_mixed(whole(b), a->number);
-    if (b->type == TUNE_VALUE_FLOAT)
-        return compare_mixed(whole(a), b->number);
-    return (whole(a) > whole(b)) - (whole(a) < whole(b));
+    struct tune_number x, y;
+    tune_value_as_number(a, &x);
+    tune_value_as_number(b, &y);
+    int order = tune_number_compare(x, y);
+    return order == 2 ? is_nan(a) - is_nan(b) : order;
 }
 
 bool tune_value_equal(const struct tune_value *a, const struct tune_value *b)
@@ -124,9 +112,11 @@ int tune_value_compare(const struct tune_value *a, const struct tune_value *b)
 
 bool tune_value_number(const struct tune_value *v, double *number)
 {
+    struct tune_number n;
     if (!is_number(v))
         return false;
-    *number = v->type == TUNE_VALUE_FLOAT ? v->number : (double)whole(v);
+    tune_value_as_number(v, &n);
+    *number = n.number;
     return true;
 }
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "templates/expression.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -50,8 +52,10 @@ int tune_value_compare(const struct tune_value *a, const struct tune_value *b);
 bool tune_value_read_as(const char *text, struct tune_value *value);
 bool tune_value_confused(const struct tune_value *a, const struct tune_value *b);
 
-/* tune_value_number - true and *number where it is a boolean, an int or a float. */
+/* tune_value_number - true and *number where it is a boolean, an int or a float.
+ * tune_value_as_number - the same, exact. */
 bool tune_value_number(const struct tune_value *v, double *number);
+bool tune_value_as_number(const struct tune_value *v, struct tune_number *number);
 
 /* tune_value_str - str(v) into text[size], cut there with its NUL; returns the whole length, as
  * snprintf. Booleans are True, False.
