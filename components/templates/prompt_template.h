@@ -40,7 +40,7 @@ struct tune_prompt_part {
 /* Zeroed, it may be freed. */
 struct tune_prompt_template {
     struct tune_prompt_part *parts;
-    int count, room;
+    int count;
     const char *slots[TUNE_PROMPT_SLOTS]; /* names of columns, each once, as they come */
     int slot_count;
     char *bytes; /* what parts and slots point into */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/statistics.h"
 #include "samples.h"
 
@@ -23,7 +24,7 @@ struct winner {
 static struct {
     struct tune_view *view;
     struct candidate *all;
-    int count, room, skipped; /* skipped: groups without a value */
+    int count, skipped; /* skipped: groups without a value */
     const char *property;
     bool highest, whole; /* whole: of one result each, it has no decimals */
 } best;
@@ -32,14 +33,8 @@ static struct {
 
 static int add_candidate(double *values, int count, int group)
 {
-    if (best.count == best.room) {
-        int room = best.room ? 2 * best.room : 256;
-        void *grown = realloc(best.all, (size_t)room * sizeof *best.all);
-        if (!grown)
-            return samples_no_memory();
-        best.all = grown;
-        best.room = room;
-    }
+    if (!tune_array_fit(&best.all, (size_t)best.count, sizeof *best.all))
+        return samples_no_memory();
     struct candidate *c = &best.all[best.count++];
     c->spread = tune_spread_of(values, count);
     c->value = my.aggregate && !strcmp(my.aggregate, "median") ? c->spread.median : c->spread.mean;

@@ -1,4 +1,5 @@
 /* matching.c - rows of a store seen through a space: which of its entities they are. */
+#include "core/array.h"
 #include "sweeps/discovery/matching.h"
 
 #include <stdlib.h>
@@ -239,10 +240,8 @@ static int origin_of(struct tune_matching *m, const struct tune_cell *cells)
         if (!strcmp(m->origins[i].host_class, host) && !strcmp(m->origins[i].build, build) &&
             !strcmp(m->origins[i].weights, weights) && !strcmp(m->origins[i].data, data))
             return i;
-    void *grown = realloc(m->origins, (size_t)(m->origin_count + 1) * sizeof *m->origins);
-    if (!grown)
+    if (!tune_array_fit(&m->origins, (size_t)m->origin_count, sizeof *m->origins))
         return no_memory();
-    m->origins = grown;
     struct tune_origin *o = &m->origins[m->origin_count];
     snprintf(o->host_class, sizeof o->host_class, "%s", host);
     snprintf(o->build, sizeof o->build, "%s", build);

@@ -409,7 +409,9 @@ struct tune_expression *tune_expression_new(const char *text, const char *const 
     }
     e->text = memcpy(e->pool, text, length + 1);
     e->where = memcpy(e->pool + length + 1, where, place + 1);
-    struct parser p = {.core = {operator_at, operand, before, after}, .e = e, .names = names, .count = count, .at = e->text, .pool = e->pool + length + 1 + place + 1};
+    struct parser p = {.core = {operator_at, operand, before, after}, .e = e,
+                       .names = names, .count = count, .at = e->text,
+                       .pool = e->pool + length + 1 + place + 1};
     if (advance(&p) == 0 && binary(&p, TUNE_LEVEL_OR) == 0 && expect(&p, END, "an operator") == 0)
         return e;
     tune_expression_free(e);
