@@ -85,7 +85,7 @@ int tune_expression_parse(struct tune_expression_parser *p, enum tune_level leas
     struct tune_operator_row row = {.place = -1, .mark = -1};
     enum tune_level level, before = 0;
     TRY(p->operand(p, least, &row.left));
-    while ((row.op = p->operator_at(p)), (level = tune_operator_level(row.op)) > 0 && level >= least) {
+    while ((level = tune_operator_level(row.op = p->operator_at(p))) > 0 && level >= least) {
         row.place = level == before ? row.place + 1 : 0;
         row.mark = row.place ? row.mark : -1;
         before = level;

@@ -227,18 +227,24 @@ static int join_texts(jrun *run, enum tune_operator op, const jval *a, const jva
     return 0;
 }
 
+static bool is_repeatable(const jval *v)
+{
+    return v->type == JINJA_TEXT || (v->type == JINJA_LIST && !v->view);
+}
+
 int tune_jinja_binary(jrun *run, enum tune_operator op, const jval *a, const jval *b, jval *v)
 {
     struct tune_number x, y, result;
-    if (op == TUNE_CONCATENATE || (op == TUNE_ADD && a->type == JINJA_TEXT && b->type == JINJA_TEXT))
+    bool texts = a->type == JINJA_TEXT && b->type == JINJA_TEXT;
+    if (op == TUNE_CONCATENATE || (op == TUNE_ADD && texts))
         return join_texts(run, op, a, b, v);
     bool lists = a->type == JINJA_LIST && b->type == JINJA_LIST;
     if (op == TUNE_ADD && lists && a->tuple == b->tuple && !a->view && !b->view)
         return join_lists(run, a, b, v);
     bool na = tune_jinja_as_number(a, &x), nb = tune_jinja_as_number(b, &y);
-    if (op == TUNE_MULTIPLY && (a->type == JINJA_TEXT || (a->type == JINJA_LIST && !a->view)) && nb && y.whole)
+    if (op == TUNE_MULTIPLY && is_repeatable(a) && nb && y.whole)
         return repeat(run, a, y.integer, v);
-    if (op == TUNE_MULTIPLY && (b->type == JINJA_TEXT || (b->type == JINJA_LIST && !b->view)) && na && x.whole)
+    if (op == TUNE_MULTIPLY && is_repeatable(b) && na && x.whole)
         return repeat(run, b, x.integer, v);
     if (na && nb) {
         switch (tune_number_arithmetic(op, x, y, &result)) {
@@ -246,7 +252,9 @@ int tune_jinja_binary(jrun *run, enum tune_operator op, const jval *a, const jva
         case TUNE_ARITHMETIC_GOOD: break;
         default: return tune_jinja_fail(run, "a whole number outside 64 bits");
         }
-        *v = result.whole ? tune_jinja_int(result.integer) : (jval){.type = JINJA_FLOAT, .number = result.number};
+        *v = (jval){.type = JINJA_FLOAT, .number = result.number};
+        if (result.whole)
+            *v = tune_jinja_int(result.integer);
         return 0;
     }
     const jval *missing = a->type == JINJA_UNDEFINED ? a : b;
@@ -254,7 +262,8 @@ int tune_jinja_binary(jrun *run, enum tune_operator op, const jval *a, const jva
     if (missing->type == JINJA_UNDEFINED)
         return tune_jinja_fail(run, "%.*s is undefined, and is an operand of %c",
                                (int)(missing->size > 99 ? 99 : missing->size), missing->text, sign);
-    return tune_jinja_fail(run, "%s %c %s is not possible", tune_jinja_type_name(a), sign, tune_jinja_type_name(b));
+    return tune_jinja_fail(run, "%s %c %s is not possible", tune_jinja_type_name(a), sign,
+                           tune_jinja_type_name(b));
 }
 
 int tune_jinja_compare(jrun *run, enum tune_operator op, const jval *a, const jval *b, bool *holds)
@@ -370,7 +379,8 @@ static int negate(jrun *run, const node *n, jval *v)
         return 0;
     }
     jval zero = tune_jinja_int(0), operand = *v;
-    return tune_jinja_binary(run, n->kind == JINJA_N_NEGATE ? TUNE_SUBTRACT : TUNE_ADD, &zero, &operand, v);
+    const enum tune_operator op = n->kind == JINJA_N_NEGATE ? TUNE_SUBTRACT : TUNE_ADD;
+    return tune_jinja_binary(run, op, &zero, &operand, v);
 }
 
 static int eval(jrun *run, const node *n, jval *v)

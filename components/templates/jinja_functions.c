@@ -85,11 +85,15 @@ JINJA_RUN(is_truth)
 #define IS(type) (1 << (JINJA_##type))
 #define SEQUENCE (IS(TEXT) | IS(LIST) | IS(DICT) | IS(UNDEFINED))
 const struct tune_jinja_name tune_jinja_tests[] = {
-    {"!=", 1, 1, "", compare, TUNE_UNEQUAL}, {"<", 1, 1, "", compare, TUNE_LESS}, {"<=", 1, 1, "", compare, TUNE_LESS_EQUAL},
-    {"==", 1, 1, "", compare, TUNE_EQUAL}, {">", 1, 1, "", compare, TUNE_GREATER}, {">=", 1, 1, "", compare, TUNE_GREATER_EQUAL},
+    {"!=", 1, 1, "", compare, TUNE_UNEQUAL}, {"<", 1, 1, "", compare, TUNE_LESS},
+    {"<=", 1, 1, "", compare, TUNE_LESS_EQUAL},
+    {"==", 1, 1, "", compare, TUNE_EQUAL}, {">", 1, 1, "", compare, TUNE_GREATER},
+    {">=", 1, 1, "", compare, TUNE_GREATER_EQUAL},
     {"eq", 1, 1, "", compare, TUNE_EQUAL}, {"equalto", 1, 1, "", compare, TUNE_EQUAL},
-    {"ge", 1, 1, "", compare, TUNE_GREATER_EQUAL}, {"gt", 1, 1, "", compare, TUNE_GREATER}, {"in", 1, 1, "", compare, TUNE_IN},
-    {"le", 1, 1, "", compare, TUNE_LESS_EQUAL}, {"lt", 1, 1, "", compare, TUNE_LESS}, {"ne", 1, 1, "", compare, TUNE_UNEQUAL},
+    {"ge", 1, 1, "", compare, TUNE_GREATER_EQUAL}, {"gt", 1, 1, "", compare, TUNE_GREATER},
+    {"in", 1, 1, "", compare, TUNE_IN},
+    {"le", 1, 1, "", compare, TUNE_LESS_EQUAL}, {"lt", 1, 1, "", compare, TUNE_LESS},
+    {"ne", 1, 1, "", compare, TUNE_UNEQUAL},
     {"divisibleby", 1, 1, "", divides, -1}, {"even", 0, 0, "", divides, 0}, {"odd", 0, 0, "", divides, 1},
     {"boolean", 0, 0, "", is_type, IS(BOOL)}, {"callable", 0, 0, "", is_type, IS(MACRO) | IS(METHOD)},
     {"defined", 0, 0, "", is_type, ~IS(UNDEFINED)}, {"float", 0, 0, "", is_type, IS(FLOAT)},

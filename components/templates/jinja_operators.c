@@ -292,7 +292,8 @@ static enum tune_operator operator_at(struct tune_expression_parser *core)
             return (enum tune_operator)op;
     if (tune_jinja_at_name(p, "in"))
         return TUNE_IN;
-    if (tune_jinja_at_name(p, "not") && p->at[1].kind == JINJA_NAME && tune_text_equal(p->at[1].text, "in"))
+    if (tune_jinja_at_name(p, "not") && p->at[1].kind == JINJA_NAME &&
+        tune_text_equal(p->at[1].text, "in"))
         return TUNE_NOT_IN;
     return p->at->op;
 }

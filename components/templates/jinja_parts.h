@@ -118,7 +118,8 @@ struct tune_jinja_node {
     int kind, line;
     enum tune_operator op;
     bool tuple;
-    /* operands; AND, OR, COMPARE: c the last of args. FOR: a sequence, b body, c else, args: targets; IF: a test, b then, c else */
+    /* operands; AND, OR, COMPARE: c the last of args. FOR: a sequence, b body, c else, args:
+     * targets; IF: a test, b then, c else */
     struct tune_jinja_node *a, *b, *c;
     struct tune_jinja_node *filter;      /* FOR: its if. SET_BLOCK: none */
     /* arguments, items (DICT: key, value in turn), statements in order */

@@ -391,7 +391,8 @@ static int after(struct tune_expression_parser *core, struct tune_operator_row *
                  tune_value_none()));
         row->mark = row->last ? row->mark : e->count - 1;
     }
-    for (int jump = row->op <= TUNE_AND || row->last ? row->mark : -1, next; jump >= 0; jump = next) {
+    bool ends = row->op <= TUNE_AND || row->last;
+    for (int jump = ends ? row->mark : -1, next; jump >= 0; jump = next) {
         next = e->steps[jump].kind == TUNE_STEP_CHAIN ? e->steps[jump].n : -1;
         e->steps[jump].n = e->count;
     }
@@ -409,8 +410,8 @@ struct tune_expression *tune_expression_new(const char *text, const char *const 
     }
     e->text = memcpy(e->pool, text, length + 1);
     e->where = memcpy(e->pool + length + 1, where, place + 1);
-    struct parser p = {.core = {operator_at, operand, before, after}, .e = e,
-                       .names = names, .count = count, .at = e->text,
+    struct parser p = {.core = {operator_at, operand, before, after}, .e = e, .names = names,
+                       .count = count, .at = e->text,
                        .pool = e->pool + length + 1 + place + 1};
     if (advance(&p) == 0 && binary(&p, TUNE_LEVEL_OR) == 0 && expect(&p, END, "an operator") == 0)
         return e;
