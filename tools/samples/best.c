@@ -85,23 +85,6 @@ static int best_first(const void *a, const void *b)
 
 /* ---- winners ---- */
 
-static struct tune_value *copy(const struct tune_value *values, int count)
-{
-    size_t room = (size_t)count + 1;
-    for (int i = 0; i < count; i++)
-        room += values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count : 0;
-    struct tune_value *all = malloc(room * sizeof *all), *items = all + count;
-    for (int i = 0; all && i < count; i++) {
-        all[i] = values[i];
-        if (values[i].type == TUNE_VALUE_LIST) {
-            memcpy(items, values[i].list.items, (size_t)values[i].list.count * sizeof *items);
-            all[i].list.items = items;
-            items += values[i].list.count;
-        }
-    }
-    return all;
-}
-
 /* What the winners are called, from a second pass over the groups. */
 static int name_winners(struct winner *winners, int count)
 {
@@ -117,7 +100,8 @@ static int name_winners(struct winner *winners, int count)
         if (!w)
             continue;
         w->protocol = g.protocol;
-        if (!(w->entity = copy(g.entity, samples.space->count))) {
+        w->entity = malloc(tune_values_size(g.entity, samples.space->count));
+        if (!tune_values_copy(w->entity, g.entity, samples.space->count)) {
             more = samples_no_memory();
             break;
         }

@@ -72,36 +72,6 @@ static void *take(struct tune_matching *m, size_t size)
     return b->bytes;
 }
 
-/* The values with their texts and items, to stay. */
-static struct tune_value *keep(struct tune_matching *m, const struct tune_value *values)
-{
-    int count = m->space->count;
-    size_t size = (size_t)count * sizeof *values;
-    for (int i = 0; i < count; i++)
-        size += values[i].type == TUNE_VALUE_TEXT   ? strlen(values[i].text) + 1
-                : values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count * sizeof *values
-                                                    : 0;
-    struct tune_value *all = take(m, size);
-    if (!all)
-        return NULL;
-    memcpy(all, values, (size_t)count * sizeof *all);
-    struct tune_value *items = all + count;
-    for (int i = 0; i < count; i++)
-        if (all[i].type == TUNE_VALUE_LIST) {
-            memcpy(items, all[i].list.items, (size_t)all[i].list.count * sizeof *items);
-            all[i].list.items = items;
-            items += all[i].list.count;
-        }
-    char *text = (char *)items;
-    for (int i = 0; i < count; i++)
-        if (all[i].type == TUNE_VALUE_TEXT) {
-            strcpy(text, all[i].text);
-            all[i].text = text;
-            text += strlen(text) + 1;
-        }
-    return all;
-}
-
 /* Equal values have equal hashes: 4 and 4.0 are one. */
 static uint64_t mix_value(uint64_t hash, const struct tune_value *v)
 {
@@ -178,7 +148,10 @@ static int place(struct reading *r, tune_index index, const struct tune_value *v
             return i;
     }
     struct tune_matching_entity *e = &m->entities[m->count];
-    *e = (struct tune_matching_entity){.index = r->counted ? index : 0, .values = r->counted ? NULL : keep(m, values)};
+    int count = m->space->count;
+    *e = (struct tune_matching_entity){.index = r->counted ? index : 0};
+    if (!r->counted)
+        e->values = tune_values_copy(take(m, tune_values_size(values, count)), values, count);
     if (!r->counted && !e->values)
         return no_memory();
     r->hashes[m->count] = hash;

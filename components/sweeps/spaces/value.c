@@ -152,6 +152,38 @@ bool tune_value_confused(const struct tune_value *a, const struct tune_value *b)
     return tune_value_equal(&as, other) && (as.type != TUNE_VALUE_BOOL || other->type == TUNE_VALUE_BOOL);
 }
 
+/* ---- copies ---- */
+
+size_t tune_values_size(const struct tune_value *values, int count)
+{
+    size_t size = (size_t)count * sizeof *values;
+    for (int i = 0; i < count; i++)
+        size += values[i].type == TUNE_VALUE_TEXT   ? strlen(values[i].text) + 1
+                : values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count * sizeof *values
+                                                    : 0;
+    return size;
+}
+
+struct tune_value *tune_values_copy(void *to, const struct tune_value *values, int count)
+{
+    struct tune_value *all = to, *items = all + count;
+    for (int i = 0; all && i < count; i++) {
+        all[i] = values[i];
+        if (all[i].type == TUNE_VALUE_LIST) {
+            size_t size = (size_t)all[i].list.count * sizeof *items;
+            all[i].list.items = memcpy(items, all[i].list.items, size);
+            items += all[i].list.count;
+        }
+    }
+    char *text = (char *)items; /* texts last: items are aligned */
+    for (int i = 0; all && i < count; i++)
+        if (all[i].type == TUNE_VALUE_TEXT) {
+            all[i].text = strcpy(text, all[i].text);
+            text += strlen(text) + 1;
+        }
+    return all;
+}
+
 /* ---- spelling ---- */
 
 struct writer {

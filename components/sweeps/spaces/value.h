@@ -57,6 +57,12 @@ bool tune_value_confused(const struct tune_value *a, const struct tune_value *b)
 bool tune_value_number(const struct tune_value *v, double *number);
 bool tune_value_as_number(const struct tune_value *v, struct tune_number *number);
 
+/* tune_values_size - bytes that a copy of the values takes, with the items of lists and the texts
+ * of values that are texts. tune_values_copy - the copy, into `to`, which is returned; NULL stays
+ * NULL. Texts within lists stay borrowed. */
+size_t tune_values_size(const struct tune_value *values, int count);
+struct tune_value *tune_values_copy(void *to, const struct tune_value *values, int count);
+
 /* tune_value_str - str(v) into text[size], cut there with its NUL; returns the whole length, as
  * snprintf. Booleans are True, False.
  * tune_value_spell - the same in memory of its own, to be freed; NULL: there is none.
