@@ -87,7 +87,6 @@ int tune_expression_parse(struct tune_expression_parser *p, enum tune_level leas
     TRY(p->operand(p, least, &row.left));
     while ((level = tune_operator_level(row.op = p->operator_at(p))) > 0 && level >= least) {
         row.place = level == before ? row.place + 1 : 0;
-        row.mark = row.place ? row.mark : -1;
         before = level;
         TRY(p->before(p, &row));
         TRY(tune_expression_parse(p, level + 1, &row.right));

@@ -51,7 +51,7 @@ struct tune_operator_row {
     int place;              /* its place in the row, from 0 */
     bool last;              /* in after: no operator of this level follows */
     void *left, *right;     /* operands; in after left becomes what the two make */
-    int mark;               /* for before and after; -1 at the begin of a row */
+    int mark;               /* for before and after; -1 until one of them sets it */
 };
 
 /* What a language gives to the parser. Its own parser begins with this struct. Functions return 0,
