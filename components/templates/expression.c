@@ -99,16 +99,6 @@ int tune_expression_parse(struct tune_expression_parser *p, enum tune_level leas
 
 /* ---- numbers ---- */
 
-struct tune_number tune_number_whole(int64_t integer)
-{
-    return (struct tune_number){true, integer, (double)integer};
-}
-
-struct tune_number tune_number_float(double number)
-{
-    return (struct tune_number){.number = number};
-}
-
 static uint64_t size_of(int64_t i)
 {
     return i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
@@ -183,14 +173,15 @@ static double modulo(double a, double b, double *floored)
     return rest;
 }
 
-enum tune_arithmetic tune_number_arithmetic(enum tune_operator op, struct tune_number a,
-                                            struct tune_number b, struct tune_number *result)
+enum tune_arithmetic tune_number_arithmetic(enum tune_operator op, const struct tune_number *a,
+                                            const struct tune_number *b,
+                                            struct tune_number *result)
 {
-    double x = a.number, y = b.number, d, floored;
+    double x = a->number, y = b->number, d, floored;
     if ((op == TUNE_DIVIDE || op == TUNE_FLOOR || op == TUNE_MODULO) && y == 0)
         return TUNE_ARITHMETIC_BY_ZERO;
-    if (a.whole && b.whole && !(op == TUNE_POWER && b.integer < 0))
-        return of_whole(op, a.integer, b.integer, result);
+    if (a->whole && b->whole && !(op == TUNE_POWER && b->integer < 0))
+        return of_whole(op, a->integer, b->integer, result);
     switch (op) {
     case TUNE_ADD: d = x + y; break;
     case TUNE_SUBTRACT: d = x - y; break;
@@ -219,17 +210,17 @@ static int compare_mixed(int64_t i, double d)
     return rest > 0 ? -1 : rest < 0;
 }
 
-int tune_number_compare(struct tune_number a, struct tune_number b)
+int tune_number_compare(const struct tune_number *a, const struct tune_number *b)
 {
-    if (isnan(a.number) || isnan(b.number))
+    if (a->whole && b->whole)
+        return (a->integer > b->integer) - (a->integer < b->integer);
+    if (isnan(a->number) || isnan(b->number))
         return 2;
-    if (a.whole && b.whole)
-        return (a.integer > b.integer) - (a.integer < b.integer);
-    if (a.whole)
-        return compare_mixed(a.integer, b.number);
-    if (b.whole)
-        return -compare_mixed(b.integer, a.number);
-    return (a.number > b.number) - (a.number < b.number);
+    if (a->whole)
+        return compare_mixed(a->integer, b->number);
+    if (b->whole)
+        return -compare_mixed(b->integer, a->number);
+    return (a->number > b->number) - (a->number < b->number);
 }
 
 bool tune_operator_holds(enum tune_operator op, int order)

@@ -78,8 +78,14 @@ struct tune_number {
     int64_t integer; /* if whole */
     double number;   /* also if whole: the nearest double */
 };
-struct tune_number tune_number_whole(int64_t integer);
-struct tune_number tune_number_float(double number);
+static inline struct tune_number tune_number_whole(int64_t integer)
+{
+    return (struct tune_number){true, integer, (double)integer};
+}
+static inline struct tune_number tune_number_float(double number)
+{
+    return (struct tune_number){false, 0, number};
+}
 
 enum tune_arithmetic {
     TUNE_ARITHMETIC_GOOD,
@@ -91,9 +97,10 @@ enum tune_arithmetic {
 /* tune_number_arithmetic - a op b as Python has it, for + - * / // % **. A float result may be
  * infinite or NaN. tune_number_compare - -1, 0 or 1, exact for every pair; 2: one is NaN.
  * tune_operator_holds - a comparison of that order is true. op: TUNE_EQUAL to TUNE_GREATER. */
-enum tune_arithmetic tune_number_arithmetic(enum tune_operator op, struct tune_number a,
-                                            struct tune_number b, struct tune_number *result);
-int tune_number_compare(struct tune_number a, struct tune_number b);
+enum tune_arithmetic tune_number_arithmetic(enum tune_operator op, const struct tune_number *a,
+                                            const struct tune_number *b,
+                                            struct tune_number *result);
+int tune_number_compare(const struct tune_number *a, const struct tune_number *b);
 bool tune_operator_holds(enum tune_operator op, int order);
 
 #ifdef __cplusplus

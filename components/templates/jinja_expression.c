@@ -247,7 +247,7 @@ int tune_jinja_binary(jrun *run, enum tune_operator op, const jval *a, const jva
     if (op == TUNE_MULTIPLY && is_repeatable(b) && na && x.whole)
         return repeat(run, b, x.integer, v);
     if (na && nb) {
-        switch (tune_number_arithmetic(op, x, y, &result)) {
+        switch (tune_number_arithmetic(op, &x, &y, &result)) {
         case TUNE_ARITHMETIC_BY_ZERO: return tune_jinja_fail(run, "division by zero");
         case TUNE_ARITHMETIC_GOOD: break;
         default: return tune_jinja_fail(run, "a whole number outside 64 bits");

@@ -136,7 +136,7 @@ static int order_numbers(const jval *a, const jval *b)
     struct tune_number x, y;
     tune_jinja_as_number(a, &x);
     tune_jinja_as_number(b, &y);
-    return tune_number_compare(x, y);
+    return tune_number_compare(&x, &y);
 }
 
 int tune_jinja_dict_new(jrun *run, jval *v)

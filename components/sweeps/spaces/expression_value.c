@@ -81,7 +81,7 @@ static int arithmetic(const struct run *r, enum tune_operator which, const struc
     struct tune_number x, y, result;
     if (!tune_value_as_number(a, &x) || !tune_value_as_number(b, &y))
         return mismatch(r, which, a, b);
-    switch (tune_number_arithmetic(which, x, y, &result)) {
+    switch (tune_number_arithmetic(which, &x, &y, &result)) {
     case TUNE_ARITHMETIC_BY_ZERO: return fail(r, "division by zero");
     case TUNE_ARITHMETIC_BEYOND_64_BITS: return too_large(r);
     case TUNE_ARITHMETIC_BEYOND_FLOATS: return fail(r, "a number beyond what a float holds");
@@ -111,7 +111,7 @@ static int ordered(const struct run *r, enum tune_operator which, const struct t
     } else if (a->type == TUNE_VALUE_TEXT && b->type == TUNE_VALUE_TEXT) {
         order = tune_value_compare(a, b);
     } else if (tune_value_as_number(a, &x) && tune_value_as_number(b, &y)) {
-        order = tune_number_compare(x, y);
+        order = tune_number_compare(&x, &y);
     } else {
         return mismatch(r, which, a, b);
     }

@@ -48,22 +48,13 @@ static bool is_nan(const struct tune_value *v)
     return v->type == TUNE_VALUE_FLOAT && isnan(v->number);
 }
 
-bool tune_value_as_number(const struct tune_value *v, struct tune_number *number)
-{
-    if (v->type == TUNE_VALUE_FLOAT)
-        *number = tune_number_float(v->number);
-    else
-        *number = tune_number_whole(v->type == TUNE_VALUE_BOOL ? v->boolean : v->integer);
-    return is_number(v);
-}
-
 /* NaN comes after all others. */
 static int compare_numbers(const struct tune_value *a, const struct tune_value *b)
 {
-    struct tune_number x, y;
+    struct tune_number x = {0}, y = {0};
     tune_value_as_number(a, &x);
     tune_value_as_number(b, &y);
-    int order = tune_number_compare(x, y);
+    int order = tune_number_compare(&x, &y);
     return order == 2 ? is_nan(a) - is_nan(b) : order;
 }
 
@@ -113,9 +104,8 @@ int tune_value_compare(const struct tune_value *a, const struct tune_value *b)
 bool tune_value_number(const struct tune_value *v, double *number)
 {
     struct tune_number n;
-    if (!is_number(v))
+    if (!tune_value_as_number(v, &n))
         return false;
-    tune_value_as_number(v, &n);
     *number = n.number;
     return true;
 }

@@ -55,7 +55,15 @@ bool tune_value_confused(const struct tune_value *a, const struct tune_value *b)
 /* tune_value_number - true and *number where it is a boolean, an int or a float.
  * tune_value_as_number - the same, exact. */
 bool tune_value_number(const struct tune_value *v, double *number);
-bool tune_value_as_number(const struct tune_value *v, struct tune_number *number);
+static inline bool tune_value_as_number(const struct tune_value *v, struct tune_number *number)
+{
+    switch (v->type) {
+    case TUNE_VALUE_BOOL: *number = tune_number_whole(v->boolean); return true;
+    case TUNE_VALUE_INT: *number = tune_number_whole(v->integer); return true;
+    case TUNE_VALUE_FLOAT: *number = tune_number_float(v->number); return true;
+    default: return false;
+    }
+}
 
 /* tune_values_size - bytes that a copy of the values takes, with the items of lists and the texts
  * of values that are texts. tune_values_copy - the copy, into `to`, which is returned; NULL stays
