@@ -95,6 +95,11 @@ static void test_expressions(void **state)
     gives("{{ s[-5:] }}{{ s|length }}{{ 1.0 }}{{ 1e20 }}{{ 1e-7 }}", "w\xC3\xB6rld191.01e+201e-07");
     gives("{{ nope }}{{ nope is defined }}{{ a.nope }}{{ strftime_now is defined }}", "FalseTrue");
     gives("{{ [1,2] + [3] }}{{ 'ab' * 3 }}{{ -7.5 % 2 }}{{ 7.5 // 2 }}", "[1, 2, 3]ababab0.53.0");
+    gives("{{ a.x|default(n == n) }}{{ [n is eq(n), not n == 1 and not 1 not in [1]] }}",
+          "1[True, True]");
+    gives("{{ 9007199254740993 / 1 }} {{ 9007199254740993 > 9007199254740992.0 }}",
+          "9007199254740992.0 True");
+    gives("{{ 3 > 2 > 1 and 1 < 2 != 3 or nope.x }}{{ 1 ~ 2 * 3 ~ 4 }}", "True164");
 }
 
 static void test_statements(void **state)

@@ -101,7 +101,7 @@ cat >target <<'E2'
 E2
 is "measured, observed: what this space's operations asked for, failed ones empty, columns that some row has" same observed $show --output-format csv
 is "... nothing is said of builds: each experiment has one" eval '[ ! -s said.err ]'
-is "measurements is show, and sampled is measured" same observed "$samples" measurements s.yaml $own --include sampled --output-format csv
+is "sampled is measured" same observed "$samples" show s.yaml $own --include sampled --output-format csv
 is "matching, target: of whoever measured it, a row for each experiment" same target $show --include matching --property-format target --output-format csv
 printf ',identifier,b,a\n0,b.6-a.3,6,3\n1,b.6-a.2,6,2\n' >missing
 is "missing: what nobody measured" same missing "$samples" show part.yaml $own --include missing --output-format csv

@@ -23,12 +23,12 @@ struct samples samples;
 
 enum { ID = 12 }; /* characters of "space-1a2b3c" */
 
-#define COMMANDS "show|measurements|rows|stats|trace|entity|best|compare|plot|export|import|merge|check"
+#define COMMANDS "show|rows|stats|trace|entity|best|compare|plot|export|import|merge|check"
 
 static const struct tune_option my_options[] = {
     {"<command>", TUNE_CHOICE, &my.command, NULL, COMMANDS, "", "what to do"},
     {"<word...>", TUNE_STRING, &my.words, "", "", "",
-     "what the command works on. show (or measurements), best, plot: SPACE. stats: "
+     "what the command works on. show, best, plot: SPACE. stats: "
      "[SPACE|OPERATION]; it counts what there is. rows: [EXPERIMENT]. trace: OPERATION. entity: "
      "ID. compare: A B, each a store's folder, an operation, host=TEXT or build=TEXT. merge: "
      "FROM, another store to copy rows from. export: csv EXPERIMENT. import: csv FILE. check: "
@@ -329,7 +329,7 @@ static const struct command {
     enum { READS, WRITES, OPENS } store; /* OPENS: what stores there are it says itself */
     int words;                           /* that it takes */
 } commands[] = {
-    {"show", samples_show, READS, 1},     {"measurements", samples_show, READS, 1}, {"rows", samples_list, READS, 1},
+    {"show", samples_show, READS, 1},     {"rows", samples_list, READS, 1},
     {"stats", samples_stats, READS, 1},   {"trace", samples_trace, READS, 1},       {"entity", samples_entity, READS, 1},
     {"best", samples_best, READS, 1},     {"compare", samples_compare, OPENS, 2},   {"plot", samples_plot, READS, 1},
     {"export", samples_export, READS, 2}, {"import", samples_import, WRITES, 2},    {"merge", samples_merge, WRITES, 1},

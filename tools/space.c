@@ -150,12 +150,7 @@ static const char *identifier(const struct tune_space *s, const struct tune_valu
 {
     static char *text;
     static size_t room;
-    size_t size = (size_t)tune_entity_identifier(s->names, values, s->count, text, room) + 1;
-    if (size > room) {
-        room = size * 2;
-        text = GET(realloc(text, room));
-        tune_entity_identifier(s->names, values, s->count, text, room);
-    }
+    MUST(tune_entity_spell(s->names, values, s->count, &text, &room));
     return text;
 }
 

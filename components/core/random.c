@@ -30,33 +30,17 @@ double tune_random_normal(uint64_t seed, uint64_t stream, uint64_t counter)
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
 
-uint64_t tune_random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_t index)
+/* A Feistel network of so many rounds. */
+static tune_wide permute(uint64_t seed, uint64_t stream, tune_wide n, tune_wide index,
+                         uint64_t rounds)
 {
-    int half = 1; /* the network permutes 2*half bits, the smallest even number that holds n-1 */
-    while (half < 32 && (n - 1) >> (2 * half) != 0)
-        half++;
-    uint64_t mask = half == 32 ? 0xffffffffu : ((uint64_t)1 << half) - 1;
-    do { /* repeat until the result is in 0..n-1: at most 4 rounds on average */
-        uint64_t left = index >> half, right = index & mask;
-        for (uint64_t round = 0; round < 6; round++) {
-            uint64_t next = left ^ (tune_random_u64(seed, stream ^ (round + 1) << 56, right) & mask);
-            left = right;
-            right = next;
-        }
-        index = left << half | right;
-    } while (index >= n);
-    return index;
-}
-
-tune_wide tune_random_permute_wide(uint64_t seed, uint64_t stream, tune_wide n, tune_wide index)
-{
-    int half = 1;
+    int half = 1; /* the network permutes 2*half bits, the least even number that holds n-1 */
     while (half < 64 && (n - 1) >> (2 * half) != 0)
         half++;
     uint64_t mask = half == 64 ? UINT64_MAX : ((uint64_t)1 << half) - 1;
-    do {
+    do { /* walk the cycle until it is back inside 0..n-1: at most 4 turns on average */
         uint64_t left = (uint64_t)(index >> half), right = (uint64_t)index & mask;
-        for (uint64_t round = 0; round < 12; round++) {
+        for (uint64_t round = 0; round < rounds; round++) {
             uint64_t next = left ^ (tune_random_u64(seed, stream ^ (round + 1) << 56, right) & mask);
             left = right;
             right = next;
@@ -64,4 +48,14 @@ tune_wide tune_random_permute_wide(uint64_t seed, uint64_t stream, tune_wide n, 
         index = (tune_wide)left << half | right;
     } while (index >= n);
     return index;
+}
+
+uint64_t tune_random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_t index)
+{
+    return (uint64_t)permute(seed, stream, n, index, 6);
+}
+
+tune_wide tune_random_permute_wide(uint64_t seed, uint64_t stream, tune_wide n, tune_wide index)
+{
+    return permute(seed, stream, n, index, 12);
 }

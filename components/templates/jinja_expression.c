@@ -1,6 +1,4 @@
-/* jinja_expression.c - evaluate expressions. */
-#include <math.h>
-
+/* jinja_expression.c - the value of an expression. */
 #include "templates/jinja_parts.h"
 
 typedef struct tune_jinja_node node;
@@ -175,51 +173,6 @@ static int slice(jrun *run, const node *n, const jval *of, jval *v)
     return 0;
 }
 
-static int whole_binary(jrun *run, int op, int64_t a, int64_t b, jval *v)
-{
-    int64_t r = 0;
-    bool over = false;
-    if ((op == '%' || op == JINJA_OP('/', '/')) && b == 0)
-        return tune_jinja_fail(run, "division by zero");
-    switch (op) {
-    case '+': over = __builtin_add_overflow(a, b, &r); break;
-    case '-': over = __builtin_sub_overflow(a, b, &r); break;
-    case '*': over = __builtin_mul_overflow(a, b, &r); break;
-    case '%': r = b == -1 ? 0 : a % b; r += r != 0 && (r < 0) != (b < 0) ? b : 0; break;
-    default: /* //, rounding down */
-        over = a == INT64_MIN && b == -1;
-        if (!over)
-            r = a / b - (a % b != 0 && (a < 0) != (b < 0));
-    }
-    if (over)
-        return tune_jinja_fail(run, "a whole number outside 64 bits");
-    *v = tune_jinja_int(r);
-    return 0;
-}
-
-static int float_binary(jrun *run, int op, double a, double b, jval *v)
-{
-    double r;
-    if (op != '+' && op != '-' && op != '*' && b == 0)
-        return tune_jinja_fail(run, "division by zero");
-    switch (op) {
-    case '+': r = a + b; break;
-    case '-': r = a - b; break;
-    case '*': r = a * b; break;
-    case '/': r = a / b; break;
-    default:
-        r = fmod(a, b);
-        if (op == '%') {
-            r = r == 0 ? copysign(0, b) : (r < 0) != (b < 0) ? r + b : r;
-        } else {
-            double mod = r != 0 && (r < 0) != (b < 0) ? r + b : r, q = (a - mod) / b;
-            r = q == 0 ? copysign(0, a / b) : floor(q) + (q - floor(q) > 0.5);
-        }
-    }
-    *v = (jval){.type = JINJA_FLOAT, .number = r};
-    return 0;
-}
-
 static int repeat(jrun *run, const jval *of, int64_t times, jval *v)
 {
     struct tune_jinja_buffer text = {0};
@@ -265,9 +218,9 @@ static int put_operand(jrun *run, struct tune_jinja_buffer *b, const jval *v, bo
     return tune_jinja_step(run, v->size / 16);
 }
 
-static int join_texts(jrun *run, int op, const jval *a, const jval *b, jval *v)
+static int join_texts(jrun *run, enum tune_operator op, const jval *a, const jval *b, jval *v)
 {
-    const bool safe = op == '+' && (a->safe || b->safe);
+    const bool safe = op == TUNE_ADD && (a->safe || b->safe);
     struct tune_jinja_buffer text = {0};
     TRY(put_operand(run, &text, a, safe));
     TRY(put_operand(run, &text, b, safe));
@@ -276,43 +229,58 @@ static int join_texts(jrun *run, int op, const jval *a, const jval *b, jval *v)
     return 0;
 }
 
-int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v)
+static bool is_repeatable(const jval *v)
 {
-    int64_t x, y;
-    if (op == '~' || (op == '+' && a->type == JINJA_TEXT && b->type == JINJA_TEXT))
-        return join_texts(run, op, a, b, v);
-    if (op == '+' && a->type == JINJA_LIST && b->type == JINJA_LIST && a->tuple == b->tuple && !a->view && !b->view)
-        return join_lists(run, a, b, v);
-    bool wa = as_whole(a, &x), wb = as_whole(b, &y);
-    if (op == '*' && (a->type == JINJA_TEXT || (a->type == JINJA_LIST && !a->view)) && wb)
-        return repeat(run, a, y, v);
-    if (op == '*' && (b->type == JINJA_TEXT || (b->type == JINJA_LIST && !b->view)) && wa)
-        return repeat(run, b, x, v);
-    if (wa && wb && op != '/')
-        return whole_binary(run, op, x, y, v);
-    if ((wa || a->type == JINJA_FLOAT) && (wb || b->type == JINJA_FLOAT))
-        return float_binary(run, op, wa ? (double)x : a->number, wb ? (double)y : b->number, v);
-    const jval *missing = a->type == JINJA_UNDEFINED ? a : b;
-    if (missing->type == JINJA_UNDEFINED)
-        return tune_jinja_fail(run, "%.*s is undefined, and is an operand of %c", (int)(missing->size > 99 ? 99 : missing->size),
-                               missing->text, op < 128 ? op : '/');
-    return tune_jinja_fail(run, "%s %c %s is not possible", tune_jinja_type_name(a), op < 128 ? op : '/', tune_jinja_type_name(b));
+    return v->type == JINJA_TEXT || (v->type == JINJA_LIST && !v->view);
 }
 
-int tune_jinja_compare(jrun *run, int op, const jval *a, const jval *b, bool *holds)
+int tune_jinja_binary(jrun *run, enum tune_operator op, const jval *a, const jval *b, jval *v)
+{
+    struct tune_number x, y, result;
+    bool texts = a->type == JINJA_TEXT && b->type == JINJA_TEXT;
+    if (op == TUNE_CONCATENATE || (op == TUNE_ADD && texts))
+        return join_texts(run, op, a, b, v);
+    bool lists = a->type == JINJA_LIST && b->type == JINJA_LIST;
+    if (op == TUNE_ADD && lists && a->tuple == b->tuple && !a->view && !b->view)
+        return join_lists(run, a, b, v);
+    bool na = tune_jinja_as_number(a, &x), nb = tune_jinja_as_number(b, &y);
+    if (op == TUNE_MULTIPLY && is_repeatable(a) && nb && y.whole)
+        return repeat(run, a, y.integer, v);
+    if (op == TUNE_MULTIPLY && is_repeatable(b) && na && x.whole)
+        return repeat(run, b, x.integer, v);
+    if (na && nb) {
+        switch (tune_number_arithmetic(op, &x, &y, &result)) {
+        case TUNE_ARITHMETIC_BY_ZERO: return tune_jinja_fail(run, "division by zero");
+        case TUNE_ARITHMETIC_GOOD: break;
+        default: return tune_jinja_fail(run, "a whole number outside 64 bits");
+        }
+        *v = (jval){.type = JINJA_FLOAT, .number = result.number};
+        if (result.whole)
+            *v = tune_jinja_int(result.integer);
+        return 0;
+    }
+    const jval *missing = a->type == JINJA_UNDEFINED ? a : b;
+    const char sign = *tune_operator_sign(op);
+    if (missing->type == JINJA_UNDEFINED)
+        return tune_jinja_fail(run, "%.*s is undefined, and is an operand of %c",
+                               (int)(missing->size > 99 ? 99 : missing->size), missing->text, sign);
+    return tune_jinja_fail(run, "%s %c %s is not possible", tune_jinja_type_name(a), sign,
+                           tune_jinja_type_name(b));
+}
+
+int tune_jinja_compare(jrun *run, enum tune_operator op, const jval *a, const jval *b, bool *holds)
 {
     int order;
-    switch (op) {
-    case JINJA_OP('=', '='): return tune_jinja_equal(run, a, b, 0, holds);
-    case JINJA_OP('!', '='): TRY(tune_jinja_equal(run, a, b, 0, holds)); *holds = !*holds; return 0;
-    case JINJA_OP_IN: return tune_jinja_contains(run, b, a, holds);
-    case JINJA_OP_NOT_IN: TRY(tune_jinja_contains(run, b, a, holds)); *holds = !*holds; return 0;
+    if (op == TUNE_EQUAL || op == TUNE_UNEQUAL) {
+        TRY(tune_jinja_equal(run, a, b, 0, holds));
+        *holds = *holds == (op == TUNE_EQUAL);
+    } else if (op == TUNE_IN || op == TUNE_NOT_IN) {
+        TRY(tune_jinja_contains(run, b, a, holds));
+        *holds = *holds == (op == TUNE_IN);
+    } else {
+        TRY(tune_jinja_order(run, a, b, 0, &order));
+        *holds = tune_operator_holds(op, order);
     }
-    TRY(tune_jinja_order(run, a, b, 0, &order));
-    if (op == '<' || op == '>')
-        *holds = order == (op == '<' ? -1 : 1);
-    else
-        *holds = order == 0 || order == (op == JINJA_OP('<', '=') ? -1 : 1);
     return 0;
 }
 
@@ -413,7 +381,8 @@ static int negate(jrun *run, const node *n, jval *v)
         return 0;
     }
     jval zero = tune_jinja_int(0), operand = *v;
-    return tune_jinja_binary(run, n->kind == JINJA_N_NEGATE ? '-' : '+', &zero, &operand, v);
+    const enum tune_operator op = n->kind == JINJA_N_NEGATE ? TUNE_SUBTRACT : TUNE_ADD;
+    return tune_jinja_binary(run, op, &zero, &operand, v);
 }
 
 static int eval(jrun *run, const node *n, jval *v)

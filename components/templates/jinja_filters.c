@@ -228,8 +228,8 @@ JINJA_RUN(indent)
     if (width && width->type == JINJA_TEXT)
         by = *width;
     else if (width)
-        TRY(tune_jinja_binary(run, '*', &one, width, &by));
-    TRY(tune_jinja_binary(run, '+', of, &newline, &text));
+        TRY(tune_jinja_binary(run, TUNE_MULTIPLY, &one, width, &by));
+    TRY(tune_jinja_binary(run, TUNE_ADD, of, &newline, &text));
     TRY(tune_jinja_lines(run, &text, false, &lines));
     for (size_t i = 0; i < lines.list->count; i++) {
         const jval *line = &lines.list->items[i];
@@ -379,8 +379,8 @@ JINJA_RUN(absolute)
     const jval zero = tune_jinja_int(0);
     bool less;
     (void)what, (void)args;
-    TRY(tune_jinja_compare(run, '<', of, &zero, &less));
-    return tune_jinja_binary(run, less ? '-' : '+', &zero, of, v);
+    TRY(tune_jinja_compare(run, TUNE_LESS, of, &zero, &less));
+    return tune_jinja_binary(run, less ? TUNE_SUBTRACT : TUNE_ADD, &zero, of, v);
 }
 
 JINJA_RUN(items)

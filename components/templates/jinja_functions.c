@@ -50,13 +50,13 @@ int tune_jinja_apply(jrun *run, const struct tune_jinja_name *what, const jval *
 JINJA_RUN(compare)
 {
     *v = tune_jinja_bool(false);
-    return tune_jinja_compare(run, what->how, of, args->at[0], &v->truth);
+    return tune_jinja_compare(run, (enum tune_operator)what->how, of, args->at[0], &v->truth);
 }
 
 JINJA_RUN(divides) /* how: remainder modulo 2; -1: divisible by the argument */
 {
     jval two = tune_jinja_int(2), rest;
-    TRY(tune_jinja_binary(run, '%', of, what->how < 0 ? args->at[0] : &two, &rest));
+    TRY(tune_jinja_binary(run, TUNE_MODULO, of, what->how < 0 ? args->at[0] : &two, &rest));
     *v = tune_jinja_bool(rest.type == JINJA_FLOAT ? rest.number == (what->how > 0) : rest.whole == (what->how > 0));
     return 0;
 }
@@ -85,11 +85,15 @@ JINJA_RUN(is_truth)
 #define IS(type) (1 << (JINJA_##type))
 #define SEQUENCE (IS(TEXT) | IS(LIST) | IS(DICT) | IS(UNDEFINED))
 const struct tune_jinja_name tune_jinja_tests[] = {
-    {"!=", 1, 1, "", compare, JINJA_OP('!', '=')}, {"<", 1, 1, "", compare, '<'}, {"<=", 1, 1, "", compare, JINJA_OP('<', '=')},
-    {"==", 1, 1, "", compare, JINJA_OP('=', '=')}, {">", 1, 1, "", compare, '>'}, {">=", 1, 1, "", compare, JINJA_OP('>', '=')},
-    {"eq", 1, 1, "", compare, JINJA_OP('=', '=')}, {"equalto", 1, 1, "", compare, JINJA_OP('=', '=')},
-    {"ge", 1, 1, "", compare, JINJA_OP('>', '=')}, {"gt", 1, 1, "", compare, '>'}, {"in", 1, 1, "", compare, JINJA_OP_IN},
-    {"le", 1, 1, "", compare, JINJA_OP('<', '=')}, {"lt", 1, 1, "", compare, '<'}, {"ne", 1, 1, "", compare, JINJA_OP('!', '=')},
+    {"!=", 1, 1, "", compare, TUNE_UNEQUAL}, {"<", 1, 1, "", compare, TUNE_LESS},
+    {"<=", 1, 1, "", compare, TUNE_LESS_EQUAL},
+    {"==", 1, 1, "", compare, TUNE_EQUAL}, {">", 1, 1, "", compare, TUNE_GREATER},
+    {">=", 1, 1, "", compare, TUNE_GREATER_EQUAL},
+    {"eq", 1, 1, "", compare, TUNE_EQUAL}, {"equalto", 1, 1, "", compare, TUNE_EQUAL},
+    {"ge", 1, 1, "", compare, TUNE_GREATER_EQUAL}, {"gt", 1, 1, "", compare, TUNE_GREATER},
+    {"in", 1, 1, "", compare, TUNE_IN},
+    {"le", 1, 1, "", compare, TUNE_LESS_EQUAL}, {"lt", 1, 1, "", compare, TUNE_LESS},
+    {"ne", 1, 1, "", compare, TUNE_UNEQUAL},
     {"divisibleby", 1, 1, "", divides, -1}, {"even", 0, 0, "", divides, 0}, {"odd", 0, 0, "", divides, 1},
     {"boolean", 0, 0, "", is_type, IS(BOOL)}, {"callable", 0, 0, "", is_type, IS(MACRO) | IS(METHOD)},
     {"defined", 0, 0, "", is_type, ~IS(UNDEFINED)}, {"float", 0, 0, "", is_type, IS(FLOAT)},

@@ -189,27 +189,13 @@ static bool letter(const struct lexer *l, size_t at)
 
 static int number(struct lexer *l)
 {
-    struct tune_jinja_token token = {.kind = JINJA_WHOLE, .line = line_at(l, l->at)};
+    struct tune_jinja_token token = {.line = line_at(l, l->at)};
     char digits[64];
     size_t begin = l->at, at = begin;
-    while (digit(l, at))
-        at++;
-    if (at < l->size && l->text[at] == '.' && digit(l, at + 1)) {
-        token.kind = JINJA_NUMBER;
-        for (at++; digit(l, at);)
-            at++;
-    }
-    size_t e = at + 1;
-    if (at < l->size && (l->text[at] | 32) == 'e') {
-        if (e < l->size && (l->text[e] == '+' || l->text[e] == '-'))
-            e++;
-        if (digit(l, e)) {
-            token.kind = JINJA_NUMBER;
-            for (at = e; digit(l, at);)
-                at++;
-        }
-    }
-    bool zeros = token.kind == JINJA_WHOLE && l->text[begin] == '0' && at - begin > 1;
+    bool whole;
+    at += tune_number_length(l->text + begin, l->size - begin, false, &whole);
+    token.kind = whole ? JINJA_WHOLE : JINJA_NUMBER;
+    bool zeros = whole && l->text[begin] == '0' && at - begin > 1;
     if (at - begin >= sizeof digits || letter(l, at) || here(l, at, "_") || zeros)
         return tune_jinja_refuse(l->t, token.line, "a number spelled in a way that is not supported");
     memcpy(digits, l->text + begin, at - begin);
@@ -227,17 +213,12 @@ static int number(struct lexer *l)
 
 static int operator_(struct lexer *l)
 {
-    static const char *const two[] = {"//", "**", "==", "!=", ">=", "<="};
     struct tune_jinja_token token = {.kind = JINJA_OPERATOR, .line = line_at(l, l->at)};
     unsigned char c = (unsigned char)l->text[l->at];
-    for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-        if (here(l, l->at, two[i])) {
-            token.whole = JINJA_OP(two[i][0], two[i][1]);
-            token.text = (struct tune_text){two[i], 2};
-            l->at += 2;
-            return put(l, token);
-        }
-    if (!c || !strchr("+-*/%~[](){}<>=.:|,;", c))
+    size_t length;
+    token.op = tune_operator_read(l->text + l->at, l->size - l->at, &length);
+    length = token.op ? length : 1;
+    if (!token.op && (!c || !strchr("[](){}=.:|,;", c)))
         return tune_jinja_refuse(l->t, token.line, c > 32 && c < 127 ? "a character that does not belong there: '%c'"
                                                                      : "a byte that does not belong there: 0x%02x", c);
     if (strchr("([{", c)) {
@@ -247,9 +228,9 @@ static int operator_(struct lexer *l)
     } else if (strchr(")]}", c) && (l->depth == 0 || l->open[--l->depth] != c)) {
         return tune_jinja_refuse(l->t, token.line, "a '%c' that closes nothing", c);
     }
-    token.whole = c;
-    token.text = (struct tune_text){l->text + l->at, 1};
-    l->at++;
+    token.whole = token.op ? 0 : c;
+    token.text = (struct tune_text){l->text + l->at, length};
+    l->at += length;
     return put(l, token);
 }
 

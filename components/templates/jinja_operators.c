@@ -11,7 +11,7 @@ bool tune_jinja_at_name(const parser *p, const char *name)
 
 bool tune_jinja_at_op(const parser *p, int64_t op)
 {
-    return p->at->kind == JINJA_OPERATOR && p->at->whole == op;
+    return p->at->kind == JINJA_OPERATOR && !p->at->op && p->at->whole == op;
 }
 
 bool tune_jinja_skip_name(parser *p, const char *name)
@@ -66,7 +66,7 @@ static node *arguments(parser *p)
     bool named = false;
     for (node **tail = &first; more(p, !first, ')', ", or )"); tail = &(*tail)->next) {
         struct tune_text key = {0};
-        if (tune_jinja_at_op(p, '*') || tune_jinja_at_op(p, JINJA_OP('*', '*')))
+        if (p->at->op == TUNE_MULTIPLY || p->at->op == TUNE_POWER)
             tune_jinja_stop(p, p->at->line, "arguments by * or ** are not supported");
         if (p->at->kind == JINJA_NAME && p->at[1].kind == JINJA_OPERATOR && p->at[1].whole == '=') {
             key = p->at->text;
@@ -268,8 +268,8 @@ static node *unary(parser *p, bool filters)
     int line = p->at->line;
     if (!tune_jinja_deeper(p))
         return n;
-    if (tune_jinja_at_op(p, '-') || tune_jinja_at_op(p, '+')) {
-        n = tune_jinja_make(p, p->at++->whole == '-' ? JINJA_N_NEGATE : JINJA_N_PLUS, line);
+    if (p->at->op == TUNE_SUBTRACT || p->at->op == TUNE_ADD) {
+        n = tune_jinja_make(p, p->at++->op == TUNE_SUBTRACT ? JINJA_N_NEGATE : JINJA_N_PLUS, line);
         n->a = unary(p, false);
     } else {
         n = primary(p);
@@ -280,91 +280,102 @@ static node *unary(parser *p, bool filters)
     return n;
 }
 
-/* Parse binary operators by precedence level, the lowest first. */
-static node *binary(parser *p, int level)
+/* ---- what the core asks for ---- */
+
+static enum tune_operator operator_at(struct tune_expression_parser *core)
 {
-    static const char *const levels[] = {"+-", "~", "*/%"};
-    node *left = level == 3 ? unary(p, true) : binary(p, level + 1);
-    for (int chain = 0; level < 3 && p->at->kind == JINJA_OPERATOR; chain++) {
-        int64_t op = p->at->whole;
-        if (op == JINJA_OP('*', '*'))
-            return tune_jinja_stop(p, p->at->line, "the operator ** is not supported");
-        if (!(level == 2 && op == JINJA_OP('/', '/')) && (op > 127 || !strchr(levels[level], (int)op)))
-            break;
-        if (chain >= TUNE_JINJA_DEPTH / 2)
-            return tune_jinja_stop(p, p->at->line, "more than %d operators in a row", TUNE_JINJA_DEPTH / 2);
-        node *n = tune_jinja_make(p, JINJA_N_BINARY, p->at++->line);
-        n->op = (int)op;
-        n->a = left;
-        n->b = binary(p, level + 1);
-        left = n;
+    parser *p = (parser *)core;
+    if (p->at->op == TUNE_POWER)
+        tune_jinja_stop(p, p->at->line, "the operator ** is not supported");
+    for (int op = TUNE_OR; op <= TUNE_AND; op++)
+        if (tune_jinja_at_name(p, tune_operator_sign((enum tune_operator)op)))
+            return (enum tune_operator)op;
+    if (tune_jinja_at_name(p, "in"))
+        return TUNE_IN;
+    if (tune_jinja_at_name(p, "not") && p->at[1].kind == JINJA_NAME &&
+        tune_text_equal(p->at[1].text, "in"))
+        return TUNE_NOT_IN;
+    return p->at->op;
+}
+
+static int operand(struct tune_expression_parser *core, enum tune_level least, void **value)
+{
+    parser *p = (parser *)core;
+    *value = NULL;
+    if (least > TUNE_LEVEL_NOT || !tune_jinja_at_name(p, "not")) {
+        *value = unary(p, true);
+        return p->failed ? -1 : 0;
     }
-    return left;
-}
-
-static int comparison(parser *p)
-{
-    static const int ops[] = {'<', '>', JINJA_OP('=', '='), JINJA_OP('!', '='), JINJA_OP('<', '='), JINJA_OP('>', '=')};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (tune_jinja_skip_op(p, ops[i]))
-            return ops[i];
-    if (tune_jinja_skip_name(p, "in"))
-        return JINJA_OP_IN;
-    if (tune_jinja_at_name(p, "not") && p->at[1].kind == JINJA_NAME && tune_text_equal(p->at[1].text, "in"))
-        return p->at += 2, JINJA_OP_NOT_IN;
-    return 0;
-}
-
-static node *compare(parser *p)
-{
-    int line = p->at->line, op = 0;
-    node *first = binary(p, 0), *n = NULL, **tail = NULL;
-    for (; line = p->at->line, !p->failed && (op = comparison(p)); tail = &(*tail)->next) {
-        if (!n) {
-            n = tune_jinja_make(p, JINJA_N_COMPARE, line);
-            n->a = first;
-            tail = &n->args;
-        }
-        *tail = tune_jinja_make(p, JINJA_N_COMPARE, line);
-        (*tail)->op = op;
-        (*tail)->a = binary(p, 0);
-    }
-    return n ? n : first;
-}
-
-static node *inverse(parser *p)
-{
-    if (!tune_jinja_at_name(p, "not"))
-        return compare(p);
     node *n = tune_jinja_make(p, JINJA_N_NOT, p->at++->line);
-    n->a = tune_jinja_deeper(p) ? inverse(p) : NULL;
+    if (tune_jinja_deeper(p))
+        TRY(tune_expression_parse(core, TUNE_LEVEL_NOT, value));
+    n->a = *value;
+    *value = n;
     p->depth--;
-    return n;
+    return p->failed ? -1 : 0;
 }
 
-/* and, or: stored as lists, so that long ones do not nest deeply. */
-static node *logic(parser *p, bool or_)
+static int before(struct tune_expression_parser *core, struct tune_operator_row *row)
 {
-    node *first = or_ ? logic(p, false) : inverse(p), *n = NULL, **tail = &first->next;
-    for (int line = p->at->line; !p->failed && tune_jinja_skip_name(p, or_ ? "or" : "and"); line = p->at->line) {
-        if (!n) {
-            n = tune_jinja_make(p, or_ ? JINJA_N_OR : JINJA_N_AND, line);
-            n->args = first;
+    parser *p = (parser *)core;
+    row->mark = p->at->line;
+    p->at += row->op == TUNE_NOT_IN ? 2 : 1;
+    if (tune_operator_level(row->op) > TUNE_LEVEL_COMPARE && row->place >= TUNE_JINJA_DEPTH / 2)
+        tune_jinja_stop(p, row->mark, "more than %d operators in a row", TUNE_JINJA_DEPTH / 2);
+    return p->failed ? -1 : 0;
+}
+
+/* and, or and comparisons are kept as lists, so that long ones are not deep. */
+static int after(struct tune_expression_parser *core, struct tune_operator_row *row)
+{
+    parser *p = (parser *)core;
+    node *n = row->left, *right = row->right;
+    if (tune_operator_level(row->op) > TUNE_LEVEL_COMPARE) {
+        n = tune_jinja_make(p, JINJA_N_BINARY, row->mark);
+        n->op = row->op;
+        n->a = row->left;
+        n->b = right;
+    } else if (row->op > TUNE_AND) {
+        right = tune_jinja_make(p, JINJA_N_COMPARE, row->mark);
+        right->op = row->op;
+        right->a = row->right;
+        if (row->place == 0) {
+            n = tune_jinja_make(p, JINJA_N_COMPARE, row->mark);
+            n->a = row->left;
+            n->args = n->c = right;
+        } else {
+            n->c = n->c->next = right;
         }
-        *tail = or_ ? logic(p, false) : inverse(p);
-        tail = &(*tail)->next;
+    } else {
+        if (row->place == 0) {
+            n = tune_jinja_make(p, row->op == TUNE_OR ? JINJA_N_OR : JINJA_N_AND, row->mark);
+            n->args = n->c = row->left;
+        }
+        n->c = n->c->next = right;
     }
-    return n ? n : first;
+    row->left = n;
+    return p->failed ? -1 : 0;
+}
+
+void tune_jinja_operators(parser *p)
+{
+    p->core = (struct tune_expression_parser){operator_at, operand, before, after};
+}
+
+static node *logic(parser *p)
+{
+    void *value;
+    return tune_expression_parse(&p->core, TUNE_LEVEL_OR, &value) < 0 ? &p->spare : value;
 }
 
 node *tune_jinja_expression(parser *p)
 {
     if (!tune_jinja_deeper(p))
         return &p->spare;
-    node *n = logic(p, true);
+    node *n = logic(p);
     for (int chain = 0; tune_jinja_at_name(p, "if"); chain++) {
         node *whole = tune_jinja_make(p, JINJA_N_IF_ELSE, p->at++->line);
-        whole->a = logic(p, true);
+        whole->a = logic(p);
         whole->b = n;
         if (tune_jinja_skip_name(p, "else"))
             whole->c = tune_jinja_expression(p);
@@ -384,7 +395,7 @@ node *tune_jinja_tuple(parser *p, bool conditional, bool parenthesis)
     for (node **tail = &items; !p->failed; tail = &(*tail)->next) {
         if (tune_jinja_at_op(p, ')') || p->at->kind == JINJA_BLOCK_END || p->at->kind == JINJA_PRINT_END)
             break;
-        *tail = conditional ? tune_jinja_expression(p) : logic(p, true);
+        *tail = conditional ? tune_jinja_expression(p) : logic(p);
         if (!tune_jinja_skip_op(p, ','))
             break;
         comma = true;

@@ -286,6 +286,7 @@ static bool is_macro(const struct tune_jinja *t, struct tune_text name)
 int tune_jinja_parse(struct tune_jinja *t)
 {
     struct tune_jinja_parser p = {.t = t, .at = t->tokens};
+    tune_jinja_operators(&p);
     t->body = statements(&p, NULL);
     /* a call by name needs a known function, or a macro anywhere in the template */
     for (node *n = p.failed ? NULL : p.calls; n && !p.failed; n = n->c)

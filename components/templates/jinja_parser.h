@@ -12,6 +12,7 @@ extern "C" {
 typedef struct tune_jinja_node node;
 
 struct tune_jinja_parser {
+    struct tune_expression_parser core; /* the first member: the core hands it back */
     struct tune_jinja *t;
     const struct tune_jinja_token *at;
     int depth, loops, macros;
@@ -37,6 +38,7 @@ bool tune_jinja_skip_op(struct tune_jinja_parser *p, int64_t op);
 void tune_jinja_need_op(struct tune_jinja_parser *p, int64_t op, const char *what);
 
 bool tune_jinja_constant(struct tune_text name, jval *v); /* true, false, none */
+void tune_jinja_operators(struct tune_jinja_parser *p); /* fill p->core */
 node *tune_jinja_expression(struct tune_jinja_parser *p);
 /* Parse an expression, or several between commas, which are a tuple. conditional: allow a if b else
  * c. */

@@ -13,6 +13,7 @@
 
 #include "files/json.h"
 #include "core/try.h"
+#include "templates/expression.h"
 #include "templates/jinja.h"
 
 struct tune_jinja_block;
@@ -30,11 +31,11 @@ enum { JINJA_DATA, JINJA_BLOCK, JINJA_BLOCK_END, JINJA_PRINT, JINJA_PRINT_END, J
 struct tune_jinja_token {
     int kind, line;
     struct tune_text text;
-    int64_t whole;  /* for an operator: its characters, first << 8 | second, or the only one */
+    enum tune_operator op;
+    int64_t whole;  /* a bracket or another sign: its character */
     double number;
 };
-#define JINJA_OP(a, b) ((a) << 8 | (b))
-/* Arguments for %.*s: the start of a text, for a message. */
+/* A text in a message: for %.*s */
 #define JINJA_SHOWN(t) (int)((t).size > 60 ? 60 : (t).size), (t).data
 
 struct tune_jinja {
@@ -113,12 +114,12 @@ enum { JINJA_N_CONST, JINJA_N_NAME, JINJA_N_LIST, JINJA_N_DICT, JINJA_N_ATTRIBUT
        JINJA_N_DATA, JINJA_N_PRINT, JINJA_N_FOR, JINJA_N_IF, JINJA_N_SET, JINJA_N_SET_BLOCK,
        JINJA_N_MACRO, JINJA_N_BREAK, JINJA_N_CONTINUE, JINJA_N_GENERATION };
 
-enum { JINJA_OP_IN = 1, JINJA_OP_NOT_IN = 2 }; /* besides the operators' characters */
-
 struct tune_jinja_node {
-    int kind, line, op;
+    int kind, line;
+    enum tune_operator op;
     bool tuple;
-    /* operands; FOR: a sequence, b body, c else, args targets; IF: a test, b then, c else */
+    /* operands; AND, OR, COMPARE: c the last of args. FOR: a sequence, b body, c else, args:
+     * targets; IF: a test, b then, c else */
     struct tune_jinja_node *a, *b, *c;
     struct tune_jinja_node *filter;      /* FOR: its if. SET_BLOCK: none */
     /* arguments, items (DICT: alternating key, value), statements */
@@ -173,7 +174,9 @@ bool tune_jinja_truth(const jval *v);
 int tune_jinja_equal(jrun *run, const jval *a, const jval *b, int depth, bool *equal);
 /* -1, 0, 1; 2: a NaN */
 int tune_jinja_order(jrun *run, const jval *a, const jval *b, int depth, int *order);
-int tune_jinja_iterate(jrun *run, const jval *v, jval *list); /* any iterable as a list */
+bool tune_jinja_as_number(const jval *v, struct tune_number *number);
+/* any iterable as a list */
+int tune_jinja_iterate(jrun *run, const jval *v, jval *list);
 int tune_jinja_contains(jrun *run, const jval *in, const jval *v, bool *found);
 
 static inline jval tune_jinja_bool(bool b)
@@ -233,8 +236,8 @@ int tune_jinja_eval(jrun *run, const struct tune_jinja_node *n, jval *v);
 int tune_jinja_item(jrun *run, const jval *of, const jval *key, jval *v);
 /* true for methods that change their object, which the sandbox leaves undefined */
 bool tune_jinja_changes(struct tune_text name);
-int tune_jinja_binary(jrun *run, int op, const jval *a, const jval *b, jval *v);
-int tune_jinja_compare(jrun *run, int op, const jval *a, const jval *b, bool *holds);
+int tune_jinja_binary(jrun *run, enum tune_operator op, const jval *a, const jval *b, jval *v);
+int tune_jinja_compare(jrun *run, enum tune_operator op, const jval *a, const jval *b, bool *holds);
 
 /* jinja.c */
 int tune_jinja_call_macro(jrun *run, const struct tune_jinja_macro *macro,

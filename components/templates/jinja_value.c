@@ -121,16 +121,21 @@ static bool is_number(const jval *v)
     return v->type == JINJA_BOOL || v->type == JINJA_INT || v->type == JINJA_FLOAT;
 }
 
-/* Compare two numbers exactly, since a 64-bit integer may not fit a double. */
+bool tune_jinja_as_number(const jval *v, struct tune_number *number)
+{
+    if (v->type == JINJA_FLOAT)
+        *number = tune_number_float(v->number);
+    else
+        *number = tune_number_whole(v->type == JINJA_BOOL ? v->truth : v->whole);
+    return is_number(v);
+}
+
 static int order_numbers(const jval *a, const jval *b)
 {
-    if (a->type != JINJA_FLOAT && b->type != JINJA_FLOAT) {
-        int64_t x = a->type == JINJA_BOOL ? a->truth : a->whole, y = b->type == JINJA_BOOL ? b->truth : b->whole;
-        return x < y ? -1 : x > y;
-    }
-    long double x = a->type == JINJA_FLOAT ? a->number : a->type == JINJA_BOOL ? a->truth : (long double)a->whole;
-    long double y = b->type == JINJA_FLOAT ? b->number : b->type == JINJA_BOOL ? b->truth : (long double)b->whole;
-    return isnan((double)x) || isnan((double)y) ? 2 : x < y ? -1 : x > y;
+    struct tune_number x, y;
+    tune_jinja_as_number(a, &x);
+    tune_jinja_as_number(b, &y);
+    return tune_number_compare(&x, &y);
 }
 
 int tune_jinja_dict_new(jrun *run, jval *v)

@@ -1,4 +1,5 @@
 /* prompt_template.c - parse sections and slots into parts. */
+#include "core/array.h"
 #include "templates/prompt_template.h"
 
 #include <dirent.h>
@@ -36,14 +37,8 @@ static int no_memory(void)
 
 static int add_part(struct tune_prompt_template *t, const char *text, size_t size, int slot, bool trained)
 {
-    if (t->count == t->room) {
-        int room = t->room ? 2 * t->room : 16;
-        struct tune_prompt_part *grown = realloc(t->parts, (size_t)room * sizeof *grown);
-        if (!grown)
-            return no_memory();
-        t->parts = grown;
-        t->room = room;
-    }
+    if (!tune_array_fit(&t->parts, (size_t)t->count, sizeof *t->parts))
+        return no_memory();
     t->parts[t->count++] = (struct tune_prompt_part){text, size, slot, trained};
     return 0;
 }

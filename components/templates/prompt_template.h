@@ -43,7 +43,7 @@ struct tune_prompt_part {
 /* A parsed template. A zeroed one may be freed. */
 struct tune_prompt_template {
     struct tune_prompt_part *parts;
-    int count, room;
+    int count;
     /* names of the columns, each once, in order of appearance */
     const char *slots[TUNE_PROMPT_SLOTS];
     int slot_count;

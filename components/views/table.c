@@ -1,4 +1,5 @@
 /* table.c - cells in rows, printed three ways. */
+#include "core/array.h"
 #include "views/table.h"
 
 #include <cjson/cJSON.h>
@@ -22,7 +23,7 @@ struct tune_table {
     char **columns;
     int count; /* columns */
     struct cell *cells;
-    size_t used, room;
+    size_t used;
     bool lost; /* no memory for one of them */
 };
 
@@ -55,15 +56,9 @@ void tune_table_free(struct tune_table *t)
 
 static void add(struct tune_table *t, const char *text, double number)
 {
-    if (t->used == t->room) {
-        size_t room = t->room * 2 + 64;
-        struct cell *more = realloc(t->cells, room * sizeof *more);
-        if (!more) {
-            t->lost = true;
-            return;
-        }
-        t->cells = more;
-        t->room = room;
+    if (!tune_array_fit(&t->cells, t->used, sizeof *t->cells)) {
+        t->lost = true;
+        return;
     }
     char *copy = text ? strdup(text) : NULL;
     t->lost |= text && !copy;

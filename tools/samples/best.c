@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/statistics.h"
 #include "samples.h"
 
@@ -23,7 +24,7 @@ struct winner {
 static struct {
     struct tune_view *view;
     struct candidate *all;
-    int count, room, skipped; /* skipped: groups without a value */
+    int count, skipped; /* skipped: groups without a value */
     const char *property;
     bool highest, whole; /* whole: of one result each, it has no decimals */
 } best;
@@ -32,14 +33,8 @@ static struct {
 
 static int add_candidate(double *values, int count, int group)
 {
-    if (best.count == best.room) {
-        int room = best.room ? 2 * best.room : 256;
-        void *grown = realloc(best.all, (size_t)room * sizeof *best.all);
-        if (!grown)
-            return samples_no_memory();
-        best.all = grown;
-        best.room = room;
-    }
+    if (!tune_array_fit(&best.all, (size_t)best.count, sizeof *best.all))
+        return samples_no_memory();
     struct candidate *c = &best.all[best.count++];
     c->spread = tune_spread_of(values, count);
     c->value = my.aggregate && !strcmp(my.aggregate, "median") ? c->spread.median : c->spread.mean;
@@ -90,23 +85,6 @@ static int best_first(const void *a, const void *b)
 
 /* ---- winners ---- */
 
-static struct tune_value *copy(const struct tune_value *values, int count)
-{
-    size_t room = (size_t)count + 1;
-    for (int i = 0; i < count; i++)
-        room += values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count : 0;
-    struct tune_value *all = malloc(room * sizeof *all), *items = all + count;
-    for (int i = 0; all && i < count; i++) {
-        all[i] = values[i];
-        if (values[i].type == TUNE_VALUE_LIST) {
-            memcpy(items, values[i].list.items, (size_t)values[i].list.count * sizeof *items);
-            all[i].list.items = items;
-            items += values[i].list.count;
-        }
-    }
-    return all;
-}
-
 /* Find the winners' names, in a second pass over the groups. */
 static int name_winners(struct winner *winners, int count)
 {
@@ -122,7 +100,8 @@ static int name_winners(struct winner *winners, int count)
         if (!w)
             continue;
         w->protocol = g.protocol;
-        if (!(w->entity = copy(g.entity, samples.space->count))) {
+        w->entity = malloc(tune_values_size(g.entity, samples.space->count));
+        if (!tune_values_copy(w->entity, g.entity, samples.space->count)) {
             more = samples_no_memory();
             break;
         }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/print.h"
 #include "core/statistics.h"
 #include "sweeps/discovery/uids.h"
@@ -45,7 +46,7 @@ static struct {
     const char **tables;          /* [table_count] of either store */
     int table_count;
     struct row *rows;
-    int64_t count, room, shared;  /* shared: rows that are on both sides */
+    int64_t count, shared;  /* shared: rows that are on both sides */
     struct samples_table *passes[2]; /* [table_count] for reading rows again; opened when needed */
     struct summary *summaries;
     int summary_count;
@@ -151,14 +152,8 @@ static void make_key(const struct samples_table *t, const struct tune_cell *cell
 
 static int add_row(int side, int table, const struct samples_table *t, const struct tune_cell *cells)
 {
-    if (compare.count == compare.room) {
-        int64_t room = compare.room ? 2 * compare.room : 256;
-        void *grown = realloc(compare.rows, (size_t)room * sizeof *compare.rows);
-        if (!grown)
-            return samples_no_memory();
-        compare.rows = grown;
-        compare.room = room;
-    }
+    if (!tune_array_fit(&compare.rows, (size_t)compare.count, sizeof *compare.rows))
+        return samples_no_memory();
     struct row *r = &compare.rows[compare.count];
     *r = (struct row){.side = side, .table = table, .number = compare.count, .place = tune_scan_place(t->scan)};
     make_key(t, cells, r->key);
@@ -249,10 +244,9 @@ static struct summary *summary_of(const char *table, const char *property)
     for (int i = 0; i < compare.summary_count; i++)
         if (compare.summaries[i].table == table && !strcmp(compare.summaries[i].property, property))
             return &compare.summaries[i];
-    void *grown = realloc(compare.summaries, (size_t)(compare.summary_count + 1) * sizeof *compare.summaries);
-    if (!grown)
+    if (!tune_array_fit(&compare.summaries, (size_t)compare.summary_count,
+                        sizeof *compare.summaries))
         return NULL;
-    compare.summaries = grown;
     struct summary *s = &compare.summaries[compare.summary_count];
     *s = (struct summary){.table = table, .property = strdup(property), .low = INFINITY, .high = -INFINITY};
     compare.summary_count += s->property != NULL;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/decimal.h"
 #include "core/nearest.h"
 #include "core/print.h"
@@ -29,7 +30,7 @@ struct observed {
     char *experiment, *target;
     bool whole;
     double *values;
-    int count, room;
+    int count;
 };
 
 static struct {
@@ -39,7 +40,7 @@ static struct {
     struct tune_uids asked; /* rows that requests of this entity got */
     char *generator;
     struct observed *observed;
-    int observed_count, observed_room;
+    int observed_count;
     char **experiments; /* associated */
     int experiment_count;
 } page;
@@ -244,14 +245,8 @@ static struct observed *find_observed(const char *experiment, const struct tune_
     for (int i = 0; i < page.observed_count; i++)
         if (!strcmp(page.observed[i].experiment, experiment) && !strcmp(page.observed[i].target, target->name))
             return &page.observed[i];
-    if (page.observed_count == page.observed_room) {
-        int room = page.observed_room ? 2 * page.observed_room : 64;
-        void *grown = realloc(page.observed, (size_t)room * sizeof *page.observed);
-        if (!grown)
-            return NULL;
-        page.observed = grown;
-        page.observed_room = room;
-    }
+    if (!tune_array_fit(&page.observed, (size_t)page.observed_count, sizeof *page.observed))
+        return NULL;
     struct observed *o = &page.observed[page.observed_count++];
     *o = (struct observed){.experiment = strdup(experiment), .target = strdup(target->name), .whole = target->whole};
     return o->experiment && o->target ? o : NULL;
@@ -262,13 +257,8 @@ static int add_value(const char *experiment, const struct tune_column *target, d
     struct observed *o = find_observed(experiment, target);
     if (!o)
         return samples_no_memory();
-    if (o->count == o->room) {
-        double *grown = realloc(o->values, (size_t)(2 * o->room + 4) * sizeof *grown);
-        if (!grown)
-            return samples_no_memory();
-        o->values = grown;
-        o->room = 2 * o->room + 4;
-    }
+    if (!tune_array_fit(&o->values, (size_t)o->count, sizeof *o->values))
+        return samples_no_memory();
     o->values[o->count++] = value;
     return 0;
 }
@@ -278,10 +268,8 @@ static int add_experiment(const char *experiment)
     for (int i = 0; i < page.experiment_count; i++)
         if (!strcmp(page.experiments[i], experiment))
             return 0;
-    void *grown = realloc(page.experiments, (size_t)(page.experiment_count + 1) * sizeof *page.experiments);
-    if (!grown)
+    if (!tune_array_fit(&page.experiments, (size_t)page.experiment_count, sizeof *page.experiments))
         return samples_no_memory();
-    page.experiments = grown;
     return (page.experiments[page.experiment_count++] = strdup(experiment)) ? 0 : samples_no_memory();
 }
 

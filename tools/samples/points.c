@@ -1,4 +1,5 @@
 /* points.c - figures of entities read for plot. */
+#include "core/array.h"
 #include "points.h"
 
 #include <math.h>
@@ -41,14 +42,8 @@ static int check_properties(struct points *p)
 /* One more value, not compared with the others yet; items of lists are copied. Its number, or -1. */
 static int add_level(struct levels *l, const struct tune_value *v)
 {
-    if (l->count == l->room) {
-        int room = l->room ? 2 * l->room : 64;
-        void *grown = realloc(l->values, (size_t)room * sizeof *l->values);
-        if (!grown)
-            return samples_no_memory();
-        l->values = grown;
-        l->room = room;
-    }
+    if (!tune_array_fit(&l->values, (size_t)l->count, sizeof *l->values))
+        return samples_no_memory();
     l->values[l->count] = *v;
     if (v->type == TUNE_VALUE_LIST) {
         struct tune_value *items = malloc(((size_t)v->list.count + 1) * sizeof *items);
@@ -121,7 +116,7 @@ static int sort_levels(struct levels *l, const struct tune_domain *domain, int *
     }
     free(l->values);
     l->values = sorted;
-    l->count = l->room = n;
+    l->count = n;
     return spell_levels(l);
 }
 
@@ -145,14 +140,8 @@ static int order_levels(struct points *p)
 
 static int add_point(struct points *p, int property, const struct tune_view_group *g, double *values, int count)
 {
-    if (p->count == p->room) {
-        int64_t room = p->room ? 2 * p->room : 256;
-        void *grown = realloc(p->all, (size_t)room * sizeof *p->all);
-        if (!grown)
-            return samples_no_memory();
-        p->all = grown;
-        p->room = room;
-    }
+    if (!tune_array_fit(&p->all, (size_t)p->count, sizeof *p->all))
+        return samples_no_memory();
     struct point *at = &p->all[p->count];
     *at = (struct point){property, g->protocol, tune_spread_of(values, count), malloc((size_t)samples.space->count * sizeof(int))};
     if (!at->at)

@@ -19,14 +19,14 @@ struct levels {
     char **texts;                /* [count] as ids spell them */
     double *numbers;             /* [count] where all are numbers; else 0, 1, .. */
     bool numeric;
-    int count, room;
+    int count;
 };
 
 struct points {
     const char *properties[64];
     int property_count;
     struct point *all;
-    int64_t count, room;
+    int64_t count;
     struct levels *levels;       /* [space->count] */
     int *varying, varying_count; /* dimensions of more than one value */
     bool repeated;               /* some point is of several results */

@@ -167,15 +167,7 @@ static int put_identifier(const struct tune_value *entity)
 {
     static char *text;
     static size_t size;
-    size_t length = (size_t)tune_entity_identifier(samples.space->names, entity, samples.space->count, text, size);
-    if (length >= size) {
-        char *grown = realloc(text, length + 256);
-        if (!grown)
-            return samples_no_memory();
-        text = grown;
-        size = length + 256;
-        tune_entity_identifier(samples.space->names, entity, samples.space->count, text, size);
-    }
+    TRY(tune_entity_spell(samples.space->names, entity, samples.space->count, &text, &size));
     samples_text(text);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "files/file.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
@@ -18,7 +19,7 @@ struct request {
 
 static struct {
     struct request *all;
-    int64_t count, room;
+    int64_t count;
     int64_t *buckets;     /* by uid; open addressing, a power of two; 0: free, else the first request with it + 1 */
     int64_t bucket_count;
     int64_t *next;        /* [count] another request with the same uid + 1 */
@@ -64,14 +65,8 @@ static int read_filter(struct condition *conditions, int most)
 
 static int add_request(const struct tune_cell *cells, struct tune_place place)
 {
-    if (trace.count == trace.room) {
-        int64_t room = trace.room ? 2 * trace.room : 256;
-        void *grown = realloc(trace.all, (size_t)room * sizeof *trace.all);
-        if (!grown)
-            return samples_no_memory();
-        trace.all = grown;
-        trace.room = room;
-    }
+    if (!tune_array_fit(&trace.all, (size_t)trace.count, sizeof *trace.all))
+        return samples_no_memory();
     struct request *r = &trace.all[trace.count++];
     *r = (struct request){.index = cells[1].whole, .time = cells[2].number, .place = place, .table = -1};
     tune_uid_read(r->uid, cells[3].text);

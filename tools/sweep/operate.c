@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/clock.h"
 #include "core/print.h"
 #include "sweep.h"
@@ -137,10 +138,8 @@ static int settle(struct tune_job *job)
 
 static int wait_for_other(struct tune_job *job)
 {
-    void *grown = realloc(sweep.waiting, (size_t)(sweep.waiting_count + 1) * sizeof *sweep.waiting);
-    if (!grown)
+    if (!tune_array_fit(&sweep.waiting, (size_t)sweep.waiting_count, sizeof *sweep.waiting))
         return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
-    sweep.waiting = grown;
     sweep.waiting[sweep.waiting_count++] = *job;
     *job = (struct tune_job){0};
     return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/array.h"
 #include "files/cjson.h"
 #include "sweeps/discovery/import_parts.h"
 
@@ -54,11 +55,8 @@ static int note_parameters(struct inference *f, const char *text)
             k++;
         if (k < f->parameter_count)
             continue;
-        void *grown = realloc(f->parameters, (size_t)(k + 1) * sizeof *f->parameters);
-        if (!grown)
-            return no_memory();
-        f->parameters = grown;
-        if (!(f->parameters[k].name = strndup(parts[i].name, (size_t)parts[i].name_length)))
+        if (!tune_array_fit(&f->parameters, (size_t)k, sizeof *f->parameters) ||
+            !(f->parameters[k].name = strndup(parts[i].name, (size_t)parts[i].name_length)))
             return no_memory();
         f->parameter_count++;
     }

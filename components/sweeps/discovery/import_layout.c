@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/nearest.h"
 #include "sweeps/discovery/import_parts.h"
 
@@ -195,10 +196,8 @@ static int add_variant(struct import_layout *l, const char *parameters)
     for (int i = 0; i < l->variant_count; i++)
         if (!strcmp(l->variants[i], parameters))
             return i;
-    void *grown = realloc(l->variants, (size_t)(l->variant_count + 1) * sizeof *l->variants);
-    if (!grown)
+    if (!tune_array_fit(&l->variants, (size_t)l->variant_count, sizeof *l->variants))
         return no_memory();
-    l->variants = grown;
     return (l->variants[l->variant_count] = strdup(parameters)) ? l->variant_count++ : no_memory();
 }
 

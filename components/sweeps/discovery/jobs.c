@@ -40,24 +40,9 @@ static int no_memory(void)
     return -1;
 }
 
-/* count values with the items of lists behind them, in one block. */
 static struct tune_value *copy(const struct tune_value *values, int count)
 {
-    size_t room = (size_t)count + 1;
-    for (int i = 0; i < count; i++)
-        room += values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count : 0;
-    struct tune_value *all = malloc(room * sizeof *all);
-    if (!all)
-        return NULL;
-    struct tune_value *items = all + count;
-    memcpy(all, values, (size_t)count * sizeof *all);
-    for (int i = 0; i < count; i++)
-        if (values[i].type == TUNE_VALUE_LIST) {
-            memcpy(items, values[i].list.items, (size_t)values[i].list.count * sizeof *items);
-            all[i].list.items = items;
-            items += values[i].list.count;
-        }
-    return all;
+    return tune_values_copy(malloc(tune_values_size(values, count) + 1), values, count);
 }
 
 /* ---- entities ---- */
@@ -73,16 +58,9 @@ static int hash_values(struct tune_jobs *j, const struct tune_value *values, con
             names[count] = j->o.space->names[d];
             some[count++] = values[d];
         }
-    size_t length = (size_t)tune_entity_identifier(names, some, count, j->text, j->text_size);
-    if (length >= j->text_size) {
-        char *grown = realloc(j->text, length + 1);
-        if (!grown)
-            return no_memory();
-        j->text = grown;
-        j->text_size = length + 1;
-        tune_entity_identifier(names, some, count, j->text, j->text_size);
-    }
-    *hash = tune_entity_hash(j->text, length);
+    int length = tune_entity_spell(names, some, count, &j->text, &j->text_size);
+    TRY(length);
+    *hash = tune_entity_hash(j->text, (size_t)length);
     return 0;
 }
 

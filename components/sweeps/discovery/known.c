@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "files/file.h"
 #include "core/try.h"
@@ -34,7 +35,6 @@ struct tune_known {
     int answered_count, answered_room;
     struct tune_uids finished;    /* the rows its requests name */
     struct tune_known_row *found;
-    int found_room;
     struct { int of; double seconds; } *medians; /* [protocol_count] of how many entries */
 };
 
@@ -133,10 +133,8 @@ static int origin_number(struct tune_known *k, const struct tune_origin *o)
         if (!strcmp(k->origins[i].host_class, o->host_class) && !strcmp(k->origins[i].build, o->build) &&
             !strcmp(k->origins[i].weights, o->weights) && !strcmp(k->origins[i].data, o->data))
             return i;
-    void *grown = realloc(k->origins, (size_t)(k->origin_count + 1) * sizeof *k->origins);
-    if (!grown)
+    if (!tune_array_fit(&k->origins, (size_t)k->origin_count, sizeof *k->origins))
         return no_memory();
-    k->origins = grown;
     k->origins[k->origin_count] = *o;
     return k->origin_count++;
 }
@@ -419,13 +417,8 @@ static int find(struct tune_known *k, int protocol, const struct tune_value *inp
         const struct entry *e = &k->entries[i];
         if (e->key[0] != key[0] || e->key[1] != key[1] || (origin && !agrees(k, &k->origins[e->origin], origin, accept)))
             continue;
-        if (count == k->found_room) {
-            void *grown = realloc(k->found, (size_t)(2 * count + 8) * sizeof *k->found);
-            if (!grown)
-                return no_memory();
-            k->found = grown;
-            k->found_room = 2 * count + 8;
-        }
+        if (!tune_array_fit(&k->found, (size_t)count, sizeof *k->found))
+            return no_memory();
         k->found[count++] = e->row;
     }
     return count;

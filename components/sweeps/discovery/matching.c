@@ -1,4 +1,5 @@
 /* matching.c - rows of a store seen through a space: which of its entities they are. */
+#include "core/array.h"
 #include "sweeps/discovery/matching.h"
 
 #include <stdlib.h>
@@ -69,36 +70,6 @@ static void *take(struct tune_matching *m, size_t size)
     b->before = m->memory;
     m->memory = b;
     return b->bytes;
-}
-
-/* The values with their texts and items, to stay. */
-static struct tune_value *keep(struct tune_matching *m, const struct tune_value *values)
-{
-    int count = m->space->count;
-    size_t size = (size_t)count * sizeof *values;
-    for (int i = 0; i < count; i++)
-        size += values[i].type == TUNE_VALUE_TEXT   ? strlen(values[i].text) + 1
-                : values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count * sizeof *values
-                                                    : 0;
-    struct tune_value *all = take(m, size);
-    if (!all)
-        return NULL;
-    memcpy(all, values, (size_t)count * sizeof *all);
-    struct tune_value *items = all + count;
-    for (int i = 0; i < count; i++)
-        if (all[i].type == TUNE_VALUE_LIST) {
-            memcpy(items, all[i].list.items, (size_t)all[i].list.count * sizeof *items);
-            all[i].list.items = items;
-            items += all[i].list.count;
-        }
-    char *text = (char *)items;
-    for (int i = 0; i < count; i++)
-        if (all[i].type == TUNE_VALUE_TEXT) {
-            strcpy(text, all[i].text);
-            all[i].text = text;
-            text += strlen(text) + 1;
-        }
-    return all;
 }
 
 /* Equal values have equal hashes: 4 and 4.0 are one. */
@@ -177,7 +148,10 @@ static int place(struct reading *r, tune_index index, const struct tune_value *v
             return i;
     }
     struct tune_matching_entity *e = &m->entities[m->count];
-    *e = (struct tune_matching_entity){.index = r->counted ? index : 0, .values = r->counted ? NULL : keep(m, values)};
+    int count = m->space->count;
+    *e = (struct tune_matching_entity){.index = r->counted ? index : 0};
+    if (!r->counted)
+        e->values = tune_values_copy(take(m, tune_values_size(values, count)), values, count);
     if (!r->counted && !e->values)
         return no_memory();
     r->hashes[m->count] = hash;
@@ -239,10 +213,8 @@ static int origin_of(struct tune_matching *m, const struct tune_cell *cells)
         if (!strcmp(m->origins[i].host_class, host) && !strcmp(m->origins[i].build, build) &&
             !strcmp(m->origins[i].weights, weights) && !strcmp(m->origins[i].data, data))
             return i;
-    void *grown = realloc(m->origins, (size_t)(m->origin_count + 1) * sizeof *m->origins);
-    if (!grown)
+    if (!tune_array_fit(&m->origins, (size_t)m->origin_count, sizeof *m->origins))
         return no_memory();
-    m->origins = grown;
     struct tune_origin *o = &m->origins[m->origin_count];
     snprintf(o->host_class, sizeof o->host_class, "%s", host);
     snprintf(o->build, sizeof o->build, "%s", build);

@@ -1,4 +1,5 @@
 /* uids.c - sets of uids as sorted arrays. */
+#include "core/array.h"
 #include "sweeps/discovery/uids.h"
 
 #include <stdio.h>
@@ -27,15 +28,9 @@ void tune_uid_text(char text[33], const uint8_t uid[16])
 
 int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with)
 {
-    if (u->count == u->room) {
-        size_t room = u->room ? 2 * u->room : 256;
-        struct tune_uid *grown = realloc(u->at, room * sizeof *grown);
-        if (!grown) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the uids of a store");
-            return -1;
-        }
-        u->at = grown;
-        u->room = room;
+    if (!tune_array_fit(&u->at, u->count, sizeof *u->at)) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the uids of a store");
+        return -1;
     }
     memcpy(u->at[u->count].bytes, bytes, 16);
     u->at[u->count++].with = with;

@@ -19,7 +19,7 @@ struct tune_uid {
 
 struct tune_uids {
     struct tune_uid *at;
-    size_t count, room;
+    size_t count;
     bool sorted;
 };
 

@@ -110,16 +110,9 @@ static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
 {
     const struct tune_space *s = v->space;
     tune_matching_values(&v->m, entity, v->values);
-    size_t length = (size_t)tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
-    if (length >= v->text_size) {
-        char *grown = realloc(v->text, length + 1);
-        if (!grown)
-            return no_memory();
-        v->text = grown;
-        v->text_size = length + 1;
-        tune_entity_identifier(s->names, v->values, s->count, v->text, v->text_size);
-    }
-    *hash = tune_entity_hash(v->text, length);
+    int length = tune_entity_spell(s->names, v->values, s->count, &v->text, &v->text_size);
+    TRY(length);
+    *hash = tune_entity_hash(v->text, (size_t)length);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "core/nearest.h"
 #include "core/try.h"
@@ -25,13 +26,11 @@ static int add(struct tune_catalog *c, const char *path)
             tune_experiment_free(e);
             return -1;
         }
-    void *grown = realloc(c->experiments, (size_t)(c->count + 1) * sizeof *c->experiments);
-    if (!grown) {
+    if (!tune_array_fit(&c->experiments, (size_t)c->count, sizeof *c->experiments)) {
         tune_experiment_free(e);
         tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory with %d experiments", c->count);
         return -1;
     }
-    c->experiments = grown;
     c->experiments[c->count++] = e;
     return 0;
 }

@@ -5,6 +5,7 @@
  * deep anything here calls itself. */
 #include "sweeps/spaces/expression.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +22,10 @@ enum token {
     OPERATOR, /* + which */
 };
 
-enum level { LEVEL_OR = 1, LEVEL_AND, LEVEL_NOT, LEVEL_COMPARE, LEVEL_ADD, LEVEL_MULTIPLY, LEVEL_POWER };
-
 static const char *const functions[TUNE_CALLS] = {"abs", "len", "max", "min", "round"};
 
 struct parser {
+    struct tune_expression_parser core; /* the first member: the core hands it back */
     struct tune_expression *e;
     const char *const *names;
     int count;
@@ -91,23 +91,9 @@ static bool is_letter(char c)
 static int number(struct parser *p)
 {
     char digits[64];
-    const char *s = p->begin;
-    bool whole = true;
-    while (is_digit(*s))
-        s++;
-    size_t first = (size_t)(s - p->begin);
-    if (*s == '.') {
-        whole = false;
-        for (s++; is_digit(*s);)
-            s++;
-    }
-    if ((*s == 'e' || *s == 'E') && is_digit(s[1 + (s[1] == '+' || s[1] == '-')])) {
-        whole = false;
-        for (s += 2; is_digit(*s);)
-            s++;
-    }
-    size_t size = (size_t)(s - p->begin);
-    p->at = s;
+    bool whole;
+    size_t size = tune_number_length(p->begin, strlen(p->begin), true, &whole);
+    const char *s = p->at = p->begin + size;
     if (is_letter(*s) || *s == '.')
         return fail_at(p, s, "%.*s is no number; whole numbers are decimal, without '_'", (int)(size > 40 ? 40 : size) + 1,
                        p->begin);
@@ -118,14 +104,11 @@ static int number(struct parser *p)
     p->value = tune_value_float(strtod(digits, NULL));
     if (!whole)
         return 0;
-    if (first > 1 && *digits == '0')
+    if (size > 1 && *digits == '0')
         return fail_at(p, p->begin, "a whole number does not begin with 0");
-    int64_t sum = 0;
-    for (const char *d = digits; *d; d++)
-        if (__builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, *d - '0', &sum))
-            return fail_at(p, p->begin, "a whole number beyond 64 bits");
-    p->value = tune_value_int(sum);
-    return 0;
+    errno = 0;
+    p->value = tune_value_int(strtoll(digits, NULL, 10));
+    return errno ? fail_at(p, p->begin, "a whole number beyond 64 bits") : 0;
 }
 
 /* Read the text between the quotes at p->begin: a string with Python's escapes, or, between
@@ -190,24 +173,14 @@ static int word(struct parser *p)
 
 static int sign(struct parser *p)
 {
-    static const struct {
-        const char *sign;
-        enum token token;
-        enum tune_operator which;
-    } signs[] = { /* the longer ones first */
-        {"**", OPERATOR, TUNE_POWER}, {"//", OPERATOR, TUNE_FLOOR}, {"==", OPERATOR, TUNE_EQUAL}, {"!=", OPERATOR, TUNE_UNEQUAL},
-        {"<=", OPERATOR, TUNE_LESS_EQUAL}, {">=", OPERATOR, TUNE_GREATER_EQUAL}, {"<", OPERATOR, TUNE_LESS},
-        {">", OPERATOR, TUNE_GREATER}, {"+", OPERATOR, TUNE_ADD}, {"-", OPERATOR, TUNE_SUBTRACT}, {"*", OPERATOR, TUNE_MULTIPLY},
-        {"/", OPERATOR, TUNE_DIVIDE}, {"%", OPERATOR, TUNE_MODULO}, {"(", OPEN, 0}, {")", CLOSE, 0}, {"[", OPEN_LIST, 0},
-        {"]", CLOSE_LIST, 0}, {",", COMMA, 0},
-    };
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strncmp(p->begin, signs[i].sign, strlen(signs[i].sign)) == 0) {
-            p->at = p->begin + strlen(signs[i].sign);
-            p->token = signs[i].token;
-            p->which = signs[i].which;
-            return 0;
-        }
+    static const char brackets[] = "()[],";
+    const char *bracket = strchr(brackets, *p->begin);
+    size_t length = 1;
+    p->token = bracket ? OPEN + (enum token)(bracket - brackets) : OPERATOR;
+    p->which = bracket ? TUNE_NO_OPERATOR : tune_operator_read(p->begin, strlen(p->begin), &length);
+    p->at = p->begin + length;
+    if (bracket || (p->which && p->which != TUNE_CONCATENATE))
+        return 0;
     if (*p->begin == '=')
         return fail_at(p, p->begin, "nothing is assigned here; equality is ==");
     return fail_at(p, p->begin, "nothing begins with this character");
@@ -246,7 +219,11 @@ static int emit(struct parser *p, enum tune_step_kind kind, int which, int n, st
     return 0;
 }
 
-static int binary(struct parser *p, enum level least);
+static int binary(struct parser *p, enum tune_level least)
+{
+    void *none;
+    return tune_expression_parse(&p->core, least, &none);
+}
 
 static int expect(struct parser *p, enum token token, const char *wanted)
 {
@@ -260,7 +237,7 @@ static int values(struct parser *p, enum token close, const char *wanted, int *n
     TRY(count_part(p));
     TRY(advance(p));
     while (p->token != close) {
-        TRY(binary(p, LEVEL_OR));
+        TRY(binary(p, TUNE_LEVEL_OR));
         ++*n;
         if (p->token != COMMA)
             break;
@@ -328,7 +305,7 @@ static int primary(struct parser *p)
     case OPEN:
         TRY(count_part(p));
         TRY(advance(p));
-        TRY(binary(p, LEVEL_OR));
+        TRY(binary(p, TUNE_LEVEL_OR));
         return expect(p, CLOSE, "an operator or ')'");
     default: return unexpected(p, "a value");
     }
@@ -361,72 +338,64 @@ static int unary(struct parser *p)
     return 0;
 }
 
-static enum level level_of(const struct parser *p)
+/* ---- what the core asks for ---- */
+
+static enum tune_operator operator_at(struct tune_expression_parser *core)
 {
+    const struct parser *p = (const struct parser *)core;
     switch (p->token) {
-    case OR: return LEVEL_OR;
-    case AND: return LEVEL_AND;
-    case NOT: case IN: return LEVEL_COMPARE;
-    case OPERATOR:
-        if (p->which >= TUNE_EQUAL)
-            return LEVEL_COMPARE;
-        return p->which == TUNE_ADD || p->which == TUNE_SUBTRACT ? LEVEL_ADD : LEVEL_MULTIPLY;
-    default: return 0;
+    case OR: return TUNE_OR;
+    case AND: return TUNE_AND;
+    case NOT: return TUNE_NOT_IN;
+    case IN: return TUNE_IN;
+    default: return p->token == OPERATOR ? p->which : TUNE_NO_OPERATOR;
     }
 }
 
-/* a < b in c ...: what follows the first operand. Jumps wait for their end, each with the one before it in n. */
-static int comparisons(struct parser *p)
+static int operand(struct tune_expression_parser *core, enum tune_level least, void **value)
 {
+    struct parser *p = (struct parser *)core;
+    *value = NULL; /* steps are written as they come */
+    if (p->token != NOT || least > TUNE_LEVEL_NOT)
+        return unary(p);
+    TRY(count_part(p));
+    TRY(advance(p));
+    TRY(binary(p, TUNE_LEVEL_NOT));
+    return emit(p, TUNE_STEP_NOT, 0, 0, tune_value_none());
+}
+
+/* The jump of an and or an or stands at mark. */
+static int before(struct tune_expression_parser *core, struct tune_operator_row *row)
+{
+    struct parser *p = (struct parser *)core;
+    if (row->op <= TUNE_AND) {
+        row->mark = p->e->count;
+        TRY(emit(p, row->op == TUNE_OR ? TUNE_STEP_OR : TUNE_STEP_AND, 0, 0, tune_value_none()));
+    }
+    if (p->token == NOT) {
+        TRY(advance(p));
+        if (p->token != IN)
+            return unexpected(p, "\"in\" after \"not\"");
+    }
+    return advance(p);
+}
+
+/* Jumps of a < b < c wait for their end at mark, each with the one before it in n. */
+static int after(struct tune_expression_parser *core, struct tune_operator_row *row)
+{
+    struct parser *p = (struct parser *)core;
     struct tune_expression *e = p->e;
-    int waiting = -1;
-    for (bool more = true; more;) {
-        enum tune_operator which = p->token == IN ? TUNE_IN : p->token == NOT ? TUNE_NOT_IN : p->which;
-        if (p->token == NOT) {
-            TRY(advance(p));
-            if (p->token != IN)
-                return unexpected(p, "\"in\" after \"not\"");
-        }
-        TRY(advance(p));
-        TRY(binary(p, LEVEL_ADD));
-        more = level_of(p) == LEVEL_COMPARE;
-        TRY(emit(p, more ? TUNE_STEP_CHAIN : TUNE_STEP_COMPARE, which, waiting, tune_value_none()));
-        waiting = more ? e->count - 1 : waiting;
+    if (tune_operator_level(row->op) > TUNE_LEVEL_COMPARE)
+        return emit(p, TUNE_STEP_ARITHMETIC, row->op, 0, tune_value_none());
+    if (row->op > TUNE_AND) {
+        TRY(emit(p, row->last ? TUNE_STEP_COMPARE : TUNE_STEP_CHAIN, row->op, row->mark,
+                 tune_value_none()));
+        row->mark = row->last ? row->mark : e->count - 1;
     }
-    for (int before; waiting >= 0; waiting = before) {
-        before = e->steps[waiting].n;
-        e->steps[waiting].n = e->count;
-    }
-    return 0;
-}
-
-/* An expression of operators that bind at least so tightly. */
-static int binary(struct parser *p, enum level least)
-{
-    enum level level;
-    if (p->token == NOT && least <= LEVEL_NOT) {
-        TRY(count_part(p));
-        TRY(advance(p));
-        TRY(binary(p, LEVEL_NOT));
-        TRY(emit(p, TUNE_STEP_NOT, 0, 0, tune_value_none()));
-    } else {
-        TRY(unary(p));
-    }
-    while ((level = level_of(p)) >= least && level > 0) {
-        enum tune_operator which = p->which;
-        if (level == LEVEL_COMPARE) {
-            TRY(comparisons(p));
-            continue;
-        }
-        int jump = p->e->count;
-        if (level <= LEVEL_AND)
-            TRY(emit(p, level == LEVEL_OR ? TUNE_STEP_OR : TUNE_STEP_AND, 0, 0, tune_value_none()));
-        TRY(advance(p));
-        TRY(binary(p, level + 1));
-        if (level <= LEVEL_AND)
-            p->e->steps[jump].n = p->e->count;
-        else
-            TRY(emit(p, TUNE_STEP_ARITHMETIC, which, 0, tune_value_none()));
+    bool ends = row->op <= TUNE_AND || row->last;
+    for (int jump = ends ? row->mark : -1, next; jump >= 0; jump = next) {
+        next = e->steps[jump].kind == TUNE_STEP_CHAIN ? e->steps[jump].n : -1;
+        e->steps[jump].n = e->count;
     }
     return 0;
 }
@@ -442,8 +411,10 @@ struct tune_expression *tune_expression_new(const char *text, const char *const 
     }
     e->text = memcpy(e->pool, text, length + 1);
     e->where = memcpy(e->pool + length + 1, where, place + 1);
-    struct parser p = {.e = e, .names = names, .count = count, .at = e->text, .pool = e->pool + length + 1 + place + 1};
-    if (advance(&p) == 0 && binary(&p, LEVEL_OR) == 0 && expect(&p, END, "an operator") == 0)
+    struct parser p = {.core = {operator_at, operand, before, after}, .e = e, .names = names,
+                       .count = count, .at = e->text,
+                       .pool = e->pool + length + 1 + place + 1};
+    if (advance(&p) == 0 && binary(&p, TUNE_LEVEL_OR) == 0 && expect(&p, END, "an operator") == 0)
         return e;
     tune_expression_free(e);
     return NULL;

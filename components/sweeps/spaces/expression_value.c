@@ -10,8 +10,6 @@
 #include "core/try.h"
 #include "sweeps/spaces/steps.h"
 
-static const char *const signs[] = {"+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in"};
-
 struct run {
     const struct tune_expression *e;
     const struct tune_value *values;                /* of the names */
@@ -60,17 +58,12 @@ static const char *kind(const struct tune_value *v)
 
 static int mismatch(const struct run *r, enum tune_operator which, const struct tune_value *a, const struct tune_value *b)
 {
-    return fail(r, "%s does not go with %s and %s", signs[which], kind(a), kind(b));
+    return fail(r, "%s does not go with %s and %s", tune_operator_sign(which), kind(a), kind(b));
 }
 
 static int too_large(const struct run *r)
 {
     return fail(r, "a whole number beyond 64 bits");
-}
-
-static int by_zero(const struct run *r)
-{
-    return fail(r, "division by zero");
 }
 
 /* ---- numbers ---- */
@@ -81,127 +74,31 @@ static bool whole(const struct tune_value *v, int64_t *i)
     return v->type == TUNE_VALUE_BOOL || v->type == TUNE_VALUE_INT;
 }
 
-static uint64_t size_of(int64_t i)
+static int arithmetic(const struct run *r, enum tune_operator which, const struct tune_value *a,
+                      const struct tune_value *b, struct tune_value *v)
 {
-    return i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
-}
-
-/* a / b as a float, rounded once: at least 64 bits of the quotient, the last of them set where more follow. */
-static double quotient(int64_t a, int64_t b)
-{
-    __extension__ typedef unsigned __int128 wide;
-    const int64_t exact = (int64_t)1 << 53;
-    if (a >= -exact && a <= exact && b >= -exact && b <= exact)
-        return (double)a / (double)b;
-    if (a == 0)
-        return b < 0 ? -0.0 : 0.0;
-    int shift = 64 + __builtin_clzll(size_of(a));
-    wide numerator = (wide)size_of(a) << shift, q = numerator / size_of(b);
-    q |= q * size_of(b) != numerator;
-    return ldexp((double)q, -shift) * ((a < 0) != (b < 0) ? -1 : 1);
-}
-
-static int power(const struct run *r, int64_t a, int64_t b, int64_t *result)
-{
-    int64_t product = 1;
-    if (a == 0 || a == 1 || a == -1) {
-        *result = b == 0 ? 1 : a < 0 && b % 2 == 0 ? 1 : a;
-        return 0;
-    }
-    for (int64_t i = 0; i < b; i++) /* at most 63 times: |a| > 1 */
-        if (__builtin_mul_overflow(product, a, &product))
-            return too_large(r);
-    *result = product;
-    return 0;
-}
-
-static int of_whole(const struct run *r, enum tune_operator which, int64_t a, int64_t b, struct tune_value *v)
-{
-    int64_t i = 0;
-    bool over = false;
-    if ((which == TUNE_DIVIDE || which == TUNE_FLOOR || which == TUNE_MODULO) && b == 0)
-        return by_zero(r);
-    switch (which) {
-    case TUNE_ADD: over = __builtin_add_overflow(a, b, &i); break;
-    case TUNE_SUBTRACT: over = __builtin_sub_overflow(a, b, &i); break;
-    case TUNE_MULTIPLY: over = __builtin_mul_overflow(a, b, &i); break;
-    case TUNE_DIVIDE: *v = tune_value_float(quotient(a, b)); return 0;
-    case TUNE_FLOOR:
-        over = a == INT64_MIN && b == -1;
-        i = over ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
-        break;
-    case TUNE_MODULO:
-        i = b == -1 ? 0 : a % b;
-        i += i != 0 && (i < 0) != (b < 0) ? b : 0;
-        break;
-    default: TRY(power(r, a, b, &i)); /* b is not below 0 */
-    }
-    *v = tune_value_int(i);
-    return over ? too_large(r) : 0;
-}
-
-/* Convert C's remainder to Python's, which has b's sign, and the matching floored quotient. */
-static double modulo(double a, double b, double *floored)
-{
-    double rest = fmod(a, b), q = (a - rest) / b;
-    if (rest == 0) {
-        rest = copysign(0, b);
-    } else if ((b < 0) != (rest < 0)) {
-        rest += b;
-        q -= 1;
-    }
-    *floored = q == 0 ? copysign(0, a / b) : floor(q) + (q - floor(q) > 0.5); /* q was rounded: the whole number it is nearest to */
-    return rest;
-}
-
-static int of_floats(const struct run *r, enum tune_operator which, double a, double b, struct tune_value *v)
-{
-    double d = 0, floored;
-    if ((which == TUNE_DIVIDE || which == TUNE_FLOOR || which == TUNE_MODULO) && b == 0)
-        return by_zero(r);
-    switch (which) {
-    case TUNE_ADD: d = a + b; break;
-    case TUNE_SUBTRACT: d = a - b; break;
-    case TUNE_MULTIPLY: d = a * b; break;
-    case TUNE_DIVIDE: d = a / b; break;
-    case TUNE_FLOOR: modulo(a, b, &d); break;
-    case TUNE_MODULO: d = modulo(a, b, &floored); break;
-    default:
-        d = pow(a, b);
-        if (isinf(d) && isfinite(a) && isfinite(b))
-            return a == 0 ? by_zero(r) : fail(r, "a number beyond what a float holds");
-    }
-    if (isnan(d))
-        return fail(r, "the result of %s is no number", signs[which]);
-    *v = tune_value_float(d);
-    return 0;
-}
-
-static int arithmetic(const struct run *r, enum tune_operator which, const struct tune_value *a, const struct tune_value *b,
-                      struct tune_value *v)
-{
-    int64_t i, k;
-    double x, y;
-    if (!tune_value_number(a, &x) || !tune_value_number(b, &y))
+    struct tune_number x, y, result;
+    if (!tune_value_as_number(a, &x) || !tune_value_as_number(b, &y))
         return mismatch(r, which, a, b);
-    if (whole(a, &i) && whole(b, &k) && !(which == TUNE_POWER && k < 0))
-        return of_whole(r, which, i, k, v);
-    return of_floats(r, which, x, y, v);
+    switch (tune_number_arithmetic(which, &x, &y, &result)) {
+    case TUNE_ARITHMETIC_BY_ZERO: return fail(r, "division by zero");
+    case TUNE_ARITHMETIC_BEYOND_64_BITS: return too_large(r);
+    case TUNE_ARITHMETIC_BEYOND_FLOATS: return fail(r, "a number beyond what a float holds");
+    default: break;
+    }
+    if (isnan(result.number))
+        return fail(r, "the result of %s is no number", tune_operator_sign(which));
+    *v = result.whole ? tune_value_int(result.integer) : tune_value_float(result.number);
+    return 0;
 }
 
 /* ---- comparisons ---- */
-
-static bool is_nan(const struct tune_value *v)
-{
-    return v->type == TUNE_VALUE_FLOAT && isnan(v->number);
-}
 
 /* <, <=, > or >=: of lists, their first items that differ decide, else their lengths. */
 static int ordered(const struct run *r, enum tune_operator which, const struct tune_value *a, const struct tune_value *b,
                    bool *holds)
 {
-    bool texts = a->type == TUNE_VALUE_TEXT && b->type == TUNE_VALUE_TEXT;
-    double x, y;
+    struct tune_number x, y;
     int order;
     if (a->type == TUNE_VALUE_LIST && b->type == TUNE_VALUE_LIST) {
         int i = 0;
@@ -210,15 +107,14 @@ static int ordered(const struct run *r, enum tune_operator which, const struct t
         if (i < a->list.count && i < b->list.count)
             return ordered(r, which, a->list.items + i, b->list.items + i, holds);
         order = (a->list.count > b->list.count) - (a->list.count < b->list.count);
-    } else if (texts || (tune_value_number(a, &x) && tune_value_number(b, &y))) {
+    } else if (a->type == TUNE_VALUE_TEXT && b->type == TUNE_VALUE_TEXT) {
         order = tune_value_compare(a, b);
+    } else if (tune_value_as_number(a, &x) && tune_value_as_number(b, &y)) {
+        order = tune_number_compare(&x, &y);
     } else {
         return mismatch(r, which, a, b);
     }
-    *holds = order < 0    ? which == TUNE_LESS || which == TUNE_LESS_EQUAL
-             : order > 0  ? which == TUNE_GREATER || which == TUNE_GREATER_EQUAL
-                          : which == TUNE_LESS_EQUAL || which == TUNE_GREATER_EQUAL;
-    *holds = *holds && !is_nan(a) && !is_nan(b);
+    *holds = tune_operator_holds(which, order);
     return 0;
 }
 

@@ -1,4 +1,5 @@
 /* frame.c - all cells to the right, as wide as the widest with two blanks before it; headings with one, or two over numbers. */
+#include "core/array.h"
 #include "sweeps/spaces/frame.h"
 
 #include <stdint.h>
@@ -10,7 +11,7 @@
 struct tune_frame {
     char **headings;
     int columns;
-    int64_t count, room;
+    int64_t count;
     bool *numbers; /* [columns] */
     char **cells;
     bool short_of_memory;
@@ -66,15 +67,9 @@ void tune_frame_numbers(struct tune_frame *f, int column)
 
 void tune_frame_cell(struct tune_frame *f, const char *text)
 {
-    if (f->count == f->room) {
-        int64_t room = f->room ? 2 * f->room : 64;
-        void *grown = realloc(f->cells, (size_t)room * sizeof *f->cells);
-        if (!grown) {
-            f->short_of_memory = true;
-            return;
-        }
-        f->cells = grown;
-        f->room = room;
+    if (!tune_array_fit(&f->cells, (size_t)f->count, sizeof *f->cells)) {
+        f->short_of_memory = true;
+        return;
     }
     char *plain = plain_copy(text);
     f->short_of_memory = f->short_of_memory || !plain;

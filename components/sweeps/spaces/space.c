@@ -364,6 +364,22 @@ int tune_entity_identifier(const char *const *names, const struct tune_value *va
     return (int)used;
 }
 
+int tune_entity_spell(const char *const *names, const struct tune_value *values, int count,
+                      char **text, size_t *size)
+{
+    int length = tune_entity_identifier(names, values, count, *text, *size);
+    if ((size_t)length < *size)
+        return length;
+    char *grown = realloc(*text, (size_t)length * 2 + 1);
+    if (!grown) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for an identifier");
+        return -1;
+    }
+    *text = grown;
+    *size = (size_t)length * 2 + 1;
+    return tune_entity_identifier(names, values, count, *text, *size);
+}
+
 /* ---- counting ---- */
 
 #define COUNTED 1e7 /* combinations of what constraints speak of that are looked at one by one */

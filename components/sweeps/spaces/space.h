@@ -99,6 +99,11 @@ int tune_space_count_allowed(const struct tune_space *s, double *allowed, double
 int tune_entity_identifier(const char *const *names, const struct tune_value *values, int count,
                            char *text, size_t size);
 
+/* tune_entity_spell - the same in *text, of *size bytes, which grows if needed; the caller frees
+ * *text. Returns the length, or -1 with an error: no memory. */
+int tune_entity_spell(const char *const *names, const struct tune_value *values, int count,
+                      char **text, size_t *size);
+
 /* tune_space_describe_entities - print "Number entities: ..." and the tables as ado does, indented.
  * -1 with an error: a constraint cannot be evaluated. */
 int tune_space_describe_entities(const struct tune_space *s, int indent, FILE *out);

@@ -12,6 +12,7 @@
 #define TUNE_SPACES_STEPS_H
 
 #include "sweeps/spaces/expression.h"
+#include "templates/expression.h"
 
 enum tune_step_kind {
     TUNE_STEP_CONSTANT, TUNE_STEP_NAME, TUNE_STEP_LIST, TUNE_STEP_CALL, TUNE_STEP_NEGATE, TUNE_STEP_NOT, TUNE_STEP_ARITHMETIC,
@@ -19,11 +20,6 @@ enum tune_step_kind {
 };
 
 enum tune_function { TUNE_CALL_ABS, TUNE_CALL_LEN, TUNE_CALL_MAX, TUNE_CALL_MIN, TUNE_CALL_ROUND, TUNE_CALLS };
-
-enum tune_operator {
-    TUNE_ADD, TUNE_SUBTRACT, TUNE_MULTIPLY, TUNE_DIVIDE, TUNE_FLOOR, TUNE_MODULO, TUNE_POWER,
-    TUNE_EQUAL, TUNE_UNEQUAL, TUNE_LESS, TUNE_LESS_EQUAL, TUNE_GREATER, TUNE_GREATER_EQUAL, TUNE_IN, TUNE_NOT_IN,
-};
 
 struct tune_step {
     enum tune_step_kind kind;

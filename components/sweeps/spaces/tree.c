@@ -1,4 +1,5 @@
 /* tree.c - a document's tree from what its readers find. */
+#include "core/array.h"
 #include "sweeps/spaces/tree.h"
 
 #include <stdio.h>
@@ -46,14 +47,8 @@ static int no_memory(const struct tune_tree *t)
 
 int tune_tree_push(struct tune_tree *t, const struct tune_node *node)
 {
-    if (t->used == t->room) {
-        size_t room = t->room * 2 + 64;
-        const struct tune_node **more = realloc(t->stack, room * sizeof *more);
-        if (!more)
-            return no_memory(t);
-        t->stack = more;
-        t->room = room;
-    }
+    if (!tune_array_fit(&t->stack, t->used, sizeof *t->stack))
+        return no_memory(t);
     t->stack[t->used++] = node;
     return 0;
 }

@@ -15,7 +15,7 @@ extern "C" {
 struct tune_tree {
     struct tune_document *document;
     const struct tune_node **stack; /* [used], room for more */
-    size_t used, room;
+    size_t used;
     int64_t nodes; /* with aliases written out */
 };
 

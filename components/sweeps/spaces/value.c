@@ -48,35 +48,14 @@ static bool is_nan(const struct tune_value *v)
     return v->type == TUNE_VALUE_FLOAT && isnan(v->number);
 }
 
-static int64_t whole(const struct tune_value *v)
-{
-    return v->type == TUNE_VALUE_BOOL ? v->boolean : v->integer;
-}
-
-/* An int against a float that is a number, without rounding either. */
-static int compare_mixed(int64_t i, double d)
-{
-    if (d >= 0x1p63 || d < -0x1p63)
-        return d > 0 ? -1 : 1;
-    int64_t towards_zero = (int64_t)d;
-    double rest = d - (double)towards_zero; /* exact: above 2^53 there is none */
-    if (i != towards_zero)
-        return i < towards_zero ? -1 : 1;
-    return rest > 0 ? -1 : rest < 0;
-}
-
 /* NaN comes after all others. */
 static int compare_numbers(const struct tune_value *a, const struct tune_value *b)
 {
-    if (is_nan(a) || is_nan(b))
-        return is_nan(a) - is_nan(b);
-    if (a->type == TUNE_VALUE_FLOAT && b->type == TUNE_VALUE_FLOAT)
-        return (a->number > b->number) - (a->number < b->number);
-    if (a->type == TUNE_VALUE_FLOAT)
-        return -compare_mixed(whole(b), a->number);
-    if (b->type == TUNE_VALUE_FLOAT)
-        return compare_mixed(whole(a), b->number);
-    return (whole(a) > whole(b)) - (whole(a) < whole(b));
+    struct tune_number x = {0}, y = {0};
+    tune_value_as_number(a, &x);
+    tune_value_as_number(b, &y);
+    int order = tune_number_compare(&x, &y);
+    return order == 2 ? is_nan(a) - is_nan(b) : order;
 }
 
 bool tune_value_equal(const struct tune_value *a, const struct tune_value *b)
@@ -124,9 +103,10 @@ int tune_value_compare(const struct tune_value *a, const struct tune_value *b)
 
 bool tune_value_number(const struct tune_value *v, double *number)
 {
-    if (!is_number(v))
+    struct tune_number n;
+    if (!tune_value_as_number(v, &n))
         return false;
-    *number = v->type == TUNE_VALUE_FLOAT ? v->number : (double)whole(v);
+    *number = n.number;
     return true;
 }
 
@@ -160,6 +140,38 @@ bool tune_value_confused(const struct tune_value *a, const struct tune_value *b)
     if (text->type != TUNE_VALUE_TEXT || other->type == TUNE_VALUE_TEXT || !tune_value_read_as(text->text, &as))
         return false;
     return tune_value_equal(&as, other) && (as.type != TUNE_VALUE_BOOL || other->type == TUNE_VALUE_BOOL);
+}
+
+/* ---- copies ---- */
+
+size_t tune_values_size(const struct tune_value *values, int count)
+{
+    size_t size = (size_t)count * sizeof *values;
+    for (int i = 0; i < count; i++)
+        size += values[i].type == TUNE_VALUE_TEXT   ? strlen(values[i].text) + 1
+                : values[i].type == TUNE_VALUE_LIST ? (size_t)values[i].list.count * sizeof *values
+                                                    : 0;
+    return size;
+}
+
+struct tune_value *tune_values_copy(void *to, const struct tune_value *values, int count)
+{
+    struct tune_value *all = to, *items = all + count;
+    for (int i = 0; all && i < count; i++) {
+        all[i] = values[i];
+        if (all[i].type == TUNE_VALUE_LIST) {
+            size_t size = (size_t)all[i].list.count * sizeof *items;
+            all[i].list.items = memcpy(items, all[i].list.items, size);
+            items += all[i].list.count;
+        }
+    }
+    char *text = (char *)items; /* texts last: items are aligned */
+    for (int i = 0; all && i < count; i++)
+        if (all[i].type == TUNE_VALUE_TEXT) {
+            all[i].text = strcpy(text, all[i].text);
+            text += strlen(text) + 1;
+        }
+    return all;
 }
 
 /* ---- spelling ---- */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "templates/expression.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -52,8 +54,24 @@ int tune_value_compare(const struct tune_value *a, const struct tune_value *b);
 bool tune_value_read_as(const char *text, struct tune_value *value);
 bool tune_value_confused(const struct tune_value *a, const struct tune_value *b);
 
-/* tune_value_number - true and *number if the value is a boolean, an int or a float. */
+/* tune_value_number - true and *number if the value is a boolean, an int or a float.
+ * tune_value_as_number - the same, exact. */
 bool tune_value_number(const struct tune_value *v, double *number);
+static inline bool tune_value_as_number(const struct tune_value *v, struct tune_number *number)
+{
+    switch (v->type) {
+    case TUNE_VALUE_BOOL: *number = tune_number_whole(v->boolean); return true;
+    case TUNE_VALUE_INT: *number = tune_number_whole(v->integer); return true;
+    case TUNE_VALUE_FLOAT: *number = tune_number_float(v->number); return true;
+    default: return false;
+    }
+}
+
+/* tune_values_size - bytes that a copy of the values takes, with the items of lists and the texts
+ * of values that are texts. tune_values_copy - the copy, into `to`, which is returned; NULL stays
+ * NULL. Texts within lists stay borrowed. */
+size_t tune_values_size(const struct tune_value *values, int count);
+struct tune_value *tune_values_copy(void *to, const struct tune_value *values, int count);
 
 /* tune_value_str - str(v) into text[size], cut to size; returns the whole length, like snprintf.
  * Booleans are True and False.

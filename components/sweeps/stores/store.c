@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "core/array.h"
 #include "files/cjson.h"
 #include "core/try.h"
 #include "core/version.h"
@@ -175,15 +176,8 @@ static int identify(struct tune_store *s, bool create)
 
 static int append_file(struct tune_store *s, const char *name)
 {
-    if (s->file_count == s->file_room) {
-        int room = s->file_room * 2 + 64;
-        struct tune_store_file *more = realloc(s->files, (size_t)room * sizeof *more);
-        if (!more)
-            return tune_store_no_memory("a list of sample files");
-        s->files = more;
-        s->file_room = room;
-    }
-    char *copy = strdup(name);
+    bool fits = tune_array_fit(&s->files, (size_t)s->file_count, sizeof *s->files);
+    char *copy = fits ? strdup(name) : NULL;
     if (!copy)
         return tune_store_no_memory("a list of sample files");
     s->files[s->file_count++] = (struct tune_store_file){.name = copy};

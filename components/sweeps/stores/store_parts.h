@@ -30,7 +30,7 @@ struct tune_store {
     char folder[TUNE_PATH_MAX], id[8];
     /* in the order of their names; those found later behind them, so that a number stays */
     struct tune_store_file *files;
-    int file_count, file_room;
+    int file_count;
     struct tune_store_union *unions; /* by name, the requests first; NULL: not made yet */
     int union_count;
     const char **names; /* of unions, without the requests */

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/array.h"
 #include "files/json.h"
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
@@ -78,10 +79,9 @@ static struct tune_store_writer *writer_of(struct tune_store *s)
     if (s->writer)
         return s->writer;
     struct tune_store_writer *w = calloc(1, sizeof *w);
-    struct table *requests = calloc(1, sizeof *requests);
-    if (!w || !requests) {
+    struct table *requests = NULL;
+    if (!w || !tune_array_fit(&requests, 0, sizeof *requests)) {
         free(w);
-        free(requests);
         tune_store_no_memory("writing to a store");
         return NULL;
     }
@@ -365,12 +365,11 @@ static int try_table(const struct table *t)
 /* The place of a table of that name that has no columns yet. */
 static struct table *place_table(struct tune_store_writer *w, const char *name)
 {
-    struct table *t = find_table(w, name), *more;
+    struct table *t = find_table(w, name);
     if (t)
         return t;
-    if (!(more = realloc(w->tables, (size_t)(w->table_count + 1) * sizeof *more)))
+    if (!tune_array_fit(&w->tables, (size_t)w->table_count, sizeof *w->tables))
         return NULL;
-    w->tables = more;
     t = &w->tables[w->table_count];
     *t = (struct table){.name = strdup(name)};
     if (!t->name)

@@ -1,0 +1,109 @@
+/* expression.h - what all expressions here share: their operators, how these bind, and Python's
+ * arithmetic on 64-bit integers and doubles. Templates (jinja_*) and the constraints of spaces
+ * (sweeps/spaces/expression.h) are built on it; each has its own operands, values and messages.
+ *
+ * Source: the Python language reference, sections 6.5 to 6.16; CPython's float_divmod. */
+#ifndef TUNE_TEMPLATES_EXPRESSION_H
+#define TUNE_TEMPLATES_EXPRESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- operators ---- */
+
+enum tune_operator {
+    TUNE_NO_OPERATOR, TUNE_OR, TUNE_AND,
+    TUNE_EQUAL, TUNE_UNEQUAL, TUNE_LESS_EQUAL, TUNE_GREATER_EQUAL, TUNE_LESS, TUNE_GREATER,
+    TUNE_IN, TUNE_NOT_IN,
+    TUNE_ADD, TUNE_SUBTRACT, TUNE_CONCATENATE, TUNE_FLOOR, TUNE_POWER, TUNE_MULTIPLY, TUNE_DIVIDE,
+    TUNE_MODULO,
+};
+
+/* How tightly operators bind, the loosest first. An operand with a not before it is at LEVEL_NOT.
+ * ** has no level: it belongs to an operand. */
+enum tune_level {
+    TUNE_LEVEL_OR = 1, TUNE_LEVEL_AND, TUNE_LEVEL_NOT, TUNE_LEVEL_COMPARE, TUNE_LEVEL_ADD,
+    TUNE_LEVEL_CONCATENATE, TUNE_LEVEL_MULTIPLY,
+};
+enum tune_level tune_operator_level(enum tune_operator op);
+
+/* tune_operator_sign - "+", "not in". */
+const char *tune_operator_sign(enum tune_operator op);
+
+/* tune_operator_read - the operator that text[size] begins with, and its length in bytes. Words
+ * (or, and, in, not in) are not read. TUNE_NO_OPERATOR: there is none. */
+enum tune_operator tune_operator_read(const char *text, size_t size, size_t *length);
+
+/* tune_number_length - bytes of the unsigned decimal number that text[size] begins with.
+ * *whole: it has no point and no exponent. point_alone: "1." and ".5" are numbers, too. */
+size_t tune_number_length(const char *text, size_t size, bool point_alone, bool *whole);
+
+/* ---- parsing ---- */
+
+/* Operators of one level in a row, as in a < b <= c. */
+struct tune_operator_row {
+    enum tune_operator op;  /* the present one */
+    int place;              /* its place in the row, from 0 */
+    bool last;              /* in after: no operator of this level follows */
+    void *left, *right;     /* operands; in after left becomes what the two make */
+    int mark;               /* for before and after; -1 until one of them sets it */
+};
+
+/* What a language gives to the parser. Its own parser begins with this struct. Functions return 0,
+ * or -1 with the error set. */
+struct tune_expression_parser {
+    /* the operator at the present token; TUNE_NO_OPERATOR: none. It does not move on. */
+    enum tune_operator (*operator_at)(struct tune_expression_parser *p);
+    /* reads an operand, from level NOT down with any not before it */
+    int (*operand)(struct tune_expression_parser *p, enum tune_level least, void **value);
+    /* moves past the operator, whose left operand was read */
+    int (*before)(struct tune_expression_parser *p, struct tune_operator_row *row);
+    /* joins the operands */
+    int (*after)(struct tune_expression_parser *p, struct tune_operator_row *row);
+};
+
+/* tune_expression_parse - read an expression of operators that bind at least so tightly, by
+ * precedence climbing. *value: what operand and after made of it. */
+int tune_expression_parse(struct tune_expression_parser *p, enum tune_level least, void **value);
+
+/* ---- numbers ---- */
+
+struct tune_number {
+    bool whole;
+    int64_t integer; /* if whole */
+    double number;   /* also if whole: the nearest double */
+};
+static inline struct tune_number tune_number_whole(int64_t integer)
+{
+    return (struct tune_number){true, integer, (double)integer};
+}
+static inline struct tune_number tune_number_float(double number)
+{
+    return (struct tune_number){false, 0, number};
+}
+
+enum tune_arithmetic {
+    TUNE_ARITHMETIC_GOOD,
+    TUNE_ARITHMETIC_BY_ZERO,
+    TUNE_ARITHMETIC_BEYOND_64_BITS, /* Python's integers have no limit */
+    TUNE_ARITHMETIC_BEYOND_FLOATS,  /* ** only */
+};
+
+/* tune_number_arithmetic - a op b as Python has it, for + - * / // % **. A float result may be
+ * infinite or NaN. tune_number_compare - -1, 0 or 1, exact for every pair; 2: one is NaN.
+ * tune_operator_holds - a comparison of that order is true. op: TUNE_EQUAL to TUNE_GREATER. */
+enum tune_arithmetic tune_number_arithmetic(enum tune_operator op, const struct tune_number *a,
+                                            const struct tune_number *b,
+                                            struct tune_number *result);
+int tune_number_compare(const struct tune_number *a, const struct tune_number *b);
+bool tune_operator_holds(enum tune_operator op, int order);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
