@@ -1,8 +1,8 @@
-/* find.h - from what --model says to a folder of files, and which weights lie in it.
+/* find.h - find the folder of a model by name, and identify its weights.
  *
- * A model is named by a folder, by a known name (defaults/models, see flags/known.h) or by its
- * Hub id. Nothing is downloaded here: a model that is not on this machine is an error that
- * says the commands which put it there. Example:
+ * A model is named by a folder, a known name (defaults/models, see flags/known.h) or its Hub id.
+ * Nothing is downloaded. If a model is not on this machine, the error gives the commands to get it.
+ * Example:
  *
  *     char folder[TUNE_PATH_MAX];
  *     if (tune_model_find("smollm2-135m", folder) < 0) ...      models/SmolLM2-135M */
@@ -18,24 +18,28 @@
 extern "C" {
 #endif
 
-/* tune_model_find - the folder `name` means, into folder. A folder with a config.json is taken as it is. A known name
- * stands for its Hub id; a Hub id ORG/NAME for models/NAME below the current directory, else for its snapshot (that of
- * refs/main, or the only one) in the Hub client's cache ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub).
- * -1: absent (says how to get it), a folder without config.json, a name that is none (names the nearest; kind USAGE). */
+/* tune_model_find - the folder that a name means. A folder with a config.json is taken as it is. A
+ * known name stands for its Hub id. A Hub id ORG/NAME means models/NAME below the current folder,
+ * else its snapshot in the Hub client's cache ($HF_HUB_CACHE, $HF_HOME/hub,
+ * ~/.cache/huggingface/hub). The snapshot is that of refs/main, or the only one. -1 with an error:
+ * absent (with how to get it), or a folder without config.json. -1 with kind USAGE: an unknown
+ * name; it names the nearest. */
 int tune_model_find(const char *name, char folder[TUNE_PATH_MAX]);
 
-/* tune_model_locate - the same for a Hub id alone: 1 and folder, 0 it is not on this machine (no error text). */
+/* tune_model_locate - the same for a Hub id: 1 and folder; 0, without an error text: it is not on
+ * this machine. */
 int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX]);
 
-/* Which weights a folder holds. */
+/* The weights in a folder. */
 struct tune_model_identity {
-    bool random;          /* made by init_model, never trained: its tune_weights.json says so */
-    int64_t seed;         /* of random ones */
-    char revision[65];    /* commit of the Hub's repository; "": unknown, or not from the Hub */
-    uint64_t fingerprint; /* of the weight files' names and content, see tune_file_fingerprint */
+    bool random;          /* random weights of init_model, as tune_weights.json says */
+    int64_t seed;         /* seed of random ones */
+    char revision[65];    /* commit of the Hub's repository; "": unknown */
+    uint64_t fingerprint; /* hash of the weight files' names and contents (tune_file_fingerprint) */
 };
 
-/* tune_model_identity - read it. -1: no weight file (*.safetensors) in the folder, or one cannot be read. */
+/* tune_model_identity - identify the weights in a folder. -1 with an error: there is no
+ * *.safetensors file, or one cannot be read. */
 int tune_model_identity(const char *folder, struct tune_model_identity *identity);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /* flags.h - one table of options gives the parser, --help, --config, run folders and --describe.
  *
- * A program declares two tables in its own file: options and reported properties. Shared
- * groups come from the macros below; a later row with a shared name replaces that row's
- * default, range, unit and help, each where it is not NULL (and, if its `at` is not NULL, type
- * and place). Nothing repeats an option's name or default elsewhere. Example:
+ * A program declares two tables in its own file: options and reported properties. Shared groups
+ * come from the macros below. A later row with the name of an earlier one changes it: default,
+ * range, unit and help, each unless it is NULL; also type and place, if `at` is not NULL. So an
+ * option's name and default stand in one place. Example:
  *
  *     static struct { struct tune_flags tune; double noise; } my;
  *     static const struct tune_option my_options[] = {
@@ -14,10 +14,12 @@
  *         {0}
  *     };
  *
- * A row whose name begins with '<' is positional; it must be given unless it has a default. The last one may take all words
- * that are left: "<run...>"; its place holds the last of them, tune_flags_words all.
- * Precedence: the table's default < defaults/<program>/<model>.json < --resume's run < --config FILE < flag.
- * The boundary: getters read struct tune_flags; below them nobody knows flags exist. */
+ * A row whose name begins with '<' is positional. It must be given unless it has a default. The
+ * last one may take all remaining words: "<run...>". Its place then holds the last word;
+ * tune_flags_words has all.
+ *
+ * A later source wins: the table's default, defaults/<program>/<model>.json, the run of --resume,
+ * --config, flags. Getters read struct tune_flags; nothing below them knows about flags. */
 #ifndef TUNE_FLAGS_H
 #define TUNE_FLAGS_H
 
@@ -46,33 +48,41 @@ enum tune_option_type {
     TUNE_INT64,  /* int64_t */
     TUNE_DOUBLE, /* double */
     TUNE_BOOL,   /* bool; --x, --x=true, --x=false, --no-x */
-    TUNE_STRING, /* const char *; NULL where the default is NULL and nothing was given */
+    TUNE_STRING, /* const char *; NULL if the default is NULL and nothing was given */
     TUNE_CHOICE, /* const char *; range is "a|b|c" */
     TUNE_ENUM,   /* the same into an int or enum: 0 for a, 1 for b, ... */
-    TUNE_DTYPE,  /* the same into an enum tune_dtype; TUNE_DTYPES for a word that is no dtype */
+    TUNE_DTYPE,  /* the same into an enum tune_dtype; TUNE_DTYPES for any other word */
     TUNE_GROUP,  /* no option: a heading, see TUNE_OPTION_GROUP */
     TUNE_SERVE,  /* no option: see TUNE_OPTION_SERVED */
 };
 
-/* Around a type: what --resume RUN makes of the option. Without one, it comes from the run and must be what it was there. */
-#define TUNE_FREE(type) ((enum tune_option_type)((type) | 0x100))       /* may change: no number of the run depends on it */
-#define TUNE_BY_CONTENT(type) ((enum tune_option_type)((type) | 0x200)) /* a path: may change, what lies there is compared */
-#define TUNE_OF_SESSION(type) ((enum tune_option_type)((type) | 0x400)) /* of one process: not taken from the run */
+/* Added to a type: how --resume treats the option. Without one, its value comes from the run and
+ * must not change. */
+/* may change: no number of the run depends on it */
+#define TUNE_FREE(type) ((enum tune_option_type)((type) | 0x100))
+/* a path that may change; its contents are compared */
+#define TUNE_BY_CONTENT(type) ((enum tune_option_type)((type) | 0x200))
+/* belongs to one process: not taken from the run */
+#define TUNE_OF_SESSION(type) ((enum tune_option_type)((type) | 0x400))
 
 struct tune_option {
-    const char *name;             /* "batch-size"; on the command line - and _ are equal; "<folder>": positional */
+    /* "batch-size"; - and _ are equal on the command line; "<folder>": positional */
+    const char *name;
     enum tune_option_type type;
-    void *at;                     /* where the value goes */
-    const char *value;            /* the default, as one would type it; NULL: none */
+    void *at;                     /* place of the value */
+    const char *value;            /* default, as one would type it; NULL: none */
     const char *range;            /* "[1,4096]", "(0,1]", "[0,inf)", "a|b|c"; NULL or "": any */
     const char *unit;             /* "tokens", "s"; "": none */
-    const char *help;             /* --help shows the first sentence, --help all the whole */
+    const char *help;             /* --help shows the first sentence, --help all the whole text */
 };
 
 /* The source of a value. */
-enum tune_source { TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_RUN, TUNE_FROM_CONFIG, TUNE_FROM_FLAG };
+enum tune_source {
+    TUNE_FROM_DEFAULT, TUNE_FROM_MODEL_DEFAULTS, TUNE_FROM_RUN, TUNE_FROM_CONFIG, TUNE_FROM_FLAG
+};
 
-/* What the command line asks for instead of a run; tune_program_start serves it, a foreign main() may. */
+/* A request on the command line in place of a run. tune_program_start serves it; a foreign main()
+ * may. */
 enum tune_wish {
     TUNE_WISH_RUN,
     TUNE_WISH_HELP,
@@ -82,8 +92,8 @@ enum tune_wish {
     TUNE_WISH_HELP_ALL,
 };
 
-/* The options. A row of a table writes straight into a component's own struct, or into a member
- * here if several components, or the recipe itself, use it. */
+/* The options. A row of a table writes into a component's own struct. It writes into a member here
+ * if several components, or the recipe, use it. */
 struct tune_flags {
     const char *model, *device, *dataset, *adapter, *resume, *logger;
     enum tune_dtype dtype, base_dtype;
@@ -96,43 +106,46 @@ struct tune_flags {
     struct tune_lora_options lora; /* r is 0 in a program without adapters */
     struct tune_optimizer_options optimizer;
     struct tune_schedule schedule;
-    struct tune_logger_options log; /* folder of a resumed run: its own */
+    struct tune_logger_options log; /* a resumed run: its own folder */
     struct tune_evaluator_options eval;
     struct tune_checkpoint_options checkpoint;
     /* filled by tune_flags_parse */
-    const char *program;                     /* the last part of argv[0] */
+    const char *program;                     /* last part of argv[0] */
     int argc;
     char **argv;
     const struct tune_option *options;       /* the program's tables */
     const struct tune_property *properties;
-    struct tune_flags_state *state;          /* sources and owned strings */
-    const char *resume_checkpoint;           /* the checkpoint's folder to go on from; NULL: no --resume */
-    bool resume_finished;                    /* that run came to its end there: nothing is left to do */
-    int64_t resume_step;                     /* the step it is at, where that is the newest checkpoint; else 0 */
+    struct tune_flags_state *state;          /* sources, and strings it owns */
+    const char *resume_checkpoint;           /* checkpoint to resume from; NULL: no --resume */
+    bool resume_finished;                    /* that run is finished: nothing is left to do */
+    /* step of resume_checkpoint if it is the newest one; else 0 */
+    int64_t resume_step;
     /* Filled by tune_program_start (program.h), as are source, source_size and started_s of log.
      * 0 in a foreign program. */
-    volatile int *stop_signal;    /* the program's handler notes the signal that ends the run here */
-    struct tune_failure *failure; /* what to do when the program fails (core/failure.h) */
-    volatile int *starting;       /* 1 from tune_get_dataset until tune_get_logger makes the run folder,
-                                     or until the first tune_loader_more. There is nothing to save, so
-                                     the handler ends the program at once */
+    /* the program's handler stores the signal that ends the run here */
+    volatile int *stop_signal;
+    struct tune_failure *failure; /* what to do if the program fails (core/failure.h) */
+    /* 1 from tune_get_dataset until tune_get_logger makes the run folder, or until the first
+     * tune_loader_more. Then there is nothing to save, and the handler ends the program at once. */
+    volatile int *starting;
 };
 
-/* Behind the row of an int or bool option: where its value is not 0, tune_program_start calls service->serve in place of the run,
- * and ends. A later such row takes the place of an earlier one. */
+/* Put this after the row of an int or bool option. If its value is not 0, tune_program_start calls
+ * service->serve in place of the run, and ends. A later such row replaces an earlier one. */
 #define TUNE_OPTION_SERVED(name, service) {name, TUNE_SERVE, (void *)(service), NULL, "", "", ""}
 struct tune_service {
-    int (*serve)(const struct tune_flags *flags, FILE *out); /* out: the program's output. -1 with an error */
+    /* out: the program's output. -1 with an error */
+    int (*serve)(const struct tune_flags *flags, FILE *out);
 };
 
-/* tune_show_tokens - of --show-tokens: rows of --dataset as the model sees them (datasets/get_dataset.c). A recipe with rows of
- * its own has a service of its own. */
+/* tune_show_tokens - the service of --show-tokens: rows of --dataset as the model sees them. A
+ * recipe with rows of its own has its own service. */
 extern const struct tune_service tune_show_tokens;
 
-/* Options between TUNE_OPTION_GROUP("name") and the next one stand under that heading; "": the program's own. */
+/* Options after TUNE_OPTION_GROUP("name") stand under that heading; "": the program's own. */
 #define TUNE_OPTION_GROUP(name) {name, TUNE_GROUP, NULL, NULL, "", "", ""}
 
-/* Below TUNE_OPTION_MORE, up to the group's end, are options that only --help all lists. */
+/* Only --help all lists the options after TUNE_OPTION_MORE, up to the end of the group. */
 #define TUNE_OPTION_MORE {"", TUNE_GROUP, NULL, "more", "", "", ""}
 
 /* The shared groups; f is the struct tune_flags. --help shows a text's first sentence. */
@@ -325,82 +338,99 @@ extern const struct tune_service tune_show_tokens;
     TUNE_OPTION_GROUP("")
 
 #define TUNE_TRAINING_OPTIONS(f) \
-    TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), TUNE_EVALUATION_OPTIONS(f), TUNE_RUN_OPTIONS(f)
+    TUNE_MODEL_OPTIONS(f), TUNE_DATA_OPTIONS(f), TUNE_OPTIMIZER_OPTIONS(f), \
+    TUNE_EVALUATION_OPTIONS(f), TUNE_RUN_OPTIONS(f)
 
 /* Further figures that a recipe with adapters reports. */
 #define TUNE_LORA_PROPERTIES \
     {"trained_parameters", "", "weights that were trained"}, \
-    {"merge_difference", "", "final norm's outputs, base and adapter against merged, of the last checkpoint: distance / norm"}
+    {"merge_difference", "", "final norm's outputs, base and adapter against merged, " \
+     "of the last checkpoint: distance / norm"}
 
 /* The figures that every training recipe reports. Up to is_valid, they are ado's target properties
  * in their order. */
 #define TUNE_TRAINING_PROPERTIES \
-    {"gpu_compute_utilization_min", "%", "time with a kernel running, average over train_runtime, of the least busy GPU; 0: none"}, \
+    {"gpu_compute_utilization_min", "%", "time with a kernel running, " \
+     "average over train_runtime, of the least busy GPU; 0: none"}, \
     {"gpu_compute_utilization_avg", "%", "the same, average over the GPUs"}, \
-    {"gpu_compute_utilization_max", "%", "of the GPU with the most"}, \
-    {"gpu_memory_utilization_min", "%", "memory in use, average over train_runtime, of the GPU with the least; 0 without"}, \
+    {"gpu_compute_utilization_max", "%", "the same, for the GPU with the most"}, \
+    {"gpu_memory_utilization_min", "%", "memory in use, average over train_runtime, " \
+     "of the GPU with the least; 0 without"}, \
     {"gpu_memory_utilization_avg", "%", "the same, average over the GPUs"}, \
-    {"gpu_memory_utilization_max", "%", "of the GPU with the most"}, \
+    {"gpu_memory_utilization_max", "%", "the same, for the GPU with the most"}, \
     {"gpu_memory_utilization_peak", "%", "highest of any GPU at any time; absent without a GPU"}, \
-    {"gpu_power_watts_min", "W", "power drawn, average over train_runtime, of the GPU with the least; 0 without"}, \
+    {"gpu_power_watts_min", "W", "power drawn, average over train_runtime, " \
+     "of the GPU with the least; 0 without"}, \
     {"gpu_power_watts_avg", "W", "the same, average over the GPUs"}, \
-    {"gpu_power_watts_max", "W", "of the GPU with the most"}, \
+    {"gpu_power_watts_max", "W", "the same, for the GPU with the most"}, \
     {"gpu_power_percent_min", "%", "the same as a share of the power limit that is enforced"}, \
     {"gpu_power_percent_avg", "%", "the same, average over the GPUs"}, \
-    {"gpu_power_percent_max", "%", "of the GPU with the most"}, \
+    {"gpu_power_percent_max", "%", "the same, for the GPU with the most"}, \
     {"cpu_compute_utilization", "%", "process time / train_runtime; 100 is one core"}, \
     {"cpu_memory_utilization", "%", "memory of the machine in use, average over train_runtime"}, \
-    {"train_runtime", "s", "step loop, from the first step's begin to the last one's end"}, \
+    {"train_runtime", "s", "the step loop, from the start of the first step to the end of the last"}, \
     {"train_samples_per_second", "1/s", "rows of finished steps / train_runtime"}, \
     {"train_steps_per_second", "1/s", "finished steps / train_runtime"}, \
-    {"train_tokens_per_second", "tokens/s", "positions computed, padding included, / train_runtime"}, \
+    {"train_tokens_per_second", "tokens/s", "positions computed, padding included, " \
+     "/ train_runtime"}, \
     {"train_tokens_per_gpu_per_second", "tokens/s", "the same / max(1, GPUs)"}, \
-    {"dataset_tokens_per_second", "tokens/s", "tokens of the rows of finished steps, cut to max-length, / train_runtime"}, \
+    {"dataset_tokens_per_second", "tokens/s", "tokens of the rows of finished steps, " \
+     "cut to max-length, / train_runtime"}, \
     {"dataset_tokens_per_second_per_gpu", "tokens/s", "the same / max(1, GPUs)"}, \
-    {"is_valid", "", "1: the run came to its end and its figures hold"}, \
+    {"is_valid", "", "1: the run reached its end, and its figures are valid"}, \
     {"training_steps", "steps", "optimizer steps finished"}, \
-    {"model_load_time", "s", "opening and reading the model folder"}, \
+    {"model_load_time", "s", "time to open and read the model folder"}, \
     {"time_to_first_step_s", "s", "from program start to the end of the first step"}, \
-    {"setup_s", "s", "of it before that step began: reading tokenizer, data and model, taking memory"}, \
-    {"estimated_memory_bytes", "bytes", "planned before the first step: highest anonymous memory of the process"}, \
-    {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, evaluations and the end; no pages of files"}, \
-    {"peak_memory_bytes", "bytes", "highest resident memory of the process, pages of files included"}, \
-    {"model_flops_per_second", "FLOP/s", "6N per token (frozen ones 4N) + 6LTHD causal attention, no recompute, / train_runtime"}, \
+    {"setup_s", "s", "the part of it before that step: reading tokenizer, data and model, taking memory"}, \
+    {"estimated_memory_bytes", "bytes", "planned before the first step: highest anonymous memory " \
+     "of the process"}, \
+    {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, " \
+     "evaluations and the end; no pages of files"}, \
+    {"peak_memory_bytes", "bytes", "highest resident memory of the process, " \
+     "pages of files included"}, \
+    {"model_flops_per_second", "FLOP/s", "6N per token (frozen ones 4N) + 6LTHD causal " \
+     "attention, no recompute, / train_runtime"}, \
     {"padding_share", "%", "padding among the positions computed"}, \
-    {"packing_efficiency", "%", "tokens of rows among the positions computed, 100 - padding_share"}, \
+    {"packing_efficiency", "%", "tokens of rows among the positions computed, " \
+     "100 - padding_share"}, \
     {"loss_first", "nats/token", "training loss of the first step"}, \
     {"loss_last", "nats/token", "training loss of the last step"}, \
-    {"tokens_per_second_stable", "tokens/s", "of this process's steps after warm-up (--until-stable); absent under 10 of them"}, \
+    {"tokens_per_second_stable", "tokens/s", \
+    "of this process's steps after warm-up (--until-stable); absent under 10 of them"}, \
     {"tokens_per_second_stable_half_width", "tokens/s", "half of its 95 % confidence interval"}, \
-    {"eval_loss", "nats/token", "token-weighted loss on the rows held out, the last one; absent without any"}, \
+    {"eval_loss", "nats/token", "token-weighted loss on the rows held out, " \
+     "the last one; absent without any"}, \
     {"eval_perplexity", "", "exp(eval_loss)"}, \
     {"best_eval_loss", "nats/token", "the lowest of the run"}, \
-    {"best_eval_step", "steps", "the step that had it: checkpoint-best"}
+    {"best_eval_step", "steps", "the step with best_eval_loss: checkpoint-best"}
 
-/* tune_flags_parse - defaults, the model's defaults, --config and flags into the places the table names.
- * flags starts zeroed. argv is borrowed for the life of flags. Flags are --name value, --name=value, --name and --no-name
- * (bool), -- (only positional ones follow); of a flag given twice the last one holds. --config FILE holds an object
- * {option: value} (names with - or _; null: not given), so a run folder's "options" can be used again; it may be given
- * more than once. --resume RUN (a row TUNE_RUN_OPTIONS has) takes RUN's options, all but those of a session, and refuses a
- * value given besides that differs, except in rows that may change; --allow-changed lets all of them.
- * Missing required things (model, dataset) are the getters' to miss.
- * 0, or -1 with kind USAGE: unknown flag (names the nearest), value that is no number or outside its range, bad config, a
- * changed option; kind FAILED: no such run, no checkpoint in it.
- * tune_flags_free - the strings parsing made: what TUNE_STRING and TUNE_CHOICE places point to. */
-int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const struct tune_option *options,
+/* tune_flags_parse - put defaults, the model's defaults, --config and flags into the places that
+ * the table names. flags starts zeroed; argv must outlive it. Flags are --name value, --name=value,
+ * --name and --no-name (bool). After -- only positional ones follow. The last value of a flag wins.
+ * --config FILE holds an object {option: value}; null means not given. It may be given several
+ * times. A run folder's "options" can be used so.
+ * --resume RUN takes the run's options, except those of one process. A different value is refused,
+ * unless the row may change or --allow-changed is given.
+ * Getters report missing required options, such as model. -1 with kind USAGE: an unknown flag (it
+ * names the nearest), a value that is no number or out of range, a bad config, or a changed option.
+ * -1 with kind FAILED: no such run, or no checkpoint in it.
+ * tune_flags_free - free the strings that parsing made: those of TUNE_STRING and TUNE_CHOICE
+ * places. */
+int tune_flags_parse(struct tune_flags *flags, int argc, char **argv,
+                     const struct tune_option *options,
                      const struct tune_property *properties);
 void tune_flags_free(struct tune_flags *flags);
 
-/* tune_flags_serve - call what serves an option in place of the run (struct tune_service). 1: it did, and the program shall
- * end; 0: none was asked for; -1: its error. */
+/* tune_flags_serve - serve an option in place of the run (struct tune_service). 1: it did, and the
+ * program should end. 0: none was asked for. -1 with an error. */
 int tune_flags_serve(const struct tune_flags *flags, FILE *out);
 
-/* tune_flags_wish - what --help, -h, --help all, --describe, --list-models or --version asked for. */
+/* tune_flags_wish - the request: --help, -h, --help all, --describe, --list-models or --version. */
 enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 
-/* tune_flags_source - where the named option's value came from; no such option: TUNE_FROM_DEFAULT.
- * tune_flags_given - it came from a flag or --config.
- * tune_source_name - "default", "model defaults", "run", "config", "flag". */
+/* tune_flags_source - the source of an option's value; an unknown option: TUNE_FROM_DEFAULT.
+ * tune_flags_given - whether it came from a flag or --config.
+ * tune_source_name - "default", "model defaults", "run", "config" or "flag". */
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
@@ -410,35 +440,40 @@ const char *tune_source_name(enum tune_source source);
  * place. Other texts stay. */
 void tune_flags_spell(const struct tune_flags *flags, char *text);
 
-/* tune_flags_saves - whether a checkpoint may be written, or gone on from. */
+/* tune_flags_saves - whether a checkpoint may be written or resumed. */
 bool tune_flags_saves(const struct tune_flags *flags);
 
-/* tune_flags_config - the i-th file given by --config; NULL after the last. */
+/* tune_flags_config - the i-th file of --config; NULL after the last. */
 const char *tune_flags_config(const struct tune_flags *flags, int i);
 
-/* tune_flags_words - what a positional row "<...>" took, argv's texts; *count of them. */
+/* tune_flags_words - the words of a positional row "<...>", *count of them; they are argv's. */
 const char *const *tune_flags_words(const struct tune_flags *flags, int *count);
 
-/* tune_flags_each - the i-th option (rows of one name are merged into one) and its value as it was written (NULL: none)
- * for showing; NULL after the last. Borrowed until tune_flags_free. */
+/* tune_flags_each - the i-th option and its value as written (NULL: none), for showing; NULL after
+ * the last. Rows with one name are one option. Valid until tune_flags_free. */
 const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i, const char **text);
 
-/* tune_flags_json - the resolved options as an object {name: value}; names with '_'; an infinity is the string "inf".
- * tune_flags_sources_json - {name: "default" | "model defaults" | "run" | "config" | "flag"}, same order.
- * tune_flags_changes_json - {"--name": {"was", "now"}} of options that --allow-changed let differ from the resumed run's.
- * tune_flags_describe - what --describe prints: {program, options: [{name, flag, type, default, value, source, range,
- * choices, unit, help, group, positional}], properties: [{name, unit, help}]}; range is the table's text. The caller frees each; NULL with an error: out of memory. */
+/* The caller frees these; NULL with an error: no memory.
+ * tune_flags_json - the options as an object {name: value}. Names have '_', and an infinity is the
+ * string "inf".
+ * tune_flags_sources_json - their sources {name: "default" | "model defaults" | "run" | "config" |
+ * "flag"}.
+ * tune_flags_changes_json - {"--name": {"was", "now"}} of options that --allow-changed let differ
+ * from the resumed run.
+ * tune_flags_describe - the output of --describe: {program, options: [{name, flag, type, default,
+ * value, source, range, choices, unit, help, group, positional}], properties: [{name, unit,
+ * help}]}. range is the table's text. */
 struct cJSON *tune_flags_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_sources_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_changes_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_describe(const struct tune_flags *flags);
 
-/* tune_flags_help - the text of --help onto stream, at most 100 columns wide. Values in force are
- * shown as defaults. After --help all it is the long text: all options, whole help texts and the
- * measured properties. */
+/* tune_flags_help - print --help, at most 100 columns wide, with current values as defaults. After
+ * --help all it prints all options, whole help texts, and the measured properties. */
 void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *stream);
 
-/* tune_flags_command - the shell command line that repeats this run, into text (cut to size). */
+/* tune_flags_command - the shell command that repeats this run, into text, cut to size; returns
+ * text. */
 const char *tune_flags_command(const struct tune_flags *flags, char *text, size_t size);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* property.h - a number a program reports: the row of its table of measured properties. */
+/* property.h - a row of the table of measured properties: a number that a program reports. */
 #ifndef TUNE_FLAGS_PROPERTY_H
 #define TUNE_FLAGS_PROPERTY_H
 

@@ -1,12 +1,13 @@
-/* logger.h - the lines on the screen, and what the run folder says about the run and when.
+/* logger.h - the lines on the screen, and the contents of the run folder while a run goes on.
  *
  * runs/run_folder.h documents the folder: the description of the run, its metrics, its report.
  *
- * The one component that may print: `#` lines, then one line per logged step; in a terminal a
- * bar drawn in place. Nothing is ever written over: the folder is new, or removed first when
- * that was asked for. Figures count finished steps, never planned ones. Example (a foreign loop):
+ * This is the one component that may print: `#` lines, then one line per logged step. In a terminal
+ * it draws a bar in place. It never overwrites: the folder is new, or was removed first on request.
+ * Figures count finished steps, never planned ones. Example (a foreign loop):
  *
- *     struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "mine", .folder = "runs/a"});
+ *     struct tune_logger_options o = {.program = "mine", .folder = "runs/a"};
+ *     struct tune_logger *log = tune_logger_new(&o);
  *     ... one step, with a record (devices/record.h) ...
  *     tune_logger_metric(log, "accuracy", right / all);      beside the step's loss
  *     tune_logger_step(log, &at, record);
@@ -50,8 +51,8 @@ void tune_logger_free(struct tune_logger *log);
 /* tune_logger_failed - mark the run failed, with the reason; one that ended is left as it is. */
 int tune_logger_failed(struct tune_logger *log, const char *why);
 
-/* tune_logger_held - 0, or -1: the run folder was moved or removed meanwhile, and nothing shall be written under its name. What
- * the logger writes it asks for itself. */
+/* tune_logger_held - 0, or -1 with an error: the run folder was moved or removed meanwhile, so
+ * nothing should be written there. The logger asks this itself before it writes. */
 int tune_logger_held(const struct tune_logger *log);
 
 /* tune_logger_folder - the run folder; borrowed until free. */
@@ -66,119 +67,136 @@ const char *tune_logger_folder(const struct tune_logger *log);
  * warning. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
 int tune_logger_device(struct tune_logger *log, int threads, const char *description);
-int tune_logger_weights(struct tune_logger *log, const char *folder, const struct tune_model_identity *identity);
+int tune_logger_weights(struct tune_logger *log, const char *folder,
+                        const struct tune_model_identity *identity);
 int tune_logger_data(struct tune_logger *log, const char *path, const struct tune_dataset *data);
-int tune_logger_eval_data(struct tune_logger *log, const char *path, const struct tune_dataset *data);
+int tune_logger_eval_data(struct tune_logger *log, const char *path,
+                          const struct tune_dataset *data);
 
-/* Going on with a run (options.resume). tune_logger_new takes hold of its folder (an error: another process has it) and reads
- * the description; until tune_logger_resume nothing there is changed.
- * tune_logger_changed - something is not what it was in the run: 0 and noted in the session where allow_changed, else -1
- *   with kind USAGE, naming what, was and now. In a new run nothing: 0.
- * tune_logger_resume - the metrics are cut back to at->step (with the evaluation at->eval_step, if it was of that step), what
- *   stands is added to the logger's sums, the report and what a killed process left half-written are removed, the description
- *   says that it runs again. -1: the metrics cannot be read that far (nothing was changed then), the files cannot be written. In
- *   a new run there is nothing to do. */
-int tune_logger_changed(struct tune_logger *log, const char *what, const char *was, const char *now);
+/* Resuming a run (options.resume). tune_logger_new reserves the folder and reads the description.
+ * It is an error if another process has it. Nothing there changes until tune_logger_resume.
+ * tune_logger_changed - something differs from the run. With allow_changed it is noted in the
+ * session: 0. Otherwise -1 with kind USAGE; the error says what, was and now. In a new run it does
+ * nothing.
+ * tune_logger_resume - cut the metrics back to at->step, with its evaluation at->eval_step. Add the
+ * remaining ones to the logger's sums. Remove the report and leftovers of a killed process. Mark
+ * the run as running. In a new run it does nothing. -1 with an error: the metrics end earlier
+ * (nothing was changed then), or files cannot be written. */
+int tune_logger_changed(struct tune_logger *log, const char *what, const char *was,
+                        const char *now);
 int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_logger_data_differs - in a run that is gone on with: the training data's file is not the
- * one it had. tune_logger_data_agrees - then, before tune_logger_resume: the rows consumed are
- * what they were (1), are not (0), or that is not known (-1). 0: noted where they are; else as
+/* tune_logger_data_differs - in a resumed run: whether the data file is another one.
+ * tune_logger_data_agrees - then, before tune_logger_resume: tell whether the rows consumed are
+ * unchanged (1), changed (0), or unknown (-1). Unchanged ones are noted: 0. Otherwise as
  * tune_logger_changed. */
 bool tune_logger_data_differs(const struct tune_logger *log);
 int tune_logger_data_agrees(struct tune_logger *log, int64_t rows, int agrees);
 
-/* tune_logger_last_step - the last step that the metrics have. */
+/* tune_logger_last_step - the last step in the metrics. */
 int64_t tune_logger_last_step(const struct tune_logger *log);
 
-/* tune_logger_sync - the metrics so far are on the disk: before a checkpoint that stands on them gets its name. */
+/* tune_logger_sync - sync the metrics to the disk, before a checkpoint that belongs to them gets
+ * its name. */
 int tune_logger_sync(struct tune_logger *log);
 
-/* tune_logger_watch - from now on, for cpu_memory_utilization and gpu_*: what the machine and the GPUs do (profilers/sampler.h).
- * gpus: their PCI bus ids, separated by commas; NULL: none, and their figures are 0. A loop that does not call it reports
- * the memory in use at its end. -1: no thread. */
+/* tune_logger_watch - start to sample machine and GPUs (profilers/sampler.h), for
+ * cpu_memory_utilization and gpu_*. gpus: PCI bus ids separated by commas; NULL: none, and their
+ * figures are 0. Without this call, the memory in use at the end is reported. -1 with an error: no
+ * thread. */
 int tune_logger_watch(struct tune_logger *log, const char *gpus);
 
-/* tune_logger_planned - the steps planned, into the description. -1: no memory. */
+/* tune_logger_planned - put the planned steps into the description. -1 with an error: no memory. */
 int tune_logger_planned(struct tune_logger *log, int64_t steps);
 
-/* tune_logger_run - all of that for a training run: device, model, weights, data, steps planned, memory. Sets model_load_time
- * and lets the report know the model's FLOPs; makes the profiler of --profile. plan NULL: no line about memory. All are borrowed
- * until tune_logger_report; the device must outlive the logger. */
-int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
-                    const struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan);
+/* tune_logger_run - all of the above for a training run: device, model, weights, data, planned
+ * steps, memory. It sets model_load_time, tells the report the model's FLOPs, and makes the
+ * profiler of --profile. plan NULL: no line about memory. All are borrowed until
+ * tune_logger_report; the device must outlive the logger. */
+int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags,
+                    struct tune_model *model,
+                    const struct tune_dataset *data, const struct tune_loader *load,
+                    const struct tune_memory_plan *plan);
 
-/* tune_logger_memory - the memory plan: a line, a member "memory" {part: bytes} of the description, estimated_memory_bytes. */
+/* tune_logger_memory - log the memory plan: a line, "memory" {part: bytes} in the description, and
+ * estimated_memory_bytes. */
 int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *plan);
 
-/* tune_logger_say - a line of your own; in a terminal it stands above the bar. */
+/* tune_logger_say - print a line of your own; in a terminal it stands above the bar. */
 int tune_logger_say(struct tune_logger *log, const char *format, ...) TUNE_PRINTF(2, 3);
 
-/* tune_logger_metric - a number of your own for the step at hand: into its line of the metrics, so also into metrics.csv,
- * TensorBoard and `runs plot --metric name`. Call it before the step's tune_logger_step (or _record). A second value for the
- * same name in one step replaces the first. -1: the name is empty, longer than 47 bytes, holds anything but letters, digits
- * and _ - . /, or is one of the logger's own; the value is not finite; more than 48 in one step. */
+/* tune_logger_metric - add a number of your own to the current step's line of metrics. So
+ * metrics.csv, TensorBoard and `runs plot --metric name` have it. Call it before tune_logger_step
+ * or _record. A second value for a name replaces the first. -1 with an error: a bad name (empty,
+ * over 47 bytes, other characters than letters, digits and _ - . /, or one of the logger's own), a
+ * value that is not finite, or more than 48 in one step. */
 int tune_logger_metric(struct tune_logger *log, const char *name, double value);
 
-/* One finished step. Counts are this step's own. */
+/* A finished step. Counts are of this step alone. */
 struct tune_step_record {
     int64_t step;            /* 1, 2, ... */
-    int64_t rows, tokens;    /* rows consumed, their tokens */
+    int64_t rows, tokens;    /* rows consumed, and their tokens */
     int64_t padded_tokens;   /* positions computed */
     double labels;           /* trained tokens */
-    double epoch;            /* after it */
-    double loss_sum;         /* before its division: -log p summed over the labels, nats, or a recipe's own */
-    double divisor;          /* what loss_sum is divided by for "loss"; 0: labels */
+    double epoch;            /* epochs done after it */
+    double loss_sum;         /* loss before division: sum of -log p, nats, or a recipe's own */
+    double divisor;          /* divisor of loss_sum for "loss"; 0: labels */
     double grad_norm, lr;
-    bool not_finite;         /* the loss or the gradient was; the step left the weights alone */
+    bool not_finite;         /* loss or gradient was not finite; the weights are unchanged */
     struct tune_moment begin, end;
 };
 
-/* tune_logger_record - one object into the metrics; a line, or the bar, if at->step is this step. at: for planned_steps.
- * -1: the step was not finite (the run diverged: says at which step, and what to do), or a file cannot be written. */
-int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r);
+/* tune_logger_record - log a finished step: an object in the metrics, and a line or the bar if
+ * at->step is this step. at gives planned_steps. -1 with an error: the step was not finite (with
+ * the step, and what to do), or a file cannot be written. */
+int tune_logger_record(struct tune_logger *log, const struct tune_progress *at,
+                       const struct tune_step_record *r);
 
-/* tune_logger_step - the step at->step was handed to the device. Each options.log_every steps (--log-every) the finished ones
- * are logged; the others wait in the record, which is borrowed until free. Tells the profiler of --profile, too.
- * tune_logger_catch_up - log every finished step now, through tune_logger_record; waits for the device. Evaluations and
- * checkpoints call it, so their lines follow their step's. At the run's end (at->finished, at->stopped) the profile as well. */
-int tune_logger_step(struct tune_logger *log, const struct tune_progress *at, struct tune_record *record);
+/* tune_logger_step - the step at->step is queued on the device. Every options.log_every steps the
+ * finished ones are logged; the others wait in the record. It must outlive the logger. Also tells
+ * the profiler of --profile.
+ * tune_logger_catch_up - wait for the device and log every finished step now. Evaluations and
+ * checkpoints call it, so their lines follow their step's. At the run's end it also finishes the
+ * profile. */
+int tune_logger_step(struct tune_logger *log, const struct tune_progress *at,
+                     struct tune_record *record);
 int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_logger_settle - in a profile, what was done since tune_logger_step belongs to that step: behind an evaluation or a save. */
+/* tune_logger_settle - in a profile, count what was done since tune_logger_step to that step. Call
+ * it after an evaluation or a save. */
 void tune_logger_settle(struct tune_logger *log);
 
-/* tune_logger_evaluation - at->eval_loss of at->eval_step: an object {step, eval_loss, eval_perplexity} and a line. */
+/* tune_logger_evaluation - log at->eval_loss of at->eval_step: an object {step, eval_loss,
+ * eval_perplexity} and a line. */
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_logger_proof - what was saved at that step computes, merged into its base, what base and adapter do but for difference: a
- * line, and merge_difference where that is declared. -1: it is not finite. */
+/* tune_logger_proof - log how far the saved adapter, merged into its base, is from base and
+ * adapter: a line, and merge_difference if that is declared. -1 with an error: it is not finite. */
 int tune_logger_proof(struct tune_logger *log, int64_t step, double difference);
 
-/* tune_logger_flops - model FLOPs of training on one token in rows of T tokens are per_token + per_length * T, for
- * model_flops_per_second. */
+/* tune_logger_flops - set the model FLOPs per trained token in rows of T tokens: per_token +
+ * per_length * T. For model_flops_per_second. */
 void tune_logger_flops(struct tune_logger *log, double per_token, double per_length);
 
-/* tune_logger_property - a measured property for the report; setting it again replaces the value.
- * -1: not declared in the program's table, or not finite. */
+/* tune_logger_property - set a measured property for the report, or replace its value. -1 with an
+ * error: the program's table does not declare it, or it is not finite. */
 int tune_logger_property(struct tune_logger *log, const char *name, double value);
 
-/* tune_logger_report - logs what is left (tune_logger_catch_up) and what the data set met: rows read, cut to max_length, left out
- * for one of three reasons (no trained token, all of them cut away, bad). Then the standard training properties this logger
- * knows (those the program declares), the report, the closing lines, and the status: "finished" (with a reason
- * where it was an early stop), "stopped", why and where, or "diverged": the run came to its end,
- * and the losses of its steps rose (trend.h). Then at->diverged is set. Runs whose end is not
- * saved (options.unsaved) are measurements of speed and never that. Figures of a resumed run are
- * of all its steps, those of earlier processes as the metrics have them; the time between
- * processes does not count, and what is measured of a process (its memory, its processor time) is
- * this one's. Properties set through tune_logger_property stand as they were set; declared ones
- * without a value are left out. -1 also where the data file was changed meanwhile. */
+/* tune_logger_report - log what is left (tune_logger_catch_up) and what the data set met: rows
+ * read, cut, and left out by reason. Then write the properties that the program declares, the
+ * report and the closing lines. The status is "finished" (with a reason if it was an early stop),
+ * "stopped" (why and where) or "diverged".
+ * Diverged means that the run reached its end, but its losses rose (trend.h); at->diverged is set.
+ * Runs that are not saved (options.unsaved) measure speed and never diverge.
+ * Figures of a resumed run count all its steps. The time between processes does not count. Memory
+ * and processor time are those of this process. Properties set by tune_logger_property stay;
+ * declared ones without a value are left out. -1 with an error also if the data file changed
+ * meanwhile. */
 int tune_logger_report(struct tune_logger *log, struct tune_progress *at);
 
-/* tune_get_logger - by --output, --overwrite, --log-every, --logger, --stop-after-seconds, --until-stable, --save, --resume,
- * --allow-changed; the description
- * gets argv, the command line and every option with its source. Refuses to remove a folder that holds --model, --dataset,
- * --eval-dataset or --config. */
+/* tune_get_logger - the logger that the options describe. The description gets argv, the command
+ * line and every option with its source. It refuses to remove a folder that holds the model, the
+ * data or a config file. */
 struct tune_logger *tune_get_logger(const struct tune_flags *flags);
 
 #ifdef __cplusplus

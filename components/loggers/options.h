@@ -17,11 +17,11 @@ enum { TUNE_WRITE_CSV = 1, TUNE_WRITE_TENSORBOARD = 2 };
 struct tune_logger_options {
     const char *program;       /* "finetune_full" */
     const char *folder;        /* the run folder to make; NULL: runs/<program>-<date>-<time> */
-    bool overwrite;            /* first remove folder, if it is a run folder or
-                                  empty */
+    /* first remove folder, if it is a run folder or empty */
+    bool overwrite;
     int log_every;             /* steps between lines; 0: 1. the metrics have every step anyway */
-    const struct tune_property *properties; /* declared ones, up to a row without a name; NULL:
-                                               none. Borrowed */
+    /* declared ones, up to a row without a name; NULL: none. Borrowed */
+    const struct tune_property *properties;
     const struct cJSON *settings; /* members for the top of the description, copied; NULL: none */
     bool resume;               /* folder is a run's, to go on with: see tune_logger_resume */
     bool allow_changed;        /* go on though things have changed: see tune_logger_changed */
@@ -31,12 +31,12 @@ struct tune_logger_options {
     double stop_after_seconds; /* for the ETA; <= 0: none */
     double until_stable;       /* percent, see stable; <= 0: none */
     bool *stable;              /* NULL, or set to true when the speed of steps is known that well */
-    bool unsaved;              /* the run's end is not saved: the last lines do not say how to go on
-                                  */
+    /* the run's end is not saved: the last lines do not say how to go on */
+    bool unsaved;
     FILE *stream;              /* for lines; NULL: stdout */
-    volatile int *stop_signal; /* NULL: a stream that cannot be written is an error. Else, after the
-                                  first step, SIGPIPE is noted here and the run stops as by a signal
-                                  */
+    /* NULL: a stream that cannot be written is an error. Else, after the first step, SIGPIPE is
+     * noted here and the run stops as by a signal */
+    volatile int *stop_signal;
     /* told of the logger, so that the run folder says why a program failed; NULL: not */
     struct tune_failure *failure;
     bool quiet;                /* no lines at all */

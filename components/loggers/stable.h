@@ -1,12 +1,13 @@
-/* stable.h - how fast steps are once they have warmed up, and how surely that is known.
+/* stable.h - the speed of steps after warm-up, and its confidence interval.
  *
- * Which steps are warm-up: those whose removal leaves the mean of the others best known (MSER), at most half of them. The
- * speed is the tokens of the others over their time, which is their mean weighted by time, with a 95 % confidence
- * interval: the variance of a ratio, Student's t, and fewer degrees of freedom where a step is like the one before. With
- * fewer than ten steps behind the warm-up, or where it may not be over, there is no answer.
+ * MSER decides which steps are warm-up. It drops the steps whose removal gives the smallest
+ * standard error of the mean, at most half of them. The speed is the tokens of the other steps over
+ * their time. Its 95 % confidence interval uses the variance of a ratio and Student's t. Where a
+ * step resembles the one before, there are fewer degrees of freedom. There is no answer with fewer
+ * than ten steps after warm-up, or if warm-up may not be over.
  *
- * Sources: MSER: White 1997, Simulation 69(6). Ratio: Cochran 1977, chapter 6. Effective number of correlated steps:
- * Bayley & Hammersley 1946.
+ * Sources. MSER: White 1997, Simulation 69(6). Ratio: Cochran 1977, chapter 6. Effective number of
+ * correlated steps: Bayley & Hammersley 1946.
  *
  *     struct tune_stable s = {0};
  *     tune_stable_add(&s, tokens, seconds);                 each step
@@ -23,22 +24,24 @@ extern "C" {
 
 enum { TUNE_STABLE_ROOM = 2048, TUNE_STABLE_LEAST = 10 };
 
-/* Steps as they came; when there is no room left, two together, then four, ... */
+/* Steps in order. When there is no room left, two become one entry, then four, ... */
 struct tune_stable {
-    int count, steps_each, partial; /* entries; steps in each; steps in the one that is not full yet, entry [count] */
+    /* entries; steps per entry; steps in the incomplete entry [count] */
+    int count, steps_each, partial;
     double tokens[TUNE_STABLE_ROOM], seconds[TUNE_STABLE_ROOM];
 };
 
 struct tune_stable_speed {
-    double mean, half_width; /* tokens/s; of the 95 % confidence interval */
-    int64_t warm_up, steps;  /* left out, counted; steps 0: no answer */
+    double mean, half_width; /* tokens/s; half of its 95 % confidence interval */
+    int64_t warm_up, steps;  /* steps left out, and counted; steps 0: no answer */
 };
 
-/* tune_stable_add - a step; one of no time or no tokens is left out. tune_stable_speed - what is known now. */
+/* tune_stable_add - add a step. A step without time or tokens is left out.
+ * tune_stable_speed - the speed so far. */
 void tune_stable_add(struct tune_stable *s, double tokens, double seconds);
 struct tune_stable_speed tune_stable_speed(const struct tune_stable *s);
 
-/* tune_student_t - the two-sided 95 % quantile of Student's t with that many degrees of freedom, at least 1. */
+/* tune_student_t - two-sided 95 % quantile of Student's t, for at least 1 degree of freedom. */
 double tune_student_t(int freedom);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* state.h - what is behind struct tune_logger; for the files of this folder only.
  *
- * A logger that goes on with a run first only reads: until tune_logger_resume nothing in the folder is changed, so whatever
- * is refused before that leaves the run as it was. */
+ * A logger that goes on with a run first only reads: until tune_logger_resume nothing in the folder
+ * is changed, so whatever is refused before that leaves the run as it was. */
 #ifndef TUNE_LOGGERS_STATE_H
 #define TUNE_LOGGERS_STATE_H
 
@@ -22,10 +22,12 @@ struct tune_own_metric {
 };
 
 struct tune_logger {
-    struct tune_logger_options options; /* of its strings only source is used after tune_logger_new, by tune_logger_resume */
+    /* of its strings only source is used after tune_logger_new, by tune_logger_resume */
+    struct tune_logger_options options;
     struct tune_run_writer run; /* its before: NULL in a new run */
     bool waiting;         /* resumed, and tune_logger_resume not called yet */
-    bool run_changed;     /* since the folder says so it was written; it is written again at the next step */
+    /* since the folder says so it was written; it is written again at the next step */
+    bool run_changed;
     bool ended;           /* reported or failed */
     struct tune_writers *writers;
     struct tune_line line;
@@ -42,7 +44,8 @@ struct tune_logger {
     /* finished steps of all sessions */
     int64_t steps, rows, tokens, padded_tokens, last_step;
     int64_t written_step; /* the last one whose line is written */
-    double past_s;        /* of the sessions before, from their first steps' begins to their last ones' ends */
+    /* of the sessions before, from their first steps' begins to their last ones' ends */
+    double past_s;
     double loss_first, loss_last;
     struct tune_trend trend;
     /* of this session */
@@ -75,30 +78,36 @@ bool tune_logger_put_message(struct tune_logger *log, struct cJSON *object, cons
 /* tune_logger_header - a `#` line; the description changed. */
 int tune_logger_header(struct tune_logger *log, const char *key, const char *text);
 
-/* tune_logger_declared - the row of the program's table, or -1. tune_logger_know - a property this logger knows: if the program
- * declares it and has not set it itself, and it is finite.
- * tune_logger_elapsed - seconds of the steps of all sessions, what lies between them in each included.
+/* tune_logger_declared - the row of the program's table, or -1. tune_logger_know - a property this
+ * logger knows: if the program declares it and has not set it itself, and it is finite.
+ * tune_logger_elapsed - seconds of the steps of all sessions, what lies between them in each
+ * included.
  * tune_logger_see_memory - for peak_anonymous_bytes. */
 int tune_logger_declared(const struct tune_logger *log, const char *name);
 void tune_logger_know(struct tune_logger *log, const char *name, double value);
 double tune_logger_elapsed(const struct tune_logger *log);
 void tune_logger_see_memory(struct tune_logger *log);
 
-/* tune_logger_put_metrics - the held numbers of that step into its line, and no longer held. tune_logger_stamp_metrics - those of
- * the step at hand are of this one. */
+/* tune_logger_put_metrics - the held numbers of that step into its line, and no longer held.
+ * tune_logger_stamp_metrics - those of the step at hand are of this one. */
 bool tune_logger_put_metrics(struct tune_logger *log, struct cJSON *line, int64_t step);
 void tune_logger_stamp_metrics(struct tune_logger *log, int64_t step);
 
-/* tune_logger_counts - a note: what log->data met in this process. -1 also where its file was changed meanwhile.
- * tune_logger_profile - a step has ended, or with at NULL the last one: when the profiler is done, its table and files. */
+/* tune_logger_counts - a note: what log->data met in this process. -1 also where its file was
+ * changed meanwhile.
+ * tune_logger_profile - a step has ended, or with at NULL the last one: when the profiler is done,
+ * its table and files. */
 int tune_logger_counts(struct tune_logger *log);
 int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_logger_compare - a member of the description as a text (inner: of the object member), now and in the run that is resumed: 0 where
- * they are equal, the run is new or the member was not there; else as tune_logger_changed. what: how messages name it.
+/* tune_logger_compare - a member of the description as a text (inner: of the object member), now
+ * and in the run that is resumed: 0 where they are equal, the run is new or the member was not
+ * there; else as tune_logger_changed. what: how messages name it.
  * tune_logger_warn_of - a note where they differ. */
-int tune_logger_compare(struct tune_logger *log, const char *member, const char *inner, const char *what);
-int tune_logger_warn_of(struct tune_logger *log, const char *member, const char *inner, const char *what);
+int tune_logger_compare(struct tune_logger *log, const char *member, const char *inner,
+                        const char *what);
+int tune_logger_warn_of(struct tune_logger *log, const char *member, const char *inner,
+                        const char *what);
 
 /* tune_logger_compare_file - the same of a data file's fingerprint, size and time of change.
  * option: what messages call it. */

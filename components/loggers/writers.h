@@ -1,13 +1,13 @@
-/* writers.h - a run's metrics in the formats that other programs read. The metrics of the run folder
+/* writers.h - a run's metrics in formats of other programs. The metrics of the run folder
  * (runs/run_folder.h) are the truth; these files are made from their lines.
  *
- *     <run>/metrics.csv                        one row for each line; the logger's columns, then the recipe's
+ *     <run>/metrics.csv                    one row per line; the logger's columns, then the recipe's
  *     <run>/events.out.tfevents.<time>.<host>.<pid>.<n>     TensorBoard
  *
- * At a name that has no column yet, metrics.csv is made again with one more. A run that goes
- * on opens them after it has cut the metrics to the step it begins with: metrics.csv is made
- * again from it (or removed, if nobody goes on with it), and TensorBoard gets one more file that says from which step on the earlier
- * ones do not hold. */
+ * A name without a column makes metrics.csv again, with one more column. A resumed run opens these
+ * files after it has cut the metrics. metrics.csv is then made again, or removed if it is not
+ * wanted. TensorBoard gets another file, which says from which step on the earlier ones are
+ * void. */
 #ifndef TUNE_LOGGERS_WRITERS_H
 #define TUNE_LOGGERS_WRITERS_H
 
@@ -17,15 +17,17 @@
 
 struct tune_writers;
 
-/* tune_writers_open - what: a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD (logger.h); 0 is fine. last_step: of the metrics
- * as they lie in folder; 0 for a new run. NULL with an error: a file that cannot be written, a line that is none. */
+/* tune_writers_open - open the files. what: a sum of TUNE_WRITE_CSV and TUNE_WRITE_TENSORBOARD; 0
+ * is fine. last_step: the last one in the metrics; 0 for a new run. NULL with an error: a file
+ * cannot be written, or a line is bad. */
 struct tune_writers *tune_writers_open(const char *folder, unsigned what, int64_t last_step);
 void tune_writers_free(struct tune_writers *w);
 
-/* tune_writers_column - whether the logger itself writes a number of that name. */
+/* tune_writers_column - whether the logger itself writes a number with that name. */
 bool tune_writers_column(const char *name);
 
-/* tune_writers_line - one more line of the metrics (without the newline), to every file at once. NULL is fine. */
+/* tune_writers_line - write one line of the metrics, without its newline, to every file. NULL is
+ * fine. */
 int tune_writers_line(struct tune_writers *w, const char *text, size_t size);
 
 #endif

@@ -1,4 +1,5 @@
-/* resume_point.h - a run folder and the checkpoint in it to go on from, found by what --resume says.
+/* resume_point.h - a run folder and the checkpoint in it to go on from, found by what --resume
+ * says.
  *
  *     struct tune_resume_point at;
  *     if (tune_resume_find("runs/first", &at) < 0) ...      its newest checkpoint

@@ -40,7 +40,8 @@ enum tune_run_state {
     TUNE_RUN_UNFINISHED, /* its program ended without saying how */
     TUNE_RUN_DIVERGED,   /* came to its end with a loss far above that of its begin */
     TUNE_RUN_STALLED,    /* a process holds it, but has been silent for long (see tune_run_open) */
-    TUNE_RUN_DEAD,       /* it says it runs, but no process does: killed, or the machine went down */
+    /* it says it runs, but no process does: killed, or the machine went down */
+    TUNE_RUN_DEAD,
     TUNE_RUN_ABSENT,     /* nothing there yet; only of tune_run_follow */
     TUNE_RUN_BROKEN,     /* its files do not make sense; reason says which and where */
     TUNE_RUN_STATES,
@@ -58,10 +59,12 @@ struct tune_run {
     char name[256];              /* the folder's last name */
     enum tune_run_state state;
     char reason[1024];           /* why it ended so, what is broken; "": nothing to say */
-    struct cJSON *run, *report;  /* run.json, report.json; NULL: not there or unreadable. The run's */
+    /* run.json, report.json; NULL: not there or unreadable. The run's */
+    struct cJSON *run, *report;
     double started_s, ended_s;   /* first begin, last end, seconds since 1970; 0: unknown */
     int64_t step, planned_steps; /* last finished one; planned 0: unknown */
-    double seconds;              /* from the first step's begin to the last one's end, sessions added up; 0: no step */
+    /* from the first step's begin to the last one's end, sessions added up; 0: no step */
+    double seconds;
     double tokens_per_s;         /* over all of that; NAN: no step */
     double loss, eval_loss, best_eval_loss; /* last, last, lowest; NAN: none */
     int64_t best_eval_step;      /* -1: none */
@@ -75,8 +78,8 @@ struct tune_run {
 bool tune_run_is(const char *folder);
 bool tune_run_held(const char *folder);
 
-/* tune_run_open - read it. NULL with an error: no such folder, no run in it, no memory. Anything else
- * that is wrong makes it BROKEN; what could be read before that is there.
+/* tune_run_open - read it. NULL with an error: no such folder, no run in it, no memory. Anything
+ * else that is wrong makes it BROKEN; what could be read before that is there.
  *
  * A run that says it runs may have been killed. The lock on its metrics decides where the run's
  * machine is this one. Without locks its process id decides. On another machine its age decides.
@@ -97,10 +100,11 @@ bool tune_run_ended(const struct tune_run *r);
 /* tune_run_series - the values of that name, or NULL. */
 const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name);
 
-/* tune_run_axis - where the points of a series stand when not the steps are counted but, up to each of them, "time" (the
- * elapsed seconds), "tokens" or "epoch"; "step" is fine too. [count] doubles, the caller's to free. NULL with an error:
- * the run has no such numbers. */
-double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *series, const char *what);
+/* tune_run_axis - where the points of a series stand when not the steps are counted but, up to each
+ * of them, "time" (the elapsed seconds), "tokens" or "epoch"; "step" is fine too. [count] doubles,
+ * the caller's to free. NULL with an error: the run has no such numbers. */
+double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *series,
+                      const char *what);
 
 /* A checkpoint that lies in the folder. */
 struct tune_run_checkpoint {
@@ -108,25 +112,30 @@ struct tune_run_checkpoint {
     bool best, final;  /* what the links of these names point at */
 };
 
-/* tune_run_checkpoints - those of the run, steps ascending, the caller's to free. How many, or -1 with an error. */
+/* tune_run_checkpoints - those of the run, steps ascending, the caller's to free. How many, or -1
+ * with an error. */
 int tune_run_checkpoints(const struct tune_run *r, struct tune_run_checkpoint **checkpoints);
 
-/* tune_run_state_name - "running", "finished", ...; tune_run_state_from - the state of that name, or -1. */
+/* tune_run_state_name - "running", "finished", ...; tune_run_state_from - the state of that name,
+ * or -1. */
 const char *tune_run_state_name(enum tune_run_state state);
 int tune_run_state_from(const char *name, size_t size);
 
-/* tune_runs_open - the runs that the given paths mean, in their order: a run folder itself; a folder of run folders, each of
- * them in the order of their names; a name that is neither is looked for in runs/. count 0: the folder runs. *runs and its
- * runs become the caller's (tune_runs_free). Returns how many, 0 for a folder without any, or -1: a path that is nothing of
- * this, no memory. */
+/* tune_runs_open - the runs that the given paths mean, in their order: a run folder itself; a
+ * folder of run folders, each of them in the order of their names; a name that is neither is looked
+ * for in runs/. count 0: the folder runs. *runs and its runs become the caller's (tune_runs_free).
+ * Returns how many, 0 for a folder without any, or -1: a path that is nothing of this, no
+ * memory. */
 int tune_runs_open(struct tune_run ***runs, const char *const *paths, int count);
 void tune_runs_free(struct tune_run **runs, int count);
 
-/* tune_run_option - the option of that name in run.json as text, into text, which is returned (cut to size); NULL: it has none. */
+/* tune_run_option - the option of that name in run.json as text, into text, which is returned (cut
+ * to size); NULL: it has none. */
 const char *tune_run_option(const struct tune_run *r, const char *name, char *text, size_t size);
 
-/* tune_runs_differing - the names of the options that are not the same in all of these runs, those that say where a run
- * writes and when it logs left out. names become the caller's (free; the texts are the runs'). Returns how many, or -1. */
+/* tune_runs_differing - the names of the options that are not the same in all of these runs, those
+ * that say where a run writes and when it logs left out. names become the caller's (free; the texts
+ * are the runs'). Returns how many, or -1. */
 int tune_runs_differing(struct tune_run *const *runs, int count, const char ***names);
 
 #ifdef __cplusplus
