@@ -113,10 +113,13 @@ static void follow(void **state)
     assert_true(r->state == TUNE_RUN_ABSENT && !tune_run_ended(r) && r->best_eval_step == -1);
     assert_string_equal(r->name, "f");
     assert_int_equal(tune_run_update(r), 0);
-    make("live/f", "running", NULL);
-    FILE *f = fopen("live/f/metrics.jsonl", "a");
+    assert_ok(tune_file_make_folder("live/f"));
+    FILE *f = fopen("live/f/metrics.jsonl", "a"); /* the first file of a run */
     assert_int_equal(flock(fileno(f), LOCK_EX), 0);
     assert_int_equal(tune_run_update(r), 1);
+    assert_true(r->state == TUNE_RUN_RUNNING && !*r->reason);
+    make("live/f", "running", NULL);
+    assert_int_equal(tune_run_update(r), 0);
     assert_true(r->state == TUNE_RUN_RUNNING && r->step == 0 && !tune_run_series(r, "loss"));
     put(f, "{\"step\":1,\"loss\":4,\"elapsed_s\":1,\"tok"); /* half a line does not count */
     assert_int_equal(tune_run_update(r), 0);

@@ -23,35 +23,106 @@ is "no runs yet: said, not an error" shows '^# no runs in runs/' "$runs" list
 is "a run" train slow --lr 1e-4 --max-steps 40 --eval-every 10
 sleep 1 # run.json tells the start to the second
 is "and another" train "fast and long" --lr 3e-3 --max-steps 60 --eval-every 10
-is "list: state, steps and the options in which they differ" shows '^slow +finished +40/40 +[0-9.]+ +[0-9.]+ .*lr=0\.0001 max_steps=40' "$runs" list
+is "list: state, steps and the options in which they differ" shows '^slow +finetune_full +finished +40/40 +[0-9.]+ +[0-9.]+ .*lr=0\.0001 max_steps=40$' "$runs" list
 is "in order of their start" eval '"$runs" list >a && sed -n 2p a | grep -q "^slow" && sed -n 3p a | grep -q "^fast and long  "'
 is "by loss, reversed" eval '"$runs" list --sort loss --reverse >a && sed -n 2p a | grep -q "^slow"'
 is "only in some states" eval '"$runs" list --state failed,dead >a && test $(wc -l <a) = 1'
 refused "a state that is none" 2 '"slow" is no state' "$runs" list --state finished,slow
-is "compare: figures and the options that differ, nothing else" eval '"$runs" compare slow "fast and long" >a && grep -qE "^option +lr +0.0001 +0.003$" a && grep -qE "^figure +step +40 +60$" a && ! grep -q "batch_size" a'
-is "show: options and where each came from, checkpoints" eval '"$runs" show slow >a && grep -qE "^  lr +0\.0001  \(flag\)$" a && grep -qE "^  checkpoint-40 .* MB, best, final$" a && grep -qE "^  training_steps +40$" a'
+is "compare: figures and the options that differ, nothing else" eval '"$runs" compare slow "fast and long" >a && grep -qE "^option +lr +0.0001 +0.003$" a && grep -qE "^figure +step +steps +40 +60$" a && grep -qE "^report +train_runtime +s +[0-9]" a && ! grep -q "batch_size" a'
+is "show: options and where each came from, checkpoints" eval '"$runs" show slow >a && grep -qE "^  lr +0\.0001  \(flag\)$" a && grep -qE "^  checkpoint-40 .* MB, best, final$" a && grep -qE "^  training_steps +40 steps$" a'
+
+# A machine without a GPU reports gpu_power_watts_avg 0; a GPU's run of another day does not.
+is "no rows of a GPU that is not there" eval 'grep -q gpu_power runs/slow/report.json && ! grep -q gpu a && "$runs" compare slow "fast and long" >a && ! grep -q gpu a'
+cp -r runs/slow runs/gpu && sed -i 's|"device":.*|"device": "cuda",|' runs/gpu/run.json
+is "one that is there has rows, in its own column" eval '"$runs" show gpu >a && grep -qE "^  gpu_power_watts_avg +0 W$" a && "$runs" compare slow gpu --output-format csv >a && grep -qE "^report,gpu_power_watts_avg,W,,0" a'
+rm -r runs/gpu
+is "a run with another option" train clipped --lr 1e-4 --max-steps 40 --clip-norm 2 --no-save
+is "list: options at their defaults are left out" eval '"$runs" list >a && grep -qE "^clipped .*[ =0-9]clip_norm=2( |$)" a && ! grep -qE "^slow .*clip_norm" a'
+is "also those of a run that was gone on with" eval 'sed -i "s/\"clip_norm\":[[:space:]]*\"default\"/\"clip_norm\": \"run\"/" "runs/fast and long/run.json" && grep -q "\"clip_norm\": \"run\"" "runs/fast and long/run.json" && "$runs" list >a && ! grep -qE "^(slow|fast).*clip_norm" a'
+rm -r runs/clipped
 
 # ---- alive, killed, broken ----
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 48 --threads 1 --epochs 100000 --output runs/live >/dev/null 2>&1 &
 pid=$!
 i=0
 while [ ! -s runs/live/metrics.jsonl ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
-is "a live one is running" shows '^live +running +[0-9]+/' "$runs" list
+is "a live one is running" shows '^live +finetune_full +running +[0-9]+/' "$runs" list
+is "watch --once shows it, and nothing that has ended" eval '"$runs" watch --once >a && grep -qE "^live +running +step +[0-9]+/[0-9]+ +[0-9]+%  ETA [0-9:]+  [0-9]+ tokens/s  finetune_full$" a && grep -qE "^  loss [0-9.]+ " a && ! grep -q slow a'
+widest() { awk -v most="$1" 'length > most { print; bad = 1 } END { exit bad }'; }
+narrow() { for w in 1 2 5 9 20 33 47 61 80; do "$runs" watch --once live --ascii --width $w | widest $((w > 1 ? w - 1 : 1)) || return 1; done; }
+is "no line is wider than the terminal" narrow
+timeout 30 "$runs" watch live --interval 0.2 >watched 2>&1 &
+watcher=$!
+sleep 1
 kill -9 $pid
 wait $pid 2>/dev/null
-is "killed, it is dead" shows '^live +dead +[0-9]+/' "$runs" list
+is "a watch of it that is no terminal prints lines, and ends with the run" eval 'wait $watcher && grep -qE "^live \| running \| step +[0-9]+/" watched && tail -n 1 watched | grep -qE "^live \| dead .*no process holds the folder" && ! LC_ALL=C grep -q "$(printf "\033")" watched'
+is "killed, it is dead" shows '^live +finetune_full +dead +[0-9]+/' "$runs" list
 is "and the list says so below" grep -q '^# live: run.json says it runs, but no process holds the folder' shown
 cp -r runs/slow runs/torn && printf '{"step":41,"lo' >>runs/torn/metrics.jsonl
 cp -r runs/slow runs/cut && head -c 100 runs/slow/run.json >runs/cut/run.json
 mkdir runs/bare runs/odd && echo '{"status":"running"}' >runs/bare/run.json && echo 'x' >runs/odd/notes.txt
 printf '{"step":1,"loss":1}\nnonsense\n' >runs/bare/metrics.jsonl
-is "broken ones do not end the list" shows '^slow +finished' "$runs" list
+is "broken ones do not end the list" shows '^slow +finetune_full +finished' "$runs" list
 is "each says what is wrong" eval 'grep -q "^# torn: metrics.jsonl: its last line is torn" shown && grep -q "^# cut: runs/cut/run.json:[0-9]*:[0-9]*: the JSON ends here" shown && grep -q "^# bare: runs/bare/metrics.jsonl:2:1: " shown'
 is "what is no run folder is not among them" eval '! grep -q odd shown'
 refused "unless it is named" 1 "neither a run folder" "$runs" list runs/odd
 refused "a run that is not there" 1 "no such run" "$runs" show gone
 refused "show without a run" 2 "which run" "$runs" show
-refused "an unknown command" 2 "expected one of list|show|compare|plot" "$runs" watch
+refused "an unknown command" 2 "expected one of list|show|compare|plot|watch" "$runs" look
+
+# ---- watched live ----
+is "watch shows what ended, once" eval 'timeout 20 "$runs" watch slow cut >a && grep -qE "^slow \| finished \| step 40/40 \| 100%" a && grep -qE "^cut \| broken .*the JSON ends here" a && test $(wc -l <a) = 2'
+is "a signal ends it" eval 'timeout --preserve-status 1 "$runs" watch none-yet >a; test $? = 143 && grep -q "^none-yet | absent" a'
+cat >terminal.py <<'PY'
+# terminal.py ROWS COLUMNS SECONDS COMMAND... - in a terminal; ^C after SECONDS; its screen's lines, then its exit code
+import fcntl, os, pty, re, select, struct, sys, termios, time
+rows, columns, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    os.environ.update(TERM="xterm", LC_ALL="C")
+    os.execv(sys.argv[4], sys.argv[4:])
+out, begin, sent, frames = b"", time.time(), False, 0
+while True:
+    if select.select([fd], [], [], 0.05)[0]:
+        try: data = os.read(fd, 65536)
+        except OSError: break
+        if not data: break
+        out += data
+    if time.time() - begin > seconds and not sent:
+        os.write(fd, b"\x03")
+        sent = True
+screen, y, x = [""], 0, 0
+for t in re.findall(r"\x1b\[\d*[A-Z]|\r|\n|[^\x1b\r\n]+|\x1b", out.decode("utf-8", "replace")):
+    if t == "\n":
+        y += 1
+        if y == len(screen): screen.append("")
+    elif t == "\r": x = 0
+    elif t.endswith("A") and t[0] == "\x1b":
+        y, frames = y - int(t[2:-1]), frames + 1
+        assert y >= 0, "above the screen"
+    elif t == "\x1b[K": screen[y] = screen[y][:x]
+    elif t == "\x1b[J": del screen[y + 1:]; screen[y] = screen[y][:x]
+    else:
+        assert t[0] != "\x1b", repr(t)
+        screen[y] = screen[y][:x].ljust(x) + t + screen[y][x + len(t):]
+        x += len(t)
+        assert x < columns, ("wraps", t)
+assert len(screen) <= rows, len(screen)
+print("\n".join(screen))
+print("frames", frames, "exit", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+long() { sleep "$2"; exec "$BUILD/finetune_full" --model model --dataset "$data" --max-length 48 --batch-size 64 --threads 1 --epochs 100000 --output "$1" >/dev/null 2>&1; }
+long runs/one 0 & one=$!
+long runs/two 1 & two=$!
+i=0
+while [ ! -s runs/one/metrics.jsonl ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
+is "in a terminal it draws in place, with a run that begins meanwhile; ^C ends it cleanly" eval 'timeout 30 $PYTHON terminal.py 24 60 3 "$runs" watch >a && grep -qE "^frames ([3-9]|1[0-9]) exit 130$" a && grep -cE "^(one|two) +running +step" a | grep -qx 2 && test $(wc -l <a) = 6'
+is "a small one shows what fits, and how many more there are" eval 'timeout 30 $PYTHON terminal.py 6 40 1 "$runs" watch >a && grep -q "^# 1 more; " a && grep -q "exit 130" a'
+is "watch of a run that is not there yet waits for it" eval 'timeout 30 "$runs" watch late --interval 0.2 >a & watcher=$!; sleep 0.5; train late --max-steps 20 --no-save && wait $watcher && head -n 1 a | grep -q "^late | absent" && tail -n 1 a | grep -q "^late | finished | step 20/20"'
+kill $one $two; wait $one $two 2>/dev/null
+rm -r runs/one runs/two runs/late
 
 # ---- what moves a cursor: ESC, CSI as one character, line breaks; in a name, a reason, an option, a metric, a section ----
 wild=$(printf 'w\033[2J\302\233m\nx')
@@ -88,19 +159,20 @@ if what == "formats":
     assert abs(slow["tokens_per_s"] / json.load(open("runs/slow/report.json"))["dataset_tokens_per_second"] - 1) < 1e-9
     c = json.loads(out("compare", "slow", "fast and long", "--output-format", "json"))
     lr = [r for r in c if r["what"] == "option" and r["name"] == "lr"]
-    assert lr == [{"what": "option", "name": "lr", "slow": "0.0001", "fast and long": "0.003"}], lr
+    assert lr == [{"what": "option", "name": "lr", "unit": None, "slow": "0.0001", "fast and long": "0.003"}], lr
     s = json.loads(out("show", "slow", "--output-format", "json"))
-    assert {"run": "slow", "section": "options", "name": "max_steps", "value": 40} in s
+    assert {"run": "slow", "section": "options", "name": "max_steps", "value": 40, "unit": None} in s
     both = json.loads(out("show", "slow", "fast and long", "--output-format", "json"))
     assert [r for r in both if r["run"] == "slow"] == s and {r["run"] for r in both} == {"slow", "fast and long"}
     rows = list(csv.reader(io.StringIO(out("show", "slow", "fast and long", "--output-format", "csv"), newline="")))
-    assert rows[0] == ["run", "section", "name", "value"] and len(rows) == len(both) + 1 and {len(r) for r in rows} == {4}
+    assert rows[0] == ["run", "section", "name", "value", "unit"] and len(rows) == len(both) + 1 and {len(r) for r in rows} == {5}
+    assert {"run": "slow", "section": "figures", "name": "step", "value": 40, "unit": "steps"} in s
 elif what == "columns":
     for folder, names, keys in [(".", ["what", "name"], ["runs/what", "runs/name"]), (".", ["slow", "slow"], ["runs/slow", "runs/slow (2)"]),
                                 ("runs", ["./what", "what", "what/"], ["./what", "what (2)", "what (3)"])]:
         os.chdir(folder)
         for row in json.loads(out("compare", *names, "--output-format", "json")):
-            assert list(row) == ["what", "name"] + keys, (names, row)
+            assert list(row) == ["what", "name", "unit"] + keys, (names, row)
             assert row["what"] in ("state", "setting", "option", "figure", "report")
 elif what == "svg":
     d = xml.dom.minidom.parse(sys.argv[3])

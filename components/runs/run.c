@@ -195,6 +195,10 @@ static enum life life_of(struct tune_run *r)
 /* A killed run says "running" too. One that ended while we looked says so when it is asked again. */
 static enum life read_state(struct tune_run *r)
 {
+    if (lock_of(r->folder) > 0 && !tune_run_folder_has(r->folder, TUNE_RUN_JSON)) {
+        r->state = TUNE_RUN_RUNNING; /* it begins: that file is its second one */
+        return ALIVE;
+    }
     read_run_json(r);
     if (r->state != TUNE_RUN_RUNNING)
         return ALIVE;

@@ -127,6 +127,12 @@ int tune_run_state_from(const char *name, size_t size);
  * Returns how many, 0 for a folder without any, or -1: a path that is nothing of this, no
  * memory. */
 int tune_runs_open(struct tune_run ***runs, const char *const *paths, int count);
+
+/* tune_runs_follow - the same, but a path that is nothing yet is a run in the state ABSENT: a name
+ * without '/' is meant in runs/. tune_runs_more - add the runs of folder that are not among the
+ * count ones; returns how many there are then. */
+int tune_runs_follow(struct tune_run ***runs, const char *const *paths, int count);
+int tune_runs_more(struct tune_run ***runs, int count, const char *folder);
 void tune_runs_free(struct tune_run **runs, int count);
 
 /* tune_run_option - the option of that name in run.json as text, into text, which is returned (cut

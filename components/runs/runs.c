@@ -12,6 +12,8 @@
 struct list {
     struct tune_run **at;
     int count, room;
+    bool follow; /* a path that is nothing yet is a run, too */
+    bool more;   /* of a folder of runs only those that are not in the list */
 };
 
 static int add(struct list *l, const char *folder)
@@ -26,7 +28,7 @@ static int add(struct list *l, const char *folder)
         l->at = more;
         l->room = room;
     }
-    l->at[l->count] = tune_run_open(folder);
+    l->at[l->count] = tune_run_follow(folder);
     return l->at[l->count] ? l->count++, 0 : -1;
 }
 
@@ -40,6 +42,14 @@ static int visible(const struct dirent *e)
     return *e->d_name != '.';
 }
 
+static bool is_listed(const struct list *l, const char *folder)
+{
+    for (int i = 0; i < l->count; i++)
+        if (!strcmp(l->at[i]->folder, folder))
+            return true;
+    return false;
+}
+
 /* The run folders in folder; how many, or -1. */
 static int add_all(struct list *l, const char *folder)
 {
@@ -47,7 +57,8 @@ static int add_all(struct list *l, const char *folder)
     char path[TUNE_PATH_MAX];
     int before = l->count, status = 0, n = scandir(folder, &entries, visible, by_name);
     for (int i = 0; i < n; i++) {
-        if (status == 0 && tune_path(path, "%s/%s", folder, entries[i]->d_name) == 0 && tune_run_is(path))
+        bool good = status == 0 && tune_path(path, "%s/%s", folder, entries[i]->d_name) == 0 && tune_run_is(path);
+        if (good && !(l->more && is_listed(l, path)))
             status = add(l, path);
         free(entries[i]);
     }
@@ -67,21 +78,40 @@ static int add_path(struct list *l, const char *given)
     TRY(n);
     if (n > 0)
         return 0;
+    if (l->follow)
+        return add(l, strchr(given, '/') ? given : path);
     tune_error_set("%s: %s", given, tune_file_is_folder(given) ? "neither a run folder (no " TUNE_RUN_JSON " in it) nor a folder of run folders"
                                                                : "no such run, neither here nor in runs/");
     return -1;
 }
 
+static int open_all(struct list *l, struct tune_run ***runs, const char *const *paths, int count)
+{
+    int status = count == 0 ? add_all(l, "runs") : 0;
+    for (int i = 0; i < count && status >= 0; i++)
+        status = add_path(l, paths[i]);
+    if (status >= 0) {
+        *runs = l->at;
+        return l->count;
+    }
+    tune_runs_free(l->at, l->count);
+    return -1;
+}
+
 int tune_runs_open(struct tune_run ***runs, const char *const *paths, int count)
 {
-    struct list l = {0};
-    int status = count == 0 ? add_all(&l, "runs") : 0;
-    for (int i = 0; i < count && status >= 0; i++)
-        status = add_path(&l, paths[i]);
-    if (status < 0) {
-        tune_runs_free(l.at, l.count);
-        return -1;
-    }
+    return open_all(&(struct list){0}, runs, paths, count);
+}
+
+int tune_runs_follow(struct tune_run ***runs, const char *const *paths, int count)
+{
+    return open_all(&(struct list){.follow = true}, runs, paths, count);
+}
+
+int tune_runs_more(struct tune_run ***runs, int count, const char *folder)
+{
+    struct list l = {.at = *runs, .count = count, .room = count, .more = true};
+    add_all(&l, folder); /* one that could not be added is met again */
     *runs = l.at;
     return l.count;
 }

@@ -1,0 +1,49 @@
+/* runs.h - what the files of this tool share: its flags, and how runs are named and printed. */
+#ifndef TUNE_TOOLS_RUNS_H
+#define TUNE_TOOLS_RUNS_H
+
+#include "flags/program.h"
+#include "runs/run.h"
+#include "views/table.h"
+
+struct runs_flags {
+    struct tune_flags tune;
+    const char *command, *run, *format, *sort, *state, *metric, *x, *svg, *color;
+    bool reverse, logarithmic, ascii, once;
+    double smooth, interval;
+    int width, height;
+};
+extern struct runs_flags my;
+
+/* Figures of any run, from its metrics alone. runs_figure - figure i of the run; NAN: none. */
+enum { RUNS_FIGURES = 8 };
+extern const char *const runs_figures[RUNS_FIGURES];
+double runs_figure(const struct tune_run *r, int i);
+
+/* runs_for_people - a table is printed, no CSV or JSON.
+ * runs_print - the table in the format asked for; it is freed.
+ * runs_add_number - a cell: whole numbers in full, others to 6 digits. */
+bool runs_for_people(void);
+void runs_print(struct tune_table *t);
+void runs_add_number(struct tune_table *t, double value);
+
+/* runs_label - the last part of run i's folder, or all of it where another one is called the same.
+ * runs_put_reason - a line: why run i is as it is. */
+const char *runs_label(struct tune_run *const *runs, int count, int i);
+void runs_put_reason(FILE *out, struct tune_run *const *runs, int count, int i);
+
+/* runs_member - the text of a member of the description, "host.class" of one within; "": none.
+ * runs_unit - the unit of a figure, metric or standard property; "": none is known.
+ * runs_has - the run has this property's device: one of a GPU says nothing of a run without. */
+const char *runs_member(const struct tune_run *r, const char *path);
+const char *runs_unit(const char *name);
+bool runs_has(const struct tune_run *r, const char *property);
+
+/* The commands. runs_watch returns the program's exit code. */
+void runs_list(struct tune_run **runs, int count);
+void runs_show(struct tune_run *const *runs, int count);
+void runs_compare(struct tune_run *const *runs, int count);
+void runs_plot(struct tune_run **runs, int count);
+int runs_watch(const char *const *words, int count);
+
+#endif
