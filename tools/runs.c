@@ -24,8 +24,8 @@ struct runs_flags my;
 static const struct tune_option my_options[] = {
     {"<command>", TUNE_CHOICE, &my.command, NULL, "list|show|compare|plot|watch", "", "what to do"},
     {"<run...>", TUNE_STRING, &my.run, "", "", "",
-     "run folders, names in runs/, or folders of run folders; without: all in runs/, or the running "
-     "ones for watch"},
+     "run folders, names in runs/, or folders of run folders; without: all in runs/, or, for watch, "
+     "those that run"},
     {"output-format", TUNE_CHOICE, &my.format, "table", "table|csv|json", "",
      "list, show, compare: for people, spreadsheets, programs"},
     TUNE_OPTION_GROUP("list"),
@@ -33,8 +33,8 @@ static const struct tune_option my_options[] = {
      "by what, ascending"},
     {"reverse", TUNE_BOOL, &my.reverse, "false", "", "", "the other way round"},
     {"state", TUNE_STRING, &my.state, NULL, "", "",
-     "only runs in these states, separated by commas: running, finished, stopped, failed, diverged, unfinished, "
-     "stalled, dead, broken"},
+     "only runs in these states, separated by commas: running, finished, stopped, failed, "
+     "diverged, unfinished, stalled, dead, broken"},
     TUNE_OPTION_GROUP("plot"),
     {"metric", TUNE_STRING, &my.metric, "loss,eval_loss", "", "",
      "which metrics of the runs, separated by commas; loss and eval_loss share one plot, others have one each"},
@@ -110,7 +110,9 @@ const char *runs_member(const struct tune_run *r, const char *path)
     const char *dot = strchr(path, '.');
     snprintf(outer, sizeof outer, "%.*s", dot ? (int)(dot - path) : (int)strlen(path), path);
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->run, outer);
-    const char *text = cJSON_GetStringValue(dot ? cJSON_GetObjectItemCaseSensitive(item, dot + 1) : item);
+    if (dot)
+        item = cJSON_GetObjectItemCaseSensitive(item, dot + 1);
+    const char *text = cJSON_GetStringValue(item);
     return text ? text : "";
 }
 
@@ -145,7 +147,8 @@ int main(int argc, char **argv)
     struct tune_run **runs = NULL;
     int given, code = 0;
     setlocale(LC_CTYPE, ""); /* whether the terminal shows UTF-8 */
-    tune_program_start(argc, argv, &my.tune, my_options, my_properties, "list, show, compare, plot and watch runs, from their folders");
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties,
+                       "list, show, compare, plot and watch runs, from their folders");
     const char *const *words = tune_flags_words(&my.tune, &given);
     if (!strcmp(my.command, "show") && given == 0) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "show: which run? Give its folder, or its name in runs/");

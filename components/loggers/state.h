@@ -25,7 +25,7 @@ struct tune_logger {
     struct tune_logger_options options; /* of its strings only source is used after tune_logger_new, by tune_logger_resume */
     struct tune_run_writer run; /* its before: NULL in a new run */
     bool waiting;         /* resumed, and tune_logger_resume not called yet */
-    bool run_changed;     /* since the folder says so it was written; it is written again at the next step */
+    bool run_changed;     /* the description is not what was written; the next step writes it */
     bool ended;           /* reported or failed */
     struct tune_writers *writers;
     struct tune_line line;

@@ -40,7 +40,7 @@ enum tune_run_state {
     TUNE_RUN_UNFINISHED, /* its program ended without saying how */
     TUNE_RUN_DIVERGED,   /* came to its end with a loss far above that of its begin */
     TUNE_RUN_STALLED,    /* a process holds it, but has been silent for long (see tune_run_open) */
-    TUNE_RUN_DEAD,       /* it says it runs, but no process does: killed, or the machine went down */
+    TUNE_RUN_DEAD,       /* says it runs, but no process does: killed, or the machine went down */
     TUNE_RUN_ABSENT,     /* nothing there yet; only of tune_run_follow */
     TUNE_RUN_BROKEN,     /* its files do not make sense; reason says which and where */
     TUNE_RUN_STATES,
@@ -75,8 +75,8 @@ struct tune_run {
 bool tune_run_is(const char *folder);
 bool tune_run_held(const char *folder);
 
-/* tune_run_open - read it. NULL with an error: no such folder, no run in it, no memory. Anything else
- * that is wrong makes it BROKEN; what could be read before that is there.
+/* tune_run_open - read it. NULL with an error: no such folder, no run in it, no memory. Anything
+ * else that is wrong makes it BROKEN; what could be read before that is there.
  *
  * A run that says it runs may have been killed. The lock on its metrics decides where the run's
  * machine is this one. Without locks its process id decides. On another machine its age decides.
