@@ -10,7 +10,7 @@ cd "$tmp" || exit 1
 ln -s "$here/datasets" datasets && ln -s "$here/defaults" defaults
 is "quickstart" sh "$here/tools/quickstart.sh"
 cp said shown
-is "is stopped at step 50 of 92" grep -qE '^quickstart +stopped +50/92 ' shown
+is "is stopped at step 50 of 92" grep -qE '^quickstart +finetune_full +stopped +50/92 ' shown
 is "goes on behind it" grep -qE '^# resumed +behind step 50$' shown
 is "every step is there once" eval 'sed -n "s/.*\"step\":\([0-9]*\),\"loss\".*/\1/p" runs/quickstart/metrics.jsonl >steps && seq 92 | cmp - steps'
 is "is plotted" eval 'grep -q "loss and eval_loss, nats/token" shown && grep -q "</svg>" runs/quickstart/loss.svg'

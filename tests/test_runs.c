@@ -7,6 +7,7 @@
 
 #include "test.h"
 
+#include "runs/metrics.h"
 #include "runs/run.h"
 
 static const char metrics[] = "{\"step\":1,\"loss\":4,\"elapsed_s\":0.5,\"tokens\":10,\"epoch\":0.25}\n"
@@ -158,16 +159,17 @@ static void cut_and_appended(void **state)
         int64_t step;
         double loss;
     } cases[] = {
-        {1, "", 1, 4},                                                         /* only cut yet */
-        {1, "{\"step\":2,\"loss\":9}\n", 2, 9},                                /* as long as before */
-        {1, "{\"step\":2,\"loss\":9}\n{\"step\":3,\"loss\":8}\n", 3, 8},       /* longer */
-        {0, "{\"step\":1,\"loss\":123456}\n{\"step\":2,\"loss\":1}\n", 2, 1},  /* its lines end elsewhere */
-        {2, "{\"step\":3,\"loss\":8}\n", 3, 8},
+        {1, "", 1, 4}, /* only cut yet */
+        {2, "", 2, 3},
+        {2, "{\"step\":3,\"loss\":9}\n", 3, 9}, /* as long as before */
+        {2, "{\"step\":3,\"loss\":9}\n{\"step\":4,\"loss\":8}\n", 4, 8}, /* longer */
+        {0, "{\"step\":1,\"loss\":1234567890123}\n{\"step\":2,\"loss\":1}\n", 2, 1}, /* lines end elsewhere */
+        {3, "{\"step\":4,\"loss\":8}\n", 4, 8},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        make("live/c", "running", "{\"step\":1,\"loss\":4}\n{\"step\":2,\"loss\":3}\n");
+        make("live/c", "running", "{\"step\":1,\"loss\":4}\n{\"step\":2,\"loss\":3}\n{\"step\":3,\"loss\":5}\n");
         struct tune_run *r = tune_run_open("live/c");
-        assert_true(r && r->step == 2 && r->loss == 3);
+        assert_true(r && r->step == 3 && r->loss == 5);
         FILE *f = fopen("live/c/metrics.jsonl", "r+");
         assert_int_equal(ftruncate(fileno(f), cases[i].keep * 20), 0);
         fseek(f, 0, SEEK_END);
@@ -179,6 +181,38 @@ static void cut_and_appended(void **state)
         fclose(f);
         tune_run_free(r);
     }
+    make("live/c", "finished", "{\"step\":1,\"loss\":4}\n{\"step\":2,\"loss\":3}\n");
+    struct tune_run *r = opened("live/c", TUNE_RUN_FINISHED, "");
+    test_write("live", "other", "{\"step\":1,\"loss\":6}\n{\"step\":2,\"loss\":3}\n", 40); /* as long, with the same end */
+    assert_int_equal(rename("live/other", "live/c/metrics.jsonl"), 0);
+    assert_int_equal(tune_run_update(r), 1);
+    assert_true(tune_run_series(r, "loss")->value[0] == 6);
+    tune_run_free(r);
+}
+
+static int until(void *last, const struct tune_metrics_row *row)
+{
+    int64_t step = *(int64_t *)last;
+    return row->step == step ? TUNE_METRICS_LAST : step < 0 && row->step == -step ? TUNE_METRICS_BEFORE : TUNE_METRICS_ON;
+}
+
+static void places(void **state)
+{
+    (void)state;
+    struct tune_metrics_place at = {0};
+    make("p", "finished", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\nno row\n{\"st");
+    int64_t last = 2; /* lines behind the last one that is wanted are not read */
+    assert_ok(tune_metrics_read(&at, "p", until, &last));
+    assert_true(at.lines == 2 && at.bytes == 22 && at.left == 2 && at.torn == 4);
+    at = (struct tune_metrics_place){0};
+    last = -2;
+    assert_ok(tune_metrics_read(&at, "p", until, &last));
+    assert_true(at.lines == 1 && at.bytes == 11 && at.left == 3 && at.torn == 4);
+    last = 3;
+    assert_ok(tune_metrics_read(&at, "p", until, &last)); /* from there on */
+    assert_true(at.lines == 3 && at.bytes == 33 && at.left == 1);
+    assert_int_equal(tune_metrics_read(&at, "p", until, &last), -1);
+    assert_error_has("p/metrics.jsonl:4:1: ");
 }
 
 static void written_ago(const char *path, int seconds)
@@ -201,7 +235,7 @@ static void silent(void **state)
     tune_run_free(opened("live/s", TUNE_RUN_RUNNING, ""));
     written_ago("live/s/metrics.jsonl", 70);
     tune_run_free(opened("live/s", TUNE_RUN_STALLED, "wrote nothing for 70 s"));
-    put(held, "{\"step\":4,\"loss\":2,\"elapsed_s\":6}\n"); /* 4 s */
+    put(held, "{\"step\":4,\"loss\":2,\"elapsed_s\":6}\n{\"step\":5,\"loss\":2,\"elapsed_s\":6.5}\n"); /* 4 s, and less */
     test_write("live/s", "run.json", there, strlen(there));
     written_ago("live/s/metrics.jsonl", 110); /* 10 x 4 s, and it writes each 3 steps */
     tune_run_free(opened("live/s", TUNE_RUN_RUNNING, ""));
@@ -347,6 +381,6 @@ int main(void)
         cmocka_unit_test(a_run),  cmocka_unit_test(states),           cmocka_unit_test(broken),
         cmocka_unit_test(follow), cmocka_unit_test(cut_and_appended), cmocka_unit_test(silent),
         cmocka_unit_test(lists),  cmocka_unit_test(differing),        cmocka_unit_test(checkpoints),
-        cmocka_unit_test(before_the_first_step)};
+        cmocka_unit_test(before_the_first_step), cmocka_unit_test(places)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -115,7 +115,9 @@ const char *runs_member(const struct tune_run *r, const char *path)
     const char *dot = strchr(path, '.');
     snprintf(outer, sizeof outer, "%.*s", dot ? (int)(dot - path) : (int)strlen(path), path);
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->run, outer);
-    const char *text = cJSON_GetStringValue(dot ? cJSON_GetObjectItemCaseSensitive(item, dot + 1) : item);
+    if (dot)
+        item = cJSON_GetObjectItemCaseSensitive(item, dot + 1);
+    const char *text = cJSON_GetStringValue(item);
     return text ? text : "";
 }
 
@@ -150,7 +152,8 @@ int main(int argc, char **argv)
     struct tune_run **runs = NULL;
     int given, code = 0;
     setlocale(LC_CTYPE, ""); /* whether the terminal shows UTF-8 */
-    tune_program_start(argc, argv, &my.tune, my_options, my_properties, "list, show, compare, plot and watch runs, from their folders");
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties,
+                       "list, show, compare, plot and watch runs, from their folders");
     const char *const *words = tune_flags_words(&my.tune, &given);
     if (!strcmp(my.command, "show") && given == 0) {
         tune_error_usage("show: which run? Give its folder, or its name in runs/");

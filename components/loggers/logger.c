@@ -171,7 +171,7 @@ int tune_logger_failed(struct tune_logger *log, const char *why)
 {
     char text[2048]; /* why may be the error text, which writing can change */
     snprintf(text, sizeof text, "%s", why);
-    if (log->ended || tune_run_folder_held(log->run.metrics, log->run.folder) < 0) /* gone: that is what why says */
+    if (log->ended || tune_logger_held(log) < 0) /* gone: why says so */
         return 0;
     return tune_logger_end(log, "failed", text);
 }

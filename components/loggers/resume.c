@@ -149,11 +149,13 @@ static int take(void *context, const struct tune_metrics_row *row)
         log->evaluated = true;
     } else
         add_step(log, row);
-    return log->last_step >= at->step && log->eval_step >= at->eval_step ? TUNE_METRICS_LAST : TUNE_METRICS_ON;
+    bool complete = log->last_step >= at->step && log->eval_step >= at->eval_step;
+    return complete ? TUNE_METRICS_LAST : TUNE_METRICS_ON;
 }
 
 /* Reads what stands into the logger's sums. */
-static int read_past(struct tune_logger *log, const struct tune_progress *at, struct tune_metrics_place *end)
+static int read_past(struct tune_logger *log, const struct tune_progress *at,
+                     struct tune_metrics_place *end)
 {
     char was[64], now[64];
     struct past p = {log, at};
@@ -161,9 +163,12 @@ static int read_past(struct tune_logger *log, const struct tune_progress *at, st
     bool evaluation = log->last_step >= at->step; /* then it is that one that may be missing */
     if (!evaluation || log->eval_step < at->eval_step) {
         const char *what = evaluation ? "the evaluation of " : "";
-        snprintf(was, sizeof was, "at %sstep %" PRId64 " or later", what, evaluation ? at->eval_step : at->step);
-        snprintf(now, sizeof now, "at %sstep %" PRId64, what, evaluation ? log->eval_step : log->last_step);
-        TRY(tune_logger_changed(log, "the end of " TUNE_RUN_METRICS ", which the checkpoint is ahead of", was, now));
+        snprintf(was, sizeof was, "at %sstep %" PRId64 " or later", what,
+                 evaluation ? at->eval_step : at->step);
+        snprintf(now, sizeof now, "at %sstep %" PRId64, what,
+                 evaluation ? log->eval_step : log->last_step);
+        what = "the end of " TUNE_RUN_METRICS ", which the checkpoint is ahead of";
+        TRY(tune_logger_changed(log, what, was, now));
     }
     return 0;
 }
@@ -179,17 +184,20 @@ int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at)
     TRY(tune_run_writer_cut(&log->run, end.bytes));
     log->waiting = false;
     TRY(tune_run_writer_again(&log->run));
-    int other = o->source ? tune_run_writer_source(&log->run, o->source, o->source_size, at->step) : 0;
+    int other = 0;
+    if (o->source)
+        other = tune_run_writer_source(&log->run, o->source, o->source_size, at->step);
     TRY(other);
     if (other)
-        TRY(tune_logger_note(log, "warning: recipe", "the program's source is not the one that began the run; it is kept beside "
-                             "recipe.c"));
+        TRY(tune_logger_note(log, "warning: recipe", "the program's source is not the one that began "
+                             "the run; it is kept beside recipe.c"));
     if (!tune_cjson_put_whole(tune_run_writer_session(&log->run), "from_step", at->step))
         return tune_logger_no_memory();
     int64_t cut = end.left + (end.torn > 0);
     int n = snprintf(text, sizeof text, "behind step %" PRId64, at->step);
     if (cut > 0)
-        snprintf(text + n, sizeof text - (size_t)n, "; %" PRId64 " later lines of " TUNE_RUN_METRICS " are cut off", cut);
+        snprintf(text + n, sizeof text - (size_t)n,
+                 "; %" PRId64 " later lines of " TUNE_RUN_METRICS " are cut off", cut);
     TRY(tune_logger_header(log, "resumed", text));
     TRY(tune_logger_save(log));
     log->writers = tune_writers_open(log->run.folder, o->writers, log->last_step);

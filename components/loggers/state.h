@@ -26,8 +26,7 @@ struct tune_logger {
     struct tune_logger_options options;
     struct tune_run_writer run; /* its before: NULL in a new run */
     bool waiting;         /* resumed, and tune_logger_resume not called yet */
-    /* since the folder says so it was written; it is written again at the next step */
-    bool run_changed;
+    bool run_changed;     /* the description is not what was written; the next step writes it */
     bool ended;           /* reported or failed */
     struct tune_writers *writers;
     struct tune_line line;

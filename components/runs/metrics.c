@@ -167,7 +167,9 @@ int tune_metrics_read(struct tune_metrics_place *at, const char *folder,
     bool same = is_same(fd, at);
     int status = same ? load(fd, at, path, &text, &size) : 0;
     /* the second look: it may be cut while it is read */
-    same = same && is_same(fd, at) && (status < 0 || skip == 0 || tune_hash64(text, skip, 0) == at->last_hash);
+    same = same && is_same(fd, at);
+    if (same && status == 0 && skip > 0)
+        same = tune_hash64(text, skip, 0) == at->last_hash;
     close(fd);
     if (same && status == 0)
         status = give(at, path, text + skip, text + size, take, context);

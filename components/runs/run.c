@@ -24,7 +24,8 @@ enum { AT_LEAST_S = 60, BEFORE_STEPS_S = 600 }; /* of silence before a run count
 
 bool tune_run_is(const char *folder)
 {
-    return tune_run_folder_has(folder, TUNE_RUN_JSON) || tune_run_folder_has(folder, TUNE_RUN_METRICS);
+    return tune_run_folder_has(folder, TUNE_RUN_JSON) ||
+           tune_run_folder_has(folder, TUNE_RUN_METRICS);
 }
 
 /* 1: a process holds metrics.jsonl. 0: none does. -1: the file system has no locks. */
@@ -167,8 +168,8 @@ static double patience(const struct tune_run *r)
 
 enum life { GONE, ALIVE, OUT_OF_SIGHT };
 
-/* The run's last process. The lock tells, or its id where the file system has no locks; neither does
- * for a process of another machine. The reason says how it is known, unless the lock is held. */
+/* The run's last process. The lock tells, or its id where the file system has no locks. Neither
+ * tells of a process of another machine. The reason says how it is known, unless the lock is held. */
 static enum life life_of(struct tune_run *r)
 {
     const cJSON *sessions = cJSON_GetObjectItemCaseSensitive(r->run, "sessions");
@@ -181,18 +182,18 @@ static enum life life_of(struct tune_run *r)
     if (lock > 0)
         return ALIVE;
     if (!ours || (lock < 0 && pid == 0)) {
-        snprintf(r->reason, sizeof r->reason, "it runs on %s, whose processes cannot be seen from here; it last "
-                 "wrote %.0f s ago", host ? host : "an unknown machine", silence(r));
+        snprintf(r->reason, sizeof r->reason, "it runs on %s, whose processes cannot be seen from "
+                 "here; it last wrote %.0f s ago", host ? host : "an unknown machine", silence(r));
         return OUT_OF_SIGHT;
     }
     if (lock < 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH))
         return ALIVE;
-    snprintf(r->reason, sizeof r->reason, TUNE_RUN_JSON " says it runs, but no process %s: it was killed, or the "
-             "machine went down", lock < 0 ? "has its id" : "holds the folder");
+    snprintf(r->reason, sizeof r->reason, TUNE_RUN_JSON " says it runs, but no process %s: it was "
+             "killed, or the machine went down", lock < 0 ? "has its id" : "holds the folder");
     return GONE;
 }
 
-/* A killed run says "running" too. One that ended while we looked says so when it is asked again. */
+/* A killed run says "running" too. One that ended while we looked says so the second time. */
 static enum life read_state(struct tune_run *r)
 {
     if (lock_of(r->folder) > 0 && !tune_run_folder_has(r->folder, TUNE_RUN_JSON)) {
@@ -261,8 +262,8 @@ static int take_row(void *run, const struct tune_metrics_row *row)
         if (!s)
             return no_memory();
         if (s->count > 0 && s->step[s->count - 1] >= (double)row->step) {
-            tune_error_set("%s:%" PRId64 ": \"%s\" of step %" PRId64 " stands behind that of step %.0f",
-                           row->path, row->line, s->name, row->step, s->step[s->count - 1]);
+            tune_error_set("%s:%" PRId64 ": \"%s\" of step %" PRId64 " stands behind that of step "
+                           "%.0f", row->path, row->line, s->name, row->step, s->step[s->count - 1]);
             return -1;
         }
         TRY(append(s, (double)row->step, m->value));
@@ -283,7 +284,7 @@ static void forget_rows(struct tune_run *r)
     r->step = 0;
 }
 
-/* Whether the rows are others than before. Half a line at the end: a run writes it just now, or was
+/* true: the rows are not those of before. Half a line at the end: a run writes it just now, or was
  * killed, or the disk was full. */
 static bool read_metrics(struct tune_run *r)
 {
@@ -300,8 +301,8 @@ static bool read_metrics(struct tune_run *r)
     if (r->place->torn == 0 || r->state == TUNE_RUN_RUNNING || r->state == TUNE_RUN_BROKEN)
         return changed;
     char text[128];
-    snprintf(text, sizeof text, TUNE_RUN_METRICS ": its last line is torn, %" PRId64 " bytes of it are there",
-             r->place->torn);
+    snprintf(text, sizeof text, TUNE_RUN_METRICS ": its last line is torn, %" PRId64 " bytes of it "
+             "are there", r->place->torn);
     if (r->state == TUNE_RUN_DEAD || r->state == TUNE_RUN_FAILED)
         snprintf(r->reason + n, sizeof r->reason - n, "%s%s", n ? "; " : "", text);
     else
@@ -317,7 +318,8 @@ static void see_silence(struct tune_run *r, enum life life)
         return;
     r->state = life == OUT_OF_SIGHT ? TUNE_RUN_DEAD : TUNE_RUN_STALLED;
     if (life != OUT_OF_SIGHT)
-        snprintf(r->reason, sizeof r->reason, "its process is there, but wrote nothing for %.0f s", s);
+        snprintf(r->reason, sizeof r->reason, "its process is there, but wrote nothing for %.0f s",
+                 s);
 }
 
 const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name)
@@ -377,7 +379,8 @@ int tune_run_update(struct tune_run *r)
 
 bool tune_run_ended(const struct tune_run *r)
 {
-    return r->state != TUNE_RUN_RUNNING && r->state != TUNE_RUN_STALLED && r->state != TUNE_RUN_ABSENT;
+    return r->state != TUNE_RUN_RUNNING && r->state != TUNE_RUN_STALLED &&
+           r->state != TUNE_RUN_ABSENT;
 }
 
 struct tune_run *tune_run_follow(const char *folder)
@@ -408,8 +411,8 @@ struct tune_run *tune_run_open(const char *folder)
     if (!r || r->state != TUNE_RUN_ABSENT)
         return r;
     bool there = tune_file_is_folder(r->folder);
-    tune_error_set("%s: %s", folder, there ? "no run in this folder; expected " TUNE_RUN_JSON " and " TUNE_RUN_METRICS
-                                           : "no such run folder");
+    tune_error_set(there ? "%s: no run in this folder; expected " TUNE_RUN_JSON " and " TUNE_RUN_METRICS
+                         : "%s: no such run folder", folder);
     tune_run_free(r);
     return NULL;
 }

@@ -40,8 +40,7 @@ enum tune_run_state {
     TUNE_RUN_UNFINISHED, /* its program ended without saying how */
     TUNE_RUN_DIVERGED,   /* came to its end with a loss far above that of its begin */
     TUNE_RUN_STALLED,    /* a process holds it, but has been silent for long (see tune_run_open) */
-    /* it says it runs, but no process does: killed, or the machine went down */
-    TUNE_RUN_DEAD,
+    TUNE_RUN_DEAD,       /* says it runs, but no process does: killed, or the machine went down */
     TUNE_RUN_ABSENT,     /* nothing there yet; only of tune_run_follow */
     TUNE_RUN_BROKEN,     /* its files do not make sense; reason says which and where */
     TUNE_RUN_STATES,

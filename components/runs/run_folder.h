@@ -1,12 +1,13 @@
 /* run_folder.h - the folder of one run: its files, and how one process holds it.
  *
  *     runs/<program>-<date>-<time>/
- *       run.json         the description: options and where each came from, host, weights, data, status,
- *                        and one session for each process that worked on the run
- *       metrics.jsonl    the metrics: one JSON object a line: each step, each evaluation; units in the names
- *       report.json      the report: measured properties, once the run has ended; beside them weights,
- *                        weights_hash, data_hash, eval_data_hash as run.json has them, and "nonce":
- *                        the text of $TUNE_NONCE where it is set (run.json has it too)
+ *       run.json         the description: options and where each came from, host, weights, data,
+ *                        status, and one session for each process that worked on the run
+ *       metrics.jsonl    the metrics: a JSON object a line for each step and each evaluation;
+ *                        units in the names
+ *       report.json      the report: measured properties, once the run has ended; beside them
+ *                        weights, weights_hash, data_hash, eval_data_hash as run.json has them, and
+ *                        "nonce": the text of $TUNE_NONCE where it is set (run.json has it too)
  *       recipe.c         the program's own source as it was compiled
  *       recipe-from-<step>.c   the source of a program that went on with the run, if it differs
  *       metrics.csv, events.out.tfevents...   the metrics for other programs (loggers/writers.h)
@@ -16,11 +17,11 @@
  * run_writer.h writes the first five; run.h reads them. The process that runs holds a lock on
  * metrics.jsonl; the lock ends with the process. After kill -9:
  * - run.json and report.json are whole: they are replaced by a rename. run.json still says
- * "running"; that no process holds the lock tells that the run is dead.
+ *   "running"; that no process holds the lock tells that the run is dead.
  * - metrics.jsonl has every line that was written; the last one may lack its end.
- * - "<name>.tmp-<pid>" may lie there; the next process to go on with the run removes it. A run that
- * goes on cuts metrics.jsonl back to its checkpoint's step, in place, and then appends. Nothing
- * else is ever written over: the folder is new, or removed first when that was asked for. */
+ * - "<name>.tmp-<pid>" may lie there; the next process to go on with the run removes it.
+ * A run that goes on cuts metrics.jsonl back to its checkpoint's step, in place, and then appends.
+ * Nothing else is ever written over: the folder is new, or removed first where that was asked. */
 #ifndef TUNE_RUNS_RUN_FOLDER_H
 #define TUNE_RUNS_RUN_FOLDER_H
 

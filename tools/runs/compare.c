@@ -48,7 +48,8 @@ static void compare_options(struct tune_table *t, struct tune_run *const *runs, 
 /* The run's report has that number, and the run had its device. */
 static bool has(const struct tune_run *r, const char *property)
 {
-    return runs_has(r, property) && cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(r->report, property));
+    return runs_has(r, property) &&
+           cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(r->report, property));
 }
 
 /* The numbers of all reports, in the order they are first met. */

@@ -58,13 +58,15 @@ static void add_options(struct tune_table *t, struct tune_run *const *runs, int 
     char value[512], text[2048] = "";
     for (int i = 0; i < count; i++) {
         size_t n = strlen(text);
-        if (!is_default(runs, all, row, names[i]) && tune_run_option(r, names[i], value, sizeof value))
+        if (!is_default(runs, all, row, names[i]) &&
+            tune_run_option(r, names[i], value, sizeof value))
             snprintf(text + n, sizeof text - n, "%s%s=%s", n ? " " : "", names[i], value);
     }
     tune_table_text(t, text);
 }
 
-static const char *const brief[] = {"name", "program", "state", "step", "loss", "eval_loss", "best", "tokens/s", "started", "took", "options"};
+static const char *const brief[] = {"name", "program", "state", "step", "loss", "eval_loss", "best",
+                                    "tokens/s", "started", "took", "options"};
 static const char *const whole[] = {"name", "folder", "program", "state", "reason", "step", "planned_steps", "loss", "eval_loss", "best_eval_loss",
                                     "best_eval_step", "tokens_per_s", "seconds", "started", "ended", "options"};
 enum { BRIEF = sizeof brief / sizeof *brief, WHOLE = sizeof whole / sizeof *whole };

@@ -17,8 +17,8 @@ static void add_row(struct tune_table *t, const char *run, const char *section, 
 
 static void add_text(struct tune_table *t, const cJSON *value, const char *source)
 {
-    char *text = cJSON_IsString(value) || cJSON_IsNull(value) ? NULL : cJSON_PrintUnformatted(value);
-    char sourced[4608];
+    bool plain = cJSON_IsString(value) || cJSON_IsNull(value);
+    char sourced[4608], *text = plain ? NULL : cJSON_PrintUnformatted(value);
     const char *shown = text ? text : cJSON_IsString(value) ? value->valuestring : "none";
     snprintf(sourced, sizeof sourced, source ? "%s  (%s)" : "%s", shown, source);
     tune_table_text(t, runs_for_people() ? sourced : shown);
@@ -37,8 +37,8 @@ static void add_value(struct tune_table *t, const char *run, const char *section
     tune_table_text(t, !number || source ? NULL : sized ? "bytes" : runs_unit(name));
 }
 
-/* Every member of the description: scalars and lists of them under "run", the members of objects, and the objects of lists, under the
- * member's name. */
+/* Every member of the description. Scalars and lists of them are under "run"; the members of objects
+ * and the objects of lists are under the member's name. */
 static void add_members(struct tune_table *t, const char *name, const cJSON *run)
 {
     const cJSON *sources = cJSON_GetObjectItemCaseSensitive(run, "sources"), *member, *inner;

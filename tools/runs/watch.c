@@ -14,7 +14,11 @@
 #include "runs.h"
 #include "views/text.h"
 
-enum { RECENT = 50, TREND = 16, LINES = 3 }; /* steps of a speed, cells of a trend, lines of a run */
+enum {
+    RECENT = 50, /* steps of a speed */
+    TREND = 16,  /* cells of a trend */
+    LINES = 3,   /* of a run */
+};
 
 /* A run, and the figures that its last line told. */
 struct watched {
@@ -53,7 +57,8 @@ static void speed(const struct tune_run *r, double *step_s, double *tokens_per_s
 {
     const struct tune_run_series *s = tune_run_series(r, "elapsed_s");
     int64_t n = s && s->count - 1 < RECENT ? s->count - 1 : RECENT;
-    double seconds = last_of(r, "elapsed_s", 0) - (s && s->count > n ? last_of(r, "elapsed_s", n) : 0);
+    double before = s && s->count > n ? last_of(r, "elapsed_s", n) : 0;
+    double seconds = last_of(r, "elapsed_s", 0) - before;
     double tokens = 0;
     *step_s = *tokens_per_s = NAN;
     if (!s || s->count == 0)
@@ -247,7 +252,8 @@ static const char waiting[] = "; waiting for one, Ctrl-C ends";
 /* As many runs as the rows hold, from the last ones on; then how many are left out. */
 static int draw_runs(FILE *out, int columns, int rows, const char *end)
 {
-    int room = columns > 0 ? columns - 1 : 1600, lines = 0, left_out = 0; /* the last column wraps */
+    int room = columns > 0 ? columns - 1 : 1600; /* the last column wraps */
+    int lines = 0, left_out = 0;
     int width = name_columns(room);
     struct line l;
     for (int i = 0; i < watch.count; i++) {
@@ -329,7 +335,7 @@ static void append(double now_s, double interval)
 
 /* ---- the loop ---- */
 
-/* New runs of runs/, and what changed. Whether every run that is shown has ended. */
+/* Adds new runs of runs/ and reads what changed. true: every run that is shown has ended. */
 static bool look(bool first)
 {
     int shown = 0, ended = 0, before = watch.count;
@@ -377,7 +383,8 @@ int runs_watch(const char *const *words, int count)
     sigset_t signals;
     int caught = 0;
     watch.all = count == 0;
-    watch.terminal = isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0 && !my.once;
+    bool moves = term && *term && strcmp(term, "dumb") != 0; /* its cursor */
+    watch.terminal = isatty(STDOUT_FILENO) && moves && !my.once;
     double interval = my.interval > 0 ? my.interval : watch.terminal ? 0.5 : 10;
     interval = interval < 0.2 ? 0.2 : interval;
     watch.count = MUST(tune_runs_follow(&watch.runs, words, count));
