@@ -57,7 +57,7 @@ struct tune_metrics_place {
     uint64_t last_hash;
 };
 
-/* What take answers; below 0: an error. */
+/* The answers of take; below 0: an error. */
 enum {
     TUNE_METRICS_ON,     /* taken; go on */
     TUNE_METRICS_LAST,   /* taken; no line behind it */

@@ -284,7 +284,7 @@ static void forget_rows(struct tune_run *r)
     r->step = 0;
 }
 
-/* Whether the rows are others than before. Half a line at the end: a run writes it just now, or was
+/* true: the rows are not those of before. Half a line at the end: a run writes it just now, or was
  * killed, or the disk was full. */
 static bool read_metrics(struct tune_run *r)
 {

@@ -34,7 +34,7 @@ static void read_metrics(struct drawing *d)
     }
 }
 
-/* What no run has is an error that says what they have; with the default, only loss must be there. */
+/* A metric that no run has is an error, which lists those they have. By default only loss must be there. */
 static void check_metric(const struct drawing *d, const char *metric)
 {
     char names[1024] = "";

@@ -335,7 +335,7 @@ static void append(double now_s, double interval)
 
 /* ---- the loop ---- */
 
-/* New runs of runs/, and what changed. Whether every run that is shown has ended. */
+/* Adds new runs of runs/ and reads what changed. true: every run that is shown has ended. */
 static bool look(bool first)
 {
     int shown = 0, ended = 0, before = watch.count;
