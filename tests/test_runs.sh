@@ -113,9 +113,26 @@ assert len(screen) <= rows, len(screen)
 print("\n".join(screen))
 print("frames", frames, "exit", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 PY
-long() { sleep "$2"; exec "$BUILD/finetune_full" --model model --dataset "$data" --max-length 48 --batch-size 64 --threads 1 --epochs 100000 --output "$1" >/dev/null 2>&1; }
-long runs/one 0 & one=$!
-long runs/two 1 & two=$!
+cat >writer.py <<'PY'
+# writer.py FOLDER DELAY - after DELAY seconds, writes a run as a slow recipe does, each line in two halves, until it is killed
+import fcntl, json, os, sys, time
+folder = sys.argv[1]
+time.sleep(float(sys.argv[2]))
+os.mkdir(folder)
+metrics = open(folder + "/metrics.jsonl", "w")
+fcntl.flock(metrics, fcntl.LOCK_EX)
+with open(folder + "/run.json.tmp", "w") as f:
+    json.dump({"program": "slow", "status": "running", "planned_steps": 1000}, f)
+os.rename(folder + "/run.json.tmp", folder + "/run.json")
+for step in range(1, 1000):
+    line = json.dumps({"step": step, "loss": 9 / step, "elapsed_s": step / 10, "tokens": 100}) + "\n"
+    for half in line[:20], line[20:]:
+        metrics.write(half)
+        metrics.flush()
+        time.sleep(0.05)
+PY
+$PYTHON writer.py runs/one 0 & one=$!
+$PYTHON writer.py runs/two 1 & two=$!
 i=0
 while [ ! -s runs/one/metrics.jsonl ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
 is "in a terminal it draws in place, with a run that begins meanwhile; ^C ends it cleanly" eval 'timeout 30 $PYTHON terminal.py 24 60 3 "$runs" watch >a && grep -qE "^frames ([3-9]|1[0-9]) exit 130$" a && grep -cE "^(one|two) +running +step" a | grep -qx 2 && test $(wc -l <a) = 6'

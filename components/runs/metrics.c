@@ -15,8 +15,8 @@
 
 static const size_t MOST_BYTES = (size_t)1 << 31;
 
-/* True for values too large to sum. Readers add these as integers or print them as hours. Sums over
- * the largest file (2^31 bytes, 2^27 lines) must stay below 2^63. */
+/* Readers add these up as whole numbers, or print them as hours. The bound keeps sums over a file
+ * of MOST_BYTES (2^27 lines at most) below 2^63. */
 static bool is_beyond(const struct tune_metric *m)
 {
     static const char *const names[] = {"rows", "tokens", "padded_tokens", "elapsed_s"};

@@ -12,7 +12,7 @@
 #include "runs/resume_point.h"
 #include "runs/run_folder.h"
 
-/* True if the run was told to save no checkpoint at its end. */
+/* The run was told to leave no checkpoint at its end. */
 static bool unsaved(const char *folder)
 {
     char path[TUNE_PATH_MAX];

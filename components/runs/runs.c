@@ -143,8 +143,7 @@ const char *tune_run_option(const struct tune_run *r, const char *name, char *te
     return text;
 }
 
-/* Fields that depend on the place and time of a run. Runs that differ in nothing else are the same
- * run. */
+/* The option says only where or when a run writes. Runs that differ in nothing else are the same. */
 static bool is_bookkeeping(const char *name)
 {
     static const char *const names[] = {"output", "overwrite", "log_every", "logger", "show_tokens", "resume", "keep_last",
