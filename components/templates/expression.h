@@ -80,11 +80,13 @@ struct tune_number {
 };
 static inline struct tune_number tune_number_whole(int64_t integer)
 {
-    return (struct tune_number){true, integer, (double)integer};
+    struct tune_number number = {true, integer, (double)integer};
+    return number;
 }
-static inline struct tune_number tune_number_float(double number)
+static inline struct tune_number tune_number_float(double value)
 {
-    return (struct tune_number){false, 0, number};
+    struct tune_number number = {false, 0, value};
+    return number;
 }
 
 enum tune_arithmetic {
