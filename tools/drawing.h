@@ -53,8 +53,8 @@ static inline bool drawing_is_stdout(const char *path)
            st.st_dev == out.st_dev && st.st_ino == out.st_ino;
 }
 
-/* drawing_check - what is there may be replaced: a picture of before, an empty file, nothing; not a
- * file of a run after a slip of the finger. */
+/* drawing_check - 0 if the file at path may be replaced: an SVG picture, an empty file, or nothing.
+ * Else -1 with an error, so that a mistyped name destroys nothing. */
 static inline int drawing_check(const char *path)
 {
     char text[4097];
@@ -75,8 +75,8 @@ static inline int drawing_check(const char *path)
     if (text[skip] == '<' && strstr(text, "<svg") && !strstr(text, "<html"))
         return 0;
     tune_error_set_kind(TUNE_ERROR_USAGE,
-                        "--svg %s: the file that is there is no SVG picture; expected one, which is "
-                        "replaced, or a new name; remove the file if it is not needed", path);
+                        "--svg %s: the file that is there is no SVG picture; expected one to "
+                        "replace, or a new name; remove the file if it is not needed", path);
     return -1;
 }
 

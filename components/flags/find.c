@@ -44,8 +44,8 @@ static bool is_commit(const char *text, size_t size)
     return size > 0 && size <= 64 && strspn(text, "0123456789abcdef") >= size;
 }
 
-/* The commit that refs/main holds, or, where one was downloaded by its revision and there is no such file, the only snapshot
- * there is; of several, which one is meant would be a guess. */
+/* The commit that refs/main holds. A download by revision has no such file: then the only snapshot.
+ * Among several, a choice would be a guess. */
 static bool find_commit(const char *repository, char commit[65])
 {
     char path[TUNE_PATH_MAX], *text;

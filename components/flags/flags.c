@@ -1,7 +1,8 @@
-/* flags.c - the command line, --config and the model's defaults into the places the option table names.
+/* flags.c - the command line, --config and the model's defaults into the places the option table
+ * names.
  *
- * Order matters only through sources: defaults first, then the run of --resume, then every --config, then the flags;
- * then --model is known, and its defaults fill what is still at the table's default. */
+ * Sources are read in this order: defaults, the run of --resume, every --config, the flags. Then
+ * --model is known. Its defaults fill what is still at the table's default. */
 #include "flags/flags.h"
 
 #include <ctype.h>

@@ -1,9 +1,9 @@
 /* flags.h - one table of options gives the parser, --help, --config, run folders and --describe.
  *
  * A program declares two tables in its own file: options and reported properties. Shared groups
- * come from the macros below. A later row with the name of an earlier one changes it: default,
- * range, unit and help, each unless it is NULL; also type and place, if `at` is not NULL. So an
- * option's name and default stand in one place. Example:
+ * come from the macros below. A later row with the name of an earlier one changes it. Default,
+ * range, unit and help replace the earlier ones unless NULL. If `at` is not NULL, type and place
+ * change too. So an option's name and default stand in one place. Example:
  *
  *     static struct { struct tune_flags tune; double noise; } my;
  *     static const struct tune_option my_options[] = {
@@ -367,8 +367,9 @@ extern const struct tune_service tune_show_tokens;
     {"gpu_power_percent_avg", "%", "the same, average over the GPUs"}, \
     {"gpu_power_percent_max", "%", "the same, for the GPU with the most"}, \
     {"cpu_compute_utilization", "%", "process time / train_runtime; 100 is one core"}, \
-    {"cpu_memory_utilization", "%", "memory of the machine in use, average over train_runtime"}, \
-    {"train_runtime", "s", "the step loop, from the start of the first step to the end of the last"}, \
+    {"cpu_memory_utilization", "%", "memory of the machine in use, average over " \
+                                    "train_runtime"}, \
+    {"train_runtime", "s", "the step loop: start of the first step to end of the last"}, \
     {"train_samples_per_second", "1/s", "rows of finished steps / train_runtime"}, \
     {"train_steps_per_second", "1/s", "finished steps / train_runtime"}, \
     {"train_tokens_per_second", "tokens/s", "positions computed, padding included, " \
@@ -381,7 +382,7 @@ extern const struct tune_service tune_show_tokens;
     {"training_steps", "steps", "optimizer steps finished"}, \
     {"model_load_time", "s", "time to open and read the model folder"}, \
     {"time_to_first_step_s", "s", "from program start to the end of the first step"}, \
-    {"setup_s", "s", "the part of it before that step: reading tokenizer, data and model, taking memory"}, \
+    {"setup_s", "s", "the part before that step: reading files, taking memory"}, \
     {"estimated_memory_bytes", "bytes", "planned before the first step: highest anonymous memory " \
      "of the process"}, \
     {"peak_anonymous_bytes", "bytes", "highest anonymous memory seen, at logged steps, " \
@@ -408,12 +409,11 @@ extern const struct tune_service tune_show_tokens;
  * the table names. flags starts zeroed; argv must outlive it. Flags are --name value, --name=value,
  * --name and --no-name (bool). After -- only positional ones follow. The last value of a flag wins.
  * --config FILE holds an object {option: value}; null means not given. It may be given several
- * times. A run folder's "options" can be used so.
- * --resume RUN takes the run's options, except those of one process. A different value is refused,
- * unless the row may change or --allow-changed is given.
- * Getters report missing required options, such as model. -1 with kind USAGE: an unknown flag (it
- * names the nearest), a value that is no number or out of range, a bad config, or a changed option.
- * -1 with kind FAILED: no such run, or no checkpoint in it.
+ * times. A run folder's "options" can be used so. --resume RUN takes the run's options, except
+ * those of one process. A different value is refused, unless the row may change or --allow-changed
+ * is given. Getters report missing required options, such as model. -1 with kind USAGE: an unknown
+ * flag (the error names the nearest), a bad value, a bad config, or a changed option. -1 with kind
+ * FAILED: no such run, or no checkpoint in it.
  * tune_flags_free - free the strings that parsing made: those of TUNE_STRING and TUNE_CHOICE
  * places. */
 int tune_flags_parse(struct tune_flags *flags, int argc, char **argv,

@@ -23,9 +23,9 @@ struct tune_known_model {
  * number; 0: this distribution's defaults are not installed. -1 with an error: a bad file. */
 int tune_known_models(struct tune_known_model **models);
 
-/* tune_known_model - the known model that `model` means: a name, a Hub id, or a folder named like
- * the end of the Hub id, also below models--ORG--NAME. Case does not count. 1 and *found; 0: none;
- * -1 with an error. */
+/* tune_known_model - the known model that `model` means. It is a name, a Hub id, or a folder named
+ * like the end of a Hub id. Folders below models--ORG--NAME count too. Case does not. 1 and *found;
+ * 0: none; -1 with an error. */
 int tune_known_model(const char *model, struct tune_known_model *found);
 
 /* tune_hub_name - the last part of a Hub id: "SmolLM2-135M". */

@@ -100,13 +100,13 @@ static void unbind(void)
         sched_setaffinity(0, sizeof all, &all);
 }
 
-/* Two libraries read their settings before main, so the program starts itself once more with them; what the user set
- * stands. Not under valgrind, which would lose sight of it.
- * OpenMP's threads spin for milliseconds before they sleep. On a machine with anything else to do they take the cores from
- * the very threads they wait for: measured 11 times slower beside one busy process, 2 to 4 times with a short spin, which
- * costs nothing on an idle machine.
- * OpenBLAS starts threads of its own, which nothing here uses (devices/cpu/blas.c) and which, where address space is short
- * (ulimit -v), ask for memory for ever. */
+/* Two libraries read their settings before main. So the program sets them and starts itself once
+ * more. The user's own settings stand. Not under valgrind, which would lose sight of it. OpenMP's
+ * threads spin for milliseconds before they sleep. On a busy machine they so take the cores from
+ * the threads they wait for. Measured beside one busy process: 11 times slower; with a short spin,
+ * 2 to 4 times. On an idle machine the short spin costs nothing. OpenBLAS starts threads of its
+ * own. Nothing here uses them (devices/cpu/blas.c). Where address space is short (ulimit -v), they
+ * ask for memory for ever. */
 static void settle_threads(char **argv)
 {
     static const char *const settings[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
@@ -129,8 +129,8 @@ static void settle_threads(char **argv)
         execv(path, argv); /* returns only if it cannot: then the threads are as they are */
 }
 
-/* The name of the file that is mapped where `at` lies, from the kernel's list, read as it comes: a signal handler may not
- * do more. The line's text goes to path; false: nothing is mapped there. */
+/* The name of the file that is mapped at address `at`, from the kernel's list. It uses only calls
+ * that a signal handler may make. path receives the name; false: nothing is mapped there. */
 static bool mapped_file(uintptr_t at, char path[TUNE_PATH_MAX])
 {
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), field = 0; /* begin-end perms offset device inode path */
@@ -166,10 +166,10 @@ static void say_part(const char *text)
     (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-/* A mapped file was cut short, or its disk failed: said, in place of "Bus error". Nothing can be
- * saved from here: the thread may hold a lock, or be in the middle of a step. Files that were cut
- * short are found before each row is read (tune_rows_uncut), and are an ordinary error; only a cut
- * in the middle of one row comes here. */
+/* A mapped file was cut short, or its disk failed. The message says so in place of "Bus error".
+ * Nothing can be saved from here: the thread may hold a lock, or be in the middle of a step.
+ * Usually tune_rows_uncut finds a cut before it reads a row, and reports an ordinary error. Only a
+ * cut in the middle of one row comes here. */
 static void note_bus_error(int number, siginfo_t *info, void *context)
 {
     static char path[TUNE_PATH_MAX];

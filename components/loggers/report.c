@@ -153,8 +153,8 @@ static bool copy(cJSON *report, const char *name, const cJSON *run, const char *
     return empty || tune_cjson_put(report, name, cJSON_Duplicate(value, true));
 }
 
-/* Beside the figures, what they belong to, as the description has it: weights, data, and the nonce by which a parent knows that this very
- * run wrote the report. */
+/* Beside the figures the report says what they belong to: weights and data, as in the description.
+ * By the nonce a parent knows that this very run wrote the report. */
 static int write_report(struct tune_logger *log)
 {
     static const char *const same[] = {"weights", "weights_hash", "weights_folder", "weights_seed"};

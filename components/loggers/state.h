@@ -1,7 +1,7 @@
 /* state.h - what is behind struct tune_logger; for the files of this folder only.
  *
- * A logger that goes on with a run first only reads: until tune_logger_resume nothing in the folder
- * is changed, so whatever is refused before that leaves the run as it was. */
+ * A logger that goes on with a run first only reads. It changes nothing in the folder until
+ * tune_logger_resume. So a refusal before that leaves the run as it was. */
 #ifndef TUNE_LOGGERS_STATE_H
 #define TUNE_LOGGERS_STATE_H
 
@@ -99,9 +99,9 @@ void tune_logger_stamp_metrics(struct tune_logger *log, int64_t step);
 int tune_logger_counts(struct tune_logger *log);
 int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_logger_compare - a member of the description as a text (inner: of the object member), now
- * and in the run that is resumed: 0 where they are equal, the run is new or the member was not
- * there; else as tune_logger_changed. what: how messages name it.
+/* tune_logger_compare - compare a member of the description, as a text, with the resumed run's
+ * (inner: a member of the object `member`). 0: equal, or nothing to compare with; else as
+ * tune_logger_changed. what: how messages name it.
  * tune_logger_warn_of - a note where they differ. */
 int tune_logger_compare(struct tune_logger *log, const char *member, const char *inner,
                         const char *what);

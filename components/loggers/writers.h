@@ -1,8 +1,8 @@
 /* writers.h - a run's metrics in formats of other programs. The metrics of the run folder
  * (runs/run_folder.h) are the truth; these files are made from their lines.
  *
- *     <run>/metrics.csv                    one row per line; the logger's columns, then the recipe's
- *     <run>/events.out.tfevents.<time>.<host>.<pid>.<n>     TensorBoard
+ *   <run>/metrics.csv                                     a row per line
+ *   <run>/events.out.tfevents.<time>.<host>.<pid>.<n>     TensorBoard
  *
  * A name without a column makes metrics.csv again, with one more column. A resumed run opens these
  * files after it has cut the metrics. metrics.csv is then made again, or removed if it is not

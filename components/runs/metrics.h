@@ -37,9 +37,9 @@ struct tune_metrics_row {
 };
 
 /* tune_metrics_line - read row->text into step, count and metrics. Members that are no numbers are
- * left out. -1: no JSON object; no "step" that is a whole number; a name twice or longer than 47
- * bytes; more than TUNE_METRICS_MOST numbers; "rows", "tokens", "padded_tokens" or "elapsed_s"
- * below 0 or not below TUNE_METRICS_BEYOND. */
+ * left out. -1 with an error: no JSON object, or no "step" that is a whole number. A name twice, or
+ * longer than 47 bytes. More than TUNE_METRICS_MOST numbers. "rows", "tokens", "padded_tokens" or
+ * "elapsed_s" below 0 or not below TUNE_METRICS_BEYOND. */
 int tune_metrics_line(struct tune_metrics_row *row);
 
 /* tune_metrics_find - the row's number of that name, or NULL. */
@@ -66,8 +66,8 @@ enum {
 
 /* tune_metrics_read - give each whole line behind *at to take, in order, and move *at behind those
  * taken. Half a line at the end is left for the next call. 0. 1: the file was replaced, or cut
- * before *at, as a run does that goes on: *at is at its beginning again; forget the rows and call
- * again. -1 with an error: the file cannot be read, a line is none, or take failed. */
+ * before *at; a resumed run does that. *at is then at the file's beginning: forget the rows and
+ * call again. -1 with an error: the file cannot be read, a line is none, or take failed. */
 int tune_metrics_read(struct tune_metrics_place *at, const char *folder,
                       int (*take)(void *context, const struct tune_metrics_row *row),
                       void *context);

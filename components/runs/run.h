@@ -82,8 +82,8 @@ bool tune_run_held(const char *folder);
  *
  * A run that says it runs may have been killed. The lock on its metrics decides where the run's
  * machine is this one. Without locks its process id decides. On another machine its age decides.
- * reason then says so. STALLED: nothing was written for ten times the longest time between two
- * writes so far, and for 60 s; before its first step, for 600 s. */
+ * reason then says so. STALLED: it is silent for ten times the longest time between two writes so
+ * far, and at least 60 s. Before its first step: for 600 s. */
 struct tune_run *tune_run_open(const char *folder);
 void tune_run_free(struct tune_run *r);
 
@@ -99,9 +99,9 @@ bool tune_run_ended(const struct tune_run *r);
 /* tune_run_series - the values of that name, or NULL. */
 const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name);
 
-/* tune_run_axis - where the points of a series stand when not the steps are counted but, up to each
- * of them, "time" (the elapsed seconds), "tokens" or "epoch"; "step" is fine too. [count] doubles,
- * the caller's to free. NULL with an error: the run has no such numbers. */
+/* tune_run_axis - the x values of a series: "time" (seconds elapsed), "tokens" or "epoch" up to
+ * each point, or "step". [count] doubles, the caller's to free. NULL with an error: the run has no
+ * such numbers. */
 double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *series,
                       const char *what);
 
@@ -120,11 +120,10 @@ int tune_run_checkpoints(const struct tune_run *r, struct tune_run_checkpoint **
 const char *tune_run_state_name(enum tune_run_state state);
 int tune_run_state_from(const char *name, size_t size);
 
-/* tune_runs_open - the runs that the given paths mean, in their order: a run folder itself; a
- * folder of run folders, each of them in the order of their names; a name that is neither is looked
- * for in runs/. count 0: the folder runs. *runs and its runs become the caller's (tune_runs_free).
- * Returns how many, 0 for a folder without any, or -1: a path that is nothing of this, no
- * memory. */
+/* tune_runs_open - open the runs that the given paths mean, in order. A path is a run folder, or a
+ * folder of run folders, which are taken by name. Any other name is looked for in runs/. count 0:
+ * the folder runs. *runs and its runs become the caller's (tune_runs_free). Returns how many, 0 for
+ * a folder without any. -1 with an error: a path that is none of these, or no memory. */
 int tune_runs_open(struct tune_run ***runs, const char *const *paths, int count);
 
 /* tune_runs_follow - the same, but a path that is nothing yet is a run in the state ABSENT: a name
@@ -138,9 +137,9 @@ void tune_runs_free(struct tune_run **runs, int count);
  * to size); NULL: it has none. */
 const char *tune_run_option(const struct tune_run *r, const char *name, char *text, size_t size);
 
-/* tune_runs_differing - the names of the options that are not the same in all of these runs, those
- * that say where a run writes and when it logs left out. names become the caller's (free; the texts
- * are the runs'). Returns how many, or -1. */
+/* tune_runs_differing - the names of the options that are not the same in all of these runs.
+ * Options that say where a run writes and when it logs are left out. names become the caller's
+ * (free; the texts are the runs'). Returns how many, or -1. */
 int tune_runs_differing(struct tune_run *const *runs, int count, const char ***names);
 
 #ifdef __cplusplus

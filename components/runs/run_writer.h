@@ -10,8 +10,8 @@
  *     tune_run_writer_close(&w);
  *
  * Every function that writes asks first whether the folder is still the one that was opened
- * (tune_run_folder_held), and returns -1 (or NULL) with an error if it is not, if a file cannot be
- * written, or if memory is short. */
+ * (tune_run_folder_held). It returns -1 (or NULL) with an error if it is not. So it does when a
+ * file cannot be written, or memory is short. */
 #ifndef TUNE_RUNS_RUN_WRITER_H
 #define TUNE_RUNS_RUN_WRITER_H
 

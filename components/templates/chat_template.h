@@ -85,9 +85,9 @@ uint64_t tune_chat_template_hash(const struct tune_chat_template *t);
 void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds);
 
 /* tune_chat_template_render - render the conversation into *out, which is emptied first. -1 with an
- * error: the template's own raise_exception (its text), an error in it (with the line), a limit
- * (jinja.h), or a message without a role. With TUNE_CHAT_SPANS also a message whose place cannot be
- * known; the error names it.
+ * error: the template's own raise_exception (its text), an error in it (with the line), or a limit
+ * (jinja.h). Also a message without a role. With TUNE_CHAT_SPANS also a message whose place cannot
+ * be known; the error names it.
  *
  * A span ends with the message's turn. A turn is what one pass of a loop over the messages writes;
  * all its data must be the message's. For the last message, the span ends with the text if its turn
@@ -112,10 +112,11 @@ void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds);
  * the text. The message is what the text up to it and the text with the next message have in
  * common.
  *
- * A span is refused in three cases. It holds data of another message or tool. It has a word of a
- * header before its first data (assistant, model, bot, chatbot, gpt, ai) or of the next one after
- * its last data (user, human), except that a single token in angle brackets ends a turn. Or the
- * text has something of the message outside the span that the span lacks. */
+ * A span is refused in three cases. First: it holds data of another message or tool. Second: it has
+ * a word of a header before its first data, or a word of the next header after its last data. Such
+ * words are assistant, model, bot, chatbot, gpt, ai; then user, human. A single token in angle
+ * brackets may end a turn all the same. Third: the text has something of the message outside the
+ * span that the span lacks. */
 enum {
     TUNE_CHAT_GENERATION_PROMPT = 1, /* end with the header of the assistant's turn */
     /* fill spans, with one or two more renders per assistant message; excludes the generation

@@ -72,8 +72,8 @@ static void compare_reports(struct tune_table *t, struct tune_run *const *runs, 
     }
 }
 
-/* The columns' names. A run that is called as a column before it, by chance or because it is there twice, has its folder's
- * name, or that with a number: of two members of one name, programs see one. */
+/* The columns' names. A name that stands there already becomes the folder's name, or that with a
+ * number. JSON readers see only one of two members with one name. */
 static char **name_columns(struct tune_run *const *runs, int count)
 {
     char text[TUNE_PATH_MAX + 16], **names = GET(calloc((size_t)count + FIRST, sizeof *names));
