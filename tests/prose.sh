@@ -2,7 +2,8 @@
 # prose.sh [SEED] - the project's prose, for a reader and for a rule.
 # Prints 100 comments and 50 sentences of the pages, drawn by SEED (default 1): a reader marks what needs a second reading.
 # Then checks all of them. It fails on a sentence over 25 words, on a line over 100 columns in a header or a page, and on
-# more than 10 comments that begin with Of, What, Where, Whether or By.
+# more than 10 comments that begin with Of, What, Where, Whether or By. It fails, too, on a function of a public header
+# (components/headers.txt) that no comment above it describes in the form "name - text".
 cd "$(dirname "$0")/.." || exit 1
 exec python3 - "${1:-1}" <<'END'
 import glob, random, re, sys
@@ -94,6 +95,17 @@ for path in [*pages, *(f for f in sources if f.endswith(".h"))]:
     for i, line in enumerate(text_of(path).split("\n"), 1):
         if len(line) > MOST_COLUMNS:
             failures.append(f"{path}:{i}: {len(line)} columns")
+for header in text_of("components/headers.txt").split("\n"):
+    if not header or header.startswith("#"):
+        continue
+    text = text_of("components/" + header)
+    code = re.sub(r"/\*.*?\*/|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S | re.M)
+    for m in re.finditer(r"^\w[^\n=;()]*?\b(tune_\w+)\s*\(", code, re.M):
+        above = "\n".join(c for line, c in comments("components/" + header) if line <= code.count("\n", 0, m.start(1)) + 1)
+        lists = re.findall(r"(?:/\*|\*|//|\A)\s*([\w,\s*]+?)(?:\([^)]*\))? - ", above)
+        names = {n for names in lists for n in re.split(r"[\s,*]+", names)}
+        if not any(n and (n == m.group(1) or n.startswith("_") and m.group(1).endswith(n)) for n in names):
+            failures.append(f"components/{header}:{code.count(chr(10), 0, m.start(1)) + 1}: {m.group(1)} is not described above")
 if len(riddles) > MOST_RIDDLES:
     failures.append(f"{len(riddles)} comments begin with Of, What, Where, Whether or By: " + " ".join(riddles))
 

@@ -39,11 +39,13 @@ struct tune_example {
     bool cut_away;      /* the cut took all trained tokens of the row */
     uint64_t hash;      /* tune_dataset_row_hash of the row */
 };
-void tune_example_free(struct tune_example *x);
+
 /* tune_example_reserve - make room for count tokens in ids and trained. Their contents may be lost.
  * -1 with an error: no memory.
  * tune_example_free - free the arrays of x. */
 int tune_example_reserve(struct tune_example *x, int64_t count);
+void tune_example_free(struct tune_example *x);
+
 /* tune_example_has_label - whether a token is trained. Loaders leave out rows without one. */
 bool tune_example_has_label(const struct tune_example *x);
 

@@ -58,8 +58,9 @@ int tune_logger_held(const struct tune_logger *log);
 /* tune_logger_folder - the run folder; borrowed until free. */
 const char *tune_logger_folder(const struct tune_logger *log);
 
-/* Record what the run depends on: a `#` line each, and a member of the description ("notes" {key:
- * text}, "weights", "data", "eval_data"). Call them before the first step, with folder and path as
+/* tune_logger_note, _device, _weights, _data, _eval_data - record what the run depends on. Each
+ * prints a `#` line and writes a member of the description: "notes" {key: text}, "weights", "data",
+ * "eval_data". Call them before the first step, with folder and path as
  * they were opened. In a resumed run, _weights, _data and _eval_data compare with the earlier
  * values (hash, rows, fingerprint, size, modification time), like tune_logger_changed. The training
  * file may differ in all but its rows until tune_logger_data_agrees. _device compares the number of

@@ -83,7 +83,8 @@ bool tune_run_held(const char *folder);
  * A run that says it runs may have been killed. The lock on its metrics decides where the run's
  * machine is this one. Without locks its process id decides. On another machine its age decides.
  * reason then says so. STALLED: it is silent for ten times the longest time between two writes so
- * far, and at least 60 s. Before its first step: for 600 s. */
+ * far, and at least 60 s. Before its first step: for 600 s.
+ * tune_run_free - free it; NULL is fine. */
 struct tune_run *tune_run_open(const char *folder);
 void tune_run_free(struct tune_run *r);
 
@@ -115,8 +116,8 @@ struct tune_run_checkpoint {
  * with an error. */
 int tune_run_checkpoints(const struct tune_run *r, struct tune_run_checkpoint **checkpoints);
 
-/* tune_run_state_name - "running", "finished", ...; tune_run_state_from - the state of that name,
- * or -1. */
+/* tune_run_state_name - "running", "finished", ...
+ * tune_run_state_from - the state of that name, or -1. */
 const char *tune_run_state_name(enum tune_run_state state);
 int tune_run_state_from(const char *name, size_t size);
 
@@ -127,8 +128,10 @@ int tune_run_state_from(const char *name, size_t size);
 int tune_runs_open(struct tune_run ***runs, const char *const *paths, int count);
 
 /* tune_runs_follow - the same, but a path that is nothing yet is a run in the state ABSENT: a name
- * without '/' is meant in runs/. tune_runs_more - add the runs of folder that are not among the
- * count ones; returns how many there are then. */
+ * without '/' is meant in runs/.
+ * tune_runs_more - add the runs of folder that are not among the count ones. Returns how many there
+ * are then. The next call tries again what could not be added.
+ * tune_runs_free - free the runs and the array. */
 int tune_runs_follow(struct tune_run ***runs, const char *const *paths, int count);
 int tune_runs_more(struct tune_run ***runs, int count, const char *folder);
 void tune_runs_free(struct tune_run **runs, int count);

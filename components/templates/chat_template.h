@@ -59,6 +59,7 @@ struct tune_chat_text {
     struct tune_chat_span *spans; /* one for each assistant message, in order */
     int span_count;
 };
+/* tune_chat_text_free - free the arrays of text. */
 void tune_chat_text_free(struct tune_chat_text *text);
 
 struct tune_chat_template;

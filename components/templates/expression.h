@@ -24,12 +24,15 @@ enum tune_operator {
     TUNE_MODULO,
 };
 
-/* How tightly operators bind, the loosest first. An operand with a not before it is at LEVEL_NOT.
- * ** has no level: it belongs to an operand. */
+/* How tightly operators bind, the loosest first. An operand with a not before it is at
+ * LEVEL_NOT. */
 enum tune_level {
     TUNE_LEVEL_OR = 1, TUNE_LEVEL_AND, TUNE_LEVEL_NOT, TUNE_LEVEL_COMPARE, TUNE_LEVEL_ADD,
     TUNE_LEVEL_CONCATENATE, TUNE_LEVEL_MULTIPLY,
 };
+
+/* tune_operator_level - how tightly op binds; 0: it has no level. ** has none: it belongs to an
+ * operand. */
 enum tune_level tune_operator_level(enum tune_operator op);
 
 /* tune_operator_sign - "+", "not in". */
@@ -78,6 +81,8 @@ struct tune_number {
     int64_t integer; /* if whole */
     double number;   /* also if whole: the nearest double */
 };
+
+/* tune_number_whole, tune_number_float - the number as an integer, as a float. */
 static inline struct tune_number tune_number_whole(int64_t integer)
 {
     struct tune_number number = {true, integer, (double)integer};
@@ -97,7 +102,8 @@ enum tune_arithmetic {
 };
 
 /* tune_number_arithmetic - a op b as Python has it, for + - * / // % **. A float result may be
- * infinite or NaN. tune_number_compare - -1, 0 or 1, exact for every pair; 2: one is NaN.
+ * infinite or NaN.
+ * tune_number_compare - -1, 0 or 1, exact for every pair; 2: one is NaN.
  * tune_operator_holds - a comparison of that order is true. op: TUNE_EQUAL to TUNE_GREATER. */
 enum tune_arithmetic tune_number_arithmetic(enum tune_operator op, const struct tune_number *a,
                                             const struct tune_number *b,

@@ -32,7 +32,6 @@ struct tune_encoding {
     int64_t *ends;     /* byte offset where it ends; template tokens: -1 */
     int64_t count, room;
 };
-void tune_encoding_free(struct tune_encoding *e);
 
 enum { TUNE_ADD_SPECIAL = 1,   /* add what the post-processor's template adds, such as BOS */
        TUNE_SPECIAL_AS_TEXT = 2 /* treat the spelling of a special token as plain text */
@@ -64,6 +63,7 @@ int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t siz
 int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_t size,
                                const uint8_t *data, int options,
                                struct tune_encoding *e);
+void tune_encoding_free(struct tune_encoding *e);
 
 /* tune_tokenizer_decode - ids to text. *text is a NUL-terminated string of *size bytes, which the
  * caller frees. skip_special leaves special tokens out. -1 with an error: an id outside the

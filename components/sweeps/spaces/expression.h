@@ -29,7 +29,8 @@ struct tune_expression;
 
 /* tune_expression_new - compile; names[count]: what may occur, by position. NULL with an error of
  * kind USAGE that shows the text with the place marked: syntax, an unknown name (the nearest is
- * named), too long. where: before the message ("space.yaml:12:5", "--where"). */
+ * named), too long. where: before the message ("space.yaml:12:5", "--where").
+ * tune_expression_free - free it; NULL is fine. */
 struct tune_expression *tune_expression_new(const char *text, const char *const *names, int count,
                                             const char *where);
 void tune_expression_free(struct tune_expression *e);
@@ -37,8 +38,9 @@ void tune_expression_free(struct tune_expression *e);
 /* tune_expression_value - for values[count] of the names. Texts in *value are borrowed from values
  * or the expression. -1: types that do not go together ('a' < 1), division by zero, a result that
  * is no number and no 64-bit integer; the message shows the expression and the values used.
- * tune_expression_true - 1 or 0 as Python's bool() of it, or -1. tune_expression_uses - it names
- * that position. */
+ * tune_expression_true - 1 or 0 as Python's bool() of it, or -1.
+ * tune_expression_uses - the expression has the name at that position.
+ * tune_expression_text - the text it was compiled from; borrowed. */
 int tune_expression_value(const struct tune_expression *e, const struct tune_value *values,
                           struct tune_value *value);
 int tune_expression_true(const struct tune_expression *e, const struct tune_value *values);

@@ -33,8 +33,7 @@ struct tune_value {
     };
 };
 
-/* tune_value_none, tune_value_bool, tune_value_int, tune_value_float, tune_value_text - a value of
- * that type. A text is borrowed. */
+/* tune_value_none, _bool, _int, _float, tune_value_text - a value of that type. A text is borrowed. */
 struct tune_value tune_value_none(void);
 struct tune_value tune_value_bool(bool boolean);
 struct tune_value tune_value_int(int64_t integer);
@@ -68,8 +67,8 @@ static inline bool tune_value_as_number(const struct tune_value *v, struct tune_
 }
 
 /* tune_values_size - bytes that a copy of the values takes, with the items of lists and the texts
- * of values that are texts. tune_values_copy - the copy, into `to`, which is returned; NULL stays
- * NULL. Texts within lists stay borrowed. */
+ * of values that are texts.
+ * tune_values_copy - the copy, into `to`, which is returned; NULL stays NULL. Texts within lists stay borrowed. */
 size_t tune_values_size(const struct tune_value *values, int count);
 struct tune_value *tune_values_copy(void *to, const struct tune_value *values, int count);
 
