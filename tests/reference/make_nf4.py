@@ -61,7 +61,7 @@ def rows(numbers):
     for n in numbers:
         text = f"{n:.9g}"
         text = f" {text}{'' if '.' in text or 'e' in text else '.'}f,"
-        if len(line) + len(text) > 120:
+        if len(line) + len(text) > 96:
             lines.append(line)
             line = "   "
         line += text
