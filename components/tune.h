@@ -14,6 +14,7 @@
 #include "models/model.h"
 #include "adapters/adapter.h"
 #include "losses/loss.h"
+#include "losses/preference.h"
 #include "optimizers/optimizer.h"
 #include "optimizers/schedule.h"
 #include "profilers/memory_plan.h"
@@ -21,5 +22,7 @@
 #include "loggers/logger.h"
 #include "checkpoints/checkpoint.h"
 #include "evaluators/evaluator.h"
+#include "evaluators/reference.h"
+#include "evaluators/rewards.h"
 
 #endif

@@ -104,8 +104,9 @@ static void a_run(void **state)
         assert_ok(tune_logger_record(log, &at, &s));
     }
     at.evaluated = true, at.eval_step = 4, at.eval_loss = 1.5, at.best = true;
-    assert_ok(tune_logger_evaluation(log, &at));
-    assert_ok(tune_logger_evaluation(log, &at)); /* the same one again: nothing */
+    const struct tune_eval_metric perplexity = {"perplexity", exp(1.5)};
+    assert_ok(tune_logger_evaluation(log, &at, &perplexity, 1));
+    assert_ok(tune_logger_evaluation(log, &at, &perplexity, 1)); /* the same one again: nothing */
     assert_ok(tune_logger_property(log, "sharpness", 0.1f));
     assert_ok(tune_logger_property(log, "model_load_time", 0.25));
     assert_int_equal(tune_logger_property(log, "sharpnes", 1), -1);
@@ -277,7 +278,7 @@ static void killed_run(const char *folder)
         assert_ok(tune_logger_record(log, &at, &r));
         at.evaluated = true, at.eval_step = i, at.eval_loss = 1. / i;
         if (i == 3 || i == 5)
-            assert_ok(tune_logger_evaluation(log, &at));
+            assert_ok(tune_logger_evaluation(log, &at, NULL, 0));
     }
     assert_ok(tune_logger_report(log, &at));
     tune_logger_free(log);
@@ -443,7 +444,7 @@ static void diverges(void **state)
     assert_error_has("diverged at step 2: the loss is not finite");
     assert_error_has("lower `lr` (it was 1.9e-05)");
     at.evaluated = true, at.eval_step = 2, at.eval_loss = INFINITY;
-    assert_int_equal(tune_logger_evaluation(log, &at), -1);
+    assert_int_equal(tune_logger_evaluation(log, &at, NULL, 0), -1);
     tune_logger_free(log);
     cJSON *json = read_json("runs/d/run.json");
     assert_string_equal(text_of(json, "status"), "failed");
@@ -638,7 +639,7 @@ static char *in_terminal(const char *term, int columns_)
         assert_ok(tune_logger_record(log, &at, &r));
         if (i == 10) {
             at.evaluated = true, at.eval_step = i, at.eval_loss = 1;
-            assert_ok(tune_logger_evaluation(log, &at));
+            assert_ok(tune_logger_evaluation(log, &at, NULL, 0));
         }
     }
     assert_ok(tune_logger_report(log, &at));

@@ -2,6 +2,7 @@
 #include "adapters/adapter.h"
 #include "adapters/adapter_file.h"
 #include "core/try.h"
+#include "datasets/loader.h"
 #include "files/file.h"
 #include "flags/flags.h"
 
@@ -57,7 +58,8 @@ struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_dev
     struct tune_model *m = tune_model_load_frozen(folder, dev, flags->dtype, flags->base_dtype);
     int status = m ? tune_lora_add(m, &adapter.lora, (uint64_t)flags->seed) : -1;
     tune_adapter_config_free(&adapter);
-    if (status == 0 && tune_model_reserve(m, flags->loader.batch_size, flags->data.max_length, tune_get_model_use(flags)) == 0)
+    struct tune_loader_options loader = tune_get_loader_options(flags);
+    if (status == 0 && tune_model_reserve(m, tune_loader_sequences(&loader), flags->data.max_length, tune_get_model_use(flags)) == 0)
         return m;
     tune_model_free(m);
     return NULL;

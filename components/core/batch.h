@@ -2,6 +2,7 @@
 #ifndef TUNE_CORE_BATCH_H
 #define TUNE_CORE_BATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Label of a position that is not trained (PyTorch's ignore_index). */
@@ -31,6 +32,8 @@ struct tune_batch {
     /* [B,T]; first position that this one sees; never decreases along a row; NULL: 0 */
     const int32_t *starts;
     int64_t row_count;       /* rows of the data set in the batch; 0: B */
+    /* true: rows 2i and 2i + 1 are the chosen and the rejected answer of one row of the data set */
+    bool pairs;
 };
 
 #ifdef __cplusplus

@@ -59,8 +59,7 @@ static int make_step(struct tune_loader *load, const struct tune_walk *w)
             return 1;
         if (!load->held)
             TRY(tune_dataset_get(load->data, row, x));
-        if (x->count > load->o.max_length)
-            return tune_loader_too_long(load, row, x->count);
+        TRY(tune_loader_fits(load, row, x));
         if (!tune_example_has_label(x)) {
             leave_out(s, x);
             s->hash += x->hash;

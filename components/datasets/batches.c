@@ -3,18 +3,31 @@
 
 #include "datasets/loading.h"
 
+/* One sequence of an example: of a pair the chosen one (0) or the rejected one (1). */
+struct sequence {
+    const int32_t *ids;
+    const uint8_t *trained;
+    int n;
+};
+
+static struct sequence sequence_of(const struct tune_example *x, int side)
+{
+    int64_t begin = side ? x->second : 0, end = side || !x->second ? x->count : x->second;
+    return (struct sequence){x->ids + begin, x->trained + begin, (int)(end - begin)};
+}
+
 /* Write row b of the batch. labels[t] is ids[t+1]; the rest is padding. */
-static void put_row(struct tune_loader *load, const struct tune_example *x, int b, int T)
+static void put_row(struct tune_loader *load, struct sequence s, int b, int T)
 {
     int32_t *ids = load->ids + (int64_t)b * T, *labels = load->labels + (int64_t)b * T;
-    int n = (int)x->count;
-    memcpy(ids, x->ids, (size_t)n * sizeof *ids);
-    memset(ids + n, 0, (size_t)(T - n) * sizeof *ids);
+    memcpy(ids, s.ids, (size_t)s.n * sizeof *ids);
+    memset(ids + s.n, 0, (size_t)(T - s.n) * sizeof *ids);
     for (int t = 0; t < T; t++) {
-        bool trained = t + 1 < n && x->trained[t + 1];
-        labels[t] = trained ? x->ids[t + 1] : TUNE_NO_LABEL;
+        bool trained = t + 1 < s.n && s.trained[t + 1];
+        labels[t] = trained ? s.ids[t + 1] : TUNE_NO_LABEL;
         load->label_count += trained;
     }
+    load->lengths[b] = s.n;
 }
 
 /* Write the next packs of the step. */
@@ -37,24 +50,25 @@ static void next_packs(struct tune_loader *load, struct tune_batch *batch, int B
     load->given += batch->row_count;
 }
 
-/* Write the next rows, each padded to the longest. */
+/* Write the next B rows, each sequence padded to the longest. */
 static void next_rows(struct tune_loader *load, struct tune_batch *batch, int B)
 {
-    int64_t step = load->at.step, T = 1;
-    for (int b = 0; b < B; b++) {
-        const struct tune_example *x = tune_loader_example(load, step, load->put + b);
-        T = x->count > T ? x->count : T;
+    int64_t step = load->at.step;
+    int T = 1, sides = load->o.pairs ? 2 : 1;
+    for (int b = 0; b < B * sides; b++) {
+        struct sequence s = sequence_of(tune_loader_example(load, step, load->put + b / sides), b % sides);
+        T = s.n > T ? s.n : T;
     }
-    for (int b = 0; b < B; b++) {
-        const struct tune_example *x = tune_loader_example(load, step, load->put + b);
-        load->given = *tune_loader_place(load, step, load->put + b) + 1;
-        put_row(load, x, b, (int)T);
-        load->lengths[b] = (int32_t)x->count;
+    for (int b = 0; b < B * sides; b++) {
+        load->given = *tune_loader_place(load, step, load->put + b / sides) + 1;
+        put_row(load, sequence_of(tune_loader_example(load, step, load->put + b / sides), b % sides), b, T);
         load->batch_rows[b] = tune_loader_order(load, load->at.epoch, load->at.offset + load->given - 1);
     }
-    batch->T = (int)T;
+    batch->B = B * sides;
+    batch->T = T;
     batch->rows = load->batch_rows;
     batch->row_count = B;
+    batch->pairs = load->o.pairs;
 }
 
 int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
@@ -69,14 +83,14 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
         next_packs(load, batch, B);
     else
         next_rows(load, batch, B);
-    for (int b = 0; b < B; b++)
+    for (int b = 0; b < batch->B; b++)
         batch->tokens += load->lengths[b];
     load->put += B;
     if (load->put == load->count)
         load->given = load->now; /* includes rows left out after the last one */
     load->tokens += batch->tokens;
     batch->label_count = load->label_count - labels;
-    load->padded += (int64_t)B * batch->T;
+    load->padded += (int64_t)batch->B * batch->T;
     batch->epoch = (double)(load->at.epoch * load->rows + load->at.offset + load->given) / (double)load->rows;
     return 0;
 }

@@ -184,6 +184,8 @@ int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, str
 {
     int more;
     j->at = array.data;
+    if (tune_json_peek(j) == TUNE_JSON_OBJECT)
+        return sharegpt ? read_turn(c, j) : read_message(c, j);
     TRY(tune_json_array(j));
     while ((more = tune_json_item(j)) == 1)
         TRY(sharegpt ? read_turn(c, j) : read_message(c, j));

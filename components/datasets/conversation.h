@@ -28,7 +28,8 @@ struct tune_conversation {
 
 /* tune_conversation_begin - empty it. row_size limits the size of the contents.
  * tune_conversation_add - append a message: role "user" or "assistant"; text is borrowed.
- * tune_conversation_read - append the messages of a JSON array in the row that j reads. -1 with
+ * tune_conversation_read - append the messages of a JSON array in the row that j reads, or the one
+ * message of an object. -1 with
  * file, line and column. Errors: an unknown role or sender, content that is no text, a member
  * twice.
  * tune_conversation_check - check the rules above. -1 with an error that begins with name:line. */

@@ -91,10 +91,11 @@ int tune_example_reserve(struct tune_example *x, int64_t count)
 
 bool tune_example_has_label(const struct tune_example *x)
 {
-    return x->count > 0 && memchr(x->trained, 1, (size_t)x->count) != NULL;
+    int64_t end = x->second ? x->second : x->count;
+    return end > 0 && memchr(x->trained, 1, (size_t)end) && (!x->second || memchr(x->trained + end, 1, (size_t)(x->count - end)));
 }
 
-/* Copy tokens and mask of a text in pieces, cut to max_length. *lost: all labels were beyond the
+/* Append tokens and mask of a text in pieces, cut to max_length. *lost: all labels were beyond the
  * cut. A token belongs to the piece in which it begins. Tokens that the tokenizer's template added
  * before the text belong to the first piece, those after it to the last. An appended token is
  * trained. */
@@ -103,12 +104,13 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
 {
     int64_t first = 0, have = 0;
     int at = 0;
-    bool in_text = false, beyond = false;
+    bool in_text = false, beyond = false, labelled = false;
     if (e->count >= 2 && e->starts[0] < 0 && e->starts[1] == 0 && e->ids[0] == e->ids[1])
         first = 1; /* the text already begins with the beginning-of-sequence token */
-    x->full_count = e->count - first + append;
-    x->count = x->full_count < d->max_length ? x->full_count : d->max_length;
-    TRY(tune_example_reserve(x, x->count));
+    int64_t full = e->count - first + append, before = x->count, kept = full < d->max_length ? full : d->max_length;
+    TRY(tune_example_reserve(x, before + kept));
+    x->full_count += full;
+    x->count += kept;
     for (int64_t i = first; i < e->count + append; i++, have++) {
         bool appended = i == e->count;
         bool own = !appended && e->starts[i] >= 0;
@@ -118,14 +120,15 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
             at++;
         bool trained = appended || pieces[own ? at : in_text ? count - 1 : 0].trained;
         in_text = in_text || own;
-        if (have >= x->count) {
+        if (have >= kept) {
             beyond = beyond || trained;
             continue;
         }
-        x->ids[have] = appended ? d->append_id : e->ids[i];
-        x->trained[have] = trained && have > 0;
+        x->ids[before + have] = appended ? d->append_id : e->ids[i];
+        x->trained[before + have] = trained && have > 0;
+        labelled = labelled || (trained && have > 0);
     }
-    *lost = beyond && !tune_example_has_label(x);
+    *lost = *lost || (beyond && !labelled);
     return 0;
 }
 
@@ -177,12 +180,18 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
 {
     struct tune_pieces *p = &s->pieces;
     TRY(tune_text_rows_check(&d->text, row));
-    TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
-    if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0) {
-        tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
-        return -1;
+    for (p->side = 0; p->side <= d->format.pairs; p->side++) {
+        TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
+        if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0) {
+            tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
+            return -1;
+        }
+        x->second = p->side ? x->count : 0;
+        TRY(fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost));
+        if (x->count == x->second && d->format.pairs)
+            return tune_error_set("%s:%lld: prompt and answer are both empty", d->rows.path, (long long)row->line);
     }
-    return fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost);
+    return 0;
 }
 
 /* Hash a row. A row that is too long is not read; its size is hashed instead. */
@@ -206,6 +215,18 @@ static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example
     return status;
 }
 
+/* Cut each sequence of x to max_length. */
+static void cut(struct tune_example *x, int64_t max_length)
+{
+    int64_t first = x->second ? x->second : x->count, rest = x->count - first;
+    int64_t keep = first < max_length ? first : max_length;
+    rest = rest < max_length ? rest : max_length;
+    memmove(x->ids + keep, x->ids + first, (size_t)rest * sizeof *x->ids);
+    memmove(x->trained + keep, x->trained + first, (size_t)rest);
+    x->second = x->second ? keep : 0;
+    x->count = keep + rest;
+}
+
 /* Check the result of a callback, so that mistakes in the caller's code get a clear error. */
 static int check_callback(struct tune_dataset *d, int64_t row, struct tune_example *x, struct found *found)
 {
@@ -221,12 +242,15 @@ static int check_callback(struct tune_dataset *d, int64_t row, struct tune_examp
                                   "or more", (long long)row, (long long)i, x->ids[i]);
         x->trained[i] = x->trained[i] != 0;
     }
+    if (x->second < 0 || (x->second > 0 && x->second >= x->count))
+        return tune_error_set("row %lld: the callback's second sequence begins at token %lld of "
+                              "%lld; expected 0 for no pair, or a place within the tokens",
+                              (long long)row, (long long)x->second, (long long)x->count);
     x->full_count = x->count;
     if (x->count > 0)
-        x->trained[0] = 0;
+        x->trained[0] = x->trained[x->second] = 0;
     bool had = tune_example_has_label(x);
-    if (x->count > d->max_length)
-        x->count = d->max_length;
+    cut(x, d->max_length);
     found->lost = had && !tune_example_has_label(x);
     return 0;
 }
@@ -241,7 +265,7 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 {
     struct found found = {0};
     int status;
-    x->count = x->full_count = 0;
+    x->count = x->full_count = x->second = 0;
     x->bad = x->cut_away = false;
     x->hash = 0;
     if (row < 0 || row >= d->count)
@@ -304,7 +328,8 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
 {
     enum tune_format_kind kind = d->format.kind;
     const struct tune_prompt_template *t = &d->format.templates[0];
-    bool answer = kind == TUNE_FORMAT_ALPACA || kind == TUNE_FORMAT_PROMPT_COMPLETION ||
+    bool answer = kind == TUNE_FORMAT_ALPACA || kind == TUNE_FORMAT_PROMPT_COMPLETION || kind == TUNE_FORMAT_PREFERENCE ||
+                  kind == TUNE_FORMAT_ALPACA_PREFERENCE ||
                   (kind == TUNE_FORMAT_TEMPLATE && t->parts[t->count - 1].trained);
     const char *token = o->append_token;
     d->append_always = token != NULL;

@@ -34,6 +34,8 @@ struct tune_example {
     /* [count]; 1: this token is trained. 0 for a row's first token, which nothing predicts. */
     uint8_t *trained;
     int64_t count, room;
+    /* of a pair: where the rejected sequence begins; the chosen one is before it. 0: no pair */
+    int64_t second;
     int64_t full_count; /* tokens before the cut to max_length */
     bool bad;           /* the row cannot be read, and bad rows are skipped; count is 0 */
     bool cut_away;      /* the cut took all trained tokens of the row */
@@ -46,7 +48,8 @@ struct tune_example {
 int tune_example_reserve(struct tune_example *x, int64_t count);
 void tune_example_free(struct tune_example *x);
 
-/* tune_example_has_label - whether a token is trained. Loaders leave out rows without one. */
+/* tune_example_has_label - whether a token is trained; in a pair, whether one is in each sequence.
+ * Loaders leave out other rows. */
 bool tune_example_has_label(const struct tune_example *x);
 
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* longest row, in bytes; a longer one is bad */

@@ -56,9 +56,9 @@ static int put_token(struct tune_tokenizer *tok, const int32_t *ids, int64_t i, 
 }
 
 /* Print the pieces of a row's text: from the template or the row, trained or masked. */
-static int show_pieces(const struct tune_dataset *d, int64_t row, FILE *stream)
+static int show_pieces(const struct tune_dataset *d, int64_t row, int side, FILE *stream)
 {
-    struct tune_pieces p = {0};
+    struct tune_pieces p = {.side = side};
     int status = tune_dataset_pieces(d, row, &p), piece = 0;
     if (status == 0 && p.count > 0)
         fprintf(stream, "%8s  %-8s  piece\n", "loss", "by");
@@ -73,6 +73,21 @@ static int show_pieces(const struct tune_dataset *d, int64_t row, FILE *stream)
     }
     tune_pieces_free(&p);
     return status;
+}
+
+/* The pieces and tokens of a row; of a pair, those of one side. */
+static int show_sequence(const struct tune_dataset *d, struct tune_tokenizer *tok, int64_t row, const struct tune_example *x,
+                         int side, FILE *stream)
+{
+    int64_t begin = side ? x->second : 0, end = side || !x->second ? x->count : x->second;
+    TRY(show_pieces(d, row, side, stream));
+    fprintf(stream, "%8s %8s  %-7s  %s\n", "position", "id", "loss", "token");
+    for (int64_t i = begin; i < end; i++) {
+        fprintf(stream, "%8lld %8d  %-7s  ", (long long)(i - begin), x->ids[i], x->trained[i] ? "trained" : "masked");
+        TRY(put_token(tok, x->ids + begin, i - begin, stream));
+        fputc('\n', stream);
+    }
+    return 0;
 }
 
 static int show_row(struct tune_dataset *d, struct tune_tokenizer *tok, int64_t row, struct tune_example *x, FILE *stream)
@@ -92,12 +107,11 @@ static int show_row(struct tune_dataset *d, struct tune_tokenizer *tok, int64_t 
     if (x->count < x->full_count)
         fprintf(stream, ", cut from %lld", (long long)x->full_count);
     fputc('\n', stream);
-    TRY(show_pieces(d, row, stream));
-    fprintf(stream, "%8s %8s  %-7s  %s\n", "position", "id", "loss", "token");
-    for (int64_t i = 0; i < x->count; i++) {
-        fprintf(stream, "%8lld %8d  %-7s  ", (long long)i, x->ids[i], x->trained[i] ? "trained" : "masked");
-        TRY(put_token(tok, x->ids, i, stream));
-        fputc('\n', stream);
+    if (!x->second)
+        TRY(show_sequence(d, tok, row, x, 0, stream));
+    for (int side = 0; x->second && side < 2; side++) {
+        fprintf(stream, "%s\n", side ? "the rejected answer:" : "the chosen answer:");
+        TRY(show_sequence(d, tok, row, x, side, stream));
     }
     if (x->count < x->full_count)
         fprintf(stream, "-------- cut here: the model does not see the row's other %lld tokens\n",

@@ -20,7 +20,7 @@ static const char *const alpaca[2] = {
 
 static const struct known {
     const char *name;
-    const char *names[3]; /* of columns; the last `optional` ones may be absent */
+    const char *names[5]; /* of columns; the last `optional` ones may be absent */
     int optional;
     bool train_on[4];     /* values --train-on accepts; the first is the default */
 } formats[] = {
@@ -32,6 +32,10 @@ static const struct known {
     [TUNE_FORMAT_SHAREGPT] = {"sharegpt", {"conversations", "tools"}, 1, {false, true, true, true}},
     [TUNE_FORMAT_TEMPLATE] = {"prompt-template", {NULL}, 0, {true, false, false, true}},
     [TUNE_FORMAT_MESSAGE_LISTS] = {"prompt-completion", {"prompt", "completion", "tools"}, 1, {true, true, true, true}},
+    [TUNE_FORMAT_PREFERENCE] = {"preference", {"chosen", "rejected", "prompt"}, 1, {true}},
+    [TUNE_FORMAT_SHAREGPT_PREFERENCE] = {"sharegpt-preference", {"chosen", "rejected", "conversations", "tools"}, 1, {true}},
+    [TUNE_FORMAT_ALPACA_PREFERENCE] = {"alpaca-preference", {"instruction", "input", "chosen", "rejected", "output"}, 4, {true}},
+    [TUNE_FORMAT_PREFERENCE_LISTS] = {"preference", {"chosen", "rejected", "prompt", "tools"}, 2, {true}},
 };
 static const char *const train_on[] = {"completion", "assistant", "last", "all"};
 
@@ -95,9 +99,23 @@ static bool has(const struct tune_format *f, const struct tune_columns *have, co
     return tune_columns_has(have, column_of(f, name));
 }
 
-/* Recognise the format. A column "text" wins: the training text already exists there. */
-static enum tune_format_kind recognise(const struct tune_format *f, const struct tune_columns *have)
+/* Recognise the format of pairs. TUNE_FORMAT_TEXT: there are none. */
+static enum tune_format_kind recognise_pairs(const struct tune_format *f, const struct tune_columns *have, bool wanted)
 {
+    bool both = has(f, have, "chosen") && has(f, have, "rejected");
+    if (has(f, have, "instruction") && (both || (wanted && has(f, have, "output"))))
+        return TUNE_FORMAT_ALPACA_PREFERENCE;
+    if (both)
+        return has(f, have, "conversations") ? TUNE_FORMAT_SHAREGPT_PREFERENCE : TUNE_FORMAT_PREFERENCE;
+    return TUNE_FORMAT_TEXT;
+}
+
+/* Recognise the format. A column "text" wins: the training text already exists there. */
+static enum tune_format_kind recognise(const struct tune_format *f, const struct tune_columns *have, bool pairs)
+{
+    enum tune_format_kind kind = recognise_pairs(f, have, pairs);
+    if (kind != TUNE_FORMAT_TEXT)
+        return kind;
     if (has(f, have, "text"))
         return TUNE_FORMAT_TEXT;
     if (has(f, have, "messages"))
@@ -111,22 +129,22 @@ static enum tune_format_kind recognise(const struct tune_format *f, const struct
     return has(f, have, "input") && has(f, have, "output") ? TUNE_FORMAT_INSTRUCT : TUNE_FORMAT_TEXT;
 }
 
-/* True if prompts are lists of messages. The first readable row decides. */
-static bool has_lists(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
+/* The type of a column. The first readable row that has a value decides; -1: none has. */
+static int type_of(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows, const char *name)
 {
     struct tune_values v = {0};
-    const char *column = column_of(f, "prompt");
-    bool lists = false;
+    const char *column = column_of(f, name);
+    int type = -1;
     for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
         struct tune_row row = tune_rows_get(rows, i);
         if (row.size > TUNE_ROW_LIMIT || tune_values_read(&v, rows, have, &row, &column, 1) < 0 || v.at[0].type < 0)
             continue;
-        lists = v.at[0].type == TUNE_JSON_ARRAY;
+        type = v.at[0].type;
         break;
     }
     tune_error_clear();
     tune_values_free(&v);
-    return lists;
+    return type;
 }
 
 static int choose(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o)
@@ -142,23 +160,46 @@ static int choose(struct tune_format *f, const struct tune_columns *have, const 
         return tune_prompt_template_open(&f->templates[0], o->prompt_template);
     }
     if (f->recognised) {
-        f->kind = recognise(f, have);
+        f->kind = recognise(f, have, o->pairs);
         return 0;
     }
-    for (int i = 0; i < TUNE_FORMAT_TEMPLATE; i++)
-        if (!strcmp(o->row_format, formats[i].name)) {
+    for (int i = 0; i < TUNE_FORMAT_PREFERENCE_LISTS; i++)
+        if (i != TUNE_FORMAT_TEMPLATE && i != TUNE_FORMAT_MESSAGE_LISTS && !strcmp(o->row_format, formats[i].name)) {
             f->kind = (enum tune_format_kind)i;
             return 0;
         }
     return tune_error_usage("\"%s\" is no format of rows; expected auto, text, alpaca, instruct, "
-                            "prompt-completion, messages or sharegpt", o->row_format);
+                            "prompt-completion, messages or sharegpt; of pairs: preference, sharegpt-preference, "
+                            "alpaca-preference", o->row_format);
+}
+
+/* Pairs are for recipes that compare two answers, and those recipes read nothing else. */
+static int check_pairs(const struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o,
+                       const struct tune_rows *rows)
+{
+    char list[512];
+    if (f->recognised && has(f, have, "prompt") && has(f, have, "completion") && has(f, have, "label") &&
+        type_of(f, have, rows, "label") == TUNE_JSON_BOOL)
+        return tune_error_usage("%s: these rows are unpaired preferences (prompt, completion, label), and no recipe trains on "
+                                "them; `format` prompt-completion trains on every completion, also on those labelled false",
+                                rows->path);
+    if (f->pairs && !o->pairs)
+        return tune_error_usage("%s: these rows are preferences, pairs of a chosen and a rejected answer: finetune_dpo trains on "
+                                "them. To train on the chosen answers alone: `format` prompt-completion `columns` "
+                                "completion=chosen", rows->path);
+    if (o->pairs && !f->pairs)
+        return tune_error_usage("%s: expected preferences, pairs of answers: the columns chosen and rejected, beside prompt, "
+                                "conversations or instruction; or instruction and a list of two outputs. It has: %s (`columns` "
+                                "chosen=COLUMN,rejected=COLUMN says which are meant)", rows->path,
+                                tune_columns_list(have, list, sizeof list));
+    return 0;
 }
 
 /* Set the names of the format's columns, in the order in which values are read. */
 static int name_columns(struct tune_format *f)
 {
     const struct known *k = &formats[f->kind];
-    if (f->kind == TUNE_FORMAT_ALPACA)
+    if (f->kind == TUNE_FORMAT_ALPACA || f->kind == TUNE_FORMAT_ALPACA_PREFERENCE)
         for (int i = 0; i < 2; i++)
             TRY(tune_prompt_template_parse(&f->templates[i], "alpaca", alpaca[i], strlen(alpaca[i])));
     f->optional = k->optional;
@@ -166,7 +207,7 @@ static int name_columns(struct tune_format *f)
         f->count = f->templates[0].slot_count;
         memcpy(f->names, f->templates[0].slots, (size_t)f->count * sizeof *f->names);
     } else {
-        while (f->count < 3 && k->names[f->count]) {
+        while (f->count < 5 && k->names[f->count]) {
             f->names[f->count] = k->names[f->count];
             f->count++;
         }
@@ -257,7 +298,8 @@ static int settle_train_on(struct tune_format *f, const struct tune_dataset_opti
 static int open_chat(struct tune_format *f, const struct tune_dataset_options *o, const char *path)
 {
     bool conversations = f->kind == TUNE_FORMAT_INSTRUCT || f->kind == TUNE_FORMAT_MESSAGES || f->kind == TUNE_FORMAT_SHAREGPT ||
-                         f->kind == TUNE_FORMAT_MESSAGE_LISTS;
+                         f->kind == TUNE_FORMAT_MESSAGE_LISTS || f->kind == TUNE_FORMAT_SHAREGPT_PREFERENCE ||
+                         f->kind == TUNE_FORMAT_PREFERENCE_LISTS;
     if (!conversations && !o->chat_template)
         return 0;
     if (!conversations)
@@ -280,8 +322,13 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
     if (o->columns)
         TRY(read_map(f, o->columns));
     TRY(choose(f, have, o));
-    if (f->kind == TUNE_FORMAT_PROMPT_COMPLETION && has_lists(f, have, rows))
+    f->pairs = f->kind >= TUNE_FORMAT_PREFERENCE;
+    TRY(check_pairs(f, have, o, rows));
+    if (f->kind == TUNE_FORMAT_PROMPT_COMPLETION && type_of(f, have, rows, "prompt") == TUNE_JSON_ARRAY)
         f->kind = TUNE_FORMAT_MESSAGE_LISTS;
+    int answers = f->kind == TUNE_FORMAT_PREFERENCE ? type_of(f, have, rows, "chosen") : -1;
+    if (answers == TUNE_JSON_ARRAY || answers == TUNE_JSON_OBJECT)
+        f->kind = TUNE_FORMAT_PREFERENCE_LISTS;
     TRY(name_columns(f));
     TRY(check_map(f, have));
     if (f->kind != TUNE_FORMAT_TEXT)
@@ -304,7 +351,7 @@ void tune_format_free(struct tune_format *f)
 
 /* ---- one row ---- */
 
-static int put(struct tune_pieces *p, const char *text, size_t size, bool trained, bool data)
+int tune_pieces_put(struct tune_pieces *p, const char *text, size_t size, bool trained, bool data)
 {
     if (p->room - p->size <= size) {
         size_t room = 2 * p->room + size + 256;
@@ -337,45 +384,49 @@ static int put(struct tune_pieces *p, const char *text, size_t size, bool traine
     return 0;
 }
 
-static int bad_row(const struct tune_rows *rows, const struct tune_row *row, const char *column, const char *what)
+int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_row *row, const char *column, const char *what)
 {
     return tune_error_set("%s:%lld: the column \"%.200s\" %s", rows->path, (long long)row->line,
                           column, what);
 }
 
 /* The value is absent, null or empty. */
-static bool no_value(const struct tune_value *v)
+bool tune_pieces_no_value(const struct tune_value *v)
 {
     return v->type < 0 || v->type == TUNE_JSON_NULL || (v->type == TUNE_JSON_STRING && v->text.size == 0);
 }
 
 /* Append column i as text: a string, or a number or boolean as spelled. */
-static int need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+int tune_pieces_need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
                      const struct tune_pieces *p, int i)
 {
     int type = p->values.at[i].type;
     if (type == TUNE_JSON_STRING || type == TUNE_JSON_NUMBER || type == TUNE_JSON_BOOL)
         return 0;
-    return bad_row(rows, row, f->columns[i], type < 0                  ? "is not in this row"
+    return tune_pieces_bad_row(rows, row, f->columns[i], type < 0                  ? "is not in this row"
                                              : type == TUNE_JSON_NULL ? "is null in this row, expected text"
                                                                       : "is a list or an object in this row, expected text");
 }
 
-static int fill_template(const struct tune_format *f, const struct tune_prompt_template *t, const struct tune_rows *rows,
-                         const struct tune_row *row, struct tune_pieces *p)
+int tune_pieces_template(const struct tune_format *f, const struct tune_prompt_template *t, const struct tune_rows *rows,
+                         const struct tune_row *row, struct tune_pieces *p, const struct tune_text *answer)
 {
     for (int i = 0; i < t->count; i++) {
         const struct tune_prompt_part *part = &t->parts[i];
         bool trained = part->trained || f->train_on == TUNE_TRAIN_ON_ALL;
         int v = 0;
         if (part->slot < 0) {
-            TRY(put(p, part->text, part->size, trained, false));
+            TRY(tune_pieces_put(p, part->text, part->size, trained, false));
+            continue;
+        }
+        if (answer && !strcmp(part->text, "output")) {
+            TRY(tune_pieces_put(p, answer->data, answer->size, trained, true));
             continue;
         }
         while (strcmp(f->names[v], part->text))
             v++;
-        TRY(need_text(f, rows, row, p, v));
-        TRY(put(p, p->values.at[v].text.data, p->values.at[v].text.size, trained, true));
+        TRY(tune_pieces_need_text(f, rows, row, p, v));
+        TRY(tune_pieces_put(p, p->values.at[v].text.data, p->values.at[v].text.size, trained, true));
     }
     p->answer = t->parts[t->count - 1].trained;
     return 0;
@@ -384,8 +435,8 @@ static int fill_template(const struct tune_format *f, const struct tune_prompt_t
 static int fill_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
 {
     for (int i = 0; i < 2; i++) {
-        TRY(need_text(f, rows, row, p, i));
-        TRY(put(p, p->values.at[i].text.data, p->values.at[i].text.size, i == 1 || f->train_on == TUNE_TRAIN_ON_ALL, true));
+        TRY(tune_pieces_need_text(f, rows, row, p, i));
+        TRY(tune_pieces_put(p, p->values.at[i].text.data, p->values.at[i].text.size, i == 1 || f->train_on == TUNE_TRAIN_ON_ALL, true));
     }
     p->answer = true;
     return 0;
@@ -402,26 +453,30 @@ static bool span_trained(const struct tune_format *f, const struct tune_pieces *
 }
 
 /* Apply the chat template to the conversation read so far. */
-static int fill_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
+int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
                      const struct tune_value *tools)
 {
     bool all = f->train_on == TUNE_TRAIN_ON_ALL;
     size_t at = 0;
     TRY(tune_conversation_check(&p->chat, rows->path, row->line));
     struct tune_chat_messages chat = {.items = p->chat.items, .count = p->chat.count, .name = rows->path, .line = row->line};
-    if (tools && !no_value(tools)) {
+    if (tools && !tune_pieces_no_value(tools)) {
         if (tools->type != TUNE_JSON_ARRAY)
-            return bad_row(rows, row, f->columns[f->count - 1], "is no list of tools in this row");
+            return tune_pieces_bad_row(rows, row, f->columns[f->count - 1], "is no list of tools in this row");
         chat.tools = tools->text;
     }
     TRY(tune_chat_template_render(f->chat, &chat, all ? 0 : TUNE_CHAT_SPANS, &p->rendered));
     const struct tune_chat_text *r = &p->rendered;
     for (int i = 0; !all && i < r->span_count; i++) {
-        TRY(put(p, r->text + at, r->spans[i].begin - at, false, false));
-        TRY(put(p, r->text + r->spans[i].begin, r->spans[i].end - r->spans[i].begin, span_trained(f, p, i), false));
+        if (f->pairs && !span_trained(f, p, i))
+            continue;
+        TRY(tune_pieces_put(p, r->text + at, r->spans[i].begin - at, false, false));
+        TRY(tune_pieces_put(p, r->text + r->spans[i].begin, r->spans[i].end - r->spans[i].begin, span_trained(f, p, i), false));
         at = r->spans[i].end;
+        if (f->pairs)
+            break; /* all that follows the prompt is the answer, as in TRL */
     }
-    TRY(put(p, r->text + at, r->size - at, all, false));
+    TRY(tune_pieces_put(p, r->text + at, r->size - at, all || f->pairs, false));
     if (r->size > 0)
         memcpy(p->data, r->data, r->size);
     p->whole = true;
@@ -433,12 +488,12 @@ static int fill_lists(const struct tune_format *f, const struct tune_rows *rows,
     TRY(tune_conversation_begin(&p->chat, row->size));
     for (int i = 0; i < 2; i++) {
         if (p->values.at[i].type != TUNE_JSON_ARRAY)
-            return bad_row(rows, row, f->columns[i], "is no list of messages in this row, as prompts are in the first one");
+            return tune_pieces_bad_row(rows, row, f->columns[i], "is no list of messages in this row, as prompts are in the first one");
         TRY(tune_conversation_read(&p->chat, &p->values.json, p->values.at[i].text, false));
         if (i == 0)
             p->chat.prompt_count = p->chat.count;
     }
-    return fill_chat(f, rows, row, p, &p->values.at[2]);
+    return tune_pieces_chat(f, rows, row, p, &p->values.at[2]);
 }
 
 static int fill_conversation(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
@@ -447,16 +502,16 @@ static int fill_conversation(const struct tune_format *f, const struct tune_rows
     TRY(tune_conversation_begin(&p->chat, row->size));
     if (f->kind == TUNE_FORMAT_INSTRUCT) {
         for (int i = 0; i < 2; i++) {
-            TRY(need_text(f, rows, row, p, i));
+            TRY(tune_pieces_need_text(f, rows, row, p, i));
             TRY(tune_conversation_add(&p->chat, i ? "assistant" : "user", p->values.at[i].text));
         }
-        return fill_chat(f, rows, row, p, NULL);
+        return tune_pieces_chat(f, rows, row, p, NULL);
     }
     int type = p->values.at[0].type;
     if (type != TUNE_JSON_ARRAY)
-        return bad_row(rows, row, f->columns[0], type < 0 ? "is not in this row" : "is no list of messages in this row");
+        return tune_pieces_bad_row(rows, row, f->columns[0], type < 0 ? "is not in this row" : "is no list of messages in this row");
     TRY(tune_conversation_read(&p->chat, &p->values.json, p->values.at[0].text, f->kind == TUNE_FORMAT_SHAREGPT));
-    return fill_chat(f, rows, row, p, &p->values.at[1]);
+    return tune_pieces_chat(f, rows, row, p, &p->values.at[1]);
 }
 
 int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows, const struct tune_columns *columns,
@@ -468,13 +523,18 @@ int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows
     TRY(tune_values_read(&p->values, rows, columns, row, f->columns, f->count));
     switch (f->kind) {
     case TUNE_FORMAT_ALPACA:
-        return fill_template(f, &f->templates[no_value(&p->values.at[ALPACA_INPUT])], rows, row, p);
+        return tune_pieces_template(f, &f->templates[tune_pieces_no_value(&p->values.at[ALPACA_INPUT])], rows, row, p, NULL);
     case TUNE_FORMAT_TEMPLATE:
-        return fill_template(f, &f->templates[0], rows, row, p);
+        return tune_pieces_template(f, &f->templates[0], rows, row, p, NULL);
     case TUNE_FORMAT_PROMPT_COMPLETION:
         return fill_pair(f, rows, row, p);
     case TUNE_FORMAT_MESSAGE_LISTS:
         return fill_lists(f, rows, row, p);
+    case TUNE_FORMAT_PREFERENCE:
+    case TUNE_FORMAT_SHAREGPT_PREFERENCE:
+    case TUNE_FORMAT_ALPACA_PREFERENCE:
+    case TUNE_FORMAT_PREFERENCE_LISTS:
+        return tune_pieces_pair(f, rows, row, p);
     default:
         return fill_conversation(f, rows, row, p);
     }

@@ -25,7 +25,12 @@ enum tune_format_kind {
     TUNE_FORMAT_MESSAGES,
     TUNE_FORMAT_SHAREGPT,
     TUNE_FORMAT_TEMPLATE,     /* --prompt-template */
-    TUNE_FORMAT_MESSAGE_LISTS /* prompt-completion with lists of messages */
+    TUNE_FORMAT_MESSAGE_LISTS, /* prompt-completion with lists of messages */
+    /* pairs (pairs.c) */
+    TUNE_FORMAT_PREFERENCE,
+    TUNE_FORMAT_SHAREGPT_PREFERENCE,
+    TUNE_FORMAT_ALPACA_PREFERENCE,
+    TUNE_FORMAT_PREFERENCE_LISTS /* preference with lists of messages */
 };
 
 enum tune_train_on { TUNE_TRAIN_ON_COMPLETION, TUNE_TRAIN_ON_ASSISTANT, TUNE_TRAIN_ON_LAST,
@@ -46,6 +51,7 @@ struct tune_format {
     int optional; /* this many last columns may be absent, null or empty */
     char *map;                                /* --columns, split into strings */
     struct tune_chat_template *chat;          /* for conversations */
+    bool pairs;      /* a row is a chosen and a rejected answer */
 };
 
 /* tune_format_settle - choose the format from options (row_format, columns, prompt_template,
@@ -71,6 +77,8 @@ struct tune_pieces {
     size_t size, room;
     struct tune_piece *at;
     int count, at_room;
+    int side;                    /* of a pair: 0 the chosen answer, 1 the rejected one; the
+                                    caller's */
     bool answer;                 /* the text ends in an answer that still needs the end token */
     bool whole; /* a chat template wrote all special tokens; the tokenizer adds none */
     struct tune_values values;   /* buffers for reading */
@@ -83,6 +91,29 @@ int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows
                        const struct tune_columns *columns, const struct tune_row *row,
                        struct tune_pieces *p);
 void tune_pieces_free(struct tune_pieces *p);
+
+/* Parts of tune_format_pieces, for pairs.c:
+ * tune_pieces_put - append text; trained and data are for all of it.
+ * tune_pieces_need_text - -1 with an error: column i is no text in this row.
+ * tune_pieces_template - fill a prompt template. answer: text for the slot {output}; NULL: the
+ * column's.
+ * tune_pieces_chat - apply the chat template to p->chat. tools: a list, or NULL.
+ * tune_pieces_pair - the text of one side of a pair, p->side. Defined in pairs.c.
+ * tune_pieces_bad_row - the error "file:line: the column ... what". */
+int tune_pieces_put(struct tune_pieces *p, const char *text, size_t size, bool trained, bool data);
+int tune_pieces_need_text(const struct tune_format *f, const struct tune_rows *rows,
+                          const struct tune_row *row, const struct tune_pieces *p, int i);
+int tune_pieces_template(const struct tune_format *f, const struct tune_prompt_template *t,
+                         const struct tune_rows *rows, const struct tune_row *row,
+                         struct tune_pieces *p, const struct tune_text *answer);
+int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows,
+                     const struct tune_row *row, struct tune_pieces *p,
+                     const struct tune_value *tools);
+int tune_pieces_pair(const struct tune_format *f, const struct tune_rows *rows,
+                     const struct tune_row *row, struct tune_pieces *p);
+int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_row *row,
+                        const char *column, const char *what);
+bool tune_pieces_no_value(const struct tune_value *v);
 
 /* tune_dataset_pieces - the pieces of a dataset's row, to show them. There are none if rows are
  * plain texts or come from a callback. Defined in dataset.c; does not count the row. */

@@ -8,6 +8,7 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
     struct tune_loader_options options = flags->loader;
     options.seed = (uint64_t)flags->seed;
     options.max_length = flags->data.max_length;
+    options.pairs = flags->data.pairs;
     options.stop_signal = flags->stop_signal;
     options.starting = flags->starting;
     options.ahead = true;

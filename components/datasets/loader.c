@@ -133,10 +133,16 @@ static int plan(struct tune_loader *load)
     return 0;
 }
 
-int tune_loader_too_long(const struct tune_loader *load, int64_t row, int64_t tokens)
+int tune_loader_fits(const struct tune_loader *load, int64_t row, const struct tune_example *x)
 {
+    int64_t longest = x->count - x->second > x->second ? x->count - x->second : x->second;
+    if (x->count > 0 && load->o.pairs != (x->second > 0))
+        return tune_error_set("row %lld is %s, and the loader was made for %s; give both the same `pairs`", (long long)row,
+                              x->second ? "a pair" : "no pair", x->second ? "single rows" : "pairs");
+    if (longest <= load->o.max_length)
+        return 0;
     return tune_error_set("row %lld has %lld tokens, the loader was made for max_length %d; give "
-                          "both the same", (long long)row, (long long)tokens, load->o.max_length);
+                          "both the same", (long long)row, (long long)longest, load->o.max_length);
 }
 
 /* ---- new and free ---- */
@@ -152,6 +158,8 @@ static int check(const struct tune_loader_options *o)
         return usage("batch_size", o->batch_size, "at least 1 row");
     if (o->accumulate < 1)
         return usage("accumulate", o->accumulate, "at least 1 micro-batch");
+    if (o->pairs && o->packing)
+        return tune_error_usage("`packing` puts several rows into one, and a pair's two answers need a row each; leave it out");
     if (o->max_length < 1)
         return usage("max_length", o->max_length, "at least 1 token");
     if (o->part != TUNE_ALL && !(o->train_split > 0 && o->train_split <= 1))
@@ -176,12 +184,18 @@ static int empty_part(const struct tune_loader *load)
                             load->o.part == TUNE_TRAIN ? "a larger" : "a smaller");
 }
 
+int tune_loader_sequences(const struct tune_loader_options *o)
+{
+    return o->pairs ? 2 * o->batch_size : o->batch_size;
+}
+
 int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
 {
-    int64_t B = tune_smaller(o->batch_size, rows), step_rows = tune_smaller((int64_t)o->batch_size * o->accumulate, rows);
+    int64_t sides = o->pairs ? 2 : 1, B = sides * tune_smaller(o->batch_size, rows);
+    int64_t step_rows = tune_smaller((int64_t)o->batch_size * o->accumulate, rows);
     struct tune_loader *load = NULL;
     struct tune_example *x = NULL;
-    int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained), room = token * o->max_length + (int64_t)sizeof *x;
+    int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained), room = sides * token * o->max_length + (int64_t)sizeof *x;
     int64_t places = o->packing ? (int64_t)(sizeof *load->positions + sizeof *load->starts) : 0;
     int64_t row = room + (int64_t)sizeof *load->places;
     int64_t ahead = TUNE_SEGMENTS * (o->packing ? tune_packs_bytes(step_rows, o->max_length) : step_rows * row);
@@ -203,7 +217,7 @@ static bool make_packs(struct tune_loader *load, size_t tokens)
 
 static int make_buffers(struct tune_loader *load)
 {
-    size_t B = (size_t)tune_smaller(load->o.batch_size, load->rows), tokens = B * (size_t)load->o.max_length;
+    size_t B = (size_t)tune_smaller(load->o.batch_size, load->rows) * (load->o.pairs ? 2 : 1), tokens = B * (size_t)load->o.max_length;
     bool good = true;
     /* so no product below overflows */
     if (tokens <= SENSIBLE && (size_t)load->step_rows <= SENSIBLE) {

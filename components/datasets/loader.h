@@ -20,7 +20,10 @@
  *
  * The helper thread starts at the first tune_loader_more and takes no signals. If it fails at a
  * row, the tune_loader_more of the step with that row returns the error. A loader belongs to one
- * thread. */
+ * thread.
+ *
+ * Of a data set of pairs, a batch has two sequences for each row: the chosen one and then the
+ * rejected one (tune_batch.pairs). Pairs cannot be packed. */
 #ifndef TUNE_LOADER_H
 #define TUNE_LOADER_H
 
@@ -47,7 +50,9 @@ struct tune_loader *tune_loader_new(struct tune_dataset *d,
                                     const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 
-/* tune_loader_bytes - host memory of such a loader over rows rows of full length. */
+/* tune_loader_sequences - sequences of a full micro-batch: batch_size, or twice that for pairs.
+ * tune_loader_bytes - host memory of such a loader over rows rows of full length. */
+int tune_loader_sequences(const struct tune_loader_options *options);
 int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
 
 /* tune_loader_rows - rows of its part.

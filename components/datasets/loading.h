@@ -112,10 +112,11 @@ static inline int64_t *tune_loader_place(const struct tune_loader *load, int64_t
 
 /* tune_loader_order - the row at this place of this epoch.
  * tune_loader_step_on - move w to the next step.
- * tune_loader_too_long - set the error for a row with this many tokens. Returns -1. */
+ * tune_loader_fits - 0, or -1 with an error: the row is too long for the loader, or a pair where
+ * none is expected, or the other way round. */
 int64_t tune_loader_order(const struct tune_loader *load, int64_t epoch, int64_t place);
 void tune_loader_step_on(struct tune_loader *load, struct tune_walk *w);
-int tune_loader_too_long(const struct tune_loader *load, int64_t row, int64_t tokens);
+int tune_loader_fits(const struct tune_loader *load, int64_t row, const struct tune_example *x);
 
 /* tune_ahead_start - start the helper thread, unless it runs.
  * tune_ahead_stop - wait for its end.

@@ -56,6 +56,8 @@ struct tune_dataset_options {
                                         special tokens that it names */
     int max_length;                  /* tokens, at least 1; longer rows are cut on the right and
                                         counted */
+    bool pairs;                      /* a row is a pair of a chosen and a rejected answer: each
+                                        becomes a sequence of its own (struct tune_example) */
     bool skip_bad_rows;              /* count rows that cannot be read, and mark them bad; else an
                                         error */
 };
@@ -68,7 +70,7 @@ struct tune_loader_options {
     double train_split;   /* share trained on, (0,1]; see tune_dataset_held_out. ALL: not read */
     uint64_t seed;
     bool shuffle;         /* a new order each epoch */
-    int batch_size;       /* rows of a micro-batch */
+    int batch_size;       /* rows of a micro-batch; of pairs: two sequences to each row */
     int accumulate;       /* micro-batches of a step */
     int max_length;       /* tokens of the longest row, for the buffers: the data set's */
     double epochs;        /* above 0; planned rows = ceil(rows * epochs) */
@@ -83,6 +85,7 @@ struct tune_loader_options {
                                to save */
     const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal that
                                         it caught. Store it atomically: another thread reads it */
+    bool pairs;           /* as in the data set */
     bool packing;         /* several rows to a row of the batch (loader.h) */
     bool ahead;           /* tokenise in a helper thread; else in the calls themselves */
 };

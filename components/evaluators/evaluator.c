@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/try.h"
 #include "datasets/dataset.h"
@@ -15,7 +16,25 @@ struct tune_evaluator {
     struct tune_loss *loss;
     struct tune_loader *load;
     struct tune_evaluator_options options;
+    tune_evaluate *evaluate;
+    void *context;
 };
+
+/* The loss of one batch: cross entropy. */
+static int cross_entropy(void *evaluator, const struct tune_batch *batch, struct tune_evaluation *sums)
+{
+    struct tune_evaluator *e = evaluator;
+    struct tune_tensor *hidden;
+    TRY(tune_model_infer(e->m, batch, &hidden));
+    sums->count += (double)batch->label_count;
+    return tune_loss_forward(e->loss, hidden, batch, &sums->loss);
+}
+
+void tune_evaluator_by(struct tune_evaluator *e, tune_evaluate *evaluate, void *context)
+{
+    e->evaluate = evaluate;
+    e->context = context;
+}
 
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load,
                                           const struct tune_evaluator_options *options)
@@ -28,6 +47,7 @@ struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss
     *e = (struct tune_evaluator){.m = m, .loss = loss, .load = load};
     if (options)
         e->options = *options;
+    tune_evaluator_by(e, cross_entropy, e);
     return e;
 }
 
@@ -40,12 +60,25 @@ void tune_evaluator_free(struct tune_evaluator *e)
     free(e);
 }
 
-/* One pass over the rows. *at counts this pass only; at->signal: a signal interrupted it. loss
- * NULL: only read the rows. */
-static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss)
+int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double more)
 {
-    double sum = 0;
-    int64_t labels = 0;
+    int i = 0;
+    while (i < sums->metrics && strcmp(sums->metric[i].name, name))
+        i++;
+    if (i == TUNE_EVAL_METRICS || strlen(name) >= sizeof sums->metric->name)
+        return tune_error_set("evaluation: \"%.60s\" is too long, or one name more than the %d there is room for", name,
+                              TUNE_EVAL_METRICS);
+    if (i == sums->metrics)
+        strcpy(sums->metric[sums->metrics++].name, name);
+    sums->metric[i].sum += more;
+    return 0;
+}
+
+/* One pass over the rows. *at counts this pass only; at->signal: a signal interrupted it. each NULL:
+ * only read the rows. */
+static int pass(struct tune_evaluator *e, struct tune_progress *at, int (*each)(void *context, const struct tune_batch *batch),
+                void *context)
+{
     int micros;
     if (e->options.data)
         TRY(tune_dataset_unchanged(e->options.data));
@@ -53,38 +86,57 @@ static int pass(struct tune_evaluator *e, struct tune_progress *at, double *loss
     while ((micros = tune_loader_more(e->load, at)) > 0) {
         while (micros-- > 0) {
             struct tune_batch batch;
-            struct tune_tensor *hidden;
             TRY(tune_loader_next(e->load, &batch));
-            labels += batch.label_count;
-            if (!loss)
-                continue;
-            TRY(tune_model_infer(e->m, &batch, &hidden));
-            TRY(tune_loss_forward(e->loss, hidden, &batch, &sum));
+            TRY(each ? each(context, &batch) : 0);
         }
         tune_progress_step(at, e->load);
     }
-    TRY(micros);
-    if (at->signal)
-        return 0;
-    if (!loss)
-        return 0;
-    if (!isfinite(sum))
-        return tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look "
-                              "for NaN in the model's weights");
-    *loss = sum / (double)labels;
-    return 0;
+    return micros;
 }
 
 int tune_evaluator_check(struct tune_evaluator *e)
 {
     struct tune_progress at = {0};
-    return e->load ? pass(e, &at, NULL) : 0;
+    return e->load ? pass(e, &at, NULL, NULL) : 0;
+}
+
+int tune_evaluator_each(struct tune_evaluator *e, int (*each)(void *context, const struct tune_batch *batch), void *context)
+{
+    struct tune_progress at = {0};
+    return e->load ? pass(e, &at, each, context) : 0;
+}
+
+/* The evaluator and the sums of its evaluation. */
+struct adding {
+    struct tune_evaluator *e;
+    struct tune_evaluation *sums;
+};
+
+static int add(void *adding, const struct tune_batch *batch)
+{
+    const struct adding *a = adding;
+    return a->e->evaluate(a->e->context, batch, a->sums);
+}
+
+static int evaluate(struct tune_evaluator *e, struct tune_progress *at, struct tune_evaluation *sums)
+{
+    *sums = (struct tune_evaluation){0};
+    TRY(pass(e, at, add, &(struct adding){e, sums}));
+    if (at->signal)
+        return 0;
+    if (!isfinite(sums->loss))
+        return tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look "
+                              "for NaN in the model's weights");
+    return 0;
 }
 
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
 {
     struct tune_progress at = {0};
-    TRY(pass(e, &at, loss));
+    struct tune_evaluation sums;
+    TRY(evaluate(e, &at, &sums));
+    if (!at.signal)
+        *loss = sums.loss / sums.count;
     return at.signal;
 }
 
@@ -94,6 +146,18 @@ static bool spent(const struct tune_evaluator *e, const struct tune_progress *at
     return e->options.patience > 0 && at->stale >= e->options.patience;
 }
 
+static int report(const struct tune_evaluator *e, struct tune_logger *log, const struct tune_progress *at,
+                  const struct tune_evaluation *sums)
+{
+    struct tune_eval_metric metrics[TUNE_EVAL_METRICS + 1];
+    int n = 0;
+    if (e->evaluate == cross_entropy)
+        metrics[n++] = (struct tune_eval_metric){"perplexity", exp(at->eval_loss)};
+    for (int i = 0; i < sums->metrics; i++)
+        metrics[n++] = (struct tune_eval_metric){sums->metric[i].name, sums->metric[i].sum / sums->count};
+    return tune_logger_evaluation(log, at, metrics, n);
+}
+
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
 {
     struct tune_progress own = {0};
@@ -101,16 +165,16 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     if (!e->load || at->signal || at->stopped || (at->evaluated && at->eval_step == at->step))
         return 0;
     TRY(log ? tune_logger_catch_up(log, at) : 0); /* the step's line comes before its evaluation */
-    double loss = 0;
+    struct tune_evaluation sums;
     struct tune_progress before = *at;
-    TRY(pass(e, &own, &loss));
+    TRY(evaluate(e, &own, &sums));
     if (own.signal) { /* a resumed run evaluates again */
         at->signal = own.signal;
         at->stopped = own.stopped;
         return 0;
     }
     at->evaluated = true;
-    at->eval_loss = loss;
+    at->eval_loss = sums.loss / sums.count;
     at->eval_step = at->step;
     at->best = first || at->eval_loss < at->best_loss;
     if (at->best) {
@@ -122,7 +186,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
     if (better)
         at->patience_loss = at->eval_loss;
     at->early_stop = spent(e, at) && !at->finished;
-    if (!log || tune_logger_evaluation(log, at) == 0)
+    if (!log || report(e, log, at, &sums) == 0)
         return 0;
     *at = before; /* an evaluation that is not in the metrics does not count */
     return -1;

@@ -1,5 +1,5 @@
 /* evaluator.h - the loss on rows that are not trained on: the sum of -log p over all labels,
- * divided by their number.
+ * divided by their number; or a loss of your own (tune_evaluator_by).
  *
  * It also does early stopping. A loss counts as an improvement if it is lower than the last
  * improvement by more than min_delta. `patience` evaluations in a row without one end the run. The
@@ -11,6 +11,8 @@
 #include "datasets/loader.h"
 #include "evaluators/options.h"
 #include "losses/loss.h"
+
+enum { TUNE_EVAL_METRICS = 16 };
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,11 +33,34 @@ struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss
                                           const struct tune_evaluator_options *options);
 void tune_evaluator_free(struct tune_evaluator *e);
 
+/* Sums over the rows of one evaluation. */
+struct tune_evaluation {
+    double loss, count; /* eval_loss is loss / count */
+    int metrics;
+    struct {
+        char name[40];  /* logged as eval_<name>: the sum / count */
+        double sum;
+    } metric[TUNE_EVAL_METRICS];
+};
+
+/* tune_evaluator_by - evaluate with a function of your own: it adds one batch to the sums. It
+ * returns 0, or -1 after tune_error_set. context is passed to it.
+ * tune_evaluation_add - add to the sum of that name. The names are the same for every batch. -1
+ * with an error: more than TUNE_EVAL_METRICS names.
+ * tune_evaluator_each - call each for every batch of the rows, until a signal arrives. Nothing is
+ * evaluated. */
+typedef int tune_evaluate(void *context, const struct tune_batch *batch,
+                          struct tune_evaluation *sums);
+void tune_evaluator_by(struct tune_evaluator *e, tune_evaluate *evaluate, void *context);
+int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double more);
+int tune_evaluator_each(struct tune_evaluator *e,
+                        int (*each)(void *context, const struct tune_batch *batch), void *context);
+
 /* tune_evaluator_check - read all rows once. So a bad row, or rows without a label, are errors
  * before the run. -1 with an error that names the row. */
 int tune_evaluator_check(struct tune_evaluator *e);
 
-/* tune_evaluator_loss - evaluate; *loss is in nats per label. -1 with an error: no label in any
+/* tune_evaluator_loss - evaluate; *loss is in nats per label, or what tune_evaluator_by makes it. -1 with an error: no label in any
  * row, a bad row, or a loss that is not finite. Above 0: a signal arrived, and *loss is
  * unchanged. */
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss);

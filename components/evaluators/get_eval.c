@@ -39,6 +39,7 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
         .train_split = flags->loader.train_split,
         .seed = (uint64_t)flags->seed,
         .packing = flags->loader.packing,
+        .pairs = flags->data.pairs,
         .batch_size = flags->loader.batch_size,
         .accumulate = 1,
         .max_length = flags->data.max_length,

@@ -32,6 +32,7 @@
 #include "evaluators/options.h"
 #include "flags/property.h"
 #include "loggers/options.h"
+#include "losses/options.h"
 #include "models/options.h"
 #include "optimizers/options.h"
 
@@ -95,7 +96,7 @@ enum tune_wish {
 /* The options. A row of a table writes into a component's own struct. It writes into a member here
  * if several components, or the recipe, use it. */
 struct tune_flags {
-    const char *model, *device, *dataset, *adapter, *resume, *logger;
+    const char *model, *device, *dataset, *adapter, *resume, *logger, *reference;
     enum tune_dtype dtype, base_dtype;
     int threads, activation_checkpointing, show_tokens, profile;
     int64_t seed, eval_rows;
@@ -104,6 +105,7 @@ struct tune_flags {
     struct tune_dataset_options data;
     struct tune_loader_options loader;
     struct tune_lora_options lora; /* r is 0 in a program without adapters */
+    struct tune_preference_options preference;
     struct tune_optimizer_options optimizer;
     struct tune_schedule schedule;
     struct tune_logger_options log; /* a resumed run: its own folder */
@@ -248,6 +250,28 @@ extern const struct tune_service tune_show_tokens;
      "layers with adapters: 0,1,8-15. Default: all"}, \
     TUNE_OPTION_GROUP("")
 
+#define TUNE_PREFERENCE_OPTIONS(f) \
+    {"format", .range = "auto|preference|sharegpt-preference|alpaca-preference", \
+     .help = "format of the rows. auto: decided by the columns of the first rows"}, \
+    {"train-on", .range = "default|completion", .help = "the answers are trained on"}, \
+    {"batch-size", .help = "pairs of a micro-batch: two answers each"}, \
+    TUNE_OPTION_GROUP("preferences"), \
+    {"loss", TUNE_ENUM, &(f).preference.kind, "sigmoid", "sigmoid|hinge|ipo|simpo|orpo", "", \
+     "loss of a pair. sigmoid is DPO's, hinge SLiC's. simpo and orpo need no reference"}, \
+    {"beta", TUNE_DOUBLE, &(f).preference.beta, "0.1", "(0,inf)", "", \
+     "how much a reward counts: larger keeps the model nearer to the reference. orpo: weight of " \
+     "the odds' ratio. simpo is mostly used with 2"}, \
+    {"label-smoothing", TUNE_DOUBLE, &(f).preference.label_smoothing, "0", "[0,0.5)", "", \
+     "share of pairs that may be the wrong way round (sigmoid, simpo)"}, \
+    {"length-normalize", TUNE_BOOL, &(f).preference.length_normalize, "false", "", "", \
+     "compare log-probabilities per token (sigmoid, hinge); ipo, simpo and orpo always do"}, \
+    {"simpo-gamma", TUNE_DOUBLE, &(f).preference.gamma, "0.5", "[0,inf)", "", \
+     "simpo: the margin between the rewards that it aims at"}, \
+    {"reference", TUNE_FREE(TUNE_STRING), &(f).reference, NULL, "", "", \
+     "file of the reference's log-probabilities; it is made if it is not there. Default: one in " \
+     "the run folder. New adapters need none"}, \
+    TUNE_OPTION_GROUP("")
+
 #define TUNE_OPTIMIZER_OPTIONS(f) \
     TUNE_OPTION_GROUP("optimizer"), \
     {"optimizer", TUNE_ENUM, &(f).optimizer.kind, "adamw", "adamw|sgd", "", "update rule"}, \
@@ -349,7 +373,7 @@ extern const struct tune_service tune_show_tokens;
 
 /* The figures that every training recipe reports. Up to is_valid, they are ado's target properties
  * in their order. */
-#define TUNE_TRAINING_PROPERTIES \
+#define TUNE_RUN_PROPERTIES(loss_unit) \
     {"gpu_compute_utilization_min", "%", "time with a kernel running, " \
      "average over train_runtime, of the least busy GPU; 0: none"}, \
     {"gpu_compute_utilization_avg", "%", "the same, average over the GPUs"}, \
@@ -394,16 +418,20 @@ extern const struct tune_service tune_show_tokens;
     {"padding_share", "%", "padding among the positions computed"}, \
     {"packing_efficiency", "%", "tokens of rows among the positions computed, " \
      "100 - padding_share"}, \
-    {"loss_first", "nats/token", "training loss of the first step"}, \
-    {"loss_last", "nats/token", "training loss of the last step"}, \
+    {"loss_first", loss_unit, "training loss of the first step"}, \
+    {"loss_last", loss_unit, "training loss of the last step"}, \
     {"tokens_per_second_stable", "tokens/s", \
     "of this process's steps after warm-up (--until-stable); absent under 10 of them"}, \
     {"tokens_per_second_stable_half_width", "tokens/s", "half of its 95 % confidence interval"}, \
-    {"eval_loss", "nats/token", "token-weighted loss on the rows held out, " \
-     "the last one; absent without any"}, \
-    {"eval_perplexity", "", "exp(eval_loss)"}, \
-    {"best_eval_loss", "nats/token", "the lowest of the run"}, \
+    {"eval_loss", loss_unit, "mean loss on the rows held out, the last one; absent without any"}, \
+    {"best_eval_loss", loss_unit, "the lowest of the run"}, \
     {"best_eval_step", "steps", "the step with best_eval_loss: checkpoint-best"}
+
+#define TUNE_TRAINING_PROPERTIES \
+    TUNE_RUN_PROPERTIES("nats/token"), {"eval_perplexity", "", "exp(eval_loss)"}
+
+/* Those of a recipe with a loss of pairs. */
+#define TUNE_PREFERENCE_PROPERTIES TUNE_RUN_PROPERTIES("nats/pair")
 
 /* tune_flags_parse - put defaults, the model's defaults, --config and flags into the places that
  * the table names. flags starts zeroed; argv must outlive it. Flags are --name value, --name=value,

@@ -440,29 +440,32 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
     return at->step == r->step ? show(log, at, r, loss) : 0;
 }
 
-int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at)
+int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at, const struct tune_eval_metric *metrics,
+                           int count)
 {
+    char best[64] = " | best", text[128] = "", name[64];
     if (log->evaluated && at->eval_step == log->eval_step)
         return 0;
-    if (!isfinite(at->eval_loss)) {
-        tune_error_set("the evaluation at step %" PRId64 " gave a loss that is not finite; lower `lr`", at->eval_step);
-        return -1;
-    }
-    double perplexity = exp(at->eval_loss);
+    if (!isfinite(at->eval_loss))
+        return tune_error_set("the evaluation at step %" PRId64 " gave a loss that is not finite; lower `lr`", at->eval_step);
     log->eval_step = at->eval_step;
     log->evaluated = true;
     tune_logger_see_memory(log);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", at->eval_step) && tune_cjson_put_number(json, "eval_loss", at->eval_loss);
-    if (isfinite(perplexity))
-        good = good && tune_cjson_put_number(json, "eval_perplexity", perplexity);
+    for (int i = 0; good && i < count; i++) {
+        size_t used = strlen(text);
+        snprintf(name, sizeof name, "eval_%s", metrics[i].name);
+        good = !isfinite(metrics[i].value) || tune_cjson_put_number(json, name, metrics[i].value);
+        if (i < 2)
+            snprintf(text + used, sizeof text - used, " | %s %.4g", metrics[i].name, metrics[i].value);
+    }
     TRY(write_metrics(log, json, good, log->written_step));
     tune_logger_settle(log);
-    char best[64] = " | best";
     if (!at->best)
         snprintf(best, sizeof best, " | best %.4f at step %" PRId64, at->best_loss, at->best_step);
-    return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f | perplexity %.4g%s",
-                                                     at->eval_step, at->eval_loss, perplexity, best);
+    return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f%s%s",
+                                                     at->eval_step, at->eval_loss, text, best);
 }
 
 int tune_logger_proof(struct tune_logger *log, int64_t step, double difference)

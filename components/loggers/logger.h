@@ -167,9 +167,17 @@ int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at
  * it after an evaluation or a save. */
 void tune_logger_settle(struct tune_logger *log);
 
+/* A number of an evaluation besides its loss. */
+struct tune_eval_metric {
+    const char *name; /* logged as eval_<name> */
+    double value;
+};
+
 /* tune_logger_evaluation - log at->eval_loss of at->eval_step: an object {step, eval_loss,
- * eval_perplexity} and a line. */
-int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at);
+ * eval_<name>, ...} and a line with the loss and the first two metrics. Metrics that are not finite
+ * are left out. */
+int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at,
+                           const struct tune_eval_metric *metrics, int count);
 
 /* tune_logger_proof - log how far the saved adapter, merged into its base, is from base and
  * adapter: a line, and merge_difference if that is declared. -1 with an error: it is not finite. */

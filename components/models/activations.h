@@ -55,6 +55,7 @@ struct tune_model {
     tune_address step_at, own_step;
     int64_t steps, past_steps;       /* steps begun; steps a resumed run did before them */
     bool dropping;                   /* whether the last forward applied dropout */
+    bool bare;                       /* during tune_model_infer_base: no adapters */
     /* during tune_model_infer_merged: source of the merged weights */
     const struct tune_weights_source *merged;
     struct tune_tensor hidden_tensor;

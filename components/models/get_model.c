@@ -3,6 +3,7 @@
 #include "core/try.h"
 #include "flags/flags.h"
 #include "flags/find.h"
+#include "datasets/loader.h"
 #include "models/model.h"
 #include "tokenizers/tokenizer.h"
 
@@ -39,7 +40,8 @@ int tune_get_model_folder(const struct tune_flags *flags, const struct tune_toke
 /* Allocate m's buffers. NULL: m is NULL, or there is no memory; m is then freed. */
 static struct tune_model *reserved(const struct tune_flags *flags, struct tune_model *m, int use)
 {
-    if (m && tune_model_reserve(m, flags->loader.batch_size, flags->data.max_length, use) == 0)
+    struct tune_loader_options loader = tune_get_loader_options(flags);
+    if (m && tune_model_reserve(m, tune_loader_sequences(&loader), flags->data.max_length, use) == 0)
         return m;
     tune_model_free(m);
     return NULL;

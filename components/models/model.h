@@ -202,6 +202,10 @@ int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch
                             const struct tune_weights_source *merged,
                             struct tune_tensor **hidden);
 
+/* tune_model_infer_base - tune_model_infer without adapters: the frozen model as it was read. */
+int tune_model_infer_base(struct tune_model *m, const struct tune_batch *batch,
+                          struct tune_tensor **hidden);
+
 /* tune_model_backward - add the gradients of the batch last given to forward. dhidden [N,C] is
  * overwritten. */
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch,

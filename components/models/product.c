@@ -14,10 +14,10 @@
 #include "devices/ops.h"
 #include "models/activations.h"
 
-/* The adapters of a product; NULL: none. */
+/* The adapters of a product; NULL: none, or none wanted. */
 static const struct lora_group *group(const struct tune_model *m, const struct product *p)
 {
-    const struct lora_group *g = m->lora ? &m->lora->group[p->layer * LORA_PRODUCTS + p->which] : NULL;
+    const struct lora_group *g = m->lora && !m->bare ? &m->lora->group[p->layer * LORA_PRODUCTS + p->which] : NULL;
     return g && g->count > 0 ? g : NULL;
 }
 

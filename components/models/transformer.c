@@ -354,6 +354,14 @@ int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch
     return status;
 }
 
+int tune_model_infer_base(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+{
+    m->bare = true;
+    int status = tune_model_infer(m, batch, hidden);
+    m->bare = false;
+    return status;
+}
+
 /* Backward of the feed-forward half: dx is replaced, tmp is overwritten. bottom: no gradient is
  * wanted below this product; LORA_PRODUCTS: all are wanted. */
 static int feed_forward_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,

@@ -37,8 +37,9 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     struct tune_model_bytes model;
     struct tune_profiler_bytes profiler = tune_profiler_bytes(r->profile);
     const struct tune_loader_options *o = &r->loader;
-    int64_t N = (int64_t)o->batch_size * o->max_length;
-    TRY(tune_model_bytes(&model, r->config, dev, r->activations, r->adapted, o->batch_size, o->max_length, r->use));
+    int sequences = tune_loader_sequences(o);
+    int64_t N = (int64_t)sequences * o->max_length;
+    TRY(tune_model_bytes(&model, r->config, dev, r->activations, r->adapted, sequences, o->max_length, r->use));
     int64_t loader = tune_loader_bytes(o, r->rows);
     if (r->evaluates) {
         struct tune_loader_options held_out = *o;

@@ -1,0 +1,149 @@
+/* pairs.c - rows with a chosen and a rejected answer: the text of one of the two, with its prompt. */
+#include <string.h>
+
+#include "core/try.h"
+#include "datasets/format.h"
+
+/* The names of the formats, in format.c's order. */
+enum { CHOSEN, REJECTED, PROMPT, TOOLS };                /* preference, sharegpt-preference */
+enum { INSTRUCTION, INPUT, BETTER, WORSE, OUTPUT };      /* alpaca-preference */
+
+/* ---- texts ---- */
+
+/* Bytes that both texts begin with: whole characters, without a space at their end. */
+static size_t same_beginning(struct tune_text a, struct tune_text b)
+{
+    size_t most = a.size < b.size ? a.size : b.size, n = 0;
+    while (n < most && a.data[n] == b.data[n])
+        n++;
+    while (n > 0 && n < a.size && ((unsigned char)a.data[n] & 0xC0) == 0x80)
+        n--;
+    return n > 0 && a.data[n - 1] == ' ' ? n - 1 : n;
+}
+
+static int texts(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+{
+    const struct tune_value *prompt = &p->values.at[PROMPT];
+    struct tune_text answer;
+    TRY(tune_pieces_need_text(f, rows, row, p, CHOSEN));
+    TRY(tune_pieces_need_text(f, rows, row, p, REJECTED));
+    answer = p->values.at[p->side].text;
+    if (prompt->type >= 0) {
+        TRY(tune_pieces_need_text(f, rows, row, p, PROMPT));
+        TRY(tune_pieces_put(p, prompt->text.data, prompt->text.size, false, true));
+    } else {
+        size_t n = same_beginning(answer, p->values.at[1 - p->side].text);
+        TRY(tune_pieces_put(p, answer.data, n, false, true));
+        answer = (struct tune_text){answer.data + n, answer.size - n};
+    }
+    TRY(tune_pieces_put(p, answer.data, answer.size, true, true));
+    p->answer = true;
+    return 0;
+}
+
+/* ---- alpaca ---- */
+
+/* The i-th of the two texts in the list `output`. */
+static int output_of(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
+                     struct tune_text *answer)
+{
+    struct tune_json *j = &p->values.json;
+    const struct tune_value *v = &p->values.at[OUTPUT];
+    static const char expected[] = "is no list of two texts in this row, the better one first";
+    int more, count = 0;
+    if (v->type != TUNE_JSON_ARRAY)
+        return tune_pieces_bad_row(rows, row, f->columns[OUTPUT], expected);
+    TRY(tune_conversation_begin(&p->chat, row->size)); /* its bytes hold the text */
+    j->at = v->text.data;
+    TRY(tune_json_array(j));
+    while ((more = tune_json_item(j)) == 1 && count < 2) {
+        struct tune_text text;
+        if (tune_json_peek(j) != TUNE_JSON_STRING)
+            return tune_pieces_bad_row(rows, row, f->columns[OUTPUT], expected);
+        TRY(tune_json_string(j, &text));
+        if (count++ == p->side)
+            *answer = (struct tune_text){memcpy(p->chat.bytes, text.data, text.size), text.size};
+    }
+    TRY(more);
+    return count == 2 && more == 0 ? 0 : tune_pieces_bad_row(rows, row, f->columns[OUTPUT], expected);
+}
+
+static int alpaca(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+{
+    const struct tune_value *v = p->values.at;
+    struct tune_text answer = v[BETTER + p->side].text;
+    if (v[BETTER].type < 0 && v[WORSE].type < 0) {
+        TRY(output_of(f, rows, row, p, &answer));
+    } else {
+        TRY(tune_pieces_need_text(f, rows, row, p, BETTER));
+        TRY(tune_pieces_need_text(f, rows, row, p, WORSE));
+    }
+    return tune_pieces_template(f, &f->templates[tune_pieces_no_value(&v[INPUT])], rows, row, p, &answer);
+}
+
+/* ---- conversations ---- */
+
+static int read_messages(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+                         struct tune_pieces *p, int column)
+{
+    const struct tune_value *v = &p->values.at[column];
+    if (v->type != TUNE_JSON_ARRAY && v->type != TUNE_JSON_OBJECT)
+        return tune_pieces_bad_row(rows, row, f->columns[column], v->type < 0 ? "is not in this row"
+                                   : "is no message and no list of messages in this row");
+    return tune_conversation_read(&p->chat, &p->values.json, v->text, f->kind == TUNE_FORMAT_SHAREGPT_PREFERENCE);
+}
+
+/* Two whole conversations: the messages that both begin with are the prompt. */
+static int whole(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+{
+    struct tune_conversation *c = &p->chat;
+    TRY(read_messages(f, rows, row, p, 1 - p->side));
+    int other = c->count, same = 0;
+    TRY(read_messages(f, rows, row, p, p->side));
+    while (same < other && other + same < c->count) {
+        const struct tune_text *a = &c->items[same].json, *b = &c->items[other + same].json;
+        if (a->size != b->size || memcmp(a->data, b->data, a->size) != 0)
+            break;
+        same++;
+    }
+    c->count -= other;
+    memmove(c->items, c->items + other, (size_t)c->count * sizeof *c->items);
+    c->prompt_count = same;
+    if (same > 0)
+        return 0;
+    if (p->values.at[PROMPT].type == TUNE_JSON_STRING) { /* the user's message, then */
+        TRY(tune_conversation_begin(c, row->size));
+        TRY(tune_conversation_add(c, "user", p->values.at[PROMPT].text));
+        c->prompt_count = 1;
+        return read_messages(f, rows, row, p, p->side);
+    }
+    return tune_pieces_bad_row(rows, row, f->columns[CHOSEN], "and the rejected one begin with different messages in this row; "
+                               "expected the same prompt in both, or a column prompt");
+}
+
+static int conversation(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+                        struct tune_pieces *p)
+{
+    int prompt = p->values.at[PROMPT].type;
+    TRY(tune_conversation_begin(&p->chat, row->size));
+    if (f->kind == TUNE_FORMAT_SHAREGPT_PREFERENCE || prompt == TUNE_JSON_ARRAY || prompt == TUNE_JSON_OBJECT) {
+        TRY(read_messages(f, rows, row, p, PROMPT));
+        p->chat.prompt_count = p->chat.count;
+        TRY(read_messages(f, rows, row, p, p->side));
+    } else { /* a prompt that is a text repeats what both answers begin with, as in UltraFeedback */
+        TRY(whole(f, rows, row, p));
+    }
+    bool answer = false;
+    for (int i = p->chat.prompt_count; i < p->chat.count; i++)
+        answer = answer || !strcmp(p->chat.items[i].role, "assistant");
+    if (!answer)
+        return tune_pieces_bad_row(rows, row, f->columns[p->side], "has no message of the assistant behind the prompt in this row");
+    return tune_pieces_chat(f, rows, row, p, &p->values.at[TOOLS]);
+}
+
+int tune_pieces_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+{
+    if (f->kind == TUNE_FORMAT_PREFERENCE)
+        return texts(f, rows, row, p);
+    return f->kind == TUNE_FORMAT_ALPACA_PREFERENCE ? alpaca(f, rows, row, p) : conversation(f, rows, row, p);
+}

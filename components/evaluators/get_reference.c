@@ -1,0 +1,115 @@
+/* get_reference.c - the reference that the flags ask for, with the numbers that a run will need. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "adapters/adapter.h"
+#include "core/clock.h"
+#include "core/try.h"
+#include "datasets/dataset.h"
+#include "datasets/loader.h"
+#include "evaluators/evaluator.h"
+#include "evaluators/reference.h"
+#include "files/file.h"
+#include "flags/find.h"
+#include "flags/flags.h"
+#include "loggers/logger.h"
+#include "losses/preference.h"
+#include "models/lora.h"
+#include "models/model.h"
+
+enum { SAY_S = 10, SAVE_S = 60 }; /* seconds between two lines, between two saves */
+
+/* What a pass over the rows has done so far. */
+struct pass {
+    struct tune_reference *reference;
+    struct tune_logger *log;
+    int64_t rows, computed; /* rows seen; computed now */
+    int64_t planned;        /* training rows */
+    double began_s, said_s, saved_s;
+};
+
+static int look(void *context, const struct tune_batch *batch)
+{
+    struct pass *p = context;
+    int more = tune_reference_compute(p->reference, batch);
+    TRY(more);
+    p->rows += batch->B / 2;
+    p->computed += more;
+    double now = tune_clock_s(), done = (double)p->rows / (double)p->planned;
+    if (p->computed > 0 && now - p->said_s > SAY_S && done < 1) {
+        p->said_s = now;
+        TRY(tune_logger_say(p->log, "# reference                  %" PRId64 " of %" PRId64 " pairs, %.0f s left", p->rows, p->planned,
+                            (now - p->began_s) * (1 / done - 1)));
+    }
+    if (now - p->saved_s < SAVE_S)
+        return 0;
+    p->saved_s = now;
+    return tune_reference_save(p->reference);
+}
+
+/* The training rows of the first epoch, as far as the run plans to read them. */
+static int training_rows(struct pass *p, const struct tune_flags *flags, struct tune_dataset *data)
+{
+    struct tune_loader_options options = tune_get_loader_options(flags);
+    struct tune_progress at = {0};
+    struct tune_batch batch;
+    int left = 0, status = 0;
+    options.epochs = options.epochs < 1 ? options.epochs : 1;
+    options.stop_at_step = 0;
+    options.stop_after_seconds = -1;
+    options.stable = NULL;
+    struct tune_loader *load = tune_loader_new(data, &options);
+    if (!load)
+        return -1;
+    int64_t rows = tune_loader_rows(load), step = (int64_t)options.batch_size * options.accumulate;
+    p->planned = options.max_steps >= 0 && options.max_steps < rows / step ? options.max_steps * step : tune_loader_planned_rows(load);
+    p->planned = p->planned < rows ? p->planned : rows;
+    while (status == 0 && at.rows < rows && (left = tune_loader_more(load, &at)) > 0) {
+        for (; status == 0 && left > 0; left--)
+            status = tune_loader_next(load, &batch) < 0 ? -1 : look(p, &batch);
+        tune_progress_step(&at, load);
+    }
+    tune_loader_free(load);
+    return status < 0 || left < 0 ? -1 : 0;
+}
+
+/* Compute what the file lacks, by the weights of --model, or by --adapter on them. */
+static int fill(struct tune_reference *r, const struct tune_flags *flags, struct tune_model *m, struct tune_dataset *data,
+                struct tune_evaluator *eval, struct tune_logger *log)
+{
+    char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], made[TUNE_PATH_MAX + 128];
+    struct tune_model_identity identity;
+    double now = tune_clock_s();
+    struct pass p = {.reference = r, .log = log, .began_s = now, .said_s = now, .saved_s = now};
+    TRY(tune_model_find(flags->model, folder));
+    TRY(tune_model_identity(folder, &identity));
+    snprintf(made, sizeof made, "weights %016" PRIx64 " (%s%s%s)", identity.fingerprint, tune_dtype_name(tune_model_dtype(m)),
+             flags->adapter ? ", adapter " : "", flags->adapter ? flags->adapter : "");
+    if (flags->reference)
+        TRY(tune_path(path, "%s", flags->reference));
+    else
+        TRY(tune_path(path, "%s/reference.safetensors", tune_logger_folder(log)));
+    TRY(tune_reference_open(r, path, made));
+    if (flags->adapter)
+        TRY(tune_adapter_read(m, flags->adapter));
+    TRY(training_rows(&p, flags, data));
+    TRY(tune_evaluator_each(eval, look, &p));
+    TRY(tune_reference_save(r));
+    if (p.computed == 0)
+        return 0;
+    return tune_logger_say(log, "# reference                  %" PRId64 " answers in %.1f s, kept in %s", p.computed,
+                           tune_clock_s() - p.began_s, path);
+}
+
+struct tune_reference *tune_get_reference(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
+                                          struct tune_dataset *data, struct tune_evaluator *eval, struct tune_logger *log)
+{
+    bool fresh = tune_model_lora(m) && !flags->adapter;
+    enum tune_reference_kind kind = !tune_preference_needs_reference(&flags->preference) ? TUNE_REFERENCE_NONE
+                                    : fresh ? TUNE_REFERENCE_BASE : TUNE_REFERENCE_FILE;
+    struct tune_reference *r = tune_reference_new(m, loss, kind);
+    if (!r || kind != TUNE_REFERENCE_FILE || fill(r, flags, m, data, eval, log) == 0)
+        return r;
+    tune_reference_free(r);
+    return NULL;
+}

@@ -1,0 +1,222 @@
+/* reference.c - a table of log-probabilities by a hash of the row, and its file. */
+#include "evaluators/reference.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/try.h"
+#include "files/file.h"
+#include "files/safetensors.h"
+#include "losses/loss.h"
+#include "models/model.h"
+
+struct entry {
+    uint64_t row; /* hash of tokens and labels; 0: free */
+    double log_prob;
+};
+
+struct tune_reference {
+    struct tune_model *m;
+    struct tune_loss *loss;
+    enum tune_reference_kind kind;
+    struct entry *table; /* [room], a power of two, at most half full */
+    int64_t count, room;
+    int64_t added;       /* since the file was read */
+    char *path, *made;
+};
+
+struct tune_reference *tune_reference_new(struct tune_model *m, struct tune_loss *loss, enum tune_reference_kind kind)
+{
+    struct tune_reference *r = calloc(1, sizeof *r);
+    if (r)
+        *r = (struct tune_reference){.m = m, .loss = loss, .kind = kind};
+    else
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the reference");
+    return r;
+}
+
+void tune_reference_free(struct tune_reference *r)
+{
+    if (!r)
+        return;
+    free(r->table);
+    free(r->path);
+    free(r->made);
+    free(r);
+}
+
+/* ---- the table ---- */
+
+/* Hash row b's tokens and labels. Never 0. */
+static uint64_t hash_row(const struct tune_batch *batch, int b)
+{
+    size_t bytes = (size_t)batch->lengths[b] * sizeof *batch->ids;
+    uint64_t h = tune_hash64(batch->ids + (int64_t)b * batch->T, bytes, 0);
+    h = tune_hash64(batch->labels + (int64_t)b * batch->T, bytes, h);
+    return h ? h : 1;
+}
+
+/* The row's entry, or the free one where it belongs. */
+static struct entry *find(struct entry *table, int64_t room, uint64_t row)
+{
+    int64_t i = (int64_t)(row & (uint64_t)(room - 1));
+    while (table[i].row && table[i].row != row)
+        i = (i + 1) & (room - 1);
+    return &table[i];
+}
+
+static int grow(struct tune_reference *r)
+{
+    int64_t room = r->room ? 2 * r->room : 1024;
+    struct entry *table = calloc((size_t)room, sizeof *table);
+    if (!table) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the reference's log-probabilities of %" PRId64 " rows", room / 2);
+        return -1;
+    }
+    for (int64_t i = 0; i < r->room; i++)
+        if (r->table[i].row)
+            *find(table, room, r->table[i].row) = r->table[i];
+    free(r->table);
+    r->table = table;
+    r->room = room;
+    return 0;
+}
+
+static int put(struct tune_reference *r, uint64_t row, double log_prob)
+{
+    if (2 * r->count >= r->room)
+        TRY(grow(r));
+    struct entry *e = find(r->table, r->room, row);
+    r->count += e->row == 0;
+    *e = (struct entry){row, log_prob};
+    return 0;
+}
+
+static const struct entry *get(const struct tune_reference *r, uint64_t row)
+{
+    const struct entry *e = r->room ? find(r->table, r->room, row) : NULL;
+    return e && e->row ? e : NULL;
+}
+
+/* ---- the file ---- */
+
+static int damaged(const char *path, const char *what)
+{
+    return tune_error_set("%s: %s; expected what an earlier run wrote: the U64 tensor \"rows\" and the F64 tensor \"log_probs\"; "
+                          "remove the file, and its numbers are computed again", path, what);
+}
+
+static int read_table(struct tune_reference *r, const struct tune_safetensors *f)
+{
+    const struct tune_array *rows = tune_safetensors_find(f, "rows"), *probs = tune_safetensors_find(f, "log_probs");
+    const char *made = tune_safetensors_metadata(f, "made_by");
+    if (!rows || !probs || rows->ndim != 1 || probs->ndim != 1 || rows->shape[0] != probs->shape[0] ||
+        rows->dtype != TUNE_U64 || probs->dtype != TUNE_F64)
+        return damaged(r->path, "it has other tensors");
+    if (!made || strcmp(made, r->made))
+        return tune_error_usage("%s: its log-probabilities are by %.200s, and this run's reference is %s; give another file, or "
+                                "remove this one", r->path, made ? made : "an unknown model", r->made);
+    for (int64_t i = 0; i < rows->shape[0]; i++) {
+        uint64_t row;
+        double p;
+        memcpy(&row, (const char *)rows->data + 8 * i, 8);
+        memcpy(&p, (const char *)probs->data + 8 * i, 8);
+        if (row == 0 || !isfinite(p))
+            return damaged(r->path, "a number in it is no log-probability");
+        TRY(put(r, row, p));
+    }
+    return 0;
+}
+
+int tune_reference_open(struct tune_reference *r, const char *path, const char *made)
+{
+    r->path = strdup(path);
+    r->made = strdup(made);
+    if (!r->path || !r->made) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a path");
+        return -1;
+    }
+    if (!tune_file_exists(path))
+        return 0;
+    struct tune_safetensors *f = tune_safetensors_open(path);
+    int status = f ? read_table(r, f) : -1;
+    tune_safetensors_close(f);
+    return status;
+}
+
+static int write_table(const struct tune_reference *r, struct tune_safetensors_writer *w)
+{
+    TRY(tune_safetensors_writer_metadata(w, "made_by", r->made));
+    TRY(tune_safetensors_writer_declare(w, "rows", TUNE_U64, 1, &r->count));
+    TRY(tune_safetensors_writer_declare(w, "log_probs", TUNE_F64, 1, &r->count));
+    for (int64_t i = 0; i < r->room; i++)
+        if (r->table[i].row)
+            TRY(tune_safetensors_writer_write(w, &r->table[i].row, 8));
+    for (int64_t i = 0; i < r->room; i++)
+        if (r->table[i].row)
+            TRY(tune_safetensors_writer_write(w, &r->table[i].log_prob, 8));
+    return tune_safetensors_writer_finish(w);
+}
+
+int tune_reference_save(struct tune_reference *r)
+{
+    if (r->added == 0)
+        return 0;
+    struct tune_safetensors_writer *w = tune_safetensors_writer_new(r->path);
+    int status = w ? write_table(r, w) : -1;
+    tune_safetensors_writer_free(w);
+    if (status == 0)
+        r->added = 0;
+    return status;
+}
+
+/* ---- rows ---- */
+
+/* The log-probabilities by the model, with or without its adapters. */
+static int infer(struct tune_reference *r, const struct tune_batch *batch, double *sums)
+{
+    struct tune_tensor *hidden;
+    TRY(r->kind == TUNE_REFERENCE_BASE ? tune_model_infer_base(r->m, batch, &hidden) : tune_model_infer(r->m, batch, &hidden));
+    return tune_loss_row_log_probs(r->loss, hidden, batch, sums);
+}
+
+int tune_reference_compute(struct tune_reference *r, const struct tune_batch *batch)
+{
+    int missing = 0, status = 0;
+    for (int b = 0; b < batch->B; b++)
+        missing += !get(r, hash_row(batch, b));
+    if (missing == 0)
+        return 0;
+    double *sums = malloc((size_t)batch->B * sizeof *sums);
+    if (!sums) {
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the log-probabilities of a batch");
+        return -1;
+    }
+    status = infer(r, batch, sums);
+    for (int b = 0; status == 0 && b < batch->B; b++) {
+        if (isfinite(sums[b]))
+            status = put(r, hash_row(batch, b), sums[b]);
+        else
+            status = tune_error_set("the reference gives a log-probability of %g; look for NaN in the model's weights", sums[b]);
+    }
+    free(sums);
+    r->added += missing;
+    return status < 0 ? -1 : missing;
+}
+
+int tune_reference_log_probs(struct tune_reference *r, const struct tune_batch *batch, double *sums)
+{
+    if (r->kind == TUNE_REFERENCE_BASE)
+        return infer(r, batch, sums);
+    for (int b = 0; b < batch->B; b++) {
+        const struct entry *e = r->kind == TUNE_REFERENCE_FILE ? get(r, hash_row(batch, b)) : NULL;
+        if (!e && r->kind == TUNE_REFERENCE_FILE)
+            return tune_error_set("%s has no log-probability for row %" PRId64 "; the data were changed while the run went on",
+                                  r->path, batch->rows ? batch->rows[b] : b);
+        sums[b] = e ? e->log_prob : 0;
+    }
+    return 0;
+}

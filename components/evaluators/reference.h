@@ -1,0 +1,77 @@
+/* reference.h - log-probabilities of answers by a frozen reference model, for losses of pairs.
+ *
+ * The reference is the model as it was before its first step. There are two ways to get its
+ * log-probabilities without a second model in memory:
+ * - A model with new adapters on it is its own reference when the adapters are left out. Each batch
+ *   is computed when it comes.
+ * - Otherwise all rows are computed before the first step, and the numbers are kept in a file. A
+ *   resumed run reads them from there; so may other runs with the same model.
+ *
+ * The file finds a row's number by a hash of its tokens and labels. So it does not matter in which
+ * order rows come, or in which data set they are. Example:
+ *
+ *     struct tune_reference *r = tune_reference_new(m, loss, TUNE_REFERENCE_FILE);
+ *     tune_reference_open(r, "runs/a/reference.safetensors", identity);
+ *     while (...) { tune_loader_next(load, &batch); tune_reference_compute(r, &batch); }
+ *     tune_reference_save(r);
+ *     tune_reference_log_probs(r, &batch, sums); */
+#ifndef TUNE_REFERENCE_H
+#define TUNE_REFERENCE_H
+
+#include <stdint.h>
+
+#include "core/batch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_dataset;
+struct tune_evaluator;
+struct tune_flags;
+struct tune_logger;
+struct tune_loss;
+struct tune_model;
+struct tune_reference;
+
+enum tune_reference_kind {
+    TUNE_REFERENCE_NONE, /* the loss needs none: all numbers are 0 */
+    TUNE_REFERENCE_BASE, /* the model without its adapters, for each batch */
+    TUNE_REFERENCE_FILE  /* numbers that were computed before */
+};
+
+/* tune_reference_new - a reference. m and loss must outlive it.
+ * tune_reference_free - free it; NULL is fine. */
+struct tune_reference *tune_reference_new(struct tune_model *m, struct tune_loss *loss,
+                                          enum tune_reference_kind kind);
+void tune_reference_free(struct tune_reference *r);
+
+/* tune_reference_open - the file to keep the numbers in. If it is there, its numbers are read. made
+ * says what they depend on besides the rows, such as the hash of the weights. -1 with an error: the
+ * file is damaged, or another model made it.
+ * tune_reference_compute - add the batch's rows that have no number yet, by the model as it is now.
+ * The number of rows that were added, or -1.
+ * tune_reference_save - write the file, if rows were added. */
+int tune_reference_open(struct tune_reference *r, const char *path, const char *made);
+int tune_reference_compute(struct tune_reference *r, const struct tune_batch *batch);
+int tune_reference_save(struct tune_reference *r);
+
+/* tune_reference_log_probs - sums [B] on the host: log p of each row's labels, as
+ * tune_loss_row_log_probs. It uses the model for TUNE_REFERENCE_BASE, so call it before the batch's
+ * forward. -1 with an error: a row has no number. */
+int tune_reference_log_probs(struct tune_reference *r, const struct tune_batch *batch,
+                             double *sums);
+
+/* tune_get_reference - the reference that the loss of pairs needs. It computes what a file lacks now: the
+ * rows of the first epoch of data that the run plans, and those of eval. Call it before
+ * tune_checkpoint_resume, which brings other weights. A signal ends it early; then tune_loader_more
+ * ends the run before its first step. */
+struct tune_reference *tune_get_reference(const struct tune_flags *flags,
+                                          struct tune_model *m, struct tune_loss *loss,
+                                          struct tune_dataset *data, struct tune_evaluator *eval,
+                                          struct tune_logger *log);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

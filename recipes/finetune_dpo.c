@@ -1,0 +1,131 @@
+/* finetune_dpo.c - train on preferences: pairs of a chosen and a rejected answer (DPO and others).
+ *
+ *     build/finetune_dpo --model models/SmolLM2-135M --dataset pairs.jsonl --output runs/first
+ *
+ * Adapters are trained, and the frozen model below them is the reference. With --lora-r 0 all
+ * weights are trained; then the reference's log-probabilities are computed first and kept in a file.
+ *
+ * This file is the recipe: copy it (cp recipes/finetune_dpo.c recipes/mine.c), change any line,
+ * make build/mine. To add a flag, add a field to `my` and a row to my_options. To report a number,
+ * add a row to my_properties and set it with tune_logger_property. Where a call fails, GET and MUST
+ * print its error and end the program. */
+#include "flags/program.h"
+#include "tune.h"
+
+static struct { struct tune_flags tune; } my = {.tune = {.data = {.pairs = true}}};
+
+static const struct tune_option my_options[] = {
+    TUNE_TRAINING_OPTIONS(my.tune), /* another default: {"lr", .value = "1e-4"} in a row below */
+    TUNE_LORA_OPTIONS(my.tune),
+    TUNE_PREFERENCE_OPTIONS(my.tune),
+    {"lr", .value = "1e-5"},
+    {"lora-r", .range = "[0,16384]", .help = "rank of the adapters; 0: train all weights"},
+    {0},
+};
+
+static const struct tune_property my_properties[] = {
+    TUNE_PREFERENCE_PROPERTIES,
+    TUNE_LORA_PROPERTIES,
+    {0},
+};
+
+/* The loss of pairs for an evaluation. */
+struct judge {
+    const struct tune_flags *flags;
+    struct tune_model *model;
+    struct tune_loss *loss;
+    struct tune_reference *reference;
+};
+
+/* Log p of each row's answer by the reference and by the model; no gradient. */
+static int evaluate(void *context, const struct tune_batch *batch, struct tune_evaluation *sums)
+{
+    const struct judge *j = context;
+    struct tune_tensor *hidden;
+    struct tune_preference_sums pairs = {0};
+    double theirs[batch->B], ours[batch->B];
+    if (tune_reference_log_probs(j->reference, batch, theirs) < 0 ||
+        tune_model_infer(j->model, batch, &hidden) < 0 ||
+        tune_loss_row_log_probs(j->loss, hidden, batch, ours) < 0 ||
+        tune_preference_batch(&j->flags->preference, batch, ours, theirs, NULL, NULL, &pairs) < 0)
+        return -1;
+    return tune_rewards_evaluated(&pairs, sums);
+}
+
+int main(int argc, char **argv)
+{
+    const struct tune_flags *flags = &my.tune; /* default < model's defaults < --config < flag */
+    tune_program_start(argc, argv, &my.tune, my_options, my_properties,
+                       "Train on preferences: pairs of a chosen and a rejected answer.");
+    tune_program_catch_signals(&my.tune); /* SIGINT, SIGTERM, SIGHUP: finish the step, save, end */
+
+    MUST(tune_preference_check(&flags->preference));
+    struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
+    struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* tokenises rows as it reads */
+    struct tune_device *dev = GET(tune_get_device(flags));
+    struct tune_memory_plan memory;
+    MUST(tune_get_memory_plan(&memory, flags, dev, data)); /* an error if the run cannot fit */
+    struct tune_model *model = GET(flags->lora.r > 0 ? tune_get_lora(flags, dev, tok)
+                                                     : tune_get_model(flags, dev, tok));
+    struct tune_loader *load = GET(tune_get_loader(flags, data));
+    struct tune_loss *loss = GET(tune_get_loss(flags, model));
+    struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
+    struct tune_schedule schedule = tune_get_schedule(flags);
+    struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
+    struct tune_record *record = GET(tune_record_new(dev, flags->log.log_every)); /* step's sums */
+    struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
+    struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
+    MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */
+    MUST(tune_evaluator_note(eval, log)); /* the same for the rows it evaluates on */
+    struct tune_reference *reference = GET(tune_get_reference(flags, model, loss, data, eval, log));
+    struct judge judge = {flags, model, loss, reference};
+    tune_evaluator_by(eval, evaluate, &judge);
+
+    struct tune_progress at = {0}; /* where the run stands: steps, rows, tokens, evaluations */
+    int batches;
+    /* --resume: all of these go on from a checkpoint. With and without it, a call that fails from
+     * here on saves the last finished step before the program ends. */
+    MUST(tune_checkpoint_resume(ckpt, model, opt, load, eval, &at));
+
+    while ((batches = MUST(tune_loader_more(load, &at))) > 0) { /* one step; 0: the end */
+        MUST(tune_model_zero_grad(model, record)); /* gradients and the step's sums become 0 */
+        struct tune_preference_sums sums = {0};
+        while (batches-- > 0) {                  /* micro-batches, at most --accumulate */
+            struct tune_batch batch;             /* rows 2i and 2i + 1: chosen and rejected answer */
+            struct tune_tensor *hidden, weights; /* device memory, [B*T,width] and [B*T] */
+            struct tune_chunk chunk;             /* some labels and their logits */
+            MUST(tune_loader_next(load, &batch));
+            double theirs[batch.B], ours[batch.B], factors[batch.B]; /* log p of each answer */
+            MUST(tune_reference_log_probs(reference, &batch, theirs));
+            MUST(tune_model_forward(model, &batch, &hidden));
+            MUST(tune_loss_row_log_probs(loss, hidden, &batch, ours)); /* waits for the device */
+            /* The loss of each pair, and its derivatives by log p: one factor for each answer. */
+            MUST(tune_preference_batch(&flags->preference, &batch, ours, theirs, factors, record,
+                                       &sums));
+            MUST(tune_loss_row_weights(loss, &batch, factors, &weights));
+            /* The gradient of log p is that of a cross entropy. Logits exist only in here. */
+            while (MUST(tune_loss_chunk(loss, hidden, &batch, record, &chunk)) > 0) {
+                MUST(tune_cross_entropy_gradient(&chunk, &weights));
+                MUST(tune_chunk_done(&chunk)); /* back through the projection */
+            }
+            MUST(tune_model_backward(model, &batch, tune_loss_dhidden(loss))); /* adds */
+        }
+        /* The division is here, once a step. The loss is a sum over pairs; gradients are divided
+         * by the number of pairs in all micro-batches, then clipped to the norm. */
+        MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
+        MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
+        tune_progress_step(&at, load);
+        MUST(tune_rewards_log(&sums, log)); /* rewards, margins, accuracy of this step */
+        MUST(tune_logger_step(log, &at, record));          /* --log-every: reads the sums */
+        MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
+        MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every; a new best */
+    }
+    MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves, then evaluates */
+    MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
+
+    tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
+    tune_reference_free(reference), tune_evaluator_free(eval), tune_optimizer_free(opt);
+    tune_loss_free(loss), tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
+    tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
+    return tune_program_exit(&at); /* 0; 1: the loss rose; after a signal 128 + its number */
+}
