@@ -828,6 +828,64 @@ static void too_long(void **state)
     done(load, d);
 }
 
+/* A pair of 4 + row and 9 tokens; row 2's rejected answer has no label. */
+static int own_pair(void *context, int64_t row, struct tune_example *x)
+{
+    (void)context;
+    int64_t first = 4 + row;
+    if (tune_example_reserve(x, first + 9) < 0)
+        return -1;
+    for (int64_t t = 0; t < first + 9; t++) {
+        x->ids[t] = (int32_t)(100 * row + t);
+        x->trained[t] = (t < first && t >= 2) || (t >= first + 3 && row != 2);
+    }
+    x->count = first + 9;
+    x->second = first;
+    return 0;
+}
+
+static void pairs(void **state)
+{
+    (void)state;
+    struct tune_loader_options o = options();
+    struct tune_dataset *d = tune_dataset_from(5, own_pair, NULL, 6);
+    struct tune_progress at = {0};
+    struct tune_batch batch;
+    o.pairs = true, o.max_length = 6, o.accumulate = 1;
+    assert_int_equal(tune_loader_sequences(&o), 4);
+    struct tune_loader *load = tune_loader_new(d, &o);
+    assert_got(load);
+    assert_int_equal(tune_loader_more(load, &at), 1);
+    assert_ok(tune_loader_next(load, &batch));
+    assert_true(batch.pairs && batch.B == 4 && batch.T == 6 && batch.row_count == 2 && batch.rows[0] == 0 && batch.rows[1] == 0 &&
+                batch.rows[2] == 1 && batch.rows[3] == 1);
+    assert_true(batch.lengths[0] == 4 && batch.lengths[1] == 6 && batch.lengths[2] == 5 && batch.lengths[3] == 6 && batch.tokens == 21);
+    for (int t = 0; t < 6; t++) { /* row 0: 4 tokens, 2 of them trained; then its rejected answer, cut from 9 to 6 */
+        assert_int_equal(batch.ids[t], t < 4 ? t : 0);
+        assert_int_equal(batch.labels[t], t == 1 || t == 2 ? t + 1 : TUNE_NO_LABEL);
+        assert_int_equal(batch.ids[6 + t], 4 + t);
+        assert_int_equal(batch.labels[6 + t], t >= 2 && t < 5 ? 4 + t + 1 : TUNE_NO_LABEL);
+    }
+    tune_progress_step(&at, load);
+    assert_int_equal(tune_loader_more(load, &at), 1);
+    assert_ok(tune_loader_next(load, &batch));
+    assert_true(batch.B == 4 && batch.rows[0] == 3 && batch.rows[2] == 4); /* row 2 is left out */
+    tune_progress_step(&at, load);
+    assert_true(at.rows == 5 && tune_loader_more(load, &at) == 0);
+    tune_loader_free(load);
+    o.pairs = false;
+    assert_got(load = tune_loader_new(d, &o));
+    at = (struct tune_progress){0};
+    assert_int_equal(tune_loader_more(load, &at), -1);
+    assert_error_has("row 0 is a pair, and the loader was made for single rows");
+    done(load, d);
+    o.pairs = o.packing = true;
+    d = tune_dataset_from(5, own_pair, NULL, 6);
+    assert_null(tune_loader_new(d, &o));
+    assert_error_has("`packing`");
+    tune_dataset_free(d);
+}
+
 static void nonsense(void **state)
 {
     (void)state;
@@ -1393,7 +1451,7 @@ int main(void)
         cmocka_unit_test(exact_share), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(left_out), cmocka_unit_test(interrupted),
         cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels), cmocka_unit_test(prompts), cmocka_unit_test(no_labels_at_the_end),
-        cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(nonsense),
+        cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(pairs), cmocka_unit_test(nonsense),
         cmocka_unit_test(huge), cmocka_unit_test(by_flags),  cmocka_unit_test(sizes), cmocka_unit_test(packed_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,268 @@
+/* test_preference.c - losses of pairs against their formulas and central differences; the reference's table and file. */
+#include "values.h"
+#include "far/far.h"
+
+#include "core/random.h"
+#include "evaluators/reference.h"
+#include "losses/loss.h"
+#include "losses/preference.h"
+#include "models/lora.h"
+#include "optimizers/optimizer.h"
+
+static double log_sigmoid(double x)
+{
+    return -log(1 + exp(-x));
+}
+
+/* The formulas as the papers have them. */
+static double naive(const struct tune_preference_options *o, const struct tune_pair *p)
+{
+    double c = p->chosen - p->reference_chosen, r = p->rejected - p->reference_rejected;
+    double a = p->chosen / (double)p->chosen_tokens, b = p->rejected / (double)p->rejected_tokens, e = o->label_smoothing, x;
+    if (o->length_normalize || o->kind == TUNE_PREFERENCE_IPO) {
+        c /= (double)p->chosen_tokens;
+        r /= (double)p->rejected_tokens;
+    }
+    switch (o->kind) {
+    case TUNE_PREFERENCE_HINGE: return 1 - o->beta * (c - r) > 0 ? 1 - o->beta * (c - r) : 0;
+    case TUNE_PREFERENCE_IPO: return pow(c - r - 1 / (2 * o->beta), 2);
+    case TUNE_PREFERENCE_ORPO: return -a - o->beta * log_sigmoid(log(exp(a) / (1 - exp(a))) - log(exp(b) / (1 - exp(b))));
+    case TUNE_PREFERENCE_SIMPO: x = o->beta * (a - b) - o->gamma; break;
+    default: x = o->beta * (c - r);
+    }
+    return -(1 - e) * log_sigmoid(x) - e * log_sigmoid(-x);
+}
+
+static double draw(uint64_t i, double low, double high)
+{
+    return low + (high - low) * tune_random_uniform(5, 1, i);
+}
+
+static const struct tune_preference_options all[] = {
+    {TUNE_PREFERENCE_SIGMOID, 0.1, 0, 0.5, false}, {TUNE_PREFERENCE_SIGMOID, 0.3, 0.2, 0.5, false},
+    {TUNE_PREFERENCE_SIGMOID, 2, 0.1, 0.5, true},  {TUNE_PREFERENCE_HINGE, 0.1, 0, 0.5, false},
+    {TUNE_PREFERENCE_HINGE, 1, 0, 0.5, true},      {TUNE_PREFERENCE_IPO, 0.2, 0, 0.5, false},
+    {TUNE_PREFERENCE_SIMPO, 2, 0, 0.7, false},     {TUNE_PREFERENCE_SIMPO, 2, 0.3, 0.7, false},
+    {TUNE_PREFERENCE_ORPO, 0.5, 0, 0.5, false},
+};
+enum { ALL = sizeof all / sizeof *all };
+
+static void formulas(void **state)
+{
+    (void)state;
+    for (int k = 0; k < ALL; k++)
+        for (uint64_t i = 0; i < 50; i++) {
+            struct tune_pair p = {draw(8 * i, -60, -1), draw(8 * i + 1, -60, -1), draw(8 * i + 2, -60, -1), draw(8 * i + 3, -60, -1),
+                                  1 + (int64_t)draw(8 * i + 4, 0, 30), 1 + (int64_t)draw(8 * i + 5, 0, 30)};
+            double d[2], rewards[2], loss = tune_preference_pair(&all[k], &p, d, rewards), want = naive(&all[k], &p), h = 1e-5;
+            assert_true(fabs(loss - want) <= 1e-9 * (1 + fabs(want)));
+            for (int side = 0; side < 2; side++) {
+                struct tune_pair up = p, down = p;
+                *(side ? &up.rejected : &up.chosen) += h;
+                *(side ? &down.rejected : &down.chosen) -= h;
+                double central = (naive(&all[k], &up) - naive(&all[k], &down)) / (2 * h);
+                assert_true(fabs(d[side] - central) <= 1e-6 * (1 + fabs(central)));
+            }
+            bool per_token = !tune_preference_needs_reference(&all[k]);
+            double c = per_token ? p.chosen / (double)p.chosen_tokens : p.chosen - p.reference_chosen;
+            assert_true(fabs(rewards[0] - all[k].beta * c) <= 1e-12 * fabs(rewards[0]));
+            assert_true(tune_preference_pair(&all[k], &p, d, NULL) == loss);
+        }
+}
+
+/* Where exp would overflow, and where an answer is certain. */
+static void extremes(void **state)
+{
+    (void)state;
+    for (int k = 0; k < ALL; k++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            struct tune_pair far = {-3000 - sign * 2900.0, -3000 + sign * 2900.0, -3000, -3000, 1, 1};
+            double d[2], loss = tune_preference_pair(&all[k], &far, d, NULL);
+            assert_true(isfinite(loss) && isfinite(d[0]) && isfinite(d[1]) && loss >= 0);
+        }
+    struct tune_pair certain = {0, -5, 0, 0, 4, 4};
+    double d[2], loss = tune_preference_pair(&all[ALL - 1], &certain, d, NULL);
+    assert_true(isfinite(loss) && isfinite(d[0]) && isfinite(d[1]));
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    struct tune_preference_options o = {.kind = TUNE_PREFERENCE_HINGE, .beta = 0.1, .label_smoothing = 0.1};
+    assert_int_equal(tune_preference_check(&o), -1);
+    assert_error_has("`label_smoothing` is for the losses sigmoid and simpo, not for hinge");
+    o = (struct tune_preference_options){.kind = TUNE_PREFERENCE_ORPO, .beta = 0.1, .length_normalize = true};
+    assert_int_equal(tune_preference_check(&o), -1);
+    assert_error_has("orpo always counts per token");
+    for (int k = 0; k < ALL; k++)
+        assert_ok(tune_preference_check(&all[k]));
+}
+
+/* ---- batches ---- */
+
+enum { B = 4, T = 6 };
+static int32_t ids[B * T], labels[B * T], lengths[B] = {6, 5, 6, 4};
+
+static struct tune_batch pairs(void)
+{
+    for (int i = 0; i < B * T; i++) {
+        int b = i / T, t = i % T;
+        ids[i] = t < lengths[b] ? (7 * i + 3) % 61 : 0;
+        labels[i] = t >= 2 && t + 1 < lengths[b] ? (7 * (i + 1) + 3) % 61 : TUNE_NO_LABEL;
+    }
+    return (struct tune_batch){.B = B, .T = T, .ids = ids, .labels = labels, .lengths = lengths, .pairs = true,
+                               .tokens = 21, .label_count = 9, .row_count = 2};
+}
+
+static void batches(void **state)
+{
+    (void)state;
+    static const double ours[B] = {-9, -12, -7, -4}, theirs[B] = {-10, -11, -6, -6};
+    struct tune_batch batch = pairs();
+    struct tune_preference_sums sums = {0};
+    double factors[B], d[2], want = 0, rewards[2];
+    const struct tune_preference_options *o = &all[2];
+    assert_ok(tune_preference_batch(o, &batch, ours, theirs, factors, NULL, &sums));
+    for (int b = 0; b < B; b += 2) { /* 3 and 2 labels, 3 and 1 */
+        struct tune_pair p = {ours[b], ours[b + 1], theirs[b], theirs[b + 1], 3, b ? 1 : 2};
+        want += tune_preference_pair(o, &p, d, rewards);
+        assert_true(factors[b] == -d[0] && factors[b + 1] == -d[1]);
+    }
+    assert_true(sums.loss == want && sums.pairs == 2 && sums.accurate == 1 && sums.chosen_log_prob == -16 && sums.rejected_log_prob == -16);
+    assert_true(fabs(sums.chosen_reward - 2 * (1 - 1)) < 1e-12 && fabs(sums.rejected_reward - 2 * (-1 + 2)) < 1e-12);
+    batch.pairs = false;
+    assert_int_equal(tune_preference_batch(o, &batch, ours, theirs, factors, NULL, &sums), -1);
+    assert_error_has("needs batches of pairs");
+    batch.pairs = true;
+    static const double broken[B] = {-9, -12, NAN, -4};
+    assert_int_equal(tune_preference_batch(o, &batch, broken, theirs, factors, NULL, &sums), -1);
+    assert_error_has("not finite");
+}
+
+/* ---- the reference ---- */
+
+struct bench {
+    struct tune_device *dev;
+    struct tune_model *m;
+    struct tune_loss *loss;
+};
+
+static struct bench bench(bool adapters)
+{
+    struct bench x = {.dev = test_device(2)};
+    assert_got(x.dev);
+    x.m = adapters ? tune_model_load_frozen("tests/reference/llama-tied", x.dev, TUNE_F32, TUNE_F32)
+                   : tune_model_load("tests/reference/llama-tied", x.dev, TUNE_F32);
+    assert_got(x.m);
+    if (adapters)
+        assert_ok(tune_lora_add(x.m, &(struct tune_lora_options){.r = 4, .alpha = 8, .targets = "all-linear"}, 3));
+    assert_ok(tune_model_reserve(x.m, B, T, TUNE_FOR_TRAINING));
+    assert_got(x.loss = tune_loss_new(x.m, true));
+    return x;
+}
+
+static void end(struct bench *x)
+{
+    tune_loss_free(x->loss);
+    tune_model_free(x->m);
+    tune_device_close(x->dev);
+}
+
+static void by_model(struct bench *x, const struct tune_batch *batch, double *sums)
+{
+    struct tune_tensor *hidden;
+    assert_ok(tune_model_infer(x->m, batch, &hidden));
+    assert_ok(tune_loss_row_log_probs(x->loss, hidden, batch, sums));
+}
+
+/* One step of SGD on the pairs, so that the model is another one than the reference. */
+static void step(struct bench *x, const struct tune_batch *batch)
+{
+    struct tune_tensor *hidden, *dhidden;
+    struct tune_record *record = tune_record_new(x->dev, 1);
+    struct tune_optimizer *opt = tune_optimizer_new(x->m, &(struct tune_optimizer_options){.kind = TUNE_SGD});
+    assert_got(record);
+    assert_got(opt);
+    for (int i = 0; i < 2; i++) { /* the first one moves B alone: A's gradient is 0 where B is */
+        const struct tune_done_step *steps;
+        assert_ok(tune_model_zero_grad(x->m, record));
+        assert_ok(tune_model_forward(x->m, batch, &hidden));
+        assert_ok(tune_loss_forward_backward(x->loss, hidden, batch, record, &dhidden));
+        assert_ok(tune_model_backward(x->m, batch, dhidden));
+        assert_ok(tune_optimizer_scale(opt, 1, record));
+        assert_ok(tune_optimizer_step(opt, 0.5, record));
+        assert_int_equal(tune_record_read(record, &steps), 1);
+    }
+    tune_optimizer_free(opt);
+    tune_record_free(record);
+}
+
+static void base(void **state)
+{
+    (void)state;
+    struct tune_batch batch = pairs();
+    struct bench x = bench(true);
+    struct tune_reference *r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_BASE);
+    double first[B], later[B], model[B];
+    assert_got(r);
+    assert_ok(tune_reference_log_probs(r, &batch, first));
+    by_model(&x, &batch, model);
+    for (int b = 0; b < B; b++)
+        assert_true(fabs(first[b] - model[b]) < 1e-5); /* B is 0: adapters that add nothing */
+    step(&x, &batch);
+    assert_ok(tune_reference_log_probs(r, &batch, later));
+    by_model(&x, &batch, model);
+    for (int b = 0; b < B; b++)
+        assert_true(later[b] == first[b] && fabs(model[b] - first[b]) > 1e-3);
+    tune_reference_free(r);
+    end(&x);
+}
+
+static void file(void **state)
+{
+    (void)state;
+    struct tune_batch batch = pairs();
+    struct bench x = bench(false);
+    double first[B], later[B];
+    char folder[64], path[128];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    snprintf(path, sizeof path, "%s/reference.safetensors", folder);
+    by_model(&x, &batch, first);
+    struct tune_reference *r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_FILE);
+    assert_got(r);
+    assert_ok(tune_reference_open(r, path, "this model"));
+    assert_int_equal(tune_reference_log_probs(r, &batch, later), -1);
+    assert_error_has("has no log-probability for row 0");
+    assert_int_equal(tune_reference_compute(r, &batch), B);
+    assert_int_equal(tune_reference_compute(r, &batch), 0);
+    assert_ok(tune_reference_save(r));
+    tune_reference_free(r);
+    step(&x, &batch);
+    assert_got(r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_FILE));
+    assert_ok(tune_reference_open(r, path, "this model"));
+    assert_int_equal(tune_reference_compute(r, &batch), 0);
+    assert_ok(tune_reference_log_probs(r, &batch, later));
+    assert_memory_equal(first, later, sizeof first);
+    labels[3] = TUNE_NO_LABEL; /* another mask is another row */
+    assert_int_equal(tune_reference_compute(r, &batch), 1);
+    tune_reference_free(r);
+    assert_got(r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_FILE));
+    assert_int_equal(tune_reference_open(r, path, "another model"), -1);
+    assert_error_has("by this model, and this run's reference is another model");
+    tune_reference_free(r);
+    test_write(folder, "reference.safetensors", "nonsense", 8);
+    assert_got(r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_FILE));
+    assert_int_equal(tune_reference_open(r, path, "this model"), -1);
+    tune_reference_free(r);
+    assert_ok(tune_file_remove_folder(folder));
+    end(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formulas), cmocka_unit_test(extremes), cmocka_unit_test(refused),
+        cmocka_unit_test(batches),  cmocka_unit_test(base),     cmocka_unit_test(file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
