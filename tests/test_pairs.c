@@ -54,7 +54,7 @@ static const char *pair_of(struct tune_dataset *d, int64_t row)
 #define SAYS(role, text) "{\"role\":\"" role "\",\"content\":\"" text "\"}"
 #define LISTS(prompt, chosen, rejected) "{" prompt "\"chosen\":[" chosen "],\"rejected\":[" rejected "]}\n"
 #define BELOW "Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n" \
-    "### Instruction:\nI\n\n### Response:\n\n"
+    "### Instruction:\nI\n\n### Response:\n"
 
 static void formats(void **state)
 {

@@ -21,6 +21,8 @@ enum { SAY_S = 10, SAVE_S = 60 }; /* seconds between two lines, between two save
 
 /* What a pass over the rows has done so far. */
 struct pass {
+    struct tune_model *m;
+    const char *adapter; /* folder to read before anything is computed; NULL: none, or it was read */
     struct tune_reference *reference;
     struct tune_logger *log;
     int64_t rows, computed; /* rows seen; computed now */
@@ -31,6 +33,10 @@ struct pass {
 static int look(void *context, const struct tune_batch *batch)
 {
     struct pass *p = context;
+    if (p->adapter && tune_reference_lacks(p->reference, batch) > 0) {
+        TRY(tune_adapter_read(p->m, p->adapter));
+        p->adapter = NULL;
+    }
     int more = tune_reference_compute(p->reference, batch);
     TRY(more);
     p->rows += batch->B / 2;
@@ -80,7 +86,7 @@ static int fill(struct tune_reference *r, const struct tune_flags *flags, struct
     char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], made[TUNE_PATH_MAX + 128];
     struct tune_model_identity identity;
     double now = tune_clock_s();
-    struct pass p = {.reference = r, .log = log, .began_s = now, .said_s = now, .saved_s = now};
+    struct pass p = {.m = m, .adapter = flags->adapter, .reference = r, .log = log, .began_s = now, .said_s = now, .saved_s = now};
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
     snprintf(made, sizeof made, "weights %016" PRIx64 " (%s%s%s)", identity.fingerprint, tune_dtype_name(tune_model_dtype(m)),
@@ -90,8 +96,6 @@ static int fill(struct tune_reference *r, const struct tune_flags *flags, struct
     else
         TRY(tune_path(path, "%s/reference.safetensors", tune_logger_folder(log)));
     TRY(tune_reference_open(r, path, made));
-    if (flags->adapter)
-        TRY(tune_adapter_read(m, flags->adapter));
     TRY(training_rows(&p, flags, data));
     TRY(tune_evaluator_each(eval, look, &p));
     TRY(tune_reference_save(r));

@@ -183,11 +183,17 @@ static int infer(struct tune_reference *r, const struct tune_batch *batch, doubl
     return tune_loss_row_log_probs(r->loss, hidden, batch, sums);
 }
 
-int tune_reference_compute(struct tune_reference *r, const struct tune_batch *batch)
+int tune_reference_lacks(const struct tune_reference *r, const struct tune_batch *batch)
 {
-    int missing = 0, status = 0;
+    int missing = 0;
     for (int b = 0; b < batch->B; b++)
         missing += !get(r, hash_row(batch, b));
+    return missing;
+}
+
+int tune_reference_compute(struct tune_reference *r, const struct tune_batch *batch)
+{
+    int missing = tune_reference_lacks(r, batch), status = 0;
     if (missing == 0)
         return 0;
     double *sums = malloc((size_t)batch->B * sizeof *sums);

@@ -49,10 +49,12 @@ void tune_reference_free(struct tune_reference *r);
 /* tune_reference_open - the file to keep the numbers in. If it is there, its numbers are read. made
  * says what they depend on besides the rows, such as the hash of the weights. -1 with an error: the
  * file is damaged, or another model made it.
+ * tune_reference_lacks - the number of the batch's rows that have no number yet.
  * tune_reference_compute - add the batch's rows that have no number yet, by the model as it is now.
  * The number of rows that were added, or -1.
  * tune_reference_save - write the file, if rows were added. */
 int tune_reference_open(struct tune_reference *r, const char *path, const char *made);
+int tune_reference_lacks(const struct tune_reference *r, const struct tune_batch *batch);
 int tune_reference_compute(struct tune_reference *r, const struct tune_batch *batch);
 int tune_reference_save(struct tune_reference *r);
 
