@@ -12,7 +12,7 @@
 #include "runs/resume_point.h"
 #include "runs/run_folder.h"
 
-/* The run was told to leave no checkpoint at its end. */
+/* True if the run was started with an option not to save at its end. */
 static bool unsaved(const char *folder)
 {
     char path[TUNE_PATH_MAX];
@@ -23,7 +23,8 @@ static bool unsaved(const char *folder)
     return so;
 }
 
-/* The run folder around a checkpoint: the one its path names, or, behind links, the one it lies in. */
+/* Find the run folder of a checkpoint: the parent in its path, or, for a link, the parent of its
+ * target. */
 static int around(char folder[TUNE_PATH_MAX], const char *checkpoint, const char *whole)
 {
     char above[TUNE_PATH_MAX];
@@ -38,7 +39,7 @@ static int around(char folder[TUNE_PATH_MAX], const char *checkpoint, const char
                           checkpoint, folder);
 }
 
-/* The checkpoint and its step by what a path leads to. */
+/* Find the checkpoint that a path leads to, and its step. */
 static int one_checkpoint(struct tune_resume_point *at, const char *name)
 {
     char *whole = realpath(name, NULL);
