@@ -59,9 +59,9 @@ int tune_flags_row(const struct tune_flags_state *state, const char *name, size_
  * text, cut to size. */
 const char *tune_flags_key(const struct tune_option *row, char *text, size_t size);
 
-/* tune_flags_set - set the i-th option's value to a copy of text. tune_flags_object - read options
- * from the next JSON object in j. From a run (TUNE_FROM_RUN), options of one session are left out,
- * and the others are kept to compare with. */
+/* tune_flags_set - set the i-th option's value to a copy of text.
+ * tune_flags_object - read options from the next JSON object in j. From a run (TUNE_FROM_RUN),
+ * options of one session are left out, and the others are kept to compare with. */
 int tune_flags_set(struct tune_flags_state *state, int i, const char *text,
                    enum tune_source source, const char *where);
 int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum tune_source source);
@@ -82,8 +82,9 @@ union tune_value {
 };
 
 /* tune_flags_put - check text for type and range, and write it to the row's place; where: its name
- * in messages ("--lr"). tune_flags_put_elsewhere - write it to *value instead; *copy is a copy of
- * the row that points to it. */
+ * in messages ("--lr").
+ * tune_flags_put_elsewhere - write it to *value instead; *copy is a copy of the row that points to
+ * it. */
 int tune_flags_put(const struct tune_option *row, const char *text, const char *where);
 int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value,
                              const struct tune_option *row, const char *text);

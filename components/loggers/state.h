@@ -65,9 +65,9 @@ struct tune_logger {
 /* tune_logger_no_memory - set the error; returns -1. */
 int tune_logger_no_memory(void);
 
-/* tune_logger_save - write the description. tune_logger_end - the same, with the status and reason
- * (NULL: none) of the end. A resumed run that was refused before tune_logger_resume stays as it
- * was. */
+/* tune_logger_save - write the description.
+ * tune_logger_end - the same, with the status and reason (NULL: none) of the end. A resumed run
+ * that was refused before tune_logger_resume stays as it was. */
 int tune_logger_save(struct tune_logger *log);
 int tune_logger_end(struct tune_logger *log, const char *status, const char *reason);
 
@@ -78,10 +78,12 @@ bool tune_logger_put_message(struct tune_logger *log, struct cJSON *object, cons
 /* tune_logger_header - print a `#` line, and note that the description changed. */
 int tune_logger_header(struct tune_logger *log, const char *key, const char *text);
 
-/* tune_logger_declared - the property's row in the program's table, or -1. tune_logger_know - set a
- * property, if the program declares it and has not set it, and the value is finite.
+/* tune_logger_declared - the property's row in the program's table, or -1.
+ * tune_logger_know - set a property, if the program declares it and has not set it, and the value
+ * is finite.
  * tune_logger_elapsed - seconds of all sessions, each from the start of its first step to the end
- * of its last. tune_logger_see_memory - update the value of peak_anonymous_bytes. */
+ * of its last.
+ * tune_logger_see_memory - update the value of peak_anonymous_bytes. */
 int tune_logger_declared(const struct tune_logger *log, const char *name);
 void tune_logger_know(struct tune_logger *log, const char *name, double value);
 double tune_logger_elapsed(const struct tune_logger *log);
@@ -93,15 +95,16 @@ bool tune_logger_put_metrics(struct tune_logger *log, struct cJSON *line, int64_
 void tune_logger_stamp_metrics(struct tune_logger *log, int64_t step);
 
 /* tune_logger_counts - note the counts of log->data in this process. -1 with an error also if its
- * file was changed meanwhile. tune_logger_profile - a step has ended; at NULL: the loop has ended.
- * When the profiler is done, print its table and write its files. */
+ * file was changed meanwhile.
+ * tune_logger_profile - a step has ended; at NULL: the loop has ended. When the profiler is done,
+ * print its table and write its files. */
 int tune_logger_counts(struct tune_logger *log);
 int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at);
 
 /* tune_logger_compare - compare a member of the description, as text, with that of the resumed run.
  * inner: a member of the object `member`. 0 if they are equal, or if there is nothing to compare
- * with; else the result of tune_logger_changed. what: its name in messages. tune_logger_warn_of -
- * write a note if they differ. */
+ * with; else the result of tune_logger_changed. what: its name in messages.
+ * tune_logger_warn_of - write a note if they differ. */
 int tune_logger_compare(struct tune_logger *log, const char *member, const char *inner,
                         const char *what);
 int tune_logger_warn_of(struct tune_logger *log, const char *member, const char *inner,

@@ -77,8 +77,8 @@ struct tune_run {
     struct tune_metrics_place *place; /* position in its metrics */
 };
 
-/* tune_run_is - whether the folder holds a run.json or a metrics.jsonl. tune_run_held - whether a
- * process has the folder's metrics.jsonl open for writing. */
+/* tune_run_is - whether the folder holds a run.json or a metrics.jsonl.
+ * tune_run_held - whether a process has the folder's metrics.jsonl open for writing. */
 bool tune_run_is(const char *folder);
 bool tune_run_held(const char *folder);
 
@@ -96,8 +96,8 @@ void tune_run_free(struct tune_run *r);
 /* tune_run_follow - the same, but a folder without a run gives a run in the state ABSENT.
  * tune_run_update - read the changes since the last call; only whole lines of metrics count. If the
  * run went back to an earlier step, all lines are read again. Pointers into r become invalid. 1:
- * state or metrics changed; 0: neither. tune_run_ended - whether no process works on it: it is not
- * RUNNING, STALLED or ABSENT. */
+ * state or metrics changed; 0: neither.
+ * tune_run_ended - whether no process works on it: it is not RUNNING, STALLED or ABSENT. */
 struct tune_run *tune_run_follow(const char *folder);
 int tune_run_update(struct tune_run *r);
 bool tune_run_ended(const struct tune_run *r);
@@ -133,9 +133,9 @@ int tune_run_state_from(const char *name, size_t size);
 int tune_runs_open(struct tune_run ***runs, const char *const *paths, int count);
 
 /* tune_runs_follow - the same, but a path that does not exist yet gives a run in the state ABSENT.
- * A name without '/' means one in runs/. tune_runs_more - add the runs of folder that are not yet
- * in the list of count runs. Returns the new number. A run that could not be added is tried again
- * by the next call.
+ * A name without '/' means one in runs/.
+ * tune_runs_more - add the runs of folder that are not yet in the list of count runs. Returns the
+ * new number. A run that could not be added is tried again by the next call.
  * tune_runs_free - free the runs and the array. */
 int tune_runs_follow(struct tune_run ***runs, const char *const *paths, int count);
 int tune_runs_more(struct tune_run ***runs, int count, const char *folder);

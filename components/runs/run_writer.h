@@ -32,8 +32,8 @@ struct tune_run_writer {
 
 /* tune_run_writer_create - make the folder, as tune_run_folder_make does.
  * tune_run_writer_reopen - lock the folder of a run that will be resumed, and read its run.json.
- * Nothing in the folder changes. tune_run_writer_close - release the folder; call this after an
- * error too. */
+ * Nothing in the folder changes.
+ * tune_run_writer_close - release the folder; call this after an error too. */
 int tune_run_writer_create(struct tune_run_writer *w, const char *folder, const char *program,
                            bool overwrite);
 int tune_run_writer_reopen(struct tune_run_writer *w, const char *folder);
@@ -41,29 +41,31 @@ void tune_run_writer_close(struct tune_run_writer *w);
 
 /* tune_run_writer_begin - make w->now: program, version, time, process, host, build, the members of
  * settings (NULL: none), and a new session. A resumed run keeps its sessions, and started, argv,
- * command and working_folder of its first process. Nothing is written. tune_run_writer_session -
- * this process's session in w->now, borrowed; NULL: none. */
+ * command and working_folder of its first process. Nothing is written.
+ * tune_run_writer_session - this process's session in w->now, borrowed; NULL: none. */
 int tune_run_writer_begin(struct tune_run_writer *w, const char *program,
                           const struct cJSON *settings, const struct tune_host *host);
 struct cJSON *tune_run_writer_session(const struct tune_run_writer *w);
 
-/* tune_run_writer_save - replace run.json by w->now. tune_run_writer_end - the same with status,
- * reason (NULL: none), end time and last step, in the session too. */
+/* tune_run_writer_save - replace run.json by w->now.
+ * tune_run_writer_end - the same with status, reason (NULL: none), end time and last step, in the
+ * session too. */
 int tune_run_writer_save(const struct tune_run_writer *w);
 int tune_run_writer_end(struct tune_run_writer *w, const char *status, const char *reason,
                         int64_t last_step);
 
 /* tune_run_writer_row - append the object to metrics.jsonl as one line. Returns the line without
  * its newline; the caller frees it (free). The line survives a kill of the process.
- * tune_run_writer_sync - sync the lines so far to the disk. tune_run_writer_cut - keep only the
- * first bytes of metrics.jsonl, and append after them. */
+ * tune_run_writer_sync - sync the lines so far to the disk.
+ * tune_run_writer_cut - keep only the first bytes of metrics.jsonl, and append after them. */
 char *tune_run_writer_row(struct tune_run_writer *w, const struct cJSON *row);
 int tune_run_writer_sync(const struct tune_run_writer *w);
 int tune_run_writer_cut(struct tune_run_writer *w, int64_t bytes);
 
 /* tune_run_writer_again - prepare to resume: remove report.json of an earlier end, and files that a
- * killed process left half-written. tune_run_writer_source - write recipe.c. At a step above 0,
- * recipe.c stays; a different source is written as recipe-from-<step>.c, and 1 is returned.
+ * killed process left half-written.
+ * tune_run_writer_source - write recipe.c. At a step above 0, recipe.c stays; a different source is
+ * written as recipe-from-<step>.c, and 1 is returned.
  * tune_run_writer_report - write report.json; complete: nothing failed while report was built. */
 int tune_run_writer_again(const struct tune_run_writer *w);
 int tune_run_writer_source(const struct tune_run_writer *w, const char *source, size_t size,

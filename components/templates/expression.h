@@ -104,8 +104,9 @@ enum tune_arithmetic {
 
 /* tune_number_arithmetic - a op b as Python has it, for + - * / // % **. A float result may be
  * infinite or NaN.
- * tune_number_compare - -1, 0 or 1, exact for every pair; 2: one is NaN. tune_operator_holds -
- * whether a comparison with this order is true. op: TUNE_EQUAL to TUNE_GREATER. */
+ * tune_number_compare - -1, 0 or 1, exact for every pair; 2: one is NaN.
+ * tune_operator_holds - whether a comparison with this order is true. op: TUNE_EQUAL to
+ * TUNE_GREATER. */
 enum tune_arithmetic tune_number_arithmetic(enum tune_operator op, const struct tune_number *a,
                                             const struct tune_number *b,
                                             struct tune_number *result);

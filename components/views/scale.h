@@ -23,9 +23,9 @@ struct tune_scale {
     int decimals;
 };
 
-/* tune_scale_place - the position of a value, 0..1 if it is on the axis. tune_scale_label - the
- * label of tick i. tune_scale_ticks - choose at most `most` ticks and the format of their
- * labels. */
+/* tune_scale_place - the position of a value, 0..1 if it is on the axis.
+ * tune_scale_label - the label of tick i.
+ * tune_scale_ticks - choose at most `most` ticks and the format of their labels. */
 double tune_scale_place(const struct tune_scale *s, double value);
 const char *tune_scale_label(const struct tune_scale *s, int i, char text[32]);
 void tune_scale_ticks(struct tune_scale *s, int most);
@@ -34,8 +34,9 @@ void tune_scale_ticks(struct tune_scale *s, int most);
  * in struct tune_plot. false: there is no value; the axis then ends at 1.
  * tune_scale_names - an axis over count categories.
  * tune_scale_at_levels - put ticks at these values instead, if an axis with room for `most` labels
- * can show them apart. tune_scale_spell - choose unit and decimals that tell apart values that
- * differ by step. tune_scale_text - a value in that format. */
+ * can show them apart.
+ * tune_scale_spell - choose unit and decimals that tell apart values that differ by step.
+ * tune_scale_text - a value in that format. */
 bool tune_scale_over(struct tune_scale *s, const double *values, int64_t count, int base,
                      double margin);
 void tune_scale_names(struct tune_scale *s, const char *const *names, int count);
@@ -44,8 +45,8 @@ void tune_scale_spell(struct tune_scale *s, double step);
 const char *tune_scale_text(const struct tune_scale *s, double value, char text[32]);
 
 /* tune_levels - add these values to n ascending levels, each once, if they can be drawn. Returns
- * the number of levels; -1 if there are more than TUNE_TICKS, or if n is -1. tune_level_text - one
- * level as text: "512", "0.0003". */
+ * the number of levels; -1 if there are more than TUNE_TICKS, or if n is -1.
+ * tune_level_text - one level as text: "512", "0.0003". */
 int tune_levels(const double *values, int64_t count, double level[TUNE_TICKS], int n);
 const char *tune_level_text(double value, char text[32]);
 

@@ -21,9 +21,10 @@ void tune_svg_begin(FILE *out, double width, double height, bool shades);
 void tune_svg_end(FILE *out);
 
 /* tune_svg_text - write text between tags. Characters that XML does not allow become question
- * marks. tune_svg_width - about the width in pixels, for letters of 13 pixels. tune_svg_label -
- * write a text element, turned by degrees about its anchor: "start", "middle" or "end". It is cut
- * to width pixels (0: not cut) with an ellipsis; the whole text shows on hover. */
+ * marks.
+ * tune_svg_width - about the width in pixels, for letters of 13 pixels.
+ * tune_svg_label - write a text element, turned by degrees about its anchor: "start", "middle" or
+ * "end". It is cut to width pixels (0: not cut) with an ellipsis; the whole text shows on hover. */
 void tune_svg_text(FILE *out, const char *text);
 double tune_svg_width(const char *text);
 void tune_svg_label(FILE *out, const char *class_name, double x, double y, const char *anchor,
@@ -31,9 +32,10 @@ void tune_svg_label(FILE *out, const char *class_name, double x, double y, const
                     const char *text);
 
 /* tune_svg_heading - write a title with its unit ("": none) and two lines of notes below (NULL or
- * "": none). tune_svg_heading_height gives its height. tune_svg_below - write a label below x, in
- * width pixels; wider labels are turned. tune_svg_below_height - extra height of turned labels,
- * compared with a line of text. width: the widest label. */
+ * "": none). tune_svg_heading_height gives its height.
+ * tune_svg_below - write a label below x, in width pixels; wider labels are turned.
+ * tune_svg_below_height - extra height of turned labels, compared with a line of text. width: the
+ * widest label. */
 void tune_svg_heading(FILE *out, double x, double top, const char *title, const char *unit,
                       const char *note, const char *more);
 double tune_svg_heading_height(const char *note, const char *more);

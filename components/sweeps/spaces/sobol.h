@@ -19,8 +19,8 @@ struct tune_sobol {
     uint64_t shift[TUNE_SOBOL_AXES];
 };
 
-/* tune_sobol_start - begin all axes, scrambled by seed. tune_sobol_at - the coordinate of point n
- * (< 2^52) on an axis, in (0,1). */
+/* tune_sobol_start - begin all axes, scrambled by seed.
+ * tune_sobol_at - the coordinate of point n (< 2^52) on an axis, in (0,1). */
 void tune_sobol_start(struct tune_sobol *s, uint64_t seed);
 double tune_sobol_at(const struct tune_sobol *s, uint64_t n, int axis);
 

@@ -26,10 +26,10 @@ int tune_tree_count(struct tune_tree *t, int64_t n, int line, int column);
 
 int tune_tree_push(struct tune_tree *t, const struct tune_node *node);
 
-/* tune_tree_list - the items pushed since `from` become the node's items. tune_tree_map - the same
- * for alternating keys and items. The first `own` pairs are the map's own, without duplicates. The
- * others are merged as with YAML's <<: they come before the own pairs, and a later pair replaces an
- * earlier one with the same key. */
+/* tune_tree_list - the items pushed since `from` become the node's items.
+ * tune_tree_map - the same for alternating keys and items. The first `own` pairs are the map's own,
+ * without duplicates. The others are merged as with YAML's <<: they come before the own pairs, and
+ * a later pair replaces an earlier one with the same key. */
 int tune_tree_list(struct tune_tree *t, struct tune_node *node, size_t from);
 int tune_tree_map(struct tune_tree *t, struct tune_node *node, size_t from, size_t own);
 

@@ -36,10 +36,11 @@ struct tune_walk {
 struct tune_walk *tune_walk_new(const struct tune_space *s, const int *wheels, int count);
 void tune_walk_free(struct tune_walk *w);
 
-/* tune_walk_set - set wheel k; the later wheels stay. tune_walk_turn - turn wheel k by one, and set
- * the later wheels to their start. Returns the wheel that moved: k, or an earlier one if k was at
- * its end; -1: the walk is over. tune_walk_allowed - 1: all constraints hold; 0: one fails, and
- * *failed is the wheel to turn next; -1: one cannot be evaluated. */
+/* tune_walk_set - set wheel k; the later wheels stay.
+ * tune_walk_turn - turn wheel k by one, and set the later wheels to their start. Returns the wheel
+ * that moved: k, or an earlier one if k was at its end; -1: the walk is over.
+ * tune_walk_allowed - 1: all constraints hold; 0: one fails, and *failed is the wheel to turn next;
+ * -1: one cannot be evaluated. */
 void tune_walk_set(struct tune_walk *w, int k, tune_index at);
 int tune_walk_turn(struct tune_walk *w, int k);
 int tune_walk_allowed(struct tune_walk *w, int *failed);
