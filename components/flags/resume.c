@@ -69,7 +69,7 @@ static int read_members(struct tune_flags *flags, struct tune_json *j, struct ab
             TRY(read_sessions(j, about));
         } else if (tune_text_equal(key, "options")) {
             about->options = true;
-            TRY(tune_flags_object(flags->state, j, TUNE_FROM_RUN));
+            TRY(flags ? tune_flags_object(flags->state, j, TUNE_FROM_RUN) : tune_json_skip(j));
         } else {
             TRY(tune_json_skip(j));
         }
@@ -126,11 +126,12 @@ int tune_flags_from_run(struct tune_flags *flags)
                                             * its default */
         if (state->at[i].row.value && !(state->at[i].run_text = strdup(state->at[i].row.value)))
             return no_memory();
-    TRY(read_run(flags, &run, &about));
+    TRY(read_run(NULL, &run, &about)); /* another program has other options */
     if (strcmp(about.program, flags->program))
         return tune_error_usage("--resume %s: that is a run of %s, not of %s; resume it with the "
                                 "program that began it", flags->resume, about.program,
                                 flags->program);
+    TRY(read_run(flags, &run, &about));
     TRY(find_paths(state, about.working_folder));
     if (output >= 0)
         TRY(tune_flags_set(state, output, run.folder, TUNE_FROM_RUN, "--output"));
