@@ -55,11 +55,18 @@ esac
 case ${HF_TOKEN:-} in *[!A-Za-z0-9._~+/=-]*) usage "HF_TOKEN holds characters that no token has; is a line end in it?" ;; esac
 command -v curl >/dev/null 2>&1 || die "curl is not installed (Debian: apt-get install curl)"
 
+made=
+[ -e "$dir" ] || made=1
 mkdir -p "$dir/.cache/huggingface/download" || die "cannot make the folder $dir"
 cache=$dir/.cache/huggingface/download
 [ -f "$dir/.cache/huggingface/.gitignore" ] || echo '*' >"$dir/.cache/huggingface/.gitignore"
 tmp=$(mktemp -d) || die "cannot make a temporary folder"
-trap 'rm -rf "$tmp"' EXIT
+# If nothing was fetched, no folder stays behind.
+clean() {
+    rm -rf "$tmp"
+    [ -z "$made" ] || [ -n "$(find "$dir" -type f ! -path '*/.cache/huggingface/.gitignore' | head -n 1)" ] || rm -rf -- "$dir"
+}
+trap clean EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

@@ -1,5 +1,4 @@
-/* drawing.h - what the tools that draw share: the terminal they draw in, and the picture they
- * write. */
+/* drawing.h - shared by the tools that draw: the terminal, and the picture file. */
 #ifndef TUNE_TOOLS_DRAWING_H
 #define TUNE_TOOLS_DRAWING_H
 
@@ -14,14 +13,15 @@
 #include "files/file.h"
 #include "views/plot.h"
 
-/* drawing_unicode - the locale has drawn characters, and --ascii was not given (after
- * setlocale). */
+/* drawing_unicode - whether the locale is UTF-8 and --ascii was not given. Call it after
+ * setlocale. */
 static inline bool drawing_unicode(bool ascii)
 {
     return !ascii && !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* drawing_columns - to print in: --width, COLUMNS, the terminal's, else otherwise. */
+/* drawing_columns - the width to print in: --width, else COLUMNS, else the terminal's, else
+ * `otherwise`. */
 static inline int drawing_columns(int width, int otherwise)
 {
     const char *set = getenv("COLUMNS");
@@ -31,7 +31,7 @@ static inline int drawing_columns(int width, int otherwise)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : otherwise;
 }
 
-/* drawing_terminal - how to draw there; color: auto, always or never. */
+/* drawing_terminal - how to draw in this terminal; color: auto, always or never. */
 static inline struct tune_terminal drawing_terminal(int width, int height, bool ascii,
                                                     const char *color)
 {
@@ -44,8 +44,8 @@ static inline struct tune_terminal drawing_terminal(int width, int height, bool 
                                   .truecolor = deep};
 }
 
-/* drawing_is_stdout - --svg leads to standard output, which others may have opened as a file: to be
- * written on, not replaced. */
+/* drawing_is_stdout - whether --svg means standard output. That may be an open file, so it is
+ * written to, not replaced. */
 static inline bool drawing_is_stdout(const char *path)
 {
     struct stat st, out;
@@ -80,7 +80,7 @@ static inline int drawing_check(const char *path)
     return -1;
 }
 
-/* drawing_write - the picture that draw(what, file) makes, under that name or on standard
+/* drawing_write - write the picture that draw(what, file) makes, to that file or to standard
  * output. */
 static inline int drawing_write(const char *path, int (*draw)(const void *what, FILE *out),
                                 const void *what)

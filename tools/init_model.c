@@ -1,9 +1,10 @@
-/* init_model.c - make a model folder with random weights: the exact shape of a known model, or a smaller one like it.
+/* init_model.c - make a model folder with random weights: the exact shape of a known model, or a
+ * smaller one like it.
  *
  *     build/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M
  *
- * With it everything but the quality can be tried before anything is downloaded: memory, speed, the whole path of the
- * data. The folder says that its weights are random, and so does every run on it. */
+ * It serves to try memory, speed and the whole data path before a download; only quality cannot be
+ * tried. The folder says that its weights are random, and so does every run on it. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static const struct tune_option my_options[] = {
 
 static const struct tune_property my_properties[] = {{0}};
 
-/* The config of the known model, with what the flags change. */
+/* The known model's config, changed by the flags. */
 static cJSON *make_config(const struct tune_known_model *known)
 {
     const struct {
@@ -79,9 +80,10 @@ static cJSON *make_config(const struct tune_known_model *known)
             cJSON_DeleteItemFromObjectCaseSensitive(config, change[i].key);
             cJSON_AddNumberToObject(config, change[i].key, change[i].value);
         }
-    if ((my.hidden > 0 || my.heads > 0) && my.head_dim == 0) /* then it follows from them */
+    if ((my.hidden > 0 || my.heads > 0) && my.head_dim == 0) /* then it follows from the others */
         cJSON_DeleteItemFromObjectCaseSensitive(config, "head_dim");
-    static const char *const ends[] = {"bos_token_id", "eos_token_id"}; /* those of the tokenizer made here */
+    static const char *const ends[] = {"bos_token_id", "eos_token_id"}; /* ids of the tokenizer that
+                                                                         * is made here */
     for (int i = 0; i < 2; i++) {
         cJSON_DeleteItemFromObjectCaseSensitive(config, ends[i]);
         cJSON_AddNumberToObject(config, ends[i], 0);
@@ -90,7 +92,7 @@ static cJSON *make_config(const struct tune_known_model *known)
     return config;
 }
 
-/* The "text" of every line of JSON, one after the other, in place of the lines. */
+/* Replace the lines of JSON by their "text" members, one after the other. */
 static int plain_text(const char *path, char *text, size_t *size)
 {
     size_t out = 0;
@@ -108,7 +110,7 @@ static int plain_text(const char *path, char *text, size_t *size)
             if (!tune_text_equal(key, "text")) {
                 status = tune_json_skip(&j);
             } else if ((status = tune_json_string(&j, &value)) == 0) {
-                memmove(text + out, value.data, value.size); /* shorter than the JSON it came from */
+                memmove(text + out, value.data, value.size); /* always shorter than its JSON */
                 out += value.size;
                 text[out++] = '\n';
             }

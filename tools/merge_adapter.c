@@ -47,14 +47,14 @@ static const struct tune_option my_options[] = {
 
 static const struct tune_property my_properties[] = {{0}};
 
-/* The base and the adapter on it. */
+/* The base model and the adapter on it. */
 struct merging {
     char folder[TUNE_PATH_MAX];
     struct tune_model_config config;
     struct tune_parameters table;
     struct tune_weights *base;
     struct tune_adapter_file *adapter;
-    struct tune_nf4 nf4; /* one of the base's matrices, with memory of its own */
+    struct tune_nf4 nf4; /* a matrix of the base, in its own memory */
     void *nf4_memory;
     const struct tune_parameter *nf4_of; /* NULL: none yet */
     int modules;
@@ -79,7 +79,8 @@ static int quantise(struct merging *m, const struct tune_parameter *p)
     return status;
 }
 
-/* The base's numbers as the adapter knew them: read, and rounded to what they were kept in. */
+/* Read the base's numbers and round them to the format in which the adapter's training kept
+ * them. */
 static int read_base(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
     struct merging *m = context;
@@ -114,7 +115,7 @@ static int read_merged(void *context, const struct tune_parameter *p, int64_t at
     return 0;
 }
 
-/* as-trained is what the adapter's file says. */
+/* as-trained means the format that the adapter's file names. */
 static int settle_base_dtype(const struct merging *m)
 {
     static const char *const known[] = {[AS_READ] = "float32", [BFLOAT16] = "bfloat16",
@@ -158,7 +159,7 @@ static int write_all(struct merging *m, const char *folder)
     return tune_weights_write(folder, &m->table, dtype, (int64_t)(my.shard_size * 1e9), &merged);
 }
 
-/* Print a text of a file, if it has one. */
+/* Print one text member of a file, if there is one. */
 static void tell_text(const char *what, const char *text)
 {
     if (!text)

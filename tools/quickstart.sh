@@ -40,7 +40,7 @@ fi
 space=defaults/spaces/quickstart.yaml
 show $BUILD/sweep $space --store runs/samples
 show $BUILD/sweep $space --store runs/samples
-show $BUILD/samples show $space --store runs/samples --property-format target --property dataset_tokens_per_second,training_steps
+show $BUILD/samples best $space --store runs/samples --maximize dataset_tokens_per_second
 cat <<END
 
 The run is in $run, what was measured in runs/samples:

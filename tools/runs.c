@@ -1,4 +1,4 @@
-/* runs.c - what runs there are, what each did or does, how they differ; from the run folders alone.
+/* runs.c - list, show, compare, plot and watch runs, from their folders alone.
  *
  *     build/runs list                                     the folders in runs/
  *     build/runs show first                               everything about runs/first
@@ -72,7 +72,8 @@ void runs_print(struct tune_table *t)
     tune_table_free(t);
 }
 
-/* The last part of the folder, or all of it where another run of this list is called the same. */
+/* The label of a run: the last part of its folder, or the whole path if another run has the
+ * same. */
 const char *runs_label(struct tune_run *const *runs, int count, int i)
 {
     for (int k = 0; k < count; k++)
@@ -81,7 +82,7 @@ const char *runs_label(struct tune_run *const *runs, int count, int i)
     return runs[i]->name;
 }
 
-/* Why the run is as it is. */
+/* Print the reason for the run's state. */
 void runs_put_reason(FILE *out, struct tune_run *const *runs, int count, int i)
 {
     fputs("# ", out);
@@ -138,7 +139,8 @@ const char *runs_unit(const char *name)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].name, name))
             return known[i].unit;
-    return ends_in(name, "_s") ? "s" : ends_in(name, "_bytes") ? "bytes" : ""; /* a recipe's own */
+    return ends_in(name, "_s") ? "s" : ends_in(name, "_bytes") ? "bytes" : ""; /* a metric of a recipe's
+                                                                                * own */
 }
 
 bool runs_has(const struct tune_run *r, const char *property)

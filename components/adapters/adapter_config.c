@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "files/cjson.h"
+#include "files/folder.h"
 #include "core/error.h"
 #include "files/file.h"
 #include "core/print.h"
@@ -498,6 +499,8 @@ int tune_adapter_config_read(struct tune_adapter_config *c, const char *folder)
     *c = (struct tune_adapter_config){0};
     TRY(tune_path(r.path, "%s/%s", folder, file_name));
     cJSON *json = tune_cjson_read_in(folder, file_name, LARGEST);
+    if (!json && tune_folder_has(folder, "checkpoint-final"))
+        return tune_error_set("%s is a run's folder, not an adapter's; give %s/checkpoint-final", folder, folder);
     if (!json)
         return -1;
     r.json = json;

@@ -314,7 +314,7 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
 /* Report that the checkpoint is not complete. The error gives the details. */
 static int broken(const struct tune_checkpoint *c)
 {
-    bool memory = tune_error_kind() == TUNE_ERROR_CANNOT; /* that an older one would need as well */
+    bool memory = tune_error_kind() == TUNE_ERROR_CANNOT; /* an older one would need them too */
     tune_error_prefix("cannot go on from %s%s: ", c->resume, memory ? "" : " (an older checkpoint may do, give it to `resume`)");
     return -1;
 }

@@ -1,5 +1,4 @@
-/* checkpoint.h - what a run leaves behind: a folder that transformers loads, and the state to
- * resume from.
+/* checkpoint.h - save a run: a folder that transformers loads, and the state to resume from.
  *
  *     <run>/checkpoint-120/
  *       config.json generation_config.json tokenizer.json ...   the source model's files

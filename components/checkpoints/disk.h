@@ -16,7 +16,7 @@ struct tune_disk_plan {
 };
 
 /* tune_disk_plan_count - the largest number of future checkpoints that are on disk at the same
- * time. A checkpoint being written counts besides the one it replaces. */
+ * time. While a checkpoint is written, it counts together with the one that it replaces. */
 int64_t tune_disk_plan_count(const struct tune_disk_plan *plan);
 
 /* tune_disk_checkpoint_bytes - size of a checkpoint in bytes: saved weights, moments, and the

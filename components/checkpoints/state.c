@@ -54,8 +54,9 @@ static bool put(cJSON *json, const struct field *f, const struct tune_progress *
     }
 }
 
-/* Hashes of the files saved with progress.json, to detect files of another step or run. They are
- * the F32 weights (in either place), the moments and the recipe's extra tensors. "": none. */
+/* Hashes of the files saved with progress.json, to detect files of another step or run. The files:
+ * F32 weights (model.safetensors or state/weights.safetensors), moments, extra tensors of the
+ * recipe. "": none. */
 enum { WEIGHTS, MOMENTS, EXTRAS, FILES };
 static const char *const hash_names[FILES] = {"weights_hash", "optimizer_hash", "extra_hash"};
 static const char weights_name[] = "state/weights.safetensors", moments_name[] = "state/optimizer.safetensors";

@@ -51,6 +51,9 @@ static int find_header(struct tune_columns *c, const struct tune_rows *rows)
     int count;
     struct tune_csv *csv = open_record(rows, &rows->header);
     int status = csv && tune_csv_row(csv, &fields, &count) == 1 ? 0 : -1;
+    if (status == 0 && (*fields[0] == '{' || *fields[0] == '['))
+        status = tune_error_usage("%s: the first line is JSON, and the name says CSV; name the file "
+                                  ".jsonl (an object a line) or .json (an array)", rows->path);
     for (int i = 0; status == 0 && i < count; i++) {
         if (*fields[i] && tune_columns_has(c, fields[i])) {
             tune_error_set("%s:%lld: the column \"%.200s\" stands twice in the first line", rows->path,

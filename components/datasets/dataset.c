@@ -493,7 +493,7 @@ struct tune_dataset *tune_dataset_open(const char *path, const struct tune_datas
 struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),
                                        void *context, int max_length)
 {
-    if (count < 1 || count > (int64_t)1 << 52) { /* epochs of rows are counted in doubles */
+    if (count < 1 || count > (int64_t)1 << 52) { /* rows times epochs is computed in doubles */
         tune_error_set("a set of %lld rows, expected from 1 to 2^52", (long long)count);
         return NULL;
     }

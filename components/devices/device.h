@@ -72,7 +72,7 @@ struct tune_largest {
 struct tune_device_memory {
     int64_t free;  /* bytes that can still be taken */
     int64_t total; /* 0: both are unknown */
-    bool shared;   /* it is the host's memory (the CPU): one limit bounds both */
+    bool shared;   /* the device uses host memory, as the CPU does; one limit bounds both */
 };
 
 /* Measured peak rates of the device, for one thread and for all. */

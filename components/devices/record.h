@@ -32,7 +32,7 @@ struct tune_scalars {
     double gradient_scale; /* clip factor / divisor; 0: the step was not finite, nothing changes */
     double not_finite;     /* 1: loss or gradient was NaN or infinite */
     double chunks;         /* chunks of logits that the loss made */
-    double updates;        /* updates of the weights so far; a step that is not finite is none */
+    double updates;        /* weight updates so far; a step that is not finite does not count */
     double lr;             /* learning rate of the update */
     double step, pass;     /* steps begun; forward passes of this step. Dropout counts by both */
     double begin_s, end_s; /* device time of the step's first and last operation, as tune_clock_s */

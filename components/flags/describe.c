@@ -1,4 +1,4 @@
-/* describe.c - the resolved options for other programs: JSON, and the command line that repeats the run. */
+/* describe.c - write the resolved options as JSON, and the command line that repeats the run. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,8 @@
 #include "core/print.h"
 #include "flags/state.h"
 
-/* A number as JSON has it: whole ones digit by digit (cJSON keeps doubles), infinities as a string. */
+/* A number in JSON. Integers are written digit by digit, because cJSON keeps doubles. Infinities
+ * become strings. */
 static cJSON *number(const struct tune_option *row, const void *at)
 {
     char text[32];
@@ -25,7 +26,7 @@ static cJSON *number(const struct tune_option *row, const void *at)
     }
 }
 
-/* The value at `at`, which is of the row's type. text: as it was written; NULL: none. */
+/* The value at `at`, which has the row's type, as JSON. text: the value as written; NULL: none. */
 static cJSON *value_json(const struct tune_option *row, const void *at, const char *text)
 {
     if (row->type == TUNE_BOOL)
@@ -35,7 +36,7 @@ static cJSON *value_json(const struct tune_option *row, const void *at, const ch
     return text ? cJSON_CreateString(text) : cJSON_CreateNull();
 }
 
-/* The table's default, through a copy of the row that points elsewhere. */
+/* The table's default, read through a copy of the row with another place. */
 static cJSON *default_json(const struct tune_option *row)
 {
     union tune_value place;
@@ -138,7 +139,7 @@ struct cJSON *tune_flags_describe(const struct tune_flags *flags)
     return checked(json, good);
 }
 
-/* One word as a POSIX shell reads it back. */
+/* Quote one word for a POSIX shell. */
 static void quote(FILE *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";

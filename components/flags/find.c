@@ -1,4 +1,4 @@
-/* find.c - from what --model says to a folder of files, and which weights lie in it. */
+/* find.c - find the folder that --model means, and identify its weights. */
 #include "flags/find.h"
 
 #include <ctype.h>
@@ -25,7 +25,7 @@ static bool has_weights(const char *folder)
     return has(folder, "model.safetensors") || has(folder, "model.safetensors.index.json");
 }
 
-/* ORG/NAME in the letters the Hub allows; no path like ./x, ../x or a/b/c. */
+/* True for ORG/NAME in letters that the Hub allows. Paths like ./x, ../x or a/b/c are none. */
 static bool hub_shaped(const char *name)
 {
     const char *slash = strchr(name, '/');
@@ -44,8 +44,8 @@ static bool is_commit(const char *text, size_t size)
     return size > 0 && size <= 64 && strspn(text, "0123456789abcdef") >= size;
 }
 
-/* The commit that refs/main holds. A download by revision has no such file: then the only snapshot.
- * Among several, a choice would be a guess. */
+/* The commit in refs/main. A download by revision has no such file; then the only snapshot counts.
+ * With several snapshots, none does. */
 static bool find_commit(const char *repository, char commit[65])
 {
     char path[TUNE_PATH_MAX], *text;
@@ -79,12 +79,13 @@ static bool in_cache(const char *hub_id, char folder[TUNE_PATH_MAX])
     return *cache && slash &&
            tune_path(repository, "%s/models--%.*s--%s", cache, (int)(slash - hub_id), hub_id, slash + 1) == 0 &&
            find_commit(repository, commit) && tune_path(folder, "%s/snapshots/%s", repository, commit) == 0 &&
-           has(folder, "config.json") && has_weights(folder); /* a tokenizer alone is often cached */
+           has(folder, "config.json") && has_weights(folder); /* the cache often holds a tokenizer
+                                                               * alone */
 }
 
 int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX])
 {
-    struct tune_error before; /* what is looked for in vain is no error */
+    struct tune_error before; /* not finding it is no error */
     tune_error_save(&before);
     bool found = (tune_path(folder, "models/%s", tune_hub_name(hub_id)) == 0 && has(folder, "config.json")) ||
                  in_cache(hub_id, folder);
@@ -164,7 +165,7 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
                               name);
     }
     const char *hub_id = found ? known.hub_id : name;
-    /* /elsewhere/SmolLM2-135M that is not there must not quietly become another folder */
+    /* a missing /elsewhere/SmolLM2-135M must not become another folder */
     if ((!found || named) && tune_model_locate(hub_id, folder))
         return 0;
     return absent(name, hub_id, found ? &known : NULL);
@@ -191,7 +192,8 @@ static int any(const struct dirent *entry)
 
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
-    return strcmp((*a)->d_name, (*b)->d_name); /* not alphasort: the locale must not change a hash */
+    return strcmp((*a)->d_name, (*b)->d_name); /* strcmp, not alphasort: the locale must not change
+                                                * a hash */
 }
 
 static int fingerprint(const char *folder, uint64_t *hash)
@@ -218,7 +220,8 @@ static int fingerprint(const char *folder, uint64_t *hash)
     return result;
 }
 
-/* From a snapshot's own path, else from what the Hub client leaves beside files it downloads to a folder. */
+/* Take the revision from a snapshot's path, else from the file that the Hub client leaves beside a
+ * download. */
 static int read_revision(const char *folder, char revision[65])
 {
     static const char metadata[] = ".cache/huggingface/download/config.json.metadata";
@@ -245,7 +248,8 @@ static int read_revision(const char *folder, char revision[65])
     return 0;
 }
 
-/* {"weights": "random", "seed": N}, by the strict reader: a seed above 2^53 stays exact. */
+/* Read {"weights": "random", "seed": N} with the strict reader, so that a seed above 2^53 stays
+ * exact. */
 static int read_origin(struct tune_json *j, struct tune_model_identity *identity)
 {
     struct tune_text key, text;

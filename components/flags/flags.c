@@ -1,8 +1,8 @@
-/* flags.c - the command line, --config and the model's defaults into the places the option table
- * names.
+/* flags.c - read the command line, --config and the model's defaults into the places in the option
+ * table.
  *
  * Sources are read in this order: defaults, the run of --resume, every --config, the flags. Then
- * --model is known. Its defaults fill what is still at the table's default. */
+ * --model is known, and its defaults replace values that are still the table's defaults. */
 #include "flags/flags.h"
 
 #include <ctype.h>
@@ -67,7 +67,7 @@ static int no_memory(void)
     return -1;
 }
 
-/* Strings point to the copy. */
+/* Strings point into the copy. */
 int tune_flags_set(struct tune_flags_state *state, int i, const char *text, enum tune_source source, const char *where)
 {
     char *copy = strdup(text);
@@ -93,7 +93,7 @@ static int add_service(struct tune_flags_state *state, int i, const struct tune_
     return 0;
 }
 
-/* One row per name: a later one overrides what it names. */
+/* Merge rows of one name: a later row overrides the members that it sets. */
 static int merge(struct tune_flags_state *state, const struct tune_option *options)
 {
     int n = 0;
@@ -152,7 +152,7 @@ static int put_defaults(struct tune_flags_state *state)
     return 0;
 }
 
-/* The option whose help speaks of the name's words: "learning-rate" is lr. NULL: none. */
+/* Find the option whose help has the words of the name: "learning-rate" finds lr. NULL: none. */
 static const char *by_help(const struct tune_flags_state *state, const char *name)
 {
     char words[128];
@@ -165,7 +165,7 @@ static const char *by_help(const struct tune_flags_state *state, const char *nam
     return NULL;
 }
 
-/* An unknown name: says the nearest of all names, as it would be written there. */
+/* Report an unknown name, with the nearest known name in the same spelling. */
 static int unknown(const struct tune_flags_state *state, const char *where, const char *dashes, const char *name)
 {
     const char **names = calloc((size_t)state->count + BUILTINS, sizeof *names);
@@ -189,7 +189,8 @@ static int unknown(const struct tune_flags_state *state, const char *where, cons
 
 /* ---- config files ---- */
 
-/* The value that comes next as the text one would type for this row, into *text (malloc'd); NULL: null, not given. */
+/* Read the next value as the text that a user would type for this row. The caller frees *text;
+ * NULL: null, which means not given. */
 static int config_value(struct tune_json *j, const struct tune_option *row, char **text)
 {
     enum tune_json_type type = tune_json_peek(j);
@@ -209,13 +210,14 @@ static int config_value(struct tune_json *j, const struct tune_option *row, char
         TRY(tune_json_skip(j));
         while (from < j->at && isspace((unsigned char)*from))
             from++;
-        *text = strndup(from, (size_t)(j->at - from)); /* its spelling: a seed above 2^53 stays exact */
+        *text = strndup(from, (size_t)(j->at - from)); /* keep the spelling, so that a seed above
+                                                        * 2^53 stays exact */
     } else if (type == TUNE_JSON_BOOL && row->type == TUNE_BOOL) {
         TRY(tune_json_bool(j, &yes));
         *text = strdup(yes ? "true" : "false");
     } else if (type == TUNE_JSON_STRING && (tune_option_is_text(row) || row->type == TUNE_DOUBLE)) {
         TRY(tune_json_string(j, &string));
-        /* JSON has no infinity; a run folder has "inf" */
+        /* JSON has no infinity; run folders write "inf" */
         if (row->type == TUNE_DOUBLE && !tune_text_equal(string, "inf") && !tune_text_equal(string, "-inf"))
             return tune_json_fail(j, "%s: expected a number, found the string \"%s\"", row->name, string.data);
         if (strlen(string.data) != string.size)
@@ -228,7 +230,8 @@ static int config_value(struct tune_json *j, const struct tune_option *row, char
     return *text ? 0 : no_memory();
 }
 
-/* One key and its value; the model's defaults, which come last, leave alone what something else has set. */
+/* Read one key and its value. The model's defaults come last and do not change values that were
+ * set. */
 static int config_pair(struct tune_flags_state *state, struct tune_json *j, bool *seen, enum tune_source source)
 {
     struct tune_text key;
@@ -284,13 +287,13 @@ static int apply_file(struct tune_flags_state *state, const char *path, enum tun
     if (result == 0)
         result = tune_json_end(&j);
     if (result < 0 && tune_error_kind() != TUNE_ERROR_CANNOT)
-        tune_error_usage("%s", tune_error_message()); /* what the user wrote, though in a file */
+        tune_error_usage("%s", tune_error_message()); /* the user wrote it, though in a file */
     tune_json_free(&j);
     free(text);
     return result;
 }
 
-/* defaults/<program>/<known model>.json, where --model means a known model and there is such a file. */
+/* Read defaults/<program>/<known model>.json, if --model is a known model and the file exists. */
 static int apply_model_defaults(struct tune_flags *flags)
 {
     struct tune_flags_state *state = flags->state;
@@ -319,8 +322,9 @@ struct reader {
     struct tune_flags *flags;
     int at;             /* next word of argv */
     int next_positional;
-    bool only_positional; /* after -- */
-    enum pass { RESUME, CONFIGS, REST } pass; /* each takes its own and steps over the others' */
+    bool only_positional; /* true after -- */
+    enum pass { RESUME, CONFIGS, REST } pass; /* each pass takes its own options and skips the
+                                               * others */
 };
 
 static int take_positional(struct reader *r, const char *word)
@@ -341,7 +345,7 @@ static int take_positional(struct reader *r, const char *word)
                             : "options begin with --, see --help");
 }
 
-/* Its value: after '=', or the next word; NULL with an error if there is none. */
+/* The value: after '=', or the next word. NULL with an error if there is none. */
 static const char *take_value(struct reader *r, const char *equal, const char *name)
 {
     if (equal)
@@ -460,7 +464,8 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
         tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
         apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_check_run(flags) < 0)
-        return -1; /* what was read so far stays until tune_flags_free: a program may still want its name */
+        return -1; /* keep what was read until tune_flags_free: the program may still need its
+                    * name */
     return 0;
 }
 

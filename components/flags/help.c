@@ -7,7 +7,7 @@
 
 enum { WIDTH = 100, INDENT = 32 };
 
-/* Bytes that are a character's first: what the text is wide, near enough (help is ASCII, paths need not be). */
+/* Number of characters: about the width of the text. Help is ASCII, but paths may not be. */
 static int width(const char *text, size_t size)
 {
     int n = 0;
@@ -16,7 +16,8 @@ static int width(const char *text, size_t size)
     return n;
 }
 
-/* Words of text from column `column` on, wrapped and indented; ends with a newline. */
+/* Print the words of text from column `column` on, wrapped and indented, with a newline at the
+ * end. */
 static void wrap(FILE *out, const char *text, int column, int indent)
 {
     bool first = true;
@@ -119,7 +120,7 @@ static void group(FILE *out, const struct tune_flags *flags, int first)
             one_option(out, &state->at[i], state->wish == TUNE_WISH_HELP_ALL);
 }
 
-/* Groups in the order their first options stand in the table, the program's own first. */
+/* Print the groups in the order of the table, the program's own first. */
 static void groups(FILE *out, const struct tune_flags *flags)
 {
     const struct tune_flags_state *state = flags->state;

@@ -63,7 +63,7 @@ int tune_known_models(struct tune_known_model **models)
     int count = 0, room = 0;
     *models = NULL;
     if (tune_defaults_path(folder, "models") < 0) {
-        tune_error_clear(); /* a foreign program need not carry our defaults */
+        tune_error_clear(); /* a foreign program may not have our defaults */
         return 0;
     }
     DIR *dir = opendir(folder);
@@ -97,7 +97,7 @@ fail:
     return -1;
 }
 
-/* The path goes through the Hub client's cache folder of that id: .../models--ORG--NAME/... */
+/* True if the path goes through the Hub cache's folder of that id: .../models--ORG--NAME/... */
 static bool below_cache(const char *path, const char *hub_id)
 {
     char part[192];

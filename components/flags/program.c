@@ -1,6 +1,6 @@
 /* program.c - what only programs may do: print help, end with an exit code, catch signals.
  *
- * Not part of libtune.a. The variables here belong to the process, as signals do. */
+ * Not part of libtune.a. Its variables are global, because signals belong to the process. */
 #include "flags/program.h"
 
 #include <cjson/cJSON.h>
@@ -19,10 +19,11 @@
 #include "flags/known.h"
 #include "flags/find.h"
 
-/* The Makefile links an object with these into a recipe; a tool has none. */
+/* The Makefile links these into recipes; tools do not have them. */
 extern const char tune_recipe_source[] __attribute__((weak));
 extern const char tune_recipe_source_end[] __attribute__((weak));
-extern const char tune_recipe_defaults[] __attribute__((weak)); /* of a recipe that recipe.mk built */
+extern const char tune_recipe_defaults[] __attribute__((weak)); /* set for a recipe that recipe.mk
+                                                                 * built */
 /* Functions of OpenMP's run-time library and of OpenBLAS, in programs that compute. */
 extern int omp_get_num_places(void) __attribute__((weak));
 extern int omp_get_place_num_procs(int place) __attribute__((weak));
@@ -83,7 +84,8 @@ static void print_version(void)
     printf("%s, tune.c %s, %s\n", program, TUNE_VERSION, TUNE_COMPILER);
 }
 
-/* OMP_PROC_BIND and OMP_PLACES have bound this thread, and whatever is started from here, to one place: to all again. */
+/* OMP_PROC_BIND and OMP_PLACES have bound this thread and its children to one place. Allow all
+ * places again. */
 static void unbind(void)
 {
     cpu_set_t all;
@@ -101,17 +103,17 @@ static void unbind(void)
 }
 
 /* Two libraries read their settings before main. So the program sets them and starts itself once
- * more. The user's own settings stand. Not under valgrind, which would lose sight of it. OpenMP's
- * threads spin for milliseconds before they sleep. On a busy machine they so take the cores from
- * the threads they wait for. Measured beside one busy process: 11 times slower; with a short spin,
- * 2 to 4 times. On an idle machine the short spin costs nothing. OpenBLAS starts threads of its
- * own. Nothing here uses them (devices/cpu/blas.c). Where address space is short (ulimit -v), they
- * ask for memory for ever. */
+ * more, but not under valgrind, which could not follow it. The user's own settings are kept.
+ * OpenMP: its threads spin for milliseconds before they sleep. On a busy machine they take cores
+ * from the threads that they wait for. Measured beside one busy process: 11 times slower; with a
+ * short spin, 2 to 4 times slower. On an idle machine a short spin costs nothing. OpenBLAS: it
+ * starts threads of its own, which we do not use (devices/cpu/blas.c). With little address space
+ * (ulimit -v) they ask for memory forever. */
 static void settle_threads(char **argv)
 {
     static const char *const settings[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
     const char *preload = getenv("LD_PRELOAD");
-    char path[TUNE_PATH_MAX]; /* by its own name: the process keeps it */
+    char path[TUNE_PATH_MAX]; /* under its own name, which the process keeps */
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     bool spins = omp_get_num_places, pool = openblas_get_config && !getenv("OPENBLAS_NUM_THREADS");
     if (n <= 0 || (preload && strstr(preload, "vgpreload")))
@@ -121,12 +123,13 @@ static void settle_threads(char **argv)
     path[n] = 0;
     if (spins || pool)
         unbind();
-    if (spins && (setenv("GOMP_SPINCOUNT", "2000", 1) < 0 || setenv("KMP_BLOCKTIME", "0", 1) < 0)) /* GNU's, LLVM's */
+    if (spins && (setenv("GOMP_SPINCOUNT", "2000", 1) < 0 || setenv("KMP_BLOCKTIME", "0", 1) < 0)) /* the names in GNU's and
+                                                                                                    * LLVM's library */
         return;
     if (pool && setenv("OPENBLAS_NUM_THREADS", "1", 1) < 0)
         return;
     if (spins || pool)
-        execv(path, argv); /* returns only if it cannot: then the threads are as they are */
+        execv(path, argv); /* returns only on failure; then the threads keep their settings */
 }
 
 /* The name of the file that is mapped at address `at`, from the kernel's list. It uses only calls
@@ -169,7 +172,7 @@ static void say_part(const char *text)
 /* A mapped file was cut short, or its disk failed. The message says so in place of "Bus error".
  * Nothing can be saved from here: the thread may hold a lock, or be in the middle of a step.
  * Usually tune_rows_uncut finds a cut before it reads a row, and reports an ordinary error. Only a
- * cut in the middle of one row comes here. */
+ * cut in the middle of a row comes here. */
 static void note_bus_error(int number, siginfo_t *info, void *context)
 {
     static char path[TUNE_PATH_MAX];
@@ -193,19 +196,22 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     options_of = flags;
     flags->log.started_s = tune_moment_now().wall_s;
     flags->failure = &failure;
-    const char *ours = tune_recipe_defaults; /* absent: at 0 */
+    const char *ours = tune_recipe_defaults; /* if missing, it would be 0 */
     if (ours)
         setenv("TUNE_DEFAULTS", ours, 0);
-    const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* absent: both at 0 */
+    const char *source = tune_recipe_source, *source_end = tune_recipe_source_end; /* if missing, both would be
+                                                                                    * 0 */
     if (source < source_end) {
         flags->log.source = source;
         flags->log.source_size = (size_t)(source_end - source);
     }
-    /* a closed standard stream would become the next file that is opened, and what is printed would land in it */
+    /* if a standard stream is closed, the next file opened gets its number, and printed text would
+     * go into it */
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
             exit(1);
-    signal(SIGXFSZ, SIG_IGN); /* `ulimit -f`: an error of the write, which is told and cleaned up after */
+    signal(SIGXFSZ, SIG_IGN); /* for `ulimit -f`: the write then fails with an error, which is
+                               * reported */
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     program = argc <= 0 ? program : slash ? slash + 1 : argv[0];
     struct sigaction bus = {.sa_sigaction = note_bus_error, .sa_flags = SA_SIGINFO | (int)SA_RESETHAND};
@@ -241,8 +247,8 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     end_well();
 }
 
-/* Print a message without control characters, except its line breaks. It is one write, since other
- * ranks may also print. */
+/* Print a message without control characters, except its line breaks. It is one write, because
+ * other ranks may print too. */
 static void complain(const char *lead, const char *text)
 {
     char *plain = NULL;
@@ -264,7 +270,7 @@ void tune_program_fail(void)
     char saved[2 * TUNE_PATH_MAX + 256] = "";
     tune_error_save(&why);
     enum tune_error_kind kind = why.kind;
-    fflush(stdout); /* in order, where both go to one place */
+    fflush(stdout); /* keeps the order if both go to one place */
     complain("", *why.text ? why.text : "failed without saying why, which is our own bug");
     if (kind == TUNE_ERROR_USAGE)
         fprintf(stderr, "%s: see %s --help\n", program, program);
@@ -273,14 +279,16 @@ void tune_program_fail(void)
     fflush(stdout);
     if (*saved)
         complain("", saved);
-    if (failure.tell && failure.tell(failure.log, why.text) < 0) /* after what it is about was said */
+    if (failure.tell && failure.tell(failure.log, why.text) < 0) /* after the message that it is
+                                                                  * about */
         complain("and ", tune_error_message());
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
 }
 
 static void note_signal(int number)
 {
-    if (stop_signal && stop_signal != SIGPIPE) /* that one is the logger's, see tune_program_catch_signals */
+    if (stop_signal && stop_signal != SIGPIPE) /* the logger sets SIGPIPE: see
+                                                * tune_program_catch_signals */
         _exit(128 + number);
     if (starting) {
         say_part(program);
@@ -297,9 +305,11 @@ void tune_program_catch_signals(struct tune_flags *flags)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     struct sigaction hangup;
-    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* nohup ignores it for us */
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* under nohup it is ignored
+                                                                                * already */
         sigaction(SIGHUP, &action, NULL);
-    signal(SIGPIPE, SIG_IGN); /* `| head`: an error of the write, which the logger notes as that signal */
+    signal(SIGPIPE, SIG_IGN); /* for `| head`: the write fails, and the logger stores it as this
+                               * signal */
     flags->stop_signal = &stop_signal;
     flags->starting = &starting;
 }

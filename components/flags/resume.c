@@ -1,4 +1,4 @@
-/* resume.c - the options of the run that --resume names, and what may differ from them. */
+/* resume.c - the options of the run that --resume names, and which of them may differ. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "flags/state.h"
 #include "runs/resume_point.h"
 
-/* The row of the table as TUNE_RUN_OPTIONS has it; -1: a program without. */
+/* The row of --resume in the table, as TUNE_RUN_OPTIONS has it; -1: the program has none. */
 static int resume_row(const struct tune_flags *flags)
 {
     int i = tune_flags_row(flags->state, "resume", 6);
@@ -24,9 +24,10 @@ static int no_memory(void)
     return -1;
 }
 
-/* The description of a run besides its options. */
+/* Members of a run's description besides its options. */
 struct about {
-    char program[256], status[64], working_folder[TUNE_PATH_MAX]; /* the last process's: the options are its */
+    char program[256], status[64], working_folder[TUNE_PATH_MAX]; /* of the last process, whose
+                                                                   * options these are */
     bool options;
 };
 
@@ -53,7 +54,7 @@ static int read_sessions(struct tune_json *j, struct about *about)
     return item;
 }
 
-/* The members of the run's description; its options are taken if flags is not NULL. */
+/* Read the members of the run's description, and its options if flags is not NULL. */
 static int read_members(struct tune_flags *flags, struct tune_json *j, struct about *about)
 {
     struct tune_text key;
@@ -68,7 +69,7 @@ static int read_members(struct tune_flags *flags, struct tune_json *j, struct ab
             TRY(read_sessions(j, about));
         } else if (tune_text_equal(key, "options")) {
             about->options = true;
-            TRY(tune_flags_object(flags->state, j, TUNE_FROM_RUN));
+            TRY(flags ? tune_flags_object(flags->state, j, TUNE_FROM_RUN) : tune_json_skip(j));
         } else {
             TRY(tune_json_skip(j));
         }
@@ -92,7 +93,7 @@ static int read_run(struct tune_flags *flags, const struct tune_resume_point *ru
     return status;
 }
 
-/* A path that was meant from where the run was started, and leads nowhere from here, is taken from there. */
+/* A relative path that does not exist here is tried from the folder where the run was started. */
 static int find_paths(struct tune_flags_state *state, const char *working_folder)
 {
     for (int i = 0; i < state->count; i++) {
@@ -121,18 +122,20 @@ int tune_flags_from_run(struct tune_flags *flags)
         tune_error_prefix("--resume ");
         return -1;
     }
-    for (int i = 0; i < state->count; i++) /* an option that program did not have yet was at its default */
+    for (int i = 0; i < state->count; i++) /* an option that the program did not have then counts as
+                                            * its default */
         if (state->at[i].row.value && !(state->at[i].run_text = strdup(state->at[i].row.value)))
             return no_memory();
-    TRY(read_run(flags, &run, &about));
+    TRY(read_run(NULL, &run, &about)); /* another program has other options */
     if (strcmp(about.program, flags->program))
         return tune_error_usage("--resume %s: that is a run of %s, not of %s; resume it with the "
                                 "program that began it", flags->resume, about.program,
                                 flags->program);
+    TRY(read_run(flags, &run, &about));
     TRY(find_paths(state, about.working_folder));
     if (output >= 0)
         TRY(tune_flags_set(state, output, run.folder, TUNE_FROM_RUN, "--output"));
-    TRY(tune_path(path, "%s/checkpoint-final", run.folder)); /* not there: the end was not saved */
+    TRY(tune_path(path, "%s/checkpoint-final", run.folder)); /* missing: the end was not saved */
     bool ended = !strcmp(about.status, "finished") || !strcmp(about.status, "diverged");
     flags->resume_finished = run.step == run.newest && ended && tune_file_exists(path);
     flags->resume_step = run.step == run.newest ? run.step : 0;
@@ -142,7 +145,7 @@ int tune_flags_from_run(struct tune_flags *flags)
 
 /* ---- comparing ---- */
 
-/* Whether the value in force is the one that text (NULL: none) means. */
+/* True if the current value is the one that text means (NULL: none). */
 static bool same(const struct tune_option *row, const char *now, const char *text)
 {
     union tune_value place;
@@ -150,7 +153,7 @@ static bool same(const struct tune_option *row, const char *now, const char *tex
     if (tune_option_is_text(row) || !text)
         return now && text ? !strcmp(now, text) : now == text;
     if (tune_flags_put_elsewhere(&copy, &place, row, text) < 0) {
-        tune_error_clear(); /* out of the range it has now: another one, then */
+        tune_error_clear(); /* outside its present range, so it differs */
         return false;
     }
     static const size_t sizes[] = {sizeof place.i, sizeof place.l, sizeof place.d, sizeof place.b};
@@ -163,7 +166,7 @@ static const char *shown(const char *text)
     return text ? text : "none";
 }
 
-/* --output, where it was given, can only be the run's own folder. */
+/* If --output was given, it must be the run's own folder. */
 static int check_output(const struct tune_flags *flags)
 {
     char *mine = realpath(flags->resume_checkpoint, NULL), *given = flags->log.folder ? realpath(flags->log.folder, NULL) : NULL;
@@ -200,7 +203,7 @@ int tune_flags_check_run(struct tune_flags *flags)
                                      shown(state->at[i].text));
     }
     if (used > 0 && flags->log.allow_changed)
-        flags->resume_finished = false; /* "--epochs 2 --allow-changed" may leave something to do */
+        flags->resume_finished = false; /* "--epochs 2 --allow-changed" may add more steps */
     if (used == 0 || flags->log.allow_changed)
         return 0;
     return tune_error_usage("--resume %s: changed since that run: %s; leave out what is changed, "

@@ -1,4 +1,4 @@
-/* state.h - data of tune_flags_parse behind struct tune_flags; for the files of this folder. */
+/* state.h - the private part of struct tune_flags. Private to this folder. */
 #ifndef TUNE_FLAGS_STATE_H
 #define TUNE_FLAGS_STATE_H
 
@@ -13,34 +13,35 @@ struct tune_json;
 
 /* One option of the program. Rows of one name are merged into the first of them. */
 struct tune_flags_entry {
-    struct tune_option row;             /* of a plain type */
+    struct tune_option row;             /* its type, without the flags of --resume */
     enum tune_option_keeping keeping;
     bool more;                          /* only --help all lists it */
-    /* the heading that it stands under; "": the program's own */
+    /* its heading; "": the program's own */
     const char *group;
-    const struct tune_service *service; /* of TUNE_OPTION_SERVED; NULL: none */
+    const struct tune_service *service; /* the service of TUNE_OPTION_SERVED; NULL: none */
     char *text;                         /* its value as it was written; NULL: none */
-    enum tune_source source;            /* of that value */
+    enum tune_source source;            /* source of that value */
     /* its value in the resumed run, as it was written; NULL: none */
     char *run_text;
-    bool changed;                       /* it differs from the run's, and may by --allow-changed */
+    bool changed;                       /* it differs from the run's value, which --allow-changed
+                                         * permits */
 };
 
 struct tune_flags_state {
     struct tune_flags_entry *at; /* [count] */
     int count;
     enum tune_wish wish;
-    const char **configs;      /* [config_count]; the --config files, argv's texts */
+    const char **configs;      /* [config_count] names of the --config files, from argv */
     int config_count;
-    char *resume_checkpoint;   /* what flags->resume_checkpoint points to */
-    /* [word_count]; of the positional row that takes many, argv's texts */
+    char *resume_checkpoint;   /* flags->resume_checkpoint points to it */
+    /* [word_count] words of the positional row that takes many, from argv */
     const char **words;
     int word_count;
-    bool stable;               /* the loader and the logger of flags point to it */
-    char *model_defaults;      /* the file that was applied; NULL: none */
+    bool stable;               /* loader and logger point to it */
+    char *model_defaults;      /* file of model defaults that was applied; NULL: none */
 };
 
-/* The option's value is a text; one of a list of words. */
+/* Whether the option's value is text, and whether it is one of a list of words. */
 static inline bool tune_option_is_text(const struct tune_option *row)
 {
     return row->type >= TUNE_STRING;
@@ -50,24 +51,23 @@ static inline bool tune_option_is_choice(const struct tune_option *row)
     return row->type > TUNE_STRING;
 }
 
-/* tune_flags_row - index of the option of that name in state->rows, or -1. '-' and '_' are equal,
- * the "<>" of a positional row do not count. */
+/* tune_flags_row - index of the option of that name in state->rows, or -1. '-' and '_' are equal;
+ * the "<>" of a positional row is ignored. */
 int tune_flags_row(const struct tune_flags_state *state, const char *name, size_t size);
 
 /* tune_flags_key - the option's name as a JSON key: "batch_size", "folder" for "<folder>"; into
  * text, cut to size. */
 const char *tune_flags_key(const struct tune_option *row, char *text, size_t size);
 
-/* tune_flags_set - text, which is copied, as the i-th option's value.
- * tune_flags_object - the options of the JSON object that comes next in j. Of a run
- * (TUNE_FROM_RUN), those of a session are left out, and the others kept for comparing. */
+/* tune_flags_set - set the i-th option's value to a copy of text.
+ * tune_flags_object - read options from the next JSON object in j. From a run (TUNE_FROM_RUN),
+ * options of one session are left out, and the others are kept to compare with. */
 int tune_flags_set(struct tune_flags_state *state, int i, const char *text,
                    enum tune_source source, const char *where);
 int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum tune_source source);
 
-/* tune_flags_from_run - the options of the run that --resume, if it was given, names.
- * tune_flags_check_run - what is in force now against what was there; after everything else is
- * parsed. */
+/* tune_flags_from_run - read the options of the run that --resume names, if it is given.
+ * tune_flags_check_run - compare the current values with those of the run, after all parsing. */
 int tune_flags_from_run(struct tune_flags *flags);
 int tune_flags_check_run(struct tune_flags *flags);
 
@@ -81,9 +81,10 @@ union tune_value {
     enum tune_dtype dtype;
 };
 
-/* tune_flags_put - text into the row's place, checked for type and range; where names it in
- * messages ("--lr").
- * tune_flags_put_elsewhere - into *value instead, which a copy of the row in *copy points to. */
+/* tune_flags_put - check text for type and range, and write it to the row's place; where: its name
+ * in messages ("--lr").
+ * tune_flags_put_elsewhere - write it to *value instead; *copy is a copy of the row that points to
+ * it. */
 int tune_flags_put(const struct tune_option *row, const char *text, const char *where);
 int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value,
                              const struct tune_option *row, const char *text);

@@ -1,4 +1,4 @@
-/* value.c - one value as text, checked against its option's type and range, into its place. */
+/* value.c - check a value given as text against its option's type and range, and store it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "flags/state.h"
 
-/* "[1,4096]", "(0,1]", "[0,inf)"; no or an empty text: any. */
+/* Read "[1,4096]", "(0,1]" or "[0,inf)". No text, or an empty one, means any value. */
 struct range {
     double low, high;
     bool low_open, high_open;
@@ -70,7 +70,8 @@ static int put_double(const struct tune_option *row, const char *text, const cha
     char *end = NULL;
     errno = 0;
     double value = strtod(text, &end);
-    /* strtod takes leading space, hexadecimal and nan: nobody types these on purpose */
+    /* refuse leading space, hexadecimal and nan, which strtod accepts but nobody types on
+     * purpose */
     if (!infinite && (!*text || *end || text[strspn(text, "+-.0123456789eE")]))
         return refuse(row, text, where, "is not a number");
     if (errno == ERANGE && (value == 0 || !isfinite(value)))
@@ -81,7 +82,7 @@ static int put_double(const struct tune_option *row, const char *text, const cha
     return 0;
 }
 
-/* The word at that position of the range, as the row's type has it. */
+/* Store the word at that position of the range, in the row's type. */
 static void put_word(const struct tune_option *row, const char *text, int position)
 {
     int dtype = tune_dtype_from(text);

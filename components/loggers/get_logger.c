@@ -1,4 +1,5 @@
-/* get_logger.c - the logger by the run's flags, and what they made: device, model, data. */
+/* get_logger.c - the logger that the flags describe, and what it records of device, model and
+ * data. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,13 +24,13 @@
 #include "models/model.h"
 #include "profilers/profiler.h"
 
-/* argv, the line that repeats the run, every option and where its value came from. */
+/* Record argv, the command that repeats the run, and every option with the source of its value. */
 static cJSON *settings(const struct tune_flags *flags)
 {
     char folder[TUNE_PATH_MAX];
     size_t room = 64;
     for (int i = 0; i < flags->argc; i++)
-        room += 4 * strlen(flags->argv[i]) + 3; /* a quote becomes four characters */
+        room += 4 * strlen(flags->argv[i]) + 3; /* a quote needs four characters */
     char *command = malloc(room);
     struct tune_host host;
     tune_host_read(&host);
@@ -44,7 +45,8 @@ static cJSON *settings(const struct tune_flags *flags)
                 cJSON_AddStringToObject(json, "device", flags->device ? flags->device : "cpu") &&
                 cJSON_AddNumberToObject(json, "threads", flags->threads > 0 ? flags->threads : host.cpus);
     free(command);
-    if (flags->resume_checkpoint) /* how a process was started is its session's; the options can be used again as a --config */
+    if (flags->resume_checkpoint) /* the way a process was started belongs to its session; the
+                                   * options can be used as a --config */
         good = good && tune_cjson_put(cJSON_GetObjectItemCaseSensitive(json, "options"), "resume", cJSON_CreateNull());
     if (good)
         return json;
@@ -53,7 +55,7 @@ static cJSON *settings(const struct tune_flags *flags)
     return NULL;
 }
 
-/* --overwrite must not take away what this run reads. */
+/* Refuse an --overwrite that would remove files which this run reads. */
 static int keeps(const struct tune_flags *flags, const char *name, const char *input)
 {
     if (!flags->log.overwrite || flags->resume_checkpoint || !flags->log.folder || !input || !tune_run_folder_holds(flags->log.folder, input))
@@ -73,7 +75,7 @@ static int keeps_inputs(const struct tune_flags *flags)
     return 0;
 }
 
-/* "1e-8" and "1e-08" are one value. */
+/* True if both are the same value: "1e-8" and "1e-08" are. */
 static bool same_value(const char *a, const char *b)
 {
     char *a_end, *b_end;
@@ -83,7 +85,7 @@ static bool same_value(const char *a, const char *b)
     return *a && *b && !*a_end && !*b_end && x == y;
 }
 
-/* `#` lines of the settings that are not the program's own defaults. */
+/* Print a `#` line for each setting that is not the program's default. */
 static int show_settings(const struct tune_flags *flags, FILE *out)
 {
     const char *text;
@@ -103,7 +105,7 @@ static int show_settings(const struct tune_flags *flags, FILE *out)
     return 0;
 }
 
-/* --logger's words. */
+/* Read the words of --logger. */
 static int read_writers(const struct tune_flags *flags, unsigned *writers)
 {
     static const char *const names[] = {"jsonl", "csv", "tensorboard"};
@@ -203,7 +205,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
         TRY(tune_logger_note(log, "warning", dev->warning));
     TRY(note_model(log, model));
     TRY(tune_logger_weights(log, folder, &identity));
-    bool file = tune_dataset_stamp(data) != NULL; /* else it is made by callbacks of the program */
+    bool file = tune_dataset_stamp(data) != NULL; /* false: callbacks of the program make the
+                                                   * rows */
     TRY(tune_logger_data(log, flags->dataset, data));
     const char *kind = field ? "field \"" : about ? "of columns" : file ? "paragraphs" : "by callbacks";
     snprintf(text, sizeof text, "%s%s%s, %" PRId64 " to train on, %" PRId64 " held out", kind,

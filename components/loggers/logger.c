@@ -39,7 +39,8 @@ int tune_logger_save(struct tune_logger *log)
     return tune_run_writer_save(&log->run);
 }
 
-/* A message with options as the program's flags; the caller frees it. NULL: no memory. */
+/* Copy a message and write its options as the program's flags. The caller frees it. NULL: no
+ * memory. */
 static char *spelled(const struct tune_logger *log, const char *text)
 {
     char *copy = strdup(text);
@@ -65,7 +66,7 @@ static bool put_hash(cJSON *object, const char *key, uint64_t hash)
     return tune_cjson_put_text(object, key, text);
 }
 
-/* The description, and the first lines. */
+/* Begin the description, and print the first lines. */
 static int start(struct tune_logger *log)
 {
     struct tune_host host;
@@ -92,7 +93,7 @@ static int copy_properties(struct tune_logger *log, const struct tune_property *
     return log->values ? 0 : tune_logger_no_memory();
 }
 
-/* State that a resumed run leaves to tune_logger_resume. */
+/* Begin with empty sums. In a resumed run, tune_logger_resume does this. */
 static int begin(struct tune_logger *log)
 {
     const struct tune_logger_options *o = &log->options;
@@ -138,11 +139,11 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
     }
     struct tune_error why;
     tune_error_save(&why);
-    if (status == 0 && log->run.now) /* the folder may be there and say that it runs */
+    if (status == 0 && log->run.now) /* the folder may exist already and say "running" */
         tune_logger_failed(log, why.text);
-    log->ended = true; /* nothing more is written */
+    log->ended = true; /* nothing more will be written */
     tune_logger_free(log);
-    tune_error_restore(&why); /* the caller's to show */
+    tune_error_restore(&why); /* the caller shows the error */
     return NULL;
 }
 
@@ -151,7 +152,7 @@ void tune_logger_free(struct tune_logger *log)
     if (!log)
         return;
     if (!log->ended) {
-        struct tune_error before; /* what ended the run is what the caller wants to read */
+        struct tune_error before; /* keep the error that ended the run: the caller shows it */
         tune_error_save(&before);
         tune_logger_end(log, "unfinished", NULL);
         tune_error_restore(&before);
@@ -169,9 +170,9 @@ void tune_logger_free(struct tune_logger *log)
 
 int tune_logger_failed(struct tune_logger *log, const char *why)
 {
-    char text[2048]; /* why may be the error text, which writing can change */
+    char text[2048]; /* copy why: it may be the error text, which writing can change */
     snprintf(text, sizeof text, "%s", why);
-    if (log->ended || tune_logger_held(log) < 0) /* gone: why says so */
+    if (log->ended || tune_logger_held(log) < 0) /* the folder is gone, and why says so */
         return 0;
     return tune_logger_end(log, "failed", text);
 }
@@ -239,9 +240,8 @@ int tune_logger_weights(struct tune_logger *log, const char *folder, const struc
     return tune_logger_header(log, "weights", text);
 }
 
-/* It must be what it was: other rows are other steps, and a file that was touched may hold other
- * rows. What the training data's file holds is asked later, by tune_logger_data_agrees: the rows
- * not read yet may be others. */
+/* The file must be unchanged, because other rows mean other steps. The rows of the training file
+ * are compared later, by tune_logger_data_agrees: rows that were not read yet may differ. */
 static int compare_data(struct tune_logger *log, const char *member, const char *option)
 {
     char what[128];
@@ -319,24 +319,26 @@ int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *p
 
 /* ---- steps ---- */
 
-/* Writes the object and frees it. good: nothing failed while it was built. step: the last one that is written then. */
+/* Write the object and free it. good: nothing failed while it was built. step: the last step in the
+ * metrics after this line. */
 static int write_metrics(struct tune_logger *log, cJSON *json, bool good, int64_t step)
 {
     char *text = good ? tune_run_writer_row(&log->run, json) : NULL;
     cJSON_Delete(json);
     if (!text)
         return good ? -1 : tune_logger_no_memory();
-    log->written_step = step; /* whatever becomes of the other files */
+    log->written_step = step; /* even if one of the other files fails */
     int status = tune_writers_line(log->writers, text, strlen(text));
     cJSON_free(text);
     return status;
 }
 
-/* The run ends here and says why; then the error is the caller's. */
+/* Mark the run as failed, with the reason. The error text stays for the caller. */
 static int diverged(struct tune_logger *log, const struct tune_step_record *r)
 {
     struct tune_error why;
-    if (r->step == 1 && !isfinite(r->loss_sum)) /* nothing was trained yet: --lr cannot be it */
+    if (r->step == 1 && !isfinite(r->loss_sum)) /* nothing was trained yet, so --lr cannot be the
+                                                 * cause */
         tune_error_set("diverged at step 1: the loss is not finite before any weight was changed; look for NaN, infinite or "
                        "very large values in the model's weights, and at its config.json");
     else
@@ -349,7 +351,7 @@ static int diverged(struct tune_logger *log, const struct tune_step_record *r)
     return -1;
 }
 
-/* Looked at where steps are logged: a run that nobody asked to stop is not slowed down by it. */
+/* Called only for logged steps, so it does not slow down a run without until_stable. */
 static void look_at_speed(struct tune_logger *log)
 {
     if (log->options.until_stable <= 0 || !log->options.stable)
@@ -432,7 +434,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
                 tune_cjson_put_whole(json, "labels", (int64_t)r->labels) &&
                 tune_cjson_put_number(json, "tokens_per_s", seconds > 0 ? (double)r->tokens / seconds : 0) &&
                 tune_cjson_put_number(json, "epoch", r->epoch);
-    if (!log->record) /* a loop that calls this itself */
+    if (!log->record) /* a loop of a foreign program that calls this itself */
         tune_logger_stamp_metrics(log, r->step);
     good = good && tune_logger_put_metrics(log, json, r->step);
     TRY(write_metrics(log, json, good, r->step));
@@ -482,7 +484,7 @@ int tune_logger_proof(struct tune_logger *log, int64_t step, double difference)
     return tune_line_print(&log->line, "save %" PRId64 " | adapter read again | merged differs by %.2g", step, difference);
 }
 
-/* The table as `#` lines. */
+/* Print the table as `#` lines. */
 static int print_table(struct tune_logger *log, char *table)
 {
     for (char *line = table, *end; *line; line = end + 1) {
@@ -503,7 +505,8 @@ int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at)
     int done = at ? tune_profiler_step(prof, at) : tune_profiler_end(prof);
     log->profiled = !at || done == 1;
     const struct tune_profile *result = tune_profiler_result(prof);
-    bool none = !at && result->asked > 0 && result->last == 0; /* the run was too short: the table says so */
+    bool none = !at && result->asked > 0 && result->last == 0; /* the run was too short; the table
+                                                                * says that */
     if (done < 0 || (done == 0 && !none))
         return done;
     if (!none) {

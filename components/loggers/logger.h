@@ -1,4 +1,4 @@
-/* logger.h - the lines on the screen, and the contents of the run folder while a run goes on.
+/* logger.h - print the lines of a run, and write its run folder while it goes on.
  *
  * runs/run_folder.h documents the folder: the description of the run, its metrics, its report.
  *
@@ -60,12 +60,11 @@ const char *tune_logger_folder(const struct tune_logger *log);
 
 /* tune_logger_note, _device, _weights, _data, _eval_data - record what the run depends on. Each
  * prints a `#` line and writes a member of the description: "notes" {key: text}, "weights", "data",
- * "eval_data". Call them before the first step, with folder and path as
- * they were opened. In a resumed run, _weights, _data and _eval_data compare with the earlier
- * values (hash, rows, fingerprint, size, modification time), like tune_logger_changed. The training
- * file may differ in all but its rows until tune_logger_data_agrees. _device compares the number of
- * threads, on which the order of sums depends. Another processor or build of the program gives a
- * warning. */
+ * "eval_data". Call them before the first step, with the folder and path that were opened. In a
+ * resumed run, _weights, _data and _eval_data compare with the earlier values (hash, rows,
+ * fingerprint, size, modification time), like tune_logger_changed. The training file may differ in
+ * all but its rows until tune_logger_data_agrees. _device compares the number of threads, on which
+ * the order of sums depends. Another processor or build of the program gives a warning. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
 int tune_logger_device(struct tune_logger *log, int threads, const char *description);
 int tune_logger_weights(struct tune_logger *log, const char *folder,
@@ -76,9 +75,9 @@ int tune_logger_eval_data(struct tune_logger *log, const char *path,
 
 /* Resuming a run (options.resume). tune_logger_new reserves the folder and reads the description.
  * It is an error if another process has it. Nothing there changes until tune_logger_resume.
- * tune_logger_changed - something differs from the run. With allow_changed it is noted in the
- * session: 0. Otherwise -1 with kind USAGE; the error says what, was and now. In a new run it does
- * nothing.
+ * tune_logger_changed - report that something differs from the run: what, its earlier value and its
+ * value now. With allow_changed the session notes it, and the result is 0. Otherwise -1 with an
+ * error of kind USAGE. In a new run it does nothing.
  * tune_logger_resume - cut the metrics back to at->step, with its evaluation at->eval_step. Add the
  * remaining ones to the logger's sums. Remove the report and leftovers of a killed process. Mark
  * the run as running. In a new run it does nothing. -1 with an error: the metrics end earlier
@@ -87,10 +86,10 @@ int tune_logger_changed(struct tune_logger *log, const char *what, const char *w
                         const char *now);
 int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_logger_data_differs - in a resumed run: whether the data file is another one.
- * tune_logger_data_agrees - then, before tune_logger_resume: tell whether the rows consumed are
- * unchanged (1), changed (0), or unknown (-1). Unchanged ones are noted: 0. Otherwise as
- * tune_logger_changed. */
+/* tune_logger_data_differs - in a resumed run: whether the data file differs.
+ * tune_logger_data_agrees - if it does, call this before tune_logger_resume. It tells whether the
+ * rows consumed are unchanged (1), changed (0) or unknown (-1). Unchanged rows are noted, and the
+ * result is 0; otherwise the result is that of tune_logger_changed. */
 bool tune_logger_data_differs(const struct tune_logger *log);
 int tune_logger_data_agrees(struct tune_logger *log, int64_t rows, int agrees);
 
@@ -191,16 +190,15 @@ void tune_logger_flops(struct tune_logger *log, double per_token, double per_len
  * error: the program's table does not declare it, or it is not finite. */
 int tune_logger_property(struct tune_logger *log, const char *name, double value);
 
-/* tune_logger_report - log what is left (tune_logger_catch_up) and what the data set met: rows
- * read, cut, and left out by reason. Then write the properties that the program declares, the
- * report and the closing lines. The status is "finished" (with a reason if it was an early stop),
- * "stopped" (why and where) or "diverged".
- * Diverged means that the run reached its end, but its losses rose (trend.h); at->diverged is set.
- * Runs that are not saved (options.unsaved) measure speed and never diverge.
- * Figures of a resumed run count all its steps. The time between processes does not count. Memory
- * and processor time are those of this process. Properties set by tune_logger_property stay;
- * declared ones without a value are left out. -1 with an error also if the data file changed
- * meanwhile. */
+/* tune_logger_report - log the remaining steps (tune_logger_catch_up), and the counts of the data
+ * set: rows read, cut, and left out by reason. Then write the properties that the program declares,
+ * the report and the closing lines. The status is "finished" (with a reason if it was an early
+ * stop), "stopped" (why and where) or "diverged". Diverged means that the run reached its end, but
+ * its losses rose (trend.h); at->diverged is set. Runs that are not saved (options.unsaved) measure
+ * speed and never diverge. Figures of a resumed run count all its steps. The time between processes
+ * does not count. Memory and processor time are those of this process. Properties set by
+ * tune_logger_property stay; declared ones without a value are left out. -1 with an error also if
+ * the data file changed meanwhile. */
 int tune_logger_report(struct tune_logger *log, struct tune_progress *at);
 
 /* tune_get_logger - the logger that the options describe. The description gets argv, the command

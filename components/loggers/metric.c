@@ -1,4 +1,4 @@
-/* metric.c - numbers and lines of the recipe's own, beside those of the logger. */
+/* metric.c - numbers and lines that a recipe adds to those of the logger. */
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -9,7 +9,8 @@
 #include "core/try.h"
 #include "loggers/state.h"
 
-enum { MOST = 48 }; /* of one step: with the logger's own they stay below TUNE_METRICS_MOST */
+enum { MOST = 48 }; /* the most per step; together with the logger's own numbers they stay below
+                     * TUNE_METRICS_MOST */
 
 static const char allowed[] = "letters, digits and _ - . /";
 
@@ -32,7 +33,8 @@ static int check(const char *name, double value)
     return -1;
 }
 
-/* The held number of that name for the step at hand; NULL: none yet. *count: those of this step. */
+/* Find the number of that name for the current step; NULL: none yet. *count: the numbers of this
+ * step. */
 static struct tune_own_metric *find(struct tune_logger *log, const char *name, int *count)
 {
     *count = 0;

@@ -18,7 +18,7 @@ void tune_line_start(struct tune_line *line, FILE *out)
     line->terminal = isatty(fileno(out)) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-/* $COLUMNS where it is set on purpose, else what the terminal says, else 80. */
+/* The width: $COLUMNS if it is set, else the terminal's, else 80. */
 static int columns(FILE *out)
 {
     const char *set = getenv("COLUMNS");
@@ -49,11 +49,12 @@ static const char *step_text(char text[64], const struct tune_line_step *s)
     return text;
 }
 
-/* The widest of three spellings that fits; what room is left goes to the bar. */
+/* Take the widest of three texts that fits. The bar gets the remaining room. */
 void tune_line_bar(char *text, size_t size, const struct tune_line_step *s, int width)
 {
     char eta[32], step[64], figures[160];
-    int room = width > 1 ? width - 1 : 0; /* the last column makes some terminals wrap */
+    int room = width > 1 ? width - 1 : 0; /* a character in the last column makes some terminals
+                                           * wrap */
     const char *left = eta_text(eta, s->eta_s);
     double share = s->planned > 0 ? (double)s->step / (double)s->planned : 0;
     share = share > 1 ? 1 : share;
@@ -92,7 +93,7 @@ static int flushed(struct tune_line *line)
     return -1;
 }
 
-/* One write, so that the terminal never shows half of it: up, erase, draw, down. */
+/* Up, erase, draw, down: in one write, so that the terminal never shows half of it. */
 static int draw(struct tune_line *line, const struct tune_line_step *s)
 {
     char bar[512];

@@ -1,4 +1,4 @@
-/* report.c - the measured properties: what this logger knows of them, the report, and the closing lines. */
+/* report.c - the measured properties that the logger knows, the report, and the closing lines. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -71,7 +71,7 @@ static void know_spread(struct tune_logger *log, const char *what, const struct 
     }
 }
 
-/* Times of this session, from the begin of its first step to the end of its last. */
+/* Times of this session, from the start of its first step to the end of its last. */
 static void know_machine(struct tune_logger *log)
 {
     double own_s = log->end.wall_s - log->begin.wall_s;
@@ -136,7 +136,7 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     know_machine(log);
     know_speed(log, s);
     know_stable(log);
-    if (log->own_steps > 0) { /* a process that only evaluated, say, has none of these */
+    if (log->own_steps > 0) { /* a process that only evaluated has none of these */
         tune_logger_know(log, "time_to_first_step_s", log->first_end_s - log->options.started_s);
         tune_logger_know(log, "setup_s", log->begin.wall_s - log->options.started_s);
     }
@@ -144,7 +144,8 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     tune_logger_know(log, "loss_last", log->loss_last);
 }
 
-/* A copy of run's member, or of the one in it, under that name; one that is not there, or is empty, is fine. */
+/* Copy a member of run, or a member inside that member, under the given name. A missing or empty
+ * member is no error. */
 static bool copy(cJSON *report, const char *name, const cJSON *run, const char *member, const char *inner)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(run, member);
@@ -153,8 +154,8 @@ static bool copy(cJSON *report, const char *name, const cJSON *run, const char *
     return empty || tune_cjson_put(report, name, cJSON_Duplicate(value, true));
 }
 
-/* Beside the figures the report says what they belong to: weights and data, as in the description.
- * By the nonce a parent knows that this very run wrote the report. */
+/* Besides the figures, the report names the weights and the data, as in the description. With the
+ * nonce, a parent process knows that its own run wrote the report. */
 static int write_report(struct tune_logger *log)
 {
     static const char *const same[] = {"weights", "weights_hash", "weights_folder", "weights_seed"};
@@ -223,7 +224,7 @@ int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
     double s = tune_logger_elapsed(log);
     const char *status = ended(log, at, why, sizeof why);
     know_standard(log, at);
-    if (at->planned_rows > 0) /* an estimate before */
+    if (at->planned_rows > 0) /* before this it was an estimate */
         TRY(tune_logger_planned(log, at->planned_steps));
     TRY(write_report(log));
     TRY(tune_logger_end(log, status, *why ? why : NULL));

@@ -1,4 +1,4 @@
-/* resume.c - going on with a run: what must agree, and the metrics that stand. */
+/* resume.c - resume a run: what must agree, and which metrics are kept. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,7 +31,8 @@ int tune_logger_changed(struct tune_logger *log, const char *what, const char *w
     return tune_cjson_put(changed, name, pair) && good ? 0 : tune_logger_no_memory();
 }
 
-/* A member of the description, or the one in it, as a text; the caller frees it. NULL: not there. */
+/* A member of the description, or a member inside that member, as text. The caller frees it. NULL:
+ * there is none. */
 static char *text_of(const cJSON *run, const char *member, const char *inner)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(run, member);
@@ -99,7 +100,7 @@ int tune_logger_warn_of(struct tune_logger *log, const char *member, const char 
     return differ ? tune_logger_note(log, key, text) : 0;
 }
 
-/* ---- the metrics that stand ---- */
+/* ---- the metrics that are kept ---- */
 
 struct past {
     struct tune_logger *log;
@@ -125,8 +126,8 @@ static void add_step(struct tune_logger *log, const struct tune_metrics_row *row
     log->past_s = number(row, "elapsed_s");
 }
 
-/* A line stands if the checkpoint has done its step or knows its evaluation. None stands behind the
- * first that does not: half of what was there may never have reached the disk. */
+/* A line is kept if the checkpoint includes its step or evaluation. After the first line that is
+ * not kept, none is: the rest may be incomplete on disk. */
 static int take(void *context, const struct tune_metrics_row *row)
 {
     const struct past *p = context;
@@ -153,14 +154,14 @@ static int take(void *context, const struct tune_metrics_row *row)
     return complete ? TUNE_METRICS_LAST : TUNE_METRICS_ON;
 }
 
-/* Reads what stands into the logger's sums. */
+/* Add the kept lines to the logger's sums. */
 static int read_past(struct tune_logger *log, const struct tune_progress *at,
                      struct tune_metrics_place *end)
 {
     char was[64], now[64];
     struct past p = {log, at};
     TRY(tune_metrics_read(end, log->run.folder, take, &p));
-    bool evaluation = log->last_step >= at->step; /* then it is that one that may be missing */
+    bool evaluation = log->last_step >= at->step; /* then the evaluation may be missing */
     if (!evaluation || log->eval_step < at->eval_step) {
         const char *what = evaluation ? "the evaluation of " : "";
         snprintf(was, sizeof was, "at %sstep %" PRId64 " or later", what,

@@ -1,4 +1,4 @@
-/* stable.c - where the warm-up ends, and a confidence interval for what follows. */
+/* stable.c - find the end of the warm-up, and a confidence interval for the steps after it. */
 #include "loggers/stable.h"
 
 #include <math.h>
@@ -12,7 +12,8 @@ double tune_student_t(int freedom)
     if (freedom <= 20)
         return first[freedom < 1 ? 0 : freedom - 1];
     return z + (pow(z, 3) + z) / (4 * n) + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * n * n) +
-           (3 * pow(z, 7) + 19 * pow(z, 5) + 17 * pow(z, 3) - 15 * z) / (384 * n * n * n); /* Cornish and Fisher */
+           (3 * pow(z, 7) + 19 * pow(z, 5) + 17 * pow(z, 3) - 15 * z) / (384 * n * n * n); /* expansion by Cornish and
+                                                                                            * Fisher */
 }
 
 void tune_stable_add(struct tune_stable *s, double tokens, double seconds)
@@ -36,18 +37,19 @@ void tune_stable_add(struct tune_stable *s, double tokens, double seconds)
     }
 }
 
-/* MSER: the number d of entries to leave out, for which sum (x - mean)^2 / (n - d)^2 of the others is least. -1: as
- * far as one may look it still fell. */
+/* MSER: the number d of entries to leave out that gives the least sum (x - mean)^2 / (n - d)^2 over
+ * the others. -1: the sum still falls at the last d that is allowed. */
 static int warm_up(const struct tune_stable *s)
 {
     int n = s->count, best = -1, most = n / 2 < n - TUNE_STABLE_LEAST ? n / 2 : n - TUNE_STABLE_LEAST;
-    double shift = s->tokens[n - 1] / s->seconds[n - 1], sum = 0, squares = 0, least = INFINITY; /* shift: for the digits' sake */
+    double shift = s->tokens[n - 1] / s->seconds[n - 1], sum = 0, squares = 0, least = INFINITY; /* subtract it, to keep
+                                                                                                  * digits */
     for (int d = n - 1; d >= 0; d--) {
         double x = s->tokens[d] / s->seconds[d] - shift, m = n - d;
         sum += x;
         squares += x * x;
         double z = fmax(squares - sum * sum / m, 0) / (m * m);
-        if (d <= most && z <= least) { /* of equals the one that leaves out fewest */
+        if (d <= most && z <= least) { /* if equal, leave out fewer */
             least = z;
             best = d;
         }
@@ -67,7 +69,8 @@ struct tune_stable_speed tune_stable_speed(const struct tune_stable *s)
         seconds += s->seconds[i];
     }
     v.mean = tokens / seconds;
-    for (int i = from; i < n; i++) { /* what each entry has above its due, and how it goes with the one before */
+    for (int i = from; i < n; i++) { /* each entry's deviation, and its product with the one
+                                      * before */
         double excess = s->tokens[i] - v.mean * s->seconds[i];
         squares += excess * excess;
         products += excess * before;

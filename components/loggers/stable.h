@@ -26,14 +26,14 @@ enum { TUNE_STABLE_ROOM = 2048, TUNE_STABLE_LEAST = 10 };
 
 /* Steps in order. When there is no room left, two become one entry, then four, ... */
 struct tune_stable {
-    /* entries; steps per entry; steps in the incomplete entry [count] */
+    /* number of entries; steps per entry; steps in the incomplete entry [count] */
     int count, steps_each, partial;
     double tokens[TUNE_STABLE_ROOM], seconds[TUNE_STABLE_ROOM];
 };
 
 struct tune_stable_speed {
     double mean, half_width; /* tokens/s; half of its 95 % confidence interval */
-    int64_t warm_up, steps;  /* steps left out, and counted; steps 0: no answer */
+    int64_t warm_up, steps;  /* steps left out; steps counted, 0: no answer */
 };
 
 /* tune_stable_add - add a step. A step without time or tokens is left out.

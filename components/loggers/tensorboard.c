@@ -1,4 +1,4 @@
-/* tensorboard.c - event files, put together byte by byte. */
+/* tensorboard.c - write event files byte by byte. */
 #include "loggers/tensorboard.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@ struct tune_tensorboard {
     char path[TUNE_PATH_MAX];
 };
 
-/* CRC-32C (Castagnoli, reflected), bit by bit: records are some hundred bytes. */
+/* CRC-32C (Castagnoli, reflected), bit by bit; records have only some hundred bytes. */
 static uint32_t crc32c(const unsigned char *data, size_t size)
 {
     uint32_t crc = 0xFFFFFFFFu;
@@ -42,7 +42,7 @@ static uint32_t masked(const void *data, size_t size)
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 }; /* wire types */
 
-/* A message that grows; room for the most that one event can hold. */
+/* A message that grows, with room for the largest event. */
 struct message {
     unsigned char data[TUNE_METRICS_MOST * 128];
     size_t size;
@@ -52,7 +52,7 @@ static void put_byte(struct message *m, unsigned char byte)
 {
     if (m->size < sizeof m->data)
         m->data[m->size] = byte;
-    m->size++; /* above the room: write_record refuses it */
+    m->size++; /* too large: write_record refuses it */
 }
 
 static void put_varint(struct message *m, uint64_t value)
@@ -203,7 +203,8 @@ int tune_tensorboard_close(struct tune_tensorboard *t)
     return status;
 }
 
-/* "eval_loss" is eval/loss; what is measured while training is train/...; units spelled out as TensorBoard's users do. */
+/* The tag of a metric: "eval_loss" becomes eval/loss, and training metrics become train/... Units
+ * are spelled out, as is usual in TensorBoard. */
 static void tag_of(char tag[64], const char *name)
 {
     bool eval = !strncmp(name, "eval_", 5);

@@ -13,9 +13,9 @@
 
 struct tune_tensorboard;
 
-/* tune_tensorboard_open - a new event file in folder. Its name sorts after those there; *others:
- * there were some. from_step above 0: steps from there on in earlier files are void. NULL with an
- * error. */
+/* tune_tensorboard_open - a new event file in folder. Its name sorts after those of the other event
+ * files; *others: there are some. from_step above 0: steps from there on in earlier files are void.
+ * NULL with an error. */
 struct tune_tensorboard *tune_tensorboard_open(const char *folder, int64_t from_step, bool *others);
 int tune_tensorboard_close(struct tune_tensorboard *t);
 

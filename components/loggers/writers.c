@@ -1,4 +1,4 @@
-/* writers.c - metrics.csv, and TensorBoard's file, line by line. */
+/* writers.c - write metrics.csv and TensorBoard's file, line by line. */
 #include "loggers/writers.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct tune_writers {
     FILE *csv;                       /* NULL: none */
     char (*own)[48];                 /* names of the recipe's columns, behind the logger's */
     int own_count;
-    bool grown;                      /* a column was added, and the rows before do not have it */
+    bool grown;                      /* a column was added that earlier rows do not have */
     struct tune_tensorboard *board;  /* NULL: none */
 };
 
@@ -51,7 +51,7 @@ bool tune_writers_column(const char *name)
     return false;
 }
 
-/* Columns for what the line has and no line before it had. */
+/* Add columns for names that no earlier line had. */
 static int add_columns(struct tune_writers *w, const struct tune_metrics_row *row)
 {
     for (int i = 0; i < row->count; i++) {
@@ -72,7 +72,7 @@ static int add_columns(struct tune_writers *w, const struct tune_metrics_row *ro
     return 0;
 }
 
-/* Numbers as the line spells them; a column the line lacks stays empty. */
+/* Write the numbers as the line spells them. A column without a number stays empty. */
 static int write_row(struct tune_writers *w, const struct tune_metrics_row *row)
 {
     errno = 0;
@@ -87,7 +87,7 @@ static int write_row(struct tune_writers *w, const struct tune_metrics_row *row)
     return flush_csv(w);
 }
 
-/* The first line of the empty file. */
+/* Write the first line of the empty file. */
 static int begin_csv(struct tune_writers *w)
 {
     errno = 0;
@@ -111,7 +111,7 @@ static int read_all(struct tune_writers *w,
     return tune_metrics_read(&at, w->folder, take, w);
 }
 
-/* All of it anew. A pass that met new columns is followed by one that has them. */
+/* Write the whole file again. If new columns appear, write it once more with them. */
 static int make_csv(struct tune_writers *w)
 {
     do {
@@ -126,7 +126,7 @@ static int make_csv(struct tune_writers *w)
     return 0;
 }
 
-/* The row stands in the metrics already. */
+/* The row is already in the metrics. */
 static int add_row(struct tune_writers *w, const struct tune_metrics_row *row)
 {
     TRY(add_columns(w, row));
@@ -142,7 +142,7 @@ static int write_board(void *writers, const struct tune_metrics_row *row)
     return tune_tensorboard_step(w->board, now_s, row->step, row->metrics, row->count);
 }
 
-/* An earlier one, which this process would leave behind untrue, is removed. */
+/* Remove an earlier file, which would be out of date. */
 static int open_csv(struct tune_writers *w, bool wanted)
 {
     char path[TUNE_PATH_MAX];
@@ -166,7 +166,8 @@ static int open_all(struct tune_writers *w, const char *folder, unsigned what, i
         return -1;
     if (w->csv && last_step > 0)
         TRY(make_csv(w));
-    bool bare = w->board && !others && last_step > 0; /* a run that goes on and had no such file before */
+    bool bare = w->board && !others && last_step > 0; /* a resumed run that had no such file
+                                                       * before */
     return bare ? read_all(w, write_board) : 0;
 }
 
@@ -185,7 +186,7 @@ struct tune_writers *tune_writers_open(const char *folder, unsigned what, int64_
 
 void tune_writers_free(struct tune_writers *w)
 {
-    struct tune_error before; /* every line was flushed: closing has nothing to say */
+    struct tune_error before; /* every line was flushed, so closing cannot fail */
     if (!w)
         return;
     tune_error_save(&before);

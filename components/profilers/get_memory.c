@@ -30,6 +30,7 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
         .log_every = flags->log.log_every,
         .profile = flags->profile,
         .files = tune_flags_saves(flags) ? tune_companions_bytes(folder) : 0,
+        .saves_between = tune_flags_saves(flags) && (flags->checkpoint.save_every > 0 || flags->eval.every > 0),
         .resumes = flags->resume,
         .proves = flags->lora.r > 0 && tune_flags_saves(flags),
     };

@@ -12,6 +12,9 @@
 
 enum { TRANSFER_BYTES = 4 << 20 }; /* heap buffers for reading and saving weights, JSON and rows */
 
+/* A save frees buffers of up to 8 MiB. glibc's malloc then keeps up to twice that for the process. */
+enum { KEPT_BYTES = (16 << 20) - TRANSFER_BYTES };
+
 enum { ARENA_BYTES = 64 << 20 };   /* addresses that glibc's malloc reserves for a thread */
 
 /* The memory that holds a part. */
@@ -65,7 +68,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "loader", loader, HOST);
     int64_t row = r->row_bytes * (r->evaluates ? 2 : 1); /* a thread for each loader */
     add(plan, "longest row", row, HOST);
-    add(plan, "libraries' buffers", model.library + TRANSFER_BYTES, HOST);
+    add(plan, "libraries' buffers", model.library + TRANSFER_BYTES + (r->saves_between ? KEPT_BYTES : 0), HOST);
     add(plan, "files to save", r->files, HOST);
     add(plan, "process so far", plan->held, HOST);
     return 0;

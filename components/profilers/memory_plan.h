@@ -44,6 +44,7 @@ struct tune_memory_request {
     int log_every;                     /* finished steps that wait on the device */
     int profile;                       /* steps to profile */
     int64_t files;                     /* bytes of files that are held to be saved */
+    bool saves_between;       /* checkpoints are saved before the end, too */
     bool resumes;                      /* moments will be read from a file */
     bool proves;                       /* saved adapters will be read again and merged */
 };

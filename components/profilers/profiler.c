@@ -159,7 +159,7 @@ double tune_timed_begin(struct tune_profiler *p)
     enum tune_phase phase = p->dev->doing.phase;
     (void)p->real->sync(p->dev); /* an error persists, so the operation itself will report it */
     double now = tune_clock_s();
-    /* the time before the forward pass made the micro-batch */
+    /* the time before the forward pass was spent on making the micro-batch */
     bool fetches = phase == TUNE_FORWARD && p->phase != TUNE_FORWARD;
     add_outside(p, fetches ? TUNE_DATA : phase, now - p->free_s);
     p->phase = phase;

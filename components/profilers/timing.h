@@ -34,7 +34,7 @@ struct tune_profiler {
     int steps, calls;            /* steps to measure; calls of tune_profiler_step so far */
     int warm_up;                 /* steps before; set at the first call */
     bool measures, done;
-    tune_address memory;         /* memory to measure the ceilings */
+    tune_address memory;         /* buffer used to measure the device's peak rates */
     int64_t memory_bytes;
     double step_begin_s, free_s; /* start of the first measured step; end of the last operation */
     double waited_s;             /* the loader's waiting time at the start, seconds */

@@ -10,7 +10,7 @@
 #include "core/try.h"
 #include "runs/run.h"
 
-enum { DEEPEST = 4 }; /* folders in a checkpoint: state/, and what somebody put there */
+enum { DEEPEST = 4 }; /* the most folders inside a checkpoint: state/, and any that a user added */
 
 static int64_t bytes_in(const char *folder, int depth)
 {

@@ -15,8 +15,8 @@
 
 static const size_t MOST_BYTES = (size_t)1 << 31;
 
-/* Readers add these up as whole numbers, or print them as hours. The bound keeps sums over a file
- * of MOST_BYTES (2^27 lines at most) below 2^63. */
+/* Readers add these numbers up as int64, or print them as hours. With this bound, the sum over a
+ * file of MOST_BYTES (at most 2^27 lines) stays below 2^63. */
 static bool is_beyond(const struct tune_metric *m)
 {
     static const char *const names[] = {"rows", "tokens", "padded_tokens", "elapsed_s"};
@@ -26,7 +26,7 @@ static bool is_beyond(const struct tune_metric *m)
     return false;
 }
 
-/* The number that comes next, and its spelling. */
+/* Read the next number and its spelling. */
 static int take_number(struct tune_json *j, struct tune_metric *m, bool *whole)
 {
     const char *from = j->at;
@@ -97,8 +97,8 @@ const struct tune_metric *tune_metrics_find(const struct tune_metrics_row *row, 
     return NULL;
 }
 
-/* The open file from the last line taken on into *text; *size: its bytes. A copy: reading a mapping
- * of a file that is cut ends the program. */
+/* Copy the open file into *text, from the last line taken to the end; *size is its length. It is a
+ * copy because reading a mapped file that is cut short ends the program. */
 static int load(int fd, const struct tune_metrics_place *at, const char *path, char **text,
                 size_t *size)
 {
@@ -115,7 +115,7 @@ static int load(int fd, const struct tune_metrics_place *at, const char *path, c
     return tune_file_read_at(fd, path, from, *text, *size);
 }
 
-/* The open file is the one that at is in, and still as long. */
+/* True if the open file is the file that `at` points into, and it has not become shorter. */
 static bool is_same(int fd, struct tune_metrics_place *at)
 {
     struct stat st;
@@ -126,7 +126,7 @@ static bool is_same(int fd, struct tune_metrics_place *at)
     return there && same;
 }
 
-/* Whole lines from text on, to take; what is behind them is counted. */
+/* Give the whole lines in text to `take`; count the lines and bytes that remain. */
 static int give(struct tune_metrics_place *at, const char *path, const char *text, const char *end,
                 int (*take)(void *context, const struct tune_metrics_row *row), void *context)
 {
@@ -166,7 +166,7 @@ int tune_metrics_read(struct tune_metrics_place *at, const char *folder,
     TRY(fd);
     bool same = is_same(fd, at);
     int status = same ? load(fd, at, path, &text, &size) : 0;
-    /* the second look: it may be cut while it is read */
+    /* check again, because the file may have been cut while it was read */
     same = same && is_same(fd, at);
     if (same && status == 0 && skip > 0)
         same = tune_hash64(text, skip, 0) == at->last_hash;

@@ -18,56 +18,60 @@ extern "C" {
 #endif
 
 enum { TUNE_METRICS_MOST = 64 };    /* numbers of one line */
-#define TUNE_METRICS_BEYOND 0x1p36 /* rows or tokens of a step, seconds of a run: always fewer */
+#define TUNE_METRICS_BEYOND 0x1p36 /* upper bound for rows or tokens of a step, and for seconds of a
+                                    * run */
 
 struct tune_metric {
     char name[48];
     double value;
-    struct tune_text text; /* as the line spells it; no NUL behind it; borrowed from the line */
+    struct tune_text text; /* as written in the line, without a NUL at its end; borrowed from the
+                            * line */
 };
 
 struct tune_metrics_row {
-    const char *path; /* of the file, for messages */
-    int64_t line;     /* its number, from 1 */
-    const char *text; /* the line without its newline; no NUL behind it */
+    const char *path; /* path of the file, for messages */
+    int64_t line;     /* line number, from 1 */
+    const char *text; /* the line without its newline and without a NUL */
     size_t size;
     int64_t step;
     int count;
-    struct tune_metric metrics[TUNE_METRICS_MOST]; /* [count], step among them */
+    struct tune_metric metrics[TUNE_METRICS_MOST]; /* [count]; step is one of them */
 };
 
-/* tune_metrics_line - read row->text into step, count and metrics. Members that are no numbers are
- * left out. -1 with an error: no JSON object, or no "step" that is a whole number. A name twice, or
- * longer than 47 bytes. More than TUNE_METRICS_MOST numbers. "rows", "tokens", "padded_tokens" or
- * "elapsed_s" below 0 or not below TUNE_METRICS_BEYOND. */
+/* tune_metrics_line - read row->text into step, count and metrics. Members that are not numbers are
+ * left out. -1 with an error if the line is not a JSON object, or "step" is missing or not an
+ * integer. Other errors: a name twice, a name over 47 bytes, or more than TUNE_METRICS_MOST
+ * numbers. The last error: "rows", "tokens", "padded_tokens" or "elapsed_s" outside [0,
+ * TUNE_METRICS_BEYOND). */
 int tune_metrics_line(struct tune_metrics_row *row);
 
 /* tune_metrics_find - the row's number of that name, or NULL. */
 const struct tune_metric *tune_metrics_find(const struct tune_metrics_row *row, const char *name);
 
-/* How far a reader came. {0}: nothing is read yet. */
+/* How much of the file was read. {0}: nothing yet. */
 struct tune_metrics_place {
     int64_t bytes, lines; /* taken so far */
-    int64_t left;         /* whole lines behind those, which take did not want */
-    int64_t torn;         /* bytes behind the last newline: half a line */
-    /* the reader's own: which file it was, and its last line taken */
+    int64_t left;         /* whole lines after those, which take refused */
+    int64_t torn;         /* bytes after the last newline: half a line */
+    /* private: the file, and the last line taken from it */
     dev_t device;
     ino_t file;
     size_t last_size;
     uint64_t last_hash;
 };
 
-/* The answers of take; below 0: an error. */
+/* What take returns; below 0: an error. */
 enum {
     TUNE_METRICS_ON,     /* taken; go on */
-    TUNE_METRICS_LAST,   /* taken; no line behind it */
-    TUNE_METRICS_BEFORE, /* not taken, nor any line behind it */
+    TUNE_METRICS_LAST,   /* taken; stop here */
+    TUNE_METRICS_BEFORE, /* not taken; stop before this line */
 };
 
-/* tune_metrics_read - give each whole line behind *at to take, in order, and move *at behind those
- * taken. Half a line at the end is left for the next call. 0. 1: the file was replaced, or cut
- * before *at; a resumed run does that. *at is then at the file's beginning: forget the rows and
- * call again. -1 with an error: the file cannot be read, a line is none, or take failed. */
+/* tune_metrics_read - give each whole line after *at to take, in order, and move *at past the lines
+ * taken. Half a line at the end is left for the next call. Returns 0. Returns 1 if the file was
+ * replaced, or cut before *at; a resumed run does that. Then *at is at the beginning of the file:
+ * forget the rows and call again. -1 with an error: the file cannot be read, a line is bad, or take
+ * failed. */
 int tune_metrics_read(struct tune_metrics_place *at, const char *folder,
                       int (*take)(void *context, const struct tune_metrics_row *row),
                       void *context);

@@ -10,20 +10,30 @@
 #include "core/error.h"
 #include "core/try.h"
 #include "runs/resume_point.h"
+#include "runs/run.h"
 #include "runs/run_folder.h"
 
-/* The run was told to leave no checkpoint at its end. */
-static bool unsaved(const char *folder)
+/* Report a run without a checkpoint, with the reason and the command that starts it again. */
+static int no_checkpoint(const char *folder)
 {
     char path[TUNE_PATH_MAX];
+    if (tune_run_held(folder) > 0)
+        return tune_error_set("%s: that run is still going on, in another process, and has no "
+                              "checkpoint yet; wait until it saves one, or stop it", folder);
     cJSON *run = tune_path(path, "%s/" TUNE_RUN_JSON, folder) == 0 ? tune_cjson_read(path, TUNE_RUN_JSON_MOST) : NULL;
     const cJSON *options = cJSON_GetObjectItemCaseSensitive(run, "options");
-    bool so = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(options, "save"));
+    const cJSON *command = cJSON_GetObjectItemCaseSensitive(run, "command");
+    bool unsaved = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(options, "save"));
+    tune_error_set("%s: that run has no checkpoint, %s; start it again with %s`overwrite`: %.1200s", folder,
+                   unsaved ? "it was made without saving" : "it was ended before its first one was saved",
+                   unsaved ? "`save` and " : "",
+                   cJSON_IsString(command) ? command->valuestring : TUNE_RUN_JSON " has its command");
     cJSON_Delete(run);
-    return so;
+    return -1;
 }
 
-/* The run folder around a checkpoint: the one its path names, or, behind links, the one it lies in. */
+/* Find the run folder of a checkpoint: the parent in its path, or, for a link, the parent of its
+ * target. */
 static int around(char folder[TUNE_PATH_MAX], const char *checkpoint, const char *whole)
 {
     char above[TUNE_PATH_MAX];
@@ -38,7 +48,7 @@ static int around(char folder[TUNE_PATH_MAX], const char *checkpoint, const char
                           checkpoint, folder);
 }
 
-/* The checkpoint and its step by what a path leads to. */
+/* Find the checkpoint that a path leads to, and its step. */
 static int one_checkpoint(struct tune_resume_point *at, const char *name)
 {
     char *whole = realpath(name, NULL);
@@ -83,14 +93,8 @@ int tune_resume_find(const char *name, struct tune_resume_point *at)
     free(steps);
     if (at->step > 0)
         return 0;
-    if (count == 0 && unsaved(at->folder))
-        return tune_error_set("%s: that run has no checkpoint, it was made without saving; "
-                              "start it again with `save` and `overwrite`: " TUNE_RUN_JSON
-                              " has its command", path);
     if (count == 0)
-        return tune_error_set("%s: that run has no checkpoint, it was ended before its first one "
-                              "was saved; start it again with `overwrite`: " TUNE_RUN_JSON
-                              " has its command", path);
+        return no_checkpoint(at->folder);
     at->step = at->newest;
     return tune_path(at->checkpoint, "%s/checkpoint-%" PRId64, at->folder, at->step);
 }

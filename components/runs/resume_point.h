@@ -1,5 +1,4 @@
-/* resume_point.h - a run folder and the checkpoint in it to go on from, found by what --resume
- * says.
+/* resume_point.h - find the run folder and the checkpoint that --resume names.
  *
  *     struct tune_resume_point at;
  *     if (tune_resume_find("runs/first", &at) < 0) ...      its newest checkpoint
@@ -14,15 +13,15 @@ extern "C" {
 #endif
 
 struct tune_resume_point {
-    char folder[TUNE_PATH_MAX];     /* of the run */
+    char folder[TUNE_PATH_MAX];     /* the run folder */
     char checkpoint[TUNE_PATH_MAX]; /* <folder>/checkpoint-<step> */
-    int64_t step, newest;           /* that step, the highest one there is */
+    int64_t step, newest;           /* its step; the highest step of the folder's checkpoints */
 };
 
-/* tune_resume_find - name is a run folder, or a checkpoint (or a link to one) in a run folder.
- * -1: neither, no checkpoint yet.
- * tune_resume_text - the run's run.json, unparsed, and its path for messages; the caller frees
- * *text. */
+/* tune_resume_find - find the run folder and checkpoint for name: a run folder, or a checkpoint in
+ * one, or a link to that. -1 with an error: name is none of these, or there is no checkpoint yet.
+ * tune_resume_text - read the run's run.json, unparsed, and set its path for messages. The caller
+ * frees *text. */
 int tune_resume_find(const char *name, struct tune_resume_point *at);
 int tune_resume_text(const struct tune_resume_point *at, char path[TUNE_PATH_MAX], char **text,
                      size_t *size);

@@ -1,4 +1,4 @@
-/* run.c - run.json, report.json and metrics.jsonl of one folder, each distrusted. */
+/* run.c - read run.json, report.json and metrics.jsonl of one folder. None of them is trusted. */
 #include "runs/run.h"
 
 #include <cjson/cJSON.h>
@@ -20,7 +20,8 @@
 #include "runs/metrics.h"
 #include "runs/run_folder.h"
 
-enum { AT_LEAST_S = 60, BEFORE_STEPS_S = 600 }; /* of silence before a run counts as stalled */
+enum { AT_LEAST_S = 60, BEFORE_STEPS_S = 600 }; /* seconds without a write after which a run counts
+                                                 * as stalled */
 
 bool tune_run_is(const char *folder)
 {
@@ -67,7 +68,8 @@ static int no_memory(void)
     return -1;
 }
 
-/* The first thing that is wrong stands; the thread's error text says what, unless text does. */
+/* Mark the run as broken, unless it is already. The reason is text, or the thread's error if text
+ * is NULL. */
 static void broken(struct tune_run *r, const char *text)
 {
     if (r->state != TUNE_RUN_BROKEN)
@@ -136,7 +138,7 @@ static void read_run_json(struct tune_run *r)
     r->planned_steps = whole_of(r->run, "planned_steps");
 }
 
-/* Seconds since metrics.jsonl was written to; 0: unknown. */
+/* Seconds since the last write to metrics.jsonl; 0: unknown. */
 static double silence(const struct tune_run *r)
 {
     char path[TUNE_PATH_MAX];
@@ -148,7 +150,8 @@ static double silence(const struct tune_run *r)
     return difftime(now.tv_sec, st.st_mtim.tv_sec);
 }
 
-/* The longest silence of a run at work: ten times the longest time between two of its writes. */
+/* The longest time without a write that is normal for this run: ten times its longest interval so
+ * far. */
 static double patience(const struct tune_run *r)
 {
     const struct tune_run_series *s = tune_run_series(r, "elapsed_s");
@@ -168,8 +171,9 @@ static double patience(const struct tune_run *r)
 
 enum life { GONE, ALIVE, OUT_OF_SIGHT };
 
-/* The run's last process. The lock tells, or its id where the file system has no locks. Neither
- * tells of a process of another machine. The reason says how it is known, unless the lock is held. */
+/* Find out whether the run's last process is alive: by the lock, or by its id where the file system
+ * has no locks. Neither works for a process on another machine. If the lock is not held, the reason
+ * says how we know. */
 static enum life life_of(struct tune_run *r)
 {
     const cJSON *sessions = cJSON_GetObjectItemCaseSensitive(r->run, "sessions");
@@ -193,11 +197,13 @@ static enum life life_of(struct tune_run *r)
     return GONE;
 }
 
-/* A killed run says "running" too. One that ended while we looked says so the second time. */
+/* A killed run says "running" too. So read run.json again: a run that ended meanwhile says so
+ * now. */
 static enum life read_state(struct tune_run *r)
 {
     if (lock_of(r->folder) > 0 && !tune_run_folder_has(r->folder, TUNE_RUN_JSON)) {
-        r->state = TUNE_RUN_RUNNING; /* it begins: that file is its second one */
+        r->state = TUNE_RUN_RUNNING; /* the run is just starting: metrics.jsonl is the second file
+                                      * that it writes */
         return ALIVE;
     }
     read_run_json(r);
@@ -250,7 +256,7 @@ static int append(struct tune_run_series *s, double step, double value)
     return 0;
 }
 
-/* One row into the series. -1 ends the reading: the error text says what is wrong. */
+/* Add one row to the series. -1 with an error ends the reading. */
 static int take_row(void *run, const struct tune_metrics_row *row)
 {
     struct tune_run *r = run;
@@ -284,8 +290,8 @@ static void forget_rows(struct tune_run *r)
     r->step = 0;
 }
 
-/* true: the rows are not those of before. Half a line at the end: a run writes it just now, or was
- * killed, or the disk was full. */
+/* Returns true if the rows were replaced. Half a line at the end is normal: a run is writing it,
+ * was killed, or had no disk space. */
 static bool read_metrics(struct tune_run *r)
 {
     size_t n = strlen(r->reason);
@@ -310,7 +316,7 @@ static bool read_metrics(struct tune_run *r)
     return changed;
 }
 
-/* A run that says it runs, but is silent for long. */
+/* Mark a run as stalled if it says that it runs but has written nothing for long. */
 static void see_silence(struct tune_run *r, enum life life)
 {
     double s = silence(r);
@@ -430,7 +436,8 @@ void tune_run_free(struct tune_run *r)
 
 double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *series, const char *what)
 {
-    bool step = !strcmp(what, "step"), sums = !strcmp(what, "tokens"); /* the others say where a step stands */
+    bool step = !strcmp(what, "step"), sums = !strcmp(what, "tokens"); /* the other metrics give a
+                                                                        * step's position */
     what = !strcmp(what, "time") ? "elapsed_s" : what;
     const struct tune_run_series *per_step = step ? series : tune_run_series(r, what);
     if (!per_step) {

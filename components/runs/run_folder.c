@@ -55,7 +55,8 @@ static int make_dated(char path[TUNE_PATH_MAX], const char *program)
     return fail(path);
 }
 
-/* False: another process has it. Who looks whether a run is alive holds a shared lock for a moment. */
+/* False: another process has the lock. A reader that checks whether a run is alive takes a shared
+ * lock for a moment. */
 static bool lock(int fd)
 {
     for (int i = 0; i < 100; i++, usleep(10000))
@@ -64,7 +65,7 @@ static bool lock(int fd)
     return false;
 }
 
-/* The open file is the one that lies there. */
+/* True if the open file is still the file at that path. */
 static bool is_there(int metrics, const char *folder)
 {
     char path[TUNE_PATH_MAX];
@@ -92,7 +93,7 @@ int tune_run_folder_hold(FILE *metrics, const char *folder)
     return -1;
 }
 
-/* Nothing but what a run leaves that was killed before it had a run.json. */
+/* True if the folder holds only what a run leaves when it is killed before it has a run.json. */
 static bool hardly_begun(int folder)
 {
     int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -116,8 +117,9 @@ static int still_written(const char *path)
     return -1;
 }
 
-/* Removes the open folder, which path named a moment ago, if it is a run's that nobody works on. Who removes it holds its
- * metrics.jsonl meanwhile; one that has none gets one, so that of several processes one alone removes it. */
+/* Remove the open folder, which was at path a moment ago, if it is a run folder without a working
+ * process. The lock on metrics.jsonl makes sure that only one process removes it. If the file is
+ * missing, it is made first. */
 static int clear(int folder, const char *path)
 {
     bool run = faccessat(folder, TUNE_RUN_JSON, F_OK, 0) == 0;
@@ -125,7 +127,7 @@ static int clear(int folder, const char *path)
         struct stat mine, there;
         bool moved = fstat(folder, &mine) == 0 && (stat(path, &there) < 0 || mine.st_ino != there.st_ino || mine.st_dev != there.st_dev);
         if (moved || faccessat(folder, TUNE_RUN_JSON, F_OK, 0) == 0)
-            return 0; /* another process was at work between the two looks: look again */
+            return 0; /* another process changed it between the two checks: check again */
         tune_error_set_kind(TUNE_ERROR_USAGE, "`overwrite`: %s has no run.json, so it is no run folder and is left alone; "
                             "give another `output`", path);
         return -1;
@@ -143,7 +145,8 @@ static int clear(int folder, const char *path)
     return status;
 }
 
-/* Each time round, path is made, or what is there is removed, or another process was quicker with either. */
+/* In each round, we make path, or remove what is there, or another process was faster at one of
+ * these. */
 static int make_named(const char *path, bool overwrite)
 {
     for (int i = 0; i < 100; i++) {
@@ -168,7 +171,8 @@ static int make_named(const char *path, bool overwrite)
     return still_written(path);
 }
 
-/* The first file of the new folder, which holds it. Whatever hinders that, another process wanted the same folder. */
+/* Make metrics.jsonl, the first file of the new folder, and lock it. If that fails, another process
+ * took the folder. */
 static int begin(const char *path, FILE **metrics)
 {
     char name[TUNE_PATH_MAX];
@@ -196,7 +200,7 @@ int tune_run_folder_make(char path[TUNE_PATH_MAX], FILE **metrics, const char *f
     }
     TRY(tune_path(path, "%s", folder));
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
-        path[n - 1] = 0; /* a link with a slash behind it would be followed when it is removed */
+        path[n - 1] = 0; /* a link with a trailing slash would be followed when it is removed */
     if (!*path) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "`output`: expected a folder's name, found an empty text");
         return -1;

@@ -42,26 +42,27 @@ enum { TUNE_RUN_JSON_MOST = 16 << 20 }; /* bytes of a run.json or report.json th
 
 /* tune_run_folder_make - make the folder and an empty metrics.jsonl, held as by
  * tune_run_folder_hold. Its path goes to path. folder NULL: runs/<program>-YYYYmmdd-HHMMSS (local
- * time), with -2, -3, ... where that name is taken. overwrite: remove a run folder first, or an
- * empty one, or one that a run left which was killed before it had a run.json. -1 (kind USAGE):
- * folder is there and may not be removed, or a run still writes there. Several processes may want
- * the same folder at the same moment: one gets it, and the others take nothing from it. */
+ * time), with -2, -3, ... if that name is taken. overwrite: first remove a run folder, an empty
+ * folder, or what a run left that was killed before it had a run.json. -1 (kind USAGE): the folder
+ * exists and may not be removed, or a run still writes there. If several processes ask for the same
+ * folder at once, one gets it, and the others change nothing. */
 int tune_run_folder_make(char path[TUNE_PATH_MAX], FILE **metrics, const char *folder,
                          const char *program, bool overwrite);
 
-/* tune_run_folder_hold - while metrics, the folder's metrics.jsonl, stays open, no other process
- * can overwrite the folder or go on with its run. -1: another one holds it, or has just removed
- * it. A file system without locks guards nothing. */
+/* tune_run_folder_hold - lock the folder. metrics is the folder's open metrics.jsonl. While it
+ * stays open, no other process can overwrite the folder or resume its run. -1: another process has
+ * the lock, or has just removed the folder. Without file locks there is no protection. */
 int tune_run_folder_hold(FILE *metrics, const char *folder);
 
-/* tune_run_folder_held - 0, or -1: the folder in which metrics was opened was moved or removed, or
- * another one stands there now. */
+/* tune_run_folder_held - 0, or -1 with an error: the folder was moved, removed or replaced since
+ * metrics was opened. */
 int tune_run_folder_held(FILE *metrics, const char *folder);
 
-/* tune_run_folder_has - the folder holds an entry of that name. */
+/* tune_run_folder_has - whether the folder has an entry of that name. */
 bool tune_run_folder_has(const char *folder, const char *name);
 
-/* tune_run_folder_holds - path (a file or a folder) is folder or lies in it, links followed. */
+/* tune_run_folder_holds - whether path (a file or folder) is folder itself or inside it; links are
+ * followed. */
 bool tune_run_folder_holds(const char *folder, const char *path);
 
 #ifdef __cplusplus

@@ -86,7 +86,7 @@ static bool put_host(cJSON *run, const struct tune_host *host)
            tune_cjson_put_text(build, "id", host->build_id);
 }
 
-/* A copy of from's member in to; one that is not there is fine. */
+/* Copy a member from `from` to `to`. A missing member is no error. */
 static bool copy(cJSON *to, const char *key, const cJSON *from)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(from, key);
@@ -100,8 +100,8 @@ cJSON *tune_run_writer_session(const struct tune_run_writer *w)
     return n > 0 ? cJSON_GetArrayItem(sessions, n - 1) : NULL;
 }
 
-/* The earlier sessions and a new one. An earlier one that says it runs was killed: this process
- * holds the folder now. */
+/* Keep the earlier sessions and add a new one. An earlier session that says "running" was killed,
+ * because this process has the lock. */
 static bool put_sessions(struct tune_run_writer *w, const struct tune_host *host)
 {
     if (!copy(w->now, "sessions", w->before))

@@ -1,4 +1,4 @@
-/* runs.c - which runs a list of paths means, and in which options runs differ. */
+/* runs.c - find the runs for a list of paths, and the options in which runs differ. */
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 struct list {
     struct tune_run **at;
     int count, room;
-    bool follow; /* a path that is nothing yet is a run, too */
-    bool more;   /* of a folder of runs only those that are not in the list */
+    bool follow; /* a path that does not exist yet counts as a run too */
+    bool more;   /* take only those runs of a folder that are not in the list yet */
 };
 
 static int add(struct list *l, const char *folder)
@@ -50,7 +50,7 @@ static bool is_listed(const struct list *l, const char *folder)
     return false;
 }
 
-/* The run folders in folder; how many, or -1. */
+/* Open the run folders in folder. Returns their number, or -1. */
 static int add_all(struct list *l, const char *folder)
 {
     struct dirent **entries = NULL;
@@ -111,7 +111,7 @@ int tune_runs_follow(struct tune_run ***runs, const char *const *paths, int coun
 int tune_runs_more(struct tune_run ***runs, int count, const char *folder)
 {
     struct list l = {.at = *runs, .count = count, .room = count, .more = true};
-    add_all(&l, folder); /* one that could not be added is met again */
+    add_all(&l, folder); /* a run that could not be added is tried again later */
     *runs = l.at;
     return l.count;
 }
@@ -143,7 +143,8 @@ const char *tune_run_option(const struct tune_run *r, const char *name, char *te
     return text;
 }
 
-/* The option says only where or when a run writes. Runs that differ in nothing else are the same. */
+/* True if the option is only about where or when a run writes. Such options make no difference
+ * between runs. */
 static bool is_bookkeeping(const char *name)
 {
     static const char *const names[] = {"output", "overwrite", "log_every", "logger", "show_tokens", "resume", "keep_last",
@@ -155,7 +156,7 @@ static bool is_bookkeeping(const char *name)
     return false;
 }
 
-/* A run without the option, of another program or version, does not differ in it. */
+/* A run of another program or version may lack the option. That is no difference. */
 static bool differs(struct tune_run *const *runs, int count, const char *name)
 {
     char first[512], other[512];

@@ -1,5 +1,5 @@
-/* expression.c - operators by precedence, and Python's numbers. Nothing wraps. Nothing becomes a
- * float that was not one. */
+/* expression.c - operators by precedence, and Python's numbers. Integers never wrap around, and
+ * never become floats by themselves. */
 #include "templates/expression.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 static const struct {
     const char *sign;
     enum tune_level level;
-} operators[] = { /* of two that begin alike, the longer one first */
+} operators[] = { /* longer operators before their prefixes */
     [TUNE_NO_OPERATOR] = {"", 0},
     [TUNE_OR] = {"or", TUNE_LEVEL_OR},
     [TUNE_AND] = {"and", TUNE_LEVEL_AND},
@@ -120,7 +120,7 @@ static double quotient(int64_t a, int64_t b)
     return ldexp((double)q, -shift) * ((a < 0) != (b < 0) ? -1 : 1);
 }
 
-/* True: the power needs more than 64 bits. b is not below 0. */
+/* True if a ** b needs more than 64 bits; b >= 0. */
 static bool power(int64_t a, int64_t b, int64_t *result)
 {
     *result = 1;
@@ -168,7 +168,7 @@ static double modulo(double a, double b, double *floored)
         rest += b;
         q -= 1;
     }
-    /* q was rounded: the whole number that it is nearest to */
+    /* q was rounded: take the nearest integer */
     *floored = q == 0 ? copysign(0, a / b) : floor(q) + (q - floor(q) > 0.5);
     return rest;
 }
@@ -204,7 +204,7 @@ static int compare_mixed(int64_t i, double d)
     if (d >= 0x1p63 || d < -0x1p63)
         return d > 0 ? -1 : 1;
     int64_t towards_zero = (int64_t)d;
-    double rest = d - (double)towards_zero; /* exact: above 2^53 there is none */
+    double rest = d - (double)towards_zero; /* exact, because floats above 2^53 have no fraction */
     if (i != towards_zero)
         return i < towards_zero ? -1 : 1;
     return rest > 0 ? -1 : rest < 0;

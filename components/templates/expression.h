@@ -1,5 +1,5 @@
-/* expression.h - what all expressions here share: their operators, how these bind, and Python's
- * arithmetic on 64-bit integers and doubles. Templates (jinja_*) and the constraints of spaces
+/* expression.h - the operators of all our expressions, their precedence, and Python's arithmetic on
+ * 64-bit integers and doubles. Templates (jinja_*) and the constraints of spaces
  * (sweeps/spaces/expression.h) are built on it; each has its own operands, values and messages.
  *
  * Source: the Python language reference, sections 6.5 to 6.16; CPython's float_divmod. */
@@ -31,7 +31,7 @@ enum tune_level {
     TUNE_LEVEL_CONCATENATE, TUNE_LEVEL_MULTIPLY,
 };
 
-/* tune_operator_level - how tightly op binds; 0: it has no level. ** has none: it belongs to an
+/* tune_operator_level - the level of op; 0: none. ** has no level, because it belongs to an
  * operand. */
 enum tune_level tune_operator_level(enum tune_operator op);
 
@@ -48,30 +48,31 @@ size_t tune_number_length(const char *text, size_t size, bool point_alone, bool 
 
 /* ---- parsing ---- */
 
-/* Operators of one level in a row, as in a < b <= c. */
+/* A row of operators of one level, as in a < b <= c. */
 struct tune_operator_row {
-    enum tune_operator op;  /* the present one */
-    int place;              /* its place in the row, from 0 */
-    bool last;              /* in after: no operator of this level follows */
-    void *left, *right;     /* operands; in after left becomes what the two make */
-    int mark;               /* for before and after; -1 until one of them sets it */
+    enum tune_operator op;  /* the current operator */
+    int place;              /* its index in the row, from 0 */
+    bool last;              /* in `after`: no operator of this level follows */
+    void *left, *right;     /* operands; `after` sets left to the result */
+    int mark;               /* for use by `before` and `after`; -1 until one of them sets it */
 };
 
-/* What a language gives to the parser. Its own parser begins with this struct. Functions return 0,
- * or -1 with the error set. */
+/* The functions that a language gives to the parser. The language's own parser struct begins with
+ * this one. They return 0, or -1 with an error. */
 struct tune_expression_parser {
-    /* the operator at the present token; TUNE_NO_OPERATOR: none. It does not move on. */
+    /* the operator at the current token; TUNE_NO_OPERATOR: none. It does not move to the next
+     * token. */
     enum tune_operator (*operator_at)(struct tune_expression_parser *p);
-    /* reads an operand, from level NOT down with any not before it */
+    /* reads an operand, with any `not` before it at level NOT or looser */
     int (*operand)(struct tune_expression_parser *p, enum tune_level least, void **value);
-    /* moves past the operator, whose left operand was read */
+    /* moves past the operator; its left operand was read */
     int (*before)(struct tune_expression_parser *p, struct tune_operator_row *row);
     /* joins the operands */
     int (*after)(struct tune_expression_parser *p, struct tune_operator_row *row);
 };
 
-/* tune_expression_parse - read an expression of operators that bind at least so tightly, by
- * precedence climbing. *value: what operand and after made of it. */
+/* tune_expression_parse - read an expression whose operators have at least this level, by
+ * precedence climbing. *value: the result of `operand` and `after`. */
 int tune_expression_parse(struct tune_expression_parser *p, enum tune_level least, void **value);
 
 /* ---- numbers ---- */
@@ -79,7 +80,7 @@ int tune_expression_parse(struct tune_expression_parser *p, enum tune_level leas
 struct tune_number {
     bool whole;
     int64_t integer; /* if whole */
-    double number;   /* also if whole: the nearest double */
+    double number;   /* the value as a double; for an integer the nearest one */
 };
 
 /* tune_number_whole, tune_number_float - the number as an integer, as a float. */
@@ -98,13 +99,14 @@ enum tune_arithmetic {
     TUNE_ARITHMETIC_GOOD,
     TUNE_ARITHMETIC_BY_ZERO,
     TUNE_ARITHMETIC_BEYOND_64_BITS, /* Python's integers have no limit */
-    TUNE_ARITHMETIC_BEYOND_FLOATS,  /* ** only */
+    TUNE_ARITHMETIC_BEYOND_FLOATS,  /* for ** only */
 };
 
 /* tune_number_arithmetic - a op b as Python has it, for + - * / // % **. A float result may be
  * infinite or NaN.
  * tune_number_compare - -1, 0 or 1, exact for every pair; 2: one is NaN.
- * tune_operator_holds - a comparison of that order is true. op: TUNE_EQUAL to TUNE_GREATER. */
+ * tune_operator_holds - whether a comparison with this order is true. op: TUNE_EQUAL to
+ * TUNE_GREATER. */
 enum tune_arithmetic tune_number_arithmetic(enum tune_operator op, const struct tune_number *a,
                                             const struct tune_number *b,
                                             struct tune_number *result);

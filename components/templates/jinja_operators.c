@@ -280,7 +280,7 @@ static node *unary(parser *p, bool filters)
     return n;
 }
 
-/* ---- what the core asks for ---- */
+/* ---- functions for expression.h ---- */
 
 static enum tune_operator operator_at(struct tune_expression_parser *core)
 {

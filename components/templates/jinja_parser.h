@@ -12,7 +12,8 @@ extern "C" {
 typedef struct tune_jinja_node node;
 
 struct tune_jinja_parser {
-    struct tune_expression_parser core; /* the first member: the core hands it back */
+    struct tune_expression_parser core; /* must be the first member: expression.h passes this
+                                         * pointer back */
     struct tune_jinja *t;
     const struct tune_jinja_token *at;
     int depth, loops, macros;

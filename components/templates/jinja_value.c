@@ -350,7 +350,8 @@ bool tune_jinja_truth(const jval *v)
 static int order_texts(const jval *a, const jval *b)
 {
     size_t n = a->size < b->size ? a->size : b->size;
-    int order = n ? memcmp(a->text, b->text, n) : 0; /* UTF-8 sorts like its characters */
+    int order = n ? memcmp(a->text, b->text, n) : 0; /* the order of UTF-8 bytes is the order of
+                                                      * code points */
     return order ? (order < 0 ? -1 : 1) : a->size < b->size ? -1 : a->size > b->size;
 }
 

@@ -1,5 +1,5 @@
-/* plot_svg.c - curves as one SVG document. A curve of more points than the picture has columns is drawn by the lowest and the
- * highest of each column, which looks the same. */
+/* plot_svg.c - curves as one SVG document. If a curve has more points than the picture has columns,
+ * only the lowest and highest point of each column are drawn. It looks the same. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,8 @@
 #include "views/scale.h"
 #include "views/svg.h"
 
-/* Pixels, PANEL without its heading; FEW: points of a curve that have a bar each for their spread. */
+/* Sizes in pixels; PANEL is without its heading. FEW: a curve with at most so many points gets a
+ * bar for each spread. */
 enum { PANEL = 400, LEFT = 76, RIGHT = 24, LEGEND = 22, BOTTOM = 52, FEW = 60 };
 
 struct panel {
@@ -15,7 +16,7 @@ struct panel {
     FILE *out;
     double x_labels; /* height of the labels below */
     struct tune_scale x, y;
-    double top, left, width, height; /* of the area */
+    double top, left, width, height; /* height of the area */
 };
 
 static double x_of(const struct panel *p, double value)
@@ -46,7 +47,7 @@ static void put_axes(const struct panel *p)
     tune_svg_label(p->out, "note", p->left + p->width / 2, bottom + 40 + p->x_labels, "middle", 0, p->width, p->plot->x_title);
 }
 
-/* One column's lowest and highest point, in the order they stand. */
+/* The lowest and highest point of one column, in their order along x. */
 struct column {
     int64_t low, high;
     int x;
@@ -128,7 +129,7 @@ static void put_bars(const struct panel *p, const struct tune_curve *c)
     }
 }
 
-/* The lowest and the highest of the spreads of [from, to). */
+/* The lowest and highest value of the spreads of points [from, to). */
 static void widest(const struct tune_plot *plot, const struct tune_curve *c, int64_t from, int64_t to, double *low, double *high)
 {
     double a, b;
@@ -161,7 +162,7 @@ static void put_band(const struct panel *p, const struct tune_curve *c)
     }
 }
 
-/* Spreads lie below everything, and the noise of all curves below every smooth one. */
+/* Draw spreads first, then the noise of all curves, then the smooth curves on top. */
 static int put_curves(const struct panel *p)
 {
     for (int pass = 0; pass < 3; pass++)
@@ -184,13 +185,13 @@ static int put_curves(const struct panel *p)
     return 0;
 }
 
-/* Pixels of a legend's entry, near enough; the last value stands behind the name of what goes on. */
+/* About the width of a legend's entry in pixels. The last value follows the curve's name. */
 static double entry_width(const struct tune_plot *plot, const struct tune_curve *c)
 {
     return 28 + tune_svg_width(c->label) + (c->marked || plot->x_names ? 0 : tune_svg_width("12345678")) + 20;
 }
 
-/* Rows that the legend takes; drawn from top on, or only counted where out is NULL. */
+/* Draw the legend from top on, and return its number of rows; out NULL: only count them. */
 static int legend(FILE *out, const struct tune_plot *plot, double top)
 {
     double x = LEFT;

@@ -15,28 +15,30 @@
 #include "views/scale.h"
 #include "views/text.h"
 
-/* A character of the area: dots (or 1) and whose they are; strong ones stand over faint ones. */
+/* One character cell of the area: its dots (or 1) and their curve. Strong dots replace faint
+ * ones. */
 struct cell {
     unsigned char dots;
     signed char curve;
-    bool strong, marked; /* marked: a point, which stands alone in its cell */
-    bool thin;           /* in ASCII: joins points that are marked, or ... */
-    bool bar;            /* ... is their spread */
+    bool strong, marked; /* a marked point, alone in its cell */
+    bool thin;           /* in ASCII: part of a line between marked points */
+    bool bar;            /* in ASCII: part of a spread */
 };
 
-enum { FEW = 60 /* points of a curve that have a bar each for their spread */ };
+enum { FEW = 60 /* a curve with at most so many points gets a bar for each spread */ };
 
 struct canvas {
     const struct tune_plot *plot;
     const struct tune_terminal *how;
     struct tune_scale x, y;
-    int width, height;   /* cells */
-    int across, down;    /* dots of a cell */
+    int width, height;   /* size in cells */
+    int across, down;    /* dots in one cell */
     int labels;          /* columns left of the axis */
     struct cell *cells;
 };
 
-/* Colours of the 256 that can be read on black and on white; characters for those who see none. */
+/* Colours out of 256 that are readable on black and on white, and characters for use without
+ * colours. */
 static const int colors[] = {33, 208, 71, 170, 203, 37, 136, 99};
 static const char marks[] = "*o+x#@%&";
 enum { COLORS = sizeof colors / sizeof *colors, MARKS = sizeof marks - 1 };
@@ -67,7 +69,7 @@ static void mark(struct canvas *c, int x, int y, int curve)
     struct cell *cell = cell_at(c, x, y);
     if (!cell)
         return;
-    if (cell->bar) /* a point stands over what spreads about others */
+    if (cell->bar) /* a point replaces parts of spreads */
         cell->dots = 0, cell->bar = false;
     dot(c, x, y, curve, true);
     cell->marked = true;
@@ -79,7 +81,7 @@ static int dot_of(double place, int dots)
     return v < 0 ? -1 : v > dots ? dots : (int)v;
 }
 
-/* Straight from dot to dot. */
+/* Draw a straight line from dot to dot. */
 static void line(struct canvas *c, const int from[2], const int to[2], int curve, bool strong)
 {
     int dx = abs(to[0] - from[0]), dy = abs(to[1] - from[1]), n = dx > dy ? dx : dy;
@@ -123,7 +125,8 @@ static void draw_points(struct canvas *c, int k)
         }
 }
 
-/* Bars about the points where these are few; else faint lines along the lowest and the highest, where there are colours. */
+/* Draw spreads: bars for few points, else faint lines along the lowest and highest values if there
+ * are colours. */
 static void draw_spread(struct canvas *c, int k)
 {
     const struct tune_curve *curve = &c->plot->curves[k];
@@ -157,8 +160,8 @@ static bool has_points(const struct canvas *c, int k)
     return (curve->dotted && c->down == 4) || (curve->marked && !tune_plot_crowded(c->plot, curve)) || c->plot->x_names;
 }
 
-/* Spreads, then points, which nothing hides, then faint lines, then the others over them. Without colour, noise under a smooth
- * curve is left out. */
+/* Draw spreads, then points, then faint lines, then the other lines. Nothing hides a point. Without
+ * colours, noise under a smooth curve is left out. */
 static int draw_all(struct canvas *c)
 {
     for (int k = 0; k < c->plot->count; k++)
@@ -214,7 +217,7 @@ static void put_cell(const struct canvas *c, const struct cell *cell, FILE *out)
         fputc(cell->marked ? marks[cell->curve % MARKS] : cell->bar ? '|' : cell->thin ? '.' : marks[cell->curve % MARKS], out);
 }
 
-/* The area's row: to its last character that is not empty. */
+/* Print one row of the area, up to its last character that is not empty. */
 static void put_row(const struct canvas *c, FILE *out, int row)
 {
     int last = c->width - 1, shown = -1;
@@ -260,7 +263,7 @@ static int column_of(const struct canvas *c, int tick)
     return dot_of(tune_scale_place(&c->x, c->x.tick[tick]), c->width * c->across) / c->across;
 }
 
-/* Names of categories under their ticks, or letters that stand for them. */
+/* Print the names of categories under their ticks, or letters in place of them. */
 static void put_names(const struct canvas *c, FILE *out)
 {
     int at = 0, slot = c->width / (c->x.ticks > 0 ? c->x.ticks : 1) - 1, widest = 0;
@@ -289,7 +292,7 @@ static void put_names(const struct canvas *c, FILE *out)
     }
 }
 
-/* The axis below, its labels under their ticks where they do not touch, and what it is. */
+/* Print the x axis, the labels that fit under their ticks, and the title. */
 static void put_x_axis(const struct canvas *c, FILE *out)
 {
     char *tick = calloc(1, (size_t)c->width + 1), text[32];
@@ -307,7 +310,8 @@ static void put_x_axis(const struct canvas *c, FILE *out)
         return;
     }
     int title = tune_plain_width(c->plot->x_title);
-    bool below = c->x.ticks > 0 && c->plot->curves[0].marked && title > 0; /* every measured value has its label */
+    bool below = c->x.ticks > 0 && c->plot->curves[0].marked && title > 0; /* every measured value gets a
+                                                                            * label */
     for (int i = 0; i < c->x.ticks; i++) {
         int size = (int)strlen(tune_scale_label(&c->x, i, text)), from = column_of(c, i) - size / 2;
         from = from < 0 ? 0 : from;
@@ -322,7 +326,7 @@ static void put_x_axis(const struct canvas *c, FILE *out)
     fputc('\n', out);
 }
 
-/* Names and last values, wrapped at the width. */
+/* Print the legend, names and last values, wrapped at the width. */
 static void put_legend(const struct canvas *c, FILE *out)
 {
     int column = 0;
@@ -359,7 +363,8 @@ int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal 
 {
     struct canvas c = {.plot = plot, .how = how, .height = how->height < 3 ? 3 : how->height};
     char text[32];
-    bool dots = how->unicode && (how->color || plot->count == 1); /* dots of two curves look alike without colour */
+    bool dots = how->unicode && (how->color || plot->count == 1); /* without colours, dots of two
+                                                                   * curves look alike */
     c.across = dots ? 2 : 1;
     c.down = dots ? 4 : 1;
     TRY(tune_plot_scales(plot, &c.x, &c.y));

@@ -37,7 +37,8 @@ const char *tune_level_text(double value, char text[32])
     return text;
 }
 
-/* 2 or 10 where each value is the one before it times a power of that; else 0, or what keeps small values apart. */
+/* Returns 2 or 10 if each value is the one before it times a power of that number. Else returns 0,
+ * or 10 to keep small values apart. */
 static int suited_base(const double *level, int n)
 {
     bool twos = true, tens = true;
@@ -67,7 +68,8 @@ static void add_tick(struct tune_scale *s, double value)
         s->tick[s->ticks++] = value;
 }
 
-/* Multiples of 1, 2 or 5 times a power of ten: the least of these steps that gives no more than `most`. */
+/* Choose ticks at multiples of 1, 2 or 5 times a power of ten, with the smallest step that gives at
+ * most `most` ticks. */
 static double linear_ticks(struct tune_scale *s, int most)
 {
     double span = s->high - s->low, power = pow(10, floor(log10(span)) - 2), step = power;
@@ -86,7 +88,7 @@ static void powers_of_two(struct tune_scale *s, int most)
         add_tick(s, ldexp(1, e));
 }
 
-/* Powers of ten, and 2 and 5 times them where there are few. */
+/* Choose ticks at powers of ten, and at 2 and 5 times them if there are few. */
 static void logarithmic_ticks(struct tune_scale *s, int most)
 {
     if (s->base == 2) {
@@ -103,7 +105,7 @@ static void logarithmic_ticks(struct tune_scale *s, int most)
         }
 }
 
-/* Digits that tell neighbours apart, and a suffix that keeps labels short. */
+/* Choose the digits that tell neighbours apart, and a suffix that keeps labels short. */
 void tune_scale_spell(struct tune_scale *s, double step)
 {
     static const struct {
@@ -120,7 +122,7 @@ void tune_scale_spell(struct tune_scale *s, double step)
         int e = most > 0 ? (int)floor(log10(most)) : 0;
         s->unit = pow(10, e);
         snprintf(s->exponent, sizeof s->exponent, "e%d", e);
-        s->suffix = NULL; /* the exponent: a copy of the scale must not point into this one */
+        s->suffix = NULL; /* write the exponent: a copy of the scale must not point into this one */
     }
     double digits = -floor(log10(step / s->unit) + 1e-9);
     s->decimals = digits > 0 ? (int)digits : 0;
@@ -140,7 +142,7 @@ void tune_scale_ticks(struct tune_scale *s, int most)
         logarithmic_ticks(s, most);
         if (s->ticks >= 2)
             return;
-        s->ticks = 0; /* less than a decade: round values, unevenly spaced */
+        s->ticks = 0; /* less than a decade: round values with unequal distances */
     }
     tune_scale_spell(s, linear_ticks(s, most));
 }
@@ -151,7 +153,7 @@ const char *tune_scale_text(const struct tune_scale *s, double value, char text[
         return tune_level_text(value, text);
     if (fabs(value) < 1e-9 * (s->high - s->low))
         snprintf(text, 32, "0");
-    else if (fabs(value / s->unit) < 0.5 * pow(10, -s->decimals)) /* "0.0k" says less than "25" */
+    else if (fabs(value / s->unit) < 0.5 * pow(10, -s->decimals)) /* "25" is clearer than "0.0k" */
         snprintf(text, 32, "%.2g", value);
     else
         snprintf(text, 32, "%.*f%s", s->decimals, value / s->unit, s->suffix ? s->suffix : s->exponent);
@@ -189,7 +191,7 @@ bool tune_plot_drawn(const struct tune_plot *plot, double x, double y)
     return tune_drawable(x) && tune_drawable(y) && (!plot->logarithmic || y > 0);
 }
 
-/* A range that has an extent, with a margin so that no curve runs along the frame. */
+/* Make the range wider than 0, with a margin so that no curve touches the frame. */
 static void widen(struct tune_scale *s, double margin)
 {
     if (s->logarithmic) {
@@ -205,7 +207,7 @@ static void widen(struct tune_scale *s, double margin)
     s->high += margin * span;
 }
 
-/* 10 where numbers of many sizes crowd at the low end of a linear axis. */
+/* Returns 10 if most numbers would crowd at the low end of a linear axis. */
 static int suited_to_many(const double *values, int64_t count)
 {
     double low = INFINITY, high = -INFINITY;
@@ -278,7 +280,7 @@ static bool all_marked(const struct tune_plot *plot)
     return marked;
 }
 
-/* Levels of x over all curves, or -1. */
+/* Collect the different x values of all curves. Returns their number, or -1. */
 static int x_levels(const struct tune_plot *plot, double level[TUNE_TICKS])
 {
     int n = 0;
@@ -325,7 +327,7 @@ void tune_plot_x_ticks(const struct tune_plot *plot, struct tune_scale *x, int m
         tune_scale_ticks(x, most);
 }
 
-/* How far a curve goes up and down, in units of its range: 1 falls steadily, noise goes back and forth. */
+/* The sum of a curve's ups and downs divided by its range: 1 for a steady fall, more for noise. */
 static bool is_noisy(const struct tune_curve *c)
 {
     double way = 0, low = INFINITY, high = -INFINITY;
@@ -336,9 +338,9 @@ static bool is_noisy(const struct tune_curve *c)
     return c->count >= 30 && way > 4 * (high - low);
 }
 
-/* The mean of up to n neighbours on either side, equally many on both, so that a slope stays
- * straight. Near the ends there are fewer, down to n/3 on one side. Otherwise the last point would
- * not be smoothed. */
+/* The mean over up to n neighbours on each side. Both sides have the same number, so that a slope
+ * stays straight. Near the ends one side may have as few as n/3; otherwise the last point would not
+ * be smoothed. */
 static void average(const double *from, double *to, int64_t count, int64_t n)
 {
     double sum = 0;
@@ -367,7 +369,7 @@ int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, d
     *smooth = NULL;
     for (int64_t i = 0; i < c->count; i++)
         if (!tune_plot_drawn(plot, c->x[i], c->y[i]))
-            return 0; /* with holes: as it is */
+            return 0; /* a curve with holes is not smoothed */
     if (n == 0 || c->dotted || (c->marked && !tune_plot_crowded(plot, c)) || plot->x_names || c->count < 3 ||
         (n < 0 && !is_noisy(c)))
         return 0;
@@ -379,7 +381,8 @@ int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, d
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to smooth \"%s\"", c->label);
         return -1;
     }
-    average(c->y, a, c->count, reach < 1 ? 1 : reach); /* twice: a triangle, which leaves no steps where a jump enters */
+    average(c->y, a, c->count, reach < 1 ? 1 : reach); /* smooth twice: the window becomes a
+                                                        * triangle, so a jump makes no steps */
     average(a, b, c->count, reach < 1 ? 1 : reach);
     free(a);
     *smooth = b;

@@ -1,6 +1,8 @@
-/* svg.c - the head, style and texts of our SVG documents: plain elements and a style sheet, nothing that has to be fetched or run.
+/* svg.c - the head, style and texts of our SVG documents. They have plain elements and a style
+ * sheet, no scripts and nothing to fetch.
  *
- * Colours stand in classes, for light first and for dark in a media query, which programs that know none leave out. */
+ * Colours are classes: first those for light pages, then those for dark pages in a media query.
+ * Programs without media queries ignore the second part. */
 #include "views/svg.h"
 
 #include <math.h>

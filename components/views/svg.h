@@ -1,4 +1,4 @@
-/* svg.h - style, escaped text and fitting labels of SVG documents. For the files of this folder.
+/* svg.h - style, escaped text and fitting labels of SVG documents. Private to this folder.
  *
  * Classes:
  *     paper, ink (text), note (lesser text), title, grid, frame (axes)
@@ -12,29 +12,30 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Pixels, of the document, of a label that stands turned below an axis. */
+/* Sizes in pixels: of the document, and of a turned label below an axis. */
 enum { TUNE_SVG_WIDTH = 960, TUNE_SVG_BELOW = 180, TUNE_SVG_COLORS = 8 };
 
-/* tune_svg_begin - the document's head with its style; shades: also those. tune_svg_end - what
- * closes it. */
+/* tune_svg_begin - write the document's head with its style; shades: with the styles of shades.
+ * tune_svg_end - write its end. */
 void tune_svg_begin(FILE *out, double width, double height, bool shades);
 void tune_svg_end(FILE *out);
 
-/* tune_svg_text - text between tags; what XML does not allow becomes a question mark.
- * tune_svg_width - pixels that it takes in letters of 13 pixels, near enough.
- * tune_svg_label - a text element, turned by degrees about its anchor: "start", "middle" or "end".
- * It is cut to width pixels (0: any) with an ellipsis; the whole text shows on hover. */
+/* tune_svg_text - write text between tags. Characters that XML does not allow become question
+ * marks.
+ * tune_svg_width - about the width in pixels, for letters of 13 pixels.
+ * tune_svg_label - write a text element, turned by degrees about its anchor: "start", "middle" or
+ * "end". It is cut to width pixels (0: not cut) with an ellipsis; the whole text shows on hover. */
 void tune_svg_text(FILE *out, const char *text);
 double tune_svg_width(const char *text);
 void tune_svg_label(FILE *out, const char *class_name, double x, double y, const char *anchor,
                     double degrees, double width,
                     const char *text);
 
-/* tune_svg_heading - a title with its unit ("" none) and two lines of notes below (NULL, "": none),
- * in as many pixels as tune_svg_heading_height says.
- * tune_svg_below - a label below x, in width pixels. Wider labels are turned.
- * tune_svg_below_height - pixels that turned labels take more than a line of text. width: that of
- * the widest label. */
+/* tune_svg_heading - write a title with its unit ("": none) and two lines of notes below (NULL or
+ * "": none). tune_svg_heading_height gives its height.
+ * tune_svg_below - write a label below x, in width pixels; wider labels are turned.
+ * tune_svg_below_height - extra height of turned labels, compared with a line of text. width: the
+ * widest label. */
 void tune_svg_heading(FILE *out, double x, double top, const char *title, const char *unit,
                       const char *note, const char *more);
 double tune_svg_heading_height(const char *note, const char *more);

@@ -15,16 +15,16 @@
 #include "views/text.h"
 
 struct cell {
-    char *text;    /* as people are shown it; NULL: empty */
-    double number; /* NAN: a text */
+    char *text;    /* text for people; NULL: empty */
+    double number; /* NAN: the cell is a text */
 };
 
 struct tune_table {
     char **columns;
-    int count; /* columns */
+    int count; /* number of columns */
     struct cell *cells;
     size_t used;
-    bool lost; /* no memory for one of them */
+    bool lost; /* true: no memory for one of the cells */
 };
 
 struct tune_table *tune_table_new(const char *const *columns, int count)
@@ -100,7 +100,8 @@ const char *tune_table_cell(const struct tune_table *t, int row, int column)
 
 /* ---- for people ---- */
 
-/* A line without the spaces at its end; where it is wider than width (0: any), what fits, and the mark. */
+/* Print a line without trailing spaces. If it is wider than width (0: any), cut it and add the
+ * mark. */
 static void put_cut(FILE *out, char *line, int width, const char *mark)
 {
     size_t n = strlen(line);

@@ -6,9 +6,9 @@
 
 #include "runs.h"
 
-enum { FIRST = 3 }; /* columns before those of the runs */
+enum { FIRST = 3 }; /* columns before the runs' columns */
 
-/* The first columns of a row; the runs' are to follow. */
+/* Begin a row with its first columns; the runs' columns follow. */
 static void add_row(struct tune_table *t, const char *what, const char *name)
 {
     tune_table_text(t, what);
@@ -45,14 +45,14 @@ static void compare_options(struct tune_table *t, struct tune_run *const *runs, 
     free(names);
 }
 
-/* The run's report has that number, and the run had its device. */
+/* True if the run's report has that number, and the run had the device that it is about. */
 static bool has(const struct tune_run *r, const char *property)
 {
     return runs_has(r, property) &&
            cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(r->report, property));
 }
 
-/* The numbers of all reports, in the order they are first met. */
+/* Collect the names of numbers in all reports, in order of first appearance. */
 static void compare_reports(struct tune_table *t, struct tune_run *const *runs, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -72,8 +72,8 @@ static void compare_reports(struct tune_table *t, struct tune_run *const *runs, 
     }
 }
 
-/* The columns' names. A name that stands there already becomes the folder's name, or that with a
- * number. JSON readers see only one of two members with one name. */
+/* Choose the columns' names. A name that is taken is replaced by the folder's path, or that with a
+ * number, because JSON members need different names. */
 static char **name_columns(struct tune_run *const *runs, int count)
 {
     char text[TUNE_PATH_MAX + 16], **names = GET(calloc((size_t)count + FIRST, sizeof *names));
@@ -86,7 +86,7 @@ static char **name_columns(struct tune_run *const *runs, int count)
             if (!strcmp(names[k], text)) {
                 snprintf(text, sizeof text, tries > 1 ? "%s (%d)" : "%s", runs[i - FIRST]->folder, tries);
                 tries++;
-                k = -1; /* from the first one again */
+                k = -1; /* start again with the first name */
             }
         names[i] = GET(strdup(text));
     }

@@ -1,4 +1,4 @@
-/* list.c - `runs list`: the runs below each other. */
+/* list.c - `runs list`: one line for each run. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -33,8 +33,8 @@ static const char *source_of(const struct tune_run *r, const char *name)
     return source ? source : "";
 }
 
-/* Nobody chose this value: it is the program's own, or the model's. A run that was gone on with has
- * all its options from itself; then another run of its program may tell. */
+/* True if the user did not choose this value: it is the program's or the model's default. A resumed
+ * run takes all options from itself; then another run of the program may tell. */
 static bool is_default(struct tune_run *const *runs, int count, int i, const char *name)
 {
     char mine[512], other[512];
@@ -78,7 +78,7 @@ static void list_brief(struct tune_table *t, const struct tune_run *r)
     tune_table_text(t, tune_run_state_name(r->state));
     snprintf(step, sizeof step, r->planned_steps ? "%" PRId64 "/%" PRId64 : "%" PRId64, r->step, r->planned_steps);
     tune_table_shown(t, (double)r->step, step);
-    for (int i = 2; i < RUNS_FIGURES - 1; i++) /* loss to tokens_per_s */
+    for (int i = 2; i < RUNS_FIGURES - 1; i++) /* the columns from loss to tokens_per_s */
         if (strcmp(runs_figures[i], "best_eval_step"))
             tune_table_number(t, runs_figure(r, i), i < 5 ? "%.4f" : "%.0f");
     add_time(t, r->started_s);
@@ -105,7 +105,7 @@ static double sort_key(const struct tune_run *r)
     return !strcmp(my.sort, "started") ? r->started_s : !strcmp(my.sort, "state") ? (double)r->state : 0;
 }
 
-/* Runs without the number come last, whichever way round. */
+/* Runs without the number come last in both directions. */
 static int in_order(const void *a, const void *b)
 {
     const struct tune_run *r = *(struct tune_run *const *)a, *s = *(struct tune_run *const *)b;
@@ -116,7 +116,7 @@ static int in_order(const void *a, const void *b)
     return my.reverse ? -order : order;
 }
 
-/* Runs in none of the states asked for move behind the others; how many are left. */
+/* Move runs in other states to the end. Returns the number of runs that stay. */
 static int by_state(struct tune_run **runs, int count)
 {
     unsigned wanted = 0;

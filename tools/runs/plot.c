@@ -5,7 +5,7 @@
 #include "../drawing.h"
 #include "runs.h"
 
-enum { MOST = 32 }; /* metrics of one command */
+enum { MOST = 32 }; /* most metrics of one command */
 
 struct drawing {
     struct tune_run **runs;
@@ -26,7 +26,7 @@ static void read_metrics(struct drawing *d)
         }
         char *metric = d->metrics[d->metric_count];
         snprintf(metric, sizeof *d->metrics, "%.*s", (int)n, at);
-        bool seen = false; /* named twice, it is drawn once */
+        bool seen = false; /* a metric that is named twice is drawn once */
         for (int i = 0; i < d->metric_count; i++)
             seen = seen || !strcmp(d->metrics[i], metric);
         d->metric_count += !seen;
@@ -34,7 +34,8 @@ static void read_metrics(struct drawing *d)
     }
 }
 
-/* A metric that no run has is an error, which lists those they have. By default only loss must be there. */
+/* A metric that no run has is an error that lists the known ones. Of the default metrics, only loss
+ * must exist. */
 static void check_metric(const struct drawing *d, const char *metric)
 {
     char names[1024] = "";
@@ -53,7 +54,7 @@ static void check_metric(const struct drawing *d, const char *metric)
     tune_program_fail();
 }
 
-/* All runs' curves of one metric, behind those of the plot that is last. */
+/* Append the curves of one metric, for all runs, to the last plot. */
 static void add_curves(struct drawing *d, const char *metric, bool shared)
 {
     struct tune_plot *p = &d->plot[d->plots - 1];
@@ -76,13 +77,13 @@ static void add_curves(struct drawing *d, const char *metric, bool shared)
     }
 }
 
-/* Every metric is drawn once: there is room for no more. */
+/* room for one plot for each metric */
 static void make_plots(struct drawing *d)
 {
     bool done[MOST] = {false};
     for (int m = 0; m < d->metric_count; m++) {
         char other[64];
-        int with = -1; /* eval_loss belongs to loss */
+        int with = -1; /* draw eval_loss in the plot of loss */
         snprintf(other, sizeof other, "eval_%s", d->metrics[m]);
         for (int k = 0; k < d->metric_count; k++)
             if (!done[k] && (!strcmp(d->metrics[k], other) ||

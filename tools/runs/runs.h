@@ -1,4 +1,4 @@
-/* runs.h - what the files of this tool share: its flags, and how runs are named and printed. */
+/* runs.h - shared by the files of this tool: its flags, and the names and figures of runs. */
 #ifndef TUNE_TOOLS_RUNS_H
 #define TUNE_TOOLS_RUNS_H
 
@@ -15,26 +15,28 @@ struct runs_flags {
 };
 extern struct runs_flags my;
 
-/* Figures of any run, from its metrics alone. runs_figure - figure i of the run; NAN: none. */
+/* Figures that any run has, computed from its metrics.
+ * runs_figure - figure i of the run; NAN: none. */
 enum { RUNS_FIGURES = 8 };
 extern const char *const runs_figures[RUNS_FIGURES];
 double runs_figure(const struct tune_run *r, int i);
 
-/* runs_for_people - a table is printed, no CSV or JSON.
- * runs_print - the table in the format asked for; it is freed.
- * runs_add_number - a cell: whole numbers in full, others to 6 digits. */
+/* runs_for_people - whether the output is a table for people, not CSV or JSON.
+ * runs_print - print the table in the chosen format, and free it.
+ * runs_add_number - add a cell: integers in full, other numbers with 6 digits. */
 bool runs_for_people(void);
 void runs_print(struct tune_table *t);
 void runs_add_number(struct tune_table *t, double value);
 
-/* runs_label - the last part of run i's folder, or all of it where another one is called the same.
- * runs_put_reason - a line: why run i is as it is. */
+/* runs_label - the last part of run i's folder, or the whole path if another run has the same.
+ * runs_put_reason - print a line with the reason for run i's state. */
 const char *runs_label(struct tune_run *const *runs, int count, int i);
 void runs_put_reason(FILE *out, struct tune_run *const *runs, int count, int i);
 
-/* runs_member - the text of a member of the description, "host.class" of one within; "": none.
- * runs_unit - the unit of a figure, metric or standard property; "": none is known.
- * runs_has - the run has this property's device: one of a GPU says nothing of a run without. */
+/* runs_member - the text of a member of the description, such as "host.class"; "": none. runs_unit
+ * - the unit of a figure, metric or standard property; "": unknown.
+ * runs_has - whether the run had the device that the property is about: GPU properties mean nothing
+ * in a run without GPU. */
 const char *runs_member(const struct tune_run *r, const char *path);
 const char *runs_unit(const char *name);
 bool runs_has(const struct tune_run *r, const char *property);

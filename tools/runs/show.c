@@ -7,7 +7,7 @@
 #include "core/print.h"
 #include "runs.h"
 
-/* A row of the table; its value and its unit are to follow. */
+/* Begin a row of the table; value and unit follow. */
 static void add_row(struct tune_table *t, const char *run, const char *section, const char *name)
 {
     tune_table_text(t, run);
@@ -73,7 +73,7 @@ static void add_checkpoints(struct tune_table *t, const char *run, const struct 
                  c[i].final ? ", final" : "");
         add_row(t, run, "checkpoints", name);
         tune_table_shown(t, (double)c[i].bytes, text);
-        tune_table_text(t, runs_for_people() ? NULL : "bytes"); /* the text has its own */
+        tune_table_text(t, runs_for_people() ? NULL : "bytes"); /* the text has its own unit */
     }
     free(c);
 }
@@ -118,7 +118,7 @@ static void add_run(struct tune_table *t, const char *run, const struct tune_run
     add_members(t, run, r->run);
 }
 
-/* One table of all runs, so that what programs get is one document. */
+/* One table for all runs, so that programs get one document. */
 void runs_show(struct tune_run *const *runs, int count)
 {
     static const char *const names[] = {"run", "section", "name", "value", "unit"};

@@ -1,5 +1,4 @@
-/* watch.c - `runs watch`: several runs live. A terminal shows them in place; elsewhere lines are
- * appended. */
+/* watch.c - `runs watch`: show several runs live: in place in a terminal, else as new lines. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,12 +14,12 @@
 #include "views/text.h"
 
 enum {
-    RECENT = 50, /* steps of a speed */
-    TREND = 16,  /* cells of a trend */
-    LINES = 3,   /* of a run */
+    RECENT = 50, /* steps over which the speed is measured */
+    TREND = 16,  /* character cells of the loss curve */
+    LINES = 3,   /* lines for each run */
 };
 
-/* A run, and the figures that its last line told. */
+/* A run, and the figures of its last printed line. */
 struct watched {
     struct tune_run *run; /* borrowed */
     bool shown;
@@ -33,12 +32,13 @@ static struct {
     struct tune_run **runs;
     struct watched *watched; /* [count] */
     int count;
-    bool all;      /* the runs of runs/: those that run, and new ones */
-    bool terminal; /* drawn in place */
-    int drawn, columns, rows; /* lines on the screen, and its size then */
+    bool all;      /* watch all of runs/: the running ones, and new ones */
+    bool terminal; /* draw in place */
+    int drawn, columns, rows; /* lines that are on the screen now, and the screen's size when they
+                               * were drawn */
 } watch;
 
-/* A line of pieces; one that does not fit is left out. */
+/* A line made of pieces. A piece that does not fit is left out. */
 struct line {
     char text[2048];
     int used, room; /* columns */
@@ -52,7 +52,7 @@ static double last_of(const struct tune_run *r, const char *name, int64_t back)
     return s && s->count > back ? s->value[s->count - 1 - back] : NAN;
 }
 
-/* Seconds and tokens of a step, over the last ones; NAN: unknown. */
+/* Mean seconds and tokens of the last steps; NAN: unknown. */
 static void speed(const struct tune_run *r, double *step_s, double *tokens_per_s)
 {
     const struct tune_run_series *s = tune_run_series(r, "elapsed_s");
@@ -63,7 +63,7 @@ static void speed(const struct tune_run *r, double *step_s, double *tokens_per_s
     *step_s = *tokens_per_s = NAN;
     if (!s || s->count == 0)
         return;
-    if (n == 0) { /* one step, from its begin */
+    if (n == 0) { /* one step, from its start */
         n = 1;
         seconds = last_of(r, "elapsed_s", 0);
     }
@@ -75,7 +75,7 @@ static void speed(const struct tune_run *r, double *step_s, double *tokens_per_s
     }
 }
 
-/* The losses so far, one mean a cell, the lowest cell at the bottom. "": too few. */
+/* The losses so far as a small curve, with one mean for each cell. "": too few. */
 static const char *trend(const struct tune_run *r, char text[4 * TREND + 1])
 {
     static const char *const drawn[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -104,7 +104,7 @@ static const char *trend(const struct tune_run *r, char text[4 * TREND + 1])
 
 /* ---- lines ---- */
 
-/* Columns of UTF-8 text in this terminal: some characters take two. */
+/* Width of UTF-8 text in this terminal; some characters take two columns. */
 static int columns_of(const char *text)
 {
     mbstate_t state = {0};
@@ -123,7 +123,7 @@ static int columns_of(const char *text)
     return columns;
 }
 
-/* The text's begin that fits into so many columns. */
+/* The length in bytes of the text's start that fits into that many columns. */
 static void cut(char *text, int columns)
 {
     size_t n = strlen(text);
@@ -138,7 +138,7 @@ static void cut(char *text, int columns)
     strcat(text, columns > 0 ? "~" : "");
 }
 
-/* A piece behind the others. The first one of a line is cut, the others are whole or not there. */
+/* Append a piece. The first piece of a line may be cut; the others are whole or left out. */
 static void add(struct line *l, const char *between, const char *format, ...)
 {
     char piece[1600];
@@ -209,7 +209,8 @@ static void make_line(struct line *l, int room)
     l->room = room;
 }
 
-/* One run on two lines; a third one has the reason of its state. Returns their number. */
+/* Draw one run on two lines, and the reason for its state on a third. Returns the number of
+ * lines. */
 static int draw_run(FILE *out, int i, int name_width, int room, const char *end)
 {
     const struct tune_run *r = watch.watched[i].run;
@@ -249,10 +250,10 @@ static int name_columns(int room)
 
 static const char waiting[] = "; waiting for one, Ctrl-C ends";
 
-/* As many runs as the rows hold, from the last ones on; then how many are left out. */
+/* Draw the last runs that fit on the screen, then a line with the number of runs left out. */
 static int draw_runs(FILE *out, int columns, int rows, const char *end)
 {
-    int room = columns > 0 ? columns - 1 : 1600; /* the last column wraps */
+    int room = columns > 0 ? columns - 1 : 1600; /* the last column would wrap */
     int lines = 0, left_out = 0;
     int width = name_columns(room);
     struct line l;
@@ -274,7 +275,7 @@ static int draw_runs(FILE *out, int columns, int rows, const char *end)
     return lines + (*l.text != 0);
 }
 
-/* One write, so that the terminal never shows half of it. */
+/* Everything in one write, so that the terminal never shows half of it. */
 static void draw(void)
 {
     char *text = NULL;
@@ -285,7 +286,7 @@ static void draw(void)
     if (watch.terminal) {
         ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
         bool resized = watch.drawn > 0 && (columns != watch.columns || w.ws_row != watch.rows);
-        if (resized) /* the lines of before may be folded by now */
+        if (resized) /* the earlier lines may have been wrapped since */
             fputs("\033[H\033[2J", out);
         else if (watch.drawn > 0)
             fprintf(out, "\033[%dA\r", watch.drawn);
@@ -300,7 +301,7 @@ static void draw(void)
     free(text);
 }
 
-/* A line for each run whose state or evaluation is new, or that made steps since a while. */
+/* Print a line for each run with a new state or evaluation, or with new steps after some time. */
 static void append(double now_s, double interval)
 {
     bool any = false;
@@ -335,7 +336,7 @@ static void append(double now_s, double interval)
 
 /* ---- the loop ---- */
 
-/* Adds new runs of runs/ and reads what changed. true: every run that is shown has ended. */
+/* Add new runs of runs/, and read changes. true: every run that is shown has ended. */
 static bool look(bool first)
 {
     int shown = 0, ended = 0, before = watch.count;
@@ -366,7 +367,8 @@ static double now_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Sleeps, until the terminal's size changes or a signal comes; that one, or 0. */
+/* Sleep until the time is up, the terminal's size changes or a signal arrives. Returns the signal,
+ * or 0. */
 static int pause_for(double seconds, const sigset_t *signals)
 {
     struct timespec t = {.tv_sec = (time_t)seconds};
@@ -383,7 +385,7 @@ int runs_watch(const char *const *words, int count)
     sigset_t signals;
     int caught = 0;
     watch.all = count == 0;
-    bool moves = term && *term && strcmp(term, "dumb") != 0; /* its cursor */
+    bool moves = term && *term && strcmp(term, "dumb") != 0; /* hide its cursor */
     watch.terminal = isatty(STDOUT_FILENO) && moves && !my.once;
     double interval = my.interval > 0 ? my.interval : watch.terminal ? 0.5 : 10;
     interval = interval < 0.2 ? 0.2 : interval;
@@ -393,7 +395,7 @@ int runs_watch(const char *const *words, int count)
         if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(&signals, ending[i]);
     sigaddset(&signals, SIGWINCH);
-    sigprocmask(SIG_BLOCK, &signals, NULL); /* between two drawings only */
+    sigprocmask(SIG_BLOCK, &signals, NULL); /* allow signals only between two drawings */
     for (bool ended = look(true); !caught && !ferror(stdout); ended = look(false)) {
         if (watch.terminal || my.once)
             draw();
@@ -404,7 +406,7 @@ int runs_watch(const char *const *words, int count)
         caught = pause_for(watch.terminal || interval < 0.5 ? interval : 0.5, &signals);
     }
     if (caught && watch.terminal)
-        fputs("\r\033[K", stdout); /* the terminal's ^C */
+        fputs("\r\033[K", stdout); /* on a new line after the terminal's ^C */
     tune_runs_free(watch.runs, watch.count);
     free(watch.watched);
     return caught ? 128 + caught : 0;

@@ -36,15 +36,18 @@ struct samples {
 };
 extern struct samples samples;
 
-/* samples_fail - set the error; -1. samples_no_memory - likewise.
- * samples_word - the i-th word behind the command, or NULL. samples_words - how many. */
+/* samples_fail - set the error; -1.
+ * samples_no_memory - likewise.
+ * samples_word - the i-th word behind the command, or NULL.
+ * samples_words - how many. */
 int samples_fail(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
 int samples_no_memory(void);
 const char *samples_word(int i);
 int samples_words(void);
 
-/* samples_read_catalog - the experiments, into samples; once. samples_open_space - read the space
- * file, or the one the store recorded as "space-...", and bind it, into samples. samples_open_view
+/* samples_read_catalog - the experiments, into samples; once.
+ * samples_open_space - read the space file, or the one the store recorded as "space-...", and bind
+ * it, into samples. samples_open_view
  * - a view of it as --include, --where and --operation say, of rows with those columns. */
 int samples_read_catalog(void);
 int samples_open_space(const char *path);
@@ -55,8 +58,9 @@ struct tune_view *samples_open_view(const char *const *columns, int count, bool 
 int samples_split(const char *text, const char **parts, int most);
 
 /* samples_say_mixed - on stderr, if the view's figures are of several host classes or builds, or
- * one entity's of several weights or data. samples_say_matching - on stderr, where no operation on
- * this space measured anything that others did, or did so with --until-stable. */
+ * one entity's of several weights or data.
+ * samples_say_matching - on stderr, where no operation on this space measured anything that others
+ * did, or did so with --until-stable. */
 int samples_say_mixed(const struct tune_view *v);
 int samples_say_matching(struct tune_view *v);
 
@@ -65,8 +69,9 @@ int samples_say_matching(struct tune_view *v);
 int samples_no_such(const char *what, const char *name, const char *const *names, int count);
 
 /* A pass over all columns of a table (table.c): samples_table_open - where: NULL, or --where's
- * expression over its columns. samples_table_next - 1 and the next row that meets it, 0: the end,
- * -1. samples_table_free - also after a failed open. */
+ * expression over its columns.
+ * samples_table_next - 1 and the next row that meets it, 0: the end, -1.
+ * samples_table_free - also after a failed open. */
 struct samples_table {
     const char *name;
     const struct tune_column *columns; /* [count] keys, inputs, targets */
@@ -91,11 +96,15 @@ enum samples_look {
 };
 
 /* samples_begin - with these headings (copied). Then cells, row by row: samples_text - NULL, "":
- * none. samples_number - with every digit, people are shown `digits` of them; whole: without
- * decimals; NaN: none. samples_numbers - several of them: one as it is (with list: as a list, too),
- * more as a list. samples_value - a space's value, as ids spell it. samples_time - seconds since
- * 1970, as a date. samples_end_row - the row is over: -1: nothing more can be written. samples_end
- * - all is put: prints what people are shown. samples_rows - how many rows there were.
+ * none.
+ * samples_number - with every digit, people are shown `digits` of them; whole: without decimals;
+ * NaN: none.
+ * samples_numbers - several of them: one as it is (with list: as a list, too), more as a list.
+ * samples_value - a space's value, as ids spell it.
+ * samples_time - seconds since 1970, as a date.
+ * samples_end_row - the row is over: -1: nothing more can be written. samples_end
+ * - all is put: prints what people are shown.
+ * samples_rows - how many rows there were.
  * samples_people - whether the format is the one for people. */
 int samples_begin(enum samples_look look, const char *const *headings, int count);
 void samples_text(const char *text);

@@ -86,17 +86,19 @@ int sweep_set_environment(void);
  * use.
  *
  * sweep_build - the build of the protocol's program as its file is now: it may be built anew while
- * we measure. sweep_origin - tune_jobs' question. A data file that is not there yet is made, unless
- * nothing shall be done. sweep_origin_changed - whether a job that was measured comes from
- * elsewhere than it did when it was begun; why says it. */
+ * we measure.
+ * sweep_origin - tune_jobs' question. A data file that is not there yet is made, unless nothing
+ * shall be done.
+ * sweep_origin_changed - whether a job that was measured comes from elsewhere than it did when it
+ * was begun; why says it. */
 int sweep_words(const struct tune_experiment *e, struct tune_word words[2]);
 int sweep_build(int protocol);
 int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs,
                  struct tune_origin *origin);
 bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
 
-/* say.c - what is printed. sweep_print - before, and the text of a file with its control characters
- * spelled out. */
+/* say.c - what is printed.
+ * sweep_print - before, and the text of a file with its control characters spelled out. */
 void sweep_print(const char *before, const char *text);
 void sweep_clear_status(void);
 void sweep_draw_status(void);
@@ -107,13 +109,14 @@ void sweep_summary(int stopped);
 int sweep_dry_run(void);
 
 /* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1:
- * stopped by a signal or the time limit; -1. sweep_end_slots - end what runs; nothing of it is
- * recorded. */
+ * stopped by a signal or the time limit; -1.
+ * sweep_end_slots - end what runs; nothing of it is recorded. */
 int sweep_operate(void);
 void sweep_end_slots(void);
 
-/* sweep_fail - set the error; -1. sweep_split - text's parts between commas, which stay text's (it
- * is cut): how many, or -1: more than there is room for. */
+/* sweep_fail - set the error; -1.
+ * sweep_split - text's parts between commas, which stay text's (it is cut): how many, or -1: more
+ * than there is room for. */
 int sweep_split(char *text, const char **parts, int most);
 int sweep_fail(enum tune_error_kind kind, const char *text);
 

@@ -1,4 +1,4 @@
-/* from_program.c - what --describe prints, turned into an experiment file. */
+/* from_program.c - make an experiment file from the output of --describe. */
 #include "sweeps/actuators/from_program.h"
 
 #include <cjson/cJSON.h>
@@ -16,8 +16,9 @@
 
 enum { LIMIT = 4 << 20, SECONDS = 30 };
 
-/* Housekeeping: where a run goes and what it goes on from, what it writes beside its report, what it shows. Whatever changes what
- * is computed, or for how long, is an input: also the device, and all ways to stop early. */
+/* Options that are not inputs: where a run is written, what it resumes, its other files, and its
+ * output. Every option that changes the computation or its length is an input, also the device and
+ * all ways to stop early. */
 static const char *const skipped[] = {"output",     "overwrite", "resume",    "allow_changed", "config", "save",
                                       "save_every", "save_dtype", "keep_last", "logger",        "log_every", "profile",
                                       "show_tokens"};
@@ -44,7 +45,7 @@ static void put_number(FILE *out, double value)
     fputs(text, out);
 }
 
-/* "[1,4096]", "(0,1]", "[0,inf)": its ends; an open one is +-inf. */
+/* Read the ends of "[1,4096]", "(0,1]" or "[0,inf)". */
 static bool read_range(const char *range, double *low, double *high)
 {
     char *end;
@@ -57,7 +58,7 @@ static bool read_range(const char *range, double *low, double *high)
     return *end == ']' || *end == ')';
 }
 
-/* Ours are half-open: the end of whole numbers is one more. */
+/* Our ranges are half-open, so the end of an integer range is one more. */
 static void put_domain(FILE *out, const cJSON *option, const char *type)
 {
     double low = 0, high = 0;
@@ -106,7 +107,7 @@ static bool wanted(const cJSON *option)
     return !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(option, "positional"));
 }
 
-/* An option without a default is required, where a run cannot be without it; else it may stay away. */
+/* An option without a default is required if no run works without it; else it is optional. */
 static void put_input(FILE *out, const cJSON *option)
 {
     const char *name = text_of(option, "name"), *type = text_of(option, "type");
@@ -180,7 +181,7 @@ static void put_experiment(FILE *out, const cJSON *json, const char *path)
     fputs("\n  ]\n}\n", out);
 }
 
-/* A list of things with a name each. */
+/* Read a list of objects with names. */
 static bool all_named(const cJSON *json, const char *key)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, key), *item;
@@ -240,7 +241,7 @@ char *tune_experiment_from_program(const char *program)
     cJSON *json = ask(program);
     if (!json)
         return NULL;
-    /* beside the tools a name is enough; elsewhere the whole path holds wherever the file is put */
+    /* for a program beside the tools its name is enough; otherwise write the absolute path */
     const char *slash = strrchr(program, '/');
     if (!slash || !realpath(program, path))
         snprintf(path, sizeof path, "%s", program);

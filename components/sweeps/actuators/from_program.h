@@ -1,6 +1,6 @@
-/* from_program.h - an experiment file out of what a program says of itself (--describe): every
- * option an input, every reported property a target. A start for an experiment of one's own; what
- * is not wanted is deleted from it. */
+/* from_program.h - make an experiment file from a program's --describe. Every option becomes an
+ * input, and every reported property a target. It is a start for your own experiment: delete what
+ * you do not need. */
 #ifndef TUNE_ACTUATORS_FROM_PROGRAM_H
 #define TUNE_ACTUATORS_FROM_PROGRAM_H
 
@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/* tune_experiment_from_program - run "program --describe" and make the file's text of it, the
- * caller's to free. NULL with an error: no such program, it says nothing sensible. */
+/* tune_experiment_from_program - run "program --describe" and make the text of the file from its
+ * output. The caller frees it. NULL with an error: no such program, or its output is no
+ * description. */
 char *tune_experiment_from_program(const char *program);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* measure.c - runs of a measurement one after the other, and what their ends and reports mean. */
+/* measure.c - run the runs of a measurement one after the other, and evaluate their ends and
+ * reports. */
 #include "sweeps/actuators/measure.h"
 
 #include <cjson/cJSON.h>
@@ -27,16 +28,17 @@ struct tune_measurement {
     struct tune_measure_options o;
     struct tune_child *child;
     bool stopped;
-    int run;                     /* that goes on, from 0 */
+    int run;                     /* the current run, from 0 */
     char folder[TUNE_PATH_MAX];  /* of it */
     char log[TUNE_PATH_MAX];
     char nonce[33];
-    double begin_s, waited_s;    /* monotonic; for processors */
+    double begin_s, waited_s;    /* monotonic clock; waiting for processors */
     double started_s;
-    double *values;              /* [runs][target_count] of the reports */
+    double *values;              /* [runs][target_count] values from the reports */
     enum ending *endings;        /* [runs] */
-    double *targets;             /* [target_count] reduced */
-    char why[1024];              /* the first of several runs that are counted did not end well; "": all did */
+    double *targets;             /* [target_count] reduced values */
+    char why[1024];              /* reason of the first counted run that did not end well; "": all
+                                  * did */
 };
 
 const char *tune_status_name(enum tune_status status)
@@ -57,7 +59,7 @@ static int draw_nonce(char text[33])
     return 0;
 }
 
-/* program, its arguments, and the flag that names the output folder. */
+/* Make argv: the program, its arguments, and the flag for the output folder. */
 static const char **argument_vector(const struct tune_measurement *m)
 {
     const struct tune_command *c = m->o.command;
@@ -104,7 +106,8 @@ static int begin_run(struct tune_measurement *m)
     if (m->folder[0] != '/' && !getcwd(here, sizeof here))
         return tune_error_set("cannot say where %s is: the current folder: %s", m->folder,
                               strerror(errno));
-    snprintf(output, sizeof output, "TUNE_OUTPUT=%s%s%s", here, *here ? "/" : "", m->folder); /* programs go to other folders */
+    snprintf(output, sizeof output, "TUNE_OUTPUT=%s%s%s", here, *here ? "/" : "", m->folder); /* programs may change their
+                                                                                               * folder */
     const char **argv = argument_vector(m), **environment = environment_of(m, nonce, output);
     const struct tune_child_options child = {.argv = argv, .environment = environment, .log = m->log, .log_limit = m->o.log_limit,
         .limit_s = m->o.limit_s, .grace_s = m->o.grace_s, .cpus = m->o.cpus, .cpu_count = m->o.cpu_count,
@@ -118,7 +121,7 @@ static int begin_run(struct tune_measurement *m)
     return m->child ? 0 : -1;
 }
 
-/* The last line or two of the log, where programs say what went wrong. */
+/* Read the last line or two of the log, where programs write their errors. */
 static void last_words(const struct tune_measurement *m, char *text, size_t size)
 {
     char tail[2048], *end, *from;
@@ -220,7 +223,7 @@ static int judge(struct tune_measurement *m, const struct tune_child_end *end, s
     last_words(m, words, sizeof words);
     result->status = TUNE_VALID;
     result->reason[0] = 0;
-    if (end->oom_killed) /* the program itself, or one that a script waited for */
+    if (end->oom_killed) /* by the program itself, or by a program that a script waited for */
         return refuse(result, TUNE_INVALID, "out of memory: the kernel killed it");
     switch (end->how) {
     case TUNE_CHILD_NOT_STARTED:
@@ -257,7 +260,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* v[count] are the values of the runs that have one. */
+/* Reduce the values v[count] of the runs that have one. */
 static double reduce(enum tune_reduce how, double *v, int count)
 {
     double sum = 0, squares = 0;
@@ -316,11 +319,13 @@ static int finish(struct tune_measurement *m, struct tune_result *result)
     const struct tune_experiment *e = m->o.experiment;
     TRY(reduce_all(m));
     for (int i = 0; i < e->target_count; i++)
-        if (!strcmp(e->targets[i].name, "is_valid")) /* what could not be measured has this one property */
+        if (!strcmp(e->targets[i].name, "is_valid")) /* an invalid configuration has only this
+                                                      * property */
             m->targets[i] = result->status == TUNE_VALID ? 1 : result->status == TUNE_INVALID ? 0 : NAN;
         else if (result->status != TUNE_VALID)
             m->targets[i] = NAN;
-    tune_utf8_mend(result->reason, strlen(result->reason)); /* it may have been cut within a character */
+    tune_utf8_mend(result->reason, strlen(result->reason)); /* the text may have been cut inside a
+                                                             * character */
     result->targets = m->targets;
     result->started_s = m->started_s;
     result->seconds = tune_clock_s() - m->begin_s - m->waited_s;
@@ -348,7 +353,7 @@ int tune_measurement_next(struct tune_measurement *m, struct tune_result *result
     }
     if (m->run < m->o.experiment->runs)
         return begin_run(m);
-    if (*m->why) { /* that runs failed is what was counted */
+    if (*m->why) { /* failed runs were counted, so this is no failure */
         result->status = TUNE_VALID;
         memcpy(result->reason, m->why, sizeof m->why);
     }

@@ -28,13 +28,13 @@ enum tune_status { TUNE_VALID, TUNE_INVALID, TUNE_FAILED, TUNE_STOPPED };
 struct tune_measure_options {
     const struct tune_experiment *experiment;
     const struct tune_value *inputs;      /* [input_count] */
-    const struct tune_command *command;   /* of these inputs */
+    const struct tune_command *command;   /* the command for these inputs */
     const char *program;                  /* a path with a '/' */
     /* folder of the measurement; it is made and must not exist */
     const char *folder;
     /* ends with NULL; TUNE_NONCE, TUNE_OUTPUT and the command's are added */
     const char *const *environment;
-    double limit_s, grace_s;              /* of one run; limit 0: none */
+    double limit_s, grace_s;              /* time limit of one run, 0: none; grace time */
     int64_t log_limit;
     const int *cpus;                      /* [cpu_count] processors it may use; NULL: ours */
     int cpu_count;
@@ -48,9 +48,10 @@ struct tune_result {
     char reason[1024];
     /* [target_count]; NAN: absent; belongs to the measurement */
     double *targets;
-    double started_s, seconds;            /* since 1970; of the whole measurement */
-    double waited_s;                      /* wait for its own processors; not in seconds */
-    int run;                              /* runs that ended */
+    double started_s, seconds;            /* start since 1970; duration of the whole measurement */
+    double waited_s;                      /* time spent waiting for processors; not included in
+                                           * seconds */
+    int run;                              /* number of runs that ended */
 };
 
 struct tune_measurement;

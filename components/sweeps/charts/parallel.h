@@ -1,4 +1,5 @@
-/* parallel.h - rows over many dimensions: what leads to the best ones, in a terminal or as SVG.
+/* parallel.h - rows over many dimensions: see which values lead to the best rows, in a terminal or
+ * as SVG.
  *
  *     struct tune_axis a[] = {{.title = "batch_size", .values = sizes, .base = -1},
  *                             {.title = "dtype", .values = which, .names = types, .name_count = 2},
@@ -12,8 +13,8 @@
  * lines stand side by side, ordered by the target.
  *
  * A terminal cannot show crossing lines. So it shows, for each value of each dimension, the lowest,
- * mean and highest target, all on one scale. What matters shows by how far these marks move. Below
- * stand the best rows. */
+ * mean and highest target, all on one scale. The more these marks move, the more the dimension
+ * matters. The best rows follow below. */
 #ifndef TUNE_PARALLEL_H
 #define TUNE_PARALLEL_H
 

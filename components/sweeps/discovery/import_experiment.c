@@ -1,4 +1,4 @@
-/* import_experiment.c - an experiment that nobody knows, made of what a file says of it. */
+/* import_experiment.c - make an experiment from the columns of a file, if it is unknown. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct inference {
     struct kind *parameters; /* [parameter_count] */
     int parameter_count;
     int64_t rows;
-    char other[256];        /* the first row's experiment that is another one; "": none was met */
+    char other[256];        /* first other experiment in the file; "": none */
     double *values;
 };
 
@@ -63,7 +63,7 @@ static int note_parameters(struct inference *f, const char *text)
     return 0;
 }
 
-/* Rows that make no sense are told later, when all are read again. */
+/* Bad rows are reported later, when all rows are read again. */
 static int note_row(struct inference *f, const char *const *fields)
 {
     const struct import_layout *l = &f->m->layout;
@@ -117,7 +117,7 @@ static int infer(struct inference *f)
 
 /* ---- the file ---- */
 
-/* Numbers of any size, in whole steps where all are whole; or any text. */
+/* Make the domain: numbers of any size, in steps of 1 if all are integers; or any text. */
 static bool put_domain(cJSON *input, const struct kind *k)
 {
     cJSON *domain = cJSON_AddObjectToObject(input, "domain");
@@ -150,7 +150,8 @@ static bool put_targets(cJSON *all, const struct inference *f)
     bool good = all != NULL;
     for (int i = 0; i < l->count && good; i++) {
         bool again = l->fields[i].role != IMPORT_TARGET, whole = true;
-        for (int k = 0; k < l->count && !again; k++) /* under other parameters it stands in other columns */
+        for (int k = 0; k < l->count && !again; k++) /* the same target has other columns under
+                                                      * other parameters */
             if (l->fields[k].role == IMPORT_TARGET && !strcmp(l->fields[k].name, l->fields[i].name)) {
                 again = k < i;
                 whole = whole && f->targets[k].whole;

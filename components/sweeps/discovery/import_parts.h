@@ -55,8 +55,8 @@ struct importing {
 };
 
 /* import_layout.c: tune_import_layout_read - from the heading and the first row; the csv is
- * rewound. tune_import_layout_bind - to e: which inputs and targets the fields are.
- * tune_import_layout_free.
+ * rewound.
+ * tune_import_layout_bind - to e: which inputs and targets the fields are. tune_import_layout_free.
  * tune_import_field - the row's field of that role (an identifier, a generator, an experiment); "":
  * it has none.
  * tune_import_identifier - what the row's dimensions are, parts[layout.inputs]: as its identifier
@@ -78,15 +78,15 @@ int tune_import_parameters(const char *text, const struct tune_experiment *e,
 const char *tune_import_own_experiment(const struct importing *m, const char *identifier);
 
 /* import_experiment.c: tune_import_experiment_make - an experiment of actuator replay from what the
- * file holds, written into the store and read as m->made. tune_import_experiment_forget - remove
- * the file again. */
+ * file holds, written into the store and read as m->made.
+ * tune_import_experiment_forget - remove the file again. */
 int tune_import_experiment_make(struct importing *m);
 void tune_import_experiment_forget(struct importing *m);
 
 /* import_value.c: tune_import_values - the numbers of a cell, "1.5" or "[1, 2]", into values[most]
  * (NaN: none): how many; -1: it is none.
- * tune_import_number - one number; false: it is none. tune_import_is_none - an empty cell, or
- * Python's None.
+ * tune_import_number - one number; false: it is none.
+ * tune_import_is_none - an empty cell, or Python's None.
  * tune_import_input - what the text is as the input, as its column holds it, into *cell, whose text
  * goes to text[size]. false: not in its domain. */
 int tune_import_values(const char *text, double *values, int most);

@@ -1,5 +1,5 @@
-/* bind.c - a space's experiments found in the catalogue and fitted to its dimensions; all that can be wrong is said before
- * anything runs. */
+/* bind.c - find a space's experiments in the catalogue and bind them to its dimensions. Every
+ * mistake is reported before anything runs. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -215,7 +215,8 @@ static int bind(const struct tune_space *s, const struct tune_catalog *c, const 
     p->reference = r;
     if (!e)
         return tune_document_fail(s->document, r->at, "%s", tune_error_message());
-    if (r->version) /* what ado finds by name and version is none of those here, which have a name alone */
+    if (r->version) /* a reference by name and version finds none of our experiments, which have a
+                     * name only */
         return tune_document_fail(s->document, tune_node_get(r->at, "experimentVersion"),
                                   "there is no version %s of %s: experiments here have no version but what their identifier says; "
                                   "leave experimentVersion out", r->version, e->name);
@@ -256,7 +257,7 @@ static int all_used(const struct tune_space *s, const struct tune_protocol *prot
     return 0;
 }
 
-/* Two references that measure the same under two names would be measured twice. */
+/* Refuse two references to the same measurement, which would be measured twice. */
 static int no_twins(const struct tune_space *s, const struct tune_protocol *protocols)
 {
     for (int i = 0; i < s->reference_count; i++)

@@ -1,4 +1,4 @@
-/* command.c - from an experiment's inputs to the command line of a run. */
+/* command.c - make the command line of a run from an experiment's inputs. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int no_memory(void)
     return -1;
 }
 
-/* text (malloc'd, or NULL) becomes the list's. */
+/* Append text to the list, which takes it over; text is malloc'd or NULL. */
 static int push(char ***list, int *count, char *text)
 {
     char **grown = text ? realloc(*list, (size_t)(*count + 2) * sizeof *grown) : NULL;
@@ -35,7 +35,8 @@ static int push(char ***list, int *count, char *text)
     return 0;
 }
 
-/* A key of a map, which is a text, and a value: as ids, Python or JSON spell it, or as a number of the same value. */
+/* True if a key of a map means the value: in the spelling of ids, Python or JSON, or as a number of
+ * equal value. */
 static bool names(const char *key, const struct tune_value *v)
 {
     char text[512];
@@ -53,8 +54,8 @@ static bool names(const char *key, const struct tune_value *v)
     return !*end && wanted == number;
 }
 
-/* The value of {name}, allocated: a word of the caller, a folder of the experiment, or an input. ""
- * is the input's own value. */
+/* The value of {name}, which the caller frees: a word of the caller, a folder of the experiment, or
+ * an input. "" means the input's own value. */
 static char *word(struct building *b, const char *name, size_t length, const struct tune_value *own)
 {
     if (length == 0)
@@ -71,7 +72,7 @@ static char *word(struct building *b, const char *name, size_t length, const str
     return NULL;
 }
 
-/* format with its {words} filled in, malloc'd; "{{" and "}}" are braces. */
+/* Fill in the {words} of format. "{{" and "}}" are braces. The caller frees the result. */
 static char *fill(struct building *b, const char *format, const struct tune_value *own, const struct tune_input *in)
 {
     char *text = NULL;
@@ -123,7 +124,7 @@ static int argument(struct building *b, char *text)
     return push(&b->command->arguments, &b->command->argument_count, text);
 }
 
-/* --flag=text where the flag ends in '=', else --flag text. */
+/* Append --flag=text if the flag ends in '=', else --flag text. */
 static int flag_with(struct building *b, const struct tune_input *in, char *text)
 {
     size_t length = strlen(in->flag);
@@ -141,7 +142,7 @@ static int flag_with(struct building *b, const struct tune_input *in, char *text
     return argument(b, text);
 }
 
-/* The map's own arguments, in the place of flag and value; of null none. */
+/* Append the map's own arguments in place of flag and value; null has none. */
 static int translated(struct building *b, const struct tune_input *in, const struct tune_translation *t, const struct tune_value *v)
 {
     for (int i = 0; i < t->count; i++) {
@@ -171,7 +172,7 @@ static int keep(char **place, const char *text)
     return *place ? 0 : no_memory();
 }
 
-/* The arguments one input makes. */
+/* Append the arguments of one input. */
 static int give(struct building *b, const struct tune_input *in, const struct tune_value *own)
 {
     struct tune_value v = *own;

@@ -1,8 +1,8 @@
-/* describe.c - a space's dimensions in tables, laid out as pandas prints them, because ado does.
+/* describe.c - print a space's dimensions in tables, in the layout of pandas, as ado does.
  *
- * A row's number stands to the left, everything else to the right; there is one space between columns and one before each
- * cell, and one before the heading of a column of numbers. So a column as wide as its heading stands one space from its
- * neighbour, others two. */
+ * Row numbers are left-aligned, everything else right-aligned. There is one space between columns,
+ * one before each cell, and one before the heading of a column of numbers. So a column as wide as
+ * its heading is one space from its neighbour; others are two. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 
 enum { SHOWN_ITEMS = 100, MOST_COLUMNS = 5 };
 
-/* Control characters spelled out, lists without quotes in them and cut behind SHOWN_ITEMS, as pandas does. */
+/* Write a value as pandas does: control characters escaped, lists without quotes and cut after
+ * SHOWN_ITEMS. */
 static void put_value(FILE *out, const struct tune_value *v)
 {
     char text[64];
@@ -53,10 +54,10 @@ static void put_interval(FILE *out, const struct tune_domain *d)
 
 struct column {
     const char *heading;
-    void (*put)(FILE *out, const struct tune_domain *d); /* NULL: the dimension's name */
+    void (*put)(FILE *out, const struct tune_domain *d); /* NULL: use the dimension's name */
 };
 
-/* The tables, in ado's order: which dimensions are in it and what is said of them. */
+/* The tables in ado's order: which dimensions each has, and which columns. */
 struct kind {
     enum tune_variable type;
     const char *title;
@@ -74,7 +75,7 @@ static const struct kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* A cell's text; the caller frees it. NULL: no memory. */
+/* The text of a cell; the caller frees it. NULL: no memory. */
 static char *cell(const struct tune_dimension *dimension, const struct column *column)
 {
     const struct tune_domain *domain = &dimension->domain;
@@ -93,7 +94,7 @@ static char *cell(const struct tune_dimension *dimension, const struct column *c
     return NULL;
 }
 
-/* The table of one kind, if any dimension is of it. */
+/* Print the table of one kind, if a dimension has that kind. */
 static int describe_kind(const struct tune_space *s, const struct kind *kind, int indent, bool *first, FILE *out)
 {
     const char *headings[MOST_COLUMNS];

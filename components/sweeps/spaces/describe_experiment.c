@@ -1,4 +1,5 @@
-/* describe_experiment.c - the pages of experiments and of whole discovery spaces, as ado prints them. */
+/* describe_experiment.c - print the pages of experiments and of whole discovery spaces, as ado
+ * does. */
 #include <stdlib.h>
 
 #include "core/print.h"
@@ -6,7 +7,7 @@
 #include "sweeps/spaces/experiment.h"
 #include "sweeps/spaces/frame.h"
 
-/* before, the text with its control characters spelled out, after. */
+/* Print `before`, the text with escaped control characters, and `after`. */
 static void print_text(const char *before, const char *text, const char *after, FILE *out)
 {
     fputs(before, out);
@@ -30,7 +31,7 @@ static int print_inputs(const struct tune_protocol *p, int indent, FILE *out)
     struct tune_frame *f = tune_frame_new(headings, 4);
     if (!f)
         return -1;
-    for (int pass = 0; pass < 2; pass++) /* required ones first */
+    for (int pass = 0; pass < 2; pass++) /* required properties first */
         for (int i = 0; i < e->input_count; i++) {
             if (e->inputs[i].required != (pass == 0))
                 continue;
@@ -100,7 +101,7 @@ int tune_space_describe(const struct tune_space *s, const struct tune_protocol *
 
 /* ---- an experiment ---- */
 
-/* As Python's repr() has it. */
+/* Print it like Python's repr(). */
 static void print_value(const struct tune_value *v, FILE *out)
 {
     size_t size = (size_t)tune_value_repr(v, NULL, 0) + 1;

@@ -1,4 +1,4 @@
-/* document.c - a document: its memory, reading it, and the questions asked of its tree. */
+/* document.c - the memory of a document, reading it, and looking up nodes in its tree. */
 #include "sweeps/spaces/document.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct chunk {
 };
 
 struct tune_document_memory {
-    struct chunk *chunks; /* the newest first */
+    struct chunk *chunks; /* newest block first */
 };
 
 static int no_memory(const char *path)
@@ -81,7 +81,7 @@ static struct tune_document *new_document(const char *path)
     return NULL;
 }
 
-/* JSON's and YAML's rules differ, that a file is UTF-8 is in both. */
+/* Both JSON and YAML require UTF-8. */
 static int check_encoding(const struct tune_tree *t, const char *text, size_t size)
 {
     size_t bad;
@@ -95,14 +95,15 @@ static int check_encoding(const struct tune_tree *t, const char *text, size_t si
     return tune_tree_fail(t, line, column, "byte 0x%02x is no UTF-8; save the file as UTF-8", (unsigned char)text[bad]);
 }
 
-/* text is followed by a NUL. */
+/* A NUL follows text. */
 static struct tune_document *parse(const char *path, const char *text, size_t size, bool json)
 {
     struct tune_tree t = {.document = new_document(path)};
     if (!t.document)
         return NULL;
     int status = check_encoding(&t, text, size);
-    if (json && strncmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark, which libyaml passes over by itself */
+    if (json && strncmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark, which libyaml skips
+                                                          * by itself */
         text += 3;
         size -= 3;
     }
@@ -145,7 +146,7 @@ struct tune_document *tune_document_read(const char *path)
     return d;
 }
 
-/* ---- asking ---- */
+/* ---- looking up ---- */
 
 int tune_document_fail(const struct tune_document *d, const struct tune_node *at, const char *format, ...)
 {
@@ -252,7 +253,7 @@ static int absent(const struct tune_document *d, const struct tune_node *map, co
     return required ? tune_document_fail(d, map, "the key \"%s\" is missing", key) : 0;
 }
 
-/* A node of another type than is wanted. */
+/* Report a node of the wrong type. */
 static int not_a(const struct tune_document *d, const struct tune_node *node, const char *key, const char *wanted)
 {
     char text[64];

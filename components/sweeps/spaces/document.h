@@ -36,14 +36,14 @@ struct tune_node {
     enum tune_node_type type;
     int line, column;                     /* from 1 */
     struct tune_value value;              /* scalar; never a list */
-    int count;                            /* number of items, or of pairs */
+    int count;                            /* number of items or pairs */
     const struct tune_node *const *keys;  /* map: keys, which are texts */
     const struct tune_node *const *items; /* list, map: the values */
 };
 
 struct tune_document {
     const char *path;              /* for messages */
-    const struct tune_node *root;  /* an empty file: a scalar None */
+    const struct tune_node *root;  /* the root node; for an empty file the scalar None */
     struct tune_document_memory *memory;
 };
 
@@ -83,8 +83,8 @@ bool tune_node_none(const struct tune_node *node);
 int tune_document_map(const struct tune_document *d, const struct tune_node *node,
                       const char *what, const char *known);
 
-/* A member of a map into *to. *to stays as it is if there is no such member, or it is None;
- * required: that is an error. -1 with an error: a wrong type.
+/* Copy a member of a map to *to. If the member is missing or None, *to stays unchanged; with
+ * `required` that is an error. -1 with an error: a wrong type.
  * tune_document_text - a text. A number is an error that says to put it in quotes.
  * tune_document_loose_text - a text; any other scalar is spelled with str().
  * tune_document_whole - a whole number.

@@ -1,4 +1,4 @@
-/* document_json.c - strict JSON as a document's tree. */
+/* document_json.c - read strict JSON into a document's tree. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +9,11 @@
 struct reader {
     struct tune_tree *tree;
     struct tune_json json;
-    const char *counted, *begin; /* where the lines are counted to, and where the last of them begins */
+    const char *counted, *begin; /* lines are counted up to here; start of the last line */
     int line;
 };
 
-/* A node for what begins at `at`, behind all that had one before. */
+/* Make a node for the value at `at`, which is after all earlier nodes. */
 static struct tune_node *node_at(struct reader *r, const char *at, enum tune_node_type type)
 {
     for (; r->counted < at; r->counted++)
@@ -57,13 +57,14 @@ static int scalar(struct reader *r, enum tune_json_type type, struct tune_node *
 
 static int value(struct reader *r, int depth, const struct tune_node **made);
 
-/* The members of what was just entered, onto the tree's stack. */
+/* Push the members of the list or map just entered onto the tree's stack. */
 static int members(struct reader *r, bool map, int depth)
 {
     struct tune_text key;
     const struct tune_node *item;
     for (;;) {
-        const char *at = r->json.at + strspn(r->json.at, " \t\r\n,"); /* where a key would begin */
+        const char *at = r->json.at + strspn(r->json.at, " \t\r\n,"); /* start of the next key, if
+                                                                       * there is one */
         int more = map ? tune_json_key(&r->json, &key) : tune_json_item(&r->json);
         if (more <= 0)
             return more;
@@ -79,7 +80,7 @@ static int members(struct reader *r, bool map, int depth)
     }
 }
 
-/* The next value, which lies in depth lists and maps. */
+/* Read the next value. depth: number of lists and maps around it. */
 static int value(struct reader *r, int depth, const struct tune_node **made)
 {
     enum tune_json_type type = tune_json_peek(&r->json);
@@ -108,7 +109,8 @@ int tune_tree_json(struct tune_tree *t, const char *text, size_t size, const str
     if (status == 0)
         status = tune_json_end(&r.json);
     tune_json_free(&r.json);
-    if (status < 0 && tune_error_kind() == TUNE_ERROR_FAILED) /* the reader's own: here it is what the user wrote */
+    if (status < 0 && tune_error_kind() == TUNE_ERROR_FAILED) /* an error of the reader, which is a
+                                                               * usage error here */
         tune_error_usage("%s", tune_error_message());
     return status;
 }

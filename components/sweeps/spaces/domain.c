@@ -1,7 +1,7 @@
-/* domain.c - a domain's values by their number, numbers by value, draws, and whether one domain lies in another.
+/* domain.c - values of a domain by index and back, draws, and whether one domain contains another.
  *
- * Steps of floats are ado's, which are numpy's: low + i*interval, rounded to 10 decimals by scaling. Both operations are
- * kept apart (no fused multiply-add), for the last bit is part of an entity's id. */
+ * Steps of floats are ado's, which are numpy's: low + i*interval, rounded to 10 decimals by
+ * scaling. There is no fused multiply-add, because the last bit is part of an entity's id. */
 #include "sweeps/spaces/domain.h"
 
 #include <math.h>
@@ -23,10 +23,11 @@ static double number(const struct tune_value *v)
     return n;
 }
 
-/* Step i of a range that is not all of whole numbers, before it is rounded, and after. */
+/* Value i of a range that is not all integers, before and after rounding. */
 static double exact_step(const struct tune_domain *d, double i)
 {
-    volatile double up = i * number(&d->interval); /* volatile: not fused with the sum */
+    volatile double up = i * number(&d->interval); /* volatile, so that it is not fused with the
+                                                    * sum */
     return number(&d->low) + up;
 }
 
@@ -40,7 +41,8 @@ static tune_index count_steps(const struct tune_domain *d)
     if (is_whole(&d->low) && is_whole(&d->high) && is_whole(&d->interval))
         return ((uint64_t)d->high.integer - (uint64_t)d->low.integer - 1) / (uint64_t)d->interval.integer + 1;
     double high = number(&d->high), count = floor((high - number(&d->low)) / number(&d->interval)) + 1;
-    /* The quotient was rounded. The end is not in the range, nor what it is rounded to. */
+    /* The quotient was rounded, so check the last values: neither the end nor a value rounded to it
+     * belongs to the range. */
     while (count > 1 && (step_at(d, count - 1) >= high || exact_step(d, count - 1) == high))
         count--;
     return (tune_index)count;
@@ -48,7 +50,7 @@ static tune_index count_steps(const struct tune_domain *d)
 
 static struct tune_value step_value(const struct tune_domain *d, tune_index i)
 {
-    if (is_whole(&d->low) && is_whole(&d->interval)) /* whole numbers also where only the end is a float */
+    if (is_whole(&d->low) && is_whole(&d->interval)) /* integers also if only the end is a float */
         return tune_value_int((int64_t)((uint64_t)d->low.integer + (uint64_t)i * (uint64_t)d->interval.integer));
     return tune_value_float(step_at(d, (double)i));
 }
@@ -63,7 +65,8 @@ static int find_step(const struct tune_domain *d, const struct tune_value *value
         at = 0;
         *i = whole < d->low.integer ? TUNE_INDEX_MAX : ((uint64_t)whole - (uint64_t)d->low.integer) / (uint64_t)d->interval.integer;
     } else {
-        at = rint((n - number(&d->low)) / number(&d->interval)) - 1; /* or a neighbour, for values are rounded */
+        at = rint((n - number(&d->low)) / number(&d->interval)) - 1; /* or a neighbour, because
+                                                                      * values are rounded */
         *i = at >= 0 && at < 0x1p53 ? (tune_index)at : 0;
         at = 2;
     }
@@ -138,7 +141,7 @@ bool tune_domain_has(const struct tune_domain *domain, const struct tune_value *
     case TUNE_CONTINUOUS:
         return is_number(value) && (!domain->has_range ||
                                     (tune_value_compare(value, &domain->low) >= 0 && tune_value_compare(value, &domain->high) < 0));
-    case TUNE_DISCRETE: /* an interval with no range to count it from */
+    case TUNE_DISCRETE: /* an interval without a range has no first value */
         return is_number(value);
     default:
         return true;
@@ -147,16 +150,16 @@ bool tune_domain_has(const struct tune_domain *domain, const struct tune_value *
 
 /* ---- drawing ---- */
 
-/* The share of a normal distribution that lies above z. */
+/* The share of a normal distribution above z. */
 static double above(double z)
 {
     return 0.5 * erfc(z * 0.70710678118654752);
 }
 
-/* The z between a and b with the fraction u of the probability between a and b below it; by halving, 60 times. */
+/* Find z in [a, b]: the fraction u of the probability in [a, b] is below z. Bisect 60 times. */
 static double normal_between(double a, double b, double u)
 {
-    if (a + b < 0) /* mirrored: in the upper tail no digits are lost */
+    if (a + b < 0) /* mirror it, so that the upper tail loses no digits */
         return -normal_between(-b, -a, 1 - u);
     double from = above(a), wanted = from - u * (from - above(b));
     double low = fmax(a, -40), high = fmin(b, 40);
@@ -170,7 +173,8 @@ static double normal_between(double a, double b, double u)
     return low;
 }
 
-/* A distribution whose values all lie 30 deviations or more from its mean says nothing about them. */
+/* Report a distribution whose values are all 30 or more deviations from its mean. Their weights
+ * would be 0. */
 static int refuse_far(const struct tune_domain *d)
 {
     return tune_error_usage("normal of mean %g and std %g has nothing in its domain; change mean "
@@ -190,8 +194,8 @@ static int draw_dense(const struct tune_domain *d, double u, tune_index size, tu
     return 0;
 }
 
-/* Which values of a grid weigh anything: all of a short one, of a long one those near enough to the mean. False: they are too
- * many to look at. */
+/* Choose the values of a grid that can have weight: all of a short grid, those near the mean of a
+ * long one. False: there are too many. */
 static bool find_weighty(const struct tune_domain *d, tune_index size, tune_index *from, tune_index *to)
 {
     enum { LONG = 4096 };
@@ -232,10 +236,10 @@ static int draw_normal(const struct tune_domain *d, double u, tune_index size, t
 {
     if (!d->sums)
         return draw_dense(d, u, size, i);
-    if (d->summed == 0 || d->sums[d->summed - 1] < 1e-196) /* exp(-30^2/2) */
+    if (d->summed == 0 || d->sums[d->summed - 1] < 1e-196) /* smallest density: exp(-30^2/2) */
         return refuse_far(d);
     int low = 0, high = d->summed - 1;
-    while (low < high) { /* the first whose sum is above */
+    while (low < high) { /* the first value whose sum is above */
         int middle = low + (high - low) / 2;
         if (d->sums[middle] > u * d->sums[d->summed - 1])
             high = middle;
@@ -282,7 +286,7 @@ int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_val
 
 /* ---- one domain in another ---- */
 
-/* More values than this are not looked at one by one where the ends and the step tell as much. */
+/* With more values than this, only the ends and the step are compared, if they decide it. */
 enum { LOOKED_AT = 1000000 };
 
 static int refuse(char *why, size_t size, const char *text)
@@ -299,7 +303,7 @@ static int refuse_value(char *why, size_t size, const struct tune_value *value)
     return 0;
 }
 
-/* Every value of a finite child. */
+/* Check every value of a finite child. */
 static int all_in(const struct tune_domain *child, const struct tune_domain *parent, char *why, size_t size)
 {
     tune_index count = tune_domain_size(child), most = tune_domain_size(parent);
@@ -311,7 +315,8 @@ static int all_in(const struct tune_domain *child, const struct tune_domain *par
         return refuse(why, size, "it has more values");
     for (tune_index i = 0; i < count && within; i++) {
         if (i == LOOKED_AT && child->count == 0)
-            i = count - 1; /* a range: what its first million and its last value are in, all are */
+            i = count - 1; /* in a range, the first million values and the last one decide for
+                            * all */
         tune_domain_value(child, i, &value);
         if (!tune_domain_has(parent, &value))
             within = refuse_value(why, size, &value);
@@ -344,7 +349,7 @@ static int in_discrete(const struct tune_domain *child, const struct tune_domain
         return refuse(why, size, "it is not a discrete domain");
     if (tune_domain_size(parent) || !child->has_interval)
         return all_in(child, parent, why, size);
-    double step = number(&parent->interval); /* the only thing that such a parent says */
+    double step = number(&parent->interval); /* such a parent has no other condition */
     return fabs(remainder(number(&child->interval), step)) <= 1e-9 * step
                ? 1
                : refuse(why, size, "its interval is no multiple of the other");

@@ -29,12 +29,12 @@ enum tune_probability { TUNE_UNIFORM, TUNE_NORMAL };
 
 struct tune_domain {
     enum tune_variable type;
-    bool given;                     /* the type was written, not inferred */
-    bool identifier;                /* written as IDENTIFIER_VARIABLE_TYPE */
+    bool given;                     /* the file gives the type; it is not inferred */
+    bool identifier;                /* the file says IDENTIFIER_VARIABLE_TYPE */
     const struct tune_value *values; /* [count]; 0: none given */
     int count;
     bool has_range, has_interval;
-    /* ints or floats, as written; low and high also of a range beside values */
+    /* ints or floats, as written; low and high may also be a range beside values */
     struct tune_value low, high, interval;
     enum tune_probability probability;
     double mean, deviation;         /* for TUNE_NORMAL */

@@ -1,4 +1,4 @@
-/* domain_read.c - a propertyDomain of a file into a struct tune_domain, and all that can be wrong with it. */
+/* domain_read.c - read a propertyDomain from a file, and report every mistake in it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ const char *tune_variable_name(const struct tune_domain *domain)
     return domain->identifier ? IDENTIFIER : variables[domain->type];
 }
 
-/* The member, NULL where it is None. */
+/* The member; NULL if it is None. */
 static const struct tune_node *get(const struct reader *r, const char *key)
 {
     const struct tune_node *node = tune_node_get(r->node, key);
@@ -40,7 +40,7 @@ static const struct tune_node *get(const struct reader *r, const char *key)
 
 /* ---- values ---- */
 
-/* A value and the item it was. */
+/* A value and its item in the file. */
 struct item {
     const struct tune_value *value;
     int place;
@@ -58,7 +58,8 @@ static int like_value(const void *a, const void *b)
     return tune_value_compare(((const struct item *)a)->value, ((const struct item *)b)->value);
 }
 
-/* A text that a program takes for another of the sorted items: nobody could tell their rows apart. */
+/* Report a text that programs would confuse with another item, because their rows could not be told
+ * apart. */
 static int refuse_confused(const struct reader *r, const struct tune_domain *domain, const struct tune_node *list,
                            const struct item *items, int place)
 {
@@ -102,7 +103,7 @@ static int refuse_twice(const struct reader *r, const struct tune_domain *domain
     return status;
 }
 
-/* A NaN equals nothing, not even itself: no entity with it would ever be found again. */
+/* Refuse NaN. It equals nothing, so no entity with it could be found again. */
 static bool holds_nan(const struct tune_value *v)
 {
     for (int i = 0; v->type == TUNE_VALUE_LIST && i < v->list.count; i++)
@@ -299,7 +300,7 @@ static int check_type(const struct reader *r, const struct tune_domain *domain)
     return 0;
 }
 
-/* Booleans are what a binary domain has anyway. */
+/* Values of a binary domain may only be booleans. */
 static int check_binary(const struct reader *r, struct tune_domain *domain)
 {
     bool both = domain->count == 2 && tune_domain_has(domain, &domain->values[0]) && tune_domain_has(domain, &domain->values[1]);
@@ -312,7 +313,8 @@ static int check_binary(const struct reader *r, struct tune_domain *domain)
     return 0;
 }
 
-/* A range beside values: they must lie in it, and say all it does. It stays in low and high for showing. */
+/* A range beside values must contain them, and have no others. It stays in low and high, to be
+ * shown. */
 static int check_range(const struct reader *r, struct tune_domain *domain)
 {
     const struct tune_node *list = get(r, "values");

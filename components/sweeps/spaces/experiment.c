@@ -1,4 +1,5 @@
-/* experiment.c - experiment files read: every key checked, expressions compiled, defaults held against their domains. */
+/* experiment.c - read experiment files: check every key, compile expressions, and check defaults
+ * against their domains. */
 #include "sweeps/spaces/experiment.h"
 
 #include <string.h>
@@ -16,13 +17,13 @@ static int fail(struct reading *r, const struct tune_node *at, const char *text)
     return tune_document_fail(r->document, at, "%s", text);
 }
 
-/* An array of count elements in the document's memory; of none, a place all the same. */
+/* Allocate count elements in the document's memory; never NULL for count 0. */
 static void *take(struct reading *r, int count, size_t size)
 {
     return tune_document_take(r->document, (size_t)(count > 0 ? count : 1) * size);
 }
 
-/* A list of texts; numbers are spelled. */
+/* Read a list of texts; numbers become texts. */
 static int texts(struct reading *r, const struct tune_node *node, const char *what, const char ***to, int *count)
 {
     *to = NULL;
@@ -59,7 +60,7 @@ static const struct tune_node *list(struct reading *r, const struct tune_node *m
     return node;
 }
 
-/* The expression under key over the inputs' names; *to stays NULL where there is none. */
+/* Compile the expression under key, over the inputs' names. *to stays NULL if there is none. */
 static int expression(struct reading *r, const struct tune_node *map, const char *key, struct tune_expression **to)
 {
     const char *text = NULL;
@@ -139,7 +140,7 @@ static int role(struct reading *r, const struct tune_node *map, enum tune_role *
     return 0;
 }
 
-/* Required, or with a default that its domain has. */
+/* Check that an input is required, or has a default from its domain. */
 static int standard(struct reading *r, const struct tune_node *map, struct tune_input *in)
 {
     const struct tune_node *node = tune_node_get(map, "default");
@@ -185,7 +186,7 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
     return expression(r, node, "value", &in->expression);
 }
 
-/* The identifier of an input or a target. */
+/* Read the identifier of an input or target. */
 static int identifier(struct reading *r, const struct tune_node *node, const char **to)
 {
     TRY(tune_document_text(r->document, node, "identifier", true, to));
@@ -202,7 +203,7 @@ static bool same_variable(const char *a, const char *b)
     return !*a && !*b;
 }
 
-/* Names first: expressions go by them. */
+/* Read names first, because expressions need them. */
 static int read_inputs(struct reading *r, const struct tune_node *root)
 {
     struct tune_experiment *e = r->e;
@@ -321,7 +322,8 @@ static int read_all(struct reading *r)
     TRY(tune_document_text(d, root, "identifier", true, &e->name));
     TRY(tune_document_text(d, root, "description", false, &e->description));
     TRY(tune_document_text(d, root, tune_node_get(root, "actuator") ? "actuator" : "actuatorIdentifier", true, &e->actuator));
-    TRY(tune_document_text(d, root, "program", strcmp(e->actuator, "replay") != 0, &e->program)); /* nothing runs a replay */
+    TRY(tune_document_text(d, root, "program", strcmp(e->actuator, "replay") != 0, &e->program)); /* nothing can run the
+                                                                                                   * actuator replay */
     if (e->program && !*e->program)
         return fail(r, tune_node_get(root, "program"), "program must name what to run: a name, or a path with a '/'");
     TRY(tune_document_text(d, root, "output", false, &e->output));

@@ -74,7 +74,7 @@ struct tune_translation {
     /* [count]; 0: null, no argument; 1 and not whole: the flag's value */
     const char **arguments;
     int count;
-    bool whole;                 /* they take the place of flag and value */
+    bool whole;                 /* they replace flag and value */
 };
 
 struct tune_input {

@@ -1,8 +1,8 @@
-/* expression.c - the text of an expression becomes steps.
+/* expression.c - compile the text of an expression to steps.
  *
- * Precedence climbing, by Python's grammar: or, and, not, comparisons, + -, * / // %, unary -, **. Steps are written in the
- * order in which they will run, so there is no tree; how many there are, with parentheses and signs counted too, bounds how
- * deep anything here calls itself. */
+ * It uses precedence climbing with Python's grammar: or, and, not, comparisons, + -, * / // %,
+ * unary -, **. Steps are written in the order in which they run, so there is no tree. The number of
+ * steps, parentheses and signs is limited, which also limits recursion. */
 #include "sweeps/spaces/expression.h"
 
 #include <errno.h>
@@ -17,31 +17,33 @@
 #include "sweeps/spaces/steps.h"
 
 enum token {
-    END, VALUE, NAME, /* with a value each */
+    END, VALUE, NAME, /* operands, with a value */
     OR, AND, NOT, IN, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, COMMA,
-    OPERATOR, /* + which */
+    OPERATOR, /* a function: this + its number */
 };
 
 static const char *const functions[TUNE_CALLS] = {"abs", "len", "max", "min", "round"};
 
 struct parser {
-    struct tune_expression_parser core; /* the first member: the core hands it back */
+    struct tune_expression_parser core; /* must be the first member: templates/expression.h passes
+                                         * this pointer back */
     struct tune_expression *e;
     const char *const *names;
     int count;
-    const char *at;          /* behind the token */
-    char *pool;              /* free */
+    const char *at;          /* text after the token */
+    char *pool;              /* next free byte */
     enum token token;
-    const char *begin;       /* where the token begins */
+    const char *begin;       /* start of the token */
     enum tune_operator which;
     struct tune_value value;
-    bool quoted;             /* a NAME in back quotes */
+    bool quoted;             /* the NAME is in back quotes */
     int parts;
 };
 
 /* ---- complaints ---- */
 
-/* The error, and the text below it with the place marked; long texts are cut around it. */
+/* Set the error, with the text below it and the place marked. Long texts are cut around the
+ * place. */
 static int fail_at(const struct parser *p, const char *at, const char *format, ...) TUNE_PRINTF(3, 4);
 static int fail_at(const struct parser *p, const char *at, const char *format, ...)
 {
@@ -56,7 +58,7 @@ static int fail_at(const struct parser *p, const char *at, const char *format, .
         from++;
     snprintf(line, sizeof line, "%s", from);
     for (size_t end = strlen(line); end > 0 && ((unsigned char)from[end] & 0xC0) == 0x80;)
-        line[--end] = 0; /* no half character */
+        line[--end] = 0; /* do not cut inside a character */
     int n = 0;
     for (char *c = line; *c; c++) {
         if (c < line + (at - from) && ((unsigned char)*c & 0xC0) != 0x80)
@@ -204,7 +206,7 @@ static int advance(struct parser *p)
 
 /* ---- steps ---- */
 
-/* One more of what is limited. */
+/* Count one more node, within the limit. */
 static int count_part(struct parser *p)
 {
     if (p->parts++ < TUNE_EXPRESSION_NODES)
@@ -230,7 +232,7 @@ static int expect(struct parser *p, enum token token, const char *wanted)
     return p->token == token ? advance(p) : unexpected(p, wanted);
 }
 
-/* Values with ',' between them and `close` at their end, where one may also stand; *n: how many. */
+/* Parse values between commas up to `close`; a last comma is allowed. *n: their number. */
 static int values(struct parser *p, enum token close, const char *wanted, int *n)
 {
     *n = 0;
@@ -246,7 +248,7 @@ static int values(struct parser *p, enum token close, const char *wanted, int *n
     return expect(p, close, wanted);
 }
 
-/* A list whose items are all constants is one itself. */
+/* Make a list of constants a constant. */
 static int list(struct parser *p)
 {
     struct tune_expression *e = p->e;
@@ -311,7 +313,7 @@ static int primary(struct parser *p)
     }
 }
 
-/* -x, x ** y, or x: -x ** y is -(x ** y), and y may have a sign. */
+/* Parse -x, x ** y or x. -x ** y means -(x ** y), and y may have a sign. */
 static int unary(struct parser *p)
 {
     struct tune_expression *e = p->e;
@@ -329,7 +331,8 @@ static int unary(struct parser *p)
     TRY(unary(p));
     struct tune_value *v = &e->steps[begin].value;
     bool constant = e->count == begin + 1 && e->steps[begin].kind == TUNE_STEP_CONSTANT;
-    if (constant && v->type == TUNE_VALUE_INT) /* not the least one: literals have no sign */
+    if (constant && v->type == TUNE_VALUE_INT) /* never the smallest integer, because literals have
+                                                * no sign */
         v->integer = -v->integer;
     else if (constant && v->type == TUNE_VALUE_FLOAT)
         v->number = -v->number;
@@ -338,7 +341,7 @@ static int unary(struct parser *p)
     return 0;
 }
 
-/* ---- what the core asks for ---- */
+/* ---- functions for templates/expression.h ---- */
 
 static enum tune_operator operator_at(struct tune_expression_parser *core)
 {
@@ -355,7 +358,7 @@ static enum tune_operator operator_at(struct tune_expression_parser *core)
 static int operand(struct tune_expression_parser *core, enum tune_level least, void **value)
 {
     struct parser *p = (struct parser *)core;
-    *value = NULL; /* steps are written as they come */
+    *value = NULL; /* steps are written in the order of the text */
     if (p->token != NOT || least > TUNE_LEVEL_NOT)
         return unary(p);
     TRY(count_part(p));
@@ -364,7 +367,7 @@ static int operand(struct tune_expression_parser *core, enum tune_level least, v
     return emit(p, TUNE_STEP_NOT, 0, 0, tune_value_none());
 }
 
-/* The jump of an and or an or stands at mark. */
+/* mark is the position of the jump of this `and` or `or`. */
 static int before(struct tune_expression_parser *core, struct tune_operator_row *row)
 {
     struct parser *p = (struct parser *)core;
@@ -380,7 +383,8 @@ static int before(struct tune_expression_parser *core, struct tune_operator_row 
     return advance(p);
 }
 
-/* Jumps of a < b < c wait for their end at mark, each with the one before it in n. */
+/* The jumps of a < b < c form a list from mark; n of each holds the one before it. Their target is
+ * set at the end. */
 static int after(struct tune_expression_parser *core, struct tune_operator_row *row)
 {
     struct parser *p = (struct parser *)core;
@@ -403,7 +407,7 @@ static int after(struct tune_expression_parser *core, struct tune_operator_row *
 struct tune_expression *tune_expression_new(const char *text, const char *const *names, int count, const char *where)
 {
     size_t length = strlen(text), place = strlen(where);
-    /* A name takes at most as much again, with its NUL; a text less than with its quotes. */
+    /* A name needs at most its own length plus a NUL, a text less than with its quotes. */
     struct tune_expression *e = calloc(1, sizeof *e + length + 1 + place + 1 + 2 * length);
     if (!e) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory for an expression", where);

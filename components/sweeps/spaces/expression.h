@@ -1,19 +1,20 @@
-/* expression.h - the small language of constraints, rules of experiments, values of flags, and
- * --where.
+/* expression.h - the expression language of constraints, of experiments' rules and flag values, and
+ * of --where.
  *
  *     batch_size % max(1, number_gpus) == 0 and model_name in ["a", "b"]
  *
- * Python's operators with Python's meaning and precedence: or, and, not, in, not in, == != < <= >
- * >= (chained too), + - * / // % **, unary -, parentheses, lists; numbers, 'texts', "texts", True
- * False None (true false null too); min max abs len round; names of properties, or `any text` in
- * back quotes where a name is none of letters, digits and _. // and % round down. No assignment, no
- * calls of anything else. Compiled once, evaluated without allocation; at most
- * TUNE_EXPRESSION_NODES nodes (parentheses and signs count too), which bounds time and depth.
+ * It has Python's operators with Python's meaning and precedence: or, and, not, in, not in, == != <
+ * <= > >= (also chained), + - * / // % **, unary -. It has parentheses, lists, numbers, 'texts',
+ * "texts", True, False, None (also true, false, null), and the functions min max abs len round.
+ * Names of properties stand for their values. A name with other characters than letters, digits and
+ * _ is written in back quotes. // and % round down. There are no assignments and no other calls. An
+ * expression is compiled once and evaluated without allocation. It has at most
+ * TUNE_EXPRESSION_NODES nodes, parentheses and signs included, which limits time and depth.
  *
- * Where it gives a value, Python gives the same one, of the same type. What it refuses and Python
- * does not: whole numbers beyond 64 bits, NaN and complex results, texts and lists joined by + or
- * *, a list made of names as the result, numbers not in decimal, round() to tens, min() and max()
- * of a text's letters, backslashes other than \\ \' \" \n \t \r. */
+ * Each value and its type are those of Python. Some things are errors here but not in Python:
+ * integers beyond 64 bits, NaN and complex results, texts and lists joined by + or *. Also a result
+ * that is a list with names, numbers not in decimal, round() to tens, and min() or max() of a
+ * text's letters. Also backslashes other than \\ \' \" \n \t \r. */
 #ifndef TUNE_SPACES_EXPRESSION_H
 #define TUNE_SPACES_EXPRESSION_H
 
@@ -27,20 +28,20 @@ extern "C" {
 
 struct tune_expression;
 
-/* tune_expression_new - compile; names[count]: what may occur, by position. NULL with an error of
- * kind USAGE that shows the text with the place marked: syntax, an unknown name (the nearest is
- * named), too long. where: before the message ("space.yaml:12:5", "--where").
+/* tune_expression_new - compile an expression. names[count]: the names that may occur. NULL with an
+ * error of kind USAGE that marks the place in the text: bad syntax, an unknown name (with the
+ * nearest), or too long. where: begins the message ("space.yaml:12:5", "--where").
  * tune_expression_free - free it; NULL is fine. */
 struct tune_expression *tune_expression_new(const char *text, const char *const *names, int count,
                                             const char *where);
 void tune_expression_free(struct tune_expression *e);
 
-/* tune_expression_value - for values[count] of the names. Texts in *value are borrowed from values
- * or the expression. -1: types that do not go together ('a' < 1), division by zero, a result that
- * is no number and no 64-bit integer; the message shows the expression and the values used.
- * tune_expression_true - 1 or 0 as Python's bool() of it, or -1.
- * tune_expression_uses - the expression has the name at that position.
- * tune_expression_text - the text it was compiled from; borrowed. */
+/* tune_expression_value - evaluate for values[count] of the names. Texts in *value are borrowed
+ * from values or the expression. -1 with an error: wrong types ('a' < 1), division by zero, or a
+ * result that is no number or 64-bit integer. The message shows the expression and the values used.
+ * tune_expression_true - 1 or 0, Python's bool() of the value; -1 with an error.
+ * tune_expression_uses - whether the expression has the name at that position. tune_expression_text
+ * - the text that was compiled; borrowed. */
 int tune_expression_value(const struct tune_expression *e, const struct tune_value *values,
                           struct tune_value *value);
 int tune_expression_true(const struct tune_expression *e, const struct tune_value *values);

@@ -1,5 +1,6 @@
-/* expression_value.c - the steps of an expression, run. Numbers are Python's where 64 bits can hold them, and an error where
- * they cannot: nothing wraps, nothing becomes a float that was not one. */
+/* expression_value.c - run the steps of an expression. Numbers are those of Python if 64 bits can
+ * hold them; else it is an error. Integers never wrap around and never become floats by
+ * themselves. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,10 +13,10 @@
 
 struct run {
     const struct tune_expression *e;
-    const struct tune_value *values;                /* of the names */
-    struct tune_value stack[TUNE_EXPRESSION_NODES]; /* [used] */
+    const struct tune_value *values;                /* values of the names */
+    struct tune_value stack[TUNE_EXPRESSION_NODES]; /* [used] stack */
     int used;
-    struct tune_value items[TUNE_EXPRESSION_NODES]; /* of lists made here */
+    struct tune_value items[TUNE_EXPRESSION_NODES]; /* items of lists that are made here */
     int items_used;
 };
 
@@ -94,7 +95,7 @@ static int arithmetic(const struct run *r, enum tune_operator which, const struc
 
 /* ---- comparisons ---- */
 
-/* <, <=, > or >=: of lists, their first items that differ decide, else their lengths. */
+/* Compare by <, <=, > or >=. For lists the first different items decide, else their lengths. */
 static int ordered(const struct run *r, enum tune_operator which, const struct tune_value *a, const struct tune_value *b,
                    bool *holds)
 {
@@ -153,10 +154,11 @@ static bool truth(const struct tune_value *v)
 
 /* ---- functions ---- */
 
-/* To the nearest whole number, halves to the even one; with digits, to so many decimals of the exact value. */
+/* Round to the nearest integer, halves to even; with digits, to that many decimals of the exact
+ * value. */
 static int rounded(const struct run *r, const struct tune_value *a, const struct tune_value *digits, struct tune_value *v)
 {
-    enum { MOST = 323 }; /* a double has no more decimals that matter */
+    enum { MOST = 323 }; /* more decimals make no difference for a double */
     char text[700];
     int64_t n = -1, i;
     if (digits && !whole(digits, &n))
@@ -184,7 +186,7 @@ static int rounded(const struct run *r, const struct tune_value *a, const struct
     return 0;
 }
 
-/* min and max: the first of those that are least or largest. */
+/* min and max: the first of equal items. */
 static int extreme(const struct run *r, enum tune_function f, const struct tune_value *a, int n, struct tune_value *v)
 {
     const char *name = f == TUNE_CALL_MIN ? "min" : "max";
@@ -214,7 +216,7 @@ static int characters(const char *text)
     return n;
 }
 
-/* The function of a[n], whose place *v may be. */
+/* Call the function on a[n]; *v may be part of a. */
 static int call(const struct run *r, enum tune_function f, const struct tune_value *a, int n, struct tune_value *v)
 {
     int64_t i;
@@ -257,7 +259,7 @@ static int negate(const struct run *r, struct tune_value *v)
     return 0;
 }
 
-/* A list of the n values on top. */
+/* Make a list of the top n values. */
 static void list(struct run *r, int n)
 {
     struct tune_value *items = r->items + r->items_used;
@@ -267,7 +269,7 @@ static void list(struct run *r, int n)
     r->stack[r->used++] = (struct tune_value){.type = TUNE_VALUE_LIST, .list = {items, n}};
 }
 
-/* One step, at *at, which goes on to the next one to run. */
+/* Run the step at *at, and move *at to the next one. */
 static int step(struct run *r, int *at)
 {
     const struct tune_step *s = r->e->steps + (*at)++;

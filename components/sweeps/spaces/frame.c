@@ -1,4 +1,5 @@
-/* frame.c - all cells to the right, as wide as the widest with two blanks before it; headings with one, or two over numbers. */
+/* frame.c - right-aligned cells, as wide as the widest, with two blanks before them; headings have
+ * one blank, or two over numbers. */
 #include "core/array.h"
 #include "sweeps/spaces/frame.h"
 
@@ -17,7 +18,7 @@ struct tune_frame {
     bool short_of_memory;
 };
 
-/* A copy of text with its control characters spelled out, or NULL. */
+/* A copy of text with control characters escaped, or NULL. */
 static char *plain_copy(const char *text)
 {
     char *plain = NULL;

@@ -7,12 +7,13 @@
 
 struct tune_frame;
 
-/* tune_frame_new - columns with these headings. tune_frame_cell - the next cell, row by row. Texts
- * are copied, their control characters spelled out. What cannot be added for want of memory is told
- * by tune_frame_print. tune_frame_numbers - this column's cells are numbers to pandas, which heads
- * them by one blank more.
- * tune_frame_print - with the row index before each row, indent columns to the right. 0, or -1 with
- * an error: no memory. */
+/* tune_frame_new - begin a table with these headings.
+ * tune_frame_cell - add the next cell, row by row. Texts are copied, with control characters
+ * escaped. tune_frame_print reports missing memory.
+ * tune_frame_numbers - say that this column has numbers; pandas puts one more blank before its
+ * heading.
+ * tune_frame_print - print it with row numbers, indented by `indent` columns. 0, or -1 with an
+ * error: no memory. */
 struct tune_frame *tune_frame_new(const char *const *headings, int columns);
 void tune_frame_cell(struct tune_frame *f, const char *text);
 void tune_frame_numbers(struct tune_frame *f, int column);

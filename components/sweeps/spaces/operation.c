@@ -1,4 +1,4 @@
-/* operation.c - ado's operation files and actuator configurations read. */
+/* operation.c - read ado's operation files and actuator configurations. */
 #include "sweeps/spaces/operation.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ void tune_operation_default(struct tune_operation *o)
     *o = (struct tune_operation){.mode = TUNE_ORDER_RANDOM, .selector = true, .entities = 1, .in_flight = 1, .memoize = true};
 }
 
-/* The operator must be the one there is: what others do is said by name, not done wrongly. */
+/* Accept only the operator that exists here, and name another one in the error. */
 static int read_module(struct tune_document *d, const struct tune_node *module)
 {
     const char *operator = NULL, *type = NULL, *class = NULL;
@@ -52,7 +52,7 @@ static int read_names(struct tune_document *d, const struct tune_node *node, con
     return 0;
 }
 
-/* samplerConfig, or the same keys one level up as older files have them. */
+/* Read samplerConfig, or the same keys one level higher, as in older files. */
 static int read_sampler(struct tune_operation *o, const struct tune_node *sampler)
 {
     struct tune_document *d = o->document;
@@ -131,7 +131,7 @@ static int read_parameters(struct tune_operation *o, const struct tune_node *p)
     o->retries = (int)retries;
     if (sampler) {
         TRY(tune_document_map(d, sampler, "samplerConfig", "mode|samplerType|grouping|module|parameters"));
-        for (int i = 0; i < p->count; i++) /* as older files have it, at one place only */
+        for (int i = 0; i < p->count; i++) /* as in older files; only one place may have it */
             if (tune_node_get(sampler, p->keys[i]->value.text))
                 return tune_document_fail(d, p->keys[i], "%s stands in samplerConfig, too; leave one of them out",
                                           p->keys[i]->value.text);
@@ -140,7 +140,7 @@ static int read_parameters(struct tune_operation *o, const struct tune_node *p)
     return read_filter(o, tune_node_get(p, "filter"));
 }
 
-/* Only the name in it is looked at. */
+/* Read only the name in it. */
 static int read_metadata(struct tune_document *d, const char **name)
 {
     const struct tune_node *metadata = tune_node_get(d->root, "metadata");
@@ -205,7 +205,7 @@ void tune_operation_free(struct tune_operation *o)
 
 #define INERT "match_exact_dependencies|output_dir|model_map|num_tokens_cache_directory|aim_db|aim_dashboard_url|cache"
 
-/* A leading ~ is the home folder. */
+/* Replace a leading ~ by the home folder. */
 static int read_folder(struct tune_actuator_configuration *a, const struct tune_node *p, const char *key, const char **to)
 {
     const char *home = getenv("HOME");

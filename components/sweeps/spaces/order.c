@@ -1,8 +1,9 @@
-/* order.c - grids are walked (walk.h), in groups or by a permutation of their index; other orders draw fractions, one for
- * each axis of the space, and leave out what was there before.
+/* order.c - take entities in order. Grids are walked (walk.h), in groups or by a permutation of
+ * their index. Other orders draw one fraction for each axis, and leave out repeated entities.
  *
- * All four orders of a grid are one: some dimensions make the groups, whose number runs up or through a permutation; in a
- * group the others turn, the last the fastest. Sequential is one group of everything, random a group for each entity. */
+ * The four orders of a grid work the same way. Some dimensions make the groups, which are taken in
+ * order or in a permutation. Within a group the other dimensions turn, the last the fastest.
+ * Sequential has one group; random has a group for each entity. */
 #include "sweeps/spaces/order.h"
 
 #include <stdlib.h>
@@ -13,18 +14,18 @@
 #include "sweeps/spaces/sobol.h"
 #include "sweeps/spaces/walk.h"
 
-/* Random numbers for different ends differ in their stream. */
+/* Streams of random numbers, one for each purpose. */
 #define STREAM_PERMUTATION ((uint64_t)1 << 48)
 #define STREAM_DRAW        ((uint64_t)2 << 48)
 #define STREAM_PLACE       ((uint64_t)3 << 48)
 
-/* The target of one random fraction: a dimension, or an element of a vector. */
+/* A dimension that takes one random fraction. */
 struct axis {
-    struct tune_domain domain; /* as it is drawn from */
+    struct tune_domain domain; /* the domain to draw from */
     struct tune_value *value;
 };
 
-/* The entities drawn so far, by index: a table with free places in it. */
+/* Indexes of the entities drawn so far: a hash table. */
 struct seen {
     tune_index *places; /* index + 1; 0: free */
     size_t used, room;
@@ -36,17 +37,17 @@ struct tune_order {
     uint64_t seed;
     int64_t left; /* entities still to come; -1: until the grid ends */
     /* a grid */
-    struct tune_walk *walk; /* over the dimensions of groups, then the others */
+    struct tune_walk *walk; /* one walk over the dimensions of groups, one over the others */
     int group_wheels;
-    tune_index groups, group; /* how many, and the next one */
+    tune_index groups, group; /* number of groups, and the next one */
     bool permuted;
-    int turn; /* the wheel to turn next; of the group's: on to the next group */
+    int turn; /* the wheel to turn next; a wheel of the groups means the next group */
     /* draws */
     struct axis *axes; /* [axis_count] */
     int axis_count;
     struct tune_value *values;
     uint64_t drawn;
-    int64_t points; /* of one round of lhs */
+    int64_t points; /* points of one round of lhs */
     struct tune_sobol *sobol;
     struct seen seen;
 };
@@ -66,7 +67,7 @@ const char *tune_order_name(enum tune_order_mode mode)
     return names[mode];
 }
 
-/* Equal but for the '-', which ado's names lack. */
+/* True if equal apart from '-', which ado's names do not have. */
 static bool same_name(const char *a, const char *b)
 {
     while (*a == *b && *a)
@@ -89,7 +90,7 @@ int tune_order_mode(const char *name, enum tune_order_mode *mode)
 
 static int refuse(const char *format, const char *what)
 {
-    tune_error_usage(format, what); /* the format is one of this file's */
+    tune_error_usage(format, what); /* the format is a constant of this file */
     return -1;
 }
 
@@ -154,7 +155,8 @@ static void enter_group(struct tune_order *o)
     o->group++;
 }
 
-/* A grid ends by itself; but who draws from a large one shall not wait for hours. */
+/* The most draws in a row without a new entity. A grid ends by itself, but a search in a large one
+ * must not take hours. */
 static int next_of_grid(struct tune_order *o, const struct tune_value **values)
 {
     bool endless = o->permuted && o->space->size > 10000000;
@@ -181,7 +183,7 @@ static void add_axis(struct tune_order *o, const struct tune_domain *domain, str
     struct axis *axis = &o->axes[o->axis_count];
     *axis = (struct axis){*domain, value};
     if (o->mode == TUNE_ORDER_RANDOM && domain->type != TUNE_CONTINUOUS)
-        axis->domain.probability = TUNE_UNIFORM; /* grids are drawn evenly */
+        axis->domain.probability = TUNE_UNIFORM; /* the values of a grid have equal probability */
     if (tune_domain_size(domain) == 1)
         tune_domain_value(domain, 0, value); /* nothing to draw */
     else
@@ -199,7 +201,7 @@ static int make_axes(struct tune_order *o)
         const struct tune_domain *domain = &s->dimensions[k].domain;
         int first = o->axis_count;
         add_axis(o, domain, &o->values[k]);
-        for (; first < o->axis_count; first++) /* what cannot be drawn from says so now */
+        for (; first < o->axis_count; first++) /* report now a domain that cannot be drawn from */
             if (tune_domain_draw(&o->axes[first].domain, 0.5, o->axes[first].value) < 0) {
                 tune_error_prefix("%s: ", s->names[k]);
                 return -1;
@@ -208,7 +210,7 @@ static int make_axes(struct tune_order *o)
     return 0;
 }
 
-/* How many entities there are to draw; -1: no end is known. */
+/* The number of entities to draw; -1: unknown. */
 static int count_draws(const struct tune_space *s, int64_t *count)
 {
     double allowed, error;
@@ -245,8 +247,9 @@ static int make_draws(struct tune_order *o, int64_t limit)
     return 0;
 }
 
-/* The fraction of (0,1) on an axis at this draw. Latin hypercube (McKay, Beckman & Conover 1979): each axis is cut into as
- * many parts as there are points, and each part has one; where points were left out, another round follows. */
+/* The fraction in (0,1) for an axis at this draw. Latin hypercube (McKay, Beckman & Conover 1979):
+ * each axis has as many parts as there are points, and each part gets one point. If points were
+ * left out, another round follows. */
 static double fraction(const struct tune_order *o, int axis)
 {
     double u = tune_random_uniform(o->seed, STREAM_DRAW + (uint64_t)axis, o->drawn) + 0x1p-54;
@@ -259,7 +262,7 @@ static double fraction(const struct tune_order *o, int axis)
     return ((double)place + u) / (double)points;
 }
 
-/* The place of an index, or the free one it belongs into. */
+/* The table entry of an index, or the free entry for it. */
 static tune_index *find_seen(const struct seen *seen, tune_index index)
 {
     size_t i = (size_t)tune_random_u64((uint64_t)index, (uint64_t)(index >> 64), 0) & (seen->room - 1);
@@ -281,7 +284,8 @@ static int grow_seen(struct seen *seen)
     return 0;
 }
 
-/* 1 for an entity that was not there before; it is from now on. Where entities cannot be counted none comes twice. */
+/* Note an entity. 1: it is new; 0: it was drawn before. If entities cannot be counted, all are
+ * new. */
 static int is_new(struct tune_order *o)
 {
     tune_index index, *place;

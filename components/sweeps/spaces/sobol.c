@@ -1,10 +1,10 @@
-/* sobol.c - direction numbers from the table's first ones, scrambled. */
+/* sobol.c - compute scrambled direction numbers from the first ones in the table. */
 #include "sweeps/spaces/sobol.h"
 
 #include "core/random.h"
 
-/* Axes 1..20: the polynomial's degree, its inner coefficients as bits, the first direction numbers (odd, number k below 2^k).
- * Axis 0 is the binary digits mirrored. */
+/* Axes 1..20: the polynomial's degree, its inner coefficients as bits, the first direction numbers
+ * (odd, number k below 2^k). Axis 0 uses the mirrored binary digits of the point's number. */
 static const struct {
     uint8_t degree, inner, first[7];
 } table[TUNE_SOBOL_AXES - 1] = {
@@ -45,7 +45,8 @@ static void make_directions(int axis, uint64_t direction[TUNE_SOBOL_BITS])
     }
 }
 
-/* Each bit of a fraction plus a random selection of the bits before it: a triangular matrix with ones in its diagonal. */
+/* Add to each bit of a fraction a random selection of the bits before it: a random triangular
+ * matrix with ones on its diagonal. */
 static uint64_t mix(uint64_t fraction, uint64_t seed, int axis)
 {
     uint64_t mixed = 0;

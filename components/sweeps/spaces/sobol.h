@@ -1,11 +1,11 @@
-/* sobol.h - points of a Sobol sequence, scrambled by a seed: any number of the first ones fills the
- * cube evenly.
+/* sobol.h - points of a Sobol sequence, scrambled by a seed. The first points fill the cube evenly,
+ * for any number of them.
  *
- * Of the first 2^k points exactly one lies in each of 2^k equal parts of any one axis, and few in
- * the wrong place in two. Scrambling keeps that and makes each point by itself even over the cube.
- * Point n is computed from n: nothing to keep. Sources: Joe & Kuo 2008 (new-joe-kuo-6: polynomials
- * and first direction numbers, chosen so that any two axes go well together); Matousek 1998 (random
- * triangular matrices and a digital shift). For order.c. */
+ * Divide an axis into 2^k equal parts: each part has exactly one of the first 2^k points. Pairs of
+ * axes are filled almost as evenly. Scrambling keeps this property, and gives each single point a
+ * uniform distribution. Point n is computed from n, without state. Sources: Joe & Kuo 2008
+ * (new-joe-kuo-6: polynomials and first direction numbers, chosen for good pairs of axes); Matousek
+ * 1998 (random triangular matrices and a digital shift). Used by order.c. */
 #ifndef TUNE_SPACES_SOBOL_H
 #define TUNE_SPACES_SOBOL_H
 
@@ -19,8 +19,8 @@ struct tune_sobol {
     uint64_t shift[TUNE_SOBOL_AXES];
 };
 
-/* tune_sobol_start - all axes, scrambled by seed. tune_sobol_at - point n (< 2^52) on an axis, in
- * (0,1). */
+/* tune_sobol_start - begin all axes, scrambled by seed.
+ * tune_sobol_at - the coordinate of point n (< 2^52) on an axis, in (0,1). */
 void tune_sobol_start(struct tune_sobol *s, uint64_t seed);
 double tune_sobol_at(const struct tune_sobol *s, uint64_t n, int axis);
 

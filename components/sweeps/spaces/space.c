@@ -1,4 +1,5 @@
-/* space.c - a space from its file; its entities by index and back; how many the constraints allow. */
+/* space.c - read a space from its file, find entities by index and back, and count those that
+ * constraints allow. */
 #include "sweeps/spaces/space.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 
 /* ---- reading ---- */
 
-/* The items of a list that must have some; 0 where the key is absent or None. */
+/* Read a list that must not be empty. 0 if the key is missing or None. */
 static int get_list(struct tune_document *d, const struct tune_node *map, const char *key, const struct tune_node **list)
 {
     *list = tune_node_get(map, key);
@@ -182,7 +183,7 @@ static int read_all(struct tune_space *s)
     return read_metadata(s);
 }
 
-/* ---- what it means, in one number ---- */
+/* ---- the hash of a space ---- */
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -230,7 +231,7 @@ static uint64_t hash_domain(uint64_t hash, const struct tune_domain *d)
     return hash;
 }
 
-/* Parameters count in any order: their own hashes are added up. */
+/* The order of parameters does not count, so their hashes are added. */
 static uint64_t hash_reference(uint64_t hash, const struct tune_reference *r)
 {
     uint64_t sum = 0;
@@ -240,7 +241,7 @@ static uint64_t hash_reference(uint64_t hash, const struct tune_reference *r)
     return hash_number(hash_text(hash, r->version ? r->version : ""), (int64_t)sum);
 }
 
-/* 123456, 310e50 and 0b1010 are numbers to one reader of YAML or another. */
+/* Some YAML readers take 123456, 310e50 or 0b1010 for numbers, so the id must not look like one. */
 static bool reads_as_number(const char *id)
 {
     size_t digits = strspn(id, "0123456789"), more = id[digits] == 'e' ? strspn(id + digits + 1, "0123456789") + 1 : 0;
@@ -249,7 +250,7 @@ static bool reads_as_number(const char *id)
 
 static void make_id(struct tune_space *s)
 {
-    uint64_t hash = 1; /* of this way to hash */
+    uint64_t hash = 1; /* version of this hash */
     for (int i = 0; i < s->count; i++)
         hash = hash_domain(hash_text(hash, s->names[i]), &s->dimensions[i].domain);
     for (int i = 0; i < s->reference_count; i++)
@@ -311,7 +312,8 @@ void tune_space_entity(const struct tune_space *s, tune_index i, struct tune_val
     for (int k = s->count - 1; k >= 0; k--) {
         const struct tune_domain *domain = &s->dimensions[k].domain;
         tune_index size = tune_domain_size(domain), at;
-        if (i <= UINT64_MAX && size <= UINT64_MAX) { /* a division of 128 bits takes several times as long */
+        if (i <= UINT64_MAX && size <= UINT64_MAX) { /* 64-bit division is several times as fast as
+                                                      * 128-bit division */
             at = (uint64_t)i % (uint64_t)size;
             i = (uint64_t)i / (uint64_t)size;
         } else {
@@ -382,10 +384,11 @@ int tune_entity_spell(const char *const *names, const struct tune_value *values,
 
 /* ---- counting ---- */
 
-#define COUNTED 1e7 /* combinations of what constraints speak of that are looked at one by one */
+#define COUNTED 1e7 /* most combinations of constrained dimensions that are counted one by one */
 #define SAMPLED 100000
 
-/* Those of s's dimensions that a constraint uses, into wheels; how many combinations of values they have, and the others. */
+/* Put the dimensions that a constraint uses into wheels. Count their combinations, and those of the
+ * other dimensions. */
 static int used_dimensions(const struct tune_space *s, int *wheels, double *combinations, double *rest)
 {
     int count = 0;
@@ -417,13 +420,13 @@ static int count_all(struct tune_walk *w, double *allowed)
     return 0;
 }
 
-/* u of 64 bits, as a whole number below n. */
+/* Scale the 64-bit number u to an integer below n. */
 static tune_index below(tune_index n, uint64_t u)
 {
     return (n >> 64) * u + ((tune_index)(uint64_t)n * u >> 64);
 }
 
-/* Wilson 1927: the middle and the half width of the interval that the share lies in with 95 %. */
+/* Wilson 1927: middle and half width of the 95 % confidence interval of a share. */
 static int sample(struct tune_walk *w, double combinations, double *allowed, double *error)
 {
     const double n = SAMPLED, z = 1.959963984540054;
@@ -456,7 +459,7 @@ int tune_space_count_allowed(const struct tune_space *s, double *allowed, double
     if (!w)
         return -1;
     int status = combinations <= COUNTED ? count_all(w, allowed) : sample(w, combinations, allowed, error);
-    if (*allowed > 0) /* none of too many for a float is none */
+    if (*allowed > 0) /* 0 times infinity is 0 here */
         *allowed *= rest;
     if (*error > 0)
         *error *= rest;

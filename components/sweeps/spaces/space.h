@@ -32,7 +32,7 @@ extern "C" {
 struct tune_dimension {
     const char *name, *description; /* description: NULL if there is none */
     struct tune_domain domain;
-    const struct tune_node *at;     /* its place in the file */
+    const struct tune_node *at;     /* its node in the file */
 };
 
 struct tune_parameter {

@@ -1,13 +1,13 @@
-/* steps.h - a compiled expression, for the two files that make and run it (expression.c,
- * expression_value.c).
+/* steps.h - a compiled expression. Private to expression.c, which makes it, and expression_value.c,
+ * which runs it.
  *
  * Steps work on a stack of values. `a < b < c or d` is
  *
  *     0 NAME a   1 NAME b   2 CHAIN < 5   3 NAME c   4 COMPARE <   5 OR 7   6 NAME d
  *
- * CHAIN compares the two on top: if that holds, the right one stays for the next comparison, else
- * False takes their place and the rest is jumped over. OR and AND leave their operand and jump
- * where it decides, else drop it. */
+ * CHAIN compares the two top values. If the comparison is true, the right one stays for the next
+ * comparison. Otherwise False replaces both, and it jumps to the end. OR and AND jump and keep
+ * their operand if it decides the result; otherwise they drop it. */
 #ifndef TUNE_SPACES_STEPS_H
 #define TUNE_SPACES_STEPS_H
 
@@ -24,17 +24,18 @@ enum tune_function { TUNE_CALL_ABS, TUNE_CALL_LEN, TUNE_CALL_MAX, TUNE_CALL_MIN,
 struct tune_step {
     enum tune_step_kind kind;
     int which;               /* operator or function */
-    int n;                   /* a name's position, the count of items or arguments, where to jump */
-    struct tune_value value; /* a constant; a name, as a text */
+    int n;                   /* position of a name, number of items or arguments, or target of a
+                              * jump */
+    struct tune_value value; /* a constant, or a name as text */
 };
 
 struct tune_expression {
     struct tune_step steps[TUNE_EXPRESSION_NODES];
     int count;
-    struct tune_value items[TUNE_EXPRESSION_NODES]; /* of the lists that are constant */
+    struct tune_value items[TUNE_EXPRESSION_NODES]; /* items of constant lists */
     int items_used;
     const char *text, *where;
-    char pool[]; /* text, where, names and texts */
+    char pool[]; /* memory of text, where, names and texts */
 };
 
 #endif

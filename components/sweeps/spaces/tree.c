@@ -1,4 +1,4 @@
-/* tree.c - a document's tree from what its readers find. */
+/* tree.c - build a document's tree for its readers. */
 #include "core/array.h"
 #include "sweeps/spaces/tree.h"
 
@@ -69,7 +69,7 @@ int tune_tree_list(struct tune_tree *t, struct tune_node *node, size_t from)
 
 struct pair {
     const struct tune_node *key, *item;
-    size_t place; /* in the map; merged pairs come first */
+    size_t place; /* number in the map; merged pairs come first */
 };
 
 static int by_key(const void *a, const void *b)

@@ -110,7 +110,7 @@ bool tune_value_number(const struct tune_value *v, double *number)
     return true;
 }
 
-/* ---- texts beside others ---- */
+/* ---- texts that look like other values ---- */
 
 bool tune_value_read_as(const char *text, struct tune_value *value)
 {
@@ -165,7 +165,7 @@ struct tune_value *tune_values_copy(void *to, const struct tune_value *values, i
             items += all[i].list.count;
         }
     }
-    char *text = (char *)items; /* texts last: items are aligned */
+    char *text = (char *)items; /* texts last, because items need alignment */
     for (int i = 0; all && i < count; i++)
         if (all[i].type == TUNE_VALUE_TEXT) {
             all[i].text = strcpy(text, all[i].text);
@@ -178,7 +178,7 @@ struct tune_value *tune_values_copy(void *to, const struct tune_value *values, i
 
 struct writer {
     char *text;
-    size_t size, length; /* length: of all that was put, at most INT_MAX */
+    size_t size, length; /* length: of everything written, at most INT_MAX */
 };
 
 static void put_bytes(struct writer *w, const char *bytes, size_t n)
@@ -202,7 +202,7 @@ static int finish(struct writer *w)
     return (int)w->length;
 }
 
-/* One character of a text, which is UTF-8 (a byte that is none counts for itself), and its length. */
+/* Decode one UTF-8 character and its length. An invalid byte counts as one character. */
 static unsigned character(const char *text, int *length)
 {
     const unsigned char *s = (const unsigned char *)text;

@@ -1,9 +1,8 @@
-/* value.h - the values of dimensions, inputs and constants: None, boolean, whole number, float,
- * text, list.
+/* value.h - values of dimensions, inputs and constants: None, boolean, integer, float, text, list.
  *
- * Equality and spelling are Python's, because ids of entities are made of them and space files were
- * written for it. True == 1 == 1.0, str(1e16) is "1e+16", and a list shows its texts in quotes.
- * Texts and items belong to the value's maker: a document, a space, an arena. */
+ * Equality and spelling are those of Python, because ado's ids and space files depend on them. True
+ * == 1 == 1.0, str(1e16) is "1e+16", and a list shows its texts in quotes. Texts and items belong
+ * to a document, a space or an arena. */
 #ifndef TUNE_SPACES_VALUE_H
 #define TUNE_SPACES_VALUE_H
 
@@ -23,7 +22,7 @@ struct tune_value {
     enum tune_value_type type;
     union {
         bool boolean;
-        int64_t integer;  /* Python's have no limit; a larger one is an error when it is read */
+        int64_t integer;  /* Python's integers have no limit; here a larger one is a read error */
         double number;
         const char *text; /* UTF-8, no NUL within */
         struct {

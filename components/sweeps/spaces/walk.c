@@ -1,4 +1,4 @@
-/* walk.c - the wheels of a walk, and what is known of the constraints where they stand. */
+/* walk.c - turn the wheels of a walk, and remember which constraints hold. */
 #include "sweeps/spaces/walk.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ static void show(struct tune_walk *w, const struct wheel *wheel)
     tune_domain_value(&w->space->dimensions[wheel->dimension].domain, wheel->at, &w->values[wheel->dimension]);
 }
 
-/* Wheel k moved: what constraints used it is no longer known. */
+/* Wheel k moved: forget the results of constraints that use it. */
 static void forget(struct tune_walk *w, int k)
 {
     while (w->held > 0 && w->level[w->held - 1] >= k)

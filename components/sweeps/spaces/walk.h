@@ -1,11 +1,11 @@
-/* walk.h - entities of a grid one after another, like the wheels of a counter, constraints asked as
- * early as their dimensions stand.
+/* walk.h - take the entities of a grid in order, like the wheels of a counter. A constraint is
+ * checked as soon as its dimensions are set.
  *
- * A walk turns some of a space's dimensions, in an order of its own, the last one fastest; the
- * others stay where they were set. Constraint c is known to fail at the last wheel it and those
- * before it use: all entities that agree up to there are refused at once. Constraints are asked in
- * the order of the file, so that one may guard the next ("n > 0", "m % n == 0"). For space.c and
- * order.c only.
+ * A walk turns some dimensions of a space, in its own order, the last one fastest. The other
+ * dimensions stay as they were set. A failed constraint depends on the wheels up to its last one,
+ * so all entities with the same values there are skipped at once. Constraints are checked in the
+ * order of the file, so one may protect the next ("n > 0", "m % n == 0"). Private to space.c and
+ * order.c.
  *
  *     struct tune_walk *w = tune_walk_new(s, wheels, count);
  *     for (int turned = 0; turned >= 0;) {
@@ -21,26 +21,26 @@ struct tune_walk {
     const struct tune_space *space;
     int count;
     struct wheel {
-        int dimension;       /* where its value goes in values */
+        int dimension;       /* index of its value in values */
         tune_index at, size;
     } *wheels;               /* [count] */
-    /* [constraints] the wheel at which each can be told; -1: before any turns */
+    /* [constraints] the wheel that decides each one; -1: none, it is decided at the start */
     int *level;
-    /* so many of the constraints are known to hold where the walk stands */
+    /* number of constraints that hold at the current position */
     int held;
     struct tune_value *values; /* [space->count] */
 };
 
-/* tune_walk_new - over wheels[count], dimensions of a finite size; all start at their first value.
- * NULL: no memory. */
+/* tune_walk_new - a walk over wheels[count], which are finite dimensions. All start at their first
+ * value. NULL: no memory. */
 struct tune_walk *tune_walk_new(const struct tune_space *s, const int *wheels, int count);
 void tune_walk_free(struct tune_walk *w);
 
-/* tune_walk_set - set wheel k; those behind it stay.
- * tune_walk_turn - turn wheel k by one and those behind it to their start; the wheel that moved,
- * which is one before k where that came round, or -1: the walk is at its end.
- * tune_walk_allowed - 1; 0 and in *failed the wheel to turn next; -1: a constraint cannot be
- * evaluated. */
+/* tune_walk_set - set wheel k; the later wheels stay.
+ * tune_walk_turn - turn wheel k by one, and set the later wheels to their start. Returns the wheel
+ * that moved: k, or an earlier one if k was at its end; -1: the walk is over.
+ * tune_walk_allowed - 1: all constraints hold; 0: one fails, and *failed is the wheel to turn next;
+ * -1: one cannot be evaluated. */
 void tune_walk_set(struct tune_walk *w, int k, tune_index at);
 int tune_walk_turn(struct tune_walk *w, int k);
 int tune_walk_allowed(struct tune_walk *w, int *failed);

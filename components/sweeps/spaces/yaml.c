@@ -1,7 +1,8 @@
-/* yaml.c - libyaml's events as a document's tree.
+/* yaml.c - read libyaml's events into a document's tree.
  *
- * libyaml says what is a map, a list or a scalar, and where; what scalars mean is yaml_scalar.c's, and anchors, aliases,
- * merge keys and every limit are here. One event is held at a time; who fetched it deletes it. */
+ * libyaml finds maps, lists and scalars, and their positions. yaml_scalar.c finds the meaning of
+ * scalars. This file does anchors, aliases, merge keys and all limits. The function that fetches an
+ * event deletes it. */
 #include <search.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +11,12 @@
 #include "core/try.h"
 #include "sweeps/spaces/tree.h"
 
-/* An anchor: the node it names, and what an alias for it brings with it. */
+/* An anchor: its node, and what an alias of it adds. */
 struct anchor {
     const char *name;
     const struct tune_node *node;
     int64_t nodes;
-    int height; /* lists and maps within each other */
+    int height; /* depth of nested lists and maps */
     bool open;  /* its node is not complete yet */
     int line;
 };
@@ -25,7 +26,7 @@ struct reader {
     const char *text;
     size_t size;
     yaml_parser_t parser;
-    void *anchors; /* tsearch's, of struct anchor */
+    void *anchors; /* a tree of struct anchor, for tsearch */
 };
 
 /* The node made from an event and its nested events. */
@@ -59,7 +60,8 @@ static int syntax(const struct reader *r)
     const char *problem = p->problem ? p->problem : "no YAML", *context = p->context, *hint = "";
     if (p->error == YAML_MEMORY_ERROR)
         return no_memory(r);
-    if (p->error == YAML_READER_ERROR) { /* it gives a byte, not a place */
+    if (p->error == YAML_READER_ERROR) { /* libyaml gives a byte offset here, not a line and
+                                          * column */
         at.line = at.column = 0;
         for (size_t i = 0; i < p->problem_offset && i < r->size; i++) {
             at.line += r->text[i] == '\n';
@@ -88,10 +90,10 @@ static int by_name(const void *a, const void *b)
 
 static void keep(void *anchor)
 {
-    (void)anchor; /* the document's */
+    (void)anchor; /* text of the document */
 }
 
-/* Name node, which is not complete yet; *anchor NULL where there is nothing to name. */
+/* Record the anchor of a node that is not complete yet. *anchor NULL: the event has no anchor. */
 static int name_node(struct reader *r, const yaml_event_t *event, const yaml_char_t *name, const struct tune_node *node,
                      struct anchor **anchor)
 {
@@ -149,7 +151,8 @@ static struct tune_node *new_node(struct reader *r, enum tune_node_type type, co
 static const char *const tags[] = {"str", "int", "float", "bool", "null", "seq", "map"};
 enum { SCALAR_TAGS = 5, SEQ_TAG = 5, MAP_TAG, TAGS };
 
-/* "!!int" as "int" into *name, NULL: none. Those from first to before end may stand here. */
+/* Write the tag to *name: "int" for "!!int", NULL for none. Only tags from first up to end are
+ * allowed here. */
 static int tag_of(struct reader *r, const yaml_event_t *event, const yaml_char_t *tag, int first, int end, const char **name)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
@@ -185,7 +188,8 @@ static int scalar(struct reader *r, const yaml_event_t *event, struct made *made
     return 0;
 }
 
-/* The pairs of the maps that a << names, onto the tree's stack: of a list, those of its last map first. */
+/* Push the pairs of the maps that a << names onto the tree's stack; of a list, the last map comes
+ * first. */
 static int push_merged(struct reader *r, const struct tune_node *from)
 {
     const struct tune_node *const *maps = from->type == TUNE_NODE_LIST ? from->items : &from;
@@ -200,7 +204,7 @@ static int push_merged(struct reader *r, const struct tune_node *from)
     return 0;
 }
 
-/* A key must be a text; 1 if it is a << that merges. */
+/* Check that a key is a text. 1: it is a << that merges. */
 static int check_key(const struct reader *r, const yaml_event_t *event, const struct tune_node *key)
 {
     bool written = event->type == YAML_SCALAR_EVENT;
@@ -216,7 +220,7 @@ static int compose(struct reader *r, const yaml_event_t *event, int depth, struc
 
 /* A list or map whose members are being read. */
 struct open {
-    bool map, key, merging;         /* key: what comes next is one; merging: what comes next is merged in */
+    bool map, key, merging;         /* key: a key comes next; merging: the next value is merged */
     const struct tune_node *merged; /* NULL: nothing */
     int height;
 };
@@ -279,7 +283,7 @@ static int collection(struct reader *r, const yaml_event_t *event, int depth, st
     return 0;
 }
 
-/* Read the value that an event begins, inside depth lists and maps. */
+/* Read the value that begins with this event. depth: number of lists and maps around it. */
 static int compose(struct reader *r, const yaml_event_t *event, int depth, struct made *made)
 {
     switch (event->type) {
@@ -289,7 +293,7 @@ static int compose(struct reader *r, const yaml_event_t *event, int depth, struc
     }
 }
 
-/* The events around the one document there may be. */
+/* Read the events before and after the only document. */
 static int document(struct reader *r, const struct tune_node **root)
 {
     struct made made = {NULL, 0};

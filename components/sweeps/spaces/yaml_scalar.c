@@ -1,5 +1,6 @@
-/* yaml_scalar.c - what a plain scalar of YAML 1.1 means, as PyYAML's safe loader decides it: whether a text is a number, a
- * boolean, nothing or a time is read off its form alone. The forms, as regular expressions:
+/* yaml_scalar.c - find the meaning of a plain scalar of YAML 1.1, as PyYAML's safe loader does. The
+ * form of a text decides whether it is a number, a boolean, null or a time. The forms as regular
+ * expressions:
  *
  *     null   ~ | null | Null | NULL | (empty)
  *     bool   yes | no | true | false | on | off, each also Capitalized or in CAPITALS
@@ -8,8 +9,8 @@
  *            [-+]?[0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*     [-+]?\.(inf|Inf|INF)     \.(nan|NaN|NAN)
  *     time   YYYY-MM-DD, or a date and a time of day
  *
- * So 1e5, 0o17, 08 and -.5 are texts. Parts with ':' between them count sixty each: 1:30 is 90. A date alone stays a text;
- * one with a time of day is refused, because nobody here means a moment by it. */
+ * So 1e5, 0o17, 08 and -.5 are texts. In numbers with ':' each part counts sixty of the next: 1:30
+ * is 90. A date stays a text. A date with a time of day is refused, because it has no use here. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 
 #define DIGITS "0123456789"
 
-/* text is one of count words. */
+/* True if text is one of count words. */
 static bool among(const char *text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -40,7 +41,7 @@ static bool digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Behind (:[0-5]?[0-9])+, or NULL. */
+/* Skip (:[0-5]?[0-9])+. Returns its end, or NULL. */
 static const char *after_sixties(const char *s)
 {
     if (*s != ':')
@@ -72,7 +73,7 @@ static bool is_int(const char *s)
     return s && !*s;
 }
 
-/* ([eE][-+][0-9]+)? and the end. */
+/* True if ([eE][-+][0-9]+)? and then the end follow. */
 static bool exponent_and_end(const char *s)
 {
     if (*s == 'e' || *s == 'E')
@@ -96,7 +97,7 @@ static bool is_float(const char *text)
     return s && *s == '.' && !s[1 + strspn(s + 1, DIGITS "_")];
 }
 
-/* Behind least to most digits, or NULL; NULL stays NULL. */
+/* Skip `least` to `most` digits. Returns their end, or NULL; NULL stays NULL. */
 static const char *after_digits(const char *s, size_t least, size_t most)
 {
     size_t n = s ? strspn(s, DIGITS) : 0;
@@ -184,7 +185,7 @@ static int real(struct tune_tree *t, struct tune_node *node, const char *text)
     for (; *s; s++)
         if (*s != '_')
             *to++ = *s;
-    for (; to > plain; to--) /* parts between ':', from the last, as PyYAML adds them up */
+    for (; to > plain; to--) /* add the parts between ':' from the last one, like PyYAML */
         if (to[-1] == ':') {
             sum += strtod(to, NULL) * base;
             base *= 60;

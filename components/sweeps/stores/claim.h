@@ -1,4 +1,4 @@
-/* claim.h - who does what right now: one file per piece of work, made with O_EXCL. So two processes
+/* claim.h - claims on work: one file for each piece of work, made with O_EXCL. So two processes
  * that share an operation never do the same work. Operations do not see each other's claims;
  * tune_store_hold is for those.
  *
@@ -25,8 +25,8 @@ struct tune_claim {
 /* tune_claim_take - claim the work called name, which has no '~'. The folder is made if needed. 1:
  * it is ours. 0: a living process has it, or it is done; who[size] says which ("pid 71 on host",
  * "done"). -1 with an error.
- * tune_claim_alive - whether a living process holds a claim whose name begins so: 1, 0, or -1 with
- * an error.
+ * tune_claim_alive - whether a living process holds a claim whose name begins with `prefix`: 1, 0,
+ * or -1 with an error.
  * tune_claim_renew - renew a claim, at least every TUNE_CLAIM_S / 3. -1 with an error also if it
  * was taken over.
  * tune_claim_done - leave the claim as done; nobody takes it again.
