@@ -2,13 +2,9 @@
  *
  *     build/finetune_dpo --model models/SmolLM2-135M --dataset pairs.jsonl --output runs/first
  *
- * Adapters are trained, and the frozen model below them is the reference. With --lora-r 0 all
- * weights are trained; then the reference's log-probabilities are computed first and kept in a file.
- *
- * This file is the recipe: copy it (cp recipes/finetune_dpo.c recipes/mine.c), change any line,
- * make build/mine. To add a flag, add a field to `my` and a row to my_options. To report a number,
- * add a row to my_properties and set it with tune_logger_property. Where a call fails, GET and MUST
- * print its error and end the program. */
+ * It trains adapters, and the frozen model below them is the reference. With --lora-r 0 it trains
+ * all weights. It then computes the reference's log-probabilities first and keeps them in a file.
+ * finetune_full.c says how to copy and change a recipe. */
 #include "flags/program.h"
 #include "tune.h"
 
@@ -28,29 +24,6 @@ static const struct tune_property my_properties[] = {
     TUNE_LORA_PROPERTIES,
     {0},
 };
-
-/* The loss of pairs for an evaluation. */
-struct judge {
-    const struct tune_flags *flags;
-    struct tune_model *model;
-    struct tune_loss *loss;
-    struct tune_reference *reference;
-};
-
-/* Log p of each row's answer by the reference and by the model; no gradient. */
-static int evaluate(void *context, const struct tune_batch *batch, struct tune_evaluation *sums)
-{
-    const struct judge *j = context;
-    struct tune_tensor *hidden;
-    struct tune_preference_sums pairs = {0};
-    double theirs[batch->B], ours[batch->B];
-    if (tune_reference_log_probs(j->reference, batch, theirs) < 0 ||
-        tune_model_infer(j->model, batch, &hidden) < 0 ||
-        tune_loss_row_log_probs(j->loss, hidden, batch, ours) < 0 ||
-        tune_preference_batch(&j->flags->preference, batch, ours, theirs, NULL, NULL, &pairs) < 0)
-        return -1;
-    return tune_rewards_evaluated(&pairs, sums);
-}
 
 int main(int argc, char **argv)
 {
@@ -78,8 +51,8 @@ int main(int argc, char **argv)
     MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */
     MUST(tune_evaluator_note(eval, log)); /* the same for the rows it evaluates on */
     struct tune_reference *reference = GET(tune_get_reference(flags, model, loss, data, eval, log));
-    struct judge judge = {flags, model, loss, reference};
-    tune_evaluator_by(eval, evaluate, &judge);
+    tune_evaluator_by(eval, tune_rewards_evaluate,
+                      &(struct tune_rewards){&flags->preference, model, loss, reference});
 
     struct tune_progress at = {0}; /* where the run stands: steps, rows, tokens, evaluations */
     int batches;

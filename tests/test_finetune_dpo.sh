@@ -5,7 +5,6 @@
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 dpo=$BUILD/finetune_dpo
-is "at most 160 lines" test "$(wc -l <recipes/finetune_dpo.c)" -le 160
 sed 's/^{"text": "//; s/[."\\].*//' datasets/stories.jsonl | awk 'length > 40 {
     half = int(length($0) / 2)
     printf "{\"prompt\": \"%s\", \"chosen\": \"%s\", \"rejected\": \" No, no, no\"}\n", substr($0, 1, half), substr($0, half + 1)

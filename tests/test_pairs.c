@@ -79,6 +79,9 @@ static void formats(void **state)
         {LISTS("\"prompt\":[" SAYS("user", "1") "," SAYS("assistant", "2") "," SAYS("user", "3") "],",
                SAYS("assistant", "4") "," SAYS("user", "5") "," SAYS("assistant", "6"), SAYS("assistant", "7")), "preference",
          "u:1\na:2$\nu:3\na:[4$\nu:5\na:6$\n]/u:1\na:2$\nu:3\na:[7$\n]", true},
+        {LISTS("", SAYS("user", "1") "," SAYS("assistant", "2") "," SAYS("user", "3") "," SAYS("assistant", "4"),
+               SAYS("user", "1") "," SAYS("assistant", "2") "," SAYS("user", "3") "," SAYS("assistant", "5")), "preference",
+         "u:1\na:2$\nu:3\na:[4$\n]/u:1\na:2$\nu:3\na:[5$\n]", true},
         {"{\"conversations\":[{\"from\":\"human\",\"value\":\"Hi\"}],\"chosen\":{\"from\":\"gpt\",\"value\":\"Yes\"},"
          "\"rejected\":{\"from\":\"gpt\",\"value\":\"No\"}}\n", "sharegpt-preference", "u:Hi\na:[Yes$\n]/u:Hi\na:[No$\n]", true},
     };

@@ -112,8 +112,8 @@ static inline int64_t *tune_loader_place(const struct tune_loader *load, int64_t
 
 /* tune_loader_order - the row at this place of this epoch.
  * tune_loader_step_on - move w to the next step.
- * tune_loader_fits - 0, or -1 with an error: the row is too long for the loader, or a pair where
- * none is expected, or the other way round. */
+ * tune_loader_fits - 0, or -1 with an error: the row is too long for the loader, or its `pairs`
+ * differs from the row. */
 int64_t tune_loader_order(const struct tune_loader *load, int64_t epoch, int64_t place);
 void tune_loader_step_on(struct tune_loader *load, struct tune_walk *w);
 int tune_loader_fits(const struct tune_loader *load, int64_t row, const struct tune_example *x);

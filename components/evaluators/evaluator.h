@@ -1,5 +1,5 @@
 /* evaluator.h - the loss on rows that are not trained on: the sum of -log p over all labels,
- * divided by their number; or a loss of your own (tune_evaluator_by).
+ * divided by their number. A recipe may evaluate another loss (tune_evaluator_by).
  *
  * It also does early stopping. A loss counts as an improvement if it is lower than the last
  * improvement by more than min_delta. `patience` evaluations in a row without one end the run. The
@@ -43,8 +43,9 @@ struct tune_evaluation {
     } metric[TUNE_EVAL_METRICS];
 };
 
-/* tune_evaluator_by - evaluate with a function of your own: it adds one batch to the sums. It
- * returns 0, or -1 after tune_error_set. context is passed to it.
+/* tune_evaluate - a function of your own that adds one batch to the sums. It returns 0, or -1 after
+ * tune_error_set.
+ * tune_evaluator_by - evaluate with that function; context is passed to it.
  * tune_evaluation_add - add to the sum of that name. The names are the same for every batch. -1
  * with an error: more than TUNE_EVAL_METRICS names.
  * tune_evaluator_each - call each for every batch of the rows, until a signal arrives. Nothing is
@@ -60,9 +61,9 @@ int tune_evaluator_each(struct tune_evaluator *e,
  * before the run. -1 with an error that names the row. */
 int tune_evaluator_check(struct tune_evaluator *e);
 
-/* tune_evaluator_loss - evaluate; *loss is in nats per label, or what tune_evaluator_by makes it. -1 with an error: no label in any
- * row, a bad row, or a loss that is not finite. Above 0: a signal arrived, and *loss is
- * unchanged. */
+/* tune_evaluator_loss - evaluate; *loss is in nats per label, or the loss of tune_evaluator_by. -1
+ * with an error: no label in any row, a bad row, or a loss that is not finite. Above 0: a signal
+ * arrived, and *loss is unchanged. */
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
 
 /* tune_evaluator_run - evaluate, set the evaluation fields of at (eval_loss to early_stop), and log

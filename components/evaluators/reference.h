@@ -64,8 +64,8 @@ int tune_reference_save(struct tune_reference *r);
 int tune_reference_log_probs(struct tune_reference *r, const struct tune_batch *batch,
                              double *sums);
 
-/* tune_get_reference - the reference that the loss of pairs needs. It computes what a file lacks now: the
- * rows of the first epoch of data that the run plans, and those of eval. Call it before
+/* tune_get_reference - the reference that the loss of pairs needs. It computes now what a file
+ * lacks: the rows of the first epoch of data that the run plans, and those of eval. Call it before
  * tune_checkpoint_resume, which brings other weights. A signal ends it early; then tune_loader_more
  * ends the run before its first step. */
 struct tune_reference *tune_get_reference(const struct tune_flags *flags,

@@ -34,12 +34,20 @@ int tune_rewards_log(const struct tune_preference_sums *pairs, struct tune_logge
     return 0;
 }
 
-int tune_rewards_evaluated(const struct tune_preference_sums *pairs, struct tune_evaluation *sums)
+int tune_rewards_evaluate(void *rewards, const struct tune_batch *batch, struct tune_evaluation *sums)
 {
+    const struct tune_rewards *r = rewards;
+    struct tune_tensor *hidden;
+    struct tune_preference_sums pairs = {0};
     struct number n[NUMBERS];
-    numbers_of(pairs, n);
-    sums->loss += pairs->loss;
-    sums->count += pairs->pairs;
+    double theirs[batch->B], ours[batch->B];
+    TRY(tune_reference_log_probs(r->reference, batch, theirs));
+    TRY(tune_model_infer(r->model, batch, &hidden));
+    TRY(tune_loss_row_log_probs(r->loss, hidden, batch, ours));
+    TRY(tune_preference_batch(r->options, batch, ours, theirs, NULL, NULL, &pairs));
+    numbers_of(&pairs, n);
+    sums->loss += pairs.loss;
+    sums->count += pairs.pairs;
     for (int i = 0; i < NUMBERS; i++)
         TRY(tune_evaluation_add(sums, n[i].name, n[i].sum));
     return 0;

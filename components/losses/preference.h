@@ -7,13 +7,12 @@
  *     rejected score  = the same for the rejected answer
  *     margin          = chosen score - rejected score
  *
- * | loss    | of one pair; s is log sigmoid                                   | reference |
- * |---------|-----------------------------------------------------------------|-----------|
- * | sigmoid | -s(beta margin): DPO                                            | yes       |
- * | hinge   | max(0, 1 - beta margin): SLiC                                   | yes       |
- * | ipo     | (margin per token - 1 / (2 beta))^2                             | yes       |
- * | simpo   | -s(beta (chosen - rejected log p per token) - gamma)            | no        |
- * | orpo    | -(chosen log p per token) - beta s(log of the odds' ratio)      | no        |
+ *     loss       of one pair; s is log sigmoid
+ *     sigmoid    -s(beta margin)                                  DPO
+ *     hinge      max(0, 1 - beta margin)                          SLiC
+ *     ipo        (margin per token - 1 / (2 beta))^2
+ *     simpo      -s(beta (chosen - rejected log p per token) - gamma)        without reference
+ *     orpo       -(chosen log p per token) - beta s(log of the odds' ratio)  without reference
  *
  * With label_smoothing e, sigmoid and simpo become -(1 - e) s(x) - e s(-x). With length_normalize,
  * sigmoid and hinge take scores per token too. The other three always do.
