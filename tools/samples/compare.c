@@ -58,23 +58,15 @@ static struct {
 
 static int read_operation(struct side *s)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_UID)->name};
     struct tune_operation_record record;
     const struct tune_cell *cells;
-    int more = -1;
+    int more;
     TRY(tune_operation_record_read(s->store, s->text, &record));
     tune_operation_record_free(&record);
-    struct tune_scan *scan = tune_scan_open(s->store, TUNE_STORE_REQUESTS, names, 2);
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
-        uint8_t uid[16];
-        if (strcmp(cells[0].text, s->text) || cells[1].absent)
-            continue;
-        tune_uid_read(uid, cells[1].text);
-        if (tune_uids_add(&s->uids, uid, 0) < 0) {
-            more = -1;
+    struct tune_scan *scan = TUNE_SCAN(s->store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_UID);
+    while ((more = tune_scan_next(scan, &cells)) == 1)
+        if (!strcmp(cells[0].text, s->text) && !cells[1].absent && (more = tune_uids_add_text(&s->uids, cells[1].text)) < 0)
             break;
-        }
-    }
     tune_scan_free(scan);
     tune_uids_sort(&s->uids);
     return more;
@@ -161,23 +153,13 @@ static int add_row(int side, int table, const struct samples_table *t, const str
     return 0;
 }
 
-static bool has_table(struct tune_store *s, const char *name)
-{
-    int count;
-    const char *const *names = tune_store_tables(s, &count);
-    for (int i = 0; names && i < count; i++)
-        if (!strcmp(names[i], name))
-            return true;
-    return false;
-}
-
 /* Rows of the table that are of either side; of one store both are looked for in one pass. */
 static int read_table(int from, int to, int table)
 {
     struct samples_table t;
     const struct tune_cell *cells;
     struct tune_store *store = compare.sides[from].store;
-    if (!has_table(store, compare.tables[table]))
+    if (!tune_store_has(store, compare.tables[table]))
         return 0;
     int more = samples_table_open(&t, store, compare.tables[table], my.where);
     while (more >= 0 && (more = samples_table_next(&t, &cells)) == 1) {
@@ -210,7 +192,7 @@ static int read_rows(void)
     for (int s = 0; s < 2; s++) {
         const char *const *names = tune_store_tables(compare.sides[s].store, &counts[s]);
         for (int i = 0; i < counts[s]; i++)
-            if (s == 0 || !has_table(compare.sides[0].store, names[i]))
+            if (s == 0 || !tune_store_has(compare.sides[0].store, names[i]))
                 compare.tables[compare.table_count++] = names[i];
     }
     for (int t = 0; t < compare.table_count; t++) {
@@ -418,7 +400,7 @@ static int check_properties(void)
     for (int t = 0; t < compare.table_count; t++)
         for (int s = 0; s < 2; s++) {
             int n = 0;
-            bool there = has_table(compare.sides[s].store, compare.tables[t]);
+            bool there = tune_store_has(compare.sides[s].store, compare.tables[t]);
             const struct tune_column *c = there ? tune_store_columns(compare.sides[s].store, compare.tables[t], &n) : NULL;
             for (int i = 0; c && i < n && count < 4096; i++)
                 if (c[i].role == TUNE_COLUMN_TARGET)

@@ -157,20 +157,18 @@ static int find_parts(const char *const *tables, int count, enum tune_key key, c
 /* Likewise, where the identifier is only in requests: another space's rows answered them. */
 static int find_requested(const char *const *tables, int count)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_ENTITY)->name, tune_request_column(TUNE_REQUEST_UID)->name};
     const struct tune_cell *cells;
-    int more = -1, found = 0;
+    int more;
     char uid[64];
-    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 2);
-    while (scan && !found && (more = tune_scan_next(scan, &cells)) == 1)
+    struct tune_scan *scan = TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_ENTITY, TUNE_REQUEST_UID);
+    while ((more = tune_scan_next(scan, &cells)) == 1)
         if (!strcmp(cells[0].text, page.id)) {
             snprintf(uid, sizeof uid, "%s", cells[1].text);
-            more = found = find_parts(tables, count, TUNE_KEY_UID, uid);
-            if (more < 0)
+            if ((more = find_parts(tables, count, TUNE_KEY_UID, uid)) != 0)
                 break;
         }
     tune_scan_free(scan);
-    return more < 0 ? -1 : found;
+    return more;
 }
 
 /* The text is made of the page's properties, in whatever order. */
@@ -198,20 +196,13 @@ static bool is_rearranged(const char *text)
 
 static int read_asked(void)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_ENTITY)->name, tune_request_column(TUNE_REQUEST_UID)->name};
     const struct tune_cell *cells;
-    int more = -1;
-    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 2);
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
-        uint8_t uid[16];
-        if (cells[1].absent || (strcmp(cells[0].text, page.id) && !is_rearranged(cells[0].text)))
-            continue;
-        tune_uid_read(uid, cells[1].text);
-        if (tune_uids_add(&page.asked, uid, 0) < 0) {
-            more = -1;
+    int more;
+    struct tune_scan *scan = TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_ENTITY, TUNE_REQUEST_UID);
+    while ((more = tune_scan_next(scan, &cells)) == 1)
+        if (!cells[1].absent && (!strcmp(cells[0].text, page.id) || is_rearranged(cells[0].text)) &&
+            (more = tune_uids_add_text(&page.asked, cells[1].text)) < 0)
             break;
-        }
-    }
     tune_scan_free(scan);
     tune_uids_sort(&page.asked);
     return more;
@@ -422,10 +413,9 @@ static int no_such_entity(const char *const *tables, int count)
     char nearest[TUNE_STORE_TEXT_MAX + 1] = "";
     int best = 1 << 30;
     for (int k = 0; k < count; k++) {
-        const char *name = tune_key_column(TUNE_KEY_ENTITY)->name;
         const struct tune_cell *cells;
-        struct tune_scan *scan = tune_scan_open(samples.store, tables[k], &name, 1);
-        for (int rows = 0; scan && rows < 10000 && tune_scan_next(scan, &cells) == 1; rows++) {
+        struct tune_scan *scan = TUNE_SCAN(samples.store, tables[k], TUNE_KEY_ENTITY);
+        for (int rows = 0; rows < 10000 && tune_scan_next(scan, &cells) == 1; rows++) {
             int distance = best;
             if (cells[0].absent || !strcmp(cells[0].text, nearest))
                 continue;

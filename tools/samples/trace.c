@@ -87,18 +87,13 @@ static int in_order(const void *a, const void *b)
 
 static int read_requests(const char *operation)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_INDEX)->name,
-                           tune_request_column(TUNE_REQUEST_TIME)->name, tune_request_column(TUNE_REQUEST_UID)->name};
     const struct tune_cell *cells;
     int more;
-    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 4);
-    if (!scan)
-        return -1;
+    struct tune_scan *scan = TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_INDEX,
+                                       TUNE_REQUEST_TIME, TUNE_REQUEST_UID);
     while ((more = tune_scan_next(scan, &cells)) == 1)
-        if (!strcmp(cells[0].text, operation) && add_request(cells, tune_scan_place(scan)) < 0) {
-            more = -1;
+        if (!strcmp(cells[0].text, operation) && (more = add_request(cells, tune_scan_place(scan))) < 0)
             break;
-        }
     tune_scan_free(scan);
     if (trace.count > 0)
         qsort(trace.all, (size_t)trace.count, sizeof *trace.all, in_order);
@@ -132,12 +127,9 @@ static int index_uids(void)
 /* Find the columns with results. */
 static int find_results(int table)
 {
-    const char *name = tune_key_column(TUNE_KEY_UID)->name;
     const struct tune_cell *cells;
     int more;
-    struct tune_scan *scan = tune_scan_open(samples.store, trace.tables[table], &name, 1);
-    if (!scan)
-        return -1;
+    struct tune_scan *scan = TUNE_SCAN(samples.store, trace.tables[table], TUNE_KEY_UID);
     while ((more = tune_scan_next(scan, &cells)) == 1) {
         uint8_t uid[16];
         tune_uid_read(uid, cells[0].text);
@@ -156,7 +148,6 @@ static int find_results(int table)
 static int read_cells(const struct request *r, struct tune_scan *requests, struct tune_cell all[COLUMNS])
 {
     static const int from[] = {INDEX, EXPERIMENT, ENTITY, TYPE, UID, STATUS, TIME};
-    static const char *names[2];
     const struct tune_cell *cells;
     TRY(tune_scan_at(requests, r->place, &cells));
     for (int i = 0; i < 7; i++)
@@ -166,10 +157,8 @@ static int read_cells(const struct request *r, struct tune_scan *requests, struc
     all[VALID] = (struct tune_cell){.text = strcmp(all[STATUS].text, "valid") ? "False" : "True"};
     if (r->table < 0)
         return 0;
-    names[0] = tune_key_column(TUNE_KEY_SECONDS)->name;
-    names[1] = tune_key_column(TUNE_KEY_REASON)->name;
     struct tune_scan **scan = &trace.scans[r->table];
-    if (!*scan && !(*scan = tune_scan_open(samples.store, trace.tables[r->table], names, 2)))
+    if (!*scan && !(*scan = TUNE_SCAN(samples.store, trace.tables[r->table], TUNE_KEY_SECONDS, TUNE_KEY_REASON)))
         return -1;
     TRY(tune_scan_at(*scan, r->result, &cells));
     all[SECONDS] = cells[0];
@@ -203,12 +192,9 @@ static int put_request(const struct tune_cell *all)
 
 static int put_requests(const struct condition *conditions, int count)
 {
-    const char *names[7];
-    static const enum tune_request_key keys[] = {TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY,
-                                                 TUNE_REQUEST_TYPE, TUNE_REQUEST_UID, TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME};
-    for (int i = 0; i < 7; i++)
-        names[i] = tune_request_column(keys[i])->name;
-    struct tune_scan *requests = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 7);
+    struct tune_scan *requests =
+        TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY,
+                  TUNE_REQUEST_TYPE, TUNE_REQUEST_UID, TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME);
     int code = requests ? samples_begin(SAMPLES_TABLE, headings, COLUMNS) : -1;
     for (int64_t i = 0; i < trace.count && code == 0 && (my.limit == 0 || samples_rows() < my.limit); i++) {
         struct tune_cell all[COLUMNS];

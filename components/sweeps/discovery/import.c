@@ -420,17 +420,14 @@ static int pass(struct line *n)
 static int read_uids(struct line *n)
 {
     int tables, more = 0;
-    const char *const *names = tune_store_tables(n->m->i->store, &tables), *name = tune_key_column(TUNE_KEY_UID)->name;
+    const char *const *names = tune_store_tables(n->m->i->store, &tables);
     TRY(names ? 0 : -1);
     for (int t = 0; t < tables && more == 0; t++) {
         const struct tune_cell *cells;
-        struct tune_scan *scan = tune_scan_open(n->m->i->store, names[t], &name, 1);
-        TRY(scan ? 0 : -1);
-        while (more >= 0 && (more = tune_scan_next(scan, &cells)) == 1) {
-            uint8_t uid[16];
-            tune_uid_read(uid, cells[0].text);
-            more = tune_uids_add(&n->there, uid, 0) < 0 ? -1 : 1;
-        }
+        struct tune_scan *scan = TUNE_SCAN(n->m->i->store, names[t], TUNE_KEY_UID);
+        while ((more = tune_scan_next(scan, &cells)) == 1)
+            if ((more = tune_uids_add_text(&n->there, cells[0].text)) < 0)
+                break;
         tune_scan_free(scan);
     }
     tune_uids_sort(&n->there);

@@ -259,16 +259,6 @@ static int take_row(struct tune_known *k, int protocol, const struct tune_cell *
     return put_answer(k, key, protocol, &origin, &row);
 }
 
-static bool has_table(struct tune_known *k, const char *name)
-{
-    int count;
-    const char *const *names = tune_store_tables(k->store, &count);
-    for (int i = 0; names && i < count; i++)
-        if (!strcmp(names[i], name))
-            return true;
-    return false;
-}
-
 /* The experiment's rows, once though several protocols may be of it. */
 static int read_rows(struct tune_known *k, int protocol)
 {
@@ -278,7 +268,7 @@ static int read_rows(struct tune_known *k, int protocol)
     for (int i = 0; i < protocol; i++)
         if (k->protocols[i].experiment == e)
             return 0;
-    if (!has_table(k, e->name))
+    if (!tune_store_has(k->store, e->name))
         return 0;
     const char **names = calloc((size_t)(SCANNED_KEYS + e->input_count), sizeof *names);
     if (!names)
@@ -289,8 +279,6 @@ static int read_rows(struct tune_known *k, int protocol)
         names[SCANNED_KEYS + i] = e->names[i];
     struct tune_scan *scan = tune_scan_open(k->store, e->name, names, SCANNED_KEYS + e->input_count);
     free(names);
-    if (!scan)
-        return -1;
     while ((more = tune_scan_next(scan, &cells)) == 1)
         if ((more = take_row(k, protocol, cells)) < 0)
             break;
@@ -301,26 +289,20 @@ static int read_rows(struct tune_known *k, int protocol)
 /* Before the rows: the finished ones are looked up while those are read. */
 static int read_requests(struct tune_known *k)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_TYPE)->name,
-                           tune_request_column(TUNE_REQUEST_UID)->name,       tune_request_column(TUNE_REQUEST_EXPERIMENT)->name,
-                           tune_request_column(TUNE_REQUEST_ENTITY)->name};
     const struct tune_cell *cells;
     int more;
     k->finished.count = 0;
     if (!*k->operation)
         return 0;
-    struct tune_scan *scan = tune_scan_open(k->store, TUNE_STORE_REQUESTS, names, 5);
-    if (!scan)
-        return -1;
+    struct tune_scan *scan = TUNE_SCAN(k->store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_TYPE, TUNE_REQUEST_UID,
+                                       TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY);
     while ((more = tune_scan_next(scan, &cells)) == 1) {
-        uint8_t uid[16];
         uint64_t entity = tune_entity_hash(cells[4].text, strlen(cells[4].text));
         if (strcmp(cells[0].text, k->operation))
             continue;
-        tune_uid_read(uid, cells[2].text);
         if (answer(k, asked_key(entity)) < 0 ||
             (!strcmp(cells[1].text, "replayed") && answer(k, replay_key(entity, cells[3].text)) < 0) ||
-            (!strcmp(cells[1].text, "measured") && tune_uids_add(&k->finished, uid, 0) < 0)) {
+            (!strcmp(cells[1].text, "measured") && tune_uids_add_text(&k->finished, cells[2].text) < 0)) {
             more = -1;
             break;
         }

@@ -391,8 +391,6 @@ static int scan_rows(struct table *t)
         names[KEYS + e->input_count + i] = t->r->columns[i];
     struct tune_scan *scan = tune_scan_open(t->r->store, e->name, names, all);
     free(names);
-    if (!scan)
-        return -1;
     while ((more = tune_scan_next(scan, &cells)) == 1)
         if ((more = take_row(t, cells, tune_scan_place(scan))) < 0)
             break;
@@ -421,18 +419,14 @@ static int read_experiment(struct reading *r, const struct tune_experiment *e, b
 static int read_all(struct reading *r)
 {
     int tables;
-    const char *const *names = tune_store_tables(r->store, &tables);
-    if (!names)
-        return -1;
+    TRY(tune_store_tables(r->store, &tables) ? 0 : -1);
     for (int pass = 0; pass < 2; pass++) /* first the rows that name their entities */
         for (int p = 0; p < r->count; p++) {
             const struct tune_experiment *e = r->protocols[p].experiment;
-            bool again = false, there = false;
+            bool again = false;
             for (int i = 0; i < p; i++)
                 again = again || r->protocols[i].experiment == e;
-            for (int i = 0; i < tables; i++)
-                there = there || !strcmp(names[i], e->name);
-            if (!again && there)
+            if (!again && tune_store_has(r->store, e->name))
                 TRY(read_experiment(r, e, pass == 1));
         }
     return 0;

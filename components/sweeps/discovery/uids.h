@@ -25,13 +25,14 @@ struct tune_uids {
 
 /* tune_uid_read - text's 32 hexadecimal digits into bytes; what is none counts as 0. tune_uid_text
  * - and back.
- * tune_uids_add - one more; -1: no memory. tune_uids_sort - before tune_uids_has is asked, when all
- * are there.
+ * tune_uids_add - one more; -1: no memory. tune_uids_add_text - the same from hexadecimal digits.
+ * tune_uids_sort - before tune_uids_has is asked, when all are there.
  * tune_uids_has - it is in the set, with whatever number. tune_uids_has_with - with that number.
  * tune_uids_first - it is, and *with is the lowest number. */
 void tune_uid_read(uint8_t bytes[16], const char *text);
 void tune_uid_text(char text[33], const uint8_t bytes[16]);
 int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with);
+int tune_uids_add_text(struct tune_uids *u, const char *text);
 void tune_uids_sort(struct tune_uids *u);
 bool tune_uids_has(const struct tune_uids *u, const uint8_t bytes[16]);
 bool tune_uids_first(const struct tune_uids *u, const uint8_t bytes[16], uint64_t *with);

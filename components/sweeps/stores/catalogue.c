@@ -215,6 +215,11 @@ const char *const *tune_store_tables(struct tune_store *s, int *count)
     return s->names;
 }
 
+bool tune_store_has(struct tune_store *s, const char *experiment)
+{
+    return tune_store_catalogue(s, NULL, NULL) == 0 && tune_store_find_union(s, experiment);
+}
+
 int tune_store_agrees(struct tune_store *s, const char *experiment, const struct tune_column *columns, int count)
 {
     TRY(tune_store_catalogue(s, NULL, NULL));

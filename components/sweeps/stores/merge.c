@@ -96,12 +96,10 @@ static struct tune_scan *scan_all(struct tune_store *s, const char *experiment, 
 /* A pass over the columns that every row has, in their order. */
 static struct tune_scan *scan_keys(struct tune_store *s, const char *experiment)
 {
-    const char *names[TUNE_KEYS];
-    bool requests = !strcmp(experiment, TUNE_STORE_REQUESTS);
-    int count = requests ? TUNE_REQUEST_KEYS : TUNE_KEYS;
-    for (int i = 0; i < count; i++)
-        names[i] = requests ? tune_request_column((enum tune_request_key)i)->name : tune_key_column((enum tune_key)i)->name;
-    return tune_scan_open(s, experiment, names, count);
+    int keys[TUNE_KEYS];
+    for (int i = 0; i < TUNE_KEYS; i++)
+        keys[i] = i;
+    return tune_scan_keys(s, experiment, keys, strcmp(experiment, TUNE_STORE_REQUESTS) ? TUNE_KEYS : TUNE_REQUEST_KEYS);
 }
 
 /* ---- merge ---- */
@@ -115,13 +113,10 @@ static int collect(struct tune_store *s, struct marks *uids, struct marks *reque
     for (int i = -1; i < count && more == 0; i++) {
         const struct tune_cell *cells;
         struct tune_scan *scan = scan_keys(s, i < 0 ? TUNE_STORE_REQUESTS : tables[i]);
-        more = scan ? 0 : -1;
-        while (scan && (more = tune_scan_next(scan, &cells)) == 1)
-            if ((i < 0 ? add_mark(requests, mark_of_cells(cells, TUNE_REQUEST_KEYS))
-                       : add_mark(uids, mark_of(cells[TUNE_KEY_UID].text, strlen(cells[TUNE_KEY_UID].text)))) < 0) {
-                more = -1;
+        while ((more = tune_scan_next(scan, &cells)) == 1)
+            if ((more = i < 0 ? add_mark(requests, mark_of_cells(cells, TUNE_REQUEST_KEYS))
+                              : add_mark(uids, mark_of(cells[TUNE_KEY_UID].text, strlen(cells[TUNE_KEY_UID].text)))) < 0)
                 break;
-            }
         tune_scan_free(scan);
     }
     return more;
@@ -193,8 +188,8 @@ static int merge_requests(struct tune_store *into, struct tune_store *from, stru
 {
     const struct tune_cell *cells;
     struct tune_scan *scan = scan_keys(from, TUNE_STORE_REQUESTS);
-    int more = scan ? 0 : -1;
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+    int more;
+    while ((more = tune_scan_next(scan, &cells)) == 1) {
         int fresh = add_mark(requests, mark_of_cells(cells, TUNE_REQUEST_KEYS));
         if (fresh < 0 || (fresh && tune_store_request(into, cells) < 0)) {
             more = -1;
@@ -355,12 +350,12 @@ typedef int row_check(struct check *c, const struct tune_scan *scan, const char 
 
 static int check_table(struct check *c, const char *table, row_check *check_row)
 {
-    int count, more = -1;
+    int count, more;
     const struct tune_cell *cells;
     const struct tune_column *columns = tune_store_columns(c->store, table, &count);
     struct tune_scan *scan = columns ? scan_all(c->store, table, &count) : NULL;
-    while (scan && (more = tune_scan_next(scan, &cells)) != 0) {
-        if (more < 0 && tune_error_kind() == TUNE_ERROR_CANNOT)
+    while ((more = tune_scan_next(scan, &cells)) != 0) {
+        if (!scan || (more < 0 && tune_error_kind() == TUNE_ERROR_CANNOT))
             break;
         if (more < 0) { /* a broken file; the pass goes on with the next */
             char path[TUNE_PATH_MAX];
@@ -369,10 +364,8 @@ static int check_table(struct check *c, const char *table, row_check *check_row)
             continue;
         }
         check_texts(c, scan, table, columns, cells, count);
-        if (check_row(c, scan, table, cells) < 0) {
-            more = -1;
+        if ((more = check_row(c, scan, table, cells)) < 0)
             break;
-        }
     }
     tune_scan_free(scan);
     return more;

@@ -206,6 +206,15 @@ struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment, c
     return NULL;
 }
 
+struct tune_scan *tune_scan_keys(struct tune_store *s, const char *experiment, const int *keys, int count)
+{
+    const char *names[TUNE_KEYS];
+    bool requests = !strcmp(experiment, TUNE_STORE_REQUESTS);
+    for (int i = 0; i < count; i++)
+        names[i] = (requests ? tune_request_column((enum tune_request_key)keys[i]) : tune_key_column((enum tune_key)keys[i]))->name;
+    return tune_scan_open(s, experiment, names, count);
+}
+
 void tune_scan_free(struct tune_scan *scan)
 {
     if (!scan)
@@ -225,8 +234,8 @@ void tune_scan_free(struct tune_scan *scan)
 
 int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells)
 {
-    struct window *w = &scan->on;
-    while (scan->file < scan->files) {
+    while (scan && scan->file < scan->files) {
+        struct window *w = &scan->on;
         const struct tune_store_file *f = &scan->store->files[scan->file];
         bool skip = f->gone || f->broken;
         int status = skip ? 0 : open_window(scan, w, scan->file);
@@ -245,7 +254,7 @@ int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells)
         scan->next = 0;
         TRY(status);
     }
-    return 0;
+    return scan ? 0 : -1;
 }
 
 struct tune_place tune_scan_place(const struct tune_scan *scan)
