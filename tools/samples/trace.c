@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/map.h"
 #include "files/file.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
@@ -14,14 +15,13 @@ struct request {
     double time;
     struct tune_place place, result;
     int table;        /* of the result, -1: it is not in this store */
-    uint8_t uid[16];
+    uint64_t uid[2];
 };
 
 static struct {
     struct request *all;
     int64_t count;
-    int64_t *buckets;     /* by uid; open addressing, a power of two; 0: free, else the first request with it + 1 */
-    int64_t bucket_count;
+    struct tune_map firsts; /* by uid: the first request with it + 1 */
     int64_t *next;        /* [count] another request with the same uid + 1 */
     const char *const *tables;
     int table_count;
@@ -69,7 +69,7 @@ static int add_request(const struct tune_cell *cells, struct tune_place place)
         return samples_no_memory();
     struct request *r = &trace.all[trace.count++];
     *r = (struct request){.index = cells[1].whole, .time = cells[2].number, .place = place, .table = -1};
-    tune_uid_read(r->uid, cells[3].text);
+    tune_uid_read((uint8_t *)r->uid, cells[3].text);
     return 0;
 }
 
@@ -100,26 +100,16 @@ static int read_requests(const char *operation)
     return more;
 }
 
-static int64_t bucket_of(const uint8_t uid[16])
-{
-    int64_t at = (int64_t)(tune_hash64(uid, 16, 0) & (uint64_t)(trace.bucket_count - 1));
-    while (trace.buckets[at] && memcmp(trace.all[trace.buckets[at] - 1].uid, uid, 16))
-        at = (at + 1) & (trace.bucket_count - 1);
-    return at;
-}
-
 static int index_uids(void)
 {
-    for (trace.bucket_count = 16; trace.bucket_count < 2 * trace.count;)
-        trace.bucket_count *= 2;
-    trace.buckets = calloc((size_t)trace.bucket_count, sizeof *trace.buckets);
-    trace.next = calloc((size_t)trace.count + 1, sizeof *trace.next);
-    if (!trace.buckets || !trace.next)
+    if (!(trace.next = calloc((size_t)trace.count + 1, sizeof *trace.next)))
         return samples_no_memory();
     for (int64_t i = 0; i < trace.count; i++) {
-        int64_t at = bucket_of(trace.all[i].uid);
-        trace.next[i] = trace.buckets[at];
-        trace.buckets[at] = i + 1;
+        int64_t *first = tune_map_add(&trace.firsts, trace.all[i].uid);
+        if (!first)
+            return samples_no_memory();
+        trace.next[i] = *first;
+        *first = i + 1;
     }
     return 0;
 }
@@ -131,9 +121,9 @@ static int find_results(int table)
     int more;
     struct tune_scan *scan = TUNE_SCAN(samples.store, trace.tables[table], TUNE_KEY_UID);
     while ((more = tune_scan_next(scan, &cells)) == 1) {
-        uint8_t uid[16];
-        tune_uid_read(uid, cells[0].text);
-        for (int64_t i = trace.buckets[bucket_of(uid)]; i; i = trace.next[i - 1]) {
+        uint64_t uid[2];
+        tune_uid_read((uint8_t *)uid, cells[0].text);
+        for (int64_t i = tune_map_get(&trace.firsts, uid); i; i = trace.next[i - 1]) {
             trace.all[i - 1].result = tune_scan_place(scan);
             trace.all[i - 1].table = table;
         }
@@ -232,7 +222,7 @@ int samples_trace(void)
         tune_scan_free(trace.scans[t]);
     free(trace.scans);
     free(trace.all);
-    free(trace.buckets);
+    tune_map_free(&trace.firsts);
     free(trace.next);
     return code;
 }

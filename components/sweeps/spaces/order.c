@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/map.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "sweeps/spaces/sobol.h"
@@ -22,12 +23,6 @@
 struct axis {
     struct tune_domain domain; /* as it is drawn from */
     struct tune_value *value;
-};
-
-/* The entities drawn so far, by index: a table with free places in it. */
-struct seen {
-    tune_index *places; /* index + 1; 0: free */
-    size_t used, room;
 };
 
 struct tune_order {
@@ -48,7 +43,7 @@ struct tune_order {
     uint64_t drawn;
     int64_t points; /* of one round of lhs */
     struct tune_sobol *sobol;
-    struct seen seen;
+    struct tune_map seen; /* the entities drawn so far, by index */
 };
 
 static const char *const names[] = {
@@ -259,42 +254,14 @@ static double fraction(const struct tune_order *o, int axis)
     return ((double)place + u) / (double)points;
 }
 
-/* The place of an index, or the free one it belongs into. */
-static tune_index *find_seen(const struct seen *seen, tune_index index)
-{
-    size_t i = (size_t)tune_random_u64((uint64_t)index, (uint64_t)(index >> 64), 0) & (seen->room - 1);
-    while (seen->places[i] && seen->places[i] != index + 1)
-        i = (i + 1) & (seen->room - 1);
-    return &seen->places[i];
-}
-
-static int grow_seen(struct seen *seen)
-{
-    struct seen more = {.used = seen->used, .room = seen->room ? seen->room * 2 : 256};
-    if (!(more.places = calloc(more.room, sizeof *more.places)))
-        return no_memory();
-    for (size_t i = 0; i < seen->room; i++)
-        if (seen->places[i])
-            *find_seen(&more, seen->places[i] - 1) = seen->places[i];
-    free(seen->places);
-    *seen = more;
-    return 0;
-}
-
 /* 1 for an entity that was not there before; it is from now on. Where entities cannot be counted none comes twice. */
 static int is_new(struct tune_order *o)
 {
-    tune_index index, *place;
+    tune_index index;
     if (o->space->size == 0 || o->space->size == TUNE_INDEX_MAX || !tune_space_find(o->space, o->values, &index))
         return 1;
-    if (o->seen.used * 2 >= o->seen.room)
-        TRY(grow_seen(&o->seen));
-    place = find_seen(&o->seen, index);
-    if (*place)
-        return 0;
-    *place = index + 1;
-    o->seen.used++;
-    return 1;
+    int64_t *times = tune_map_add(&o->seen, (const uint64_t[]){(uint64_t)index, (uint64_t)(index >> 64)});
+    return times ? (*times)++ == 0 : no_memory();
 }
 
 static int next_draw(struct tune_order *o, const struct tune_value **values)
@@ -355,7 +322,7 @@ void tune_order_free(struct tune_order *o)
     free(o->axes);
     free(o->values);
     free(o->sobol);
-    free(o->seen.places);
+    tune_map_free(&o->seen);
     free(o);
 }
 
