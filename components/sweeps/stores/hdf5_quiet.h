@@ -52,6 +52,13 @@ static inline void tune_hdf5_close(hid_t id)
         H5Idec_ref(id);
 }
 
+/* TUNE_HDF5 - declares an identifier that is given back where its scope ends. Calls with one of a call that failed fail, too. */
+static inline void tune_hdf5_leave(const hid_t *id)
+{
+    tune_hdf5_close(*id);
+}
+#define TUNE_HDF5 __attribute__((cleanup(tune_hdf5_leave))) hid_t
+
 /* tune_hdf5_access - how files are opened: what is left open in one is closed with it; no locks,
  * for no file here is ever changed in place, and not every file system has them. */
 static inline hid_t tune_hdf5_access(void)
