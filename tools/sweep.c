@@ -178,16 +178,14 @@ static void tell_ids(void)
 
 static int read_operation(void)
 {
-    static const char *const filters[] = {"noFilter", "measured", "unmeasured", "partial"};
     struct tune_operation *o = &sweep.operation;
     tune_operation_default(o);
     if (my.operation)
         TRY(tune_operation_read(o, my.operation));
     tell_ids();
     TRY(set_order());
-    for (int i = 0; my.filter && i < 4; i++)
-        if (!strcmp(my.filter, filters[i]))
-            o->filter = (enum tune_filter)i;
+    if (my.filter)
+        o->filter = (enum tune_filter)tune_filter_find(my.filter);
     if (my.remeasure)
         o->memoize = false;
     if (my.retries >= 0)

@@ -59,3 +59,18 @@ const char *tune_nearest(const char *name, const char *const *names, int count, 
         *distance = least;
     return best;
 }
+
+const char *tune_nearest_hint(const char *name, const char *const *names, int count, char hint[TUNE_HINT])
+{
+    const char *nearest = tune_nearest(name, names, count, NULL);
+    snprintf(hint, TUNE_HINT, " (the nearest is %s)", nearest ? nearest : "");
+    return nearest ? hint : "";
+}
+
+int tune_name_find(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    return -1;
+}

@@ -219,11 +219,10 @@ static int read_observed_target(struct importing *m, int i)
 static int usage_at(const struct importing *m, const char *what, const char *name)
 {
     const struct import_layout *l = &m->layout;
-    const char *nearest = tune_nearest(name, (const char *const *)l->headings, l->count, NULL);
-    return tune_error_usage("%s:%lld: there is no column %s, which is asked for as %s%s%s%s",
-                            m->i->path, (long long)tune_csv_line(m->csv), name, what,
-                            nearest ? " (the nearest is " : "", nearest ? nearest : "",
-                            nearest ? ")" : "");
+    char hint[TUNE_HINT];
+    return tune_error_usage("%s:%lld: there is no column %s, which is asked for as %s%s", m->i->path,
+                            (long long)tune_csv_line(m->csv), name, what,
+                            tune_nearest_hint(name, (const char *const *)l->headings, l->count, hint));
 }
 
 /* The column of that name behind the fixed ones; -1. */
@@ -425,11 +424,10 @@ int tune_import_layout_bind(struct importing *m)
     for (int i = 0; i < m->layout.count; i++) {
         struct import_field *f = &m->layout.fields[i];
         if (f->role == IMPORT_INPUT && (f->which = tune_experiment_input(m->e, f->name)) < 0) {
-            const char *nearest = tune_nearest(f->name, m->e->names, m->e->input_count, NULL);
-            return tune_error_set("%s: %s has no input %s%s%s%s; `actuator` replay makes an "
-                                  "experiment of what is in the file", m->i->path, m->e->name,
-                                  f->name, nearest ? " (the nearest is " : "",
-                                  nearest ? nearest : "", nearest ? ")" : "");
+            char hint[TUNE_HINT];
+            return tune_error_set("%s: %s has no input %s%s; `actuator` replay makes an experiment of what is in the file",
+                                  m->i->path, m->e->name, f->name,
+                                  tune_nearest_hint(f->name, m->e->names, m->e->input_count, hint));
         }
         if (f->role == IMPORT_TARGET && (f->which = find_target(m->e, f->name)) < 0)
             leave_out(m, f->name);

@@ -204,10 +204,7 @@ int tune_document_map(const struct tune_document *d, const struct tune_node *nod
     }
     for (int i = 0; i < node->count; i++) {
         const char *key = node->keys[i]->value.text;
-        int k = 0;
-        while (k < count && strcmp(key, names[k]) != 0)
-            k++;
-        if (k == count)
+        if (tune_name_find(names, count, key) < 0)
             return tune_document_fail(d, node->keys[i], "unknown key \"%s\" in %s; the nearest is \"%s\"", key, what,
                                       tune_nearest(key, names, count, NULL));
     }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/nearest.h"
 #include "core/try.h"
 #include "runs/run_folder.h"
 
@@ -242,10 +243,8 @@ static int read_target(struct reading *r, const struct tune_node *node, struct t
     TRY(tune_document_text(d, node, "reduce", false, &reduce));
     TRY(tune_document_bool(d, node, "optional", false, &t->optional));
     TRY(tune_document_bool(d, node, "whole", false, &t->whole));
-    int i = 0, count = sizeof reductions / sizeof *reductions;
-    while (i < count && strcmp(reduce, reductions[i]))
-        i++;
-    if (i == count)
+    int i = tune_name_find(reductions, sizeof reductions / sizeof *reductions, reduce);
+    if (i < 0)
         return tune_document_fail(d, tune_node_get(node, "reduce"), "reduce is mean, median, min, max, sum, std, first, last, "
                                   "count oom, count error or count ok, not %s", reduce);
     t->reduce = (enum tune_reduce)i;
@@ -264,9 +263,8 @@ static int read_targets(struct reading *r, const struct tune_node *root)
     for (; e->target_count < count; e->target_count++) {
         struct tune_target *t = &e->targets[e->target_count];
         TRY(read_target(r, node->items[e->target_count], t));
-        for (int i = 0; i < e->input_count; i++)
-            if (!strcmp(t->name, e->names[i]))
-                return tune_document_fail(r->document, node->items[e->target_count], "%s is an input already", t->name);
+        if (tune_experiment_input(e, t->name) >= 0)
+            return tune_document_fail(r->document, node->items[e->target_count], "%s is an input already", t->name);
         for (int i = 0; i < e->target_count; i++)
             if (!strcmp(t->name, e->targets[i].name))
                 return tune_document_fail(r->document, node->items[e->target_count], "a second target %s", t->name);
@@ -361,10 +359,7 @@ struct tune_experiment *tune_experiment_read(const char *path)
 
 int tune_experiment_input(const struct tune_experiment *e, const char *name)
 {
-    for (int i = 0; i < e->input_count; i++)
-        if (!strcmp(e->names[i], name))
-            return i;
-    return -1;
+    return tune_name_find(e->names, e->input_count, name);
 }
 
 void tune_experiment_free(struct tune_experiment *e)

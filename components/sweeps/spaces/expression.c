@@ -266,10 +266,8 @@ static int list(struct parser *p)
 
 static int call(struct parser *p, const char *name, const char *at)
 {
-    int f = 0, n;
-    while (f < TUNE_CALLS && strcmp(functions[f], name) != 0)
-        f++;
-    if (f == TUNE_CALLS)
+    int f = tune_name_find(functions, TUNE_CALLS, name), n;
+    if (f < 0)
         return fail_at(p, at, "unknown function \"%.60s\"; there are abs, len, max, min and round", name);
     TRY(values(p, CLOSE, "',' or ')'", &n));
     int most = f == TUNE_CALL_ROUND ? 2 : f == TUNE_CALL_ABS || f == TUNE_CALL_LEN ? 1 : TUNE_EXPRESSION_NODES;
@@ -286,9 +284,9 @@ static int name(struct parser *p)
     TRY(advance(p));
     if (p->token == OPEN && !in_quotes)
         return call(p, value.text, at);
-    for (int i = 0; i < p->count; i++)
-        if (strcmp(p->names[i], value.text) == 0)
-            return emit(p, TUNE_STEP_NAME, 0, i, value);
+    int place = tune_name_find(p->names, p->count, value.text);
+    if (place >= 0)
+        return emit(p, TUNE_STEP_NAME, 0, place, value);
     const char *nearest = tune_nearest(value.text, p->names, p->count, NULL);
     return fail_at(p, at, "unknown name \"%.60s\"; %s%s%s", value.text, nearest ? "the nearest is \"" : "there are no names here",
                    nearest ? nearest : "", nearest ? "\"; a text stands in quotes" : "");

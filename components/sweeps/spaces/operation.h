@@ -10,6 +10,10 @@ extern "C" {
 
 enum tune_filter { TUNE_FILTER_NONE, TUNE_FILTER_MEASURED, TUNE_FILTER_UNMEASURED, TUNE_FILTER_PARTIAL };
 
+/* Their names; and the filter of a name, in small letters or capitals, or -1. */
+extern const char *const tune_filter_names[4];
+int tune_filter_find(const char *name);
+
 struct tune_operation {
     struct tune_document *document; /* NULL: the operation comes from flags */
     const char *name;             /* from metadata; NULL: none */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/map.h"
+#include "core/nearest.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "sweeps/spaces/sobol.h"
@@ -104,10 +105,8 @@ int tune_order_groups(const struct tune_space *s, const struct tune_order_option
     if (!wanted && o->group_count > 0)
         return refuse("the order %s makes no groups; take sequential-grouped or random-grouped, or no grouping", names[o->mode]);
     for (int g = 0; g < o->group_count; g++) {
-        int k = 0;
-        while (k < s->count && strcmp(s->names[k], o->grouping[g]))
-            k++;
-        if (k == s->count)
+        int k = tune_name_find(s->names, s->count, o->grouping[g]);
+        if (k < 0)
             return refuse("the space has no dimension \"%s\" to group by", o->grouping[g]);
         grouped[k] = true;
     }

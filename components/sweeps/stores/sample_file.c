@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/nearest.h"
 #include "core/try.h"
 #include "sweeps/stores/hdf5_quiet.h"
 
@@ -290,12 +291,10 @@ static int read_roles(const struct reading *r, hid_t dataset, struct tune_sample
         char *role = element(roles, role_width, i);
         if (!role || !(c->unit = element(units, unit_width, i)))
             status = no_memory(r);
-        int k = 0;
-        while (role && k < 3 && strcmp(role, names[k]))
-            k++;
-        if (k == 3)
+        int k = role ? tune_name_find(names, 3, role) : 0;
+        if (k < 0)
             status = broken(r, "its column \"%.100s\" has the role \"%.20s\", expected key, input or target", c->name, role);
-        c->role = (enum tune_column_role)k;
+        c->role = (enum tune_column_role)(k < 0 ? 0 : k);
         c->whole = whole[i] != 0;
         free(role);
     }
