@@ -97,10 +97,9 @@ static const struct tune_option my_options[] = {
 };
 static const struct tune_property my_properties[] = {{0}};
 
-int sweep_fail(enum tune_error_kind kind, const char *text)
+int sweep_no_memory(void)
 {
-    tune_error_set_kind(kind, "%s", text);
-    return -1;
+    return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory");
 }
 
 /* ---- set-up ---- */
@@ -119,12 +118,6 @@ int sweep_split(char *text, const char **parts, int most)
             parts[count++] = at;
     }
     return count;
-}
-
-static int read_catalog(void)
-{
-    char own[TUNE_PATH_MAX];
-    return tune_catalog_gather(&sweep.catalog, tune_defaults_path(own, "experiments") == 0 ? own : NULL, my.store, my.experiments);
 }
 
 static int set_order(void)
@@ -150,7 +143,7 @@ static int set_order(void)
         errno = 0;
         long long n = strtoll(my.entities, &end, 10);
         if (errno || *end || n < 1)
-            return sweep_fail(TUNE_ERROR_USAGE, "--entities takes a whole number from 1, or all");
+            return tune_error_usage("--entities takes a whole number from 1, or all");
         o->entities = n;
     } else if (my.entities) {
         o->entities = -1;
@@ -211,7 +204,7 @@ static int read_configuration(void)
     for (int i = 0; i < c->inert_count; i++)
         fprintf(stderr, "sweep: %s: %s changes nothing here\n", my.configuration, c->inert[i]);
     if (c->hf_home && setenv("HF_HOME", c->hf_home, 1) < 0)
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     return 0;
 }
 
@@ -221,13 +214,13 @@ static int set_until_stable(double percent)
     const struct tune_value value = tune_value_float(percent);
     int set = percent > 0 ? tune_protocols_set(sweep.protocols, sweep.space->reference_count, "until_stable", &value) : 1;
     TRY(set);
-    return set > 0 ? 0 : sweep_fail(TUNE_ERROR_USAGE, "--until-stable: no experiment of this space has an input until_stable");
+    return set > 0 ? 0 : tune_error_usage("--until-stable: no experiment of this space has an input until_stable");
 }
 
 static int find_programs(void)
 {
     if (!(sweep.programs = calloc((size_t)sweep.space->reference_count, sizeof *sweep.programs)))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     for (int p = 0; p < sweep.space->reference_count; p++) {
         const struct tune_experiment *e = sweep.protocols[p].experiment;
         if (!sweep.protocols[p].supported)
@@ -257,7 +250,7 @@ static int name_operation(char id[128])
     bool taken = false;
     if (name) {
         if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.' || !tune_utf8_valid(name, strlen(name), NULL))
-            return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
+            return tune_error_usage("an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
         TRY(my.join ? 0 : has_record(name, &taken));
         snprintf(id, 128, "%s", name);
     }
@@ -268,7 +261,7 @@ static int name_operation(char id[128])
     if (name && !taken)
         return 0;
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return sweep_fail(TUNE_ERROR_FAILED, "no random bytes from the kernel");
+        return tune_error_set("no random bytes from the kernel");
     snprintf(id, 128, "%s-%02x%02x%02x", name ? name : "randomwalk-" TUNE_VERSION, bytes[0], bytes[1], bytes[2]);
     return 0;
 }
@@ -396,7 +389,7 @@ static int find_record(bool *there)
     const char *id = my.resume ? my.resume : my.join;
     *there = false;
     if (!!my.resume + !!my.join + !!my.name > 1)
-        return sweep_fail(TUNE_ERROR_USAGE, "--resume, --join and --name each name the operation; give one of them");
+        return tune_error_usage("--resume, --join and --name each name the operation; give one of them");
     if (!id)
         return 0;
     TRY(has_record(id, there));
@@ -404,7 +397,7 @@ static int find_record(bool *there)
         return 0;
     TRY(open_store(false));
     if (!sweep.store)
-        return sweep_fail(TUNE_ERROR_USAGE, "there is no store to go on in; --store names its folder");
+        return tune_error_usage("there is no store to go on in; --store names its folder");
     TRY(tune_operation_record_read(sweep.store, id, &sweep.record)); /* says which there are */
     return *my.space ? 0 : find_recorded_space(&sweep.record);
 }
@@ -414,13 +407,13 @@ static int read_inputs(void)
     bool there;
     TRY(find_record(&there));
     if (!*my.space)
-        return sweep_fail(TUNE_ERROR_USAGE, "which space? sweep SPACE.yaml, or --resume OPERATION");
+        return tune_error_usage("which space? sweep SPACE.yaml, or --resume OPERATION");
     if (!(sweep.space = tune_space_read(my.space)))
         return -1;
     if (sweep.space->reference_count == 0)
         return tune_error_usage("%s: an entity space without experiments; nothing says how to "
                                 "measure it", my.space);
-    TRY(read_catalog());
+    TRY(tune_catalog_gather(&sweep.catalog, my.store, my.experiments));
     TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
     TRY(read_operation());
     TRY(read_configuration());
@@ -436,15 +429,9 @@ static int read_inputs(void)
     return set_until_stable(sweep.record.until_stable);
 }
 
-static void tell_confused(void *context, const char *other, const char *input, const struct tune_value *own,
-                          const struct tune_value *theirs)
+static void tell_confused(const char *sentence)
 {
-    char a[64], b[64];
-    (void)context;
-    tune_value_repr(own, a, sizeof a);
-    tune_value_repr(theirs, b, sizeof b);
-    fprintf(stderr, "sweep: %s is %s here and %s in %s: programs are given both alike, so rows of the one count for the other\n", input,
-            a, b, other);
+    fprintf(stderr, "sweep: %s\n", sentence);
 }
 
 static int prepare(void)
@@ -458,7 +445,7 @@ static int prepare(void)
         return -1;
     tune_known_before(sweep.known, sweep.host_class_before);
     if (sweep.store)
-        TRY(tune_confused_find(sweep.store, sweep.space, sweep.protocols, &sweep.catalog, tell_confused, NULL));
+        TRY(tune_confused_find(sweep.store, sweep.space, sweep.protocols, &sweep.catalog, tell_confused));
     sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
                                           "explicit_grid_sample_generator", sweep.host.name};
     o = sweep.record.options;

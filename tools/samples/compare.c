@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/nearest.h"
 #include "core/print.h"
 #include "core/statistics.h"
 #include "sweeps/discovery/uids.h"
@@ -81,7 +82,7 @@ static int open_side(struct side *s, const char *text)
               : tune_file_is_folder(text)                ? STORE
                                                          : OPERATION;
     if (s->kind == OPERATION && strchr(text, '/'))
-        return samples_fail(TUNE_ERROR_USAGE, "compare: there is no folder %s; each side is a store's folder, an operation, "
+        return tune_error_usage("compare: there is no folder %s; each side is a store's folder, an operation, "
                             "host=TEXT or build=TEXT (entities are set side by side by best and plot)", text);
     if (s->kind == STORE)
         return (s->store = tune_store_open(text, false)) ? 0 : -1;
@@ -237,10 +238,7 @@ static struct summary *summary_of(const char *table, const char *property)
 
 static bool is_asked_for(const char *property)
 {
-    for (int i = 0; i < compare.property_count; i++)
-        if (!strcmp(compare.properties[i], property))
-            return true;
-    return compare.property_count == 0;
+    return compare.property_count == 0 || tune_name_find(compare.properties, compare.property_count, property) >= 0;
 }
 
 /* A row's cells, of all columns of its table in its store. */
@@ -256,8 +254,7 @@ static const struct tune_cell *cells_of(const struct row *r, const struct sample
 
 static int put_pair(const char *entity, const struct row *r, const char *property, struct tune_spread spread[2])
 {
-    bool median = my.aggregate && !strcmp(my.aggregate, "median");
-    double a = median ? spread[0].median : spread[0].mean, b = median ? spread[1].median : spread[1].mean;
+    double a = samples_middle(&spread[0]), b = samples_middle(&spread[1]);
     double ratio = a != 0 ? b / a : NAN, p = tune_welch(&spread[0], &spread[1]);
     struct summary *s = summary_of(compare.tables[r->table], property);
     if (!s)
@@ -297,11 +294,10 @@ static int put_group(const struct row *first, int64_t count)
         if (columns[i].role != TUNE_COLUMN_TARGET || columns[i].type == TUNE_CELL_TEXT || !is_asked_for(columns[i].name))
             continue;
         for (int64_t k = 0; k < count && code == 0; k++) {
-            int c = 0;
             code = (cells = cells_of(&first[k], &t)) ? 0 : -1;
-            while (code == 0 && c < t->count && strcmp(t->names[c], columns[i].name))
-                c++; /* the other store's columns may stand elsewhere */
-            if (code == 0 && c < t->count && !cells[c].absent && !cells[c].text)
+            /* the other store's columns may stand elsewhere */
+            int c = code == 0 ? tune_name_find(t->names, t->count, columns[i].name) : -1;
+            if (c >= 0 && !cells[c].absent && !cells[c].text)
                 values[first[k].side][n[first[k].side]++] = cells[c].number;
         }
         struct tune_spread spread[2] = {tune_spread_of(values[0], n[0]), tune_spread_of(values[1], n[1])};
@@ -383,14 +379,6 @@ static void tell_summaries(void)
     fprintf(samples.out, "# differs: p, by Welch's t test of the repeats, is below 5 %%\n");
 }
 
-static int check_aggregate(void)
-{
-    if (!my.aggregate || !strcmp(my.aggregate, "mean") || !strcmp(my.aggregate, "median"))
-        return 0;
-    return samples_fail(TUNE_ERROR_USAGE, "compare takes the mean or the median of several results, not --aggregate %s",
-                        my.aggregate);
-}
-
 /* Every property asked for is a target of some table. */
 static int check_properties(void)
 {
@@ -406,13 +394,9 @@ static int check_properties(void)
                 if (c[i].role == TUNE_COLUMN_TARGET)
                     names[count++] = c[i].name;
         }
-    for (int i = 0; i < compare.property_count; i++) {
-        bool known = false;
-        for (int k = 0; k < count && !known; k++)
-            known = !strcmp(names[k], compare.properties[i]);
-        if (!known)
+    for (int i = 0; i < compare.property_count; i++)
+        if (tune_name_find(names, count, compare.properties[i]) < 0)
             return samples_no_such("property", compare.properties[i], names, count);
-    }
     return 0;
 }
 
@@ -428,7 +412,7 @@ static int run(void)
         for (int64_t i = 0; i < compare.count; i++)
             rows += compare.rows[i].side == s;
         if (rows == 0)
-            return samples_fail(TUNE_ERROR_FAILED, "%s has no valid rows", compare.sides[s].text);
+            return tune_error_set("%s has no valid rows", compare.sides[s].text);
         if (!(compare.passes[s] = calloc((size_t)compare.table_count + 1, sizeof *compare.passes[s])))
             return samples_no_memory();
     }
@@ -448,8 +432,8 @@ static int run(void)
 int samples_compare(void)
 {
     if (samples_words() != 2)
-        return samples_fail(TUNE_ERROR_USAGE, "compare what? Two of: a store's folder, an operation, host=TEXT, build=TEXT");
-    TRY(check_aggregate());
+        return tune_error_usage("compare what? Two of: a store's folder, an operation, host=TEXT, build=TEXT");
+    TRY(samples_check_aggregate());
     int code = run();
     for (int s = 0; s < 2; s++) {
         for (int t = 0; compare.passes[s] && t < compare.table_count; t++)

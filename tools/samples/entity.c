@@ -71,7 +71,7 @@ static size_t spelled_at(const char *text, const struct tune_cell *cell)
 static int add_part(const char *name, const char *value, size_t length)
 {
     if (page.part_count == MOST_PARTS)
-        return samples_fail(TUNE_ERROR_FAILED, "%.100s...: more than %d properties", page.id, MOST_PARTS);
+        return tune_error_set("%.100s...: more than %d properties", page.id, MOST_PARTS);
     struct part *p = &page.parts[page.part_count++];
     p->name = strdup(name);
     p->value = strndup(value, length);
@@ -427,7 +427,7 @@ static int no_such_entity(const char *const *tables, int count)
         }
         tune_scan_free(scan);
     }
-    return samples_fail(TUNE_ERROR_USAGE, "%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "",
+    return tune_error_usage("%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "",
                         nearest);
 }
 
@@ -436,7 +436,7 @@ int samples_entity(void)
     int count;
     page.id = samples_word(0);
     if (!page.id || !*page.id)
-        return samples_fail(TUNE_ERROR_USAGE, "which entity? Its identifier, as show and trace have it");
+        return tune_error_usage("which entity? Its identifier, as show and trace have it");
     const char *const *tables = tune_store_tables(samples.store, &count);
     TRY(tables ? 0 : -1);
     int found = find_parts(tables, count, TUNE_KEY_ENTITY, page.id);

@@ -243,7 +243,7 @@ int samples_end_row(void)
     put.rows++;
     if (put.lost)
         return samples_no_memory();
-    return ferror(samples.out) ? samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: %s", strerror(errno)) : 0;
+    return ferror(samples.out) ? tune_error_set("the rows cannot be written: %s", strerror(errno)) : 0;
 }
 
 int samples_end(void)
@@ -268,6 +268,6 @@ int samples_end(void)
     memset(&put, 0, sizeof put);
     put.rows = rows;
     if (code == 0 && ferror(samples.out))
-        return samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: %s", strerror(errno));
+        return tune_error_set("the rows cannot be written: %s", strerror(errno));
     return code;
 }

@@ -9,30 +9,31 @@
 
 static const char *const headings[] = {"kind", "name", "figure", "value"};
 
-/* One figure; programs get every one with what it is of. */
-static int put(const char *kind, const char *name, const char *figure, double value)
+/* What the figure is of, then the figure itself. */
+static void begin(const char *kind, const char *name, const char *figure)
 {
     samples_text(kind);
     samples_text(name);
     samples_text(figure);
+}
+
+static int put(const char *kind, const char *name, const char *figure, double value)
+{
+    begin(kind, name, figure);
     samples_number(value, true, 15);
     return samples_end_row();
 }
 
 static int put_text(const char *kind, const char *name, const char *figure, const char *value)
 {
-    samples_text(kind);
-    samples_text(name);
-    samples_text(figure);
+    begin(kind, name, figure);
     samples_text(value);
     return samples_end_row();
 }
 
 static int put_time(const char *name, const char *figure, double seconds)
 {
-    samples_text("operation");
-    samples_text(name);
-    samples_text(figure);
+    begin("operation", name, figure);
     samples_time(seconds > 0 ? seconds : NAN);
     return samples_end_row();
 }

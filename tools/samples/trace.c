@@ -5,6 +5,7 @@
 
 #include "core/array.h"
 #include "core/map.h"
+#include "core/nearest.h"
 #include "files/file.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
@@ -48,13 +49,9 @@ static int read_filter(struct condition *conditions, int most)
         const char *equals = strchr(parts[i], '=');
         char name[64];
         if (!equals)
-            return samples_fail(TUNE_ERROR_USAGE, "--filter %s: expected column=value", parts[i]);
+            return tune_error_usage("--filter %s: expected column=value", parts[i]);
         snprintf(name, sizeof name, "%.*s", (int)(equals - parts[i]), parts[i]);
-        conditions[i].column = -1;
-        for (int c = 0; c < COLUMNS; c++)
-            if (!strcmp(name, headings[c]))
-                conditions[i].column = c;
-        if (conditions[i].column < 0)
+        if ((conditions[i].column = tune_name_find(headings, COLUMNS, name)) < 0)
             return samples_no_such("column", name, headings, COLUMNS);
         conditions[i].value = equals + 1;
     }
@@ -202,7 +199,7 @@ int samples_trace(void)
     struct tune_operation_record record;
     struct condition conditions[64];
     if (!samples_word(0))
-        return samples_fail(TUNE_ERROR_USAGE, "which operation? samples stats --store %s lists them", my.store);
+        return tune_error_usage("which operation? samples stats --store %s lists them", my.store);
     TRY(tune_operation_record_read(samples.store, samples_word(0), &record));
     tune_operation_record_free(&record);
     int count = read_filter(conditions, 64);

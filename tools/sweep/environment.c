@@ -25,7 +25,7 @@ static int key_path(char path[TUNE_PATH_MAX])
         return tune_path(path, "%s/tune.c/env.key", config);
     if (home && *home)
         return tune_path(path, "%s/.config/tune.c/env.key", home);
-    return sweep_fail(TUNE_ERROR_USAGE, "--env: no place for the key of the hashes of values; set HOME or XDG_CONFIG_HOME");
+    return tune_error_usage("--env: no place for the key of the hashes of values; set HOME or XDG_CONFIG_HOME");
 }
 
 static int read_key(const char *path, uint8_t key[KEY_BYTES])
@@ -69,7 +69,7 @@ static int find_key(uint8_t key[KEY_BYTES])
     if (tune_file_exists(path))
         return read_key(path, key);
     if (getrandom(key, KEY_BYTES, 0) != KEY_BYTES)
-        return sweep_fail(TUNE_ERROR_FAILED, "no random bytes from the kernel");
+        return tune_error_set("no random bytes from the kernel");
     int made = my.dry_run ? 1 : write_key(path, key);
     return made == 0 ? read_key(path, key) : made < 0 ? -1 : 0; /* 0: another sweep was first */
 }
@@ -93,7 +93,7 @@ static int check_name(const char *asked)
     char name[256];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(asked, "="), asked);
     if (!*name)
-        return sweep_fail(TUNE_ERROR_USAGE, "--env: a value without a name; expected NAME=value or NAME, "
+        return tune_error_usage("--env: a value without a name; expected NAME=value or NAME, "
                                             "separated by commas");
     for (int i = 0; i < 4 && !my.env_secrets; i++)
         if (strcasestr(name, secrets[i]))
@@ -146,7 +146,7 @@ static int add_asked(const char *const *asked, int count)
         else if (asprintf(&variable, "%s=%s", asked[i], value) < 0)
             variable = NULL;
         if (!variable)
-            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+            return sweep_no_memory();
         TRY(add_variable(variable, key));
     }
     return 0;

@@ -139,7 +139,7 @@ static int settle(struct tune_job *job)
 static int wait_for_other(struct tune_job *job)
 {
     if (!tune_array_fit(&sweep.waiting, (size_t)sweep.waiting_count, sizeof *sweep.waiting))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     sweep.waiting[sweep.waiting_count++] = *job;
     *job = (struct tune_job){0};
     return 0;

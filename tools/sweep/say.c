@@ -209,7 +209,7 @@ int sweep_dry_run(void)
         char *entity = NULL, estimate[32] = "";
         int length = tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, NULL, 0);
         if (!(entity = malloc((size_t)length + 1)))
-            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+            return sweep_no_memory();
         tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, entity, (size_t)length + 1);
         runs += job.kind == TUNE_JOB_RUN;
         known += job.kind == TUNE_JOB_REPLAY || job.kind == TUNE_JOB_ANSWERED;
@@ -227,7 +227,7 @@ int sweep_dry_run(void)
         free(entity);
         tune_job_free(&job);
         if (ferror(stdout))
-            return sweep_fail(TUNE_ERROR_FAILED, "cannot write to standard output");
+            return tune_error_set("cannot write to standard output");
     }
     TRY(more);
     char text[32];

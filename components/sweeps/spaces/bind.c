@@ -75,13 +75,13 @@ int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int coun
     return 0;
 }
 
-int tune_catalog_gather(struct tune_catalog *c, const char *own, const char *store, const char *more)
+int tune_catalog_gather(struct tune_catalog *c, const char *store, const char *more)
 {
-    char imported[TUNE_PATH_MAX], *list = strdup(more ? more : ""), *rest = NULL;
+    char own[TUNE_PATH_MAX], imported[TUNE_PATH_MAX], *list = strdup(more ? more : ""), *rest = NULL;
     const char **paths = list ? calloc(strlen(list) + 3, sizeof *paths) : NULL;
     int count = 0, code = paths ? tune_path(imported, "%s/experiments", store ? store : "") : no_memory();
     *c = (struct tune_catalog){0};
-    if (code == 0 && own)
+    if (code == 0 && tune_defaults_path(own, "experiments") == 0)
         paths[count++] = own;
     if (code == 0 && store && tune_file_is_folder(imported))
         paths[count++] = imported;
