@@ -310,15 +310,11 @@ static int put_constitutive(void)
 {
     static const char *const headings[] = {"name", "value"};
     struct tune_frame *f = tune_frame_new(headings, 2);
-    if (!f)
-        return -1;
     for (int i = 0; i < page.part_count; i++) {
         tune_frame_cell(f, page.parts[i].name);
         tune_frame_cell(f, page.parts[i].value);
     }
-    int code = tune_frame_print(f, 2, samples.out);
-    tune_frame_free(f);
-    return code;
+    return tune_frame_print(f, 2, samples.out);
 }
 
 /* "[98.1, 98.2]" */
@@ -348,21 +344,16 @@ static int put_observed_page(void)
 {
     static const char *const headings[] = {"name", "experiment", "target-property", "values"};
     struct tune_frame *f = tune_frame_new(headings, 4);
-    bool good = f != NULL;
-    for (int i = 0; i < page.observed_count && good; i++) {
+    for (int i = 0; i < page.observed_count; i++) {
         char *name = name_of(&page.observed[i]), *values = list_of(&page.observed[i]);
-        if ((good = name && values)) {
-            put_short(f, name);
-            put_short(f, page.observed[i].experiment);
-            tune_frame_cell(f, page.observed[i].target);
-            tune_frame_cell(f, values);
-        }
+        put_short(f, name ? name : "");
+        put_short(f, page.observed[i].experiment);
+        tune_frame_cell(f, page.observed[i].target);
+        tune_frame_cell(f, name ? values : NULL); /* which is told as no memory */
         free(name);
         free(values);
     }
-    int code = good ? tune_frame_print(f, 2, samples.out) : samples_no_memory();
-    tune_frame_free(f);
-    return code;
+    return tune_frame_print(f, 2, samples.out);
 }
 
 static int put_page(void)

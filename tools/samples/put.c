@@ -253,8 +253,10 @@ int samples_end(void)
         put_text(put.rows > 0 ? "\n]\n" : "]\n");
     else if (put.format == PEOPLE && put.rows == 0)
         put_text("Nothing\n");
-    else if (put.frame)
+    else if (put.frame) {
         code = tune_frame_print(put.frame, 0, samples.out);
+        put.frame = NULL;
+    }
     else if (put.table)
         code = tune_table_print(put.table, "table", samples.out == stdout ? drawing_columns(my.width, 0) : my.width,
                                 drawing_unicode(my.ascii) ? "\u2026" : "...", samples.out);

@@ -101,18 +101,6 @@ static int put(struct tune_known *k, const uint64_t key[2], int protocol, int or
     return 0;
 }
 
-static int origin_number(struct tune_known *k, const struct tune_origin *o)
-{
-    for (int i = k->origin_count - 1; i >= 0; i--)
-        if (!strcmp(k->origins[i].host_class, o->host_class) && !strcmp(k->origins[i].build, o->build) &&
-            !strcmp(k->origins[i].weights, o->weights) && !strcmp(k->origins[i].data, o->data))
-            return i;
-    if (!tune_array_fit(&k->origins, (size_t)k->origin_count, sizeof *k->origins))
-        return no_memory();
-    k->origins[k->origin_count] = *o;
-    return k->origin_count++;
-}
-
 static bool agrees(const struct tune_known *k, const struct tune_origin *a, const struct tune_origin *b, int accept)
 {
     return ((accept & TUNE_ACCEPT_HOST) || !strcmp(a->host_class, b->host_class) ||
@@ -158,17 +146,10 @@ static const enum tune_key scanned[SCANNED_KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_RE
                                                     TUNE_KEY_BUILD, TUNE_KEY_WEIGHTS, TUNE_KEY_DATA, TUNE_KEY_EXPERIMENT,
                                                     TUNE_KEY_UID, TUNE_KEY_OPERATION, TUNE_KEY_ENTITY};
 
-static void copy_text(char *to, size_t size, const struct tune_cell *cell)
+static int put_answer(struct tune_known *k, const uint64_t key[2], int protocol, int origin, const struct tune_known_row *row)
 {
-    snprintf(to, size, "%s", cell->absent || !cell->text ? "" : cell->text);
-}
-
-static int put_answer(struct tune_known *k, const uint64_t key[2], int protocol, const struct tune_origin *origin,
-                      const struct tune_known_row *row)
-{
-    int number = origin_number(k, origin);
-    TRY(number);
-    TRY(put(k, key, protocol, number, row));
+    TRY(origin);
+    TRY(put(k, key, protocol, origin, row));
     if (!row->entity)
         return 0;
     TRY(answer(k, row->entity));
@@ -189,20 +170,16 @@ static int take_row(struct tune_known *k, int protocol, const struct tune_cell *
     const struct tune_experiment *e = k->protocols[protocol].experiment;
     struct tune_known_row row = {.status = tune_rows_status(&cells[STATUS]), .repeat = (int)cells[REPEAT].whole,
                                  .seconds = (float)cells[SECONDS].number};
-    struct tune_origin origin;
     uint64_t key[2];
     if (!tune_rows_of(&cells[EXPERIMENT], e))
         return 0;
     tune_uid_read(row.uid, cells[UID].text);
     row.entity = entity_of(k, &row, cells);
-    copy_text(origin.host_class, sizeof origin.host_class, &cells[HOST_CLASS]);
-    copy_text(origin.build, sizeof origin.build, &cells[BUILD]);
-    copy_text(origin.weights, sizeof origin.weights, &cells[WEIGHTS]);
-    copy_text(origin.data, sizeof origin.data, &cells[DATA]);
     begin_key(key, e);
     for (int i = 0; i < e->input_count; i++)
         mix_cell(key, &cells[SCANNED_KEYS + i]);
-    return put_answer(k, key, protocol, &origin, &row);
+    return put_answer(k, key, protocol, tune_origins_add(&k->origins, &k->origin_count, cells[HOST_CLASS].text, cells[BUILD].text,
+                                                         cells[WEIGHTS].text, cells[DATA].text), &row);
 }
 
 /* The experiment's rows, once though several protocols may be of it. */
@@ -329,7 +306,8 @@ int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *
 {
     uint64_t key[2];
     TRY(key_of_values(k, protocol, inputs, key));
-    return put_answer(k, key, protocol, origin, row);
+    return put_answer(k, key, protocol, tune_origins_add(&k->origins, &k->origin_count, origin->host_class, origin->build,
+                                                         origin->weights, origin->data), row);
 }
 
 /* ---- asking ---- */

@@ -206,23 +206,6 @@ static bool fits(const struct tune_protocol *p, const struct fixed *f, const str
     return true;
 }
 
-static int origin_of(struct tune_matching *m, const struct tune_cell *cells)
-{
-    const char *host = cells[HOST_CLASS].text, *build = cells[BUILD].text, *weights = cells[WEIGHTS].text, *data = cells[DATA].text;
-    for (int i = m->origin_count - 1; i >= 0; i--)
-        if (!strcmp(m->origins[i].host_class, host) && !strcmp(m->origins[i].build, build) &&
-            !strcmp(m->origins[i].weights, weights) && !strcmp(m->origins[i].data, data))
-            return i;
-    if (!tune_array_fit(&m->origins, (size_t)m->origin_count, sizeof *m->origins))
-        return no_memory();
-    struct tune_origin *o = &m->origins[m->origin_count];
-    snprintf(o->host_class, sizeof o->host_class, "%s", host);
-    snprintf(o->build, sizeof o->build, "%s", build);
-    snprintf(o->weights, sizeof o->weights, "%s", weights);
-    snprintf(o->data, sizeof o->data, "%s", data);
-    return m->origin_count++;
-}
-
 /* The row is one of that entity; asked: the cells of the columns asked about. */
 static int add_row(struct reading *r, const struct tune_matching_row *row, const struct tune_cell *asked)
 {
@@ -365,7 +348,8 @@ static int take_row(struct table *t, const struct tune_cell *cells, struct tune_
     if (!tune_rows_of(&cells[EXPERIMENT], t->e) || !tune_dimensions_read(&t->d, inputs))
         return 0;
     tune_uid_read(row.uid, cells[UID].text);
-    TRY(row.origin = origin_of(r->m, cells));
+    TRY(row.origin = tune_origins_add(&r->m->origins, &r->m->origin_count, cells[HOST_CLASS].text, cells[BUILD].text,
+                                      cells[WEIGHTS].text, cells[DATA].text));
     for (int p = 0; p < r->count && row.protocol < 0; p++)
         if (r->protocols[p].experiment == t->e && fits(&r->protocols[p], &r->fixed[p], inputs))
             row.protocol = (int16_t)p;

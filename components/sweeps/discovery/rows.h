@@ -48,6 +48,11 @@ struct tune_origin {
     /* weights, data: "" if the experiment has none */
     char host_class[512], build[TUNE_BUILD_ID_SIZE], weights[33], data[33];
 };
+/* tune_origins_add - the number of an origin in a list that grows by it; -1 with an error: no
+ * memory. */
+int tune_origins_add(struct tune_origin **origins, int *count, const char *host_class,
+                     const char *build, const char *weights, const char *data);
+
 enum tune_accept { TUNE_ACCEPT_HOST = 1, TUNE_ACCEPT_BUILD = 2, TUNE_ACCEPT_WEIGHTS = 4, TUNE_ACCEPT_DATA = 8 };
 
 /* tune_accept_read - parse "any-host,any-build,any-weights,any-data" into a sum of those. -1 with

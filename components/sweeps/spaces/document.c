@@ -211,6 +211,14 @@ int tune_document_map(const struct tune_document *d, const struct tune_node *nod
     return 0;
 }
 
+int tune_document_list(const struct tune_document *d, const struct tune_node *map, const char *key, const struct tune_node **list)
+{
+    *list = tune_node_get(map, key);
+    if (tune_node_none(*list))
+        return 0;
+    return (*list)->type == TUNE_NODE_LIST ? (*list)->count : tune_document_fail(d, *list, "%s must be a list", key);
+}
+
 int tune_document_value(struct tune_document *d, const struct tune_node *node, struct tune_value *value)
 {
     *value = node->value;

@@ -83,6 +83,11 @@ bool tune_node_none(const struct tune_node *node);
 int tune_document_map(const struct tune_document *d, const struct tune_node *node,
                       const char *what, const char *known);
 
+/* tune_document_list - the list under a key of a map in *list: how many items; 0 if the key is absent
+ * or None, and *list is that node or NULL. -1 with an error: no list. */
+int tune_document_list(const struct tune_document *d, const struct tune_node *map, const char *key,
+                       const struct tune_node **list);
+
 /* A member of a map into *to. *to stays as it is if there is no such member, or it is None;
  * required: that is an error. -1 with an error: a wrong type.
  * tune_document_text - a text. A number is an error that says to put it in quotes.

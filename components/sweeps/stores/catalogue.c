@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/array.h"
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
 
@@ -17,15 +18,9 @@ const struct tune_store_union *tune_store_find_union(const struct tune_store *s,
 /* One more column, texts copied. */
 static int add_column(struct tune_store_union *u, const struct tune_column *column, int file)
 {
-    if (u->count % 64 == 0) {
-        size_t room = (size_t)u->count + 64;
-        struct tune_column *columns = realloc(u->columns, room * sizeof *columns);
-        u->columns = columns ? columns : u->columns;
-        int *files = realloc(u->files, room * sizeof *files);
-        u->files = files ? files : u->files;
-        if (!columns || !files)
-            return tune_store_no_memory("the columns of a store");
-    }
+    if (!tune_array_fit(&u->columns, (size_t)u->count, sizeof *u->columns) ||
+        !tune_array_fit(&u->files, (size_t)u->count, sizeof *u->files))
+        return tune_store_no_memory("the columns of a store");
     struct tune_column copy = *column;
     copy.name = strdup(column->name);
     copy.unit = strdup(column->unit);
@@ -37,13 +32,9 @@ static int add_column(struct tune_store_union *u, const struct tune_column *colu
 /* A union begins with the columns that every table has. */
 static struct tune_store_union *add_union(struct tune_store *s, const char *name)
 {
-    if (s->union_count % 16 == 0) {
-        struct tune_store_union *more = realloc(s->unions, ((size_t)s->union_count + 16) * sizeof *more);
-        if (!more) {
-            tune_store_no_memory("the tables of a store");
-            return NULL;
-        }
-        s->unions = more;
+    if (!tune_array_fit(&s->unions, (size_t)s->union_count, sizeof *s->unions)) {
+        tune_store_no_memory("the tables of a store");
+        return NULL;
     }
     struct tune_store_union *u = &s->unions[s->union_count++];
     *u = (struct tune_store_union){.name = name ? strdup(name) : NULL};
