@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sweeps/actuators/from_program.h"
@@ -20,6 +18,7 @@
 #include "core/clock.h"
 #include "files/json.h"
 #include "core/print.h"
+#include "core/random.h"
 #include "core/version.h"
 #include "sweeps/discovery/confused.h"
 #include "sweep/sweep.h"
@@ -260,8 +259,7 @@ static int name_operation(char id[128])
                                 name, name, name);
     if (name && !taken)
         return 0;
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return tune_error_set("no random bytes from the kernel");
+    TRY(tune_random_fresh(bytes, sizeof bytes));
     snprintf(id, 128, "%s-%02x%02x%02x", name ? name : "randomwalk-" TUNE_VERSION, bytes[0], bytes[1], bytes[2]);
     return 0;
 }
@@ -333,10 +331,8 @@ static int check_options(const struct tune_operation_record *known)
 
 static int new_operation(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     TRY(read_options(&sweep.record));
-    sweep.record.started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    sweep.record.started_s = tune_clock_date_s();
     snprintf(sweep.record.space, sizeof sweep.record.space, "space-%s", sweep.space->id);
     return name_operation(sweep.record.id);
 }
@@ -356,10 +352,8 @@ static int find_recorded_space(const struct tune_operation_record *r)
 
 static void end_record(const char *status)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     snprintf(sweep.record.status, sizeof sweep.record.status, "%s", status);
-    sweep.record.ended_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    sweep.record.ended_s = tune_clock_date_s();
 }
 
 /* Whatever went wrong is said; what runs is ended; the record says that it did not come to its end. */

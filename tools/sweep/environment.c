@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "core/hash.h"
+#include "core/random.h"
 #include "sweeps/stores/exclusive.h"
 #include "sweep.h"
 
@@ -68,8 +68,7 @@ static int find_key(uint8_t key[KEY_BYTES])
     TRY(key_path(path));
     if (tune_file_exists(path))
         return read_key(path, key);
-    if (getrandom(key, KEY_BYTES, 0) != KEY_BYTES)
-        return tune_error_set("no random bytes from the kernel");
+    TRY(tune_random_fresh(key, KEY_BYTES));
     int made = my.dry_run ? 1 : write_key(path, key);
     return made == 0 ? read_key(path, key) : made < 0 ? -1 : 0; /* 0: another sweep was first */
 }

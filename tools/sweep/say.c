@@ -207,10 +207,7 @@ int sweep_dry_run(void)
         static const char *const what[] = {"run", "known", "invalid", "done"};
         double seconds = job.kind == TUNE_JOB_RUN ? tune_known_seconds(sweep.known, job.protocol, job.inputs) : NAN;
         char *entity = NULL, estimate[32] = "";
-        int length = tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, NULL, 0);
-        if (!(entity = malloc((size_t)length + 1)))
-            return sweep_no_memory();
-        tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, entity, (size_t)length + 1);
+        TRY(tune_entity_spell(sweep.space->names, job.entity, sweep.space->count, &entity, &(size_t){0}));
         runs += job.kind == TUNE_JOB_RUN;
         known += job.kind == TUNE_JOB_REPLAY || job.kind == TUNE_JOB_ANSWERED;
         refused += job.kind == TUNE_JOB_REFUSED;

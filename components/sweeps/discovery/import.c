@@ -43,16 +43,6 @@ int tune_import_bad(struct importing *m, const char *format, ...)
     return 0;
 }
 
-static struct tune_cell text_cell(const char *text)
-{
-    return (struct tune_cell){.absent = !*text, .text = text};
-}
-
-static struct tune_cell number_cell(double number)
-{
-    return (struct tune_cell){.absent = isnan(number), .number = number};
-}
-
 static char *input_text(const struct line *n, int input)
 {
     return n->texts + (size_t)input * TEXT;
@@ -116,17 +106,17 @@ static int take_result(struct line *n, int k, int row)
     struct tune_cell *targets = n->cells + TUNE_KEYS + m->e->input_count;
     bool any = false, invalid = false;
     for (int i = 0; i < m->e->target_count; i++) {
-        targets[i] = number_cell(k < n->counts[i] ? n->values[(size_t)i * MOST_RESULTS + (size_t)k] : NAN);
+        targets[i] = tune_cell_number(k < n->counts[i] ? n->values[(size_t)i * MOST_RESULTS + (size_t)k] : NAN);
         any = any || !targets[i].absent;
         invalid = invalid || (!strcmp(m->e->targets[i].name, "is_valid") && !targets[i].absent && targets[i].number == 0);
     }
     if (!any)
         return 0;
     make_uid(n, k);
-    n->cells[TUNE_KEY_UID] = text_cell(n->uid);
-    n->cells[TUNE_KEY_REQUEST] = (struct tune_cell){.whole = row, .number = row};
-    n->cells[TUNE_KEY_REPEAT] = (struct tune_cell){.whole = k, .number = k};
-    n->cells[TUNE_KEY_STATUS] = text_cell(invalid ? "invalid" : "valid");
+    n->cells[TUNE_KEY_UID] = tune_cell_text(n->uid);
+    n->cells[TUNE_KEY_REQUEST] = tune_cell_whole(row);
+    n->cells[TUNE_KEY_REPEAT] = tune_cell_whole(k);
+    n->cells[TUNE_KEY_STATUS] = tune_cell_text(invalid ? "invalid" : "valid");
     return take(n);
 }
 
@@ -266,11 +256,11 @@ static bool set_keys(struct line *n, const char *const *fields, const char *para
         return false;
     }
     for (int k = 0; k < TUNE_KEYS; k++)
-        n->cells[k] = tune_key_column((enum tune_key)k)->type == TUNE_CELL_TEXT ? text_cell("") : number_cell(NAN);
-    n->cells[TUNE_KEY_OPERATION] = text_cell(n->operation);
-    n->cells[TUNE_KEY_EXPERIMENT] = text_cell(n->experiment);
-    n->cells[TUNE_KEY_ENTITY] = text_cell(n->entity);
-    n->cells[TUNE_KEY_GENERATOR] = text_cell(tune_import_field(&m->layout, fields, IMPORT_GENERATOR));
+        n->cells[k] = tune_key_column((enum tune_key)k)->type == TUNE_CELL_TEXT ? tune_cell_text("") : tune_cell_number(NAN);
+    n->cells[TUNE_KEY_OPERATION] = tune_cell_text(n->operation);
+    n->cells[TUNE_KEY_EXPERIMENT] = tune_cell_text(n->experiment);
+    n->cells[TUNE_KEY_ENTITY] = tune_cell_text(n->entity);
+    n->cells[TUNE_KEY_GENERATOR] = tune_cell_text(tune_import_field(&m->layout, fields, IMPORT_GENERATOR));
     return true;
 }
 
@@ -324,7 +314,7 @@ static bool read_whole(const char *text, int64_t *whole)
 /* The field as the column holds it. */
 static bool read_cell(const struct tune_column *c, const char *text, struct tune_cell *cell)
 {
-    *cell = c->type == TUNE_CELL_TEXT ? text_cell(text) : number_cell(NAN);
+    *cell = c->type == TUNE_CELL_TEXT ? tune_cell_text(text) : tune_cell_number(NAN);
     if (c->type == TUNE_CELL_WHOLE) {
         cell->absent = false;
         bool good = read_whole(text, &cell->whole);
@@ -356,7 +346,7 @@ static bool read_own(struct line *n, const char *const *fields)
     const struct importing *m = n->m;
     int all = TUNE_KEYS + m->e->input_count + m->e->target_count;
     for (int c = 0; c < all; c++)
-        n->cells[c] = column_of(m, c)->type == TUNE_CELL_TEXT ? text_cell("") : number_cell(NAN);
+        n->cells[c] = column_of(m, c)->type == TUNE_CELL_TEXT ? tune_cell_text("") : tune_cell_number(NAN);
     n->cells[TUNE_KEY_REQUEST] = n->cells[TUNE_KEY_REPEAT] = (struct tune_cell){0};
     if (!set_defaults(n))
         return false;

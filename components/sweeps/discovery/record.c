@@ -1,17 +1,16 @@
 /* record.c - operations/<id>.json: what an operation was asked and how far it came. */
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "files/cjson.h"
 #include "core/error.h"
 #include "core/nearest.h"
+#include "core/random.h"
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
 
@@ -103,8 +102,7 @@ int tune_operation_begin(struct tune_store *s, const char *id, struct tune_claim
 {
     char folder[TUNE_PATH_MAX], name[64], who[128];
     uint64_t number;
-    if (getrandom(&number, sizeof number, 0) != sizeof number)
-        return tune_error_set("no random bytes from the kernel: %s", strerror(errno));
+    TRY(tune_random_fresh(&number, sizeof number));
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(s), id));
     snprintf(name, sizeof name, TUNE_OPERATION_CLAIM "%016" PRIx64, number);
     int mine = tune_claim_take(claim, folder, name, who, sizeof who);

@@ -15,6 +15,15 @@ const struct tune_store_union *tune_store_find_union(const struct tune_store *s,
     return NULL;
 }
 
+void tune_columns_free(struct tune_column *columns, int keys, int count)
+{
+    for (int i = keys; columns && i < count; i++) {
+        free((char *)(uintptr_t)columns[i].name);
+        free((char *)(uintptr_t)columns[i].unit);
+    }
+    free(columns);
+}
+
 /* One more column, texts copied. */
 static int add_column(struct tune_store_union *u, const struct tune_column *column, int file)
 {
@@ -181,11 +190,7 @@ void tune_store_forget_catalogue(struct tune_store *s)
 {
     for (int i = 0; i < s->union_count; i++) {
         struct tune_store_union *u = &s->unions[i];
-        for (int c = 0; c < u->count; c++) {
-            free((char *)(uintptr_t)u->columns[c].name);
-            free((char *)(uintptr_t)u->columns[c].unit);
-        }
-        free(u->columns);
+        tune_columns_free(u->columns, 0, u->count);
         free(u->files);
         free(u->name);
     }

@@ -2,13 +2,14 @@
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "core/array.h"
 #include "files/cjson.h"
+#include "core/random.h"
 #include "core/try.h"
 #include "core/version.h"
 #include "sweeps/stores/exclusive.h"
@@ -60,6 +61,21 @@ const struct tune_column *tune_request_column(enum tune_request_key key)
     return &request_columns[key];
 }
 
+struct tune_cell tune_cell_text(const char *text)
+{
+    return (struct tune_cell){.absent = !text || !*text, .text = text ? text : ""};
+}
+
+struct tune_cell tune_cell_whole(int64_t whole)
+{
+    return (struct tune_cell){.whole = whole, .number = (double)whole};
+}
+
+struct tune_cell tune_cell_number(double number)
+{
+    return (struct tune_cell){.absent = isnan(number), .number = number};
+}
+
 int tune_store_no_memory(const char *what)
 {
     tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for %s", what);
@@ -96,8 +112,7 @@ static int draw_id(char id[8])
 {
     uint32_t number;
     do {
-        if (getrandom(&number, sizeof number, 0) < 0)
-            return tune_error_set("no random numbers from this system: %s", strerror(errno));
+        TRY(tune_random_fresh(&number, sizeof number));
         snprintf(id, 8, "%06x", number & 0xffffff);
     } while (!strpbrk(id, "acdf"));
     return 0;

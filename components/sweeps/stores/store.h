@@ -57,6 +57,10 @@ struct tune_cell {
     double number;              /* also for WHOLE */
     const char *text;           /* NULL unless TEXT */
 };
+/* A cell of a text (NULL or "": absent), of a whole number, of a number (NaN: absent). */
+struct tune_cell tune_cell_text(const char *text);
+struct tune_cell tune_cell_whole(int64_t whole);
+struct tune_cell tune_cell_number(double number);
 
 /* Columns of every measurement, before its inputs and targets. In a file, `reason` is a number;
  * here it is the text. */

@@ -40,6 +40,10 @@ struct tune_store {
 
 typedef void tune_store_problem(void *context, const char *file, const char *what);
 
+/* tune_columns_free - free columns with their names and units, of which the first `keys` are not
+ * theirs. */
+void tune_columns_free(struct tune_column *columns, int keys, int count);
+
 /* tune_store_path - of something in the store.
  * tune_store_add_file - name it among the files, if it is not there.
  * tune_store_open_file - a descriptor of file i to read rows from, and its structure as it is now,

@@ -39,11 +39,7 @@ struct tune_store_writer {
 
 static void free_columns(struct table *t)
 {
-    for (int i = TUNE_KEYS; i < t->count && t->columns; i++) {
-        free((char *)(uintptr_t)t->columns[i].name);
-        free((char *)(uintptr_t)t->columns[i].unit);
-    }
-    free(t->columns);
+    tune_columns_free(t->columns, TUNE_KEYS, t->count);
     t->columns = NULL;
     t->count = 0;
 }
