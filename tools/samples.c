@@ -175,23 +175,13 @@ const char *samples_word(int i)
 int samples_split(const char *text, const char **parts, int most)
 {
     char *copy = text ? strdup(text) : NULL;
-    int count = 0;
     if (text && (!copy || samples.kept_count == SAMPLES_KEPT)) {
         free(copy);
         return samples_no_memory();
     }
     if (copy)
         samples.kept[samples.kept_count++] = copy;
-    for (char *at = copy, *next; at && *at; at = next) {
-        next = at + strcspn(at, ",");
-        if (*next)
-            *next++ = 0;
-        if (*at && count == most)
-            return tune_error_usage("at most %d can be listed with commas between them; there are more", most);
-        if (*at)
-            parts[count++] = at;
-    }
-    return count;
+    return tune_name_split(copy, parts, most);
 }
 
 /* ---- the space ---- */

@@ -17,6 +17,7 @@
 #include "machine/build_id.h"
 #include "core/clock.h"
 #include "files/json.h"
+#include "core/nearest.h"
 #include "core/print.h"
 #include "core/random.h"
 #include "core/version.h"
@@ -103,22 +104,6 @@ int sweep_no_memory(void)
 
 /* ---- set-up ---- */
 
-int sweep_split(char *text, const char **parts, int most)
-{
-    int count = 0;
-    for (char *at = text, *next; at && *at; at = next) {
-        next = strchr(at, ',');
-        if (next)
-            *next++ = 0;
-        if (*at && count == most)
-            return tune_error_usage("at most %d can be listed with commas between them; there are "
-                                    "more", most);
-        if (*at)
-            parts[count++] = at;
-    }
-    return count;
-}
-
 static int set_order(void)
 {
     static char *names;
@@ -132,7 +117,7 @@ static int set_order(void)
         o->selector = my.sampler && !strcmp(my.sampler, "selector");
     if (my.grouping) {
         names = strdup(my.grouping);
-        TRY(o->group_count = sweep_split(names, grouping, MOST_PATHS));
+        TRY(o->group_count = tune_name_split(names, grouping, MOST_PATHS));
         o->grouping = grouping;
     }
     if (!my.operation)

@@ -7,6 +7,7 @@
 
 #include "../drawing.h"
 #include "core/nearest.h"
+#include "core/pool.h"
 #include "points.h"
 #include "sweeps/charts/heat.h"
 #include "sweeps/charts/parallel.h"
@@ -32,25 +33,16 @@ static struct {
     struct tune_plot plots[MOST_DRAWINGS];
     struct tune_heat heats[MOST_DRAWINGS];
     struct tune_parallel parallels[MOST_DRAWINGS];
-    struct block *memory;        /* of what is drawn */
+    struct tune_pool *memory;        /* of what is drawn */
 } plot;
-
-struct block {
-    struct block *before;
-    double bytes[]; /* aligned for anything here */
-};
 
 /* Memory until all is drawn. */
 static void *take(size_t size)
 {
-    struct block *b = calloc(1, sizeof *b + size);
-    if (!b) {
+    void *piece = tune_pool_take(&plot.memory, size);
+    if (!piece)
         samples_no_memory();
-        return NULL;
-    }
-    b->before = plot.memory;
-    plot.memory = b;
-    return b->bytes;
+    return piece;
 }
 
 /* ---- what is drawn over what ---- */
@@ -379,8 +371,7 @@ int samples_plot(void)
     plot.best = my.maximize ? 1 : my.minimize ? -1 : 0;
     TRY(samples_open_space(samples_word(0)));
     int code = draw();
-    for (struct block *b; (b = plot.memory); free(b))
-        plot.memory = b->before;
+    tune_pool_free(plot.memory);
     points_free(&plot.p);
     return code;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "core/hash.h"
+#include "core/nearest.h"
 #include "core/random.h"
 #include "sweeps/stores/exclusive.h"
 #include "sweep.h"
@@ -158,7 +159,7 @@ int sweep_set_environment(void)
         "TERM", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
     char *list = my.environment ? strdup(my.environment) : NULL;
     const char *asked[MOST_PATHS], *value;
-    int count = sweep_split(list, asked, MOST_PATHS), code = count < 0 ? -1 : 0;
+    int count = tune_name_split(list, asked, MOST_PATHS), code = count < 0 ? -1 : 0;
     for (int i = 0; i < count && code == 0; i++)
         code = check_name(asked[i]);
     for (size_t i = 0; i < sizeof passed / sizeof *passed && code == 0; i++)

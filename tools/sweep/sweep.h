@@ -112,9 +112,7 @@ int sweep_dry_run(void);
 int sweep_operate(void);
 void sweep_end_slots(void);
 
-/* sweep_no_memory - set the error; -1. sweep_split - text's parts between commas, which stay text's (it
- * is cut): how many, or -1: more than there is room for. */
-int sweep_split(char *text, const char **parts, int most);
+/* sweep_no_memory - set the error; -1. */
 int sweep_no_memory(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* matching.c - rows of a store seen through a space: which of its entities they are. */
 #include "core/array.h"
+#include "core/pool.h"
 #include "sweeps/discovery/matching.h"
 
 #include <stdlib.h>
@@ -15,11 +16,6 @@
 enum { STATUS, EXPERIMENT, UID, HOST_CLASS, BUILD, WEIGHTS, DATA, KEYS };
 static const enum tune_key keys[KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_EXPERIMENT, TUNE_KEY_UID, TUNE_KEY_HOST_CLASS,
                                          TUNE_KEY_BUILD,  TUNE_KEY_WEIGHTS,    TUNE_KEY_DATA};
-
-struct block { /* of memory the entities' values live in */
-    struct block *before;
-    char bytes[];
-};
 
 /* The inputs that are no dimensions, as a protocol has them. */
 struct fixed {
@@ -61,16 +57,6 @@ static int no_memory(void)
 }
 
 /* ---- entities ---- */
-
-static void *take(struct tune_matching *m, size_t size)
-{
-    struct block *b = malloc(sizeof *b + size);
-    if (!b)
-        return NULL;
-    b->before = m->memory;
-    m->memory = b;
-    return b->bytes;
-}
 
 /* Equal values have equal hashes: 4 and 4.0 are one. */
 static uint64_t mix_value(uint64_t hash, const struct tune_value *v)
@@ -151,7 +137,7 @@ static int place(struct reading *r, tune_index index, const struct tune_value *v
     int count = m->space->count;
     *e = (struct tune_matching_entity){.index = r->counted ? index : 0};
     if (!r->counted)
-        e->values = tune_values_copy(take(m, tune_values_size(values, count)), values, count);
+        e->values = tune_values_copy(tune_pool_take(&m->memory, tune_values_size(values, count)), values, count);
     if (!r->counted && !e->values)
         return no_memory();
     r->hashes[m->count] = hash;
@@ -452,11 +438,7 @@ void tune_matching_values(const struct tune_matching *m, int i, struct tune_valu
 
 void tune_matching_free(struct tune_matching *m)
 {
-    while (m->memory) {
-        struct block *b = m->memory;
-        m->memory = b->before;
-        free(b);
-    }
+    tune_pool_free(m->memory);
     free(m->entities);
     free(m->rows);
     free(m->origins);

@@ -49,7 +49,7 @@ struct tune_matching {
     int words;
     /* rows that name no experiment of their table, or have no uid */
     int64_t strays;
-    void *memory;
+    struct tune_pool *memory;
 };
 
 /* tune_matching_read - find the rows of the protocols' experiments whose entity is in the space,

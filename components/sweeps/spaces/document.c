@@ -8,20 +8,11 @@
 #include "files/file.h"
 #include "files/json.h"
 #include "core/nearest.h"
+#include "core/pool.h"
 #include "core/try.h"
 #include "sweeps/spaces/tree.h"
 
 /* ---- memory ---- */
-
-struct chunk {
-    struct chunk *next;
-    size_t used, size;
-    _Alignas(max_align_t) char data[];
-};
-
-struct tune_document_memory {
-    struct chunk *chunks; /* the newest first */
-};
 
 static int no_memory(const char *path)
 {
@@ -31,23 +22,9 @@ static int no_memory(const char *path)
 
 void *tune_document_take(struct tune_document *d, size_t size)
 {
-    enum { LEAST = 1 << 16 };
-    struct chunk *c = d->memory->chunks;
-    const size_t align = _Alignof(max_align_t), limit = (size_t)1 << 40;
-    size_t rounded = size < limit ? (size + align - 1) / align * align : limit;
-    if (!c || c->size - c->used < rounded) {
-        size_t room = rounded < LEAST ? LEAST : rounded;
-        c = rounded < limit ? calloc(1, sizeof *c + room) : NULL;
-        if (!c) {
-            no_memory(d->path);
-            return NULL;
-        }
-        c->size = room;
-        c->next = d->memory->chunks;
-        d->memory->chunks = c;
-    }
-    void *piece = c->data + c->used;
-    c->used += rounded;
+    void *piece = tune_pool_take(&d->memory, size);
+    if (!piece)
+        no_memory(d->path);
     return piece;
 }
 
@@ -55,11 +32,7 @@ void tune_document_free(struct tune_document *d)
 {
     if (!d)
         return;
-    for (struct chunk *c = d->memory->chunks, *next; c; c = next) {
-        next = c->next;
-        free(c);
-    }
-    free(d->memory);
+    tune_pool_free(d->memory);
     free(d);
 }
 
@@ -68,13 +41,10 @@ void tune_document_free(struct tune_document *d)
 static struct tune_document *new_document(const char *path)
 {
     struct tune_document *d = calloc(1, sizeof *d);
-    if (d && (d->memory = calloc(1, sizeof *d->memory))) {
-        char *copy = tune_document_take(d, strlen(path) + 1);
-        if (copy) {
-            d->path = strcpy(copy, path);
-            return d;
-        }
-        free(d->memory);
+    char *copy = d ? tune_pool_take(&d->memory, strlen(path) + 1) : NULL;
+    if (copy) {
+        d->path = strcpy(copy, path);
+        return d;
     }
     free(d);
     no_memory(path);

@@ -44,7 +44,7 @@ struct tune_node {
 struct tune_document {
     const char *path;              /* for messages */
     const struct tune_node *root;  /* an empty file: a scalar None */
-    struct tune_document_memory *memory;
+    struct tune_pool *memory;
 };
 
 /* tune_document_read - read a file of at most TUNE_DOCUMENT_BYTES. NULL with path:line:column, kind
