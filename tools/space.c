@@ -11,9 +11,7 @@
  * A space of 10^12 entities is none too large: nothing is written out but what is printed. */
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "files/cjson.h"
 #include "files/csv.h"

@@ -10,11 +10,9 @@
  * machine, build, weights and data is replayed, not measured. Every row is on the disk before the next measurement begins. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sweeps/actuators/from_program.h"
-#include "machine/build_id.h"
 #include "core/clock.h"
 #include "files/json.h"
 #include "core/nearest.h"

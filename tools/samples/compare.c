@@ -5,12 +5,10 @@
  * them. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/nearest.h"
 #include "core/print.h"
-#include "core/statistics.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 

@@ -8,10 +8,8 @@
  * Requests find their rows. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
-#include "core/decimal.h"
 #include "core/nearest.h"
 #include "core/print.h"
 #include "sweeps/discovery/uids.h"

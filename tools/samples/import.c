@@ -1,5 +1,4 @@
 /* import.c - rows of CSV into the store. */
-#include <string.h>
 
 #include "core/print.h"
 #include "sweeps/discovery/import.h"

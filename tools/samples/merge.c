@@ -1,5 +1,4 @@
 /* merge.c - whole stores: one brought into another, one read through for what is wrong with it. */
-#include <string.h>
 #include <unistd.h>
 
 #include "core/clock.h"

@@ -1,9 +1,6 @@
 /* plot.c - figures over the dimensions of a space, in the terminal and as SVG. One dimension gives
  * curves, two a heat map, more parallel coordinates. */
 #include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../drawing.h"
 #include "core/nearest.h"

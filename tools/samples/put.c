@@ -2,8 +2,6 @@
  * rows need no memory. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "../drawing.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/nearest.h"
-#include "core/statistics.h"
 #include "samples.h"
 
 /* A column behind the constitutive ones: a target of one protocol, or in target format of any. */

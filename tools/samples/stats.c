@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/file.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 

@@ -6,7 +6,6 @@
 #include "core/array.h"
 #include "core/map.h"
 #include "core/nearest.h"
-#include "files/file.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 

@@ -3,10 +3,8 @@
  * Rows are shared and merged, so values of --env do not stand in them. The key of the hash is this user's, outside of every store:
  * who has a store alone cannot find a value by trying likely ones. Equal values make equal host classes wherever the same key
  * is; elsewhere they count as different, and points are measured again rather than mixed up. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "core/hash.h"

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/clock.h"

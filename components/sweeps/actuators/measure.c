@@ -12,7 +12,6 @@
 #include "machine/child.h"
 #include "files/cjson.h"
 #include "core/clock.h"
-#include "core/error.h"
 #include "core/random.h"
 #include "files/json.h"
 #include "core/try.h"
@@ -148,11 +147,8 @@ static void last_words(const struct tune_measurement *m, char *text, size_t size
 static int refuse(struct tune_result *result, enum tune_status status, const char *format, ...) TUNE_PRINTF(3, 4);
 static int refuse(struct tune_result *result, enum tune_status status, const char *format, ...)
 {
-    va_list arguments;
     result->status = status;
-    va_start(arguments, format);
-    vsnprintf(result->reason, sizeof result->reason, format, arguments);
-    va_end(arguments);
+    FORMAT(result->reason, format);
     return 0;
 }
 

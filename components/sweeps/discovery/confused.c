@@ -1,11 +1,9 @@
 /* confused.c - values of two spaces compared, input by input. */
 #include "sweeps/discovery/confused.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 
 /* The values that an input has in a space: those of its dimension, or the one parameter or default. */

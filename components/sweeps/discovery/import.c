@@ -1,7 +1,6 @@
 /* import.c - rows of CSV into a store: read and checked whole first, then written. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,10 +32,7 @@ static int no_memory(void)
 int tune_import_bad(struct importing *m, const char *format, ...)
 {
     char what[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
+    FORMAT(what, format);
     m->i->bad++;
     if (m->i->problem)
         m->i->problem(m->i->context, m->i->path, tune_csv_line(m->csv), what);
@@ -58,9 +54,9 @@ static uint64_t mix_cell(const struct tune_cell *cell, uint64_t hash)
                         : tune_hash64(&number, sizeof number, ~hash);
 }
 
-/* A uid of what the row says, for files that have none: the same row imported again is the same, whatever its identifier and in
- * whatever order its columns are (hashes of cells are added). What the file says nothing of, inputs with defaults and absent
- * targets, is not in it: an experiment that gets more of them later changes nothing. */
+/* A uid of what the row says, for files that have none. The same row imported again has the same one,
+ * whatever its identifier and the order of its columns: hashes of cells are added. Inputs with defaults and absent targets
+ * are not in it, so an experiment may get more of them later. */
 static void make_uid(struct line *n, int result)
 {
     const struct importing *m = n->m;

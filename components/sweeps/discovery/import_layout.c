@@ -43,8 +43,8 @@ static bool agrees(const char *cell, const char *text, size_t length)
            (tune_import_number(cell, &a) && tune_import_number(copy, &b) && a == b);
 }
 
-/* The end of "name.value" at the start of `at`, with the cell as value: at a '-', or as the last
- * part at the end of the text. NULL: it does not match. */
+/* The end of "name.value" at the start of `at`, with the cell as value. It is at a '-', or, of the
+ * last part, at the end of the text. NULL: it does not match. */
 static const char *part_end(const char *at, const char *name, const char *cell, bool last)
 {
     size_t length = strlen(name);

@@ -14,7 +14,8 @@ enum import_format {
     IMPORT_PLAIN,    /* targets, and nothing says of which experiment: the one that is meant */
 };
 enum import_role {
-    IMPORT_IGNORED, IMPORT_IDENTIFIER, IMPORT_GENERATOR, IMPORT_EXPERIMENT, IMPORT_INPUT, IMPORT_TARGET, IMPORT_KEY };
+    IMPORT_IGNORED, IMPORT_IDENTIFIER, IMPORT_GENERATOR, IMPORT_EXPERIMENT, IMPORT_INPUT,
+    IMPORT_TARGET, IMPORT_KEY };
 
 struct import_field {
     enum import_role role;

@@ -1,15 +1,14 @@
 /* known.c - the rows of a store by input vector: a hash table over what identifies a measurement.
  *
- * The key is a 128-bit hash of the experiment's name and of every input's cell; numbers go in by value, so 4 and 4.0 are one, and
- * what a file lacks counts as absent. Rows of one key stand in a chain, oldest first; origins, which are few, in a table. */
+ * The key is a 128-bit hash of the experiment's name and of every input's cell. Numbers go in by value, so 4 and 4.0 are one.
+ * An input that a file lacks counts as absent. Rows of one key stand in a chain, oldest first; origins, which are few, in a
+ * table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
-#include "core/error.h"
 #include "core/map.h"
-#include "files/file.h"
 #include "core/try.h"
 #include "sweeps/discovery/rows.h"
 #include "sweeps/discovery/uids.h"
@@ -112,8 +111,8 @@ static bool agrees(const struct tune_known *k, const struct tune_origin *a, cons
 
 /* ---- what the operation has asked for ---- */
 
-/* Three kinds of keys: anything about an entity; a replay of it under an experiment, as it is spelled; a result of it, by
- * inputs and repeat. */
+/* There are three kinds of keys. The hash of an entity stands for anything about it. The others are of a replay of it under an
+ * experiment, as that is spelled, and of a result of it, by inputs and repeat. */
 static uint64_t replay_key(uint64_t entity, const char *experiment)
 {
     return tune_hash64(experiment, strlen(experiment), entity);

@@ -1,13 +1,10 @@
 /* matching.c - rows of a store seen through a space: which of its entities they are. */
-#include "core/array.h"
 #include "core/pool.h"
 #include "sweeps/discovery/matching.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "files/file.h"
 #include "core/try.h"
 #include "sweeps/discovery/dimensions.h"
 #include "sweeps/discovery/uids.h"

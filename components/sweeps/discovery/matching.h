@@ -59,7 +59,8 @@ struct tune_matching {
  * tune_matching_free - free what read took. */
 int tune_matching_read(struct tune_matching *m, struct tune_store *s,
                        const struct tune_space *space,
-                       const struct tune_protocol *protocols, int count, const char *const *columns, int column_count);
+                       const struct tune_protocol *protocols, int count,
+                       const char *const *columns, int column_count);
 void tune_matching_values(const struct tune_matching *m, int i, struct tune_value *values);
 void tune_matching_free(struct tune_matching *m);
 

@@ -2,13 +2,11 @@
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "files/cjson.h"
-#include "core/error.h"
 #include "core/nearest.h"
 #include "core/random.h"
 #include "core/try.h"

@@ -3,12 +3,10 @@
 #include "sweeps/discovery/uids.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/error.h"
 #include "core/random.h"
 #include "core/try.h"
 

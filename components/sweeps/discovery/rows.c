@@ -2,14 +2,10 @@
 #include "sweeps/discovery/rows.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
-#include "core/error.h"
-#include "files/file.h"
-#include "core/try.h"
 
 uint64_t tune_entity_hash(const char *identifier, size_t length)
 {

@@ -7,10 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* With each uid goes a number of the caller's: the hash of an entity, or 0. */
 struct tune_uid {
     uint8_t bytes[16];
@@ -39,7 +35,4 @@ bool tune_uids_first(const struct tune_uids *u, const uint8_t bytes[16], uint64_
 bool tune_uids_has_with(const struct tune_uids *u, const uint8_t bytes[16], uint64_t with);
 void tune_uids_free(struct tune_uids *u);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

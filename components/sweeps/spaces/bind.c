@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/array.h"
-#include "core/error.h"
 #include "core/nearest.h"
 #include "core/try.h"
 #include "sweeps/spaces/experiment.h"

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 #include "sweeps/spaces/experiment.h"
 
@@ -35,7 +34,7 @@ static int push(char ***list, int *count, char *text)
     return 0;
 }
 
-/* A key of a map, which is a text, and a value: as ids, Python or JSON spell it, or as a number of the same value. */
+/* True if a map's key, a text, names the value: as ids, Python or JSON spell it, or as an equal number. */
 static bool names(const char *key, const struct tune_value *v)
 {
     char text[512];

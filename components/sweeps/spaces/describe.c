@@ -1,11 +1,10 @@
 /* describe.c - a space's dimensions in tables, laid out as pandas prints them, because ado does.
  *
- * A row's number stands to the left, everything else to the right; there is one space between columns and one before each
- * cell, and one before the heading of a column of numbers. So a column as wide as its heading stands one space from its
+ * A row's number stands to the left, everything else to the right. One space stands between columns, before each cell, and
+ * before the heading of a column of numbers. So a column as wide as its heading stands one space from its
  * neighbour, others two. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/print.h"
 #include "sweeps/spaces/frame.h"

@@ -1,7 +1,6 @@
 /* document.c - a document: its memory, reading it, and the questions asked of its tree. */
 #include "sweeps/spaces/document.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,10 +119,7 @@ struct tune_document *tune_document_read(const char *path)
 int tune_document_fail(const struct tune_document *d, const struct tune_node *at, const char *format, ...)
 {
     char text[sizeof((struct tune_error *)0)->text];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    FORMAT(text, format);
     if (at)
         tune_error_usage("%s:%d:%d: %s", d->path, at->line, at->column, text);
     else

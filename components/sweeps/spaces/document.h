@@ -48,7 +48,7 @@ struct tune_document {
 };
 
 /* tune_document_read - read a file of at most TUNE_DOCUMENT_BYTES. NULL with path:line:column, kind
- * USAGE: bad syntax or UTF-8, two documents, a tag of one's own, a key that is no text, a whole
+ * USAGE: bad syntax or UTF-8, two documents, an unknown tag, or a key that is no text. Also a whole
  * number beyond 64 bits, or a date with a time (it wants quotes). Kind FAILED: unreadable. Kind
  * CANNOT: no memory.
  * tune_document_parse - the same from memory; path is copied.
@@ -83,8 +83,8 @@ bool tune_node_none(const struct tune_node *node);
 int tune_document_map(const struct tune_document *d, const struct tune_node *node,
                       const char *what, const char *known);
 
-/* tune_document_list - the list under a key of a map in *list: how many items; 0 if the key is absent
- * or None, and *list is that node or NULL. -1 with an error: no list. */
+/* tune_document_list - the number of items of the list under a key of a map, and the list in *list.
+ * 0 if the key is absent or None. -1 with an error: it is no list. */
 int tune_document_list(const struct tune_document *d, const struct tune_node *map, const char *key,
                        const struct tune_node **list);
 

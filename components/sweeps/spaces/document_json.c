@@ -1,5 +1,4 @@
 /* document_json.c - strict JSON as a document's tree. */
-#include <stdio.h>
 #include <string.h>
 
 #include "files/json.h"

@@ -1,7 +1,5 @@
 /* domain_read.c - a propertyDomain of a file into a struct tune_domain, and all that can be wrong with it. */
-#include <stdarg.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,10 +42,7 @@ static int refuse(const struct reader *r, const struct tune_node *at, const char
 static int refuse(const struct reader *r, const struct tune_node *at, const char *format, ...)
 {
     char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    FORMAT(text, format);
     return tune_document_fail(r->document, at, "%s: %s", r->what, text);
 }
 

@@ -1,17 +1,14 @@
 /* expression.c - the text of an expression becomes steps.
  *
  * Precedence climbing, by Python's grammar: or, and, not, comparisons, + -, * / // %, unary -, **. Steps are written in the
- * order in which they will run, so there is no tree; how many there are, with parentheses and signs counted too, bounds how
- * deep anything here calls itself. */
+ * order in which they will run, so there is no tree. Their number, with parentheses and signs counted too, bounds how deep
+ * anything here calls itself. */
 #include "sweeps/spaces/expression.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/nearest.h"
 #include "core/try.h"
 #include "sweeps/spaces/steps.h"
@@ -47,10 +44,7 @@ static int fail_at(const struct parser *p, const char *at, const char *format, .
 {
     enum { BEFORE = 90, WIDTH = 120 };
     char what[512], line[WIDTH + 1], spaces[WIDTH + 1];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
+    FORMAT(what, format);
     const char *from = at - p->e->text > BEFORE ? at - BEFORE : p->e->text;
     while (from < at && ((unsigned char)*from & 0xC0) == 0x80)
         from++;

@@ -3,17 +3,22 @@
  *
  *     batch_size % max(1, number_gpus) == 0 and model_name in ["a", "b"]
  *
- * Python's operators with Python's meaning and precedence: or, and, not, in, not in, == != < <= >
- * >= (chained too), + - * / // % **, unary -, parentheses, lists; numbers, 'texts', "texts", True
- * False None (true false null too); min max abs len round; names of properties, or `any text` in
- * back quotes where a name is none of letters, digits and _. // and % round down. No assignment, no
- * calls of anything else. Compiled once, evaluated without allocation; at most
- * TUNE_EXPRESSION_NODES nodes (parentheses and signs count too), which bounds time and depth.
+ * Python's operators with Python's meaning and precedence:
  *
- * Where it gives a value, Python gives the same one, of the same type. What it refuses and Python
- * does not: whole numbers beyond 64 bits, NaN and complex results, texts and lists joined by + or
- * *, a list made of names as the result, numbers not in decimal, round() to tens, min() and max()
- * of a text's letters, backslashes other than \\ \' \" \n \t \r. */
+ *     or, and, not, in, not in, == != < <= > >= (chained too), + - * / // % **, unary -
+ *     parentheses, lists, numbers, 'texts', "texts", True False None (true false null too)
+ *     min max abs len round
+ *     names of properties, or `any text` in back quotes if it has more than letters, digits and _
+ *
+ * // and % round down. Nothing is assigned, and nothing else is called. An expression is compiled
+ * once and evaluated without allocation. It has at most TUNE_EXPRESSION_NODES nodes (parentheses
+ * and signs count too), which bounds time and depth.
+ *
+ * Where it gives a value, Python gives the same one, of the same type. It refuses some that Python
+ * has: whole numbers beyond 64 bits, NaN and complex results, texts and lists joined by + or *. It
+ * also refuses a list made of names as the result, numbers not in decimal, and round() to tens. So
+ * it does with min() and max() of a text's letters, and backslashes other than \\ \' \" \n \t
+ * \r. */
 #ifndef TUNE_SPACES_EXPRESSION_H
 #define TUNE_SPACES_EXPRESSION_H
 
@@ -36,8 +41,8 @@ struct tune_expression *tune_expression_new(const char *text, const char *const 
 void tune_expression_free(struct tune_expression *e);
 
 /* tune_expression_value - for values[count] of the names. Texts in *value are borrowed from values
- * or the expression. -1: types that do not go together ('a' < 1), division by zero, a result that
- * is no number and no 64-bit integer; the message shows the expression and the values used.
+ * or the expression. -1: types that do not go together ('a' < 1), division by zero, or a result
+ * that is no number or no 64-bit integer. The message shows the expression and the values used.
  * tune_expression_true - 1 or 0 as Python's bool() of it, or -1.
  * tune_expression_uses - the expression has the name at that position.
  * tune_expression_text - the text it was compiled from; borrowed. */

@@ -2,7 +2,6 @@
 #include "core/array.h"
 #include "sweeps/spaces/frame.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "core/error.h"

@@ -9,8 +9,9 @@ struct tune_frame;
 
 /* tune_frame_new - columns with these headings. tune_frame_cell - the next cell, row by row. Texts
  * are copied, their control characters spelled out. What cannot be made or added for want of memory
- * is told by tune_frame_print: f may be NULL. tune_frame_numbers - this column's cells are numbers to pandas, which heads
- * them by one blank more.
+ * is told by tune_frame_print: f may be NULL.
+ * tune_frame_numbers - this column's cells are numbers to pandas, which heads them by one blank
+ * more.
  * tune_frame_print - with the row index before each row, indent columns to the right; then it is
  * freed. 0, or -1 with an error: no memory. */
 struct tune_frame *tune_frame_new(const char *const *headings, int columns);

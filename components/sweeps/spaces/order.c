@@ -1,12 +1,11 @@
-/* order.c - grids are walked (walk.h), in groups or by a permutation of their index; other orders draw fractions, one for
- * each axis of the space, and leave out what was there before.
+/* order.c - entities in their order. Grids are walked (walk.h), in groups or by a permutation of their index. Other orders
+ * draw fractions, one for each axis of the space, and leave out what was there before.
  *
- * All four orders of a grid are one: some dimensions make the groups, whose number runs up or through a permutation; in a
+ * All four orders of a grid are one. Some dimensions make the groups, whose number runs up or through a permutation. In a
  * group the others turn, the last the fastest. Sequential is one group of everything, random a group for each entity. */
 #include "sweeps/spaces/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/map.h"
 #include "core/nearest.h"
@@ -240,7 +239,7 @@ static int make_draws(struct tune_order *o, int64_t limit)
 }
 
 /* The fraction of (0,1) on an axis at this draw. Latin hypercube (McKay, Beckman & Conover 1979): each axis is cut into as
- * many parts as there are points, and each part has one; where points were left out, another round follows. */
+ * many parts as there are points, and each part has one. If points were left out, another round follows. */
 static double fraction(const struct tune_order *o, int axis)
 {
     double u = tune_random_uniform(o->seed, STREAM_DRAW + (uint64_t)axis, o->drawn) + 0x1p-54;

@@ -1,11 +1,13 @@
 /* sobol.h - points of a Sobol sequence, scrambled by a seed: any number of the first ones fills the
  * cube evenly.
  *
- * Of the first 2^k points exactly one lies in each of 2^k equal parts of any one axis, and few in
- * the wrong place in two. Scrambling keeps that and makes each point by itself even over the cube.
- * Point n is computed from n: nothing to keep. Sources: Joe & Kuo 2008 (new-joe-kuo-6: polynomials
- * and first direction numbers, chosen so that any two axes go well together); Matousek 1998 (random
- * triangular matrices and a digital shift). For order.c. */
+ * Each of 2^k equal parts of any one axis has exactly one of the first 2^k points. In two axes few
+ * points lie in the wrong place. Scrambling keeps that, and makes each point by itself even over
+ * the cube. Point n is computed from n: nothing to keep.
+ *
+ * Sources: Joe & Kuo 2008 (new-joe-kuo-6) for polynomials and first direction numbers, chosen so
+ * that any two axes go well together. Matousek 1998 for random triangular matrices and a digital
+ * shift. For order.c. */
 #ifndef TUNE_SPACES_SOBOL_H
 #define TUNE_SPACES_SOBOL_H
 

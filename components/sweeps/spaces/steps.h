@@ -5,9 +5,9 @@
  *
  *     0 NAME a   1 NAME b   2 CHAIN < 5   3 NAME c   4 COMPARE <   5 OR 7   6 NAME d
  *
- * CHAIN compares the two on top: if that holds, the right one stays for the next comparison, else
- * False takes their place and the rest is jumped over. OR and AND leave their operand and jump
- * where it decides, else drop it. */
+ * CHAIN compares the two on top. If that holds, the right one stays for the next comparison. Else
+ * False takes their place, and the rest is jumped over. OR and AND leave their operand and jump if
+ * it decides, else they drop it. */
 #ifndef TUNE_SPACES_STEPS_H
 #define TUNE_SPACES_STEPS_H
 
@@ -15,11 +15,14 @@
 #include "templates/expression.h"
 
 enum tune_step_kind {
-    TUNE_STEP_CONSTANT, TUNE_STEP_NAME, TUNE_STEP_LIST, TUNE_STEP_CALL, TUNE_STEP_NEGATE, TUNE_STEP_NOT, TUNE_STEP_ARITHMETIC,
-    TUNE_STEP_COMPARE, TUNE_STEP_CHAIN, TUNE_STEP_OR, TUNE_STEP_AND,
+    TUNE_STEP_CONSTANT, TUNE_STEP_NAME, TUNE_STEP_LIST, TUNE_STEP_CALL, TUNE_STEP_NEGATE,
+    TUNE_STEP_NOT, TUNE_STEP_ARITHMETIC, TUNE_STEP_COMPARE, TUNE_STEP_CHAIN, TUNE_STEP_OR,
+    TUNE_STEP_AND,
 };
 
-enum tune_function { TUNE_CALL_ABS, TUNE_CALL_LEN, TUNE_CALL_MAX, TUNE_CALL_MIN, TUNE_CALL_ROUND, TUNE_CALLS };
+enum tune_function {
+    TUNE_CALL_ABS, TUNE_CALL_LEN, TUNE_CALL_MAX, TUNE_CALL_MIN, TUNE_CALL_ROUND, TUNE_CALLS
+};
 
 struct tune_step {
     enum tune_step_kind kind;

@@ -1,16 +1,12 @@
 /* tree.h - how a document's tree is put together; for its two readers (yaml.c, document_json.c),
  * not for those who read the tree.
  *
- * Members of lists and maps that are open wait on one stack: whoever begins a list remembers used,
- * pushes its items and closes it with that number. */
+ * Members of open lists and maps wait on one stack. Whoever begins a list remembers `used`, pushes
+ * its items, and closes it with that number. */
 #ifndef TUNE_SPACES_TREE_H
 #define TUNE_SPACES_TREE_H
 
 #include "sweeps/spaces/document.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct tune_tree {
     struct tune_document *document;
@@ -28,9 +24,9 @@ int tune_tree_count(struct tune_tree *t, int64_t n, int line, int column);
 int tune_tree_push(struct tune_tree *t, const struct tune_node *node);
 
 /* tune_tree_list - what was pushed since from becomes the node's items.
- * tune_tree_map - keys and items in turn become the node's: the first `own` pairs are written
- * there, none of them twice; those after are merged in as YAML's << has it: they stand before the
- * own ones, a later one of the same key takes the place of an earlier one. */
+ * tune_tree_map - keys and items in turn become the node's. The first `own` pairs are written
+ * there, none of them twice. Those after are merged in, as YAML's << has it: they stand before the
+ * own ones. A later one of the same key takes the place of an earlier one. */
 int tune_tree_list(struct tune_tree *t, struct tune_node *node, size_t from);
 int tune_tree_map(struct tune_tree *t, struct tune_node *node, size_t from, size_t own);
 
@@ -60,7 +56,4 @@ int tune_tree_json(struct tune_tree *t, const char *text, size_t size,
 int tune_yaml_scalar(struct tune_tree *t, struct tune_node *node, const char *text, size_t size,
                      const char *tag, bool plain);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -2,9 +2,9 @@
  * early as their dimensions stand.
  *
  * A walk turns some of a space's dimensions, in an order of its own, the last one fastest; the
- * others stay where they were set. Constraint c is known to fail at the last wheel it and those
- * before it use: all entities that agree up to there are refused at once. Constraints are asked in
- * the order of the file, so that one may guard the next ("n > 0", "m % n == 0"). For space.c and
+ * others stay where they were set. A constraint is known to fail at the last wheel that it, or one
+ * before it, uses. All entities that agree up to there are refused at once. Constraints are asked
+ * in the order of the file, so that one may guard the next ("n > 0", "m % n == 0"). For space.c and
  * order.c only.
  *
  *     struct tune_walk *w = tune_walk_new(s, wheels, count);
@@ -37,8 +37,8 @@ struct tune_walk *tune_walk_new(const struct tune_space *s, const int *wheels, i
 void tune_walk_free(struct tune_walk *w);
 
 /* tune_walk_set - set wheel k; those behind it stay.
- * tune_walk_turn - turn wheel k by one and those behind it to their start; the wheel that moved,
- * which is one before k where that came round, or -1: the walk is at its end.
+ * tune_walk_turn - turn wheel k by one and those behind it to their start. Returns the wheel that
+ * moved: if k came round, one before it. -1: the walk is at its end.
  * tune_walk_allowed - 1; 0 and in *failed the wheel to turn next; -1: a constraint cannot be
  * evaluated. */
 void tune_walk_set(struct tune_walk *w, int k, tune_index at);

@@ -1,9 +1,8 @@
 /* yaml.c - libyaml's events as a document's tree.
  *
- * libyaml says what is a map, a list or a scalar, and where; what scalars mean is yaml_scalar.c's, and anchors, aliases,
- * merge keys and every limit are here. One event is held at a time; who fetched it deletes it. */
+ * libyaml says what is a map, a list or a scalar, and where. yaml_scalar.c says what scalars mean. Anchors, aliases, merge
+ * keys and every limit are here. One event is held at a time; who fetched it deletes it. */
 #include <search.h>
-#include <stdio.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -38,10 +37,7 @@ static int fail_at(const struct reader *r, yaml_mark_t at, const char *format, .
 static int fail_at(const struct reader *r, yaml_mark_t at, const char *format, ...)
 {
     char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    FORMAT(text, format);
     return tune_tree_fail(r->tree, (int)at.line + 1, (int)at.column + 1, "%s", text);
 }
 

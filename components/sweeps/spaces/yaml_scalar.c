@@ -1,5 +1,5 @@
-/* yaml_scalar.c - what a plain scalar of YAML 1.1 means, as PyYAML's safe loader decides it: whether a text is a number, a
- * boolean, nothing or a time is read off its form alone. The forms, as regular expressions:
+/* yaml_scalar.c - what a plain scalar of YAML 1.1 means, as PyYAML's safe loader decides it. Its form alone says whether a
+ * text is a number, a boolean, nothing or a time. The forms, as regular expressions:
  *
  *     null   ~ | null | Null | NULL | (empty)
  *     bool   yes | no | true | false | on | off, each also Capitalized or in CAPITALS

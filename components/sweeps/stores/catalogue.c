@@ -15,7 +15,7 @@ const struct tune_store_union *tune_store_find_union(const struct tune_store *s,
     return NULL;
 }
 
-void tune_columns_free(struct tune_column *columns, int keys, int count)
+void tune_store_columns_free(struct tune_column *columns, int keys, int count)
 {
     for (int i = keys; columns && i < count; i++) {
         free((char *)(uintptr_t)columns[i].name);
@@ -190,7 +190,7 @@ void tune_store_forget_catalogue(struct tune_store *s)
 {
     for (int i = 0; i < s->union_count; i++) {
         struct tune_store_union *u = &s->unions[i];
-        tune_columns_free(u->columns, 0, u->count);
+        tune_store_columns_free(u->columns, 0, u->count);
         free(u->files);
         free(u->name);
     }

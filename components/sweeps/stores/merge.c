@@ -1,5 +1,4 @@
 /* merge.c - whole stores: one brought into another, one read through for what is wrong with it. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -254,10 +253,7 @@ static void tell_row(struct check *c, const struct tune_scan *scan, const char *
 {
     char path[TUNE_PATH_MAX], what[512], text[640];
     struct tune_place place = tune_scan_place(scan);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
+    FORMAT(what, format);
     snprintf(text, sizeof text, "%s, row %d: %s", table, place.row, what);
     if (tune_store_path(c->store, path, c->store->files[place.file].name) == 0)
         told(c, path, text);

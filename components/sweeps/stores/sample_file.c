@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,10 +27,7 @@ static int broken(const struct reading *r, const char *format, ...) TUNE_PRINTF(
 static int broken(const struct reading *r, const char *format, ...)
 {
     char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    FORMAT(text, format);
     return tune_error_set("%s%s%s: %s; this is no sample file as this program writes them: move "
                           "it out of the store", r->path, r->table[0] ? ": table " : "", r->table,
                           text);

@@ -9,8 +9,8 @@
 
 /* Reading on costs one call for a megabyte, reading here and there one for a few rows. */
 enum { BLOCK_ON = 1 << 20, BLOCK_AT = 32 << 10 };
-/* Files kept open for reading here and there: results of one entity lie as many files apart as operations measured it, and of the
- * next entity beside them. */
+/* Files kept open for reading here and there. Results of one entity lie in as many files as operations measured it; those of
+ * the next entity lie beside them. */
 enum { WINDOWS = 16 };
 
 /* A block of rows of one file. */

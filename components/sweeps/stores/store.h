@@ -57,7 +57,10 @@ struct tune_cell {
     double number;              /* also for WHOLE */
     const char *text;           /* NULL unless TEXT */
 };
-/* A cell of a text (NULL or "": absent), of a whole number, of a number (NaN: absent). */
+
+/* tune_cell_text - a cell of a text; absent for NULL or "".
+ * tune_cell_whole - of a whole number.
+ * tune_cell_number - of a number; absent for NaN. */
 struct tune_cell tune_cell_text(const char *text);
 struct tune_cell tune_cell_whole(int64_t whole);
 struct tune_cell tune_cell_number(double number);
@@ -178,9 +181,9 @@ const struct tune_column *tune_store_columns(struct tune_store *s, const char *e
  * files in order of their start. So 10^6 rows need no more memory than 10^3.
  * tune_scan_open - begin a pass over the columns names[count]. A column that a file lacks is absent
  * in its rows.
- * TUNE_SCAN - the same over columns that every row has, by their keys: of enum tune_request_key for
- * the requests, else of enum tune_key. tune_scan_keys is its function.
- * tune_scan_next - the next row: 1 with cells[count], valid until the next call; 0 at the end; -1
+ * tune_scan_keys - the same over columns that every row has, by their keys: of enum
+ * tune_request_key for the requests, else of enum tune_key. TUNE_SCAN lists the keys.
+ * tune_scan_next - the next row: 1 with cells[count], valid until the next call. 0 at the end. -1
  * with an error: a broken file (named), or scan is NULL. Calling again goes on with the next file.
  * tune_scan_place - the place of the row just read.
  * tune_scan_at - read the row at a place again. Neighbours are cheap: a file's blocks are
