@@ -2,6 +2,7 @@
 #include "core/pool.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct tune_pool {
     struct tune_pool *before;
@@ -25,6 +26,12 @@ void *tune_pool_take(struct tune_pool **pool, size_t size)
     }
     p->used += rounded;
     return p->data + p->used - rounded;
+}
+
+char *tune_pool_text(struct tune_pool **pool, const char *text, size_t length)
+{
+    char *copy = tune_pool_take(pool, length + 1);
+    return copy ? memcpy(copy, text, length) : NULL;
 }
 
 void tune_pool_free(struct tune_pool *pool)

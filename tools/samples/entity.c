@@ -11,6 +11,7 @@
 
 #include "core/array.h"
 #include "core/nearest.h"
+#include "core/pool.h"
 #include "core/print.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
@@ -41,7 +42,13 @@ static struct {
     int observed_count;
     char **experiments; /* associated */
     int experiment_count;
+    struct tune_pool *memory; /* of the texts */
 } page;
+
+static char *keep(const char *text)
+{
+    return tune_pool_text(&page.memory, text, strlen(text));
+}
 
 /* ---- the identifier ---- */
 
@@ -71,18 +78,9 @@ static int add_part(const char *name, const char *value, size_t length)
     if (page.part_count == MOST_PARTS)
         return tune_error_set("%.100s...: more than %d properties", page.id, MOST_PARTS);
     struct part *p = &page.parts[page.part_count++];
-    p->name = strdup(name);
-    p->value = strndup(value, length);
+    p->name = keep(name);
+    p->value = tune_pool_text(&page.memory, value, length);
     return p->name && p->value ? 0 : samples_no_memory();
-}
-
-static void forget_parts(void)
-{
-    for (int i = 0; i < page.part_count; i++) {
-        free(page.parts[i].name);
-        free(page.parts[i].value);
-    }
-    page.part_count = 0;
 }
 
 /* Bytes of the "name.value" that text begins with and the row has, and of which input it is; 0: of none. */
@@ -122,7 +120,7 @@ static int take_apart(const struct samples_table *t, const struct tune_cell *cel
     for (const char *at = page.id; *at; at += *at == '-') {
         size_t used = part_at(t, cells, at, &input);
         if (!used) {
-            forget_parts();
+            page.part_count = 0;
             return take_inputs(t, cells);
         }
         size_t name = strlen(t->columns[input].name) + 1;
@@ -237,7 +235,7 @@ static struct observed *find_observed(const char *experiment, const struct tune_
     if (!tune_array_fit(&page.observed, (size_t)page.observed_count, sizeof *page.observed))
         return NULL;
     struct observed *o = &page.observed[page.observed_count++];
-    *o = (struct observed){.experiment = strdup(experiment), .target = strdup(target->name), .whole = target->whole};
+    *o = (struct observed){.experiment = keep(experiment), .target = keep(target->name), .whole = target->whole};
     return o->experiment && o->target ? o : NULL;
 }
 
@@ -254,18 +252,17 @@ static int add_value(const char *experiment, const struct tune_column *target, d
 
 static int add_experiment(const char *experiment)
 {
-    for (int i = 0; i < page.experiment_count; i++)
-        if (!strcmp(page.experiments[i], experiment))
-            return 0;
+    if (tune_name_find((const char *const *)page.experiments, page.experiment_count, experiment) >= 0)
+        return 0;
     if (!tune_array_fit(&page.experiments, (size_t)page.experiment_count, sizeof *page.experiments))
         return samples_no_memory();
-    return (page.experiments[page.experiment_count++] = strdup(experiment)) ? 0 : samples_no_memory();
+    return (page.experiments[page.experiment_count++] = keep(experiment)) ? 0 : samples_no_memory();
 }
 
 static int add_row(const struct samples_table *t, const struct tune_cell *cells)
 {
     const char *experiment = cells[TUNE_KEY_EXPERIMENT].text;
-    if (!page.generator && !(page.generator = strdup(cells[TUNE_KEY_GENERATOR].text)))
+    if (!page.generator && !(page.generator = keep(cells[TUNE_KEY_GENERATOR].text)))
         return samples_no_memory();
     TRY(add_experiment(experiment));
     if (!strcmp(cells[TUNE_KEY_STATUS].text, "failed"))
@@ -437,17 +434,11 @@ int samples_entity(void)
     TRY(read_asked());
     TRY(read_rows(tables, count));
     int code = samples_people() ? put_page() : put_rows();
-    forget_parts();
     tune_uids_free(&page.asked);
-    for (int i = 0; i < page.observed_count; i++) {
-        free(page.observed[i].experiment);
-        free(page.observed[i].target);
+    for (int i = 0; i < page.observed_count; i++)
         free(page.observed[i].values);
-    }
-    for (int i = 0; i < page.experiment_count; i++)
-        free(page.experiments[i]);
     free(page.experiments);
     free(page.observed);
-    free(page.generator);
+    tune_pool_free(page.memory);
     return code;
 }

@@ -444,11 +444,11 @@ static int read_lines(struct importing *m)
     const struct tune_experiment *e = m->e;
     const char *slash = strrchr(m->i->path, '/');
     snprintf(n.operation, sizeof n.operation, "import %s", slash ? slash + 1 : m->i->path);
-    n.cells = calloc((size_t)(TUNE_KEYS + e->input_count + e->target_count), sizeof *n.cells);
-    n.texts = malloc((size_t)(e->input_count + 1) * TEXT);
-    n.values = malloc((size_t)(e->target_count + 1) * MOST_RESULTS * sizeof *n.values);
-    n.counts = calloc((size_t)e->target_count + 1, sizeof *n.counts);
-    n.given = calloc((size_t)e->input_count + 1, sizeof *n.given);
+    n.cells = tune_pool_take(&m->memory, (size_t)(TUNE_KEYS + e->input_count + e->target_count) * sizeof *n.cells);
+    n.texts = tune_pool_take(&m->memory, (size_t)e->input_count * TEXT);
+    n.values = tune_pool_take(&m->memory, (size_t)e->target_count * MOST_RESULTS * sizeof *n.values);
+    n.counts = tune_pool_take(&m->memory, (size_t)e->target_count * sizeof *n.counts);
+    n.given = tune_pool_take(&m->memory, (size_t)e->input_count * sizeof *n.given);
     int code = n.cells && n.texts && n.values && n.counts && n.given ? pass(&n) : no_memory();
     if (code == 0 && m->i->bad > 0) {
         tune_error_set("%s: %lld bad row%s; nothing was imported", m->i->path, (long long)m->i->bad, m->i->bad == 1 ? "" : "s");
@@ -461,11 +461,6 @@ static int read_lines(struct importing *m)
         code = write_rows(&n);
     tune_uids_free(&n.there);
     tune_uids_free(&n.seen);
-    free(n.given);
-    free(n.cells);
-    free(n.texts);
-    free(n.values);
-    free(n.counts);
     return code;
 }
 
@@ -487,8 +482,9 @@ static int find_experiment(struct importing *m)
         return tune_error_usage("there is no experiment %s of actuator %s; one that nobody knows "
                                 "becomes one of replay", wanted, actuator);
     const char *name = m->e ? m->e->name : !strncmp(wanted, "replay.", 7) ? wanted + 7 : wanted;
-    m->name = strdup(name);
-    m->actuator = strdup(m->e ? m->e->actuator : "replay");
+    const char *of = m->e ? m->e->actuator : "replay";
+    m->name = tune_pool_text(&m->memory, name, strlen(name));
+    m->actuator = tune_pool_text(&m->memory, of, strlen(of));
     return m->name && m->actuator ? 0 : no_memory();
 }
 
@@ -516,11 +512,10 @@ int tune_import_csv(struct tune_import *i)
     int code = import(&m);
     if (code < 0 && i->added == 0)
         tune_import_experiment_forget(&m);
-    tune_import_layout_free(&m.layout);
+    free(m.layout.variants);
     tune_csv_free(m.csv);
     tune_experiment_free(m.made);
     free(m.columns);
-    free(m.name);
-    free(m.actuator);
+    tune_pool_free(m.memory);
     return code;
 }

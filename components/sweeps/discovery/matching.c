@@ -1,4 +1,5 @@
 /* matching.c - rows of a store seen through a space: which of its entities they are. */
+#include "core/array.h"
 #include "core/pool.h"
 #include "sweeps/discovery/matching.h"
 
@@ -30,10 +31,8 @@ struct reading {
     int column_count;
     bool counted;                /* entities are indices */
     uint32_t *hashes;            /* [m->count] */
-    int room;
     int *places, bucket_count;   /* open addressing, a power of two; -1: free */
     struct fixed *fixed;         /* [count] */
-    int row_room;
 };
 
 /* State of one experiment while its rows are read. */
@@ -83,18 +82,15 @@ static uint32_t hash_of(const struct reading *r, tune_index index, const struct 
 static int grow(struct reading *r)
 {
     struct tune_matching *m = r->m;
-    if (m->count < r->room)
-        return 0;
-    int room = r->room ? 2 * r->room : 128, buckets = 2 * room;
-    void *entities = realloc(m->entities, (size_t)room * sizeof *m->entities);
-    m->entities = entities ? entities : m->entities;
-    void *hashes = realloc(r->hashes, (size_t)room * sizeof *r->hashes);
-    r->hashes = hashes ? hashes : r->hashes;
-    int *places = malloc((size_t)buckets * sizeof *places);
-    if (!entities || !hashes || !places) {
-        free(places);
+    if (!tune_array_fit(&m->entities, (size_t)m->count, sizeof *m->entities) ||
+        !tune_array_fit(&r->hashes, (size_t)m->count, sizeof *r->hashes))
         return no_memory();
-    }
+    if (2 * m->count < r->bucket_count)
+        return 0;
+    int buckets = r->bucket_count ? 2 * r->bucket_count : 256;
+    int *places = malloc((size_t)buckets * sizeof *places);
+    if (!places)
+        return no_memory();
     memset(places, 0xff, (size_t)buckets * sizeof *places);
     for (int i = 0; i < m->count; i++) {
         int at = (int)(r->hashes[i] & (uint32_t)(buckets - 1));
@@ -105,7 +101,6 @@ static int grow(struct reading *r)
     free(r->places);
     r->places = places;
     r->bucket_count = buckets;
-    r->room = room;
     return 0;
 }
 
@@ -193,16 +188,9 @@ static bool fits(const struct tune_protocol *p, const struct fixed *f, const str
 static int add_row(struct reading *r, const struct tune_matching_row *row, const struct tune_cell *asked)
 {
     struct tune_matching *m = r->m;
-    if (m->row_count == r->row_room) {
-        int room = r->row_room ? 2 * r->row_room : 256;
-        void *rows = realloc(m->rows, (size_t)room * sizeof *m->rows);
-        m->rows = rows ? rows : m->rows;
-        void *present = realloc(m->present, ((size_t)room * (size_t)m->words + 1) * sizeof *m->present);
-        m->present = present ? present : m->present;
-        if (!rows || !present)
-            return no_memory();
-        r->row_room = room;
-    }
+    if (!tune_array_fit(&m->rows, (size_t)m->row_count, sizeof *m->rows) ||
+        !tune_array_fit(&m->present, (size_t)m->row_count, ((size_t)m->words + 1) * sizeof *m->present))
+        return no_memory();
     uint64_t *present = m->present + (size_t)m->row_count * (size_t)m->words;
     for (int w = 0; w < m->words; w++)
         present[w] = 0;
